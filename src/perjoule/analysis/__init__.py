@@ -1,0 +1,1 @@
+"""Pure functions from records and series to numbers with their uncertainty."""

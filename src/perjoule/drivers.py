@@ -1,0 +1,86 @@
+"""A name in a campaign to the driver in the file of that name: no registry, no list.
+
+A driver is the one public frozen dataclass in `perjoule/<part>/<kind>.py` that inherits the part's protocol. A file whose
+name begins with an underscore is a driver's private room, not a driver.
+"""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Mapping
+
+from perjoule import protocols
+from perjoule.model import Json, Spec
+
+PROTOCOLS: dict[str, type] = {
+    "testbeds": protocols.Testbed,
+    "filesystems": protocols.FileSystem,
+    "workloads": protocols.Workload,
+    "meters": protocols.Meter,
+}
+
+
+def kinds(part: str) -> tuple[str, ...]:
+    """List the drivers found on disk for a part ("testbeds", "filesystems", "workloads", "meters")."""
+    package = importlib.import_module(f"perjoule.{part}")
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")))
+
+
+def driver_class(part: str, kind: str) -> type:
+    """Find the driver class of a kind.
+
+    Raises:
+        KeyError: there is no such driver.
+    """
+    if kind not in kinds(part):
+        raise KeyError(kind)
+    module = importlib.import_module(f"perjoule.{part}.{kind}")
+    found = [
+        member
+        for member in vars(module).values()
+        if inspect.isclass(member)
+        and member.__module__ == module.__name__
+        and issubclass(member, PROTOCOLS[part])
+        and not inspect.isabstract(member)
+    ]
+    if len(found) != 1:
+        raise TypeError(f"{module.__name__} has {len(found)} drivers, not one")
+    return found[0]
+
+
+def build(part: str, kind: str, options: Mapping[str, Json]) -> object:
+    """Build a driver from options as a person writes them (`{"transfer": "4 MiB"}`).
+
+    Raises:
+        KeyError: there is no such driver.
+        pydantic.ValidationError: an option is unknown or wrong.
+    """
+    return driver_class(part, kind)(**options)
+
+
+def testbed(spec: Spec) -> protocols.Testbed:
+    """Build the testbed of a trial."""
+    driver = build("testbeds", spec.kind, spec.options)
+    assert isinstance(driver, protocols.Testbed)
+    return driver
+
+
+def filesystem(spec: Spec) -> protocols.FileSystem:
+    """Build the file system of a trial."""
+    driver = build("filesystems", spec.kind, spec.options)
+    assert isinstance(driver, protocols.FileSystem)
+    return driver
+
+
+def workload(spec: Spec) -> protocols.Workload:
+    """Build the workload of a trial."""
+    driver = build("workloads", spec.kind, spec.options)
+    assert isinstance(driver, protocols.Workload)
+    return driver
+
+
+def meter(spec: Spec) -> protocols.Meter:
+    """Build a meter of a trial."""
+    driver = build("meters", spec.kind, spec.options)
+    assert isinstance(driver, protocols.Meter)
+    return driver

@@ -1,0 +1,1 @@
+"""Parallel and local file systems: brought up, mounted, asked, taken down."""

@@ -1,0 +1,238 @@
+"""Frozen values that everything else speaks in: what is asked for (Campaign, Trial) and what was seen (Series, Outcome, Record).
+
+Times named `_s` without further words are seconds of CLOCK_MONOTONIC of the machine that runs perjoule; a record's Clock maps
+them to UTC. Nothing here is scaled: on an emulated testbed these are wall seconds, and `perjoule.analysis` alone dilates them.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ConfigDict
+
+Json = None | bool | int | float | str | list["Json"] | Mapping[str, "Json"]
+
+UNIT_SUFFIXES = ("_bytes_per_s", "_bytes", "_s", "_j", "_w", "_hz", "_count", "_ratio")
+
+
+def option_name(field_name: str) -> str:
+    """Name an option as people write it: without its unit, which the value carries (`transfer_bytes` is `transfer`)."""
+    return next((field_name.removesuffix(s) for s in UNIT_SUFFIXES if field_name.endswith(s)), field_name)
+
+
+# How a driver's dataclass reads its options: @dataclass(frozen=True, kw_only=True, config=OPTIONS) of pydantic.dataclasses.
+OPTIONS = ConfigDict(extra="forbid", alias_generator=option_name, use_attribute_docstrings=True)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A driver by name with the options as written, so that it can be stored and built again."""
+
+    kind: str
+    options: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    label: str = ""  # how tables and figures name it; never empty in a parsed campaign
+
+    def identity(self) -> Json:
+        """What makes two of them the same: the label is only a name."""
+        return {"kind": self.kind, "options": self.options}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One measurement: a workload by so many clients on a file system on a testbed, for the n-th time (from 1)."""
+
+    testbed: Spec
+    filesystem: Spec
+    workload: Spec
+    meters: tuple[Spec, ...]
+    clients_count: int
+    repetition: int
+
+    @property
+    def id(self) -> str:
+        """A name that people can read and that the same request always gets again."""
+        parts = [self.testbed, self.filesystem, self.workload, *self.meters]
+        text = json.dumps([[s.identity() for s in parts], self.clients_count, self.repetition], sort_keys=True)
+        words = f"{self.filesystem.label} {self.workload.label}".lower()
+        slug = "-".join("".join(c if c.isalnum() else " " for c in words).split())
+        digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+        return f"{slug}-{self.clients_count}c-r{self.repetition}-{digest}"
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What a campaign file asks for, every trial in the order in which it is to run."""
+
+    name: str
+    description: str
+    seed: int
+    groups: tuple[tuple[Trial, ...], ...]  # trials of one group share one deployment
+    text: str  # the file as it was read
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """All trials in order."""
+        return tuple(trial for group in self.groups for trial in group)
+
+
+Quantity = Literal["power", "energy", "cpu", "network_received", "network_sent", "disk_read", "disk_written", "goodput"]
+Semantics = Literal["counter", "window mean", "instantaneous", "average", "state"]
+Grade = Literal["wall", "PDU", "BMC", "component", "modelled", "nameplate", "counter", "simulated"]
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One thing that a meter reads.
+
+    The boundary says what it covers: `host` is one host's name or "" for what no host owns (a switch), `component` is
+    "board", "disks", "switch", "supply" (conversion loss), "all" (the whole host) or "total" (the whole cluster).
+    """
+
+    meter: str
+    host: str
+    component: str
+    quantity: Quantity
+    unit: Literal["W", "J", "s", "B"]
+    semantics: Semantics
+    grade: Grade
+
+    @property
+    def name(self) -> str:
+        """A short unique name within a trial."""
+        return f"{self.meter}:{self.host}/{self.component}/{self.quantity}"
+
+
+@dataclass(frozen=True)
+class Series:
+    """What one channel read: N samples in order of time, as they came. A failed read is a gap, never a zero.
+
+    Shapes: `t_s`, `duration_s`, `value` are float64 of shape (N,). `t_s` is the END of the sample's window; `duration_s` is the
+    window's length for "window mean" (0 otherwise). A counter's values are cumulative.
+    """
+
+    channel: Channel
+    t_s: NDArray[np.float64]
+    duration_s: NDArray[np.float64]
+    value: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A named window of a trial ("baseline", "measure", ...)."""
+
+    name: str
+    began_s: float
+    ended_s: float
+
+
+@dataclass(frozen=True)
+class ClientResult:
+    """What one client moved in one direction ("write" or "read"), fsync included."""
+
+    host: str
+    direction: Literal["write", "read"]
+    began_s: float
+    ended_s: float
+    moved_bytes: int
+    operations_count: int
+    latency_s: Mapping[str, float] = field(default_factory=dict[str, float])  # "mean", "p50", "p95", "p99", "p99.9", "max"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a workload reports of its measured window."""
+
+    engine: str  # tool and version, as it says itself
+    results: tuple[ClientResult, ...]
+    doubts: tuple[str, ...] = ()
+    series: tuple[Series, ...] = ()  # goodput per client over time; stored with the other series, not in the record
+
+    @property
+    def began_s(self) -> float:
+        """The first client's start."""
+        return min(r.began_s for r in self.results)
+
+    @property
+    def ended_s(self) -> float:
+        """The last client's end."""
+        return max(r.ended_s for r in self.results)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """One moment on both clocks."""
+
+    monotonic_s: float
+    utc_s: float
+
+
+@dataclass(frozen=True)
+class HostFact:
+    """A host of the trial: its role and the catalogue's node that it stands for ("" for a host that is not emulated)."""
+
+    name: str
+    role: str
+    node: str
+    address: str = ""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One attempt at a trial, as stored: what was asked, what came out, under which circumstances, and what speaks against it."""
+
+    trial: Trial
+    status: Literal["valid", "failed"]
+    reason: str  # why it failed; "" when valid
+    attempt: int
+    clock: Clock
+    scale: float  # time dilation of the testbed: 1 on real hosts
+    cluster: str  # name in the catalogue, or ""
+    hosts: tuple[HostFact, ...]
+    phases: tuple[Phase, ...]
+    outcome: Outcome | None
+    facts: Mapping[str, Json]  # of the deployment, as the daemons report them
+    environment: Mapping[str, Json]
+    doubts: tuple[str, ...] = ()
+    version: int = 1  # of this format
+
+
+@dataclass(frozen=True)
+class Point:
+    """The numbers of one valid trial, derived from its record and series; on an emulated testbed in emulated time."""
+
+    trial: Trial
+    direction: Literal["write", "read"]
+    metrics: Mapping[str, float]  # keys end in their unit: "throughput_bytes_per_s", "energy_j", "efficiency_bytes_per_j", ...
+    doubts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A metric over repetitions: the mean with its 95 % confidence interval (infinite when n = 1), beside all values."""
+
+    mean: float
+    low: float
+    high: float
+    values: tuple[float, ...]
+
+    @property
+    def maximum(self) -> float:
+        """The largest value: an order statistic that grows with n, as papers print it."""
+        return max(self.values)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """All repetitions of one combination, summarised: what a table's row and a figure's mark show."""
+
+    filesystem: str  # labels
+    workload: str
+    direction: Literal["write", "read"]
+    clients_count: int
+    metrics: Mapping[str, Interval]  # the keys of Point.metrics, and "edp_ratio" (normalised to the best of its direction)
+    failed_count: int = 0
+    doubts: tuple[str, ...] = ()

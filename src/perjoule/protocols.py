@@ -1,0 +1,260 @@
+"""What one can talk to: Host, Testbed, FileSystem, Workload, Meter. Everything that has an end is a `with`."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from perjoule.catalogue import Cluster, Node
+from perjoule.errors import TransientError
+from perjoule.model import Channel, Json, Outcome
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing a driver needs or would like on this machine, for `doctor` and before a campaign."""
+
+    name: str
+    ok: bool
+    detail: str  # what was found
+    fix: str = ""  # the exact command or sentence that mends it
+    needed: bool = True  # False: work goes on without, and the detail says what is lost
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A command that ended."""
+
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True)
+class Counters:
+    """A host's cumulative counters since some fixed moment; None where this host can't tell."""
+
+    t_s: float
+    cpu_s: float | None = None
+    network_received_bytes: int | None = None
+    network_sent_bytes: int | None = None
+    disk_read_bytes: int | None = None
+    disk_written_bytes: int | None = None
+
+
+class Process(ABC):
+    """A program started with `Host.spawn`; it ends with its host at the latest."""
+
+    @property
+    @abstractmethod
+    def returncode(self) -> int | None:
+        """Its exit code, or None while it runs."""
+
+    @abstractmethod
+    def wait(self, *, timeout_s: float) -> int:
+        """Wait for its end and return the exit code.
+
+        Raises:
+            TimeoutError: it still runs.
+        """
+
+    @abstractmethod
+    def stop(self, *, timeout_s: float = 2.0) -> None:
+        """End it: SIGTERM, then SIGKILL after the time limit. Does nothing when it has ended."""
+
+    @abstractmethod
+    def output(self) -> str:
+        """What it has written so far to stdout and stderr (one file, kept with the trial)."""
+
+
+class Host(ABC):
+    """A computer that takes commands as argument lists, never as a shell string."""
+
+    name: str
+    role: str  # "storage", "metadata", "management" or "client"
+    address: str
+    node: Node | None  # the catalogue's hardware that it is or stands for
+    directory: Path  # on this host's own disk: ours to fill, gone after the run; the same path seen from inside and outside
+
+    @abstractmethod
+    def run(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        timeout_s: float,
+        check: bool = True,
+        text: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Completed:
+        """Run a command to its end; `text` is its standard input.
+
+        Raises:
+            WorkloadError: it could not be started, or (with `check`) failed; the message ends in its own last words.
+            TransientError: it did not end in time (it was killed).
+        """
+
+    @abstractmethod
+    def spawn(
+        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
+    ) -> Process:
+        """Start a program that goes on; stdout and stderr are appended to `log`. Raises WorkloadError."""
+
+    @abstractmethod
+    def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
+        """Write a file on the host, its folders made as needed; `owner` is a user name."""
+
+    @abstractmethod
+    def read(self, path: Path) -> bytes:
+        """Read a file as the host sees it (through its mounts). Raises WorkloadError when it can't."""
+
+    @abstractmethod
+    def counters(self) -> Counters:
+        """Read the host's counters from where it costs the host nothing."""
+
+    @abstractmethod
+    def drop_caches(self) -> None:
+        """Write back and forget the kernel's page cache, where that is allowed; raises WorkloadError where not."""
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """The hosts held for a group of trials. Time runs `scale` times as fast on what they emulate (1: real time)."""
+
+    all: tuple[Host, ...]
+    scale: float = 1.0
+    cluster: Cluster | None = None
+    facts: Mapping[str, Json] = field(default_factory=dict[str, Json])  # caps in force, calibration, kernel limits
+
+    def by_role(self, *roles: str) -> tuple[Host, ...]:
+        """The hosts of these roles, in order."""
+        return tuple(h for h in self.all if h.role in roles)
+
+    @property
+    def clients(self) -> tuple[Host, ...]:
+        """The hosts that load."""
+        return self.by_role("client")
+
+    @property
+    def servers(self) -> tuple[Host, ...]:
+        """All hosts inside the storage cluster: what a paper's power meter covers."""
+        return self.by_role("storage", "metadata", "management")
+
+    @property
+    def bricks(self) -> tuple[Host, ...]:
+        """The hosts with disks, storage hosts first, for a file system without separate metadata."""
+        return self.by_role("storage", "metadata")
+
+    @property
+    def metadata(self) -> Host:
+        """The host for metadata services."""
+        return next(iter(self.by_role("metadata", "management", "storage")), self.all[0])
+
+    @property
+    def management(self) -> Host:
+        """The host for monitors and managers."""
+        return next(iter(self.by_role("management", "metadata", "storage")), self.all[0])
+
+
+class Testbed(ABC):
+    """Where hosts come from."""
+
+    __test__: ClassVar[bool] = False  # the name is the field's; pytest is not to collect it
+
+    @abstractmethod
+    def hold(self, clients_count: int) -> AbstractContextManager[Hosts]:
+        """Hold the servers and this many clients while the block runs; leave nothing behind. Raises MachineError."""
+
+    @abstractmethod
+    def checks(self) -> tuple[Check, ...]:
+        """What this machine needs for it, found without changing anything."""
+
+
+class Mounted(ABC):
+    """A file system that is mounted on every client and answers."""
+
+    directories: Mapping[str, Path]  # by client name: an empty folder in the file system, as that client sees it
+    facts: Mapping[str, Json]  # version, layout, settings, as the daemons report them
+    logs: tuple[Path, ...]  # log files of daemons and clients, kept with the trial
+
+    @abstractmethod
+    def locate(self, path: Path) -> tuple[str, ...]:
+        """Names of the hosts that hold the data of a file (a path as the first client sees it)."""
+
+    @abstractmethod
+    def drop_caches(self) -> None:
+        """Forget what the file system's own clients and servers cache in user space; the kernel's cache is the hosts'."""
+
+    @abstractmethod
+    def alive(self) -> None:
+        """Check that every daemon still runs. Raises TransientError with the last words of one that died."""
+
+
+class FileSystem(ABC):
+    """A file system that can be brought up on hosts."""
+
+    @abstractmethod
+    def mount(self, hosts: Hosts) -> AbstractContextManager[Mounted]:
+        """Bring it up, mount it on all clients, wait until it is healthy; take it down at the end.
+
+        Raises:
+            CampaignError: its layout is impossible on these hosts.
+            TransientError: a daemon failed or health was not reached in time, with the daemon's own words.
+        """
+
+    @abstractmethod
+    def checks(self) -> tuple[Check, ...]:
+        """What this machine needs for it."""
+
+
+class Workload(ABC):
+    """A load, and how its engine's report is read."""
+
+    @abstractmethod
+    def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
+        """Lay out what the measured window needs and drop caches, outside of it. Raw output goes to `folder`."""
+
+    @abstractmethod
+    def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
+        """Load from all clients together, keep every raw output in `folder`, report. Raises WorkloadError, TransientError."""
+
+    @abstractmethod
+    def checks(self) -> tuple[Check, ...]:
+        """What this machine needs for it."""
+
+    @abstractmethod
+    def moved_bytes(self, clients_count: int) -> int:
+        """How many bytes one run moves in its measured window, for plans and progress."""
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """The directions measured: ("write",), ("read",) or both."""
+        return ("write",)
+
+
+class Sink(ABC):
+    """Where samples go while they come."""
+
+    @abstractmethod
+    def append(self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0) -> None:
+        """Take one sample; thread-safe, cheap, never blocks on the disk for long."""
+
+
+class Meter(ABC):
+    """Something that measures while a block runs."""
+
+    @abstractmethod
+    def record(self, hosts: Hosts, sink: Sink) -> AbstractContextManager[None]:
+        """Stream samples to the sink while the block runs."""
+
+    @abstractmethod
+    def checks(self) -> tuple[Check, ...]:
+        """What this machine needs for it."""
+
+
+def wait_error(what: str, timeout_s: float, words: str) -> TransientError:
+    """Say what was waited for in vain, and the daemon's own last words."""
+    last = " | ".join(line.strip() for line in words.strip().splitlines()[-3:]) or "nothing"
+    return TransientError(f"{what} not reached within {timeout_s:g} s; it last said: {last}")

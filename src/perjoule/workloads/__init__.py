@@ -1,0 +1,1 @@
+"""Load engines and what they report."""
