@@ -1,0 +1,39 @@
+# Two commands matter: `make demo` (the main job) and `make test` (all tests). Both do their own set-up.
+.PHONY: demo test unit check bench clean
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+BIN := .venv/bin
+
+demo: .venv/ready
+	setup/install filesystems
+	$(AS_ROOT) $(BIN)/perjoule demo $(DEMO)
+
+test: .venv/ready-for-development
+	setup/install filesystems tests
+	$(AS_ROOT) $(BIN)/pytest $(TEST)
+
+unit: .venv/ready-for-development
+	$(BIN)/pytest tests/unit
+
+check: .venv/ready-for-development
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+
+# The installed tool, as a user has it.
+.venv/ready: setup/requirements.txt pyproject.toml
+	setup/install base
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --requirement setup/requirements.txt
+	$(BIN)/pip install --quiet --no-deps --editable .
+	touch $@
+
+.venv/ready-for-development: .venv/ready setup/requirements-development.txt
+	$(BIN)/pip install --quiet --requirement setup/requirements-development.txt
+	touch $@
+
+clean:
+	rm -rf .venv build src/*.egg-info
