@@ -1,0 +1,196 @@
+"""The order of things: hold hosts, mount, prepare, record, run, keep.
+
+A failed trial is a stored Record with its reason and the campaign goes on; after a transient failure (a daemon died, a time limit
+passed) it goes on with a fresh deployment. What the user interrupts is not stored: `perjoule resume` measures it again.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from perjoule import drivers
+from perjoule.environment import environment
+from perjoule.errors import MachineError, TransientError, WorkloadError
+from perjoule.model import Campaign, Channel, Clock, HostFact, Json, Outcome, Phase, Record, Trial
+from perjoule.protocols import Check, Hosts, Mounted
+from perjoule.store import Attempt, Results
+
+LOG_TAIL_BYTES = 256 * 1024  # of each daemon's log, kept with each trial
+
+Latest = Callable[[], Mapping[Channel, tuple[float, float, float]]]  # channel -> t_s, value, duration_s of its last sample
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a person who waits would like to see."""
+
+    kind: Literal["deploy", "deployed", "trial", "phase", "kept", "note"]
+    text: str = ""
+    trial: Trial | None = None
+    record: Record | None = None
+    hosts: Hosts | None = None
+    latest: Latest = field(default=lambda: {})
+
+
+Observer = Callable[[Event], None]
+
+
+def checks(campaign: Campaign) -> tuple[Check, ...]:
+    """Ask every driver of a campaign what it needs on this machine."""
+    found: dict[str, Check] = {}
+    for trial in campaign.trials:
+        parts = [drivers.testbed(trial.testbed), drivers.filesystem(trial.filesystem), drivers.workload(trial.workload)]
+        for part in [*parts, *map(drivers.meter, trial.meters)]:
+            found |= {check.name: check for check in part.checks()}
+    return tuple(found.values())
+
+
+def require(checked: Sequence[Check]) -> None:
+    """Stop before anything is touched when something needed is missing. Raises MachineError."""
+    missing = [check for check in checked if check.needed and not check.ok]
+    if missing:
+        what = "; ".join(f"{check.name}: {check.detail}" for check in missing)
+        raise MachineError(what, next="; ".join(dict.fromkeys(c.fix for c in missing if c.fix)) or "see `perjoule doctor`")
+
+
+def run(campaign: Campaign, results: Results, observe: Observer) -> None:
+    """Run what is not yet done of a campaign into a results folder.
+
+    Raises:
+        CampaignError: a layout that is impossible on these hosts; nothing was measured with it.
+        MachineError: something needed is missing here.
+    """
+    with results.hold():
+        done = results.done()
+        missing = [[trial for trial in group if trial.id not in done] for group in campaign.groups]
+        require(checks(campaign))
+        circumstances = environment()
+        for todo in filter(None, missing):
+            _Group(campaign, results, observe, circumstances).run(todo)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The trials that share a testbed and a file system."""
+
+    campaign: Campaign
+    results: Results
+    observe: Observer
+    circumstances: Mapping[str, Json]
+
+    def run(self, todo: list[Trial]) -> None:
+        """Run the trials on as few deployments as failures allow; `todo` is emptied in order."""
+        clients_count = max(trial.clients_count for trial in todo)
+        fruitless_count = 0  # deployments in a row that did not carry a single trial
+        while todo:
+            left_count = len(todo)
+            try:
+                self._deploy(todo, clients_count)
+            except WorkloadError as error:
+                fruitless_count = fruitless_count + 1 if len(todo) == left_count else 0
+                if not error.transient or fruitless_count == 2:
+                    for trial in todo:
+                        self._keep_failed(trial, str(error))
+                    return
+                self.observe(Event("note", f"{error}; deploying afresh"))
+
+    def _deploy(self, todo: list[Trial], clients_count: int) -> None:
+        first = todo[0]
+        self.observe(Event("deploy", first.filesystem.label, trial=first))
+        began_s = time.monotonic()
+        with drivers.testbed(first.testbed).hold(clients_count) as hosts, drivers.filesystem(first.filesystem).mount(hosts) as mounted:
+            took = f"{first.filesystem.label} is up on {len(hosts.servers)} servers after {time.monotonic() - began_s:.1f} s"
+            self.observe(Event("deployed", took, trial=first, hosts=hosts))
+            while todo:
+                record, transient = self._measure(todo[0], hosts, mounted)
+                todo.pop(0)
+                self.observe(Event("kept", trial=record.trial, record=record))
+                if transient:
+                    raise TransientError(record.reason)
+
+    def _measure(self, trial: Trial, hosts: Hosts, mounted: Mounted) -> tuple[Record, bool]:
+        with self.results.attempt(trial) as attempt:
+            self.observe(Event("trial", trial=trial, latest=attempt.sink.latest, hosts=hosts))
+            phases: list[Phase] = []
+            outcome, failure = None, None
+            try:
+                outcome = self._load(trial, hosts, mounted, attempt, phases)
+                mounted.alive()
+            except WorkloadError as error:
+                failure = error
+            _keep_logs(mounted.logs, attempt.logs)
+            record = replace(
+                self._failed(trial, attempt, str(failure)),
+                status="failed" if failure else "valid",
+                reason=str(failure) if failure else "",
+                scale=hosts.scale,
+                cluster=hosts.cluster.name if hosts.cluster else "",
+                hosts=tuple(HostFact(h.name, h.role, h.node.name if h.node else "", h.address) for h in hosts.all),
+                phases=tuple(phases),
+                outcome=outcome,
+                facts={"testbed": hosts.facts, "filesystem": mounted.facts},
+                doubts=outcome.doubts if outcome else (),
+            )
+            attempt.keep(record)
+            return record, failure is not None and failure.transient
+
+    def _load(self, trial: Trial, hosts: Hosts, mounted: Mounted, attempt: Attempt, phases: list[Phase]) -> Outcome:
+        workload = drivers.workload(trial.workload)
+        clients = hosts.clients[: trial.clients_count]
+
+        def phase(name: str) -> ExitStack:
+            began_s = time.monotonic()
+            self.observe(Event("phase", name, trial=trial))
+            stack = ExitStack()
+            stack.callback(lambda: phases.append(Phase(name, began_s, time.monotonic())))
+            return stack
+
+        with phase("prepare"):
+            workload.prepare(clients, mounted, attempt.raw)
+        with ExitStack() as meters:
+            for meter in map(drivers.meter, trial.meters):
+                meters.enter_context(meter.record(hosts, attempt.sink))
+            with phase("baseline"):
+                time.sleep(self.campaign.settle_s)
+            with phase("measure"):
+                outcome = workload.run(clients, mounted, attempt.raw)
+            with phase("tail"):
+                time.sleep(self.campaign.settle_s)
+        for series in outcome.series:
+            for t_s, value, duration_s in zip(series.t_s, series.value, series.duration_s, strict=True):
+                attempt.sink.append(series.channel, float(t_s), float(value), float(duration_s))
+        return outcome
+
+    def _failed(self, trial: Trial, attempt: Attempt, reason: str) -> Record:
+        return Record(
+            trial=trial,
+            status="failed",
+            reason=reason,
+            attempt=attempt.number,
+            clock=Clock(time.monotonic(), time.time()),
+            scale=1.0,
+            cluster="",
+            hosts=(),
+            phases=(),
+            outcome=None,
+            facts={},
+            environment=self.circumstances,
+        )
+
+    def _keep_failed(self, trial: Trial, reason: str) -> None:
+        with self.results.attempt(trial) as attempt:
+            record = self._failed(trial, attempt, reason)
+            attempt.keep(record)
+        self.observe(Event("kept", trial=trial, record=record))
+
+
+def _keep_logs(logs: Sequence[Path], folder: Path) -> None:
+    for log in logs:
+        with suppress(OSError), log.open("rb") as source:  # a log that can't be read must not cost the trial
+            source.seek(max(0, log.stat().st_size - LOG_TAIL_BYTES))
+            with (folder / f"{log.parent.name}-{log.name}").open("wb") as kept:
+                shutil.copyfileobj(source, kept)
