@@ -1,73 +1,23 @@
 """Hardware as data: boards, disks, switches and clusters, each value with its source and status. One TOML file, one cluster."""
 
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from typing import Literal
+from perjoule.catalogue.hardware import Board, Cluster, Disk, Node, Role, Status, Value
+from perjoule.catalogue.reading import cluster, names, read
+from perjoule.catalogue.totals import capacity_bytes, idle_w, peak_w, servers, tpp_bytes_per_s
 
-Status = Literal["measured", "datasheet", "fitted", "assumed"]
-
-
-@dataclass(frozen=True)
-class Value:
-    """A number in SI units with where it comes from; sigma is its standard uncertainty (0 when unknown)."""
-
-    value: float
-    source: str
-    status: Status
-    sigma: float = 0.0
-
-
-@dataclass(frozen=True)
-class Disk:
-    """A storage device."""
-
-    name: str
-    technology: Literal["hdd", "ssd", "nvme"]
-    capacity_bytes: Value
-    read_bytes_per_s: Value
-    write_bytes_per_s: Value
-    idle_w: Value  # spinning, not accessed
-    active_w: Value  # at full throughput
-
-
-@dataclass(frozen=True)
-class Board:
-    """A computer without its disks. `mips` is 7-zip's total rating over all cores."""
-
-    name: str
-    cores_count: int
-    mips: Value
-    nic_bytes_per_s: Value  # TCP goodput, one direction
-    idle_w: Value
-    dynamic_w: Value  # added at full CPU use
-
-
-@dataclass(frozen=True)
-class Node:
-    """One kind of host in a cluster, `count` of them in a role."""
-
-    name: str
-    role: Literal["storage", "metadata", "management", "client"]
-    count: int
-    board: Board
-    disks: tuple[Disk, ...]
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """A storage cluster and the client machines that load it."""
-
-    name: str
-    title: str
-    source: str
-    nodes: tuple[Node, ...]
-    switch_w: Value
-    supply_efficiency: Value  # of the power supply, 0 to 1
-    notes: tuple[str, ...] = ()
-
-
-@cache
-def names() -> tuple[str, ...]:
-    """List the clusters in the catalogue."""
-    return tuple(sorted(p.name.removesuffix(".toml") for p in files(__name__).iterdir() if p.name.endswith(".toml")))
+__all__ = [
+    "Board",
+    "Cluster",
+    "Disk",
+    "Node",
+    "Role",
+    "Status",
+    "Value",
+    "capacity_bytes",
+    "cluster",
+    "idle_w",
+    "names",
+    "peak_w",
+    "read",
+    "servers",
+    "tpp_bytes_per_s",
+]

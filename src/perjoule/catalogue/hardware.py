@@ -1,0 +1,66 @@
+"""What the catalogue holds: frozen values in SI units."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Status = Literal["measured", "datasheet", "fitted", "assumed"]
+Role = Literal["storage", "metadata", "management", "client"]
+
+
+@dataclass(frozen=True)
+class Value:
+    """A number in SI units with where it comes from; sigma is its standard uncertainty (0 when unknown)."""
+
+    value: float
+    source: str
+    status: Status
+    sigma: float = 0.0
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A storage device."""
+
+    name: str
+    technology: Literal["hdd", "ssd", "nvme"]
+    capacity_bytes: Value
+    read_bytes_per_s: Value
+    write_bytes_per_s: Value
+    idle_w: Value  # spinning, not accessed
+    active_w: Value  # at full throughput
+
+
+@dataclass(frozen=True)
+class Board:
+    """A computer without its disks. `mips` is 7-zip's total rating over all cores."""
+
+    name: str
+    cores_count: int
+    mips: Value
+    nic_bytes_per_s: Value  # TCP goodput, one direction
+    idle_w: Value
+    dynamic_w: Value  # added at full CPU use
+
+
+@dataclass(frozen=True)
+class Node:
+    """One kind of host in a cluster, `count` of them in a role."""
+
+    name: str
+    role: Role
+    count: int
+    board: Board
+    disks: tuple[Disk, ...]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A storage cluster and the client machines that load it."""
+
+    name: str
+    title: str
+    source: str
+    nodes: tuple[Node, ...]
+    switch_w: Value  # at the wall, as the clusters' totals are
+    supply_efficiency: Value  # of the power supply, 0 to 1
+    notes: tuple[str, ...] = ()
