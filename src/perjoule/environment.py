@@ -1,0 +1,88 @@
+"""The circumstances of a measurement: machine, kernel, software, and the git state of the campaign's folder."""
+
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from perjoule.model import Json
+
+# Debian packages whose version can change a result, and those that perjoule brings along.
+PACKAGES = (
+    *("fio", "ior", "iproute2", "xfsprogs", "btrfs-progs", "e2fsprogs", "7zip", "p7zip-full"),
+    *("ceph-osd", "ceph-mon", "ceph-mds", "ceph-fuse", "glusterfs-server", "glusterfs-client"),
+    *("moosefs-master", "moosefs-chunkserver", "moosefs-client"),
+)
+MODULES = ("perjoule", "numpy", "pyarrow", "scipy", "pydantic")
+
+
+def environment(campaign_folder: Path | None = None) -> Mapping[str, Json]:
+    """Describe this machine; what can't be found out is None. Never fails.
+
+    Args:
+        campaign_folder: where the campaign file lies, for its git commit and whether something there is not committed.
+    """
+    return {
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "distribution": _distribution(),
+        "cpu_model": cpu_model(_text("/proc/cpuinfo")) or None,
+        "cores_count": len(os.sched_getaffinity(0)),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "cpu_governor": _text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").strip() or None,
+        "python": platform.python_version(),
+        "modules": {name: _module(name) for name in MODULES},
+        "packages": packages(_output(["dpkg-query", "--show", "--showformat", "${Package}\t${Version}\n", *PACKAGES])),
+        "git": _git(campaign_folder or Path.cwd()),
+    }
+
+
+def cpu_model(cpuinfo: str) -> str:
+    """Find the processor's name in /proc/cpuinfo: "model name" on x86, "Hardware" or "CPU part" on ARM."""
+    entries = [line.partition(":") for line in cpuinfo.splitlines()]
+    found = {key.strip(): value.strip() for key, _, value in reversed(entries)}
+    return next((found[key] for key in ("model name", "Hardware", "CPU part") if found.get(key)), "")
+
+
+def packages(listing: str) -> Mapping[str, Json]:
+    """Read dpkg-query's lines of name, tab, version; a package that is known but not installed has no version."""
+    pairs = (line.partition("\t") for line in listing.splitlines())
+    return {name: number for name, _, number in pairs if number}
+
+
+def _git(folder: Path) -> Json:
+    commit = _output(["git", "-C", str(folder), "rev-parse", "HEAD"]).strip()
+    if not commit:
+        return None
+    return {"commit": commit, "dirty": bool(_output(["git", "-C", str(folder), "status", "--porcelain", "--", "."]))}
+
+
+def _distribution() -> Json:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME")
+    except OSError:
+        return None
+
+
+def _module(name: str) -> Json:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""
+
+
+def _output(argv: list[str]) -> str:
+    # The exit code says nothing: dpkg-query fails when one of many packages is unknown, and prints the others.
+    try:
+        return subprocess.run(argv, capture_output=True, text=True, timeout=10, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""

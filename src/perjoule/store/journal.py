@@ -1,0 +1,74 @@
+"""The journal of a results folder: one fsynced line per kept attempt. That line is the commit point; nothing else is.
+
+A line without its newline was being written when perjoule was killed: it does not count, and the next holder cuts it off.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One kept attempt: where it lies and the SHA-256 of what was measured, by path inside its folder."""
+
+    trial: str
+    attempt: int
+    status: str
+    files: Mapping[str, str]  # record.json, series.parquet and everything in raw/
+
+
+def read_journal(path: Path) -> tuple[Entry, ...]:
+    """Read all whole lines, in order.
+
+    Raises:
+        OSError: it can't be read.
+        ValueError: a whole line is damaged.
+    """
+    *lines, _torn = path.read_bytes().split(b"\n")
+    entries: list[Entry] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            data: Any = json.loads(line)
+            entries.append(Entry(str(data["trial"]), int(data["attempt"]), str(data["status"]), dict(data["files"])))
+        except (ValueError, TypeError, KeyError) as error:
+            raise ValueError(f"line {number} is damaged ({error!r})") from None
+    return tuple(entries)
+
+
+def append_entry(path: Path, entry: Entry) -> None:
+    """Append one line and wait until it is on the disk; when that fails the line is taken back. Raises OSError."""
+    line = json.dumps(asdict(entry), ensure_ascii=False).encode() + b"\n"
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
+    try:
+        length = os.fstat(descriptor).st_size
+        try:
+            written = os.write(descriptor, line)
+            if written < len(line):
+                raise OSError(28, "no space left for a journal line")
+            os.fsync(descriptor)
+        except OSError:
+            os.ftruncate(descriptor, length)
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def cut_torn_line(path: Path) -> None:
+    """Cut off what follows the last newline. Raises OSError."""
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        with path.open("r+b") as file:
+            file.truncate(whole)
+            os.fsync(file.fileno())
+
+
+def sha256(path: Path) -> str:
+    """Digest a file. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

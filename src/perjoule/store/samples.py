@@ -1,0 +1,153 @@
+"""Samples to Parquet while they come, and back to Series.
+
+Long format, one row a sample: the channel's seven words (dictionary encoded), `t_s`, `duration_s`, `value`. Any Parquet reader
+can use the file. Rows of one channel stay in the order in which they came.
+"""
+
+import threading
+from array import array
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from perjoule.model import Channel, Series
+from perjoule.protocols import Sink
+
+_WORDS = tuple(f.name for f in fields(Channel))
+_NUMBERS = ("t_s", "duration_s", "value")
+FLUSH_S = 3.0
+
+# pyarrow ships no types; every use of it is on this page.
+_pa = cast("Any", pa)
+_pq = cast("Any", pq)
+_SCHEMA = _pa.schema(
+    [(word, _pa.dictionary(_pa.int32(), _pa.string())) for word in _WORDS] + [(number, _pa.float64()) for number in _NUMBERS],
+    metadata={"perjoule": "series 1"},
+)
+
+
+class ParquetSink(Sink):
+    """Takes samples from any thread and writes them out as a row group every few seconds, from a thread of its own."""
+
+    def __init__(self, path: Path, flush_s: float = FLUSH_S) -> None:
+        self._file = path.open("xb")
+        self._writer = _pq.ParquetWriter(self._file, _SCHEMA, compression="zstd", write_statistics=list(_NUMBERS))
+        self._flush_s = flush_s
+        self._lock = threading.Lock()
+        self._waiting: dict[Channel, array[float]] = {}
+        self._latest: dict[Channel, tuple[float, float, float]] = {}
+        self._closing = threading.Event()
+        self._error: OSError | None = None
+        self._thread = threading.Thread(target=self._stream, name="samples", daemon=True)
+        self._thread.start()
+
+    def append(self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0) -> None:
+        """Take one sample; thread-safe, and never waits for the disk."""
+        with self._lock:
+            if self._closing.is_set():
+                raise RuntimeError(f"a sample of {channel.name} came after its attempt was closed")
+            self._waiting.setdefault(channel, array("d")).extend((t_s, duration_s, value))
+            self._latest[channel] = (t_s, value, duration_s)
+
+    def latest(self) -> Mapping[Channel, tuple[float, float, float]]:
+        """Give the last sample of each channel: t_s, value, duration_s."""
+        with self._lock:
+            return dict(self._latest)
+
+    def close(self) -> None:
+        """Write what waits and the footer. Raises the OSError of any write that failed."""
+        with self._lock:
+            self._closing.set()
+        self._thread.join()
+        try:
+            if self._error is None:
+                self._flush()
+            self._writer.close()
+        except OSError as error:
+            self._error = self._error or error
+        finally:
+            self._file.close()
+        if self._error is not None:
+            raise self._error
+
+    def abandon(self) -> None:
+        """Close without a word when nobody wants the samples any more (or when it is closed already)."""
+        if not self._file.closed:
+            with suppress(OSError):
+                self.close()
+
+    def _stream(self) -> None:
+        while not self._closing.wait(self._flush_s):
+            try:
+                self._flush()
+            except OSError as error:  # a full disk: `close` says so; samples that come later are not kept
+                self._error = error
+                return
+
+    def _flush(self) -> None:
+        with self._lock:
+            waiting, self._waiting = self._waiting, {}
+        if waiting:
+            self._writer.write_table(_table({c: np.frombuffer(v).reshape(-1, 3) for c, v in waiting.items()}))
+
+
+def write_series(path: Path, series: tuple[Series, ...]) -> None:
+    """Write whole series to a new Parquet file."""
+    sink = ParquetSink(path)
+    for s in series:
+        for t_s, duration_s, value in zip(s.t_s, s.duration_s, s.value, strict=True):
+            sink.append(s.channel, float(t_s), float(value), float(duration_s))
+    sink.close()
+
+
+def read_series(path: Path) -> tuple[Series, ...]:
+    """Read all series of a Parquet file, one per channel, ordered by the channel's name.
+
+    Raises:
+        OSError: it can't be read.
+        ValueError: it is damaged.
+    """
+    with path.open("rb") as file:
+        try:
+            table = _pq.ParquetFile(file).read(columns=[*_WORDS, *_NUMBERS]).unify_dictionaries().combine_chunks()
+        except _pa.ArrowException as error:
+            raise ValueError(f"not a series file: {error}") from error
+    if not table.num_rows:
+        return ()
+    words: list[list[str]] = []
+    key = np.zeros(table.num_rows, dtype=np.int64)  # mixed radix: the channel of each row as one number
+    for word in _WORDS:
+        column = table[word].chunk(0)
+        words.append(column.dictionary.to_pylist())
+        key = key * len(words[-1]) + column.indices.to_numpy()
+    numbers: list[NDArray[np.float64]] = [table[n].to_numpy() for n in _NUMBERS]
+    order = np.argsort(key, kind="stable")
+    keys, starts = np.unique(key[order], return_index=True)
+    found = [
+        Series(_channel(int(k), words), *(n[rows].astype(np.float64) for n in numbers))
+        for k, rows in zip(keys, np.split(order, starts[1:]), strict=True)
+    ]
+    return tuple(sorted(found, key=lambda s: s.channel.name))
+
+
+def _table(samples: Mapping[Channel, NDArray[np.float64]]) -> Any:
+    rows = np.repeat(np.arange(len(samples)), [len(s) for s in samples.values()])
+    texts = zip(*(astuple(channel) for channel in samples), strict=True)
+    columns = [_pa.array(list(t), type=_pa.string()).dictionary_encode().take(_pa.array(rows)) for t in texts]
+    numbers = np.concatenate(list(samples.values()))
+    return _pa.Table.from_arrays([*columns, *(_pa.array(numbers[:, n]) for n in range(3))], schema=_SCHEMA)
+
+
+def _channel(key: int, words: list[list[str]]) -> Channel:
+    chosen: list[str] = []
+    for options in reversed(words):
+        key, index = divmod(key, len(options))
+        chosen.insert(0, options[index])
+    return Channel(*cast("Any", chosen))
