@@ -129,8 +129,8 @@ class Hosts:
     facts: Mapping[str, Json] = field(default_factory=dict[str, Json])  # caps in force, calibration, kernel limits
 
     def by_role(self, *roles: str) -> tuple[Host, ...]:
-        """The hosts of these roles, in order."""
-        return tuple(h for h in self.all if h.role in roles)
+        """The hosts of these roles, in the order of the roles asked for."""
+        return tuple(h for role in roles for h in self.all if h.role == role)
 
     @property
     def clients(self) -> tuple[Host, ...]:
