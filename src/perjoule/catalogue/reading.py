@@ -26,14 +26,21 @@ class _Written(_Strict):
 
 def _value(raw: object, allowed: dict[str, float]) -> Value:
     written = _Written.model_validate(raw)
-    plain = not allowed  # a number without a unit, such as MIPS
-    number, sigma = (units.quantity(text, allowed, bare=plain or text == 0) for text in (written.value, written.sigma))
+    number = units.quantity(written.value, allowed)
+    sigma = units.quantity(written.sigma, allowed, bare=written.sigma == 0)
     if number < 0 or sigma < 0:
         raise ValueError(f"{written.value} with sigma {written.sigma}: neither may be negative")
     return Value(number, written.source, written.status, sigma)
 
 
-_Plain = Annotated[Value, PlainValidator(partial(_value, allowed={}))]
+def _plain_value(raw: object) -> Value:
+    written = _Written.model_validate(raw)
+    if isinstance(written.value, str) or isinstance(written.sigma, str):
+        raise ValueError("a plain number is wanted, without quotes and unit")
+    return Value(written.value, written.source, written.status, written.sigma)
+
+
+_Plain = Annotated[Value, PlainValidator(_plain_value)]
 _Bytes = Annotated[Value, PlainValidator(partial(_value, allowed=units.BYTES))]
 _Rate = Annotated[Value, PlainValidator(partial(_value, allowed=units.RATES))]
 _Watts = Annotated[Value, PlainValidator(partial(_value, allowed=units.WATTS))]
