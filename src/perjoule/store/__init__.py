@@ -120,7 +120,9 @@ class Attempt:
         return self.folder / "logs"
 
     def keep(self, record: Record) -> None:
-        """Make the attempt durable; it counts from the moment this returns. The series of its outcome join the others.
+        """Make the attempt durable: it counts from the moment this returns.
+
+        All samples have gone through the sink before, those of the outcome's series too.
 
         Raises:
             MachineError: the disk is full or failed; the attempt is then not kept.
@@ -128,9 +130,6 @@ class Attempt:
         if (record.trial.id, record.attempt) != (self.trial.id, self.number):
             record = replace(record, trial=self.trial, attempt=self.number)
         with _spoken(self.partial):
-            for series in record.outcome.series if record.outcome else ():
-                for t_s, duration_s, value in zip(series.t_s, series.duration_s, series.value, strict=True):
-                    self.sink.append(series.channel, float(t_s), float(value), float(duration_s))
             self.sink.close()
             _write(self.partial / "record.json", record_text(record))
             files = sorted(p for p in self.partial.rglob("*") if p.is_file() and not p.is_symlink())
