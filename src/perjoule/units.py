@@ -1,7 +1,9 @@
 """The only file that knows prefixes: reads "4 MiB", prints "3.2 MiB/J". Inside perjoule everything is SI."""
 
+import math
 import re
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -16,6 +18,7 @@ WATTS: dict[str, float] = {"mW": 1e-3, "W": 1, "kW": 1e3}
 RATIOS: dict[str, float] = {"%": 0.01}
 
 _QUANTITY = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S*)\s*")
+_TERM = re.compile(r"\s*\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\s*[a-z]+\s*")  # of a duration in several terms
 MIB = 1024**2
 
 
@@ -33,7 +36,7 @@ def quantity(text: object, units: dict[str, float], *, bare: bool = False) -> fl
     example = next((u for u in ("MiB", "MiB/s", "s", "Hz", "W", "%") if u in units), next(iter(units)))
     if isinstance(text, int | float) and not isinstance(text, bool):
         if bare:
-            return float(text)
+            return _finite(float(text), text)
         raise ValueError(f'{text} has no unit (write "{text} {example}")')
     match = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
     if match is None:
@@ -41,42 +44,39 @@ def quantity(text: object, units: dict[str, float], *, bare: bool = False) -> fl
     number, unit = match.groups()
     if not unit:
         if bare:
-            return float(number)
+            return _finite(float(number), text)
         raise ValueError(f'"{number}" has no unit (write "{number} {example}")')
     if unit not in units:
         raise ValueError(f'unknown unit "{unit}" (known: {", ".join(units)})')
-    return float(number) * units[unit]
+    return _finite(float(number) * units[unit], text)
 
 
-def _bytes(text: object) -> object:
-    return round(quantity(text, BYTES)) if isinstance(text, str) else quantity(text, BYTES)
+def _finite(value: float, text: object) -> float:
+    if not math.isfinite(value):
+        raise ValueError(f"{text!r} is beyond all measure")
+    return value
+
+
+def seconds(text: object) -> float:
+    """Read a duration, in one term or several: "90 s", "3 min 20 s". Raises ValueError."""
+    terms = _TERM.findall(text) if isinstance(text, str) else []
+    return sum(quantity(term, SECONDS) for term in terms) if "".join(terms) == text else quantity(text, SECONDS)
+
+
+def _option(example: str, units: dict[str, float], read: Callable[[object], float]) -> tuple[Any, ...]:
+    """Read such an option with `read`, and tell an editor what it looks like."""
+    pattern = rf"^\s*[0-9.eE+-]+\s*({'|'.join(units)})"
+    return BeforeValidator(read), WithJsonSchema({"type": "string", "pattern": pattern, "examples": [example]})
 
 
 # Types for the options of drivers: a person writes "4 MiB", the field holds 4194304.
-Bytes = Annotated[int, BeforeValidator(_bytes), Field(gt=0), WithJsonSchema({"type": "string", "examples": ["4 MiB"]})]
-Seconds = Annotated[
-    float,
-    BeforeValidator(lambda text: quantity(text, SECONDS)),
-    Field(gt=0),
-    WithJsonSchema({"type": "string", "examples": ["60 s"]}),
-]
-Hertz = Annotated[
-    float,
-    BeforeValidator(lambda text: quantity(text, HERTZ)),
-    Field(gt=0),
-    WithJsonSchema({"type": "string", "examples": ["5 Hz"]}),
-]
-Watts = Annotated[
-    float,
-    BeforeValidator(lambda text: quantity(text, WATTS)),
-    WithJsonSchema({"type": "string", "examples": ["40.9 W"]}),
-]
-BytesPerSecond = Annotated[
-    float,
-    BeforeValidator(lambda text: quantity(text, RATES)),
-    Field(gt=0),
-    WithJsonSchema({"type": "string", "examples": ["111.34 MiB/s"]}),
-]
+Bytes = Annotated[int, *_option("4 MiB", BYTES, lambda text: round(quantity(text, BYTES))), Field(gt=0, le=2**60)]
+Seconds = Annotated[float, *_option("60 s", SECONDS, seconds), Field(gt=0)]
+Hertz = Annotated[float, *_option("5 Hz", HERTZ, lambda text: quantity(text, HERTZ)), Field(gt=0)]
+Watts = Annotated[float, *_option("40.9 W", WATTS, lambda text: quantity(text, WATTS))]
+BytesPerSecond = Annotated[float, *_option("111.34 MiB/s", RATES, lambda text: quantity(text, RATES)), Field(gt=0)]
+
+OF_SUFFIX = {"_bytes_per_s": RATES, "_bytes": BYTES, "_s": SECONDS, "_hz": HERTZ, "_w": WATTS}  # a field's name ends in its unit
 
 
 def _scaled(value: float, steps: dict[str, float]) -> str:
@@ -89,12 +89,23 @@ def bytes_text(count: float) -> str:
     return _scaled(count, {"B": 1, **_BINARY})
 
 
+def exact_text(value: float, units: dict[str, float]) -> str:
+    """Print so that `quantity` reads the very same number (below 2**53): `exact_text(4194304, BYTES)` gives "4 MiB"."""
+    base = next(unit for unit, factor in units.items() if factor == 1)
+    texts = [f"{value / factor:.12g} {unit}" for unit, factor in units.items()]
+    return min((text for text in texts if quantity(text, units) == value), key=len, default=f"{value!r} {base}")
+
+
 def seconds_text(duration_s: float) -> str:
-    """Print a duration as people say it: "0.8 s", "42 s", "3 min 20 s", "2 h 5 min"."""
-    if duration_s < 10:
+    """Print a duration as people say it: "1.2 ms", "0.8 s", "42 s", "3 min 20 s", "2 h 5 min"."""
+    if 0 < duration_s < 0.1:
+        return f"{duration_s * 1e3:.2g} ms" if duration_s >= 9.95e-4 else f"{duration_s * 1e6:.2g} us"
+    if duration_s < 9.95:
         return f"{duration_s:.2g} s"
-    minutes, seconds = divmod(round(duration_s), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+    if round(duration_s) < 60:
+        return f"{duration_s:.0f} s"
+    if round(duration_s) < 3600:
+        minutes, rest_s = divmod(round(duration_s), 60)
+        return f"{minutes} min {rest_s} s"
+    hours, minutes = divmod(round(duration_s / 60), 60)
+    return f"{hours} h {minutes} min"

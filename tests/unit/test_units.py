@@ -1,0 +1,119 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from perjoule.units import (
+    BYTES,
+    HERTZ,
+    OF_SUFFIX,
+    RATES,
+    SECONDS,
+    WATTS,
+    Bytes,
+    Seconds,
+    bytes_text,
+    exact_text,
+    quantity,
+    seconds,
+    seconds_text,
+)
+
+byte_counts = st.integers(min_value=1, max_value=2**53)
+
+
+@given(byte_counts)
+def test_a_byte_count_printed_exactly_reads_back_exactly(count: int) -> None:
+    assert TypeAdapter(Bytes).validate_python(exact_text(count, BYTES)) == count
+
+
+@given(st.sampled_from(list(OF_SUFFIX.values())), st.floats(min_value=1e-9, max_value=1e18))
+def test_any_number_printed_exactly_reads_back_exactly(units: dict[str, float], value: float) -> None:
+    assert quantity(exact_text(value, units), units) == value
+
+
+@given(byte_counts)
+def test_a_printed_byte_count_reads_back_to_the_digits_shown(count: int) -> None:
+    assert quantity(bytes_text(count), BYTES) == pytest.approx(count, rel=1e-3)
+
+
+@given(st.floats(min_value=1e-6, max_value=1e8))
+def test_a_printed_duration_reads_back_to_what_is_shown(duration_s: float) -> None:
+    shown_s = seconds(seconds_text(duration_s))
+    step_s = 30 if duration_s >= 3600 else 0.51
+    assert shown_s == pytest.approx(duration_s, rel=0.051 if duration_s < 10 else 0, abs=step_s if duration_s >= 9.95 else 0)
+
+
+@given(st.text(max_size=20))
+def test_no_text_at_all_makes_reading_fail_otherwise_than_by_a_sentence(text: str) -> None:
+    for adapter in (TypeAdapter(Bytes), TypeAdapter(Seconds)):
+        try:
+            assert math.isfinite(adapter.validate_python(text))
+        except ValidationError as error:
+            assert error.error_count() == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "units", "value"),
+    [
+        ("4 MiB", BYTES, 4 * 1024**2),
+        ("4MB", BYTES, 4e6),
+        ("1e3 B", BYTES, 1000),
+        (" 20  Hz ", HERTZ, 20),
+        ("-1.5 kW", WATTS, -1500),
+        ("1 Gbit/s", RATES, 125e6),
+        ("5 ms", SECONDS, 0.005),
+    ],
+)
+def test_quantities_are_read_as_people_write_them(text: str, units: dict[str, float], value: float) -> None:
+    assert quantity(text, units) == pytest.approx(value)
+
+
+def test_a_duration_may_have_several_terms() -> None:
+    assert seconds("2 h 5 min") == 7500
+    assert seconds("3min20s") == 200
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("4", 'write "4 MiB"'),
+        (4, 'write "4 MiB"'),
+        ("4 Mib", "MiB"),
+        ("four MiB", "not a number"),
+        ("1e999 B", "beyond all measure"),
+        (True, "not a number"),
+        (None, "not a number"),
+        ("", "not a number"),
+    ],
+)
+def test_what_is_not_a_quantity_is_answered_with_what_to_write(text: object, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        quantity(text, BYTES)
+
+
+@pytest.mark.parametrize("text", ["0 B", "-4 MiB", "2 EiB", "1e30 B", "0.2 B"])
+def test_impossible_sizes_are_refused(text: str) -> None:
+    with pytest.raises(ValidationError):
+        TypeAdapter(Bytes).validate_python(text)
+
+
+def test_an_editor_is_told_what_a_size_looks_like() -> None:
+    schema = TypeAdapter(Bytes).json_schema()
+    assert schema["type"] == "string"
+    assert schema["examples"] == ["4 MiB"]
+
+
+def test_short_durations_are_printed_short() -> None:
+    assert [seconds_text(s) for s in (0.0012, 0.8, 9.99, 42, 59.7, 200, 3599.7, 7500)] == [
+        "1.2 ms",
+        "0.8 s",
+        "10 s",
+        "42 s",
+        "1 min 0 s",
+        "3 min 20 s",
+        "1 h 0 min",
+        "2 h 5 min",
+    ]
