@@ -57,20 +57,26 @@ def require(checked: Sequence[Check]) -> None:
         raise MachineError(what, next="; ".join(dict.fromkeys(c.fix for c in missing if c.fix)) or "see `perjoule doctor`")
 
 
-def run(campaign: Campaign, results: Results, observe: Observer) -> None:
-    """Run what is not yet done of a campaign into a results folder.
+def missing(campaign: Campaign, results: Results, *, again_failed: bool = False) -> tuple[Trial, ...]:
+    """The trials that have no kept attempt yet (with `again_failed`: no valid one), in order."""
+    done = {r.trial.id for r in results.latest() if r.status == "valid"} if again_failed else results.done()
+    return tuple(trial for trial in campaign.trials if trial.id not in done)
+
+
+def run(campaign: Campaign, results: Results, observe: Observer, *, again_failed: bool = False) -> None:
+    """Run what is missing of a campaign into a results folder.
 
     Raises:
         CampaignError: a layout that is impossible on these hosts; nothing was measured with it.
         MachineError: something needed is missing here.
     """
     with results.hold():
-        done = results.done()
-        missing = [[trial for trial in group if trial.id not in done] for group in campaign.groups]
-        require(checks(campaign))
+        left = missing(campaign, results, again_failed=again_failed)
+        if left:
+            require(checks(campaign))
         circumstances = environment()
-        for todo in filter(None, missing):
-            _Group(campaign, results, observe, circumstances).run(todo)
+        for group in campaign.groups:
+            _Group(campaign, results, observe, circumstances).run([trial for trial in group if trial in left])
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ class _Group:
 
     def run(self, todo: list[Trial]) -> None:
         """Run the trials on as few deployments as failures allow; `todo` is emptied in order."""
-        clients_count = max(trial.clients_count for trial in todo)
+        clients_count = max((trial.clients_count for trial in todo), default=0)
         fruitless_count = 0  # deployments in a row that did not carry a single trial
         while todo:
             left_count = len(todo)
@@ -102,7 +108,10 @@ class _Group:
         first = todo[0]
         self.observe(Event("deploy", first.filesystem.label, trial=first))
         began_s = time.monotonic()
-        with drivers.testbed(first.testbed).hold(clients_count) as hosts, drivers.filesystem(first.filesystem).mount(hosts) as mounted:
+        with (
+            drivers.testbed(first.testbed).hold(clients_count) as hosts,
+            drivers.filesystem(first.filesystem).mount(hosts) as mounted,
+        ):
             took = f"{first.filesystem.label} is up on {len(hosts.servers)} servers after {time.monotonic() - began_s:.1f} s"
             self.observe(Event("deployed", took, trial=first, hosts=hosts))
             while todo:

@@ -1,6 +1,6 @@
 """A results folder: append a Record, read Records. Versioned, atomic, never overwritten; kill it anywhere.
 
-    results.json                      format version, the campaign's name
+    results.json                      format version, the campaign's name and overrides
     campaign.toml                     the campaign as it was read
     journal.jsonl                     one line per kept attempt: the commit point
     lock                              held (flock) while perjoule works on the folder
@@ -28,15 +28,15 @@ from perjoule.store.samples import ParquetSink, read_series
 VERSION = 1
 
 
-def create(folder: Path, campaign_text: str, name: str) -> "Results":
-    """Make a results folder, or open it when it already holds this very campaign.
+def create(folder: Path, campaign_text: str, name: str, overrides: tuple[str, ...] = ()) -> "Results":
+    """Make a results folder, or open it when it already holds this very campaign with the same overrides.
 
     Raises:
         MachineError: it holds something else, can't be written, or the disk is full.
     """
     if (folder / "results.json").exists():
         results = open_results(folder)
-        if results.campaign_text != campaign_text:
+        if (results.campaign_text, results.overrides) != (campaign_text, overrides):
             raise MachineError(
                 "this results folder belongs to another campaign",
                 where=str(folder),
@@ -56,13 +56,12 @@ def create(folder: Path, campaign_text: str, name: str) -> "Results":
         (folder / "trials").mkdir(exist_ok=True)
         _write(folder / "campaign.toml", campaign_text)
         _write(folder / "journal.jsonl", "")
-        _write(
-            folder / "results.json.partial", json.dumps({"format": "perjoule results", "version": VERSION, "name": name}) + "\n"
-        )
+        head = {"format": "perjoule results", "version": VERSION, "name": name, "overrides": overrides}
+        _write(folder / "results.json.partial", json.dumps(head) + "\n")
         (folder / "results.json.partial").rename(folder / "results.json")
         _sync(folder)
         _sync(folder.parent)
-    return Results(folder, campaign_text)
+    return Results(folder, campaign_text, overrides)
 
 
 def open_results(folder: Path) -> "Results":
@@ -89,7 +88,7 @@ def open_results(folder: Path) -> "Results":
             )
     with _spoken(folder / "campaign.toml"):
         text = (folder / "campaign.toml").read_text()
-    results = Results(folder, text)
+    results = Results(folder, text, tuple(head.get("overrides", ())))
     results.entries()
     return results
 
@@ -154,6 +153,7 @@ class Results:
 
     folder: Path
     campaign_text: str
+    overrides: tuple[str, ...] = ()  # with them the text gives the campaign that was run
 
     @property
     def journal(self) -> Path:
