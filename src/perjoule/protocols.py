@@ -221,6 +221,18 @@ class Workload(ABC):
         """Load from all clients together, keep every raw output in `folder`, report. Raises WorkloadError, TransientError."""
 
     @abstractmethod
+    def outcome(self, folder: Path) -> Outcome:
+        """Read again, from the raw outputs in `folder` alone, what `run` reported; `perjoule verify` compares the two.
+
+        Raises:
+            WorkloadError: an output is missing or damaged.
+        """
+
+    @abstractmethod
+    def outcome(self, folder: Path) -> Outcome:
+        """Read what `run` returned again from the raw outputs it left in `folder`, and from nothing else. Raises WorkloadError."""
+
+    @abstractmethod
     def checks(self) -> tuple[Check, ...]:
         """What this machine needs for it."""
 
