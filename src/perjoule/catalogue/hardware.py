@@ -1,7 +1,9 @@
 """What the catalogue holds: frozen values in SI units."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import ConfigDict, Field
 
 Status = Literal["measured", "datasheet", "fitted", "assumed"]
 Role = Literal["storage", "metadata", "management", "client"]
@@ -11,10 +13,12 @@ Role = Literal["storage", "metadata", "management", "client"]
 class Value:
     """A number in SI units with where it comes from; sigma is its standard uncertainty (0 when unknown)."""
 
-    value: float
-    source: str
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    value: Annotated[float, Field(ge=0)]
+    source: Annotated[str, Field(min_length=1)]
     status: Status
-    sigma: float = 0.0
+    sigma: Annotated[float, Field(ge=0)] = 0.0
 
 
 @dataclass(frozen=True)

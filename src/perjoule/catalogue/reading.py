@@ -1,15 +1,16 @@
 """A cluster's TOML file to a frozen Cluster; what the file does not know to be right is refused."""
 
 import tomllib
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache, partial
 from importlib.resources import files
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from perjoule import units
-from perjoule.catalogue.hardware import Board, Cluster, Disk, Node, Role, Status, Value
+from perjoule.catalogue.hardware import Board, Cluster, Disk, Node, Role, Value
 from perjoule.errors import CampaignError
 
 
@@ -17,38 +18,22 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class _Written(_Strict):
-    value: str | float
-    source: str = Field(min_length=1)
-    status: Status
-    sigma: str | float = 0
+def _in_si(raw: object, allowed: dict[str, float]) -> object:
+    """Turn value and sigma of `{ value = "15.46 W", sigma = "1.13 W", ... }` into numbers; all else is pydantic's to judge."""
+    if not isinstance(raw, Mapping):
+        return raw
+    written = cast("Mapping[str, object]", raw)
+    return {**written, **{key: units.quantity(written[key], allowed) for key in ("value", "sigma") if key in written}}
 
 
-def _value(raw: object, allowed: dict[str, float]) -> Value:
-    written = _Written.model_validate(raw)
-    number = units.quantity(written.value, allowed)
-    sigma = units.quantity(written.sigma, allowed, bare=written.sigma == 0)
-    if number < 0 or sigma < 0:
-        raise ValueError(f"{written.value} with sigma {written.sigma}: neither may be negative")
-    return Value(number, written.source, written.status, sigma)
-
-
-def _plain_value(raw: object) -> Value:
-    written = _Written.model_validate(raw)
-    if isinstance(written.value, str) or isinstance(written.sigma, str):
-        raise ValueError("a plain number is wanted, without quotes and unit")
-    return Value(written.value, written.source, written.status, written.sigma)
-
-
-_Plain = Annotated[Value, PlainValidator(_plain_value)]
-_Bytes = Annotated[Value, PlainValidator(partial(_value, allowed=units.BYTES))]
-_Rate = Annotated[Value, PlainValidator(partial(_value, allowed=units.RATES))]
-_Watts = Annotated[Value, PlainValidator(partial(_value, allowed=units.WATTS))]
+_Bytes = Annotated[Value, BeforeValidator(partial(_in_si, allowed=units.BYTES))]
+_Rate = Annotated[Value, BeforeValidator(partial(_in_si, allowed=units.RATES))]
+_Watts = Annotated[Value, BeforeValidator(partial(_in_si, allowed=units.WATTS))]
 
 
 class _Board(_Strict):
     cores: int = Field(gt=0)
-    mips: _Plain
+    mips: Value
     nic: _Rate
     idle: _Watts
     dynamic: _Watts
@@ -76,10 +61,18 @@ class _File(_Strict):
     source: str = Field(min_length=1)
     notes: list[str] = []
     switch: _Watts
-    supply_efficiency: _Plain
+    supply_efficiency: Value
     board: dict[str, _Board]
     disk: dict[str, _Disk]
     node: list[_Node]
+
+
+def _complaint(error: ValidationError) -> str:
+    """Choose one fault to show: an unknown key first, for it often explains the missing one."""
+    unknown = ("extra_forbidden", "unexpected_keyword_argument")
+    faults = sorted(error.errors(), key=lambda fault: fault["type"] not in unknown)
+    place = ".".join(str(part) for part in faults[0]["loc"])
+    return f"{place}: {'unknown key' if faults[0]['type'] in unknown else faults[0]['msg']}"
 
 
 def read(text: str, name: str) -> Cluster:
@@ -94,9 +87,9 @@ def read(text: str, name: str) -> Cluster:
     except tomllib.TOMLDecodeError as error:
         raise CampaignError(f"not TOML: {error}", where=where) from error
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise CampaignError(f"{place}: {first['msg']}", where=where, next="see the clusters that come with perjoule") from error
+        raise CampaignError(_complaint(error), where=where, next="see the clusters that come with perjoule") from error
+    if not 0 < file.supply_efficiency.value <= 1:
+        raise CampaignError("supply_efficiency is not between 0 and 1", where=where)
     boards = {key: Board(key, b.cores, b.mips, b.nic, b.idle, b.dynamic) for key, b in file.board.items()}
     disks = {key: Disk(key, d.technology, d.capacity, d.read, d.write, d.idle, d.active) for key, d in file.disk.items()}
     try:
