@@ -1,0 +1,125 @@
+import tomllib
+from importlib.resources import files
+
+import pytest
+
+from perjoule import catalogue
+from perjoule.catalogue import Value
+from perjoule.errors import CampaignError
+
+MIB, GIB, TIB = 1024**2, 1024**3, 1024**4
+
+
+@pytest.mark.parametrize(
+    ("name", "printed_bytes_per_s"),
+    [("odroid-hc4", 445.36 * MIB), ("reference-1", 448.88 * MIB), ("reference-2", 44.04 * GIB)],
+)
+def test_the_theoretical_peak_is_the_one_that_table_i_prints(name: str, printed_bytes_per_s: float):
+    assert catalogue.tpp_bytes_per_s(catalogue.cluster(name)) == pytest.approx(printed_bytes_per_s, rel=1e-9)
+
+
+def test_a_slow_disk_and_a_slow_network_each_bound_their_own_nodes():
+    supermicro, gigabyte = catalogue.cluster("reference-2").nodes[:2]
+    assert sum(d.write_bytes_per_s.value for d in supermicro.disks) < supermicro.board.nic_bytes_per_s.value
+    assert sum(d.write_bytes_per_s.value for d in gigabyte.disks) > gigabyte.board.nic_bytes_per_s.value
+
+
+def test_the_cubieboard_peak_is_the_papers_150_mb_s_less_protocol_overhead():
+    assert catalogue.tpp_bytes_per_s(catalogue.cluster("cubieboard2")) == pytest.approx(150e6 * 0.941)
+
+
+@pytest.mark.parametrize(
+    ("name", "idle_w", "tolerance_w"),
+    [("odroid-hc4", 40.9, 1e-9), ("reference-1", 460.21, 1e-9), ("reference-2", 699.3, 1e-9), ("cubieboard2", 148.7, 0.11)],
+)
+def test_the_idle_power_without_switch_is_the_printed_one(name: str, idle_w: float, tolerance_w: float):
+    assert catalogue.idle_w(catalogue.cluster(name), switch=False) == pytest.approx(idle_w, abs=tolerance_w)
+
+
+def test_the_arm_cluster_takes_56_36_w_idle_and_at_most_63_68_w_with_its_switch():
+    cluster = catalogue.cluster("odroid-hc4")
+    assert catalogue.idle_w(cluster, switch=True) == pytest.approx(56.36)
+    assert catalogue.peak_w(cluster, switch=True) == pytest.approx(63.68)
+    assert catalogue.peak_w(cluster, switch=False) == pytest.approx(48.22)
+
+
+def test_reference_2_takes_at_most_the_printed_peak():
+    assert catalogue.peak_w(catalogue.cluster("reference-2"), switch=False) == pytest.approx(1057)
+
+
+def test_the_arm_cluster_gives_the_papers_capacity_per_watt():
+    cluster = catalogue.cluster("odroid-hc4")
+    assert catalogue.capacity_bytes(cluster) / TIB / catalogue.idle_w(cluster, switch=False) == pytest.approx(0.178, abs=5e-4)
+
+
+def test_reference_2_deviates_from_the_printed_capacity_per_watt_and_says_so():
+    cluster = catalogue.cluster("reference-2")
+    density = catalogue.capacity_bytes(cluster) / TIB / catalogue.idle_w(cluster, switch=False)
+    assert density == pytest.approx(0.1076, abs=5e-5)
+    assert any("0.066 TiB/W" in note and "0.108 TiB/W" in note for note in cluster.notes)
+
+
+def test_the_arm_cluster_has_the_hosts_of_the_paper():
+    cluster = catalogue.cluster("odroid-hc4")
+    assert [(n.role, n.count, len(n.disks)) for n in catalogue.servers(cluster)] == [
+        ("storage", 4, 2),
+        ("metadata", 1, 2),
+        ("management", 1, 0),
+    ]
+    assert cluster.nodes[0].board.mips.value == pytest.approx(5730 * 1.8 / 2.1, abs=1)
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_every_value_of_every_cluster_has_a_source_and_a_status(name: str):
+    cluster = catalogue.cluster(name)
+    parts = [cluster, *(node.board for node in cluster.nodes), *(disk for node in cluster.nodes for disk in node.disks)]
+    values = [value for part in parts for value in vars(part).values() if isinstance(value, Value)]
+    assert len(values) > 10
+    assert all(value.source and value.status for value in values)
+    assert all(value.sigma > 0 for value in values if value.status == "fitted" and value.source.startswith("share"))
+    assert cluster.source and cluster.notes
+
+
+def _text() -> str:
+    return files("perjoule.catalogue").joinpath("odroid-hc4.toml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("written", "broken", "complaint"),
+    [
+        ('sigma = "1.13 W"', 'sgma = "1.13 W"', "switch.sgma: unknown key"),
+        ("cores = 4", "kores = 4", "board.odroid-hc4.kores: unknown key"),
+        ("title =", "tilte =", "tilte: unknown key"),
+        ('"15.46 W"', '"15.46 V"', 'unknown unit "V"'),
+        ('"15.46 W"', "15.46", "has no unit"),
+        ('value = "1 TB"', 'value = "-1 TB"', "disk.wd-black-1tb.capacity.value"),
+        ('status = "measured", source = "Table I, network"', 'status = "measured"', "board.odroid-hc4.nic.source"),
+        ('status = "measured", source = "Table I, network"', 'status = "guessed", source = "x"', "board.odroid-hc4.nic.status"),
+        ('board = "odroid-hc4"', 'board = "odroid-hc5"', "no board or disk is called 'odroid-hc5'"),
+        ("value = 0.80", "value = 1.2", "supply_efficiency is not between 0 and 1"),
+        ("[switch]", "[switch", "not TOML"),
+    ],
+)
+def test_a_catalogue_file_with_a_fault_is_refused_with_the_place(written: str, broken: str, complaint: str):
+    text = _text()
+    assert written in text
+    with pytest.raises(CampaignError) as refusal:
+        catalogue.read(text.replace(written, broken), "mine")
+    assert complaint in str(refusal.value)
+    assert "mine.toml" in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_an_unknown_cluster_is_answered_with_its_neighbour():
+    with pytest.raises(CampaignError, match='did you mean "odroid-hc4"'):
+        catalogue.cluster("odroid-h4")
+
+
+def test_a_name_without_neighbour_is_answered_with_the_list():
+    with pytest.raises(CampaignError, match="cubieboard2, odroid-hc4"):
+        catalogue.cluster("zzz")
+
+
+def test_quantities_in_the_files_carry_their_unit():
+    board = tomllib.loads(_text())["board"]["odroid-hc4"]
+    assert board["nic"]["value"] == "111.34 MiB/s"
