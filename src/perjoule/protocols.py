@@ -229,10 +229,6 @@ class Workload(ABC):
         """
 
     @abstractmethod
-    def outcome(self, folder: Path) -> Outcome:
-        """Read what `run` returned again from the raw outputs it left in `folder`, and from nothing else. Raises WorkloadError."""
-
-    @abstractmethod
     def checks(self) -> tuple[Check, ...]:
         """What this machine needs for it."""
 

@@ -75,6 +75,12 @@ Seconds = Annotated[float, *_option("60 s", SECONDS, seconds), Field(gt=0)]
 Hertz = Annotated[float, *_option("5 Hz", HERTZ, lambda text: quantity(text, HERTZ)), Field(gt=0)]
 Watts = Annotated[float, *_option("40.9 W", WATTS, lambda text: quantity(text, WATTS))]
 BytesPerSecond = Annotated[float, *_option("111.34 MiB/s", RATES, lambda text: quantity(text, RATES)), Field(gt=0)]
+Ratio = Annotated[
+    float,
+    BeforeValidator(lambda text: quantity(text, RATIOS, bare=True)),
+    Field(ge=0, le=1),
+    WithJsonSchema({"type": ["string", "number"], "examples": ["70 %", 0.7]}),
+]
 
 OF_SUFFIX = {"_bytes_per_s": RATES, "_bytes": BYTES, "_s": SECONDS, "_hz": HERTZ, "_w": WATTS}  # a field's name ends in its unit
 

@@ -1,0 +1,271 @@
+"""fio, the flexible I/O tester, as the load engine: https://fio.readthedocs.io
+
+One fio and one file per client. All clients get the same start instant; what is measured runs from the first I/O to the end of
+the closing fsync. Reads find a file that an earlier trial or `prepare` wrote, and cold caches.
+"""
+
+import json
+import shutil
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
+
+from perjoule.errors import TransientError, WorkloadError
+from perjoule.model import OPTIONS, Clock, Outcome
+from perjoule.protocols import Check, Host, Mounted, Process, Workload
+from perjoule.units import MIB, Bytes, Ratio, Seconds, bytes_text, seconds_text
+from perjoule.workloads import _fio_report as report
+
+EXAMPLE = """
+[[workload]]
+kind = "fio"
+operation = ["write", "read"]
+transfer = "4 MiB"
+size = "256 MiB"
+"""
+
+LAYOUT_TRANSFER_BYTES = 4 * MIB
+START_AHEAD_S = 0.3  # from the first spawn to the common start: fio sets up in about 50 ms
+START_AHEAD_PER_CLIENT_S = 0.1
+STOP_S = 3.0  # a fio that hangs in a dead mount can't be killed: it is left to the testbed's end
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Fio(Workload):
+    """Sequential or random, read, write or mixed I/O, a file per client."""
+
+    operation: Literal["write", "read", "randwrite", "randread", "rw", "randrw"] = "write"
+    """What the clients do; rw and randrw mix reads and writes."""
+
+    transfer_bytes: Bytes = 4 * MIB
+    """How much one I/O call moves."""
+
+    size_bytes: Bytes = 256 * MIB
+    """How much each client moves; also the size of its file."""
+
+    direct: bool = False
+    """Bypass the client's page cache (O_DIRECT)."""
+
+    read_share_ratio: Ratio | None = None
+    """The share of reads in a mix, in whole percent; half of it if not said."""
+
+    in_flight_count: int = Field(default=1, ge=1, le=1024)
+    """I/O calls a client has under way at once: 1 by psync, more by libaio (direct) or io_uring."""
+
+    runtime_s: Seconds | None = None
+    """End the load after this time even if not all is moved."""
+
+    time_limit_s: Seconds = 600.0
+    """Give a run, or the layout before it, up as failed after this time."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        size, transfer = bytes_text(self.size_bytes), bytes_text(self.transfer_bytes)
+        if self.transfer_bytes > self.size_bytes:
+            raise ValueError(f'a transfer of "{transfer}" does not fit a size of "{size}" (lower transfer or raise size)')
+        if self.size_bytes % self.transfer_bytes:
+            whole_bytes = self.size_bytes // self.transfer_bytes * self.transfer_bytes
+            raise ValueError(f'size "{size}" is not a whole number of transfers of "{transfer}" (write "{whole_bytes} B")')
+        if self.direct and self.transfer_bytes % 512:
+            raise ValueError(f'direct I/O moves whole sectors of 512 B, not "{transfer}" (make transfer a multiple of "512 B")')
+        if self.read_share_ratio is not None and not self._mixed:
+            raise ValueError(f'read_share is for operation "rw" or "randrw", not "{self.operation}" (leave it out)')
+        if self.read_share_ratio is not None and abs(self.read_share_ratio * 100 - self._read_percent) > 1e-6:
+            raise ValueError("read_share is taken in whole percent")
+        if self.runtime_s is not None and self.runtime_s >= self.time_limit_s:
+            raise ValueError(f'runtime must be below time_limit, "{seconds_text(self.time_limit_s)}" (raise time_limit)')
+        return self
+
+    @property
+    def _mixed(self) -> bool:
+        return self.operation in ("rw", "randrw")
+
+    @property
+    def _read_percent(self) -> int:
+        return 50 if self.read_share_ratio is None else round(self.read_share_ratio * 100)
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """Mixed loads are measured in both directions."""
+        return ("write", "read") if self._mixed else ("write" if "write" in self.operation else "read",)
+
+    def moved_bytes(self, clients_count: int) -> int:
+        """All clients' bytes, both directions together."""
+        return clients_count * self.size_bytes
+
+    def checks(self) -> tuple[Check, ...]:
+        """Look for fio, and for io_uring where it is wanted."""
+        path = shutil.which("fio")
+        found = [Check("fio", bool(path), path or "not found", fix="apt-get install fio")]
+        if self._engine == "io_uring":
+            switch = Path("/proc/sys/kernel/io_uring_disabled")
+            off = switch.exists() and switch.read_text().strip() != "0"
+            fix = "sysctl kernel.io_uring_disabled=0"
+            found.append(Check("io_uring", not off, "disabled in the kernel" if off else "allowed", fix=fix if off else ""))
+        return tuple(found)
+
+    @property
+    def _engine(self) -> str:
+        if self.in_flight_count == 1:
+            return "psync"
+        return "libaio" if self.direct else "io_uring"  # libaio blocks on buffered files
+
+    def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
+        """Remove old files before a write, lay missing ones out before anything else, then drop caches."""
+        if "write" in self.operation:
+            for client in clients:
+                self._remove(client, mounted)
+        else:
+            bare = [client for client in clients if not self._laid_out(client, mounted)]
+            for client in bare:
+                self._remove(client, mounted)
+            layout = ["--rw=write", f"--bs={min(self.size_bytes, LAYOUT_TRANSFER_BYTES)}", "--ioengine=psync"]
+            self._load(bare, mounted, folder, "layout-", layout)
+        for client in clients:
+            client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s)
+        mounted.drop_caches()
+        warm = ""
+        try:
+            for client in clients:
+                client.drop_caches()
+        except WorkloadError as error:
+            warm = f"page caches were not dropped: {error}"
+        (folder / "prepared.json").write_text(json.dumps({"doubts": [warm] if warm else []}))
+
+    def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
+        """Load from all clients together and read the reports.
+
+        Raises:
+            TransientError: a daemon died, or a client was not done within the time limit.
+            WorkloadError: a client moved less than asked; the message ends in fio's own words.
+        """
+        mix = [f"--rwmixread={self._read_percent}"] if self._mixed else []
+        cap = [f"--runtime={self.runtime_s * 1e6:.0f}us"] if self.runtime_s else []
+        depth = [f"--ioengine={self._engine}", f"--iodepth={self.in_flight_count}", f"--direct={self.direct:d}"]
+        load = [f"--rw={self.operation}", f"--bs={self.transfer_bytes}", *depth, *mix, *cap]
+        clocks = [_clock()]
+        self._load(clients, mounted, folder, "", load)
+        clocks.append(_clock())
+        clock_pairs = [{"monotonic_s": c.monotonic_s, "utc_s": c.utc_s} for c in clocks]
+        (folder / "run.json").write_text(json.dumps({"clients": [c.name for c in clients], "clocks": clock_pairs}))
+        return self.outcome(folder)
+
+    def outcome(self, folder: Path) -> Outcome:
+        """Read a raw folder again. Raises WorkloadError when a client moved less than asked, or a file is damaged."""
+        try:
+            return self._outcome(folder)
+        except (OSError, ValueError, LookupError) as error:
+            raise WorkloadError(f"fio's raw output can't be read: {error}", where=str(folder)) from error
+
+    def _outcome(self, folder: Path) -> Outcome:
+        ran = json.loads((folder / "run.json").read_text())
+        doubts = tuple(json.loads((folder / "prepared.json").read_text())["doubts"])
+        first, last = (Clock(**pair) for pair in ran["clocks"])
+        offset_s = first.monotonic_s - first.utc_s
+        names: list[str] = ran["clients"]
+        jobs = {name: report.job((folder / f"{name}.json").read_text()) for name in names}
+        moved = {
+            name: report.results(name, job, float((folder / f"{name}.prerun.txt").read_text()) + offset_s)
+            for name, job in jobs.items()
+        }
+        for name, results in moved.items():
+            client_bytes = sum(one.moved_bytes for one in results)
+            if not results or (client_bytes < self.size_bytes and self.runtime_s is None):
+                moved_text, size_text = bytes_text(client_bytes), bytes_text(self.size_bytes)
+                raise WorkloadError(f"fio moved {moved_text} of {size_text} and reported no error", where=name)
+        everything = tuple(one for results in moved.values() for one in results)
+        series = (report.goodput((folder / f"{name}_bw.1.log").read_text(), moved[name], offset_s) for name in names)
+        drift_s = (last.monotonic_s - last.utc_s) - offset_s
+        engine = str(jobs[names[0]]["fio version"])
+        return Outcome(engine, everything, doubts + report.doubts(everything, drift_s), tuple(series))
+
+    def _file(self, client: Host, mounted: Mounted) -> Path:
+        # What random writes leave has holes until all is written: it must never pass for a layout.
+        kind = "holes" if self.operation == "randwrite" else "data"
+        return mounted.directories[client.name] / f"{client.name}.{kind}"
+
+    def _remove(self, client: Host, mounted: Mounted) -> None:
+        folder = mounted.directories[client.name]
+        files = [folder / f"{client.name}.{kind}" for kind in ("data", "holes")]
+        client.run(["rm", "-f", "--", *files], timeout_s=self.time_limit_s)
+
+    def _laid_out(self, client: Host, mounted: Mounted) -> bool:
+        path = self._file(client, mounted)
+        found = client.run(["stat", "--format=%s", path], timeout_s=self.time_limit_s, check=False)
+        return found.returncode == 0 and found.stdout.strip() == str(self.size_bytes)
+
+    def _load(self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, load: Sequence[str]) -> None:
+        """Run one fio per client, all from the same instant, to their end; outputs are named by prefix and client."""
+        began_s = time.monotonic()
+        start_s = began_s + START_AHEAD_S + START_AHEAD_PER_CLIENT_S * len(clients)
+        running: dict[str, Process] = {}
+        try:
+            for client in clients:
+                # fio makes missing folders: on a mount that is gone it would fill the disk below
+                client.run(["test", "-d", mounted.directories[client.name]], timeout_s=self.time_limit_s)
+            for client in clients:
+                name = prefix + client.name
+                delay_s = max(0.0, start_s - time.monotonic())
+                argv = [*_argv(folder, name, self._file(client, mounted), self.size_bytes, delay_s), *load]
+                running[name] = client.spawn(argv, log=folder / f"{name}.log")
+            for name, process in running.items():
+                left_s = began_s + self.time_limit_s - time.monotonic()
+                try:
+                    process.wait(timeout_s=max(0.01, left_s))
+                except TimeoutError:
+                    late = ", ".join(n for n, p in running.items() if p.returncode is None) or name
+                    raise TransientError(
+                        f"fio not done within {seconds_text(self.time_limit_s)} on {late}",
+                        next="raise time_limit, or look at the file system's logs, kept with the trial",
+                    ) from None
+            for name, process in running.items():
+                text, log = (_text(folder / f"{name}.{ending}") for ending in ("json", "log"))
+                report.check(name, process.wait(timeout_s=1), text, log)
+        except WorkloadError:
+            mounted.alive()  # a daemon that died is the better reason
+            raise
+        finally:
+            _stop(running.values())
+
+
+def _argv(folder: Path, name: str, file: Path, size_bytes: int, delay_s: float) -> list[str | Path]:
+    """Ask for one job, all its outputs in `folder`; `date` notes the start just before fio sets its own epoch."""
+    return [
+        *("env", "-C", folder, "fio", f"--name={name}"),
+        f"--filename={str(file).replace(':', chr(92) + ':')}",  # a bare colon separates files
+        f"--size={size_bytes}",
+        f"--startdelay={delay_s * 1e6:.0f}us",
+        "--exec_prerun=date +%s.%N",
+        *("--fallocate=none", "--end_fsync=1"),
+        *("--eta=never", "--output-format=json", f"--output={name}.json", "--lat_percentiles=1", "--clat_percentiles=0"),
+        *(f"--write_bw_log={name}", "--log_avg_msec=500", "--log_unix_epoch=1"),
+    ]
+
+
+def _clock() -> Clock:
+    return Clock(time.monotonic(), time.time())
+
+
+def _text(path: Path) -> str:
+    return path.read_text(errors="replace") if path.exists() else ""
+
+
+def _stop(processes: Iterable[Process]) -> None:
+    """End what still runs, together and without waiting for what can't be ended."""
+
+    def stop(process: Process) -> None:
+        with suppress(Exception):  # it may hang in the kernel; the testbed removes what is left
+            process.stop()
+
+    threads = [Thread(target=stop, args=[p], daemon=True) for p in processes if p.returncode is None]
+    for thread in threads:
+        thread.start()
+    until_s = time.monotonic() + STOP_S
+    for thread in threads:
+        thread.join(max(0.0, until_s - time.monotonic()))
