@@ -1,0 +1,117 @@
+"""Daemons of a file system on its hosts: started, watched and ended together. A room of the drivers, not a driver."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from perjoule.errors import TransientError, WorkloadError
+from perjoule.protocols import Check, Host, Process, wait_error
+
+POLL_S = 0.03
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def each(things: Iterable[T], work: Callable[[T], R]) -> list[R]:
+    """Do the same for all at once (for every host, mostly), and give the results in their order; the first error is raised."""
+    with ThreadPoolExecutor(max_workers=32) as pool:
+        return list(pool.map(work, things))
+
+
+def last_words(text: str) -> str:
+    """The last line that says something."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "nothing")
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """One program that the file system needs to run all the time; its output is its log."""
+
+    name: str
+    host: Host
+    process: Process
+    log: Path
+
+    def said(self) -> str:
+        """Who it is and its last line."""
+        return f"{self.name} on {self.host.name}: {last_words(self.process.output())}"
+
+
+class Daemons:
+    """All daemons of one deployment, in order of their start; what is waited for must come within `patience_s`."""
+
+    def __init__(self, patience_s: float) -> None:
+        self.patience_s = patience_s
+        self._until_s = time.monotonic() + patience_s
+        self._started: list[Daemon] = []
+
+    @property
+    def left_s(self) -> float:
+        """How long one may still wait."""
+        return max(self._until_s - time.monotonic(), 0.1)
+
+    def start(self, host: Host, name: str, argv: Sequence[str | Path], *, log: Path) -> Daemon:
+        """Start one that stays in the foreground. Raises WorkloadError when it can't be started at all."""
+        daemon = Daemon(name, host, host.spawn(argv, log=log), log)
+        self._started.append(daemon)
+        return daemon
+
+    def logs(self) -> tuple[Path, ...]:
+        """Their log files."""
+        return tuple(daemon.log for daemon in self._started)
+
+    def alive(self) -> None:
+        """Check that all still run. Raises TransientError with the last words of one that does not."""
+        for daemon in self._started:
+            if (code := daemon.process.returncode) is not None:
+                raise TransientError(f"{daemon.name} ended with exit code {code}; {_words(daemon)}", where=daemon.host.name)
+
+    def wait(self, what: str, ready: Callable[[], bool], *witnesses: Daemon) -> None:
+        """Wait until something is ready, while all daemons live.
+
+        Args:
+            what: what is waited for, as a noun.
+            ready: asked again and again; what it raises as WorkloadError counts as "not yet".
+            witnesses: the daemons whose last words explain a failure.
+
+        Raises:
+            TransientError: a daemon died or the time is up; with their last words.
+        """
+        reason = ""
+        while True:
+            try:
+                if ready():
+                    return
+            except WorkloadError as error:
+                reason = str(error)
+            self.alive()
+            if time.monotonic() > self._until_s:
+                raise wait_error(what, self.patience_s, "\n".join([*(w.said() for w in witnesses), reason]))
+            time.sleep(POLL_S)
+
+    def stop(self, *, timeout_s: float) -> None:
+        """End them all at once; their data is not needed any more."""
+        each(self._started, lambda daemon: daemon.process.stop(timeout_s=timeout_s))
+
+
+def _words(daemon: Daemon) -> str:
+    lines = [line.strip() for line in daemon.process.output().splitlines() if line.strip()]
+    return f"it last said: {' | '.join(lines[-3:]) or 'nothing'}"
+
+
+def programs(packages: Mapping[str, str]) -> tuple[Check, ...]:
+    """Check that programs are installed on this machine, and FUSE; `packages` says which Debian package has which program."""
+    path = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
+
+    def check(program: str, package: str) -> Check:
+        found = shutil.which(program, path=path)
+        return Check(program, found is not None, found or "not installed", fix="" if found else f"apt install {package}")
+
+    fuse = Path("/dev/fuse").exists()
+    device = Check("FUSE", fuse, "/dev/fuse" if fuse else "no /dev/fuse", fix="" if fuse else "modprobe fuse")
+    return (*(check(*item) for item in packages.items()), device)

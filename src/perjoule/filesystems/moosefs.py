@@ -1,0 +1,311 @@
+"""MooseFS 3: a master, chunk servers and a FUSE client. https://moosefs.com, https://github.com/moosefs/moosefs
+
+All daemons run as the user of the installed package, never as root; chunk servers show the master an authentication code and
+clients a password, both new for each deployment. Who caches what:
+
+- The client (mfsmount) keeps file data in its kernel's page cache (see the option `cache`), read-ahead buffers only while a file
+  is open, and a write buffer only until close or fsync; attributes for 1 s.
+- Chunk servers keep data in their kernel's page cache alone; the master keeps all metadata in memory, always.
+
+So there is nothing to forget in user space: dropping the hosts' page caches is enough.
+"""
+
+import re
+import secrets
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass as plain_dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic.dataclasses import dataclass
+
+from perjoule.errors import CampaignError, MachineError, WorkloadError
+from perjoule.filesystems._daemons import Daemon, Daemons, each, programs
+from perjoule.model import OPTIONS, Json
+from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted
+from perjoule.units import SECONDS, Seconds, quantity
+
+EXAMPLE = '[[filesystem]]\nkind = "moosefs"\ngoal = 2\n'
+
+EMPTY_METADATA = "MFSM NEW"  # what the package ships as metadata.mfs.empty
+PROGRAMS = {
+    "mfsmaster": "moosefs-master",
+    "mfschunkserver": "moosefs-chunkserver",
+    "mfsmetalogger": "moosefs-metalogger",
+    "mfsmount": "moosefs-client",
+    "mfscli": "moosefs-cli",
+}
+SHORT_S = 20.0  # for commands that only ask
+
+TrashTime = Annotated[
+    float,
+    BeforeValidator(lambda text: quantity(text, SECONDS)),
+    Field(ge=0),
+    WithJsonSchema({"type": "string", "examples": ["24 h"]}),
+]
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class MooseFS(FileSystem):
+    """MooseFS with chunk servers on the storage hosts and the master on the metadata host."""
+
+    goal: Annotated[int, Field(ge=1, le=9)] = 1
+    """Copies of every chunk, each on another chunk server. Published throughputs can be above what two copies allow."""
+    trash_s: TrashTime = 0.0
+    """How long deleted files stay (rounded up to hours); "0 s" frees them in the background at once. MooseFS's own is 24 h."""
+    metalogger: bool = False
+    """Whether a metalogger on the management host keeps a copy of the metadata."""
+    cache: Literal["auto", "direct", "never", "always"] = "auto"
+    """File data in the client's page cache: "auto" lets the master decide, "direct" bypasses it (mfscachemode)."""
+    sync_on_close: bool = False
+    """Whether chunk servers fsync a chunk before they close it; MooseFS's own is not to (HDD_FSYNC_BEFORE_CLOSE)."""
+    patience_s: Seconds = 60.0
+    """How long bring-up may take."""
+
+    def checks(self) -> tuple[Check, ...]:
+        """The daemons, the tools and FUSE."""
+        return programs(PROGRAMS)
+
+    @contextmanager
+    def mount(self, hosts: Hosts) -> Generator[Mounted]:
+        """Bring it up; healthy means that all chunk servers are registered and every client has written a file."""
+        storage = hosts.by_role("storage")
+        if self.goal > len(storage):
+            raise CampaignError(
+                f"goal = {self.goal} wants {self.goal} chunk servers, but the testbed has {len(storage)} storage hosts",
+                where="moosefs",
+                next=f"set goal to at most {len(storage)} or take a larger cluster"
+                if storage
+                else "take a testbed with storage hosts",
+            )
+        deployment = _Deployment(self, hosts, _user(hosts.metadata), Daemons(self.patience_s))
+        try:
+            yield deployment.up()
+        finally:
+            deployment.down()
+
+
+def _user(host: Host) -> str:
+    """The user that the package made for its daemons: the owner of its data folder. Raises MachineError."""
+    found = host.run(["stat", "-c", "%U", "/var/lib/mfs"], timeout_s=SHORT_S, check=False)
+    user = found.stdout.strip()
+    if found.returncode != 0 or user in ("root", "UNKNOWN"):
+        raise MachineError(
+            "no unprivileged user for MooseFS (owner of /var/lib/mfs)", where=host.name, next="apt install moosefs-master"
+        )
+    return user
+
+
+@plain_dataclass(frozen=True)
+class _Deployment:
+    """One MooseFS while it is up."""
+
+    options: MooseFS
+    hosts: Hosts
+    user: str
+    daemons: Daemons
+
+    def up(self) -> "_Mounted":
+        master_host, storage = self.hosts.metadata, self.hosts.by_role("storage")
+        code, password = secrets.token_hex(16), secrets.token_hex(16)
+        each(self.hosts.all, self._clean)
+        each(dict.fromkeys([master_host, *storage, self.hosts.management]), self._folders)
+
+        etc = _folder(master_host) / "etc"
+        master_host.put(EMPTY_METADATA, _folder(master_host) / "master" / "metadata.mfs", owner=self.user)
+        exports = exports_text([client.address for client in self.hosts.clients], password)
+        master_host.put(exports, etc / "mfsexports.cfg", mode=0o600, owner=self.user)
+        settings = {"EXPORTS_FILENAME": etc / "mfsexports.cfg", "AUTH_CODE": code}
+        listens = {f"{port}_LISTEN_HOST": master_host.address for port in ("MATOML", "MATOCS", "MATOCL")}
+        master = self._daemon(master_host, "mfsmaster", "master", settings | listens)
+        self.daemons.wait("a listening master", lambda: "initialized properly" in master.process.output(), master)
+
+        upstream = {"MASTER_HOST": master_host.address, "MASTER_RECONNECTION_DELAY": 1}
+
+        def chunkserver(host: Host) -> Daemon:
+            host.put(f"{_folder(host) / 'chunks'}\n", _folder(host) / "etc" / "mfshdd.cfg", owner=self.user)
+            settings = {
+                "HDD_CONF_FILENAME": _folder(host) / "etc" / "mfshdd.cfg",
+                "HDD_FSYNC_BEFORE_CLOSE": int(self.options.sync_on_close),
+                "AUTH_CODE": code,
+                "CSSERV_LISTEN_HOST": host.address,
+                "BIND_HOST": host.address,
+            }
+            return self._daemon(host, "mfschunkserver", "chunkserver", settings | upstream)
+
+        chunkservers = each(storage, chunkserver)
+        if self.options.metalogger:
+            bind = {"BIND_HOST": self.hosts.management.address}
+            self._daemon(self.hosts.management, "mfsmetalogger", "metalogger", bind | upstream)
+        clients = each(self.hosts.clients, lambda client: self._client(client, master_host.address, password))
+        wanted = {host.address for host in storage}
+        self.daemons.wait(
+            f"{len(wanted)} chunk servers registered at the master",
+            lambda: wanted <= registered(master.process.output()),
+            master,
+            *chunkservers,
+        )
+        for client in clients:
+            mountpoint = _folder(client.host) / "mnt"
+            self.daemons.wait("a mount", lambda client=client, at=mountpoint: _is_mounted(client.host, at), client)
+        return self._mounted(master, clients)
+
+    def _clean(self, host: Host) -> None:
+        host.run(["rm", "-rf", "--", _folder(host)], timeout_s=SHORT_S)
+
+    def _folders(self, host: Host) -> None:
+        folder = _folder(host)
+        rooms = [folder, *(folder / room for room in ("etc", "master", "chunkserver", "metalogger", "chunks"))]
+        host.run(["install", "-d", "-o", self.user, "-m", "750", *rooms], timeout_s=SHORT_S)
+        as_user = ["setpriv", f"--reuid={self.user}", f"--regid={self.user}", "--clear-groups"]
+        if host.run([*as_user, "test", "-w", folder / "chunks"], timeout_s=SHORT_S, check=False).returncode != 0:
+            what = f"user {self.user}, as whom MooseFS runs, can't reach {host.directory}"
+            raise MachineError(what, where=host.name, next="let others pass through the folders above it (chmod o+x)")
+
+    def _daemon(self, host: Host, program: str, room: str, settings: Mapping[str, object]) -> Daemon:
+        common: dict[str, object] = {"WORKING_USER": self.user, "DATA_PATH": _folder(host) / room, "DISABLE_OOM_KILLER": 0}
+        config = _folder(host) / "etc" / f"{program}.cfg"
+        host.put(config_text({**common, **settings}), config, mode=0o600, owner=self.user)
+        log = _folder(host) / f"{host.name}-{program}.log"
+        return self.daemons.start(host, program, [program, "-c", config, "-f", "start"], log=log)
+
+    def _client(self, host: Host, master: str, password: str) -> Daemon:
+        folder = _folder(host)
+        host.run(["install", "-d", folder / "mnt"], timeout_s=SHORT_S)
+        # In a file, so that the password is in no argument list; mfspassfile refuses good passwords in 3.0.117.
+        host.put(mount_text(master, password, self.options.cache), folder / "mfsmount.cfg", mode=0o600)
+        argv = ["mfsmount", "-f", "-o", f"mfscfgfile={folder / 'mfsmount.cfg'}", folder / "mnt"]
+        return self.daemons.start(host, "mfsmount", argv, log=folder / f"{host.name}-mfsmount.log")
+
+    def _mounted(self, master: Daemon, clients: Sequence[Daemon]) -> "_Mounted":
+        first, root = clients[0].host, _folder(clients[0].host) / "mnt"
+        first.run(["mfssetgoal", str(self.options.goal), root], timeout_s=SHORT_S)
+        first.run(["mfssettrashtime", f"{self.options.trash_s:.0f}", root], timeout_s=SHORT_S)
+
+        def write(client: Daemon) -> tuple[str, Path]:
+            directory = _folder(client.host) / "mnt" / client.host.name
+            client.host.run(["mkdir", directory], timeout_s=SHORT_S)
+            probe = directory / "probe"
+
+            def written() -> bool:
+                argv = ["dd", f"of={probe}", "conv=fsync", "status=none"]
+                client.host.run(argv, text="perjoule", timeout_s=self.daemons.left_s)
+                client.host.run(["rm", probe], timeout_s=SHORT_S)
+                return True
+
+            self.daemons.wait("a first write", written, master, client)
+            return client.host.name, directory
+
+        directories = dict(each(clients, write))
+        asked = {name: _ask(first, master.host, name) for name in ("SIG", "SCS")}
+        goal, trash = (first.run([tool, root], timeout_s=SHORT_S).stdout for tool in ("mfsgetgoal", "mfsgettrashtime"))
+        facts: dict[str, Json] = {
+            **summary(asked["SIG"]),
+            "goal": last_number(goal),
+            "trash_s": last_number(trash),
+            "chunkservers": [{"host": self._name(row["address"]), **row} for row in chunkserver_rows(asked["SCS"])],
+            "master": master.host.name,
+            "metalogger": self.hosts.management.name if self.options.metalogger else None,
+            "cache": self.options.cache,
+            "sync_on_close": self.options.sync_on_close,
+            "user": self.user,
+        }
+        return _Mounted(directories, facts, self.daemons.logs(), self.hosts, self.daemons)
+
+    def _name(self, address: Json) -> str:
+        return next((host.name for host in self.hosts.all if host.address == address), "")
+
+    def down(self) -> None:
+        def unmount(client: Host) -> None:
+            with suppress(WorkloadError):  # lazily: works with dead servers too
+                client.run(["umount", "--lazy", _folder(client) / "mnt"], timeout_s=SHORT_S, check=False)
+
+        each(self.hosts.clients, unmount)
+        self.daemons.stop(timeout_s=0.2)  # their data is not needed any more, so they need not write it
+        each(self.hosts.all, self._remove)
+
+    def _remove(self, host: Host) -> None:
+        rooms = ("etc", "master", "chunkserver", "metalogger", "chunks", "mnt", "mfsmount.cfg")  # all but logs
+        with suppress(WorkloadError):
+            host.run(["rm", "-rf", "--one-file-system", "--", *(_folder(host) / r for r in rooms)], timeout_s=SHORT_S)
+
+
+@plain_dataclass(frozen=True)
+class _Mounted(Mounted):
+    directories: Mapping[str, Path]
+    facts: Mapping[str, Json]
+    logs: tuple[Path, ...]
+    hosts: Hosts
+    daemons: Daemons
+
+    def locate(self, path: Path) -> tuple[str, ...]:
+        said = self.hosts.clients[0].run(["mfsfileinfo", path], timeout_s=SHORT_S).stdout
+        addresses = copies(said)
+        return tuple(host.name for host in self.hosts.all if host.address in addresses)
+
+    def drop_caches(self) -> None:
+        """Nothing: see the top of this file."""
+
+    def alive(self) -> None:
+        self.daemons.alive()
+
+
+def _folder(host: Host) -> Path:
+    return host.directory / "moosefs"
+
+
+def _is_mounted(host: Host, path: Path) -> bool:
+    return host.run(["mountpoint", "-q", path], timeout_s=SHORT_S, check=False).returncode == 0
+
+
+def _ask(client: Host, master: Host, what: str) -> str:
+    return client.run(["mfscli", "-n", "-p", "-H", master.address, f"-{what}"], timeout_s=SHORT_S).stdout
+
+
+def config_text(settings: Mapping[str, object]) -> str:
+    """A MooseFS configuration file."""
+    return "".join(f"{name} = {value}\n" for name, value in settings.items())
+
+
+def exports_text(addresses: Sequence[str], password: str) -> str:
+    """Who may mount: these clients, with the password (mfsexports.cfg)."""
+    return "".join(f"{address} / rw,alldirs,admin,maproot=0:0,password={password}\n" for address in addresses)
+
+
+def mount_text(master: str, password: str, cache: str) -> str:
+    """The options of mfsmount as a file (mfscfgfile)."""
+    mode = {"auto": "AUTO", "direct": "DIRECT", "never": "NEVER", "always": "YES"}[cache]
+    return f"mfsmaster={master}\nmfspassword={password}\nmfscachemode={mode}\nmfsallowoomkiller\n"
+
+
+def registered(log: str) -> set[str]:
+    """Addresses of the chunk servers that the master's log says are registered for good."""
+    return set(re.findall(r"chunkserver register end .* ip: (\S+) /", log))
+
+
+def copies(fileinfo: str) -> set[str]:
+    """Addresses of the hosts with a valid copy of any chunk, from `mfsfileinfo`."""
+    return set(re.findall(r"copy \d+: ([^:\s]+):\d+ \(status:VALID\)", fileinfo))
+
+
+def last_number(said: str) -> int:
+    """The number that `mfsgetgoal PATH` and `mfsgettrashtime PATH` end with."""
+    return int(said.split(":")[-1])
+
+
+def summary(said: str) -> dict[str, Json]:
+    """Version and space, from `mfscli -p -SIG`."""
+    found = dict(re.findall(r"master info:\t(.+)\t(\S+)", said))
+    return {
+        "version": found.get("master version"),
+        "total_bytes": int(found["total space"]),
+        "available_bytes": int(found["avail space"]),
+    }
+
+
+def chunkserver_rows(said: str) -> list[dict[str, Json]]:
+    """The connected chunk servers, from `mfscli -p -SCS`: address, version, space used and in all."""
+    rows = [line.split("\t") for line in said.splitlines() if line.startswith("chunk servers:")]
+    return [{"address": row[1], "version": row[5], "used_bytes": int(row[9]), "total_bytes": int(row[10])} for row in rows]
