@@ -78,6 +78,7 @@ class Host(ABC):
     address: str
     node: Node | None  # the catalogue's hardware that it is or stands for
     directory: Path  # on this host's own disk: ours to fill, gone after the run; the same path seen from inside and outside
+    cpu_capacity_cores: float | None = None  # CPU seconds that it can use per second; None: all cores of the machine
 
     @abstractmethod
     def run(
@@ -254,8 +255,8 @@ class Meter(ABC):
     """Something that measures while a block runs."""
 
     @abstractmethod
-    def record(self, hosts: Hosts, sink: Sink) -> AbstractContextManager[None]:
-        """Stream samples to the sink while the block runs."""
+    def record(self, hosts: Hosts, sink: Sink) -> AbstractContextManager[list[str]]:
+        """Stream samples to the sink while the block runs; what is given are the doubts, complete when it has ended."""
 
     @abstractmethod
     def checks(self) -> tuple[Check, ...]:

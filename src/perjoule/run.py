@@ -125,9 +125,10 @@ class _Group:
         with self.results.attempt(trial) as attempt:
             self.observe(Event("trial", trial=trial, latest=attempt.sink.latest, hosts=hosts))
             phases: list[Phase] = []
+            doubts: list[list[str]] = []  # of each meter
             outcome, failure = None, None
             try:
-                outcome = self._load(trial, hosts, mounted, attempt, phases)
+                outcome = self._load(trial, hosts, mounted, attempt, phases, doubts)
                 mounted.alive()
             except WorkloadError as error:
                 failure = error
@@ -142,12 +143,14 @@ class _Group:
                 phases=tuple(phases),
                 outcome=outcome,
                 facts={"testbed": hosts.facts, "filesystem": mounted.facts},
-                doubts=outcome.doubts if outcome else (),
+                doubts=(outcome.doubts if outcome else ()) + tuple(doubt for one in doubts for doubt in one),
             )
             attempt.keep(record)
             return record, failure is not None and failure.transient
 
-    def _load(self, trial: Trial, hosts: Hosts, mounted: Mounted, attempt: Attempt, phases: list[Phase]) -> Outcome:
+    def _load(
+        self, trial: Trial, hosts: Hosts, mounted: Mounted, attempt: Attempt, phases: list[Phase], doubts: list[list[str]]
+    ) -> Outcome:
         workload = drivers.workload(trial.workload)
         clients = hosts.clients[: trial.clients_count]
 
@@ -162,7 +165,7 @@ class _Group:
             workload.prepare(clients, mounted, attempt.raw)
         with ExitStack() as meters:
             for meter in map(drivers.meter, trial.meters):
-                meters.enter_context(meter.record(hosts, attempt.sink))
+                doubts.append(meters.enter_context(meter.record(hosts, attempt.sink)))
             with phase("baseline"):
                 time.sleep(self.campaign.settle_s)
             with phase("measure"):
