@@ -19,7 +19,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.errors import TransientError, WorkloadError
 from perjoule.model import OPTIONS, Clock, Outcome
 from perjoule.protocols import Check, Host, Mounted, Process, Workload
-from perjoule.units import MIB, Bytes, Ratio, Seconds, bytes_text, seconds_text
+from perjoule.units import BYTES, MIB, Bytes, Ratio, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads import _fio_report as report
 
 EXAMPLE = """
@@ -70,8 +70,8 @@ class Fio(Workload):
         if self.transfer_bytes > self.size_bytes:
             raise ValueError(f'a transfer of "{transfer}" does not fit a size of "{size}" (lower transfer or raise size)')
         if self.size_bytes % self.transfer_bytes:
-            whole_bytes = self.size_bytes // self.transfer_bytes * self.transfer_bytes
-            raise ValueError(f'size "{size}" is not a whole number of transfers of "{transfer}" (write "{whole_bytes} B")')
+            whole = exact_text(self.size_bytes // self.transfer_bytes * self.transfer_bytes, BYTES)
+            raise ValueError(f'size "{size}" is not a whole number of transfers of "{transfer}" (write "{whole}")')
         if self.direct and self.transfer_bytes % 512:
             raise ValueError(f'direct I/O moves whole sectors of 512 B, not "{transfer}" (make transfer a multiple of "512 B")')
         if self.read_share_ratio is not None and not self._mixed:

@@ -1,0 +1,84 @@
+"""A file system that moves nothing, at a known speed: folders on the clients' own disks, for the simulated workload."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from pydantic.dataclasses import dataclass
+
+from perjoule.errors import CampaignError, TransientError
+from perjoule.model import OPTIONS
+from perjoule.protocols import Check, FileSystem, Hosts, Mounted
+from perjoule.units import MIB, BytesPerSecond, Ratio
+
+EXAMPLE = """
+[[filesystem]]
+kind = "simulated"
+label = "fast"
+throughput = "200 MiB/s"
+noise = "2 %"
+"""
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Simulated(FileSystem):
+    """A file system of known speed, the same in both directions and for any number of clients."""
+
+    throughput_bytes_per_s: BytesPerSecond = 100 * MIB
+    """What each client gets."""
+
+    noise_ratio: Ratio = 0.0
+    """Standard deviation of the throughput, as a share of it."""
+
+    seed: str = ""
+    """Another word, another noise; the same word, the same noise in each deployment."""
+
+    failure: Literal["none", "layout", "daemon", "death"] = "none"
+    """What goes wrong on purpose: nothing, an impossible layout, a daemon at the start, a daemon during the first trial."""
+
+    @contextmanager
+    def mount(self, hosts: Hosts) -> Generator[Mounted]:
+        """Make a folder per client.
+
+        Raises:
+            CampaignError: the layout is to be impossible.
+            TransientError: a daemon is to fail.
+        """
+        if self.failure == "layout":
+            raise CampaignError(
+                "the layout is impossible on these hosts, as asked", where="simulated", next='set failure = "none"'
+            )
+        if self.failure == "daemon":
+            raise TransientError('a simulated daemon did not start, as asked; it last said: "goodbye"', where=hosts.metadata.name)
+        yield _SimulatedMount(self, hosts)
+
+    def checks(self) -> tuple[Check, ...]:
+        """It needs nothing."""
+        return (Check("simulated file system", True, "needs nothing"),)
+
+
+class _SimulatedMount(Mounted):
+    def __init__(self, asked: Simulated, hosts: Hosts) -> None:
+        self.directories = {client.name: client.directory / "mounted" for client in hosts.clients}
+        for directory in self.directories.values():
+            directory.mkdir(parents=True)
+        self.facts = {
+            "version": "simulated",
+            "throughput_bytes_per_s": asked.throughput_bytes_per_s,
+            "noise_ratio": asked.noise_ratio,
+            "seed": asked.seed,
+        }
+        self.logs = ()
+        self._holders = tuple(host.name for host in hosts.by_role("storage"))
+        self._dies = asked.failure == "death"
+
+    def locate(self, path: Path) -> tuple[str, ...]:
+        return self._holders
+
+    def drop_caches(self) -> None:
+        pass
+
+    def alive(self) -> None:
+        if self._dies:
+            raise TransientError('a simulated daemon died, as asked; it last said: "goodbye"')

@@ -1,0 +1,169 @@
+"""Hosts that run nothing: a cluster of the catalogue in a temporary folder.
+
+They are there at once, keep files, answer every command with success and no words, and have counters that rise at known, constant
+rates, so that a whole campaign is fast and its numbers can be told beforehand.
+"""
+
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass as plain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+from pydantic.dataclasses import dataclass
+
+from perjoule import catalogue
+from perjoule.catalogue import Node
+from perjoule.errors import CampaignError, MachineError, WorkloadError
+from perjoule.model import OPTIONS
+from perjoule.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed
+from perjoule.units import MIB, BytesPerSecond, Ratio
+
+EXAMPLE = """
+[testbed]
+kind = "simulated"
+cluster = "odroid-hc4"
+cpu = "25 %"
+"""
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Simulated(Testbed):
+    """A cluster of the catalogue that exists only in files, with counters at constant rates."""
+
+    cluster: str = "odroid-hc4"
+    """The cluster of the catalogue whose hosts it has."""
+
+    cpu_ratio: Ratio = 0.25
+    """How busy every host's cores always are."""
+
+    network_bytes_per_s: BytesPerSecond = 10 * MIB
+    """What every host always receives, and always sends."""
+
+    disk_bytes_per_s: BytesPerSecond = 5 * MIB
+    """What every host with disks always reads, and always writes."""
+
+    scale_ratio: Ratio = 1.0
+    """How slow the hosts are taken to be: emulated time is wall time by this."""
+
+    failure: Literal["none", "hold"] = "none"
+    """What goes wrong on purpose: nothing, or holding the hosts."""
+
+    @contextmanager
+    def hold(self, clients_count: int) -> Generator[Hosts]:
+        """Make the hosts' folders; they are gone at the end.
+
+        Raises:
+            CampaignError: the catalogue has no such cluster.
+            MachineError: it is to fail.
+        """
+        if self.failure == "hold":
+            raise MachineError("the simulated testbed fails as asked", next='set failure = "none"')
+        if self.cluster not in catalogue.names():
+            raise CampaignError(
+                f'the catalogue has no cluster "{self.cluster}"', where="testbed", next=f"known: {', '.join(catalogue.names())}"
+            )
+        cluster = catalogue.cluster(self.cluster)
+        counts = {node.name: clients_count if node.role == "client" else node.count for node in cluster.nodes}
+        with TemporaryDirectory(prefix="perjoule-simulated-") as folder:
+            kinds = [node for node in cluster.nodes for _ in range(counts[node.name])]
+            yield Hosts(
+                all=self._hosts(kinds, Path(folder), time.monotonic()),
+                scale=self.scale_ratio,
+                cluster=cluster,
+                facts={"simulated": True, "cpu_ratio": self.cpu_ratio},
+            )
+
+    def _hosts(self, kinds: Sequence[Node], folder: Path, began_s: float) -> tuple[Host, ...]:
+        hosts: list[Host] = []
+        for index, node in enumerate(kinds):
+            number = 1 + sum(other.role == node.role for other in kinds[:index])
+            name = f"{node.role}-{number}"
+            (folder / name).mkdir()
+            rates = _Rates(
+                cpu_s_per_s=self.cpu_ratio * node.board.cores_count,
+                network_bytes_per_s=self.network_bytes_per_s,
+                disk_bytes_per_s=self.disk_bytes_per_s if node.disks else 0.0,
+            )
+            address = f"192.0.2.{index + 1}"  # of TEST-NET-1: nobody's
+            cores = float(node.board.cores_count)
+            hosts.append(_SimulatedHost(name, node.role, address, node, folder / name, cores, began_s, rates))
+        return tuple(hosts)
+
+    def checks(self) -> tuple[Check, ...]:
+        """It needs nothing."""
+        return (Check("simulated testbed", True, "needs nothing"),)
+
+
+@plain(frozen=True)
+class _Rates:
+    cpu_s_per_s: float
+    network_bytes_per_s: float
+    disk_bytes_per_s: float
+
+
+@plain(frozen=True)
+class _SimulatedHost(Host):
+    name: str
+    role: str
+    address: str
+    node: Node | None
+    directory: Path
+    cpu_capacity_cores: float | None
+    began_s: float
+    rates: _Rates
+
+    def run(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        timeout_s: float,
+        check: bool = True,
+        text: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Completed:
+        return Completed(tuple(map(str, argv)), 0, "", "")
+
+    def spawn(
+        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
+    ) -> Process:
+        return _Ended()
+
+    def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        path.chmod(mode)
+
+    def read(self, path: Path) -> bytes:
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise WorkloadError(f"can't read {path}: {error.strerror}", where=self.name) from error
+
+    def counters(self) -> Counters:
+        t_s = time.monotonic()
+        since_s = t_s - self.began_s
+        network_bytes, disk_bytes = round(self.rates.network_bytes_per_s * since_s), round(self.rates.disk_bytes_per_s * since_s)
+        return Counters(t_s, self.rates.cpu_s_per_s * since_s, network_bytes, network_bytes, disk_bytes, disk_bytes)
+
+    def drop_caches(self) -> None:
+        pass
+
+
+class _Ended(Process):
+    """A program that did nothing, successfully."""
+
+    @property
+    def returncode(self) -> int | None:
+        return 0
+
+    def wait(self, *, timeout_s: float) -> int:
+        return 0
+
+    def stop(self, *, timeout_s: float = 2.0) -> None:
+        pass
+
+    def output(self) -> str:
+        return ""

@@ -1,0 +1,138 @@
+"""A load that moves nothing and takes exactly as long as a simulated file system says, to the last bit of its times."""
+
+import json
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from perjoule.errors import CampaignError, TransientError, WorkloadError
+from perjoule.model import OPTIONS, Channel, ClientResult, Outcome, Series
+from perjoule.protocols import Check, Host, Mounted, Workload
+from perjoule.units import MIB, Bytes
+
+EXAMPLE = """
+[[workload]]
+kind = "simulated"
+operation = ["write", "read"]
+size = "4 MiB"
+"""
+
+ENGINE = "simulated 1"
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Simulated(Workload):
+    """Each client waits size / throughput, where the simulated file system knows the throughput and its noise."""
+
+    operation: Literal["write", "read"] = "write"
+    """The direction in which it claims to move data."""
+
+    size_bytes: Bytes = 4 * MIB
+    """How much each client claims to move."""
+
+    transfer_bytes: Bytes = MIB
+    """How much one operation claims to move."""
+
+    fail_at_count: int = Field(default=0, ge=0)
+    """Fail the n-th run on each deployment (from 1); 0 is never."""
+
+    failure: Literal["stable", "transient", "doubt"] = "stable"
+    """What then happens: it fails for good, it fails so that a fresh deployment is made, or it succeeds with a doubt."""
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """The one direction asked for."""
+        return (self.operation,)
+
+    def moved_bytes(self, clients_count: int) -> int:
+        """All clients' bytes."""
+        return clients_count * self.size_bytes
+
+    def checks(self) -> tuple[Check, ...]:
+        """It needs nothing."""
+        return (Check("simulated workload", True, "needs nothing"),)
+
+    def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
+        """Have caches dropped, as a real load does."""
+        for client in clients:
+            client.drop_caches()
+        mounted.drop_caches()
+
+    def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
+        """Wait until the slowest client is done.
+
+        Raises:
+            CampaignError: the file system is not a simulated one.
+            TransientError, WorkloadError: it is to fail.
+        """
+        number = _count_run(mounted.directories[clients[0].name] / "runs")
+        fails = number == self.fail_at_count
+        if fails and self.failure == "transient":
+            raise TransientError(f"the simulated load fails in its run {number}, as asked", where=clients[0].name)
+        if fails and self.failure == "stable":
+            raise WorkloadError(f"the simulated load fails in its run {number}, as asked", where=clients[0].name)
+        rates = [throughput_bytes_per_s(mounted, client.name, number) for client in clients]
+        began_s = time.monotonic()
+        results = tuple(self._result(client.name, began_s, rate) for client, rate in zip(clients, rates, strict=True))
+        ended_s = max(result.ended_s for result in results)
+        time.sleep(max(0.0, ended_s - time.monotonic()))
+        doubts = ["a doubt, as asked"] if fails else []
+        (folder / "simulated.json").write_text(json.dumps({"results": [asdict(r) for r in results], "doubts": doubts}))
+        return self.outcome(folder)
+
+    def _result(self, client: str, began_s: float, rate_bytes_per_s: float) -> ClientResult:
+        latency_s = min(self.transfer_bytes, self.size_bytes) / rate_bytes_per_s
+        return ClientResult(
+            host=client,
+            direction=self.operation,
+            began_s=began_s,
+            ended_s=began_s + self.size_bytes / rate_bytes_per_s,
+            moved_bytes=self.size_bytes,
+            operations_count=-(-self.size_bytes // self.transfer_bytes),
+            latency_s=dict.fromkeys(("mean", "p50", "p95", "p99", "p99.9", "max"), latency_s),
+        )
+
+    def outcome(self, folder: Path) -> Outcome:
+        """Read the results again. Raises WorkloadError."""
+        try:
+            kept = json.loads((folder / "simulated.json").read_text())
+            results = tuple(ClientResult(**result) for result in kept["results"])
+            return Outcome(ENGINE, results, tuple(kept["doubts"]), tuple(map(_goodput, results)))
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise WorkloadError(f"the simulated load's results can't be read: {error}", where=str(folder)) from error
+
+
+def throughput_bytes_per_s(mounted: Mounted, client: str, run_number: int) -> float:
+    """Tell a client's throughput in the n-th run on a deployment: the file system's, with noise that is the same every time.
+
+    Raises:
+        CampaignError: the file system is not a simulated one.
+    """
+    throughput, noise, seed = (mounted.facts.get(key) for key in ("throughput_bytes_per_s", "noise_ratio", "seed"))
+    if not isinstance(throughput, float | int) or not isinstance(noise, float | int):
+        raise CampaignError(
+            "a simulated load needs a simulated file system", where="workload", next='set filesystem kind "simulated"'
+        )
+    deviation = random.Random(f"{seed} {client} {run_number}").gauss(0, 1)
+    return throughput * max(0.1, 1 + noise * deviation)
+
+
+def _goodput(result: ClientResult) -> Series:
+    duration_s = result.ended_s - result.began_s
+    channel = Channel("simulated workload", result.host, "all", "goodput", "B", "window mean", "simulated")
+    rate_bytes_per_s = result.moved_bytes / duration_s
+    return Series(channel, np.array([result.ended_s]), np.array([duration_s]), np.array([rate_bytes_per_s]))
+
+
+def _count_run(file: Path) -> int:
+    """Count the runs of a deployment where it keeps its files."""
+    number = 1 + (len(file.read_text()) if file.exists() else 0)
+    file.write_text("." * number)
+    return number
