@@ -1,0 +1,93 @@
+"""Points to cells: all repetitions of one combination, with intervals, as a table's row or a figure's mark shows them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import isfinite
+
+from pydantic import ValidationError
+
+from perjoule import drivers
+from perjoule.analysis.statistics import interval
+from perjoule.errors import PerjouleError
+from perjoule.model import Cell, Interval, Point, Record, Trial
+
+Key = tuple[str, str, str, int]  # file system, workload, direction, clients
+
+
+def cells(records: Sequence[Record], points: Sequence[Point]) -> tuple[Cell, ...]:
+    """Summarise repetitions, sorted by workload, direction, file system and clients.
+
+    Args:
+        records: the attempts at all trials; the last at each trial counts as failed or not.
+        points: the numbers of the valid ones.
+
+    A metric that a repetition lacks has an interval over those that have it, and a doubt.
+    """
+    testbeds = {record.trial.testbed.label for record in records}
+    grouped: dict[Key, list[Point]] = {}
+    for point in points:
+        grouped.setdefault(_key(point.trial, point.direction, len(testbeds) > 1), []).append(point)
+    failed: dict[Key, int] = {}
+    for record in {record.trial.id: record for record in records}.values():
+        if record.status == "failed":
+            for direction in _directions(record.trial):
+                key = _key(record.trial, direction, len(testbeds) > 1)
+                failed[key] = failed.get(key, 0) + 1
+    found = {key: _cell(key, grouped.get(key, []), failed.get(key, 0)) for key in grouped | failed}
+    ordered = sorted(found, key=lambda k: (k[1], ("write", "read").index(k[2]), k[0], k[3]))
+    return _with_edp_ratio([found[key] for key in ordered])
+
+
+def _key(trial: Trial, direction: str, several_testbeds: bool) -> Key:
+    filesystem = f"{trial.filesystem.label} on {trial.testbed.label}" if several_testbeds else trial.filesystem.label
+    return filesystem, trial.workload.label, direction, trial.clients_count
+
+
+def _cell(key: Key, repetitions: Sequence[Point], failed_count: int) -> Cell:
+    filesystem, workload, direction, clients_count = key
+    ordered = sorted(repetitions, key=lambda p: p.trial.repetition)
+    names = dict.fromkeys(name for p in ordered for name, value in p.metrics.items() if isfinite(value))
+    values = {name: [p.metrics[name] for p in ordered if isfinite(p.metrics.get(name, float("nan")))] for name in names}
+    doubts = dict.fromkeys(d for p in ordered for d in p.doubts)
+    if lacking := [name for name in names if len(values[name]) < len(ordered)]:
+        doubts[f"not every repetition has {', '.join(lacking)}"] = None
+    return Cell(
+        filesystem=filesystem,
+        workload=workload,
+        direction="write" if direction == "write" else "read",
+        clients_count=clients_count,
+        metrics={name: interval(found) for name, found in values.items()},
+        failed_count=failed_count,
+        doubts=tuple(doubts),
+    )
+
+
+def _with_edp_ratio(found: Sequence[Cell]) -> tuple[Cell, ...]:
+    """Divide energy-delay products by the lowest mean among those of the same direction, clients and work.
+
+    The product compares nothing but the same work (Erxleben et al., "Green Storage", section IV, who normalise likewise).
+    """
+    best: dict[object, float] = {}
+    for cell in found:
+        if "edp_js" in cell.metrics:
+            work = _work(cell)
+            best[work] = min(best.get(work, float("inf")), cell.metrics["edp_js"].mean)
+    return tuple(
+        replace(cell, metrics=_normalised(cell, best[_work(cell)])) if "edp_js" in cell.metrics else cell for cell in found
+    )
+
+
+def _work(cell: Cell) -> object:
+    moved_bytes = cell.metrics["throughput_bytes_per_s"].values[0] * cell.metrics["duration_s"].values[0]
+    return cell.direction, cell.clients_count, f"{moved_bytes:.3g}"
+
+
+def _normalised(cell: Cell, best_js: float) -> Mapping[str, Interval]:
+    return {**cell.metrics, "edp_ratio": interval([value / best_js for value in cell.metrics["edp_js"].values])}
+
+
+def _directions(trial: Trial) -> tuple[str, ...]:
+    try:
+        return drivers.workload(trial.workload).directions
+    except (KeyError, ValidationError, PerjouleError):  # a driver or an option that this perjoule no longer has
+        return ("write",)

@@ -1,0 +1,105 @@
+"""What speaks against a trial: physical bounds, caches, clients that did not run together, a machine at its end."""
+
+from collections.abc import Iterator, Sequence
+
+from perjoule import catalogue
+from perjoule.analysis.energy import amount
+from perjoule.analysis.overhead import window
+from perjoule.errors import CampaignError
+from perjoule.model import ClientResult, Quantity, Record, Series
+
+BOUND_RATIO = 1.02  # caps are kept to 2 %, and a timer has its millisecond
+CACHED_RATIO = 0.9
+SPREAD_RATIO = 0.05
+BUSY_RATIO = 0.95
+
+
+def doubts(record: Record, series: Sequence[Series]) -> tuple[str, ...]:
+    """Say what speaks against a valid trial, each in one sentence; meters speak for themselves in `analysis.power`."""
+    if record.outcome is None or not record.outcome.results:
+        return ()
+    return tuple(
+        dict.fromkeys(
+            [
+                *_together(record.outcome.results),
+                *_bounds(record, record.outcome.results),
+                *_cached(record, series, [r for r in record.outcome.results if r.direction == "read"]),
+                *_machine(record, series),
+            ]
+        )
+    )
+
+
+def _together(results: Sequence[ClientResult]) -> Iterator[str]:
+    for direction in ("write", "read"):
+        clients = [r for r in results if r.direction == direction]
+        if len(clients) < 2:
+            continue
+        spread_s = max(r.began_s for r in clients) - min(r.began_s for r in clients)
+        shortest_s = min(r.ended_s - r.began_s for r in clients)
+        if spread_s > SPREAD_RATIO * shortest_s:
+            yield f"clients started {spread_s:.3g} s apart, the shortest ran {shortest_s:.3g} s"
+
+
+def _bounds(record: Record, results: Sequence[ClientResult]) -> Iterator[str]:
+    try:
+        cluster = catalogue.cluster(record.cluster) if record.cluster else None
+    except CampaignError:
+        cluster = None
+    if cluster is None:
+        return
+    nics = {n.name: n.board.nic_bytes_per_s.value for n in cluster.nodes}
+    node_of = {h.name: h.node for h in record.hosts}
+    tpp = catalogue.tpp_bytes_per_s(cluster)
+    for direction in ("write", "read"):
+        moved = [r for r in results if r.direction == direction]
+        for r in moved:
+            rate = r.moved_bytes / max(1e-9, (r.ended_s - r.began_s) * record.scale)
+            nic = nics.get(node_of.get(r.host, ""))
+            if nic is not None and rate > BOUND_RATIO * nic:
+                yield f"{r.host} moved {rate / nic:.2f} times what its network can: a cache served the {direction}"
+        if moved:
+            wall_s = max(r.ended_s for r in moved) - min(r.began_s for r in moved)
+            rate = sum(r.moved_bytes for r in moved) / max(1e-9, wall_s * record.scale)
+            if rate > BOUND_RATIO * tpp:
+                yield f"{direction}: {rate / tpp:.2f} times the theoretical peak performance of the cluster"
+
+
+def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResult]) -> Iterator[str]:
+    read_bytes = sum(r.moved_bytes for r in reads)
+    if not read_bytes:
+        return
+    span = window(record, min(r.began_s for r in reads), max(r.ended_s for r in reads))
+    clients = frozenset(r.host for r in reads)
+    servers = frozenset(h.name for h in record.hosts if h.role in ("storage", "metadata"))
+    if servers:
+        received = _sum(series, "network_received", clients, *span)
+        if received is not None and received < CACHED_RATIO * read_bytes:
+            yield f"the clients' page cache served reads: they received {received / read_bytes:.0%} of the bytes they read"
+    fetched = _sum(series, "disk_read", servers or clients, *span)
+    if fetched is not None and fetched < CACHED_RATIO * read_bytes:
+        whose = "the servers' page cache" if servers else "the page cache"
+        yield f"{whose} served reads: the disks read {fetched / read_bytes:.0%} of the bytes that clients read"
+
+
+def _machine(record: Record, series: Sequence[Series]) -> Iterator[str]:
+    """On one machine all hosts share its cores: when these are used up, it is the machine that was measured."""
+    assert record.outcome is not None
+    cores_count = record.environment.get("cores_count")
+    if not record.cluster or not isinstance(cores_count, int):
+        return
+    began_s, ended_s = record.outcome.began_s, record.outcome.ended_s
+    used_s = _sum(series, "cpu", frozenset(h.name for h in record.hosts), began_s, ended_s)
+    available_s = cores_count * (ended_s - began_s)
+    if used_s is not None and used_s > BUSY_RATIO * available_s:
+        busy = min(1.0, used_s / available_s)
+        yield f"the hosts used {busy:.0%} of this machine's CPUs: what they emulate was held up, a smaller scale helps"
+
+
+def _sum(series: Sequence[Series], quantity: Quantity, hosts: frozenset[str], began_s: float, ended_s: float) -> float | None:
+    """Add up a counter over hosts; None when one of them lacks it."""
+    counters = [s for s in series if s.channel.quantity == quantity and s.channel.host in hosts]
+    amounts = [amount(s, began_s, ended_s).value for s in counters]
+    if frozenset(s.channel.host for s in counters) != hosts or any(a is None for a in amounts):
+        return None
+    return sum(a or 0.0 for a in amounts)

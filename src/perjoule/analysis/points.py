@@ -1,0 +1,91 @@
+"""A record and its series to the numbers of the trial: one Point per direction. Here alone, wall time becomes emulated time.
+
+On a testbed of scale s all is 1/s times slower than on what it emulates: a second there is s emulated seconds, watts are as they
+are, so that a joule there is s emulated joules. Ratios per byte and CPU seconds count work and are not scaled.
+"""
+
+from collections.abc import Sequence
+
+from perjoule import catalogue
+from perjoule.analysis.energy import amount
+from perjoule.analysis.overhead import overhead, window
+from perjoule.analysis.plausibility import doubts
+from perjoule.analysis.power import boundaries
+from perjoule.errors import CampaignError
+from perjoule.model import ClientResult, Point, Record, Series
+
+
+def points(record: Record, series: Sequence[Series]) -> tuple[Point, ...]:
+    """Give the numbers of a valid trial, one Point per direction that moved bytes; none of a failed one.
+
+    A metric that was not measured, or whose amount is refused, is not among the keys; the doubts say why.
+    """
+    if record.status != "valid" or record.outcome is None:
+        return ()
+    by_direction = {d: [r for r in record.outcome.results if r.direction == d] for d in ("write", "read")}
+    found = {d: results for d, results in by_direction.items() if sum(r.moved_bytes for r in results)}
+    return tuple(_point(record, series, results) for results in found.values())
+
+
+def _point(record: Record, series: Sequence[Series], results: Sequence[ClientResult]) -> Point:
+    began_s, ended_s = min(r.began_s for r in results), max(r.ended_s for r in results)
+    user_bytes, duration_s = sum(r.moved_bytes for r in results), (ended_s - began_s) * record.scale
+    rate = user_bytes / duration_s
+    metrics = {"throughput_bytes_per_s": rate, "duration_s": duration_s}
+    if (common := _common_rate(record, series, results)) is not None:
+        metrics["common_throughput_bytes_per_s"] = common
+    if tpp := _tpp_bytes_per_s(record):
+        metrics["tpp_ratio"] = rate / tpp
+    power = boundaries(record, series, began_s, ended_s)
+    if power.net_j is not None:
+        metrics |= _energy_metrics("", power.net_j * record.scale, user_bytes, duration_s)
+        metrics["edp_js"] = metrics["energy_j"] * duration_s
+    if power.gross_j is not None:
+        metrics |= _energy_metrics("gross_", power.gross_j * record.scale, user_bytes, duration_s)
+    for name in ("p50", "p99"):
+        if (latency := _latency_s(results, name)) is not None:
+            metrics[f"latency_{name}_s"] = latency * record.scale
+    cost = overhead(record, series, *window(record, began_s, ended_s), user_bytes)
+    metrics |= cost.metrics
+    against = (*record.doubts, *power.doubts, *cost.doubts, *doubts(record, series))
+    return Point(record.trial, results[0].direction, metrics, tuple(dict.fromkeys(against)))
+
+
+def _energy_metrics(boundary: str, energy_j: float, user_bytes: int, duration_s: float) -> dict[str, float]:
+    return {
+        f"{boundary}energy_j": energy_j,
+        f"{boundary}mean_w": energy_j / duration_s,
+        f"{boundary}efficiency_bytes_per_j": user_bytes / energy_j,
+    }
+
+
+def _common_rate(record: Record, series: Sequence[Series], results: Sequence[ClientResult]) -> float | None:
+    """Throughput while all clients ran, from the goodput each of them logged."""
+    assert record.outcome is not None
+    if len({r.direction for r in record.outcome.results}) > 1:
+        return None  # a client's goodput is of both directions together
+    hosts = {r.host for r in results}
+    logged = [s for s in series if s.channel.quantity == "goodput" and s.channel.host in hosts]
+    began_s, ended_s = max(r.began_s for r in results), min(r.ended_s for r in results)
+    if {s.channel.host for s in logged} != hosts or ended_s <= began_s:
+        return None
+    moved = [amount(s, began_s, ended_s).value for s in logged]
+    if any(m is None for m in moved):
+        return None
+    return sum(m or 0.0 for m in moved) / ((ended_s - began_s) * record.scale)
+
+
+def _tpp_bytes_per_s(record: Record) -> float | None:
+    if not record.cluster:
+        return None
+    try:
+        return catalogue.tpp_bytes_per_s(catalogue.cluster(record.cluster))
+    except CampaignError:  # results of a perjoule whose catalogue had more
+        return None
+
+
+def _latency_s(results: Sequence[ClientResult], name: str) -> float | None:
+    """Weigh the clients' percentiles by operations: like the percentile of all together it lies between theirs."""
+    counted = [(r.latency_s[name], r.operations_count) for r in results if name in r.latency_s and r.operations_count]
+    count = sum(n for _, n in counted)
+    return sum(value * n for value, n in counted) / count if len(counted) == len(results) else None

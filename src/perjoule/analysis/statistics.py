@@ -1,0 +1,60 @@
+"""Intervals of repeated measurements: Student's t, and on logarithms where ratios are compared."""
+
+from collections.abc import Sequence
+from functools import cache
+from math import exp, inf, log, nan, sqrt
+
+import numpy as np
+from scipy.stats import t as student  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
+
+from perjoule.model import Interval
+
+CONFIDENCE_RATIO = 0.95
+
+
+def interval(values: Sequence[float]) -> Interval:
+    """Give the mean of independent values with its 95 % confidence interval (Student's t; infinite for one value).
+
+    Raises:
+        ValueError: there are no values.
+    """
+    if not values:
+        raise ValueError("an interval needs at least one value")
+    mean, half = _mean_and_half_width(values)
+    return Interval(mean, mean - half, mean + half, tuple(values))
+
+
+def ratio_interval(values: Sequence[float], references: Sequence[float]) -> Interval:
+    """Give the geometric mean of values[i] / references[i] with its 95 % interval, for trials that were run in pairs.
+
+    What both of a pair share (the state of the machine, the gain of the meter) cancels. The logarithms of the ratios are
+    taken as normal, so that a/b and b/a tell the same story; for one pair the interval is (0, infinity).
+
+    Raises:
+        ValueError: the sequences differ in length, are empty, or hold a value that is not positive.
+    """
+    if not values or len(values) != len(references):
+        raise ValueError("ratios need as many references as values, and at least one")
+    if min(*values, *references) <= 0:
+        raise ValueError("ratios need positive values")
+    ratios = tuple(value / reference for value, reference in zip(values, references, strict=True))
+    mean, half = _mean_and_half_width([log(r) for r in ratios])
+    return Interval(exp(mean), exp(mean - half), exp(mean + half) if half < inf else inf, ratios)
+
+
+def half_width_ratio(found: Interval) -> float:
+    """Say how wide an interval is: half its width over the mean; NaN for a mean of 0."""
+    return (found.high - found.low) / 2 / abs(found.mean) if found.mean else nan
+
+
+@cache
+def student_factor(count: int) -> float:
+    """Give the factor by which the standard error of `count` values is widened to 95 %: 12.7 for 2, 4.30 for 3, ..."""
+    return float(student.ppf((1 + CONFIDENCE_RATIO) / 2, count - 1)) if count > 1 else inf  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+
+
+def _mean_and_half_width(values: Sequence[float]) -> tuple[float, float]:
+    mean = float(np.mean(values))
+    if len(values) == 1:
+        return mean, inf
+    return mean, student_factor(len(values)) * float(np.std(values, ddof=1)) / sqrt(len(values))
