@@ -1,0 +1,84 @@
+"""What Ceph's answers mean: pure functions over its JSON and its extended attributes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from perjoule.model import Json
+
+FACTS = ("versions", "osd dump", "osd tree", "osd crush rule dump", "fs dump", "health")
+
+
+@dataclass(frozen=True)
+class File:
+    """A file as RADOS sees it: its objects are `inode.number` in a pool."""
+
+    inode: int
+    size_bytes: int
+    pool: str
+    object_bytes: int
+    stripes_count: int
+
+    def objects(self) -> list[str]:
+        """The names of the objects that may hold its data; one at least, of which an empty file has made none.
+
+        https://docs.ceph.com/en/pacific/cephfs/file-layouts/
+        """
+        rows_count = max(1, -(-self.size_bytes // (self.object_bytes * self.stripes_count)))
+        return [f"{self.inode:x}.{k:08x}" for k in range(rows_count * self.stripes_count)]
+
+
+def file(text: str) -> File:
+    """Read inode, size in bytes and the attribute `ceph.file.layout`, as in "1099511627776 16777216 stripe_unit=4194304 ...".
+
+    Raises:
+        ValueError: this is something else.
+    """
+    inode, size, *layout = text.split()
+    words = dict(word.split("=", 1) for word in layout)
+    try:
+        return File(int(inode), int(size), words["pool"], int(words["object_size"]), int(words["stripe_count"]))
+    except KeyError as error:
+        raise ValueError(f"no {error} in the file layout {text.strip()!r}") from None
+
+
+def facts(answers: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Json]:
+    """Make what the daemons report short enough to keep.
+
+    Args:
+        answers: the answer to each command of `FACTS`.
+        settings: the answer of an OSD to `config diff`.
+    """
+    rules = {rule["rule_id"]: rule for rule in answers["osd crush rule dump"]}
+    nodes = {node["id"]: node for node in answers["osd tree"]["nodes"]}
+    hosts = {child: node["name"] for node in nodes.values() if node["type"] == "host" for child in node["children"]}
+    system = answers["fs dump"]["filesystems"][0]["mdsmap"]
+    return {
+        "version": next(iter(answers["versions"]["overall"])),
+        "health": {"status": answers["health"]["status"], "checks": sorted(answers["health"]["checks"])},
+        "pools": {pool["pool_name"]: _pool(pool, rules[pool["crush_rule"]]) for pool in answers["osd dump"]["pools"]},
+        "osds": {
+            node["name"]: {"host": hosts.get(node["id"], ""), "class": node["device_class"], "status": node["status"]}
+            for node in nodes.values()
+            if node["type"] == "osd"
+        },
+        "file_system": {
+            "name": system["fs_name"],
+            "max_mds_count": system["max_mds"],
+            "max_file_bytes": system["max_file_size"],
+            "mds": {mds["name"]: mds["state"] for mds in system["info"].values()},
+        },
+        "settings": {name: value["final"] for name, value in settings["diff"].items() if name.startswith(("osd_", "bluestore_"))},
+    }
+
+
+def _pool(pool: Mapping[str, Any], rule: Mapping[str, Any]) -> dict[str, Json]:
+    took = next(step["item_name"] for step in rule["steps"] if step["op"] == "take")
+    apart = next(step["type"] for step in rule["steps"] if step["op"].startswith("choose"))
+    return {
+        "copies_count": pool["size"],
+        "acknowledged_count": pool["min_size"],
+        "placement_groups_count": pool["pg_num"],
+        "rule": f"{took}, copies on different {apart}s",
+        "applications": sorted(pool["application_metadata"]),
+    }

@@ -1,0 +1,89 @@
+"""Commands to a Ceph cluster over one librados connection, as a program of its own.
+
+It runs on the management host under the system's Python, because that one has Debian's `rados` module, and it uses nothing
+else but the standard library. The `ceph` command would do the same at one second for each command.
+
+Standard input is JSON, `{"conf": path, "patience_s": 60, "stages": [[command, ...], ...], "ready": {...}, "ready_s": 1}`: the
+commands of a stage go out together, so that the monitor commits them together. A command with "target" ("mgr", "osd.3") goes
+there and not to the monitors. "ready" (or null) is what to wait for after the stages, see `missing`, for "ready_s" at most.
+Standard output is JSON, `{"answers": [[answer, ...], ...], "missing": "", "error": ""}`; "missing" says what was not ready in time.
+https://docs.ceph.com/en/pacific/rados/api/python/
+"""
+
+import importlib
+import json
+import math
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+# Warnings that a small cluster without the manager's modules always has. Everything else that isn't HEALTH_OK is waited for.
+HARMLESS = {"MGR_MODULE_ERROR", "MGR_MODULE_DEPENDENCY", "TOO_FEW_OSDS", "TOO_FEW_PGS", "BLUESTORE_SLOW_OP_ALERT", "SLOW_OPS"}
+POLL_S = 0.1
+
+
+def missing(status: dict[str, Any], osds_count: int, placement_groups_count: int) -> str:
+    """Say what a `status` answer still lacks: OSDs up, an active MDS, every PG active+clean, health. "" when it is ready.
+
+    HEALTH_OK alone isn't enough: it comes before the manager's first report of PGs.
+    """
+    osds = status["osdmap"]
+    up = osds.get("osdmap", osds)["num_up_osds"]
+    if up < osds_count:
+        return f"{up} of {osds_count} OSDs up"
+    if "up:active" not in [rank["status"] for rank in status["fsmap"]["by_rank"]]:
+        return "no MDS is active"
+    groups = {group["state_name"]: group["count"] for group in status["pgmap"].get("pgs_by_state", [])}
+    if groups != {"active+clean": placement_groups_count}:
+        return f"of {placement_groups_count} PGs: " + (", ".join(f"{n} {state}" for state, n in groups.items()) or "none yet")
+    checks = {code: check["summary"]["message"] for code, check in status["health"]["checks"].items() if code not in HARMLESS}
+    return "; ".join(f"{code}: {message}" for code, message in checks.items())
+
+
+def ask(cluster: Any, command: dict[str, Any]) -> Any:
+    """Send one command and read its answer, as JSON where it is. Raises RuntimeError in the daemon's words."""
+    target, _, number = command.get("target", "mon").partition(".")
+    text = json.dumps({"format": "json"} | {key: value for key, value in command.items() if key != "target"})
+    if target == "osd":
+        code, answer, words = cluster.osd_command(int(number), text, b"")
+    elif target == "mgr":
+        code, answer, words = cluster.mgr_command(text, b"")
+    else:
+        code, answer, words = cluster.mon_command(text, b"")
+    if code != 0:
+        raise RuntimeError(f"{command['prefix']}: {words or 'error'} ({code})")
+    try:
+        return json.loads(answer) if answer else None
+    except ValueError:
+        return answer.decode(errors="replace")
+
+
+def serve(request: dict[str, Any]) -> dict[str, Any]:
+    """Connect, send all stages, wait until ready."""
+    rados: Any = importlib.import_module("rados")  # the system's, which the virtual environment does not see
+    answers: list[list[Any]] = []
+    until_s = time.monotonic() + request["ready_s"]
+    patience = str(math.ceil(request["patience_s"]))
+    options = {"client_mount_timeout": patience, "rados_mon_op_timeout": patience, "rados_osd_op_timeout": patience}
+    try:
+        with (
+            rados.Rados(conffile=request["conf"], rados_id="admin", conf=options) as cluster,
+            ThreadPoolExecutor(16) as pool,
+        ):
+            for stage in request["stages"]:
+                answers.append(list(pool.map(partial(ask, cluster), stage)))
+            lacks = ""
+            while request["ready"]:
+                lacks = missing(ask(cluster, {"prefix": "status"}), **request["ready"])
+                if not lacks or time.monotonic() > until_s:
+                    break
+                time.sleep(POLL_S)
+    except (rados.Error, RuntimeError) as error:
+        return {"answers": answers, "missing": "", "error": str(error)}
+    return {"answers": answers, "missing": lacks, "error": ""}
+
+
+if __name__ == "__main__":
+    json.dump(serve(json.load(sys.stdin)), sys.stdout)

@@ -1,0 +1,228 @@
+"""Where each Ceph daemon goes, and the texts that say so: ceph.conf, keyrings, the commands that make the file system."""
+
+import base64
+import os
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from perjoule.model import Json
+
+FILE_SYSTEM = "perjoule"
+DATA_POOL = "cephfs_data"
+METADATA_POOL = "cephfs_metadata"
+Command = Mapping[str, Json]
+
+
+@dataclass(frozen=True)
+class Osd:
+    """An object storage daemon: `device_class` decides which pool it serves."""
+
+    id: int
+    host: str
+    device_class: Literal["hdd", "ssd"]
+    uuid: str
+
+    @property
+    def name(self) -> str:
+        """As Ceph calls it."""
+        return f"osd.{self.id}"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A whole cluster on paper: data on OSDs of class "hdd", metadata on those of class "ssd" where there are any."""
+
+    fsid: str
+    monitor: str  # address
+    osds: tuple[Osd, ...]
+    placement_groups_count: int
+    copies_count: int
+    acknowledged_count: int
+
+    def hosts(self, device_class: str) -> tuple[str, ...]:
+        """The hosts with OSDs of this class, in order, each once."""
+        return tuple(dict.fromkeys(osd.host for osd in self.osds if osd.device_class == device_class))
+
+    @property
+    def metadata_class(self) -> Literal["hdd", "ssd"]:
+        """The class of the OSDs under the metadata pool."""
+        return "ssd" if self.hosts("ssd") else "hdd"
+
+    @property
+    def metadata_copies_count(self) -> int:
+        """Copies in the metadata pool: as many as of the data, but no more than there are OSDs (or hosts) apart."""
+        apart = sum(osd.device_class == "ssd" for osd in self.osds) or len(self.hosts("hdd"))
+        return min(self.copies_count, apart)
+
+
+def configuration(layout: Layout, folder: Path, address: str, *, store: str, osd_bytes: int, client_cache_bytes: int) -> str:
+    """Write the ceph.conf of one host: everything of its daemons lies in `folder`, and they bind `address`.
+
+    The intervals are short so that a new cluster gets healthy in seconds; the caches are small because many daemons share one
+    machine. https://docs.ceph.com/en/pacific/rados/configuration/
+    """
+    return f"""[global]
+fsid = {layout.fsid}
+mon_host = v2:{layout.monitor}:3300/0
+mon_initial_members = a
+auth_cluster_required = cephx
+auth_service_required = cephx
+auth_client_required = cephx
+keyring = {folder}/keyring
+ms_bind_msgr1 = false
+ms_bind_ipv6 = false
+run_dir = {folder}/run
+admin_socket = {folder}/run/$name.asok
+pid_file = {folder}/run/$name.pid
+crash_dir = {folder}/crash
+# one log for each daemon, which is its standard error; what ends it is the last line, without a dump of recent events
+log_file =
+log_to_stderr = true
+err_to_stderr = true
+log_max_recent = 1
+debug_ms = 0/0
+mon_cluster_log_to_file = false
+mon_client_hunt_interval = 0.5
+# a cluster this small would never be quiet
+mon_allow_pool_size_one = true
+mon_warn_on_pool_no_redundancy = false
+mon_warn_on_pool_pg_num_not_power_of_two = false
+mon_warn_on_insecure_global_id_reclaim = false
+mon_warn_on_insecure_global_id_reclaim_allowed = false
+mon_data_avail_warn = 1
+mon_data_avail_crit = 1
+mon_pg_warn_min_per_osd = 0
+mon_max_pg_per_osd = 1000
+osd_pool_default_size = {layout.copies_count}
+osd_pool_default_min_size = {layout.acknowledged_count}
+osd_pool_default_pg_autoscale_mode = off
+# bring-up in seconds
+paxos_propose_interval = 0.05
+paxos_min_wait = 0.01
+mon_tick_interval = 1
+mgr_tick_period = 1
+mgr_stats_period = 1
+mon_mgr_beacon_grace = 60
+mds_beacon_interval = 1
+mds_beacon_grace = 60
+[mon]
+mon_data = {folder}/mon
+[mon.a]
+mon_addr = v2:{layout.monitor}:3300/0
+[mgr]
+mgr_data = {folder}/mgr
+public_addr = {address}
+# the manager's modules cost 270 MiB and seconds, and nothing here needs them
+mgr_initial_modules =
+mgr_module_path = {folder}/modules
+[mds]
+mds_data = {folder}/mds
+public_addr = {address}
+mds_cache_memory_limit = 64M
+[osd]
+osd_data = {folder}/osd.$id
+public_addr = {address}
+osd_objectstore = {store}
+osd_journal =
+memstore_device_bytes = {osd_bytes}
+bluestore_block_size = {osd_bytes}
+bluestore_block_wal_create = false
+bluestore_block_db_create = false
+bluestore_cache_autotune = false
+bluestore_cache_size = 64M
+osd_memory_target = 896M
+osd_op_queue = wpq
+osd_op_num_shards = 2
+osd_op_num_threads_per_shard = 1
+osd_class_update_on_start = false
+osd_crush_update_on_start = false
+osd_max_pg_log_entries = 500
+osd_min_pg_log_entries = 100
+osd_heartbeat_grace = 60
+[client]
+# a client's process may run many times, and side by side
+admin_socket = {folder}/run/$name.$pid.asok
+pid_file =
+client_oc_size = {client_cache_bytes}
+"""
+
+
+def capabilities(layout: Layout, clients: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """Say what each daemon and client may do, and no more: entity -> service -> capability."""
+    daemons = {
+        "mon.": {"mon": "allow *"},
+        "client.admin": {"mon": "allow *", "mgr": "allow *", "osd": "allow *", "mds": "allow *"},
+        "mgr.a": {"mon": "allow profile mgr", "osd": "allow *", "mds": "allow *"},
+        "mds.a": {"mon": "allow profile mds", "osd": f"allow rw tag cephfs *={FILE_SYSTEM}", "mgr": "allow profile mds"},
+    }
+    osds = {osd.name: {"mon": "allow profile osd", "mgr": "allow profile osd", "osd": "allow *"} for osd in layout.osds}
+    users = {
+        f"client.{name}": {
+            "mon": f"allow r fsname={FILE_SYSTEM}",
+            "mds": f"allow rw fsname={FILE_SYSTEM}",
+            "osd": f"allow rw tag cephfs data={FILE_SYSTEM}",
+        }
+        for name in clients
+    }
+    return daemons | osds | users
+
+
+def new_key(created_s: int) -> str:
+    """Make a cephx key: type 1 (AES), seconds, nanoseconds, 16 bytes, then as many at random; base64."""
+    return base64.b64encode(struct.pack("<HIIH", 1, created_s, 0, 16) + os.urandom(16)).decode()
+
+
+def keyring(keys: Mapping[str, str], caps: Mapping[str, Mapping[str, str]]) -> str:
+    """Write a keyring of these keys with their capabilities."""
+    entries = (
+        f"[{entity}]\n\tkey = {key}\n" + "".join(f'\tcaps {service} = "{cap}"\n' for service, cap in caps[entity].items())
+        for entity, key in keys.items()
+    )
+    return "".join(entries)
+
+
+def creation(layout: Layout) -> list[list[Command]]:
+    """Order the commands that make OSDs known, place them, and make both pools and the file system; each stage together.
+
+    The data pool spreads its copies over hosts. So does the metadata pool, unless it has OSDs of its own: then over these.
+    """
+    pools: list[tuple[str, str, int, str]] = [
+        (DATA_POOL, "hdd", layout.copies_count, "host"),
+        (METADATA_POOL, layout.metadata_class, layout.metadata_copies_count, "osd" if layout.hosts("ssd") else "host"),
+    ]
+    classes = dict.fromkeys(osd.device_class for osd in layout.osds)
+    return [
+        [{"prefix": "osd new", "uuid": osd.uuid, "id": osd.id} for osd in layout.osds],
+        [
+            {"prefix": "osd crush add", "id": osd.id, "weight": 1.0, "args": [f"host={osd.host}", "root=default"]}
+            for osd in layout.osds
+        ],
+        [
+            {
+                "prefix": "osd crush set-device-class",
+                "class": device_class,
+                "ids": [str(osd.id) for osd in layout.osds if osd.device_class == device_class],
+            }
+            for device_class in classes
+        ],
+        [
+            {"prefix": "osd crush rule create-replicated", "name": pool, "root": "default", "type": apart, "class": device_class}
+            for pool, device_class, _, apart in pools
+        ],
+        [
+            {
+                "prefix": "osd pool create",
+                "pool": pool,
+                "pg_num": layout.placement_groups_count,
+                "pgp_num": layout.placement_groups_count,
+                "pool_type": "replicated",
+                "rule": pool,
+                "size": copies_count,
+            }
+            for pool, _, copies_count, _ in pools
+        ],
+        [{"prefix": "fs new", "fs_name": FILE_SYSTEM, "metadata": METADATA_POOL, "data": DATA_POOL}],
+    ]

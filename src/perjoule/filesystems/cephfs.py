@@ -1,0 +1,300 @@
+"""CephFS: a parallel file system on RADOS objects. https://docs.ceph.com/en/pacific/cephfs/
+
+The monitor and the manager run on the management host, the metadata server (MDS) on the metadata host, object storage daemons
+(OSDs) for data on all storage hosts. A metadata host of its own carries OSDs for the metadata pool alone, as in the paper. All
+daemons run as user `ceph`, authenticate with cephx and speak protocol msgr2; clients mount with ceph-fuse, each with its own key.
+"""
+
+import json
+import time
+import uuid
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from perjoule.errors import CampaignError, MachineError, TransientError, WorkloadError
+from perjoule.filesystems import _ceph_answers as answers
+from perjoule.filesystems import _ceph_layout as ceph
+from perjoule.filesystems._daemons import Daemons, each, programs
+from perjoule.model import OPTIONS
+from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted, wait_error
+from perjoule.units import Bytes, bytes_text
+
+EXAMPLE = """\
+[[filesystem]]
+kind = "cephfs"
+placement_groups = 64
+copies = 2
+acknowledged = 1
+"""
+
+PACKAGES = {
+    "ceph-mon": "ceph-mon",
+    "monmaptool": "ceph-base",
+    "ceph-mgr": "ceph-mgr",
+    "ceph-osd": "ceph-osd",
+    "ceph-mds": "ceph-mds",
+    "ceph-fuse": "ceph-fuse",
+}
+PYTHON = "/usr/bin/python3"  # the system's, which has librados
+LAYOUT_OF = (
+    "import os, sys; s = os.stat(sys.argv[1]); print(s.st_ino, s.st_size, os.getxattr(sys.argv[1], 'ceph.file.layout').decode())"
+)
+PATIENCE_S = 60.0  # for a new cluster to get healthy, at scale 1
+SLICE_S = 1.0  # between two looks at whether all daemons live
+SMALLEST_OSD_BYTES = 1024**3
+OBJECTS_AT_ONCE = 256
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class CephFs(FileSystem):
+    """CephFS on the hosts of a testbed."""
+
+    placement_groups_count: Annotated[int, Field(ge=1, le=1024)] = 64
+    """Placement groups (PGs) of each of the two pools."""
+    copies_count: Annotated[int, Field(ge=1, le=8)] = 2
+    """Copies of each object (`size` of the pool), each on another storage host."""
+    acknowledged_count: Annotated[int, Field(ge=1, le=8)] = 1
+    """Copies that must be up for a placement group to take writes (`min_size`). Ceph has no earlier acknowledgement: a write is
+    acknowledged once all copies that are up have it, so with every host up it always waits for `copies`; 1 means that writing
+    goes on when only one copy is left."""
+    osds_per_host_count: Annotated[int, Field(ge=1, le=16)] = 1
+    """OSDs on each storage host; the paper has one for each disk, which is 2."""
+    metadata_osds_count: Annotated[int, Field(ge=1, le=16)] = 2
+    """OSDs for the metadata pool on a metadata host of its own; it has at most as many copies."""
+    store: Literal["bluestore", "memstore"] = "bluestore"
+    """Where OSDs keep objects: BlueStore in a sparse file, or memory (which costs CPU time of its own)."""
+    osd_size_bytes: Bytes = 8 * 1024**3
+    """Size of each OSD's store; less where the host's disk has less."""
+    client_cache_bytes: Bytes = 32 * 1024**2
+    """Object cache of each client, half of which may be dirty. Files not much larger are read back from it."""
+
+    @contextmanager
+    def mount(self, hosts: Hosts) -> Generator[Mounted]:
+        """Bring it up, mount it on all clients, wait until it is healthy; take it down at the end."""
+        cluster = _Cluster(self, hosts, self.layout(hosts))
+        try:
+            cluster.up()
+            yield cluster
+        finally:
+            cluster.down()
+
+    def layout(self, hosts: Hosts) -> ceph.Layout:
+        """Place all daemons. Raises CampaignError when these hosts can't carry what was asked for."""
+        storage = hosts.by_role("storage")
+        if self.acknowledged_count > self.copies_count:
+            raise CampaignError(
+                f"acknowledged = {self.acknowledged_count} is more than copies = {self.copies_count}",
+                where="cephfs",
+                next=f"set acknowledged to {self.copies_count} or less",
+            )
+        if self.copies_count > len(storage):
+            raise CampaignError(
+                f"copies = {self.copies_count} needs as many storage hosts, and there are {len(storage)}",
+                where="cephfs",
+                next=f"set copies to {len(storage)} or less" if storage else "take a testbed with storage hosts",
+            )
+        places = [(host.name, "hdd") for host in storage for _ in range(self.osds_per_host_count)]
+        places += [(host.name, "ssd") for host in hosts.by_role("metadata")[:1] for _ in range(self.metadata_osds_count)]
+        return ceph.Layout(
+            fsid=str(uuid.uuid4()),
+            monitor=hosts.management.address,
+            osds=tuple(
+                ceph.Osd(n, host, "ssd" if device_class == "ssd" else "hdd", str(uuid.uuid4()))
+                for n, (host, device_class) in enumerate(places)
+            ),
+            placement_groups_count=self.placement_groups_count,
+            copies_count=self.copies_count,
+            acknowledged_count=self.acknowledged_count,
+        )
+
+    def checks(self) -> tuple[Check, ...]:
+        """What this machine needs for it."""
+        module = list(Path("/usr/lib/python3/dist-packages").glob("rados*.so"))
+        fix = "" if module else "apt install python3-rados"
+        rados = Check("python3-rados", bool(module), str(module[0]) if module else "not installed", fix)
+        return (*programs(PACKAGES), rados)
+
+
+class _Cluster(Mounted):
+    """One Ceph cluster, from nothing to mounted and back."""
+
+    def __init__(self, options: CephFs, hosts: Hosts, layout: ceph.Layout) -> None:
+        self._options, self._hosts, self._layout = options, hosts, layout
+        self._by_name = {host.name: host for host in hosts.all}
+        self._patience_s = PATIENCE_S / min(1.0, hosts.scale)
+        self._servers, self._clients = Daemons(self._patience_s), Daemons(self._patience_s)
+
+    def up(self) -> None:
+        """From nothing to mounted on every client; each step waits for what it needs and no longer."""
+        clients = tuple(client.name for client in self._hosts.clients)
+        self._caps = ceph.capabilities(self._layout, clients)
+        self._keys = {entity: ceph.new_key(int(time.time())) for entity in self._caps}
+        each(self._hosts.all, self._furnish)
+        each([self._found, *(partial(self._make_store, osd) for osd in self._layout.osds)], lambda work: work())
+        self._serve(self._hosts.metadata, "mds.a", "ceph-mds")
+        each(self._layout.osds, lambda osd: self._serve(self._by_name[osd.host], osd.name, "ceph-osd"))
+        self._wait_until_ready()
+        self._mount_all()
+        self.directories = {client.name: _folder(client) / "mount" for client in self._hosts.clients}
+        self.logs = self._servers.logs() + self._clients.logs()
+        stage = [{"prefix": prefix} for prefix in answers.FACTS]
+        *said, settings = self._ask([[*stage, {"prefix": "config diff", "target": self._layout.osds[0].name}]])[0]
+        self.facts = answers.facts(dict(zip(answers.FACTS, said, strict=True)), settings)
+
+    def down(self) -> None:
+        """End everything and forget its data; never fails over what is already broken."""
+        with suppress(WorkloadError):
+            each(self._hosts.clients, lambda client: self._unmount(client, "--lazy"))
+        self._clients.stop(timeout_s=0.5)
+        self._servers.stop(timeout_s=0.5)
+        each(self._hosts.all, lambda host: host.run(["rm", "-rf", "--one-file-system", _folder(host)], timeout_s=30))
+
+    def alive(self) -> None:
+        """Check that every daemon still runs. Raises TransientError with the last words of one that died."""
+        self._servers.alive()
+        self._clients.alive()
+
+    def locate(self, path: Path) -> tuple[str, ...]:
+        """Names of the hosts that hold a file's data: of its objects' copies, first copies first."""
+        said = self._hosts.clients[0].run([PYTHON, "-c", LAYOUT_OF, path], timeout_s=self._patience_s).stdout
+        file = answers.file(said)
+        objects = file.objects()
+        names = {osd.id: osd.host for osd in self._layout.osds}
+        found: dict[str, None] = {}
+        for n in range(0, len(objects), OBJECTS_AT_ONCE):
+            stage = [{"prefix": "osd map", "pool": file.pool, "object": o} for o in objects[n : n + OBJECTS_AT_ONCE]]
+            found |= {names[osd]: None for place in self._ask([stage])[0] for osd in place["acting"]}
+            if len(found) == len(self._layout.hosts("hdd")):
+                break
+        return tuple(found)
+
+    def drop_caches(self) -> None:
+        """Mount anew on every client, which ends its cache with its process, and empty the caches of OSDs and MDS."""
+        each(self._hosts.clients, self._unmount)
+        self._clients.stop(timeout_s=self._patience_s)
+        self._ask([[{"prefix": "cache drop", "target": osd.name} for osd in self._layout.osds]])
+        self._mount_all()
+
+    def _furnish(self, host: Host) -> None:
+        """Folders, ceph.conf and the keys of one host's own daemons."""
+        folder, management = _folder(host), host is self._hosts.management
+        osds = [osd.name for osd in self._layout.osds if osd.host == host.name]
+        rooms = ["run", "log", "crash", *osds]
+        rooms += ["mon", "mgr", "modules"] if management else []
+        rooms += ["mds"] if host is self._hosts.metadata else []
+        host.run(["install", "-d", "-o", "ceph", "-g", "ceph", folder, *(folder / room for room in rooms)], timeout_s=30)
+        options = self._options
+        size_bytes = min(options.osd_size_bytes, _free_bytes(host) // len(osds)) if osds else options.osd_size_bytes
+        if size_bytes < SMALLEST_OSD_BYTES:
+            raise MachineError(
+                f"there are only {bytes_text(size_bytes)} for each OSD below {host.directory}",
+                where=host.name,
+                next=f"free space or give the testbed larger disks, {bytes_text(SMALLEST_OSD_BYTES)} for each OSD at least",
+            )
+        text = ceph.configuration(
+            self._layout,
+            folder,
+            host.address,
+            store=options.store,
+            osd_bytes=size_bytes,
+            client_cache_bytes=options.client_cache_bytes,
+        )
+        host.put(text, folder / "ceph.conf")
+        entities = [*osds, *(["mds.a"] if "mds" in rooms else []), f"client.{host.name}"]
+        keys = self._keys if management else {e: self._keys[e] for e in entities if e in self._keys}
+        host.put(ceph.keyring(keys, self._caps), folder / "keyring", mode=0o600, owner="ceph")
+        if management:
+            host.put(Path(__file__).with_name("_ceph_control.py").read_text(), folder / "control.py")
+
+    def _found(self) -> None:
+        """The monitor first, with all keys; then, over it, the OSDs' places, the pools and the file system."""
+        host, layout = self._hosts.management, self._layout
+        folder = _folder(host)
+        monitor = ["--fsid", layout.fsid, "--addv", "a", f"[v2:{layout.monitor}:3300/0]"]
+        host.run(["monmaptool", "--create", *monitor, folder / "monmap"], timeout_s=self._patience_s)
+        mkfs = ["--mkfs", "--monmap", folder / "monmap", "--keyring", folder / "keyring"]
+        host.run([*_daemon(host, "mon.a", "ceph-mon"), *mkfs], timeout_s=self._patience_s)
+        self._serve(host, "mon.a", "ceph-mon")
+        self._serve(host, "mgr.a", "ceph-mgr")
+        self._ask(ceph.creation(layout))
+
+    def _make_store(self, osd: ceph.Osd) -> None:
+        """An OSD's empty store; needs no monitor yet."""
+        host = self._by_name[osd.host]
+        mkfs = ["--mkfs", "--no-mon-config", "--osd-uuid", osd.uuid]
+        host.run([*_daemon(host, osd.name, "ceph-osd"), *mkfs], timeout_s=self._patience_s)
+
+    def _serve(self, host: Host, name: str, program: str) -> None:
+        self._servers.start(host, name, [*_daemon(host, name, program), "-f"], log=_folder(host) / "log" / f"{name}.log")
+
+    def _wait_until_ready(self) -> None:
+        ready = {"osds_count": len(self._layout.osds), "placement_groups_count": 2 * self._layout.placement_groups_count}
+        until_s = time.monotonic() + self._servers.left_s
+        while lacks := self._send([], ready)["missing"]:
+            self._servers.alive()
+            if time.monotonic() > until_s:
+                raise wait_error("a healthy CephFS", self._patience_s, lacks)
+
+    def _mount_all(self) -> None:
+        self._clients = Daemons(self._patience_s)
+        each(self._hosts.clients, self._mount)
+
+    def _mount(self, client: Host) -> None:
+        folder = _folder(client)
+        mount = folder / "mount"
+        client.run(["mkdir", "-p", mount], timeout_s=30)
+        argv = ["ceph-fuse", "-f", "-c", folder / "ceph.conf", "-n", f"client.{client.name}", "--client_mountpoint=/", mount]
+        fuse = self._clients.start(client, "ceph-fuse", argv, log=folder / "log" / "ceph-fuse.log")
+
+        def mounted() -> bool:
+            return client.run(["mountpoint", "-q", mount], timeout_s=10, check=False).returncode == 0
+
+        self._clients.wait(f"the mount on {client.name}", mounted, fuse)
+        trace = mount / f".{client.name}"
+        client.run(["dd", f"if={folder}/ceph.conf", f"of={trace}", "conv=fsync", "status=none"], timeout_s=self._patience_s)
+        client.run(["rm", trace], timeout_s=self._patience_s)
+
+    def _unmount(self, client: Host, *how: str) -> None:
+        client.run(["umount", *how, _folder(client) / "mount"], timeout_s=self._patience_s)
+
+    def _ask(self, stages: Sequence[Sequence[ceph.Command]]) -> list[list[Any]]:
+        """Send commands, those of a stage together. Raises TransientError in the daemon's words."""
+        return self._send(stages, None)["answers"]
+
+    def _send(self, stages: Sequence[Sequence[ceph.Command]], ready: Mapping[str, int] | None) -> dict[str, Any]:
+        host = self._hosts.management
+        request = {
+            "conf": str(_folder(host) / "ceph.conf"),
+            "patience_s": self._patience_s,
+            "stages": stages,
+            "ready": ready,
+            "ready_s": SLICE_S,
+        }
+        argv = [PYTHON, _folder(host) / "control.py"]
+        said = host.run(argv, timeout_s=2 * self._patience_s, text=json.dumps(request))
+        reply = json.loads(said.stdout)
+        if reply["error"]:
+            self._servers.alive()
+            raise TransientError(reply["error"], where=f"ceph on {host.name}")
+        return reply
+
+
+def _folder(host: Host) -> Path:
+    return host.directory / "ceph"
+
+
+def _daemon(host: Host, name: str, program: str) -> list[str | Path]:
+    """A daemon's command, as user `ceph`. Every one may be process 1 of its host, so its number can't tell two of them apart."""
+    own = ["-c", _folder(host) / "ceph.conf", "-n", name, "--setuser", "ceph", "--setgroup", "ceph"]
+    return ["env", "CEPH_USE_RANDOM_NONCE=1", program, *own]
+
+
+def _free_bytes(host: Host) -> int:
+    said = host.run(["df", "--output=avail", "-B1", host.directory], timeout_s=30).stdout
+    return round(0.9 * int(said.split()[-1]))
