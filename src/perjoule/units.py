@@ -47,6 +47,9 @@ def quantity(text: object, units: dict[str, float], *, bare: bool = False) -> fl
             return _finite(float(number), text)
         raise ValueError(f'"{number}" has no unit (write "{number} {example}")')
     if unit not in units:
+        meant = next((u for u in units if u.lower() == unit.lower()), None)
+        if meant is not None:
+            raise ValueError(f'unknown unit "{unit}" (write "{number} {meant}")')
         raise ValueError(f'unknown unit "{unit}" (known: {", ".join(units)})')
     return _finite(float(number) * units[unit], text)
 
@@ -98,6 +101,8 @@ def bytes_text(count: float) -> str:
 def exact_text(value: float, units: dict[str, float]) -> str:
     """Print so that `quantity` reads the very same number (below 2**53): `exact_text(4194304, BYTES)` gives "4 MiB"."""
     base = next(unit for unit, factor in units.items() if factor == 1)
+    if value == 0:
+        return f"0 {base}"
     texts = [f"{value / factor:.12g} {unit}" for unit, factor in units.items()]
     return min((text for text in texts if quantity(text, units) == value), key=len, default=f"{value!r} {base}")
 

@@ -1,0 +1,134 @@
+"""TOML text to a frozen Campaign; a word that is not known is answered with its neighbour, and with its line.
+
+    name, description, clients, repetitions, seed, order, settle, shrink      see `header`
+    [testbed]                                                                 one: where it runs
+    [[filesystem]], [[workload]]                                              as many as one likes: what is compared
+    [[meter]]                                                                 what measures; see `METERS` for the default
+
+Every table has a `kind` (the driver), perhaps a `label`, and the driver's options. A list where an option takes one value
+spans the matrix: all combinations of a table's lists are measured. Several [[meter]] measure at once, not in turn.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from perjoule.campaign.describe import describe, example
+from perjoule.campaign.header import Header
+from perjoule.campaign.labels import specs
+from perjoule.campaign.order import groups
+from perjoule.campaign.plan import Plan, Step, plan
+from perjoule.campaign.playground import playground
+from perjoule.campaign.schema import schema
+from perjoule.campaign.source import Source, Table, is_list, is_table, override, read_toml, text_of
+from perjoule.campaign.tables import NAMES, known_options, rows
+from perjoule.campaign.words import fault, instead, neighbour, written
+from perjoule.errors import CampaignError
+from perjoule.model import Campaign, Spec, option_name
+
+__all__ = ["METERS", "Plan", "Step", "describe", "example", "neighbour", "parse", "plan", "playground", "read", "schema"]
+
+METERS: Mapping[str, tuple[str, ...]] = {"virtual": ("system", "modelled"), "simulated": ("simulated",)}  # else: system alone
+MOST_TRIALS = 100_000
+_HEADER = {option_name(field): field for field in Header.__dataclass_fields__}
+
+
+def read(path: Path, overrides: Sequence[str] = ()) -> Campaign:
+    """Read a campaign file; `overrides` are of the kind "filesystem.goal=2". Raises CampaignError."""
+    return parse(text_of(path), source=path.name, overrides=overrides)
+
+
+def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = ()) -> Campaign:
+    """Read a campaign.
+
+    Args:
+        text: TOML.
+        source: what errors call it; the name of a campaign that has none.
+        overrides: "PATH=VALUE" from the command line, for every table of that name that has the option. What comes out holds
+            them, and name and seed where the text has none: `parse(c.text, overrides=c.overrides)` gives the same campaign again.
+
+    Raises:
+        CampaignError: one sentence with the line of the fault.
+    """
+    document, place = read_toml(text, source)
+    _check_shape(document, place)
+    place = _override(document, [o for o in overrides if not o.startswith("meter.")], place)
+    testbed_kind = document["testbed"].get("kind")
+    document.setdefault("meter", [{"kind": kind} for kind in METERS.get(str(testbed_kind), ("system",))])
+    place = _override(document, [o for o in overrides if o.startswith("meter.")], place)
+    drawn = [f"name={Path(source).stem}"] if "name" not in document else []
+    document.setdefault("name", Path(source).stem)
+    header = _header({key: value for key, value in document.items() if key not in NAMES}, place)
+    seed = secrets.randbelow(2**32) if header.seed is None else header.seed
+    drawn += [f"seed={seed}"] if header.seed is None else []
+    parts = {name: _specs(name, document, place, header) for name in NAMES}
+    trials_count = len(header.clients_count) * header.repetitions_count
+    for name in ("testbed", "filesystem", "workload"):
+        trials_count *= len(parts[name])
+    if trials_count > MOST_TRIALS:
+        raise CampaignError(
+            f"these are {trials_count} trials", where=source, next=f"{MOST_TRIALS} is the most: shorten the lists"
+        )
+    return Campaign(
+        name=header.name,
+        description=header.description,
+        seed=seed,
+        groups=groups(header, seed, *(parts[name] for name in NAMES)),
+        text=text,
+        settle_s=header.settle_s,
+        overrides=(*overrides, *drawn),
+    )
+
+
+def _check_shape(document: Table, place: Source) -> None:
+    """Check that the tables are tables and the keys are known, before anything is read from them."""
+    for key, value in document.items():
+        if key not in (*NAMES, *_HEADER):
+            raise place.error((key,), f'a campaign has no key "{key}"', instead(key, (*_HEADER, *NAMES)))
+        if key == "testbed" and not is_table(value):
+            raise place.error((key,), "a campaign has one testbed", "write it as [testbed], in single brackets")
+        if key in NAMES[1:] and not (is_list(value) and all(map(is_table, value))):
+            raise place.error((key,), f"there may be several {key}s", f"write it as [[{key}]], in double brackets")
+    for name in NAMES[:3]:
+        if not document.get(name):
+            brackets = "[testbed]" if name == "testbed" else f"[[{name}]]"
+            raise CampaignError(
+                f"there is no {brackets}", where=place.name, next="see examples/local.toml for what a campaign needs"
+            )
+    if document.get("meter") == []:
+        raise place.error(("meter",), "nothing would be measured", "name a meter, or leave meter out")
+
+
+def _override(document: Table, overrides: Sequence[str], place: Source) -> Source:
+    options: dict[str, Sequence[Sequence[str]]] = {"": [tuple(_HEADER)]}
+    for name in NAMES:
+        tables = document.get(name, [])
+        options[name] = [known_options(name, table) for table in ([tables] if is_table(tables) else tables)]
+    return override(document, overrides, place, options)
+
+
+def _header(keys: Table, place: Source) -> Header:
+    try:
+        header = Header(**keys)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = str(first["loc"][0])
+        if first["type"] == "string_pattern_mismatch":
+            what = f"{key} = {written(first['input'])} can't be the name of a folder"
+            raise place.error((key,), what, "use letters, digits, spaces and . _ + -") from None
+        raise place.error((key,), *fault(first, key, _HEADER[key])) from None
+    twice = [n for n in header.clients_count if header.clients_count.count(n) > 1]
+    if twice:
+        raise place.error(("clients",), f"clients has {twice[0]} twice", "name each number once")
+    return header
+
+
+def _specs(name: str, document: Table, place: Source, header: Header) -> tuple[Spec, ...]:
+    tables = document[name]
+    shrink_ratio = header.shrink_ratio if name == "workload" else 1.0
+    if name == "testbed":
+        return specs(rows(name, (name,), tables, place), place)
+    found = [row for n, table in enumerate(tables) for row in rows(name, (name, n), table, place, shrink_ratio)]
+    return specs(found, place)

@@ -1,0 +1,80 @@
+"""What there is to write into a campaign: drivers, their options, their examples."""
+
+import importlib
+import tomllib
+from collections.abc import Iterator
+from textwrap import wrap
+from typing import Any
+
+from perjoule import drivers
+from perjoule.campaign.schema import driver_schema
+from perjoule.campaign.source import Source, is_list
+from perjoule.campaign.tables import NAMES, rows
+from perjoule.campaign.words import instead, written
+from perjoule.errors import CampaignError
+from perjoule.protocols import FileSystem, Meter, Testbed, Workload
+
+WIDTH = 110
+
+
+def example(part: str, kind: str) -> Testbed | FileSystem | Workload | Meter:
+    """Build a driver as its own example asks (the first of it, when that spans)."""
+    name = part.removesuffix("s")
+    table = tomllib.loads(_module(name, kind).EXAMPLE)[name]
+    driver = rows(name, (name,), table[0] if is_list(table) else table, Source(f"the example of {kind}", {}))[0].driver
+    assert isinstance(driver, Testbed | FileSystem | Workload | Meter)
+    return driver
+
+
+def describe(kind: str | None = None) -> Iterator[str]:
+    """Say in lines what there is, or what a kind is and takes (wherever that name is a driver). Raises CampaignError."""
+    all_kinds = [(name, found) for name in NAMES for found in drivers.kinds(f"{name}s")]
+    if kind is None:
+        width = max(len(found) for _, found in all_kinds)
+        for name in NAMES:
+            yield f"[[{name}]]" if name != "testbed" else "[testbed]"
+            yield from (f"  {found:{width}}  {_headline(name, found)}" for which, found in all_kinds if which == name)
+        return
+    if kind not in {found for _, found in all_kinds}:
+        advice = instead(kind, dict.fromkeys(found for _, found in all_kinds))
+        raise CampaignError(f'there is no driver "{kind}"', next=advice)
+    for name, found in all_kinds:
+        if found == kind:
+            yield from _driver_lines(name, kind)
+
+
+def _driver_lines(name: str, kind: str) -> Iterator[str]:
+    module = _module(name, kind)
+    yield from (f"{name} {kind}", "", *(module.__doc__ or "").strip().splitlines(), "")
+    for option, found in driver_schema(name, kind)["properties"].items():
+        if option in ("kind", "label"):
+            continue
+        default = written(found["default"]) if "default" in found else "..."
+        yield f"  {option} = {default}    {_takes(found['anyOf'][0] if 'anyOf' in found else found)}"
+        yield from wrap(
+            " ".join(found.get("description", "").split()), WIDTH, initial_indent="      ", subsequent_indent="      "
+        )
+    yield from ("", *module.EXAMPLE.strip().splitlines(), "")
+
+
+def _takes(found: dict[str, Any]) -> str:
+    """What an option takes, in a word or two."""
+    if "anyOf" in found:
+        return " or ".join(dict.fromkeys(_takes(one) for one in found["anyOf"] if one.get("type") != "null"))
+    if "enum" in found:
+        return " | ".join(map(written, found["enum"]))
+    if "const" in found:
+        return written(found["const"])
+    if found.get("examples"):
+        return f"such as {written(found['examples'][0])}"
+    bounds = [f"{word} {found[key]}" for key, word in (("minimum", "from"), ("maximum", "to")) if key in found]
+    words = {"integer": "a whole number", "number": "a number", "boolean": "true | false", "string": "text", "array": "a list"}
+    return " ".join([words.get(found.get("type", ""), "a table"), *bounds])
+
+
+def _headline(name: str, kind: str) -> str:
+    return (_module(name, kind).__doc__ or "").strip().partition("\n")[0]
+
+
+def _module(name: str, kind: str) -> Any:
+    return importlib.import_module(f"perjoule.{name}s.{kind}")

@@ -1,0 +1,49 @@
+"""What stands above the tables of a campaign."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, Strict, WithJsonSchema
+from pydantic.dataclasses import dataclass
+
+from perjoule.campaign.source import is_list
+from perjoule.model import OPTIONS
+from perjoule.units import Seconds
+
+MOST_CLIENTS = 1024
+
+_COUNT = {"type": "integer", "minimum": 1, "maximum": MOST_CLIENTS}
+_Clients = Annotated[
+    tuple[Annotated[int, Strict(), Field(ge=1, le=MOST_CLIENTS)], ...],
+    BeforeValidator(lambda value: value if is_list(value) else [value]),
+    Field(min_length=1),
+    WithJsonSchema({"anyOf": [_COUNT, {"type": "array", "items": _COUNT, "minItems": 1, "uniqueItems": True}]}),
+]
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Header:
+    """The keys at the top of a campaign file."""
+
+    name: Annotated[str, Field(pattern=r"^\w[\w .+-]*$", max_length=80)]
+    """What the campaign is called; its results folder is named after it."""
+
+    description: str = ""
+    """What it is for, in a sentence or two; the report begins with it."""
+
+    clients_count: _Clients = (1,)
+    """How many clients load together; a list measures each of them."""
+
+    repetitions_count: Annotated[int, Strict(), Field(ge=1, le=10_000)] = 3
+    """How often each combination is measured; three or more give an interval worth printing."""
+
+    seed: Annotated[int, Strict(), Field(ge=0, lt=2**63)] | None = None
+    """Where the shuffling starts: the same seed gives the same order. Drawn and recorded when absent."""
+
+    order: Literal["shuffled", "written"] = "shuffled"
+    """Shuffled within each repetition (so that drift of the machine falls on all alike), or as written."""
+
+    settle_s: Seconds = 1.0
+    """Idle window before and after each measured window, in which the meters go on."""
+
+    shrink_ratio: Annotated[float, Field(ge=1)] = 1.0
+    """Divide the sizes of all workloads by this, rounded up to whole transfers: one option scales a campaign down."""

@@ -1,0 +1,47 @@
+"""Names for tables and figures: as written, or made of the kind and of the options in which its rows differ."""
+
+from collections.abc import Mapping, Sequence
+
+from perjoule.campaign.source import Source
+from perjoule.campaign.tables import Row, fields_of
+from perjoule.model import Spec
+from perjoule.units import OF_SUFFIX, exact_text
+
+
+def specs(rows: Sequence[Row], source: Source) -> tuple[Spec, ...]:
+    """Name every row. Raises CampaignError when two of them would have the same name."""
+    families: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:  # what a table with a label spans stands apart from all others
+        families.setdefault((row.kind, *((row.label, row.path) if row.label else ())), []).append(row)
+    words = {id(row): _words(row, family) for family in families.values() for row in family}
+    named: dict[str, Row] = {}
+    for row in rows:
+        label = " ".join([row.label or row.kind, *words[id(row)]])
+        plain = "".join(filter(str.isalnum, label.lower()))  # what is left of it in the name of a trial
+        if plain in named:
+            raise source.error(row.path, f'two {row.name}s are called "{label}"', 'give one a name of its own: label = "..."')
+        named[plain] = row
+    return tuple(Spec(row.kind, row.options, " ".join([row.label or row.kind, *words[id(row)]])) for row in rows)
+
+
+def _words(row: Row, family: Sequence[Row]) -> list[str]:
+    words: list[str] = []
+    for option, (field, _) in fields_of(row.name, row.kind).items():
+        if len({repr(getattr(other.driver, field)) for other in family}) > 1:
+            words.append(_word(option, field, row.options, getattr(row.driver, field)))
+    return words
+
+
+def _word(option: str, field: str, options: Mapping[str, object], value: object) -> str:
+    """An option as one says it: "goal 2", "transfer 4 MiB", "write"."""
+    said = options.get(option, value)
+    if isinstance(value, bool):
+        return option if value else f"no {option}"
+    if said is None:
+        return f"no {option}"
+    if isinstance(said, list | tuple):
+        return f"{option} {'+'.join(map(str, said))}"  # pyright: ignore[reportUnknownArgumentType]  # Json
+    units = next((units for suffix, units in OF_SUFFIX.items() if field.endswith(suffix)), None)
+    if units is not None and isinstance(said, int | float):  # a default
+        return f"{option} {exact_text(said, units)}"
+    return str(said) if isinstance(said, str) and not said[:1].isdigit() else f"{option} {said}"

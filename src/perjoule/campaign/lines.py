@@ -1,0 +1,78 @@
+"""Where in the text a key stands: tomllib, which has already accepted the text, does not say.
+
+Only statements are looked at (a header or `key = value`, which may run over several lines), not what is inside of values:
+a fault inside of one is reported at the line of its key.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+Path = tuple[str | int, ...]  # ("filesystem", 0, "goal"): the key `goal` of the first [[filesystem]]
+
+_PART = r"""(?:"(?:\\.|[^"\\])*"|'[^']*'|[A-Za-z0-9_-]+)"""
+_KEY = rf"{_PART}(?:\s*\.\s*{_PART})*"
+_STATEMENT = re.compile(rf"\s*(?:(?P<brackets>\[\[?)\s*(?P<table>{_KEY})|(?P<key>{_KEY})\s*=)")
+_TOKEN = re.compile(
+    r'"""(?:\\.|[^\\])*?"""{1}"{0,2}' + r"|'''.*?''''{0,2}" + r'|"(?:\\.|[^"\\\n])*"' + r"|'[^'\n]*'|\#[^\n]*|[\[\]{}]|\n",
+    re.DOTALL,
+)
+
+
+def key_lines(text: str) -> Mapping[Path, int]:
+    """Find the line (from 1) of every table and key of a text that is TOML."""
+    lines: dict[Path, int] = {}
+    counts: dict[Path, int] = {}  # how many [[...]] of that name there are so far
+    table: Path = ()
+    for line, statement in _statements(text):
+        match = _STATEMENT.match(statement)
+        if match is None:
+            continue
+        if match["key"]:
+            lines.setdefault((*table, *_parts(match["key"])), line)
+            continue
+        table = _indexed(_parts(match["table"]), counts, new=match["brackets"] == "[[")
+        lines.setdefault(table, line)
+    return lines
+
+
+def line_of(path: Path, lines: Mapping[Path, int]) -> int | None:
+    """The line of a key, or of the innermost thing around it that has one."""
+    return next((lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in lines), None)
+
+
+def _statements(text: str) -> list[tuple[int, str]]:
+    """Cut the text at the line ends that end a statement, each with the number of its first line."""
+    found: list[tuple[int, str]] = []
+    start, first, line, depth = 0, 1, 1, 0
+    for token in _TOKEN.finditer(text):
+        word = token.group()
+        depth += (word in ("[", "{")) - (word in ("]", "}"))
+        line += word.count("\n")
+        if word == "\n" and depth == 0:
+            found.append((first, text[start : token.start()]))
+            start, first = token.end(), line
+    return [*found, (first, text[start:])]
+
+
+def _parts(key: str) -> tuple[str, ...]:
+    """Read a dotted key as TOML does: `a."b.c"` is ("a", "b.c")."""
+    value: Any = tomllib.loads(f"{key} = 0")
+    parts: list[str] = []
+    while value != 0:
+        parts += value
+        value = value[parts[-1]]
+    return tuple(parts)
+
+
+def _indexed(names: tuple[str, ...], counts: dict[Path, int], *, new: bool) -> Path:
+    """Say which of the tables of that name is meant: the last one so far, or one more."""
+    path: Path = ()
+    for n, name in enumerate(names, start=1):
+        path = (*path, name)
+        if new and n == len(names):
+            counts[path] = counts.get(path, 0) + 1
+        if path in counts:
+            path = (*path, counts[path] - 1)
+    return path

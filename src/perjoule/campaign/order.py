@@ -1,0 +1,42 @@
+"""The trials in the order in which they run: blocks of repetitions, shuffled inside.
+
+Trials that share testbed and file system are one group, on one deployment. In a group, each repetition is a block that holds
+every combination once, so that a drift of the machine falls on all of them alike (a randomised complete block design).
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+
+from perjoule.campaign.header import Header
+from perjoule.model import Spec, Trial
+
+
+def groups(
+    header: Header,
+    seed: int,
+    testbeds: Sequence[Spec],
+    filesystems: Sequence[Spec],
+    workloads: Sequence[Spec],
+    meters: Sequence[Spec],
+) -> tuple[tuple[Trial, ...], ...]:
+    """Put all trials in order. The same seed gives the same order, on any machine and in any process."""
+    shuffled = random.Random(seed)
+    found: list[tuple[Trial, ...]] = []
+    for testbed, filesystem in product(testbeds, filesystems):
+        if len(testbeds) > 1:  # tables and figures tell file systems apart, not testbeds
+            filesystem = replace(filesystem, label=f"{filesystem.label} on {testbed.label}")
+        trials: list[Trial] = []
+        for repetition in range(1, header.repetitions_count + 1):
+            block = [
+                Trial(testbed, filesystem, workload, tuple(meters), clients_count, repetition)
+                for workload, clients_count in product(workloads, header.clients_count)
+            ]
+            if header.order == "shuffled":
+                shuffled.shuffle(block)
+            trials += block
+        found.append(tuple(trials))
+    if header.order == "shuffled":
+        shuffled.shuffle(found)
+    return tuple(found)

@@ -1,0 +1,64 @@
+"""What a campaign will cost, without touching anything: bytes and time of each trial."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from perjoule import catalogue, drivers
+from perjoule.model import Campaign, Spec, Trial
+
+# Allowances, from the first runs on two cores and from Table II of "Green Storage" (20 to 80 % of TPP are reached).
+REACHED_RATIO = 0.5
+DEPLOYMENT_S = 12.0  # hosts up, file system up and healthy, all down again
+TRIAL_S = 1.5  # starting the engine, reading its report, writing the record
+UNKNOWN_BYTES_PER_S = 100e6  # of a testbed that is not in the catalogue
+
+
+@dataclass(frozen=True)
+class Step:
+    """One trial with what it is expected to cost."""
+
+    trial: Trial
+    moved_bytes: int
+    duration_s: float  # wall time, its share of the deployment left out
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All trials in order."""
+
+    steps: tuple[Step, ...]
+    deployments_s: float  # for bringing up and taking down every group
+
+    @property
+    def moved_bytes(self) -> int:
+        """All bytes of all measured windows."""
+        return sum(step.moved_bytes for step in self.steps)
+
+    @property
+    def duration_s(self) -> float:
+        """Wall time from the first bring-up to the last record, roughly."""
+        return self.deployments_s + sum(step.duration_s for step in self.steps)
+
+
+def plan(campaign: Campaign) -> Plan:
+    """Estimate bytes and wall time. Reads are written first, outside of the measured window: that takes time, too."""
+    steps: list[Step] = []
+    for trial in campaign.trials:
+        workload = drivers.workload(trial.workload)
+        moved_bytes = workload.moved_bytes(trial.clients_count)
+        passes_count = 2 if "read" in workload.directions else 1
+        loading_s = passes_count * moved_bytes / speed_bytes_per_s(trial.testbed, trial.clients_count)
+        steps.append(Step(trial, moved_bytes, loading_s + 2 * campaign.settle_s + TRIAL_S))
+    return Plan(tuple(steps), DEPLOYMENT_S * len(campaign.groups))
+
+
+def speed_bytes_per_s(testbed: Spec, clients_count: int) -> float:
+    """The speed to expect in wall time: half of what the network and the disks of the testbed's cluster allow."""
+    options: Mapping[str, object] = vars(drivers.testbed(testbed))
+    name, scale = options.get("cluster"), options.get("scale", 1.0)
+    if name not in catalogue.names():
+        return UNKNOWN_BYTES_PER_S
+    cluster = catalogue.cluster(str(name))
+    nics = [node.board.nic_bytes_per_s.value for node in cluster.nodes if node.role == "client"]
+    peak_bytes_per_s = min([catalogue.tpp_bytes_per_s(cluster), *(nic * clients_count for nic in nics)])
+    return REACHED_RATIO * peak_bytes_per_s * (scale if isinstance(scale, int | float) else 1.0)

@@ -1,0 +1,68 @@
+"""The JSON Schema of a campaign file, for editors: made of the drivers' own fields, so that there is no second schema."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from perjoule import drivers
+from perjoule.campaign.header import Header
+from perjoule.campaign.tables import NAMES, fields_of, takes_list
+from perjoule.model import Json, option_name
+from perjoule.units import OF_SUFFIX, exact_text
+
+Schema = dict[str, Any]
+
+_ABOVE = ("title", "description", "default")  # what an editor shows of an option, whichever form its value has
+
+
+def schema() -> Mapping[str, Json]:
+    """Describe a whole campaign file, draft 2020-12: point an editor at what `perjoule drivers --schema` prints."""
+    header = _object(Header, "")
+    header["required"] = [f"{name}" for name in NAMES[:3]]
+    definitions: Schema = header.pop("$defs", {})
+    for name in NAMES:
+        tables: list[Schema] = []
+        for kind in drivers.kinds(f"{name}s"):
+            table = driver_schema(name, kind)
+            definitions |= table.pop("$defs", {})
+            definitions[f"{name} {kind}"] = table
+            tables.append({"$ref": f"#/$defs/{name} {kind}"})
+        one: Schema = {"type": "object", "required": ["kind"], "oneOf": tables}
+        header["properties"][name] = one if name == "testbed" else {"type": "array", "minItems": 1, "items": one}
+    title = "perjoule campaign"
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **header, "title": title, "$defs": definitions}
+
+
+def driver_schema(name: str, kind: str) -> Schema:
+    """Describe the table of one driver; an option that takes one value may be a list of them."""
+    found = _object(drivers.driver_class(f"{name}s", kind), f"{name} {kind} ")
+    for option, (_, info) in fields_of(name, kind).items():
+        if not takes_list(info.annotation):
+            found["properties"][option] = _spanning(found["properties"][option])
+    label = {"type": "string", "description": "How tables and figures name it."}
+    found["properties"] = {"kind": {"const": kind}, "label": label, **found["properties"]}
+    found["required"] = ["kind", *found.get("required", [])]
+    return found
+
+
+def _object(cls: type, prefix: str) -> Schema:
+    """The schema of a dataclass of options, with defaults as people write them."""
+    found = TypeAdapter(cls).json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
+    if "$defs" in found:
+        found["$defs"] = {f"{prefix}{model}": definition for model, definition in found["$defs"].items()}
+    for field in (field.name for field in fields(cls)):
+        option = found["properties"].get(option_name(field), {})
+        units = next((units for suffix, units in OF_SUFFIX.items() if field.endswith(suffix)), None)
+        if units is not None and isinstance(option.get("default"), int | float):
+            option["default"] = exact_text(option["default"], units)
+        if option.get("default", 0) is None:
+            del option["default"]
+    return found
+
+
+def _spanning(option: Schema) -> Schema:
+    one = {key: value for key, value in option.items() if key not in _ABOVE}
+    above = {key: value for key, value in option.items() if key in _ABOVE}
+    return {**above, "anyOf": [one, {"type": "array", "items": one, "minItems": 1}]}

@@ -1,0 +1,126 @@
+"""The text of a campaign as a document, with the place of every fault in it."""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path as File
+from typing import Any, TypeGuard
+
+from perjoule.campaign.lines import Path, key_lines, line_of
+from perjoule.campaign.words import instead, neighbour
+from perjoule.errors import CampaignError
+
+Table = dict[str, Any]  # as tomllib gives it
+LONGEST_BYTES = 1024**2  # a campaign is a page; this keeps a wrong path (/dev/zero, an image) from filling the memory
+
+
+def is_table(value: object) -> TypeGuard[Table]:
+    """Whether a value of a document is a table."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Whether a value of a document is a list."""
+    return isinstance(value, list)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a campaign comes from: knows the line of each key, and which keys the command line has changed."""
+
+    name: str
+    lines: Mapping[Path, int]
+    changed: Mapping[Path, str] = field(default_factory=dict[Path, str])  # the override that gave a key its value
+
+    def error(self, path: Path, what: str, next: str = "") -> CampaignError:
+        """Make the error for a fault at a key."""
+        line = line_of(path, self.lines)
+        changes = dict.fromkeys(text for key, text in self.changed.items() if key[: len(path)] == path)
+        where = [f"{self.name} line {line}"] if line else [self.name]
+        return CampaignError(what, where=" ".join([f"--set {text}" for text in changes] or where), next=next)
+
+
+def text_of(path: File) -> str:
+    """Read a campaign file. Raises CampaignError when there is none that is text."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LONGEST_BYTES + 1)
+    except FileNotFoundError:
+        there = sorted(p.name for p in path.parent.glob("*.toml")) if path.parent.is_dir() else []
+        advice = instead(path.name, there) if there else "see the folder examples/ for some"
+        raise CampaignError("there is no such file", where=str(path), next=advice) from None
+    except IsADirectoryError:
+        raise CampaignError("this is a folder, not a campaign file", where=str(path), next="name a .toml file in it") from None
+    except OSError as error:
+        raise CampaignError(f"can't be read ({error.strerror})", where=str(path), next="check the path and its rights") from None
+    if len(content) > LONGEST_BYTES:
+        raise CampaignError("this is larger than 1 MiB, which no campaign is", where=str(path), next="check the path")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CampaignError(f"this is not a text file (byte {error.start + 1})", where=str(path), next="check the path") from None
+
+
+def read_toml(text: str, name: str) -> tuple[Table, Source]:
+    """Read TOML. Raises CampaignError with line and column of what is not."""
+    if not text.strip():
+        raise CampaignError("this file is empty", where=name, next="see examples/local.toml for a short campaign")
+    try:
+        return tomllib.loads(text), Source(name, key_lines(text))
+    except RecursionError:
+        raise CampaignError("this is nested too deeply", where=name, next="check the brackets") from None
+    except ValueError as error:
+        place = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
+        where = f"{name} line {place[1]} column {place[2]}" if place else name
+        said = str(error)[: place.start()] if place else str(error)
+        raise CampaignError(f"this is not TOML: {said[:1].lower()}{said[1:]}", where=where, next="see https://toml.io") from None
+
+
+def override(document: Table, overrides: Sequence[str], source: Source, options: Mapping[str, Sequence[Sequence[str]]]) -> Source:
+    """Change a document as the command line asks ("filesystem.goal=2": in every table of that name that has the option).
+
+    Args:
+        document: is changed.
+        overrides: "PATH=VALUE"; the value is TOML, or text where it is not.
+        source: where the document comes from.
+        options: what may be set: for "" the top-level keys, for each name of tables what each of its tables takes.
+    """
+    changed = dict(source.changed)
+    for text in overrides:
+        key, equals, value = (part.strip() for part in text.partition("="))
+        name, dot, option = (part.strip() for part in key.rpartition("."))
+        example = CampaignError(
+            f'"{text}" changes nothing', where="--set", next="write it like filesystem.goal=2 or repetitions=1"
+        )
+        if not equals or not key or (dot and not option):
+            raise example
+        if name not in options:
+            raise CampaignError(f'there is no "{name}" to set', where=f"--set {text}", next=instead(name, filter(None, options)))
+        taking = [n for n, known in enumerate(options[name]) if option in known]
+        if not taking:
+            known = dict.fromkeys(word for words in options[name] for word in words)
+            whose = f"no {name} of this campaign" if name else "no campaign"
+            raise CampaignError(f'{whose} has "{option}"', where=f"--set {text}", next=_advice(option, list(known), options))
+        for n in taking:
+            path: Path = (name, n) if is_list(document.get(name)) else (name,) if name else ()
+            table: Table = document[name][n] if len(path) == 2 else document[name] if name else document
+            table[option] = _value(value)
+            changed[*path, option] = text
+    return Source(source.name, source.lines, changed)
+
+
+def _advice(option: str, known: Sequence[str], options: Mapping[str, Sequence[Sequence[str]]]) -> str:
+    owners = [f"{name}.{option}" for name, tables in options.items() if name and any(option in table for table in tables)]
+    if owners and neighbour(option, known) is None:
+        return f"did you mean {' or '.join(owners)}?"
+    return instead(option, known)
+
+
+def _value(text: str) -> object:
+    """Read a value as TOML, or as text: a shell has taken the quotes away from "1 GiB"."""
+    try:
+        document = tomllib.loads(f"value = {text}")
+    except ValueError:
+        return text
+    return document["value"] if len(document) == 1 else text

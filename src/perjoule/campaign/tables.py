@@ -1,0 +1,138 @@
+"""From a table of a campaign to the drivers that it asks for: a list where an option takes one value spans the matrix."""
+
+import itertools
+import json
+import math
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+
+from perjoule import drivers
+from perjoule.campaign.lines import Path
+from perjoule.campaign.source import Source, Table, is_list
+from perjoule.campaign.words import clauses, fault, instead, written
+from perjoule.errors import CampaignError
+from perjoule.model import option_name
+from perjoule.units import BYTES, exact_text
+
+NAMES = ("testbed", "filesystem", "workload", "meter")  # of tables; the parts of perjoule are their plurals
+MOST_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """One driver that a table asks for, with one value per option."""
+
+    name: str  # "filesystem"
+    path: Path  # of its table
+    kind: str
+    label: str  # as written; "" when it is still to be made
+    options: Mapping[str, Any]
+    driver: object
+
+
+def fields_of(name: str, kind: str) -> Mapping[str, tuple[str, FieldInfo]]:
+    """The options of a driver: what people write -> its field's name and type. Raises KeyError: no such driver."""
+    fields: Mapping[str, FieldInfo] = getattr(drivers.driver_class(f"{name}s", kind), "__pydantic_fields__", {})
+    return {option_name(field): (field, info) for field, info in fields.items() if info.init is not False}
+
+
+def takes_list(annotation: object) -> bool:
+    """Whether an option's own value is a list, so that a flat list does not span the matrix."""
+    if get_origin(annotation) in (Union, types.UnionType):
+        return any(map(takes_list, get_args(annotation)))
+    origin = get_origin(annotation) or annotation
+    return isinstance(origin, type) and issubclass(origin, Sequence | set | frozenset) and not issubclass(origin, str | bytes)
+
+
+def known_options(name: str, table: Table) -> tuple[str, ...]:
+    """What may stand in a table; of an unknown kind, whatever stands there already."""
+    kind = table.get("kind")
+    fields = fields_of(name, kind) if isinstance(kind, str) and kind in drivers.kinds(f"{name}s") else table
+    return ("kind", "label", *fields)
+
+
+def rows(name: str, path: Path, table: Table, source: Source, shrink_ratio: float = 1.0) -> tuple[Row, ...]:
+    """Build every driver that a table asks for. Raises CampaignError."""
+    kind, label, fields = _kind(name, path, table, source)
+    options = {option: value for option, value in table.items() if option not in ("kind", "label")}
+    for option, value in options.items():
+        if option not in fields:
+            what = f'{name} {kind} has no option "{option}"'
+            raise source.error((*path, option), what, instead(option, fields))
+        _plain((*path, option), option, value, fields[option][1].annotation, source)
+    choices = [_choices(value, fields[option][1].annotation) for option, value in options.items()]
+    if math.prod(map(len, choices)) > MOST_ROWS:
+        raise source.error(path, f"{name} {kind} spans more than {MOST_ROWS} combinations", "shorten its lists")
+    found: list[Row] = []
+    for values in itertools.product(*choices):
+        chosen = dict(zip(options, values, strict=True))
+        driver = _build(name, path, kind, chosen, source)
+        if shrink_ratio != 1:
+            chosen = _shrunk(path, kind, chosen, driver, source, shrink_ratio)
+            driver = _build(name, path, kind, chosen, source)
+        found.append(Row(name, path, kind, label, chosen, driver))
+    return tuple(found)
+
+
+def _kind(name: str, path: Path, table: Table, source: Source) -> tuple[str, str, Mapping[str, tuple[str, FieldInfo]]]:
+    kinds = drivers.kinds(f"{name}s")
+    kind, label = table.get("kind"), table.get("label", "")
+    if kind is None:
+        raise source.error(path, f"this {name} has no kind", f'write kind = "..."; there is {", ".join(kinds)}')
+    if not isinstance(kind, str):
+        raise source.error((*path, "kind"), f"kind = {written(kind)} is not one name", f"write one table for each {name}")
+    if kind not in kinds:
+        raise source.error((*path, "kind"), f'there is no {name} "{kind}"', instead(kind, kinds))
+    if not isinstance(label, str) or ("label" in table and not any(map(str.isalnum, label))):
+        raise source.error((*path, "label"), f"label = {written(label)} is not a name", "write a word or two in quotes")
+    return kind, label, fields_of(name, kind)
+
+
+def _plain(path: Path, option: str, value: object, annotation: object, source: Source) -> None:
+    """Refuse what TOML can say but no option takes: dates, infinities, true for a number, a list of nothing."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        raise source.error(path, f"{option} = {written(value)} is no value for an option", "write a number or a text") from None
+    if value == [] and not takes_list(annotation):
+        raise source.error(path, f"{option} = [] spans nothing", "name at least one value")
+    accepted = get_args(annotation) or (annotation,)
+    if isinstance(value, bool) and bool not in accepted and {int, float} & set(accepted):
+        raise source.error(path, f"{option} = {written(value)} is not a number")
+
+
+def _choices(value: object, annotation: object) -> list[Any]:
+    """The values that an option takes in turn."""
+    return value if is_list(value) and (not takes_list(annotation) or any(map(is_list, value))) else [value]
+
+
+def _build(name: str, path: Path, kind: str, options: Mapping[str, Any], source: Source) -> object:
+    fields = fields_of(name, kind)
+    try:
+        return drivers.build(f"{name}s", kind, options)
+    except CampaignError as error:  # a driver's own word on options that do not go together
+        raise source.error(path, f"{name} {kind}: {error.what}", error.next) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = str(first["loc"][0]) if first["loc"] else ""
+        if first["type"] == "missing":
+            raise source.error(path, f'{name} {kind} needs the option "{option}"', f'add {option} = "..."') from None
+        if option not in fields:
+            what, advice = clauses(str(first.get("ctx", {}).get("error", first["msg"])))
+            raise source.error(path, f"{name} {kind}: {what}", advice) from None
+        raise source.error((*path, option), *fault(first, option, fields[option][0])) from None
+
+
+def _shrunk(
+    path: Path, kind: str, options: Mapping[str, Any], driver: object, source: Source, shrink_ratio: float
+) -> dict[str, Any]:
+    size_bytes: int | None = getattr(driver, "size_bytes", None)
+    if size_bytes is None:
+        raise source.error(path, f"workload {kind} has no size that could shrink", "leave shrink out")
+    step_bytes: int = getattr(driver, "transfer_bytes", 1)
+    return {**options, "size": exact_text(math.ceil(size_bytes / shrink_ratio / step_bytes) * step_bytes, BYTES)}
