@@ -5,6 +5,7 @@
     journal.jsonl                     one line per kept attempt: the commit point
     lock                              held (flock) while perjoule works on the folder
     trials/<trial id>/attempt-<n>/    record.json, series.parquet, raw/, logs/
+    table.json                        the numbers of the report that was written last
 
 A partial attempt lives in `trials/<trial id>/partial-<n>/` and is renamed when it is kept.
 """
@@ -13,17 +14,21 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from errno import EDQUOT, ENOSPC
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 from perjoule.errors import MachineError
-from perjoule.model import Record, Series, Trial
-from perjoule.store.journal import Entry, append_entry, cut_torn_line, read_journal, sha256
-from perjoule.store.records import record_from, record_text
+from perjoule.model import Cell, Record, Series, Trial
+from perjoule.store.attempt import Attempt
+from perjoule.store.disk import replace_file, spoken, sync, write
+from perjoule.store.journal import Entry, cut_torn_line, read_journal
+from perjoule.store.records import from_json, record_from, to_json
 from perjoule.store.samples import ParquetSink, read_series
+
+__all__ = ["Attempt", "Entry", "Results", "create", "open_results"]
 
 VERSION = 1
 
@@ -43,7 +48,7 @@ def create(folder: Path, campaign_text: str, name: str, overrides: tuple[str, ..
                 next="choose another folder, or go on with the one it holds by `perjoule resume`",
             )
         return results
-    with _spoken(folder):
+    with spoken(folder):
         folder.mkdir(parents=True, exist_ok=True)
         # An earlier create that was killed may have left the files below; results.json, written last, is what counts.
         foreign = {p.name for p in folder.iterdir()} - {"campaign.toml", "journal.jsonl", "trials", "results.json.partial"}
@@ -54,13 +59,11 @@ def create(folder: Path, campaign_text: str, name: str, overrides: tuple[str, ..
                 next="choose a new or empty folder",
             )
         (folder / "trials").mkdir(exist_ok=True)
-        _write(folder / "campaign.toml", campaign_text)
-        _write(folder / "journal.jsonl", "")
+        write(folder / "campaign.toml", campaign_text)
+        write(folder / "journal.jsonl", "")
         head = {"format": "perjoule results", "version": VERSION, "name": name, "overrides": overrides}
-        _write(folder / "results.json.partial", json.dumps(head) + "\n")
-        (folder / "results.json.partial").rename(folder / "results.json")
-        _sync(folder)
-        _sync(folder.parent)
+        replace_file(folder / "results.json", json.dumps(head) + "\n")
+        sync(folder.parent)
     return Results(folder, campaign_text, overrides)
 
 
@@ -76,9 +79,10 @@ def open_results(folder: Path) -> "Results":
             where=str(folder),
             next="name the folder that `perjoule run` printed",
         )
-    with _spoken(folder / "results.json"):
-        head = json.loads((folder / "results.json").read_text())
-        if not isinstance(head, dict) or "version" not in head:
+    with spoken(folder / "results.json"):
+        stored: object = json.loads((folder / "results.json").read_text())
+        head = cast("dict[str, Any]", stored) if isinstance(stored, dict) else {}
+        if "version" not in head:
             raise ValueError("it has no version")
         if head["version"] != VERSION:
             raise MachineError(
@@ -86,65 +90,11 @@ def open_results(folder: Path) -> "Results":
                 where=str(folder),
                 next="use the perjoule that wrote it, or a newer one",
             )
-    with _spoken(folder / "campaign.toml"):
+    with spoken(folder / "campaign.toml"):
         text = (folder / "campaign.toml").read_text()
     results = Results(folder, text, tuple(head.get("overrides", ())))
     results.entries()
     return results
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """An attempt at a trial that is under way."""
-
-    results: "Results"
-    trial: Trial
-    number: int
-    partial: Path
-    sink: ParquetSink
-
-    @property
-    def folder(self) -> Path:
-        """Where it lies: a partial folder until it is kept."""
-        return self.partial if self.partial.exists() else self.results.folder_of_attempt(self.trial.id, self.number)
-
-    @property
-    def raw(self) -> Path:
-        """For the raw outputs of every tool; their checksums go into the journal."""
-        return self.folder / "raw"
-
-    @property
-    def logs(self) -> Path:
-        """For the logs of daemons and clients."""
-        return self.folder / "logs"
-
-    def keep(self, record: Record) -> None:
-        """Make the attempt durable: it counts from the moment this returns.
-
-        All samples have gone through the sink before, those of the outcome's series too.
-
-        Raises:
-            MachineError: the disk is full or failed; the attempt is then not kept.
-        """
-        if (record.trial.id, record.attempt) != (self.trial.id, self.number):
-            record = replace(record, trial=self.trial, attempt=self.number)
-        with _spoken(self.partial):
-            self.sink.close()
-            _write(self.partial / "record.json", record_text(record))
-            files = sorted(p for p in self.partial.rglob("*") if p.is_file() and not p.is_symlink())
-            measured = [p for p in files if not p.is_relative_to(self.partial / "logs")]
-            digests = {str(p.relative_to(self.partial)): sha256(p) for p in measured}
-            for path in [*files, *(p for p in self.partial.rglob("*") if p.is_dir() and not p.is_symlink()), self.partial]:
-                _sync(path)
-            final = self.results.folder_of_attempt(self.trial.id, self.number)
-            self.partial.rename(final)  # fails, rather than replaces, when something is there
-            for path in (final.parent, final.parent.parent):
-                _sync(path)
-            try:
-                append_entry(self.results.journal, Entry(self.trial.id, self.number, record.status, digests))
-            except OSError:
-                shutil.rmtree(final, ignore_errors=True)
-                raise
 
 
 @dataclass(frozen=True)
@@ -167,7 +117,7 @@ class Results:
         Raises:
             MachineError: another perjoule works on it, or it can't be written.
         """
-        with _spoken(self.folder):
+        with spoken(self.folder):
             lock = (self.folder / "lock").open("a+")
         with lock:
             try:
@@ -179,7 +129,7 @@ class Results:
                     where=str(self.folder),
                     next="wait for it, or stop it with Ctrl-C and `perjoule resume`",
                 ) from None
-            with _spoken(self.folder):
+            with spoken(self.folder):
                 lock.truncate(0)
                 lock.write(f"process {os.getpid()}")
                 lock.flush()
@@ -195,12 +145,12 @@ class Results:
         """
         number = 1 + max((e.attempt for e in self.entries() if e.trial == trial.id), default=0)
         partial = self.folder / "trials" / trial.id / f"partial-{number}"
-        with _spoken(partial):
+        with spoken(partial):
             (partial / "raw").mkdir(parents=True)
             (partial / "logs").mkdir()
             sink = ParquetSink(partial / "series.parquet")
         try:
-            yield Attempt(self, trial, number, partial, sink)
+            yield Attempt(trial, number, partial, self.folder_of_attempt(trial.id, number), self.journal, sink)
         finally:
             sink.abandon()
             if partial.exists():
@@ -210,18 +160,18 @@ class Results:
 
     def entries(self) -> tuple[Entry, ...]:
         """Read the journal, a torn last line ignored. Raises MachineError."""
-        with _spoken(self.journal):
+        with spoken(self.journal):
             return read_journal(self.journal)
 
     def records(self) -> tuple[Record, ...]:
         """Read the records of all attempts, in the order in which they were kept. Raises MachineError."""
-        return tuple(self._record(entry) for entry in self.entries())
+        return tuple(self.record(entry) for entry in self.entries())
 
     def latest(self) -> tuple[Record, ...]:
         """Read the last attempt of each trial, in the order in which they were kept. Raises MachineError."""
         entries = self.entries()
         last = {entry.trial: entry.attempt for entry in entries}
-        return tuple(self._record(entry) for entry in entries if last[entry.trial] == entry.attempt)
+        return tuple(self.record(entry) for entry in entries if last[entry.trial] == entry.attempt)
 
     def done(self) -> frozenset[str]:
         """Name the trials that have a kept attempt, valid or failed. Raises MachineError."""
@@ -230,7 +180,7 @@ class Results:
     def series(self, record: Record) -> tuple[Series, ...]:
         """Read all series of an attempt: the meters' and the workload's goodput. Raises MachineError."""
         path = self.folder_of(record) / "series.parquet"
-        with _spoken(path):
+        with spoken(path):
             return read_series(path)
 
     def folder_of(self, record: Record) -> Path:
@@ -241,10 +191,26 @@ class Results:
         """Say where a kept attempt lies."""
         return self.folder / "trials" / trial_id / f"attempt-{number}"
 
-    def _record(self, entry: Entry) -> Record:
+    def record(self, entry: Entry) -> Record:
+        """Read the record of a journal line. Raises MachineError."""
         path = self.folder_of_attempt(entry.trial, entry.attempt) / "record.json"
-        with _spoken(path):
+        with spoken(path):
             return record_from(path.read_text())
+
+    def keep_table(self, cells: Sequence[Cell]) -> None:
+        """Store the table that a report shows, for `perjoule verify` to compare. Raises MachineError."""
+        path = self.folder / "table.json"
+        with spoken(path):
+            replace_file(path, json.dumps({"version": VERSION, "cells": to_json(tuple(cells))}, indent=1) + "\n")
+
+    def table(self) -> tuple[Cell, ...] | None:
+        """Read the stored table; None when no report was written yet. Raises MachineError."""
+        path = self.folder / "table.json"
+        if not path.exists():
+            return None
+        with spoken(path):
+            stored = json.loads(path.read_text())
+            return tuple(cast("Cell", from_json(Cell, cell)) for cell in stored["cells"])
 
     def _clear(self) -> None:
         cut_torn_line(self.journal)
@@ -255,34 +221,3 @@ class Results:
                     shutil.rmtree(attempt)
             with suppress(OSError):
                 trial.rmdir()
-
-
-@contextmanager
-def _spoken(path: Path) -> Generator[None]:
-    try:
-        yield
-    except OSError as error:
-        place = str(error.filename or path)
-        if error.errno in (ENOSPC, EDQUOT):
-            raise MachineError("the disk is full", where=place, next="make room, then `perjoule resume`") from error
-        reason = (error.strerror or str(error)).lower()
-        raise MachineError(reason, where=place, next="choose a folder that you may write, on a disk that works") from error
-    except ValueError as error:
-        raise MachineError(
-            f"the file is damaged: {error}", where=str(path), next="restore it from a copy, or move this attempt away"
-        ) from error
-
-
-def _write(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
