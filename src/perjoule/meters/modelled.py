@@ -1,0 +1,145 @@
+"""Watts by a linear model of the catalogue's coefficients, driven by each server's counters: never a measurement.
+
+Per server: board = idle + dynamic x CPU use; disks = idle + (active - idle) x use of their throughput; supply = what the power
+supply loses on both. The switch is constant. The form is that of X. Fan, W.-D. Weber, L. A. Barroso, Power Provisioning for a
+Warehouse-sized Computer, ISCA 2007: https://doi.org/10.1145/1250662.1250665
+"""
+
+import os
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Literal
+
+from pydantic.dataclasses import dataclass
+
+from perjoule.catalogue import Board, Cluster, Disk, Node
+from perjoule.errors import CampaignError
+from perjoule.meters._sampler import counting
+from perjoule.model import OPTIONS, Channel
+from perjoule.protocols import Check, Counters, Hosts, Meter, Sink
+from perjoule.units import Hertz
+
+EXAMPLE = """
+[[meter]]
+kind = "modelled"
+rate = "5 Hz"
+"""
+
+Component = Literal["board", "disks", "supply", "switch"]
+
+
+def channel(host: str, component: Component) -> Channel:
+    """The channel of one component of a host ("" for the switch, which no host owns)."""
+    return Channel("modelled", host, component, "power", "W", "window mean", "modelled")
+
+
+def board_w(board: Board, cpu_use_ratio: float) -> float:
+    """Power of a board at this share of its CPU capacity, 0 to 1."""
+    return board.idle_w.value + board.dynamic_w.value * min(cpu_use_ratio, 1.0)
+
+
+def disks_w(disks: tuple[Disk, ...], read_bytes_per_s: float, written_bytes_per_s: float, scale: float) -> float:
+    """Power of a host's disks that share these rates in proportion to their speed; `scale` slows them, but not their watts."""
+    use_ratio = 0.0
+    if disks:
+        use_ratio += read_bytes_per_s / (scale * sum(d.read_bytes_per_s.value for d in disks))
+        use_ratio += written_bytes_per_s / (scale * sum(d.write_bytes_per_s.value for d in disks))
+    return sum(d.idle_w.value + (d.active_w.value - d.idle_w.value) * min(use_ratio, 1.0) for d in disks)
+
+
+def host_w(
+    node: Node, cluster: Cluster, before: Counters, after: Counters, *, capacity_cores: float, scale: float
+) -> Mapping[Component, float]:
+    """Mean watts of a server between two readings, by component; one whose counters are missing or ran backwards is left out."""
+    duration_s = after.t_s - before.t_s
+    watts: dict[Component, float] = {}
+    cpu_s = _grown(before.cpu_s, after.cpu_s)
+    if cpu_s is not None:
+        watts["board"] = board_w(node.board, cpu_s / (duration_s * capacity_cores))
+    read_bytes = _grown(before.disk_read_bytes, after.disk_read_bytes)
+    written_bytes = _grown(before.disk_written_bytes, after.disk_written_bytes)
+    if node.disks and read_bytes is not None and written_bytes is not None:
+        watts["disks"] = disks_w(node.disks, read_bytes / duration_s, written_bytes / duration_s, scale)
+    if len(watts) == len(_components(node)) - 1:  # the loss is known only when all that the supply feeds is
+        watts["supply"] = sum(watts.values()) * (1 / cluster.supply_efficiency.value - 1)
+    return watts
+
+
+def _grown(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None or after < before else after - before
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Modelled(Meter):
+    """Watts of the servers and the switch, modelled from the catalogue and the hosts' counters."""
+
+    rate_hz: Hertz = 5.0
+    """How often the counters are read, on average; each sample is the mean over the time since the one before."""
+
+    @contextmanager
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+        """Stream modelled watts per server and component, and the switch.
+
+        Raises:
+            CampaignError: the testbed, or one of its servers, has no hardware in the catalogue.
+        """
+        cluster, nodes = _hardware(hosts)
+        model = _Model(hosts, cluster, nodes, sink)
+        with counting("modelled", self.rate_hz, hosts.servers, model.take) as doubts:
+            yield doubts
+        doubts.extend(f"modelled: no counters to tell the {component} of {host} from" for host, component in sorted(model.untold))
+
+    def checks(self) -> tuple[Check, ...]:
+        """Nothing is needed but a testbed with a cluster of the catalogue."""
+        return ()
+
+
+def _hardware(hosts: Hosts) -> tuple[Cluster, Mapping[str, Node]]:
+    where, remedy = 'meter "modelled"', 'give the testbed a cluster (cluster = "odroid-hc4"), or leave this meter out'
+    if hosts.cluster is None:
+        raise CampaignError(
+            "watts are modelled from the catalogue, and this testbed has no cluster in it", where=where, next=remedy
+        )
+    nodes = {host.name: host.node for host in hosts.servers}
+    bare = [name for name, node in nodes.items() if node is None]
+    if bare:
+        raise CampaignError(f"{', '.join(bare)} stands for no hardware in the catalogue", where=where, next=remedy)
+    return hosts.cluster, {name: node for name, node in nodes.items() if node is not None}
+
+
+class _Model:
+    """What the model remembers from one round of readings to the next."""
+
+    def __init__(self, hosts: Hosts, cluster: Cluster, nodes: Mapping[str, Node], sink: Sink) -> None:
+        self.untold: set[tuple[str, Component]] = set()
+        self._cluster, self._nodes, self._sink, self._scale = cluster, nodes, sink, hosts.scale
+        machine_cores = float(os.cpu_count() or 1)
+        self._capacity_cores = {host.name: host.cpu_capacity_cores or machine_cores for host in hosts.servers}
+        self._before: dict[str, Counters] = {}
+        self._switch_s: float | None = None
+
+    def take(self, readings: Mapping[str, Counters]) -> None:
+        """Turn a round of readings into samples; a host's first one only begins its first window."""
+        for name, after in readings.items():
+            before = self._before.get(name)
+            if before is None or after.t_s > before.t_s:
+                self._before[name] = after
+                if before is not None:
+                    self._host(name, before, after)
+        now_s = time.monotonic()
+        if self._switch_s is not None:
+            self._sink.append(channel("", "switch"), now_s, self._cluster.switch_w.value, now_s - self._switch_s)
+        self._switch_s = now_s
+
+    def _host(self, name: str, before: Counters, after: Counters) -> None:
+        node = self._nodes[name]
+        cores = self._capacity_cores[name]
+        watts = host_w(node, self._cluster, before, after, capacity_cores=cores, scale=self._scale)
+        for component, value in watts.items():
+            self._sink.append(channel(name, component), after.t_s, value, after.t_s - before.t_s)
+        self.untold |= {(name, component) for component in _components(node) if component not in watts}
+
+
+def _components(node: Node) -> tuple[Component, ...]:
+    return ("board", "disks", "supply") if node.disks else ("board", "supply")

@@ -1,0 +1,195 @@
+"""A power meter that reads a known waveform: the product's own fake, https://en.wikipedia.org/wiki/Test_double
+
+The waveform is a function of the monotonic clock, so that `Simulated.energy_j` knows the true energy of any window, whatever the
+meter's faults: noise, resolution, lost samples, a counter that wraps, a clock that lags.
+"""
+
+import math
+import random
+import time
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Literal, NamedTuple, Self
+
+from pydantic import model_validator
+from pydantic.dataclasses import dataclass
+
+from perjoule.meters._sampler import sampling
+from perjoule.model import OPTIONS, Channel, Semantics
+from perjoule.protocols import Check, Hosts, Meter, Sink
+from perjoule.units import Hertz, Joules, Ratio, Seconds, Watts
+
+EXAMPLE = """
+[[meter]]
+kind = "simulated"
+waveform = "square"
+low = "40 W"
+high = "60 W"
+period = "2 s"
+rate = "20 Hz"
+"""
+
+
+class Sample(NamedTuple):
+    """What the meter says at a moment, as `Sink.append` takes it."""
+
+    t_s: float
+    value: float
+    duration_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Simulated(Meter):
+    """A known waveform, with the faults of real meters where asked for."""
+
+    waveform: Literal["constant", "square", "sine", "random"] = "square"
+    """Constant (at high), bursts of high in each period, a sine between low and high, or high in periods drawn at random."""
+
+    low_w: Watts = 40.0
+    """The lowest power."""
+
+    high_w: Watts = 60.0
+    """The highest power."""
+
+    period_s: Seconds = 2.0
+    """Length of a period."""
+
+    duty_ratio: Ratio = 0.5
+    """The share of high: within a period (square), or of all periods (random)."""
+
+    semantics: Semantics = "window mean"
+    """What a sample is: energy so far, mean since the last one, power of the moment, a running average, or low or high (state)."""
+
+    rate_hz: Hertz = 20.0
+    """How often it reads, on average."""
+
+    window_s: Seconds = 1.0
+    """How far back a running average goes (semantics "average")."""
+
+    noise_w: Watts = 0.0
+    """Standard deviation of what is added to each power (a counter has none)."""
+
+    resolution_w: Watts = 0.0
+    """Powers are whole multiples of this; 0 W: as they are."""
+
+    resolution_j: Joules = 0.0
+    """A counter's step; 0 J: none."""
+
+    wrap_j: Joules = 0.0
+    """A counter begins anew at this; 0 J: never."""
+
+    gap_ratio: Ratio = 0.0
+    """The share of samples that get lost."""
+
+    delay_s: Seconds | None = None
+    """The meter's clock lags: what it says of a moment carries the time this much later."""
+
+    seed: int = 1
+    """For the random waveform, noise and gaps."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.high_w < self.low_w:
+            raise ValueError("high is below low (exchange them)")
+        if min(self.noise_w, self.resolution_w, self.resolution_j, self.wrap_j) < 0:
+            raise ValueError("noise, resolution and wrap can't be negative (leave out what is not wanted)")
+        return self
+
+    @property
+    def channel(self) -> Channel:
+        """Its one channel: the power, or the energy, of the whole cluster."""
+        counter = self.semantics == "counter"
+        kind = ("energy", "J") if counter else ("power", "W")
+        return Channel("simulated", "", "total", *kind, self.semantics, "simulated")
+
+    @contextmanager
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+        """Stream what the meter says; the hosts don't matter."""
+        stream = self.samples(iter(time.monotonic, None))
+
+        def sample() -> None:
+            said = next(stream)
+            if said is not None:
+                sink.append(self.channel, *said)
+
+        with sampling("simulated", self.rate_hz, sample) as doubts:
+            yield doubts
+
+    def checks(self) -> tuple[Check, ...]:
+        """Nothing is needed."""
+        return ()
+
+    def power_w(self, t_s: float) -> float:
+        """The true power at a moment."""
+        phase_s = t_s % self.period_s
+        match self.waveform:
+            case "constant":
+                return self.high_w
+            case "sine":
+                return self.low_w + (self.high_w - self.low_w) * (1 + math.sin(2 * math.pi * phase_s / self.period_s)) / 2
+            case "square":
+                return self.high_w if phase_s < self.duty_ratio * self.period_s else self.low_w
+            case "random":
+                return self.high_w if self._drawn(math.floor(t_s / self.period_s)) else self.low_w
+
+    def energy_j(self, began_s: float, ended_s: float) -> float:
+        """The true energy of a window: the integral of `power_w`, exact but for rounding."""
+        high_share_s = self._high_s(began_s, ended_s)
+        return self.low_w * (ended_s - began_s) + (self.high_w - self.low_w) * high_share_s
+
+    def samples(self, moments_s: Iterable[float]) -> Iterator[Sample | None]:
+        """Say what the meter says at these moments, in order; None is a lost sample (and the first of a window mean)."""
+        dice = random.Random(self.seed)
+        last_s: float | None = None
+        counted_j = 0.0
+        for t_s in moments_s:
+            true_s = t_s - (self.delay_s or 0.0)
+            before_s, last_s = last_s, true_s
+            counted_j += self.energy_j(before_s, true_s) if before_s is not None else 0.0
+            lost = dice.random() < self.gap_ratio
+            noise_w = dice.gauss(0, self.noise_w) if self.noise_w else 0.0
+            if self.semantics == "counter":
+                sample = Sample(t_s, self._count_j(counted_j))
+            elif self.semantics == "window mean":
+                if before_s is None or true_s <= before_s:
+                    yield None
+                    continue
+                duration_s = true_s - before_s
+                sample = Sample(t_s, self._said_w(self.energy_j(before_s, true_s) / duration_s + noise_w), duration_s)
+            elif self.semantics == "average":
+                mean_w = self.energy_j(true_s - self.window_s, true_s) / self.window_s
+                sample = Sample(t_s, self._said_w(mean_w + noise_w))
+            elif self.semantics == "instantaneous":
+                sample = Sample(t_s, self._said_w(self.power_w(true_s) + noise_w))
+            else:  # state: one of two labelled powers
+                sample = Sample(t_s, self.high_w if self.power_w(true_s) > (self.low_w + self.high_w) / 2 else self.low_w)
+            yield None if lost else sample
+
+    def _said_w(self, power_w: float) -> float:
+        return round(power_w / self.resolution_w) * self.resolution_w if self.resolution_w else power_w
+
+    def _count_j(self, energy_j: float) -> float:
+        stepped_j = math.floor(energy_j / self.resolution_j) * self.resolution_j if self.resolution_j else energy_j
+        return stepped_j % self.wrap_j if self.wrap_j else stepped_j
+
+    def _drawn(self, period: int) -> bool:
+        return random.Random(self.seed * 1_000_003 + period).random() < self.duty_ratio
+
+    def _high_s(self, began_s: float, ended_s: float) -> float:
+        """Integral over the window of the share of (high - low) that is on."""
+        period_s = self.period_s
+        match self.waveform:
+            case "constant":
+                return ended_s - began_s
+            case "sine":
+                omega = 2 * math.pi / period_s
+                cosines = math.cos(omega * (began_s % period_s)) - math.cos(omega * (ended_s % period_s))
+                return (ended_s - began_s) / 2 + cosines / (2 * omega)
+            case "square":
+                on_s = self.duty_ratio * period_s
+                until_s = [t_s // period_s * on_s + min(t_s % period_s, on_s) for t_s in (began_s, ended_s)]
+                return until_s[1] - until_s[0]
+            case "random":
+                slots = range(math.floor(began_s / period_s), math.floor(ended_s / period_s) + 1)
+                overlaps = (min((k + 1) * period_s, ended_s) - max(k * period_s, began_s) for k in slots)
+                return sum(s for k, s in zip(slots, overlaps, strict=True) if s > 0 and self._drawn(k))
