@@ -7,10 +7,8 @@ the closing fsync. Reads find a file that an earlier trial or `prepare` wrote, a
 import json
 import shutil
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from pathlib import Path
-from threading import Thread
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -18,9 +16,10 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.errors import TransientError, WorkloadError
 from perjoule.model import OPTIONS, Clock, Outcome
-from perjoule.protocols import Check, Host, Mounted, Process, Workload
+from perjoule.protocols import Check, Host, Mounted, Workload
 from perjoule.units import BYTES, MIB, Bytes, Ratio, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads import _fio_report as report
+from perjoule.workloads._fio_start import WAIT_FOR_START, together
 
 EXAMPLE = """
 [[workload]]
@@ -31,9 +30,6 @@ size = "256 MiB"
 """
 
 LAYOUT_TRANSFER_BYTES = 4 * MIB
-START_AHEAD_S = 0.3  # from the first spawn to the common start: fio sets up in about 50 ms
-START_AHEAD_PER_CLIENT_S = 0.1
-STOP_S = 3.0  # a fio that hangs in a dead mount can't be killed: it is left to the testbed's end
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -202,46 +198,32 @@ class Fio(Workload):
 
     def _load(self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, load: Sequence[str]) -> None:
         """Run one fio per client, all from the same instant, to their end; outputs are named by prefix and client."""
-        began_s = time.monotonic()
-        start_s = began_s + START_AHEAD_S + START_AHEAD_PER_CLIENT_S * len(clients)
-        running: dict[str, Process] = {}
+        for client in clients:
+            # fio makes missing folders: on a mount that is gone it would fill the disk below
+            directory = mounted.directories[client.name]
+            if client.run(["test", "-d", directory], timeout_s=self.time_limit_s, check=False).returncode != 0:
+                mounted.alive()
+                raise TransientError(f"the folder in the file system is gone ({directory})", where=client.name)
+        wanted = {prefix + client.name: (client, self._file(client, mounted)) for client in clients}
+        jobs = {name: (client, [*_argv(folder, name, file, self.size_bytes), *load]) for name, (client, file) in wanted.items()}
         try:
-            for client in clients:
-                # fio makes missing folders: on a mount that is gone it would fill the disk below
-                client.run(["test", "-d", mounted.directories[client.name]], timeout_s=self.time_limit_s)
-            for client in clients:
-                name = prefix + client.name
-                delay_s = max(0.0, start_s - time.monotonic())
-                argv = [*_argv(folder, name, self._file(client, mounted), self.size_bytes, delay_s), *load]
-                running[name] = client.spawn(argv, log=folder / f"{name}.log")
-            for name, process in running.items():
-                left_s = began_s + self.time_limit_s - time.monotonic()
-                try:
-                    process.wait(timeout_s=max(0.01, left_s))
-                except TimeoutError:
-                    late = ", ".join(n for n, p in running.items() if p.returncode is None) or name
-                    raise TransientError(
-                        f"fio not done within {seconds_text(self.time_limit_s)} on {late}",
-                        next="raise time_limit, or look at the file system's logs, kept with the trial",
-                    ) from None
-            for name, process in running.items():
-                text, log = (_text(folder / f"{name}.{ending}") for ending in ("json", "log"))
-                report.check(name, process.wait(timeout_s=1), text, log)
+            together(jobs, folder, time_limit_s=self.time_limit_s)
         except WorkloadError:
             mounted.alive()  # a daemon that died is the better reason
             raise
-        finally:
-            _stop(running.values())
 
 
-def _argv(folder: Path, name: str, file: Path, size_bytes: int, delay_s: float) -> list[str | Path]:
-    """Ask for one job, all its outputs in `folder`; `date` notes the start just before fio sets its own epoch."""
+def _argv(folder: Path, name: str, file: Path, size_bytes: int) -> list[str | Path]:
+    """Ask for one job, all its outputs in `folder`.
+
+    Last before its first I/O, fio runs the prerun: wait at the barrier, then note the time. (Its own startdelay is looked at only
+    every 100 ms.)
+    """
     return [
-        *("env", "-C", folder, "fio", f"--name={name}"),
+        *("env", "-C", folder.resolve(), "fio", f"--name={name}"),
         f"--filename={str(file).replace(':', chr(92) + ':')}",  # a bare colon separates files
         f"--size={size_bytes}",
-        f"--startdelay={delay_s * 1e6:.0f}us",
-        "--exec_prerun=date +%s.%N",
+        f"--exec_prerun={WAIT_FOR_START}",
         *("--fallocate=none", "--end_fsync=1"),
         *("--eta=never", "--output-format=json", f"--output={name}.json", "--lat_percentiles=1", "--clat_percentiles=0"),
         *(f"--write_bw_log={name}", "--log_avg_msec=500", "--log_unix_epoch=1"),
@@ -250,22 +232,3 @@ def _argv(folder: Path, name: str, file: Path, size_bytes: int, delay_s: float) 
 
 def _clock() -> Clock:
     return Clock(time.monotonic(), time.time())
-
-
-def _text(path: Path) -> str:
-    return path.read_text(errors="replace") if path.exists() else ""
-
-
-def _stop(processes: Iterable[Process]) -> None:
-    """End what still runs, together and without waiting for what can't be ended."""
-
-    def stop(process: Process) -> None:
-        with suppress(Exception):  # it may hang in the kernel; the testbed removes what is left
-            process.stop()
-
-    threads = [Thread(target=stop, args=[p], daemon=True) for p in processes if p.returncode is None]
-    for thread in threads:
-        thread.start()
-    until_s = time.monotonic() + STOP_S
-    for thread in threads:
-        thread.join(max(0.0, until_s - time.monotonic()))
