@@ -23,9 +23,15 @@ def each(things: Iterable[T], work: Callable[[T], R]) -> list[R]:
         return list(pool.map(work, things))
 
 
-def last_words(text: str) -> str:
-    """The last line that says something."""
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "nothing")
+def last_words(text: str, lines_count: int = 1) -> str:
+    """The last lines that say something."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " | ".join(lines[-lines_count:]) or "nothing"
+
+
+def is_mounted(host: Host, path: Path) -> bool:
+    """Whether something is mounted there, as the host sees it."""
+    return host.run(["mountpoint", "-q", path], timeout_s=20, check=False).returncode == 0
 
 
 @dataclass(frozen=True)
@@ -63,13 +69,14 @@ class Daemons:
 
     def logs(self) -> tuple[Path, ...]:
         """Their log files."""
-        return tuple(daemon.log for daemon in self._started)
+        return tuple(dict.fromkeys(daemon.log for daemon in self._started))
 
     def alive(self) -> None:
         """Check that all still run. Raises TransientError with the last words of one that does not."""
         for daemon in self._started:
             if (code := daemon.process.returncode) is not None:
-                raise TransientError(f"{daemon.name} ended with exit code {code}; {_words(daemon)}", where=daemon.host.name)
+                said = last_words(daemon.process.output(), 3)
+                raise TransientError(f"{daemon.name} ended with exit code {code}; it last said: {said}", where=daemon.host.name)
 
     def wait(self, what: str, ready: Callable[[], bool], *witnesses: Daemon) -> None:
         """Wait until something is ready, while all daemons live.
@@ -94,24 +101,41 @@ class Daemons:
                 raise wait_error(what, self.patience_s, "\n".join([*(w.said() for w in witnesses), reason]))
             time.sleep(POLL_S)
 
+    def first_write(self, client: Daemon, directory: Path, *witnesses: Daemon) -> None:
+        """Make a client's empty folder in the file system, and have a file written to it and removed. Raises TransientError."""
+
+        def written() -> bool:
+            probe = directory / "probe"
+            client.host.run(["mkdir", "-p", directory], timeout_s=self.left_s)
+            client.host.run(["dd", f"of={probe}", "conv=fsync", "status=none"], text="perjoule", timeout_s=self.left_s)
+            client.host.run(["rm", probe], timeout_s=self.left_s)
+            return True
+
+        self.wait("a first write", written, client, *witnesses)
+
+    def drop(self, host: Host, name: str) -> None:
+        """End one and forget it, so that it can be started anew."""
+        for daemon in [d for d in self._started if d.host is host and d.name == name]:
+            daemon.process.stop()
+            self._started.remove(daemon)
+
     def stop(self, *, timeout_s: float) -> None:
         """End them all at once; their data is not needed any more."""
         each(self._started, lambda daemon: daemon.process.stop(timeout_s=timeout_s))
 
 
-def _words(daemon: Daemon) -> str:
-    lines = [line.strip() for line in daemon.process.output().splitlines() if line.strip()]
-    return f"it last said: {' | '.join(lines[-3:]) or 'nothing'}"
-
-
 def programs(packages: Mapping[str, str]) -> tuple[Check, ...]:
-    """Check that programs are installed on this machine, and FUSE; `packages` says which Debian package has which program."""
+    """Check that programs are installed on this machine; `packages` says which Debian package has which program."""
     path = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
 
     def check(program: str, package: str) -> Check:
         found = shutil.which(program, path=path)
         return Check(program, found is not None, found or "not installed", fix="" if found else f"apt install {package}")
 
-    fuse = Path("/dev/fuse").exists()
-    device = Check("FUSE", fuse, "/dev/fuse" if fuse else "no /dev/fuse", fix="" if fuse else "modprobe fuse")
-    return (*(check(*item) for item in packages.items()), device)
+    return tuple(check(*item) for item in packages.items())
+
+
+def fuse() -> Check:
+    """Check that this machine's kernel has FUSE."""
+    found = Path("/dev/fuse").exists()
+    return Check("FUSE", found, "/dev/fuse" if found else "no /dev/fuse", fix="" if found else "modprobe fuse")

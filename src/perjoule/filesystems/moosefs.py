@@ -22,7 +22,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
 from perjoule.errors import CampaignError, MachineError, WorkloadError
-from perjoule.filesystems._daemons import Daemon, Daemons, each, programs
+from perjoule.filesystems._daemons import Daemon, Daemons, each, fuse, is_mounted, programs
 from perjoule.model import OPTIONS, Json
 from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.units import SECONDS, Seconds, quantity
@@ -66,7 +66,7 @@ class MooseFS(FileSystem):
 
     def checks(self) -> tuple[Check, ...]:
         """The daemons, the tools and FUSE."""
-        return programs(PROGRAMS)
+        return (*programs(PROGRAMS), fuse())
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
@@ -149,7 +149,7 @@ class _Deployment:
         )
         for client in clients:
             mountpoint = _folder(client.host) / "mnt"
-            self.daemons.wait("a mount", lambda client=client, at=mountpoint: _is_mounted(client.host, at), client)
+            self.daemons.wait("a mount", lambda client=client, at=mountpoint: is_mounted(client.host, at), client)
         return self._mounted(master, clients)
 
     def _clean(self, host: Host) -> None:
@@ -186,16 +186,7 @@ class _Deployment:
 
         def write(client: Daemon) -> tuple[str, Path]:
             directory = _folder(client.host) / "mnt" / client.host.name
-            client.host.run(["mkdir", directory], timeout_s=SHORT_S)
-            probe = directory / "probe"
-
-            def written() -> bool:
-                argv = ["dd", f"of={probe}", "conv=fsync", "status=none"]
-                client.host.run(argv, text="perjoule", timeout_s=self.daemons.left_s)
-                client.host.run(["rm", probe], timeout_s=SHORT_S)
-                return True
-
-            self.daemons.wait("a first write", written, master, client)
+            self.daemons.first_write(client, directory, master)
             return client.host.name, directory
 
         directories = dict(each(clients, write))
@@ -254,10 +245,6 @@ class _Mounted(Mounted):
 
 def _folder(host: Host) -> Path:
     return host.directory / "moosefs"
-
-
-def _is_mounted(host: Host, path: Path) -> bool:
-    return host.run(["mountpoint", "-q", path], timeout_s=SHORT_S, check=False).returncode == 0
 
 
 def _ask(client: Host, master: Host, what: str) -> str:

@@ -1,0 +1,124 @@
+"""What GlusterFS is told and what it answers, as pure functions. A room of the GlusterFS driver, not a driver."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from perjoule.errors import TransientError
+
+# Where all hosts have their own, by bind mounts, so that glusterd, bricks, clients and the command line find it unasked.
+GLUSTERD = """\
+volume management
+    type mgmt/glusterd
+    option working-directory /var/lib/glusterd
+    option run-directory /run/gluster
+    option glusterd-sockfile /run/gluster/glusterd.socket
+    option logging-directory /var/log/glusterfs
+    option transport-type socket
+    option transport.socket.listen-port 24007
+    option transport.socket.read-fail-log off
+    option transport.socket.keepalive-time 10
+    option transport.socket.keepalive-interval 2
+    option ping-timeout 0
+    option event-threads 1
+    option max-port 60999
+end-volume
+"""
+
+# Stands in for gsyncd (geo-replication, not used here), which costs glusterd 6 s at its start; it wants to see this word.
+GSYNCD = "#!/bin/sh\necho 'gsyncd.py stub'\n"
+
+
+@dataclass(frozen=True)
+class Service:
+    """One process of a volume, as `gluster volume status --xml` lists it."""
+
+    name: str  # "brick" or "Self-heal Daemon"
+    uuid: str  # of its host
+    online: bool
+
+
+def info_text(uuid: str, version: str) -> str:
+    """glusterd.info: who a host is. From GlusterFS 4 on the operating version is the major version times 10000."""
+    return f"UUID={uuid}\noperating-version={int(version.split('.')[0]) * 10000}\n"
+
+
+def peer_text(uuid: str, address: str) -> str:
+    """A file in peers/: another host of the pool; state 3 is "Peer in Cluster"."""
+    return f"uuid={uuid}\nstate=3\nhostname1={address}\n"
+
+
+def version(said: str) -> str:
+    """The version from `glusterd --version` ("glusterfs 10.3 ...")."""
+    found = re.match(r"glusterfs (\d[\w.]*)", said)
+    if found is None:
+        raise TransientError(f"glusterd does not say its version but {said.strip()[:80]!r}")
+    return found[1]
+
+
+def connected_count(pool: str) -> int:
+    """How many hosts of the pool are connected, itself included, from `gluster pool list`."""
+    return len(re.findall(r"\tConnected", pool))
+
+
+def create_words(layout: str, *, redundancy: int, replicas: int, bricks: Sequence[str]) -> list[str]:
+    """The layout as `gluster volume create` wants it."""
+    return {
+        "dispersed": ["disperse", str(len(bricks)), "redundancy", str(redundancy)],
+        "replicated": ["replica", str(replicas)],
+        "distributed": [],
+    }[layout] + [*bricks, "force"]
+
+
+def status(xml: str) -> tuple[Service, ...]:
+    """All processes of the volume; none while the pool can't tell. Reads `gluster volume status VOLUME --xml`."""
+    nodes = _parsed(xml).iter("node")
+    return tuple(
+        Service(
+            name="brick" if _text(node, "path").startswith("/") else _text(node, "hostname"),
+            uuid=_text(node, "peerid"),
+            online=_text(node, "status") == "1",
+        )
+        for node in nodes
+    )
+
+
+def volume_options(xml: str) -> dict[str, str]:
+    """The options that were set, from `gluster volume info VOLUME --xml`."""
+    return {_text(option, "name"): _text(option, "value") for option in _parsed(xml).iter("option")}
+
+
+def volume_shape(xml: str) -> dict[str, int | str]:
+    """Type, bricks, replicas and redundancy as the pool reports them, from `gluster volume info VOLUME --xml`."""
+    volume = next(_parsed(xml).iter("volume"))
+    counts = {
+        "bricks_count": "brickCount",
+        "replicas_count": "replicaCount",
+        "disperse_count": "disperseCount",
+        "redundancy_count": "redundancyCount",
+    }
+    return {"type": _text(volume, "typeStr"), **{name: int(_text(volume, tag)) for name, tag in counts.items()}}
+
+
+def holders(uuids: str, names: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of the hosts in `trusted.glusterfs.list-node-uuids` (or node-uuid), in the order of `names` (UUID to name)."""
+    found = set(uuids.split())
+    return tuple(name for uuid, name in names.items() if uuid in found)
+
+
+def brick_log(brick: Path) -> str:
+    """How GlusterFS names the log of a brick."""
+    return f"{str(brick).strip('/').replace('/', '-')}.log"
+
+
+def _parsed(xml: str) -> ElementTree.Element:
+    try:
+        return ElementTree.fromstring(xml)
+    except ElementTree.ParseError as error:
+        raise TransientError(f"gluster answers with XML that can't be read ({error})") from error
+
+
+def _text(element: ElementTree.Element, tag: str) -> str:
+    return element.findtext(tag) or ""

@@ -1,0 +1,102 @@
+"""A folder that is there already: a file system that someone else mounted, or a local disk. https://man7.org/linux/man-pages/man8/findmnt.8.html
+
+Nothing is brought up or tuned here. Each client works in a new empty folder of its own inside the given one, and only that is
+removed at the end. What caches beyond the hosts' page caches there may be is not known, so none is dropped.
+"""
+
+import json
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass as plain_dataclass
+from pathlib import Path
+
+from pydantic.dataclasses import dataclass
+
+from perjoule.errors import CampaignError, MachineError, TransientError, WorkloadError
+from perjoule.filesystems._daemons import programs
+from perjoule.model import OPTIONS, Json
+from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted
+
+EXAMPLE = '[[filesystem]]\nkind = "directory"\npath = "/mnt/scratch"\n'
+
+COLUMNS = {
+    "target": "target",
+    "source": "source",
+    "fstype": "type",
+    "options": "options",
+    "size": "total_bytes",
+    "avail": "available_bytes",
+}
+SHORT_S = 20.0
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Directory(FileSystem):
+    """A folder that every client already has, on any file system."""
+
+    path: Path
+    """The folder, absolute, the same on every client; it must be writable."""
+
+    def checks(self) -> tuple[Check, ...]:
+        """findmnt, for the facts."""
+        return programs({"findmnt": "util-linux"})
+
+    @contextmanager
+    def mount(self, hosts: Hosts) -> Generator[Mounted]:
+        """Make a folder for every client; remove these folders at the end."""
+        if not self.path.is_absolute():
+            raise CampaignError(f'path = "{self.path}" is relative', where="directory", next="write it from / on")
+        directories: dict[str, Path] = {}
+        try:
+            for client in hosts.clients:
+                directories[client.name] = self._folder(client)
+            mounts = {client.name: mount_facts(_findmnt(client, self.path)) for client in hosts.clients}
+            yield _Mounted(directories, {"path": str(self.path), "mounts": mounts}, (), hosts)
+        finally:
+            for client in hosts.clients:
+                if made := directories.get(client.name):
+                    with suppress(WorkloadError):
+                        client.run(["rm", "-rf", "--one-file-system", "--", made], timeout_s=600)
+
+    def _folder(self, client: Host) -> Path:
+        if client.run(["test", "-d", self.path], timeout_s=SHORT_S, check=False).returncode != 0:
+            raise MachineError(
+                f"{self.path} is no folder", where=client.name, next="mount it there, or mend path in the campaign"
+            )
+        made = client.run(["mktemp", "-d", "-p", self.path, "perjoule-XXXXXXXXXX"], timeout_s=SHORT_S, check=False)
+        if made.returncode != 0:
+            reason = made.stderr.strip().rsplit(": ", 1)[-1].lower()
+            next_step = "choose a folder that can be written to"
+            raise MachineError(f"nothing can be made in {self.path} ({reason})", where=client.name, next=next_step)
+        return Path(made.stdout.strip())
+
+
+@plain_dataclass(frozen=True)
+class _Mounted(Mounted):
+    directories: Mapping[str, Path]
+    facts: Mapping[str, Json]
+    logs: tuple[Path, ...]
+    hosts: Hosts
+
+    def locate(self, path: Path) -> tuple[str, ...]:
+        """The client itself: where its mount comes from is in the facts, what lies behind that nobody here knows."""
+        return (self.hosts.clients[0].name,)
+
+    def drop_caches(self) -> None:
+        """Nothing: see the top of this file."""
+
+    def alive(self) -> None:
+        for client in self.hosts.clients:
+            if client.run(["test", "-d", self.directories[client.name]], timeout_s=SHORT_S, check=False).returncode != 0:
+                raise TransientError(f"{self.directories[client.name]} is gone", where=client.name)
+
+
+def _findmnt(client: Host, path: Path) -> str:
+    argv = ["findmnt", "--json", "--bytes", "--target", path, "--output", ",".join(COLUMNS)]
+    return client.run(argv, timeout_s=SHORT_S).stdout
+
+
+def mount_facts(said: str) -> dict[str, Json]:
+    """Where a folder is mounted from, its type, options and space, from `findmnt --json --bytes --target`."""
+    found = json.loads(said)["filesystems"][-1]
+    return {ours: found.get(theirs) for theirs, ours in COLUMNS.items()}

@@ -1,0 +1,289 @@
+"""GlusterFS: bricks without separate metadata servers, and a FUSE client. https://docs.gluster.org
+
+glusterd and its bricks must be root (they own trusted.* attributes), in a mount namespace of each host's own, where its
+compiled-in paths are ours. Clients are allowed in by address (auth.allow); bricks among themselves show the password that
+glusterd made for the volume. TLS is not set up. Who caches what:
+
+- The client holds small files (quick-read, up to 64 KiB each and 128 MiB in all), attributes for 1 s, with other options also
+  data (io-cache) and data read ahead; its kernel has a page cache. `drop_caches` mounts every client anew, which forgets it all.
+- Bricks keep data in their kernel's page cache alone.
+"""
+
+import uuid
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import field
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from perjoule.errors import CampaignError, MachineError, TransientError, WorkloadError
+from perjoule.filesystems import _gluster_words as words
+from perjoule.filesystems._daemons import Daemon, Daemons, each, fuse, is_mounted, last_words, programs
+from perjoule.model import OPTIONS, Json
+from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted
+from perjoule.units import Seconds
+
+EXAMPLE = '[[filesystem]]\nkind = "glusterfs"\nlayout = "dispersed"\nredundancy = 1\n'
+
+PROGRAMS = {"glusterd": "glusterfs-server", "gluster": "glusterfs-cli", "glusterfs": "glusterfs-client", "getfattr": "attr"}
+VOLUME = "perjoule"
+ROOMS = {"state": "/var/lib/glusterd", "run": "/run/gluster", "log": "/var/log/glusterfs"}  # ours, and where it is mounted
+SHORT_S = 20.0  # for commands that only ask
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class GlusterFS(FileSystem):
+    """One GlusterFS volume with a brick on every host with disks (storage hosts first, then the metadata host)."""
+
+    layout: Literal["dispersed", "replicated", "distributed"] = "dispersed"
+    """"dispersed" is erasure coding over all bricks, "replicated" whole copies, "distributed" one copy of each file."""
+    redundancy: Annotated[int, Field(ge=1)] = 1
+    """Bricks that a dispersed volume may lose; less than half of them."""
+    replicas: Annotated[int, Field(ge=2)] = 2
+    """Copies in a replicated volume; the number of bricks must be a multiple."""
+    bricks_count: Annotated[int, Field(ge=1)] | None = None
+    """How many hosts carry a brick; all with disks when left out."""
+    volume: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Further options of the volume, as in `gluster volume set` ({"performance.io-cache" = "on"})."""
+    patience_s: Seconds = 60.0
+    """How long bring-up may take."""
+
+    def checks(self) -> tuple[Check, ...]:
+        """The daemons, the tools and FUSE."""
+        return (*programs(PROGRAMS), fuse())
+
+    @contextmanager
+    def mount(self, hosts: Hosts) -> Generator[Mounted]:
+        """Bring it up; healthy means that all bricks are online and every client has written a file."""
+        bricks = hosts.bricks[: self.bricks_count]
+        check_layout(self, len(bricks))
+        libexec = bricks[0].run(["glusterd", "--print-libexecdir"], timeout_s=SHORT_S).stdout.strip()
+        deployment = _Deployment(self, hosts, bricks, Daemons(self.patience_s), Path(libexec) / "gsyncd")
+        deployment.require_own_mounts()
+        try:
+            yield deployment.up()
+        finally:
+            deployment.down()
+
+
+def check_layout(options: GlusterFS, hosts_count: int) -> None:
+    """Refuse what can't be laid out on so many hosts with disks. Raises CampaignError."""
+    wrong, then = "", ""
+    if hosts_count < (options.bricks_count or 1):
+        wrong = f"{options.bricks_count or 1} bricks wanted, but {hosts_count} hosts have disks"
+        then = f"set bricks to at most {hosts_count}" if hosts_count else "take a testbed with storage hosts"
+    elif options.layout == "dispersed" and 2 * options.redundancy >= hosts_count:
+        wrong = f"redundancy = {options.redundancy} is half or more of {hosts_count} bricks"
+        most = (hosts_count - 1) // 2
+        then = f"set redundancy to at most {most}" if most else "a dispersed volume needs at least 3 bricks"
+    elif options.layout == "replicated" and hosts_count % options.replicas:
+        wrong = f"{hosts_count} bricks can't be shared out among groups of {options.replicas} replicas"
+        fitting = hosts_count - hosts_count % options.replicas
+        then = f"set bricks = {fitting}" if fitting else f"set replicas to at most {hosts_count}"
+    if wrong:
+        raise CampaignError(wrong, where="glusterfs", next=then)
+
+
+@plain_dataclass(frozen=True)
+class _Deployment:
+    """One GlusterFS while it is up."""
+
+    options: GlusterFS
+    hosts: Hosts
+    bricks: tuple[Host, ...]
+    daemons: Daemons
+    gsyncd: Path
+
+    @property
+    def members(self) -> tuple[Host, ...]:
+        """All hosts where something of GlusterFS runs."""
+        return tuple(dict.fromkeys([*self.bricks, *self.hosts.clients]))
+
+    def require_own_mounts(self) -> None:
+        """Refuse hosts that share this process's mounts: this machine's own GlusterFS would be hidden. Raises MachineError."""
+        here = str(Path("/proc/self/ns/mnt").readlink())
+        for host in self.members:
+            if host.run(["readlink", "/proc/self/ns/mnt"], timeout_s=SHORT_S).stdout.strip() == here:
+                what = "GlusterFS needs a mount namespace of its own, because its paths are compiled in"
+                raise MachineError(what, where=host.name, next='take [testbed] kind = "virtual"')
+
+    def up(self) -> "_Mounted":
+        first, others = self.bricks[0], self.bricks[1:]
+        release = words.version(first.run(["glusterd", "--version"], timeout_s=SHORT_S).stdout)
+        uuids = {host.name: str(uuid.uuid4()) for host in self.bricks}
+        each(self.members, self._rooms)
+        for host in self.bricks:
+            host.put(words.info_text(uuids[host.name], release), _folder(host) / "state" / "glusterd.info")
+            for peer in self.bricks:
+                if peer is not host:
+                    text = words.peer_text(uuids[peer.name], peer.address)
+                    host.put(text, _folder(host) / "state" / "peers" / uuids[peer.name])
+
+        # The first one starts when the others listen: a link that is refused is tried again only after 3 s.
+        peers = each(others, self._glusterd)
+        self.daemons.wait(f"{len(peers)} listening glusterds", lambda: all(each(others, _listens)), *peers)
+        glusterd = self._glusterd(first)
+        self.daemons.wait("a pool of connected peers", self._is_connected, glusterd, *peers)
+        self._make_volume(glusterd)
+        self.daemons.wait("all bricks online", lambda: not self.offline(), glusterd)
+        clients = each(self.hosts.clients, self._client)
+        for client in clients:
+            self._wait_mounted(client)
+        directories = dict(each(clients, self._write))
+        return _Mounted(directories, self._facts(release), self._logs(), self, {u: name for name, u in uuids.items()})
+
+    def _rooms(self, host: Host) -> None:
+        folder = _folder(host)
+        host.run(["rm", "-rf", "--one-file-system", "--", folder], timeout_s=SHORT_S)
+        rooms = [folder / room for room in (*ROOMS, "mnt", "brick", "state/peers")]
+        host.run(["install", "-d", *rooms, *ROOMS.values()], timeout_s=SHORT_S)
+        for room, path in ROOMS.items():
+            host.run(["mount", "--bind", folder / room, path], timeout_s=SHORT_S)
+        if host in self.bricks and host.run(["test", "-e", self.gsyncd], timeout_s=SHORT_S, check=False).returncode == 0:
+            host.put(words.GSYNCD, folder / "gsyncd", mode=0o755)
+            host.run(["mount", "--bind", folder / "gsyncd", self.gsyncd], timeout_s=SHORT_S)
+
+    def _glusterd(self, host: Host) -> Daemon:
+        config, log = _folder(host) / "glusterd.vol", _folder(host) / "log" / f"{host.name}-glusterd.log"
+        host.put(words.GLUSTERD, config)
+        argv = ["glusterd", "-N", "-f", config, "-p", "/run/gluster/glusterd.pid", "-l", log]
+        return self.daemons.start(host, "glusterd", argv, log=log)
+
+    def _gluster(self, *argv: str | Path, timeout_s: float = SHORT_S) -> str:
+        socket = "--glusterd-sock=/run/gluster/glusterd.socket"
+        return self.bricks[0].run(["gluster", "--mode=script", socket, *argv], timeout_s=timeout_s).stdout
+
+    def _is_connected(self) -> bool:
+        return words.connected_count(self._gluster("pool", "list")) == len(self.bricks)
+
+    def _make_volume(self, glusterd: Daemon) -> None:
+        options = self.options
+        bricks = [f"{host.address}:{_brick(host)}" for host in self.bricks]
+        shape = words.create_words(options.layout, redundancy=options.redundancy, replicas=options.replicas, bricks=bricks)
+        allowed = ",".join(host.address for host in self.members)
+        settings = [word for item in {"auth.allow": allowed, **options.volume}.items() for word in item]
+
+        def done(*argv: str) -> bool:
+            self._gluster("volume", *argv, timeout_s=self.daemons.left_s)
+            return True
+
+        self.daemons.wait("the volume", lambda: done("create", VOLUME, *shape), glusterd)
+        self._gluster("volume", "set", VOLUME, *settings)
+        self.daemons.wait("the volume's start", lambda: done("start", VOLUME), glusterd)
+
+    def offline(self) -> list[words.Service]:
+        """The services of the volume that do not run; one without a name when none are known."""
+        services = words.status(self._gluster("volume", "status", VOLUME, "--xml"))
+        return [service for service in services if not service.online] if services else [words.Service("volume", "", False)]
+
+    def _client(self, host: Host) -> Daemon:
+        """Start a client; it mounts when it has reached the bricks."""
+        log = _folder(host) / "log" / f"{host.name}-client.log"
+        servers = [f"--volfile-server={brick.address}" for brick in self.bricks]
+        argv = ["glusterfs", "-N", "--process-name", "fuse", *servers, f"--volfile-id={VOLUME}", "-l", log, _folder(host) / "mnt"]
+        return self.daemons.start(host, "glusterfs", argv, log=log)
+
+    def _wait_mounted(self, client: Daemon) -> None:
+        """Wait until a client's mount is there. Raises TransientError."""
+        self.daemons.wait("a mount", lambda: is_mounted(client.host, _folder(client.host) / "mnt"), client)
+
+    def _write(self, client: Daemon) -> tuple[str, Path]:
+        directory = _folder(client.host) / "mnt" / client.host.name
+        self.daemons.first_write(client, directory)
+        return client.host.name, directory
+
+    def _facts(self, release: str) -> dict[str, Json]:
+        info = self._gluster("volume", "info", VOLUME, "--xml")
+        return {
+            "version": release,
+            "layout": self.options.layout,
+            **words.volume_shape(info),
+            "bricks": [host.name for host in self.bricks],
+            "options": words.volume_options(info),
+        }
+
+    def _logs(self) -> tuple[Path, ...]:
+        bricks = (_folder(host) / "log" / "bricks" / words.brick_log(_brick(host)) for host in self.bricks)
+        return (*self.daemons.logs(), *bricks)
+
+    def death(self, service: words.Service, names: Mapping[str, str]) -> TransientError:
+        """Say which service of the volume does not run, and its last words."""
+        host = next((host for host in self.bricks if host.name == names.get(service.uuid)), self.bricks[0])
+        log = f"bricks/{words.brick_log(_brick(host))}" if service.name == "brick" else "glustershd.log"
+        try:
+            said = last_words(host.read(_folder(host) / "log" / log).decode(errors="replace"))
+        except WorkloadError:
+            said = "nothing"
+        return TransientError(f"the {service.name} is offline; it last said: {said}", where=host.name)
+
+    def remount(self) -> None:
+        """Mount all clients anew, so that they forget everything. Raises WorkloadError when a file is still open."""
+
+        def again(host: Host) -> Daemon:
+            host.run(["umount", _folder(host) / "mnt"], timeout_s=SHORT_S)
+            self.daemons.drop(host, "glusterfs")
+            return self._client(host)
+
+        for client in each(self.hosts.clients, again):
+            self._wait_mounted(client)
+
+    def down(self) -> None:
+        """End everything and leave nothing but logs."""
+
+        def unmount(client: Host) -> None:
+            with suppress(WorkloadError):  # lazily: works with dead bricks too
+                client.run(["umount", "--lazy", _folder(client) / "mnt"], timeout_s=SHORT_S, check=False)
+
+        each(self.hosts.clients, unmount)
+        self.daemons.stop(timeout_s=0.2)
+        each(self.members, self._clear)
+
+    def _clear(self, host: Host) -> None:
+        folder = _folder(host)
+        with suppress(WorkloadError):
+            # glusterd started the bricks and self-heal daemons; in the host's own process namespace these ids are ours alone.
+            pid_files = ["find", folder / "run", "-name", "*.pid", "-exec", "cat", "{}", "+"]
+            if pids := host.run(pid_files, timeout_s=SHORT_S, check=False).stdout.split():
+                host.run(["kill", "-KILL", *pids], timeout_s=SHORT_S, check=False)
+            host.run(["umount", "--lazy", "--quiet", *ROOMS.values(), self.gsyncd], timeout_s=SHORT_S, check=False)
+            rooms = [folder / room for room in ("state", "run", "brick", "mnt", "gsyncd", "glusterd.vol")]  # all but logs
+            host.run(["rm", "-rf", "--one-file-system", "--", *rooms], timeout_s=SHORT_S)
+
+
+@plain_dataclass(frozen=True)
+class _Mounted(Mounted):
+    directories: Mapping[str, Path]
+    facts: Mapping[str, Json]
+    logs: tuple[Path, ...]
+    deployment: _Deployment
+    names: Mapping[str, str]  # of hosts by UUID
+
+    def locate(self, path: Path) -> tuple[str, ...]:
+        # pathinfo would tell it too, but fails with ENOMEM on dispersed volumes in 10.3
+        attribute = "node-uuid" if self.deployment.options.layout == "distributed" else "list-node-uuids"
+        argv = ["getfattr", "--absolute-names", "--only-values", "-n", f"trusted.glusterfs.{attribute}", path]
+        return words.holders(self.deployment.hosts.clients[0].run(argv, timeout_s=SHORT_S).stdout, self.names)
+
+    def drop_caches(self) -> None:
+        self.deployment.remount()
+
+    def alive(self) -> None:
+        self.deployment.daemons.alive()
+        for service in self.deployment.offline():
+            raise self.deployment.death(service, self.names)
+
+
+def _folder(host: Host) -> Path:
+    return host.directory / "glusterfs"
+
+
+def _brick(host: Host) -> Path:
+    return _folder(host) / "brick"
+
+
+def _listens(host: Host) -> bool:
+    return bool(host.run(["ss", "-Hltn", "sport = :24007"], timeout_s=SHORT_S).stdout.strip())
