@@ -1,0 +1,105 @@
+"""Disks of virtual hosts: sparse files with a file system of their own on a loop device, https://docs.kernel.org/admin-guide/blockdev/loop.html"""
+
+import contextlib
+import fcntl
+import os
+import struct
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from perjoule.errors import MachineError
+
+MAKE: dict[str, tuple[str, ...]] = {
+    "ext4": ("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", "-J", "size=16"),
+    "xfs": ("mkfs.xfs", "-q", "-f"),
+    "btrfs": ("mkfs.btrfs", "-q", "-f"),
+}
+LEAST_BYTES = 320 * 1024**2  # mkfs.xfs takes no less than 300 MiB
+_SHUTDOWN = 0x8004587D  # FS_IOC_SHUTDOWN of ext4 and xfs
+_NO_LOG_FLUSH = struct.pack("=I", 2)
+_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop device and the file behind it."""
+
+    name: str
+    device: str  # major:minor
+    backing: Path
+
+
+def loops() -> tuple[Loop, ...]:
+    """The loop devices in use."""
+    found: list[Loop] = []
+    for folder in Path("/sys/block").glob("loop*"):
+        with contextlib.suppress(OSError):
+            backing = (folder / "loop" / "backing_file").read_text().rstrip("\n").removesuffix(" (deleted)")
+            found.append(Loop(folder.name, (folder / "dev").read_text().strip(), Path(backing)))
+    return tuple(found)
+
+
+def _tool(*argv: str | Path, lock: int) -> str:
+    # The tool inherits the lock: whoever cleans after our death waits until the tool is done.
+    done = subprocess.run(
+        [str(word) for word in argv], capture_output=True, text=True, timeout=_TIMEOUT_S, pass_fds=(lock,), check=False
+    )
+    if done.returncode:
+        words = (done.stderr.strip() or done.stdout.strip() or f"ended with {done.returncode}").splitlines()[-1]
+        raise MachineError(f"{argv[0]}: {words}", where=str(argv[-1]), next='check the space left, or choose disk = "directory"')
+    return done.stdout.strip()
+
+
+def make(image: Path, directory: Path, kind: str, size_bytes: int, *, lock: int) -> Loop:
+    """Make a disk with a file system and mount it on an empty folder.
+
+    Raises:
+        MachineError: a tool is missing or failed, with its own words.
+    """
+    image.parent.mkdir(exist_ok=True)
+    with image.open("wb") as file:
+        file.truncate(size_bytes)
+    _tool(*MAKE[kind], image, lock=lock)
+    name = Path(_tool("losetup", "--find", "--show", "--direct-io=on", image, lock=lock)).name
+    _tool("mount", "-t", kind, "-o", "noatime", f"/dev/{name}", directory, lock=lock)
+    _tool("losetup", "--detach", f"/dev/{name}", lock=lock)  # from now on it goes with its mount
+    return Loop(name, Path(f"/sys/block/{name}/dev").read_text().strip(), image)
+
+
+def remove(folder: Path) -> int:
+    """Unmount and detach every disk whose image lies below a run's folder; what they hold is thrown away. Says how many."""
+    ours = [loop for loop in loops() if folder in loop.backing.parents]
+    sources = {loop.device: loop for loop in ours}
+    mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    places = [Path(words[4]) for words in mounts if folder in Path(words[4]).parents]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(_unmount, reversed(places)))
+    for loop in loops():
+        if loop.device in sources and folder in loop.backing.parents:
+            subprocess.run(["losetup", "--detach", f"/dev/{loop.name}"], capture_output=True, timeout=_TIMEOUT_S, check=False)
+    return len(ours)
+
+
+def _unmount(place: Path) -> None:
+    # Pull the plug first: nobody wants the dirty pages of a disk that is thrown away.
+    with contextlib.suppress(OSError):
+        fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.ioctl(fd, _SHUTDOWN, _NO_LOG_FLUSH)
+        finally:
+            os.close(fd)
+    for option in ((), ("--lazy",)):
+        done = subprocess.run(["umount", *option, str(place)], capture_output=True, timeout=_TIMEOUT_S, check=False)
+        if done.returncode == 0:
+            break
+    # Namespaces made meanwhile hold copies of the mount: the kernel drops them with the folder.
+    with contextlib.suppress(OSError):
+        place.rmdir()
+
+
+def moved_bytes(stat: str) -> tuple[int, int]:
+    """Read bytes read and written from the text of /sys/block/NAME/stat (in sectors of 512 bytes)."""
+    words = stat.split()
+    return int(words[2]) * 512, int(words[6]) * 512

@@ -1,0 +1,183 @@
+"""A virtual host: a holder process that is pid 1 of namespaces of its own. When it ends, the kernel ends everything inside.
+
+The holder reads from a pipe whose other end only its perjoule has: should that be killed, the hosts end at once.
+"""
+
+import contextlib
+import os
+import select
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from perjoule.catalogue import Node
+from perjoule.errors import MachineError, WorkloadError
+from perjoule.protocols import Completed, Counters, Host, Process
+from perjoule.testbeds import _disk, _process, _shape
+from perjoule.testbeds._cgroup import Groups
+from perjoule.testbeds._mark import Mark
+
+# Joins control groups, then becomes the program: no Python runs between fork and exec.
+_JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"'
+# $0 to $5 are the mark, $6 is the address ("" for the switch), the rest shapes what the host sends.
+_HOLD = """
+set -e
+hostname "$4"
+ip link set lo up
+[ -n "$6" ] || { ip link add name br0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0; ip link set br0 up; }
+echo ready
+if [ -n "$6" ]; then
+  read -r plugged
+  [ ! -e /proc/sys/net/ipv6/conf/eth0 ] || echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6
+  ip addr add "$6" dev eth0
+  ip link set eth0 up
+  shift 6
+  [ $# = 0 ] || tc qdisc add dev eth0 root "$@"
+  echo up
+fi
+exec > /dev/null
+trap '' CHLD TERM INT HUP
+while read -r word; do [ "$word" != keep ] || while :; do sleep 1000000 < /dev/null; done; done
+"""
+_NAMESPACES = (
+    "--net",
+    "--mount",
+    "--uts",
+    "--ipc",
+    "--pid",
+    "--fork",
+    "--kill-child",
+    "--mount-proc",
+    "--propagation",
+    "private",
+)
+_TIMEOUT_S = 20.0
+
+
+def joining(groups: Groups, host: str) -> list[str]:
+    """What leads a command into a host's control groups."""
+    return ["sh", "-c", _JOIN, "perjoule", *groups.doors(host), "--"]
+
+
+class Holder:
+    """A holder as it starts."""
+
+    def __init__(self, mark: Mark, groups: Groups, address: str, tbf: Sequence[str]) -> None:
+        self.name = mark.host
+        self._log = mark.run.folder / f"{mark.host}.holder.log"
+        stdin, self.lifeline = os.pipe2(os.O_CLOEXEC)
+        self._words, stdout = os.pipe2(os.O_CLOEXEC)
+        stderr = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        argv = [*joining(groups, mark.host), "unshare", *_NAMESPACES, "sh", "-c", _HOLD, *mark.words()]
+        argv += [f"{address}/{_shape.PREFIX}" if address else "", *tbf]
+        try:
+            self.child = _process.Child(argv, stdin=stdin, stdout=stdout, stderr=stderr)
+        finally:
+            for fd in (stdin, stdout, stderr):
+                os.close(fd)
+
+    def expect(self, word: str) -> None:
+        """Wait until the holder says this word. Raises MachineError with its last words."""
+        deadline_s = time.monotonic() + _TIMEOUT_S
+        said = b""
+        while not said.endswith(b"\n"):
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0 or not select.select([self._words], [], [], left_s)[0]:
+                break
+            got = os.read(self._words, 1)
+            if not got:
+                break
+            said += got
+        if said.decode() != f"{word}\n":
+            last = " | ".join(self._log.read_text(errors="replace").strip().splitlines()[-3:]) or "it said nothing"
+            raise MachineError(f"the virtual host did not start: {last}", where=self.name, next="see `perjoule doctor`")
+
+    def say(self, word: str) -> None:
+        """Tell the holder a word."""
+        os.write(self.lifeline, f"{word}\n".encode())
+
+    def close(self) -> None:
+        """Let go of it (it ends, unless it was told to keep) and reap it."""
+        for fd in (self.lifeline, self._words):
+            with contextlib.suppress(OSError):
+                os.close(fd)
+
+    @property
+    def pid(self) -> int:
+        """The holder's process number, outside."""
+        found = _process.children(self.child.pid)
+        if not found:
+            raise MachineError("the virtual host has ended", where=self.name, next="see `perjoule doctor`")
+        return found[0]
+
+
+class VirtualHost(Host):
+    """A computer in namespaces of this one."""
+
+    def __init__(
+        self, name: str, role: str, address: str, node: Node | None, directory: Path, pid: int, groups: Groups, disk: str
+    ) -> None:
+        self.name, self.role, self.address, self.node, self.directory = name, role, address, node, directory
+        self.pid = pid
+        self._groups = groups
+        self._disk = Path("/sys/block", disk, "stat") if disk else None
+        self._enter = (*joining(groups, name), "nsenter", "-t", str(pid), "-n", "-m", "-u", "-i", "-p", "--")
+        self._programs: list[_process.Program] = []
+
+    def run(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        timeout_s: float,
+        check: bool = True,
+        text: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Completed:
+        """Run a command to its end inside the host, from its root folder."""
+        return _process.run(self._enter, argv, where=self.name, timeout_s=timeout_s, check=check, text=text, env=env)
+
+    def spawn(
+        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
+    ) -> Process:
+        """Start a program that goes on inside the host."""
+        program = _process.Program(self._enter, argv, where=self.name, log=log, env=env, text=text)
+        self._programs.append(program)
+        return program
+
+    def _outside(self, path: Path) -> Path:
+        return Path(f"/proc/{self.pid}/root") / path.relative_to("/")
+
+    def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
+        """Write a file as the host sees it, its folders made as needed."""
+        _process.put(content, self._outside(path), where=self.name, mode=mode, owner=owner)
+
+    def read(self, path: Path) -> bytes:
+        """Read a file as the host sees it."""
+        try:
+            return self._outside(path).read_bytes()
+        except OSError as error:
+            raise WorkloadError(f"can't read {path} ({error.strerror})", where=self.name) from None
+
+    def counters(self) -> Counters:
+        """Read the host's counters from outside; None for what can't be read."""
+        cpu_s = received = sent = disk_read = disk_written = None
+        with contextlib.suppress(OSError):
+            cpu_s = self._groups.cpu_s(self.name)
+        with contextlib.suppress(OSError, ValueError):
+            received, sent = _shape.eth0_bytes(Path(f"/proc/{self.pid}/net/dev").read_text())
+        with contextlib.suppress(OSError):
+            if self._disk:
+                disk_read, disk_written = _disk.moved_bytes(self._disk.read_text())
+            else:
+                disk_read, disk_written = self._groups.disk_bytes(self.name)
+        return Counters(time.monotonic(), cpu_s, received, sent, disk_read, disk_written)
+
+    def drop_caches(self) -> None:
+        """Write back and forget the page cache: of the whole machine, as virtual hosts share one kernel."""
+        _process.drop_caches(where=self.name)
+
+    def reap(self) -> None:
+        """Take note of the end of every program, after the end of the host."""
+        for program in self._programs:
+            with contextlib.suppress(TimeoutError):
+                program.wait(timeout_s=1.0)

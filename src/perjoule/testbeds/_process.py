@@ -1,0 +1,221 @@
+"""Programs as children of perjoule: started without running Python code after fork, waited for by pidfd, ended by pid."""
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from perjoule.errors import TransientError, WorkloadError
+from perjoule.protocols import Completed, Process
+
+_DEFAULTED = (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_NOT_STARTED = (125, 126, 127)  # our join wrapper, nsenter and the shell: there was no such program
+
+
+def environment(extra: Mapping[str, str] | None) -> dict[str, str]:
+    """Our own environment in a plain locale, so that outputs can be parsed, with what was asked for on top."""
+    return {**os.environ, "LC_ALL": "C.UTF-8", **(extra or {})}
+
+
+class Child:
+    """A child process in a session of its own, known by pidfd: its number can't be taken for another's."""
+
+    def __init__(
+        self, argv: Sequence[str], *, stdin: int, stdout: int, stderr: int, env: Mapping[str, str] | None = None
+    ) -> None:
+        actions = [(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate((stdin, stdout, stderr))]
+        self.pid = os.posix_spawnp(
+            argv[0], list(argv), environment(env), file_actions=actions, setsid=True, setsigmask=(), setsigdef=_DEFAULTED
+        )
+        self._pidfd = os.pidfd_open(self.pid)
+        self._lock = threading.Lock()
+        self._returncode: int | None = None
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code (negative: the signal that ended it), or None while it runs."""
+        with self._lock:
+            if self._returncode is None:
+                found = os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED | os.WNOHANG)
+                if found is not None:
+                    self._returncode = found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+                    os.close(self._pidfd)
+            return self._returncode
+
+    def ended(self, timeout_s: float) -> bool:
+        """Wait for its end at most this long; say whether it has ended."""
+        if self.returncode is not None:
+            return True
+        with contextlib.suppress(OSError):  # another thread has just reaped it
+            poller = select.poll()
+            poller.register(self._pidfd, select.POLLIN)
+            poller.poll(max(0.0, timeout_s) * 1000)
+        return self.returncode is not None
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to it alone."""
+        with self._lock, contextlib.suppress(ProcessLookupError):
+            if self._returncode is None:
+                signal.pidfd_send_signal(self._pidfd, number)
+
+    def kill(self) -> None:
+        """Kill it with its process group and all its descendants, and reap it."""
+        if self.returncode is None:
+            for pid in (*descendants(self.pid), self.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self.ended(5.0)
+
+
+def children(pid: int) -> tuple[int, ...]:
+    """The direct children of a process, of all its threads."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(OSError):
+                found += [int(word) for word in (task / "children").read_text().split()]
+    return tuple(found)
+
+
+def descendants(pid: int) -> tuple[int, ...]:
+    """The descendants of a process, parents first."""
+    below = children(pid)
+    return below + tuple(pid for child in below for pid in descendants(child))
+
+
+def run(
+    prefix: Sequence[str],
+    argv: Sequence[str | Path],
+    *,
+    where: str,
+    timeout_s: float,
+    check: bool,
+    text: str | None,
+    env: Mapping[str, str] | None,
+) -> Completed:
+    """Run a command to its end, as `Host.run` promises; `prefix` is what leads onto the host.
+
+    Its streams are files in memory: no pipe that can fill up, and a daemon that it leaves behind can't hold us.
+    """
+    words = tuple(str(word) for word in argv)
+    streams = [os.memfd_create(name) for name in ("stdin", "stdout", "stderr")]
+    try:
+        os.pwrite(streams[0], (text or "").encode(), 0)
+        try:
+            child = Child([*prefix, *words], stdin=streams[0], stdout=streams[1], stderr=streams[2], env=env)
+        except OSError as error:
+            raise WorkloadError(f"{words[0]} could not be started ({error.strerror})", where=where) from None
+        try:
+            ended = child.ended(timeout_s)
+        finally:
+            child.kill()
+        stdout, stderr = (_content(fd) for fd in streams[1:])
+    finally:
+        for fd in streams:
+            os.close(fd)
+    if not ended:
+        raise TransientError(f"{words[0]} did not end within {timeout_s:g} s{_last_words(stdout, stderr)}", where=where)
+    completed = Completed(words, child.returncode or 0, stdout, stderr)
+    if check and completed.returncode:
+        verb = "could not be started" if completed.returncode in _NOT_STARTED else f"ended with {completed.returncode}"
+        raise WorkloadError(f"{' '.join(words[:3])} {verb}{_last_words(stdout, stderr)}", where=where)
+    return completed
+
+
+def _content(fd: int) -> str:
+    return os.pread(fd, os.fstat(fd).st_size, 0).decode(errors="replace")
+
+
+def _last_words(stdout: str, stderr: str) -> str:
+    lines = [line.strip() for line in (stderr.strip() or stdout.strip()).splitlines()[-3:]]
+    return ": " + " | ".join(lines) if lines else ""
+
+
+def put(content: str | bytes, path: Path, *, where: str, mode: int, owner: str) -> None:
+    """Write a file, as `Host.put` promises."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        path.chmod(mode)
+        if owner:
+            shutil.chown(path, owner, owner)
+    except (OSError, LookupError) as error:
+        raise WorkloadError(f"can't write {path} ({error})", where=where) from None
+
+
+def drop_caches(*, where: str) -> None:
+    """Write back and forget the page cache of this machine."""
+    os.sync()
+    try:
+        Path("/proc/sys/vm/drop_caches").write_text("3")
+    except OSError as error:
+        raise WorkloadError(f"the page cache can't be dropped ({error.strerror})", where=where) from None
+
+
+class Program(Process):
+    """A program that goes on, with its log. `inner` tells that it runs as the child of what we started (nsenter)."""
+
+    def __init__(
+        self,
+        prefix: Sequence[str],
+        argv: Sequence[str | Path],
+        *,
+        where: str,
+        log: Path,
+        env: Mapping[str, str] | None,
+        text: str | None,
+    ) -> None:
+        words = [str(word) for word in argv]
+        self._inner = bool(prefix)
+        self._log = log
+        log.parent.mkdir(parents=True, exist_ok=True)
+        stdin = os.memfd_create("stdin")
+        out = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            self._began_at = os.fstat(out).st_size
+            os.pwrite(stdin, (text or "").encode(), 0)
+            self._child = Child([*prefix, *words], stdin=stdin, stdout=out, stderr=out, env=env)
+        except OSError as error:
+            raise WorkloadError(f"{words[0]} could not be started ({error.strerror})", where=where) from None
+        finally:
+            os.close(stdin)
+            os.close(out)
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code (negative: the signal that ended it), or None while it runs."""
+        return self._child.returncode
+
+    def wait(self, *, timeout_s: float) -> int:
+        """Wait for its end and return the exit code; raises TimeoutError."""
+        if not self._child.ended(timeout_s):
+            raise TimeoutError
+        return self._child.returncode or 0
+
+    def stop(self, *, timeout_s: float = 2.0) -> None:
+        """SIGTERM to the program, SIGKILL to it and its descendants after the time limit."""
+        deadline_s = time.monotonic() + timeout_s
+        if not self._inner:
+            self._child.signal(signal.SIGTERM)
+        else:  # nsenter would die of the signal and leave the program alone
+            while not (programs := children(self._child.pid)) and not self._child.ended(0.002):
+                if time.monotonic() > deadline_s:
+                    break
+            for pid in programs:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
+        if not self._child.ended(deadline_s - time.monotonic()):
+            self._child.kill()
+
+    def output(self) -> str:
+        """What it has written so far."""
+        with self._log.open("rb") as log:
+            log.seek(self._began_at)
+            return log.read().decode(errors="replace")

@@ -1,0 +1,93 @@
+"""What virtual hosts need of this machine, each with the exact fix."""
+
+import os
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from perjoule.protocols import Check
+from perjoule.testbeds import _cgroup, _disk, _power
+
+_TRIAL = (
+    "ip link add name br0 type bridge && ip link add name one type veth peer name two && ip link set dev one master br0"
+    " && tc qdisc add dev one root tbf rate 1mbit burst 32kb latency 50ms"
+)
+_PACKAGES = {
+    "ip": "iproute2",
+    "tc": "iproute2",
+    "unshare": "util-linux",
+    "nsenter": "util-linux",
+    "losetup": "mount",
+    "mkfs.ext4": "e2fsprogs",
+    "mkfs.xfs": "xfsprogs",
+    "mkfs.btrfs": "btrfs-progs",
+}
+
+
+def checks(disk: str, *, cpu_cap: bool, disk_cap: bool) -> tuple[Check, ...]:
+    """Everything, in the order in which it is to be mended."""
+    root = os.geteuid() == 0
+    tools = ["ip", "tc", "unshare", "nsenter", *(("losetup", f"mkfs.{disk}") if disk in _disk.MAKE else ())]
+    found = [Check("root", root, "yes" if root else "no: namespaces and control groups need it", "run it with sudo")]
+    found += [_tool(name) for name in tools]
+    if all(check.ok for check in found):
+        found.append(_namespaces())
+    if disk in _disk.MAKE:
+        found.append(_loops())
+    version, able = _cgroup.controllers()
+    if cpu_cap:
+        found.append(_cpu(version, able))
+        path = _power.tool()
+        found.append(Check("7-zip", path is not None, path or "missing: CPUs can't be capped", "apt-get install 7zip"))
+    found.append(_disk_cap(version, able, disk_cap))
+    return tuple(found)
+
+
+def _tool(name: str) -> Check:
+    path = shutil.which(name)
+    return Check(f"tool {name}", path is not None, path or "missing", f"apt-get install {_PACKAGES[name]}")
+
+
+@cache
+def _namespaces() -> Check:
+    argv = [
+        "unshare",
+        "--net",
+        "--mount",
+        "--uts",
+        "--ipc",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        "sh",
+        "-c",
+        _TRIAL,
+    ]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
+    words = done.stderr.strip().splitlines()
+    fix = "modprobe -a veth bridge sch_tbf; in a container: run it privileged"
+    name = "namespaces, bridge, veth, tbf"
+    return Check(name, done.returncode == 0, "work" if done.returncode == 0 else " ".join(words[-1:]) or "refused", fix)
+
+
+def _loops() -> Check:
+    there = Path("/dev/loop-control").exists()
+    return Check("loop devices", there, "there" if there else "no /dev/loop-control", 'modprobe loop, or disk = "directory"')
+
+
+def _cpu(version: int, able: frozenset[str]) -> Check:
+    detail = f"cgroup v{version}" if "cpu" in able else "no CPU controller that can cap"
+    fix = "mount cgroup2 on /sys/fs/cgroup (kernel with CONFIG_CFS_BANDWIDTH), or cpu_cap = false"
+    return Check("CPU caps", "cpu" in able, detail, fix)
+
+
+def _disk_cap(version: int, able: frozenset[str], wanted: bool) -> Check:
+    if "io" not in able:
+        detail, ok = "not here: disks are as fast as this machine's", False
+    elif version == 1:
+        detail, ok = "cgroup v1: reads and direct writes; write-back of buffered writes goes uncapped", not wanted
+    else:
+        detail, ok = "cgroup v2: reads and writes", True
+    return Check("disk caps", ok, detail, "boot with systemd.unified_cgroup_hierarchy=1 (cgroup v2)", needed=False)

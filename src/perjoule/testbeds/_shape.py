@@ -1,0 +1,74 @@
+"""The network of a virtual cluster as text for `ip -batch` and `tc -batch`: a bridge, a cable per host, a rate in both directions."""
+
+from dataclasses import dataclass
+
+# A full TCP segment with timestamps on a 1500-byte link: 1448 bytes of payload in 1514 bytes, which is what tbf counts.
+_FRAME_RATIO = 1514 / 1448
+_LATENCY_S = 0.05  # how long a packet may queue before it is dropped, as in a switch
+_BURST_LIMITS_BYTES = (32 * 1024, 256 * 1024)
+
+
+def tbf_rate_bits_per_s(goodput_bytes_per_s: float) -> int:
+    """The rate of a token bucket that lets this much TCP payload through: 111.34 MiB/s gives 977 Mbit/s."""
+    return round(goodput_bytes_per_s * 8 * _FRAME_RATIO)
+
+
+def burst_bytes(rate_bits_per_s: float) -> int:
+    """The bucket: 2 ms of the rate, but never less than half a segmentation-offload packet nor more than four of them."""
+    low, high = _BURST_LIMITS_BYTES
+    return round(min(max(rate_bits_per_s / 8 * 0.002, low), high))
+
+
+def tbf_words(goodput_bytes_per_s: float) -> list[str]:
+    """What `tc qdisc add dev X root` is to be followed by."""
+    rate = tbf_rate_bits_per_s(goodput_bytes_per_s)
+    return ["tbf", "rate", f"{rate}bit", "burst", f"{burst_bytes(rate)}", "latency", f"{_LATENCY_S * 1000:g}ms"]
+
+
+@dataclass(frozen=True)
+class Cable:
+    """A host's connection to the switch; the plug on the switch's side bears the host's name."""
+
+    host: str
+    pid: int  # of the host's holder
+    goodput_bytes_per_s: float | None  # None: not shaped
+
+
+def address(index: int) -> str:
+    """The address of the n-th host, from 1. The network exists only inside the namespaces: all clusters may use the same."""
+    return f"10.99.{index // 250}.{index % 250 + 1}"
+
+
+PREFIX = 16
+
+
+def plug_batch(cables: list[Cable]) -> str:
+    """For `ip -batch` in the switch's namespace: plug every cable in."""
+    lines: list[str] = []
+    for cable in cables:
+        lines += [
+            f"link add name {cable.host} type veth peer name eth0 netns {cable.pid}",
+            f"link set dev {cable.host} master br0 up",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def shape_batch(cables: list[Cable]) -> str:
+    """For `tc -batch` in the switch's namespace: limit what each host receives."""
+    return "".join(
+        f"qdisc add dev {c.host} root {' '.join(tbf_words(c.goodput_bytes_per_s))}\n" for c in cables if c.goodput_bytes_per_s
+    )
+
+
+def eth0_bytes(net_dev: str) -> tuple[int, int]:
+    """Read received and sent bytes of eth0 from the text of /proc/PID/net/dev.
+
+    Raises:
+        ValueError: there is no eth0.
+    """
+    for line in net_dev.splitlines():
+        name, _, numbers = line.partition(":")
+        if name.strip() == "eth0":
+            words = numbers.split()
+            return int(words[0]), int(words[8])
+    raise ValueError("no eth0")

@@ -1,0 +1,137 @@
+"""This machine as it is: one host that loads and serves at once, for a file system that is already mounted.
+
+Counters come from https://docs.kernel.org/filesystems/proc.html and cover the whole machine.
+"""
+
+import contextlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from pydantic.dataclasses import dataclass
+
+from perjoule.errors import CampaignError, MachineError, WorkloadError
+from perjoule.model import OPTIONS
+from perjoule.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed
+from perjoule.testbeds import _process
+
+EXAMPLE = '[testbed]\nkind = "local"\n'
+_IDLE_FIELDS = (3, 4)  # idle and iowait of the line "cpu" in /proc/stat
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Local(Testbed):
+    """This machine, uncapped; its one host is called "local" and is a client."""
+
+    work: str = ""
+    """Folder for the run's own files; the system's folder for temporary files by default."""
+
+    @contextlib.contextmanager
+    def hold(self, clients_count: int) -> Iterator[Hosts]:
+        """Hold this machine; programs started on it end with the block.
+
+        Raises:
+            CampaignError: more than one client is asked for.
+            MachineError: no folder can be made.
+        """
+        if clients_count != 1:
+            raise CampaignError(
+                f"{clients_count} clients asked of one machine",
+                where="testbed local",
+                next='write clients = [1], or kind = "virtual"',
+            )
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="perjoule-", dir=self.work or None))
+        except OSError as error:
+            raise MachineError(f"no folder can be made ({error.strerror})", where=str(error.filename), next="set work") from None
+        host = LocalHost(folder)
+        try:
+            yield Hosts((host,))
+        finally:
+            host.stop()
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def checks(self) -> tuple[Check, ...]:
+        """Nothing but leave to drop caches, which reads want."""
+        able = os.access("/proc/sys/vm/drop_caches", os.W_OK)
+        detail = "can be dropped" if able else "can't be dropped: reads may come from memory"
+        return (Check("page cache", able, detail, "run it with sudo", needed=False),)
+
+
+class LocalHost(Host):
+    """The machine that perjoule runs on."""
+
+    def __init__(self, directory: Path) -> None:
+        self.name, self.role, self.address, self.node, self.directory = "local", "client", "127.0.0.1", None, directory
+        self._programs: list[_process.Program] = []
+
+    def run(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        timeout_s: float,
+        check: bool = True,
+        text: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Completed:
+        """Run a command to its end."""
+        return _process.run((), argv, where=self.name, timeout_s=timeout_s, check=check, text=text, env=env)
+
+    def spawn(
+        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
+    ) -> Process:
+        """Start a program that goes on."""
+        program = _process.Program((), argv, where=self.name, log=log, env=env, text=text)
+        self._programs.append(program)
+        return program
+
+    def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
+        """Write a file, its folders made as needed."""
+        _process.put(content, path, where=self.name, mode=mode, owner=owner)
+
+    def read(self, path: Path) -> bytes:
+        """Read a file."""
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise WorkloadError(f"can't read {path} ({error.strerror})", where=self.name) from None
+
+    def counters(self) -> Counters:
+        """Read the counters of the whole machine."""
+        received, sent = network_bytes(Path("/proc/net/dev").read_text())
+        disks = {path.name for path in Path("/sys/block").iterdir() if (path / "device").exists()}
+        disk_read, disk_written = disk_bytes(Path("/proc/diskstats").read_text(), disks)
+        cpu_s = cpu_ticks(Path("/proc/stat").read_text()) / os.sysconf("SC_CLK_TCK")
+        return Counters(time.monotonic(), cpu_s, received, sent, disk_read, disk_written)
+
+    def drop_caches(self) -> None:
+        """Write back and forget the page cache."""
+        _process.drop_caches(where=self.name)
+
+    def stop(self) -> None:
+        """End every program."""
+        for program in self._programs:
+            program.stop()
+
+
+def cpu_ticks(stat: str) -> int:
+    """Read the busy time of all CPUs from the text of /proc/stat; guest time is part of user time already."""
+    numbers = [int(word) for word in stat.splitlines()[0].split()[1:9]]
+    return sum(numbers) - sum(numbers[field] for field in _IDLE_FIELDS)
+
+
+def network_bytes(net_dev: str) -> tuple[int, int]:
+    """Read received and sent bytes of all interfaces but loopback from the text of /proc/net/dev."""
+    lines = [line.partition(":") for line in net_dev.splitlines() if ":" in line]
+    rows = [numbers.split() for name, _, numbers in lines if name.strip() != "lo"]
+    return sum(int(row[0]) for row in rows), sum(int(row[8]) for row in rows)
+
+
+def disk_bytes(diskstats: str, disks: set[str]) -> tuple[int, int]:
+    """Read bytes read and written by these disks from the text of /proc/diskstats (in sectors of 512 bytes)."""
+    rows = [line.split() for line in diskstats.splitlines()]
+    rows = [row for row in rows if row[2] in disks]
+    return sum(int(row[5]) for row in rows) * 512, sum(int(row[9]) for row in rows) * 512
