@@ -1,0 +1,347 @@
+"""fio: what it leaves behind is read rightly, what can't be is refused, and what goes wrong is said in its own words."""
+
+import json
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from perjoule import drivers
+from perjoule.errors import TransientError, WorkloadError
+from perjoule.model import ClientResult, Json
+from perjoule.protocols import Completed, Counters, Host, Mounted, Process, Workload
+from perjoule.units import MIB
+from perjoule.workloads import _fio_report as report
+
+TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "fio"
+
+
+def fio(**options: Json) -> Workload:
+    made = drivers.build("workloads", "fio", options)
+    assert isinstance(made, Workload)
+    return made
+
+
+def said(*parts: str) -> str:
+    return TRANSCRIPTS.joinpath(*parts).read_text()
+
+
+class ScriptedProcess(Process):
+    """A fio that has ended with this code, or hangs for ever and can't be stopped."""
+
+    def __init__(self, code: int | None) -> None:
+        self.code = code
+
+    @property
+    def returncode(self) -> int | None:
+        return self.code
+
+    def wait(self, *, timeout_s: float) -> int:
+        if self.code is None:
+            raise TimeoutError
+        return self.code
+
+    def stop(self, *, timeout_s: float = 2.0) -> None:
+        if self.code is None:
+            raise TimeoutError("in the kernel")
+
+    def output(self) -> str:
+        return ""
+
+
+class ScriptedHost(Host):
+    """A client on which fio leaves what a transcript holds."""
+
+    role = "client"
+
+    def __init__(self, name: str, transcript: str, *, code: int | None = 0, size_bytes: int = 0, cold: bool = True) -> None:
+        self.name, self.transcript, self.code, self.size_bytes, self.cold = name, transcript, code, size_bytes, cold
+        self.ran: list[list[str]] = []
+
+    def run(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        timeout_s: float,
+        check: bool = True,
+        text: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Completed:
+        self.ran.append([str(word) for word in argv])
+        missing = argv[0] == "stat" and not self.size_bytes
+        return Completed(tuple(map(str, argv)), int(missing), str(self.size_bytes), "")
+
+    def spawn(
+        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
+    ) -> Process:
+        self.ran.append([str(word) for word in argv])
+        job = log.name.removesuffix(".log")
+        source = TRANSCRIPTS / self.transcript
+        for file in source.glob(f"{self.name}*") if (source / f"{self.name}.json").exists() else source.iterdir():
+            ending = file.name.removeprefix(self.name).removeprefix(self.transcript)
+            shutil.copy(file, log.parent / f"{job}{ending}")
+        return ScriptedProcess(self.code)
+
+    def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
+        raise AssertionError
+
+    def read(self, path: Path) -> bytes:
+        raise AssertionError
+
+    def counters(self) -> Counters:
+        raise AssertionError
+
+    def drop_caches(self) -> None:
+        self.ran.append(["drop caches"])
+        if not self.cold:
+            raise WorkloadError("not allowed", where=self.name)
+
+
+class ScriptedMount(Mounted):
+    def __init__(self, *clients: Host, dead: bool = False) -> None:
+        self.directories = {client.name: Path("/mnt/files") for client in clients}
+        self.facts, self.logs, self.dead, self.dropped_count = {}, (), dead, 0
+
+    def locate(self, path: Path) -> tuple[str, ...]:
+        return ()
+
+    def drop_caches(self) -> None:
+        self.dropped_count += 1
+
+    def alive(self) -> None:
+        if self.dead:
+            raise TransientError("ceph-osd died: assertion failed")
+
+
+def test_a_raw_folder_gives_what_each_client_moved() -> None:
+    outcome = fio(size="16 MiB", transfer="1 MiB").outcome(TRANSCRIPTS / "write")
+    assert outcome.engine == "fio-3.33"
+    assert [(r.host, r.direction, r.moved_bytes, r.operations_count) for r in outcome.results] == [
+        ("client-1", "write", 16 * MIB, 16),
+        ("client-2", "write", 16 * MIB, 16),
+    ]
+    first = outcome.results[0]
+    kept = json.loads(said("write", "client-1.json"))["jobs"][0]["write"]
+    assert first.ended_s - first.began_s == pytest.approx(kept["runtime"] / 1e3)
+    assert first.latency_s["mean"] == kept["lat_ns"]["mean"] / 1e9
+    assert list(first.latency_s) == ["mean", "p50", "p95", "p99", "p99.9", "max"]
+    assert outcome.doubts == ()
+
+
+def test_starts_are_in_the_monotonic_clock() -> None:
+    outcome = fio(size="16 MiB", transfer="1 MiB").outcome(TRANSCRIPTS / "write")
+    clocks = json.loads(said("write", "run.json"))["clocks"]
+    assert clocks[0]["monotonic_s"] < outcome.began_s < outcome.ended_s < clocks[1]["monotonic_s"]
+    utc_s = float(said("write", "client-1.prerun.txt"))
+    assert outcome.results[0].began_s - clocks[0]["monotonic_s"] == pytest.approx(utc_s - clocks[0]["utc_s"])
+
+
+@pytest.mark.parametrize("kind", ["write", "mixed"])
+def test_goodput_over_time_sums_to_the_bytes_moved(kind: str) -> None:
+    options = {"operation": "randrw", "read_share": "75 %"} if kind == "mixed" else {}
+    outcome = fio(size="16 MiB", transfer="1 MiB", **options).outcome(TRANSCRIPTS / kind)
+    for series in outcome.series:
+        moved = [r for r in outcome.results if r.host == series.channel.host]
+        assert float((series.value * series.duration_s).sum()) == pytest.approx(16 * MIB)
+        assert series.t_s[-1] == max(r.ended_s for r in moved)
+        assert series.t_s[0] - series.duration_s[0] == pytest.approx(moved[0].began_s)
+        assert (series.value > 0).all()
+
+
+def test_a_mix_has_a_result_in_each_direction() -> None:
+    load = fio(operation="randrw", read_share="75 %", size="16 MiB", transfer="1 MiB")
+    outcome = load.outcome(TRANSCRIPTS / "mixed")
+    assert load.directions == ("write", "read")
+    assert sorted({(r.host, r.direction) for r in outcome.results}) == [
+        ("client-1", "read"),
+        ("client-1", "write"),
+        ("client-2", "read"),
+        ("client-2", "write"),
+    ]
+    assert sum(r.moved_bytes for r in outcome.results) == load.moved_bytes(2)
+
+
+def test_a_window_too_short_for_the_log_is_one_sample() -> None:
+    moved = ClientResult("client-1", "write", 10.0, 10.25, 5 * MIB, 5)
+    series = report.goodput("", (moved,), 0.0)
+    assert (series.t_s.tolist(), series.duration_s.tolist(), series.value.tolist()) == ([10.25], [0.25], [20 * MIB])
+
+
+def test_a_long_closing_fsync_is_a_window_of_its_own() -> None:
+    moved = ClientResult("client-1", "write", 10.0, 12.0, 5 * MIB, 5)
+    series = report.goodput("10500, 10240, 1, 0, 0\n", (moved,), 0.0)
+    assert series.duration_s.tolist() == [0.5, 1.5]
+    assert series.value.tolist() == [10 * MIB, 0]
+
+
+def test_warnings_before_the_json_do_no_harm() -> None:
+    text = said("client", "report.json")
+    assert not text.startswith("{")
+    assert report.job(text)["fio version"] == "fio-3.33"
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.99])
+def test_a_truncated_report_is_refused(share: float) -> None:
+    text = said("write", "client-1.json")
+    with pytest.raises(ValueError, match=r"truncated|no report"):
+        report.job(text[: int(len(text) * share)])
+
+
+def test_a_full_disk_is_said_in_fios_words_although_bytes_were_counted() -> None:
+    assert report.job(said("full", "full.json"))["write"]["io_bytes"] == MIB
+    with pytest.raises(WorkloadError, match="No space left on device") as caught:
+        report.check("client-1", 1, said("full", "full.json"), said("full", "full.log"))
+    assert not caught.value.transient
+    assert "error 28" in str(caught.value)
+
+
+def test_an_io_error_of_a_gone_mount_is_transient() -> None:
+    gone = said("full", "full.json").replace('"error" : 28', '"error" : 107')
+    with pytest.raises(TransientError, match="error 107"):
+        report.check("client-1", 1, gone, "fio: io_u error on file f: Transport endpoint is not connected")
+
+
+def test_an_interrupted_run_is_no_result() -> None:
+    text = said("interrupted", "interrupted.json")
+    assert report.job(text)["error"] == 0
+    with pytest.raises(WorkloadError, match="interrupted"):
+        report.check("client-1", 128, text, "")
+
+
+def test_an_option_fio_refuses_is_said_in_its_words() -> None:
+    with pytest.raises(WorkloadError, match="engine nonesuch not loadable"):
+        report.check("client-1", 1, "", said("badopt", "badopt.log"))
+
+
+def test_success_without_a_report_is_no_success() -> None:
+    with pytest.raises(WorkloadError, match="no report"):
+        report.check("client-1", 0, "", "")
+
+
+def test_a_short_transfer_without_an_error_is_a_failure() -> None:
+    with pytest.raises(WorkloadError, match=r"client-1: fio moved 16 MiB of 32 MiB"):
+        fio(size="32 MiB", transfer="1 MiB").outcome(TRANSCRIPTS / "write")
+
+
+def test_a_short_transfer_is_expected_under_a_runtime() -> None:
+    outcome = fio(size="32 MiB", transfer="1 MiB", runtime="1 s").outcome(TRANSCRIPTS / "write")
+    assert sum(r.moved_bytes for r in outcome.results) == 32 * MIB
+
+
+def test_a_raw_folder_with_a_file_missing_is_refused(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    shutil.copytree(TRANSCRIPTS / "write", raw)
+    (raw / "client-2_bw.1.log").unlink()
+    with pytest.raises(WorkloadError, match=r"can't be read.*client-2_bw"):
+        fio(size="16 MiB", transfer="1 MiB").outcome(raw)
+
+
+def test_clients_that_start_apart_give_a_doubt() -> None:
+    apart = tuple(ClientResult(f"client-{n}", "write", began_s, 20.0, MIB, 1) for n, began_s in enumerate((10.0, 10.7)))
+    assert report.doubts(apart, 0.0) == ("clients started 0.7 s apart, the shortest ran 9.3 s",)
+    together = tuple(ClientResult(f"client-{n}", "write", began_s, 20.0, MIB, 1) for n, began_s in enumerate((10.0, 10.4)))
+    assert report.doubts(together, 0.0) == ()
+
+
+def test_a_clock_that_was_set_gives_a_doubt() -> None:
+    assert "clock was set" in report.doubts((ClientResult("client-1", "write", 10, 20, MIB, 1),), 1.5)[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"transfer": "8 MiB", "size": "4 MiB"}, "does not fit a size"),
+        ({"transfer": "4 MiB", "size": "10 MiB"}, 'not a whole number of transfers of "4 MiB" .write "8 MiB"'),
+        ({"read_share": "70 %"}, 'read_share is for operation "rw" or "randrw", not "write"'),
+        ({"operation": "rw", "read_share": "70.5 %"}, "whole percent"),
+        ({"operation": "rw", "read_share": "170 %"}, "less than or equal to 1"),
+        ({"direct": True, "transfer": "100 B", "size": "1000 B"}, "whole sectors"),
+        ({"runtime": "10 min", "time_limit": "1 min"}, "below time_limit"),
+        ({"in_flight": 0}, "greater than or equal to 1"),
+        ({"operation": "append"}, "'write', 'read'"),
+        ({"size": 4}, "has no unit"),
+    ],
+)
+def test_the_impossible_is_refused_in_a_sentence(options: Mapping[str, Json], sentence: str) -> None:
+    with pytest.raises(ValidationError, match=sentence):
+        fio(**options)
+
+
+def test_a_write_begins_without_the_old_file_and_with_cold_caches(tmp_path: Path) -> None:
+    client = ScriptedHost("client-1", "write", size_bytes=16 * MIB)
+    mount = ScriptedMount(client)
+    fio(size="16 MiB").prepare([client], mount, tmp_path)
+    assert client.ran == [
+        ["rm", "-f", "--", "/mnt/files/client-1.data", "/mnt/files/client-1.holes"],
+        ["sync", "-f", "/mnt/files"],
+        ["drop caches"],
+    ]
+    assert mount.dropped_count == 1
+
+
+def test_a_read_finds_a_file_of_the_right_size_or_writes_it(tmp_path: Path) -> None:
+    clients = [ScriptedHost("client-1", "write", size_bytes=16 * MIB), ScriptedHost("client-2", "write", size_bytes=3)]
+    fio(operation="read", size="16 MiB").prepare(clients, ScriptedMount(*clients), tmp_path)
+    programs = [[argv[0] if argv[0] != "env" else argv[3] for argv in client.ran] for client in clients]
+    assert programs == [["stat", "sync", "drop caches"], ["stat", "rm", "test", "fio", "sync", "drop caches"]]
+    assert (tmp_path / "layout-client-2.json").exists()
+
+
+def test_caches_that_stay_warm_give_a_doubt(tmp_path: Path) -> None:
+    client = ScriptedHost("client-1", "write", cold=False)
+    load = fio(size="16 MiB", transfer="1 MiB")
+    load.prepare([client], ScriptedMount(client), tmp_path)
+    assert load.run([client], ScriptedMount(client), tmp_path).doubts == ("page caches were not dropped: client-1: not allowed",)
+
+
+def test_what_random_writes_leave_never_passes_for_a_layout(tmp_path: Path) -> None:
+    written, found = (ScriptedHost("client-1", "write", size_bytes=16 * MIB) for _ in range(2))
+    load = fio(operation="randwrite", size="16 MiB", transfer="1 MiB")
+    load.prepare([written], ScriptedMount(written), tmp_path)
+    load.run([written], ScriptedMount(written), tmp_path)
+    fio(operation="randread", size="16 MiB").prepare([found], ScriptedMount(found), tmp_path)
+    assert "--filename=/mnt/files/client-1.holes" in written.ran[-1]
+    assert found.ran[0] == ["stat", "--format=%s", "/mnt/files/client-1.data"]
+
+
+def test_a_run_reports_what_its_raw_folder_says_again(tmp_path: Path) -> None:
+    clients = [ScriptedHost(f"client-{n}", "write") for n in (1, 2)]
+    load = fio(size="16 MiB", transfer="1 MiB")
+    load.prepare(clients, ScriptedMount(*clients), tmp_path)
+    outcome = load.run(clients, ScriptedMount(*clients), tmp_path)
+    assert repr(outcome) == repr(load.outcome(tmp_path))
+    assert [r.host for r in outcome.results] == ["client-1", "client-2"]
+
+
+def test_more_in_flight_needs_an_engine_that_can(tmp_path: Path) -> None:
+    engines: dict[tuple[int, bool], str] = {}
+    for in_flight, direct in ((1, False), (8, True), (8, False)):
+        client = ScriptedHost("client-1", "write")
+        load = fio(size="16 MiB", transfer="1 MiB", in_flight=in_flight, direct=direct)
+        load.prepare([client], ScriptedMount(client), tmp_path)
+        load.run([client], ScriptedMount(client), tmp_path)
+        engines[in_flight, direct] = next(word for word in client.ran[-1] if word.startswith("--ioengine"))
+    assert list(engines.values()) == ["--ioengine=psync", "--ioengine=libaio", "--ioengine=io_uring"]
+
+
+def test_a_fio_that_hangs_ends_with_the_time_limit(tmp_path: Path) -> None:
+    clients = [ScriptedHost("client-1", "write"), ScriptedHost("client-2", "write", code=None)]
+    began_s = time.monotonic()
+    with pytest.raises(TransientError, match=r"not done within 0.2 s on client-2"):
+        fio(size="16 MiB", time_limit="0.2 s").run(clients, ScriptedMount(*clients), tmp_path)
+    assert time.monotonic() - began_s < 2
+
+
+def test_a_daemon_that_died_is_the_better_reason(tmp_path: Path) -> None:
+    client = ScriptedHost("client-1", "full", code=1)
+    with pytest.raises(TransientError, match="ceph-osd died"):
+        fio(size="16 MiB").run([client], ScriptedMount(client, dead=True), tmp_path)
+
+
+def test_a_failed_client_is_named_with_fios_words(tmp_path: Path) -> None:
+    client = ScriptedHost("client-1", "full", code=1)
+    with pytest.raises(WorkloadError, match=r"client-1: fio failed .*No space left"):
+        fio(size="16 MiB").run([client], ScriptedMount(client), tmp_path)
