@@ -3,14 +3,14 @@
     name, description, clients, repetitions, seed, order, settle, shrink      see `header`
     [testbed]                                                                 one: where it runs
     [[filesystem]], [[workload]]                                              as many as one likes: what is compared
-    [[meter]]                                                                 what measures; see `METERS` for the default
+    [[meter]]                                                                 what measures; by default system counters and, for a cluster, watts
 
 Every table has a `kind` (the driver), perhaps a `label`, and the driver's options. A list where an option takes one value
 spans the matrix: all combinations of a table's lists are measured. Several [[meter]] measure at once, not in turn.
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -28,9 +28,8 @@ from perjoule.campaign.words import fault, instead, neighbour, written
 from perjoule.errors import CampaignError
 from perjoule.model import Campaign, Spec, option_name
 
-__all__ = ["METERS", "Plan", "Step", "describe", "example", "neighbour", "parse", "plan", "playground", "read", "schema"]
+__all__ = ["Plan", "Step", "describe", "example", "neighbour", "parse", "plan", "playground", "read", "schema"]
 
-METERS: Mapping[str, tuple[str, ...]] = {"virtual": ("system", "modelled"), "simulated": ("simulated",)}  # else: system alone
 MOST_TRIALS = 100_000
 _HEADER = {option_name(field): field for field in Header.__dataclass_fields__}
 
@@ -55,8 +54,8 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = ())
     document, place = read_toml(text, source)
     _check_shape(document, place)
     place = _override(document, [o for o in overrides if not o.startswith("meter.")], place)
-    testbed_kind = document["testbed"].get("kind")
-    document.setdefault("meter", [{"kind": kind} for kind in METERS.get(str(testbed_kind), ("system",))])
+    modelled = "cluster" in known_options("testbed", document["testbed"])
+    document.setdefault("meter", [{"kind": "system"}, *([{"kind": "modelled"}] if modelled else [])])
     place = _override(document, [o for o in overrides if o.startswith("meter.")], place)
     drawn = [f"name={Path(source).stem}"] if "name" not in document else []
     document.setdefault("name", Path(source).stem)

@@ -33,7 +33,8 @@ def key_lines(text: str) -> Mapping[Path, int]:
             lines.setdefault((*table, *_parts(match["key"])), line)
             continue
         table = _indexed(_parts(match["table"]), counts, new=match["brackets"] == "[[")
-        lines.setdefault(table, line)
+        for path in (table, _parts(match["table"])):  # the name alone stands for the first of several
+            lines.setdefault(path, line)
     return lines
 
 

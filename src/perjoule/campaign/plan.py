@@ -55,7 +55,7 @@ def plan(campaign: Campaign) -> Plan:
 def speed_bytes_per_s(testbed: Spec, clients_count: int) -> float:
     """The speed to expect in wall time: half of what the network and the disks of the testbed's cluster allow."""
     options: Mapping[str, object] = vars(drivers.testbed(testbed))
-    name, scale = options.get("cluster"), options.get("scale", 1.0)
+    name, scale = options.get("cluster"), options.get("scale_ratio", 1.0)
     if name not in catalogue.names():
         return UNKNOWN_BYTES_PER_S
     cluster = catalogue.cluster(str(name))

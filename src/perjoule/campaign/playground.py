@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from perjoule.campaign.source import Source, Table, override
 from perjoule.campaign.tables import known_options, rows
-from perjoule.protocols import FileSystem, Testbed
+from perjoule.protocols import FileSystem
+from perjoule.testbeds.virtual import Virtual
 
 
-def playground(kind: str | None, cluster: str, overrides: Sequence[str] = ()) -> tuple[Testbed, FileSystem | None]:
+def playground(kind: str | None, cluster: str, overrides: Sequence[str] = ()) -> tuple[Virtual, FileSystem | None]:
     """Build a virtual testbed and, where a kind is named, a file system.
 
     Args:
@@ -24,6 +25,6 @@ def playground(kind: str | None, cluster: str, overrides: Sequence[str] = ()) ->
     source = override(document, asked, Source("perjoule up", {}), options)
     built = [rows(name, (name,), table, source)[0].driver for name, table in document.items()]
     bed, filesystem = built[0], built[1] if kind else None
-    assert isinstance(bed, Testbed)
+    assert isinstance(bed, Virtual)
     assert filesystem is None or isinstance(filesystem, FileSystem)
     return bed, filesystem

@@ -65,7 +65,7 @@ def text_of(path: File) -> str:
 def read_toml(text: str, name: str) -> tuple[Table, Source]:
     """Read TOML. Raises CampaignError with line and column of what is not."""
     if not text.strip():
-        raise CampaignError("this file is empty", where=name, next="see examples/local.toml for a short campaign")
+        raise CampaignError("the file is empty", where=name, next="see examples/local.toml for a short campaign")
     try:
         return tomllib.loads(text), Source(name, key_lines(text))
     except RecursionError:
@@ -74,7 +74,11 @@ def read_toml(text: str, name: str) -> tuple[Table, Source]:
         place = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
         where = f"{name} line {place[1]} column {place[2]}" if place else name
         said = str(error)[: place.start()] if place else str(error)
-        raise CampaignError(f"this is not TOML: {said[:1].lower()}{said[1:]}", where=where, next="see https://toml.io") from None
+        raise CampaignError(
+            f"this is not TOML: {said[:1].lower()}{said[1:]}",
+            where=where,
+            next="check quotes and brackets there (https://toml.io)",
+        ) from None
 
 
 def override(document: Table, overrides: Sequence[str], source: Source, options: Mapping[str, Sequence[Sequence[str]]]) -> Source:

@@ -11,7 +11,7 @@ from typing import Any, Union, get_args, get_origin
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from perjoule import drivers
+from perjoule import catalogue, drivers
 from perjoule.campaign.lines import Path
 from perjoule.campaign.source import Source, Table, is_list
 from perjoule.campaign.words import clauses, fault, instead, written
@@ -75,6 +75,11 @@ def rows(name: str, path: Path, table: Table, source: Source, shrink_ratio: floa
         if shrink_ratio != 1:
             chosen = _shrunk(path, kind, chosen, driver, source, shrink_ratio)
             driver = _build(name, path, kind, chosen, source)
+        cluster = getattr(driver, "cluster", None)
+        if cluster and cluster not in catalogue.names():
+            raise source.error(
+                (*path, "cluster"), f'the catalogue has no cluster "{cluster}"', instead(cluster, catalogue.names())
+            )
         found.append(Row(name, path, kind, label, chosen, driver))
     return tuple(found)
 

@@ -1,7 +1,9 @@
 """Faults as sentences: what is wrong, and what was probably meant."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping
+from datetime import date
 from difflib import get_close_matches
 from typing import Any
 
@@ -42,13 +44,7 @@ def instead(word: str, words: Iterable[str]) -> str:
 
 def written(value: object) -> str:
     """A value as it stands in the file, cut when it is long."""
-    text = (
-        {True: "true", False: "false"}[value]
-        if isinstance(value, bool)
-        else f'"{value}"'
-        if isinstance(value, str)
-        else str(value)
-    )
+    text = str(value) if isinstance(value, date) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else f"{text[:56]} ..."
 
 
