@@ -60,8 +60,8 @@ def sampling(name: str, rate_hz: float, sample: Callable[[], None]) -> Generator
             doubts.append(
                 f"{name}: {late_count} of {late_count + taken_count} samples left out, the host was too slow or too busy"
             )
-        if failures:
-            raise failures[0]
+    if failures:  # not in the `finally`: what the block itself raises comes first
+        raise failures[0]
 
 
 @contextmanager

@@ -7,7 +7,7 @@ Warehouse-sized Computer, ISCA 2007: https://doi.org/10.1145/1250662.1250665
 
 import os
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal
 
@@ -27,6 +27,11 @@ rate = "5 Hz"
 """
 
 Component = Literal["board", "disks", "supply", "switch"]
+COUNTERS = {  # what drives the model, and what follows for those who can't tell it
+    "cpu_s": "no watts of {hosts}: CPU time is not told",
+    "disk_read_bytes": "disk reads of {hosts} are not told and count as none, a lower bound",
+    "disk_written_bytes": "disk writes of {hosts} are not told and count as none, a lower bound",
+}
 
 
 def channel(host: str, component: Component) -> Channel:
@@ -51,23 +56,25 @@ def disks_w(disks: tuple[Disk, ...], read_bytes_per_s: float, written_bytes_per_
 def host_w(
     node: Node, cluster: Cluster, before: Counters, after: Counters, *, capacity_cores: float, scale: float
 ) -> Mapping[Component, float]:
-    """Mean watts of a server between two readings, by component; one whose counters are missing or ran backwards is left out."""
+    """Mean watts of a server between two readings, by component; nothing when CPU time is missing or a counter ran backwards.
+
+    Disk bytes that can't be told count as none: the disks then take what they take idle, a lower bound.
+    """
     duration_s = after.t_s - before.t_s
-    watts: dict[Component, float] = {}
-    cpu_s = _grown(before.cpu_s, after.cpu_s)
-    if cpu_s is not None:
-        watts["board"] = board_w(node.board, cpu_s / (duration_s * capacity_cores))
-    read_bytes = _grown(before.disk_read_bytes, after.disk_read_bytes)
-    written_bytes = _grown(before.disk_written_bytes, after.disk_written_bytes)
-    if node.disks and read_bytes is not None and written_bytes is not None:
+    grown = {counter: _grown(getattr(before, counter), getattr(after, counter)) for counter in COUNTERS}
+    cpu_s = grown["cpu_s"]
+    if cpu_s is None or any(growth is not None and growth < 0 for growth in grown.values()):
+        return {}
+    watts: dict[Component, float] = {"board": board_w(node.board, cpu_s / (duration_s * capacity_cores))}
+    if node.disks:
+        read_bytes, written_bytes = grown["disk_read_bytes"] or 0.0, grown["disk_written_bytes"] or 0.0
         watts["disks"] = disks_w(node.disks, read_bytes / duration_s, written_bytes / duration_s, scale)
-    if len(watts) == len(_components(node)) - 1:  # the loss is known only when all that the supply feeds is
-        watts["supply"] = sum(watts.values()) * (1 / cluster.supply_efficiency.value - 1)
+    watts["supply"] = sum(watts.values()) * (1 / cluster.supply_efficiency.value - 1)
     return watts
 
 
 def _grown(before: float | None, after: float | None) -> float | None:
-    return None if before is None or after is None or after < before else after - before
+    return None if before is None or after is None else after - before
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -88,7 +95,7 @@ class Modelled(Meter):
         model = _Model(hosts, cluster, nodes, sink)
         with counting("modelled", self.rate_hz, hosts.servers, model.take) as doubts:
             yield doubts
-        doubts.extend(f"modelled: no counters to tell the {component} of {host} from" for host, component in sorted(model.untold))
+        doubts.extend(model.doubts())
 
     def checks(self) -> tuple[Check, ...]:
         """Nothing is needed but a testbed with a cluster of the catalogue."""
@@ -112,11 +119,11 @@ class _Model:
     """What the model remembers from one round of readings to the next."""
 
     def __init__(self, hosts: Hosts, cluster: Cluster, nodes: Mapping[str, Node], sink: Sink) -> None:
-        self.untold: set[tuple[str, Component]] = set()
         self._cluster, self._nodes, self._sink, self._scale = cluster, nodes, sink, hosts.scale
         machine_cores = float(os.cpu_count() or 1)
         self._capacity_cores = {host.name: host.cpu_capacity_cores or machine_cores for host in hosts.servers}
         self._before: dict[str, Counters] = {}
+        self._untold: dict[str, set[str]] = {counter: set() for counter in COUNTERS}
         self._switch_s: float | None = None
 
     def take(self, readings: Mapping[str, Counters]) -> None:
@@ -132,14 +139,17 @@ class _Model:
             self._sink.append(channel("", "switch"), now_s, self._cluster.switch_w.value, now_s - self._switch_s)
         self._switch_s = now_s
 
+    def doubts(self) -> Iterator[str]:
+        """Say which counters were missing, and what follows."""
+        for counter, hosts in self._untold.items():
+            if hosts:
+                yield "modelled: " + COUNTERS[counter].format(hosts=", ".join(sorted(hosts)))
+
     def _host(self, name: str, before: Counters, after: Counters) -> None:
-        node = self._nodes[name]
-        cores = self._capacity_cores[name]
+        node, cores = self._nodes[name], self._capacity_cores[name]
         watts = host_w(node, self._cluster, before, after, capacity_cores=cores, scale=self._scale)
         for component, value in watts.items():
             self._sink.append(channel(name, component), after.t_s, value, after.t_s - before.t_s)
-        self.untold |= {(name, component) for component in _components(node) if component not in watts}
-
-
-def _components(node: Node) -> tuple[Component, ...]:
-    return ("board", "disks", "supply") if node.disks else ("board", "supply")
+        for counter, hosts in self._untold.items():
+            if getattr(after, counter) is None and (node.disks or counter == "cpu_s"):
+                hosts.add(name)

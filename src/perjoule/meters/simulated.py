@@ -58,7 +58,7 @@ class Simulated(Meter):
     """The share of high: within a period (square), or of all periods (random)."""
 
     semantics: Semantics = "window mean"
-    """What a sample is: energy so far, mean since the last one, power of the moment, a running average, or low or high (state)."""
+    """What a sample is: energy so far, mean since the last one, power at a moment, a running average, or low or high (state)."""
 
     rate_hz: Hertz = 20.0
     """How often it reads, on average."""
@@ -72,7 +72,7 @@ class Simulated(Meter):
     resolution_w: Watts = 0.0
     """Powers are whole multiples of this; 0 W: as they are."""
 
-    resolution_j: Joules = 0.0
+    step_j: Joules = 0.0
     """A counter's step; 0 J: none."""
 
     wrap_j: Joules = 0.0
@@ -91,7 +91,7 @@ class Simulated(Meter):
     def _possible(self) -> Self:
         if self.high_w < self.low_w:
             raise ValueError("high is below low (exchange them)")
-        if min(self.noise_w, self.resolution_w, self.resolution_j, self.wrap_j) < 0:
+        if min(self.noise_w, self.resolution_w, self.step_j, self.wrap_j) < 0:
             raise ValueError("noise, resolution and wrap can't be negative (leave out what is not wanted)")
         return self
 
@@ -169,7 +169,7 @@ class Simulated(Meter):
         return round(power_w / self.resolution_w) * self.resolution_w if self.resolution_w else power_w
 
     def _count_j(self, energy_j: float) -> float:
-        stepped_j = math.floor(energy_j / self.resolution_j) * self.resolution_j if self.resolution_j else energy_j
+        stepped_j = math.floor(energy_j / self.step_j) * self.step_j if self.step_j else energy_j
         return stepped_j % self.wrap_j if self.wrap_j else stepped_j
 
     def _drawn(self, period: int) -> bool:
