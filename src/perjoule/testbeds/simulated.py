@@ -89,7 +89,7 @@ class Simulated(Testbed):
             )
             address = f"192.0.2.{index + 1}"  # of TEST-NET-1: nobody's
             cores = float(node.board.cores_count)
-            hosts.append(_SimulatedHost(name, node.role, address, node, folder / name, cores, began_s, rates))
+            hosts.append(_SimulatedHost(name, node.role, address, node, folder / name, began_s, rates, cores))
         return tuple(hosts)
 
     def checks(self) -> tuple[Check, ...]:
@@ -111,9 +111,9 @@ class _SimulatedHost(Host):
     address: str
     node: Node | None
     directory: Path
-    cpu_capacity_cores: float | None
     began_s: float
     rates: _Rates
+    cpu_capacity_cores: float | None
 
     def run(
         self,
