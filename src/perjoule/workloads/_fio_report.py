@@ -11,7 +11,6 @@ from perjoule.errors import TransientError, WorkloadError
 from perjoule.model import Channel, ClientResult, Series
 
 DIRECTIONS: tuple[Literal["write", "read"], ...] = ("write", "read")
-START_SPREAD_RATIO = 0.05  # of the shortest runtime: clients that start further apart did not load together
 SHORTEST_S = 0.1  # fio counts whole milliseconds: below this they are more than 1 %
 MERGED_S = 0.1  # a shorter last window joins the one before: one transfer would look like a burst
 # EIO, ENODEV, ENOTCONN, ECONNREFUSED, ESTALE, ETIMEDOUT, ECONNABORTED: a mount whose daemon went away
@@ -132,13 +131,9 @@ def _samples(log: str) -> Iterator[tuple[float, float]]:
 
 
 def doubts(moved: tuple[ClientResult, ...], clock_drift_s: float) -> tuple[str, ...]:
-    """Say what speaks against a run: clients that did not load together, a window too short to time, a clock that moved."""
-    starts_s = [one.began_s for one in moved]
+    """Say what fio alone can tell against a run: a window too short to time, a clock that moved."""
     shortest_s = min(one.ended_s - one.began_s for one in moved)
-    spread_s = max(starts_s) - min(starts_s)
     found: list[str] = []
-    if spread_s > START_SPREAD_RATIO * shortest_s:
-        found.append(f"clients started {spread_s:.3g} s apart, the shortest ran {shortest_s:.3g} s")
     if shortest_s < SHORTEST_S:
         found.append(f"a client ran only {shortest_s * 1e3:.0f} ms, which fio times to 1 ms")
     if abs(clock_drift_s) > 0.05:

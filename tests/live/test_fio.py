@@ -1,0 +1,100 @@
+"""fio itself: on this machine and on virtual hosts."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from perjoule import drivers
+from perjoule.errors import TransientError, WorkloadError
+from perjoule.model import Json, Outcome
+from perjoule.protocols import FileSystem, Testbed, Workload
+from perjoule.units import MIB
+
+pytestmark = pytest.mark.live
+
+
+def fio(**options: Json) -> Workload:
+    made = drivers.build("workloads", "fio", options)
+    assert isinstance(made, Workload)
+    return made
+
+
+def outcomes(testbed: str, clients_count: int, folder: Path, *loads: Workload, **options: Json) -> list[Outcome]:
+    """Run the loads one after the other on one deployment, each in a raw folder of its own."""
+    (folder / "files").mkdir(exist_ok=True)
+    bed = drivers.build("testbeds", testbed, options)
+    files = drivers.build("filesystems", "directory", {"path": str(folder / "files")})
+    assert isinstance(bed, Testbed)
+    assert isinstance(files, FileSystem)
+    found: list[Outcome] = []
+    with bed.hold(clients_count) as hosts, files.mount(hosts) as mounted:
+        for number, load in enumerate(loads):
+            raw = folder / f"raw-{number}"
+            raw.mkdir()
+            load.prepare(hosts.clients, mounted, raw)
+            found.append(load.run(hosts.clients, mounted, raw))
+            assert repr(load.outcome(raw)) == repr(found[-1])
+    return found
+
+
+def test_a_write_a_read_and_a_mix_move_what_was_asked(tmp_path: Path) -> None:
+    loads = [fio(operation=operation, size="32 MiB", transfer="1 MiB") for operation in ("write", "read", "randrw")]
+    written, read, mixed = outcomes("local", 1, tmp_path, *loads)
+    assert re.fullmatch(r"fio-\d\.\d+.*", written.engine)
+    assert [(r.direction, r.moved_bytes, r.operations_count) for r in written.results] == [("write", 32 * MIB, 32)]
+    assert [(r.direction, r.moved_bytes, r.operations_count) for r in read.results] == [("read", 32 * MIB, 32)]
+    assert {r.direction for r in mixed.results} == {"write", "read"}
+    assert sum(r.moved_bytes for r in mixed.results) == 32 * MIB
+    for outcome in (written, read, mixed):
+        for series in outcome.series:
+            assert float((series.value * series.duration_s).sum()) == pytest.approx(32 * MIB, rel=0.01)
+
+
+def test_a_read_uses_what_a_write_left_and_lays_out_what_is_missing(tmp_path: Path) -> None:
+    loads = [fio(operation="write", size="8 MiB"), fio(operation="read", size="8 MiB"), fio(operation="read", size="16 MiB")]
+    outcomes("local", 1, tmp_path, *loads)
+    assert not list((tmp_path / "raw-1").glob("layout-*"))
+    assert list((tmp_path / "raw-2").glob("layout-*.json"))
+
+
+def test_deep_queues_work_direct_and_buffered(tmp_path: Path) -> None:
+    for direct in (True, False):
+        folder = tmp_path / f"direct-{direct}"
+        folder.mkdir()
+        load = fio(operation="randread", size="8 MiB", transfer="64 KiB", in_flight=8, direct=direct)
+        (outcome,) = outcomes("local", 1, folder, load)
+        assert outcome.results[0].operations_count == 128
+
+
+def test_a_runtime_ends_a_load_early(tmp_path: Path) -> None:
+    load = fio(operation="randwrite", size="1 GiB", transfer="4 KiB", direct=True, runtime="0.3 s")
+    (outcome,) = outcomes("local", 1, tmp_path, load)
+    assert 0 < outcome.results[0].moved_bytes < 1024 * MIB
+
+
+def test_a_time_limit_ends_a_load_that_is_not_done(tmp_path: Path) -> None:
+    with pytest.raises(TransientError, match=r"not done within 0.3 s on local"):
+        outcomes(
+            "local", 1, tmp_path, fio(operation="randwrite", size="1 GiB", direct=True, transfer="4 KiB", time_limit="0.3 s")
+        )
+
+
+def test_a_full_disk_is_said_in_fios_words(tmp_path: Path) -> None:
+    small = tmp_path / "files"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", small], check=True, timeout=10)
+    try:
+        with pytest.raises(WorkloadError, match=r"local: fio failed .*error 28.*No space left on device"):
+            outcomes("local", 1, tmp_path, fio(size="16 MiB"))
+    finally:
+        subprocess.run(["umount", small], check=True, timeout=10)
+
+
+def test_virtual_clients_start_together(tmp_path: Path) -> None:
+    loads = [fio(operation=operation, size="64 MiB") for operation in ("write", "read")]
+    for outcome in outcomes("virtual", 2, tmp_path, *loads):
+        assert [(r.host, r.moved_bytes) for r in outcome.results] == [("client-1", 64 * MIB), ("client-2", 64 * MIB)]
+        starts_s = [r.began_s for r in outcome.results]
+        assert max(starts_s) - min(starts_s) < 0.05
