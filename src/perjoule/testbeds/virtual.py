@@ -186,6 +186,7 @@ class Virtual(Testbed):
                     disk.name if disk else "",
                 )
             )
+            hosts[-1].cpu_capacity_cores = caps.get(place.name)
         facts["disk"] = self.disk
         facts["disk_cap"] = self._cap_disks(groups, places, disks)
         facts["network_cap"] = f"tbf in both directions of every host, {self.scale_ratio:g} of the catalogue's TCP goodput"
