@@ -1,9 +1,9 @@
 """TOML text to a frozen Campaign; a word that is not known is answered with its neighbour, and with its line.
 
-    name, description, clients, repetitions, seed, order, settle, shrink      see `header`
-    [testbed]                                                                 one: where it runs
-    [[filesystem]], [[workload]]                                              as many as one likes: what is compared
-    [[meter]]                                                                 what measures; by default system counters and, for a cluster, watts
+    name, description, clients, repetitions, seed, order, settle, shrink    see `header`
+    [testbed]                     one: where it runs
+    [[filesystem]], [[workload]]  as many as one likes: what is compared
+    [[meter]]                     what measures; by default the system's counters and, for a cluster, the modelled watts
 
 Every table has a `kind` (the driver), perhaps a `label`, and the driver's options. A list where an option takes one value
 spans the matrix: all combinations of a table's lists are measured. Several [[meter]] measure at once, not in turn.
@@ -11,13 +11,14 @@ spans the matrix: all combinations of a table's lists are measured. Several [[me
 
 import secrets
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path as File
 
 from pydantic import ValidationError
 
 from perjoule.campaign.describe import describe, example
 from perjoule.campaign.header import Header
 from perjoule.campaign.labels import specs
+from perjoule.campaign.lines import Path
 from perjoule.campaign.order import groups
 from perjoule.campaign.plan import Plan, Step, plan
 from perjoule.campaign.playground import playground
@@ -34,7 +35,7 @@ MOST_TRIALS = 100_000
 _HEADER = {option_name(field): field for field in Header.__dataclass_fields__}
 
 
-def read(path: Path, overrides: Sequence[str] = ()) -> Campaign:
+def read(path: File, overrides: Sequence[str] = ()) -> Campaign:
     """Read a campaign file; `overrides` are of the kind "filesystem.goal=2". Raises CampaignError."""
     return parse(text_of(path), source=path.name, overrides=overrides)
 
@@ -54,11 +55,11 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = ())
     document, place = read_toml(text, source)
     _check_shape(document, place)
     place = _override(document, [o for o in overrides if not o.startswith("meter.")], place)
-    modelled = "cluster" in known_options("testbed", document["testbed"])
+    modelled = "cluster" in known_options("testbed", ("testbed",), document["testbed"], place)
     document.setdefault("meter", [{"kind": "system"}, *([{"kind": "modelled"}] if modelled else [])])
     place = _override(document, [o for o in overrides if o.startswith("meter.")], place)
-    drawn = [f"name={Path(source).stem}"] if "name" not in document else []
-    document.setdefault("name", Path(source).stem)
+    drawn = [f"name={File(source).stem}"] if "name" not in document else []
+    document.setdefault("name", File(source).stem)
     header = _header({key: value for key, value in document.items() if key not in NAMES}, place)
     seed = secrets.randbelow(2**32) if header.seed is None else header.seed
     drawn += [f"seed={seed}"] if header.seed is None else []
@@ -103,8 +104,7 @@ def _check_shape(document: Table, place: Source) -> None:
 def _override(document: Table, overrides: Sequence[str], place: Source) -> Source:
     options: dict[str, Sequence[Sequence[str]]] = {"": [tuple(_HEADER)]}
     for name in NAMES:
-        tables = document.get(name, [])
-        options[name] = [known_options(name, table) for table in ([tables] if is_table(tables) else tables)]
+        options[name] = [known_options(name, path, table, place) for path, table in _tables(name, document)]
     return override(document, overrides, place, options)
 
 
@@ -125,9 +125,11 @@ def _header(keys: Table, place: Source) -> Header:
 
 
 def _specs(name: str, document: Table, place: Source, header: Header) -> tuple[Spec, ...]:
-    tables = document[name]
     shrink_ratio = header.shrink_ratio if name == "workload" else 1.0
-    if name == "testbed":
-        return specs(rows(name, (name,), tables, place), place)
-    found = [row for n, table in enumerate(tables) for row in rows(name, (name, n), table, place, shrink_ratio)]
-    return specs(found, place)
+    tables = _tables(name, document)
+    return specs([row for path, table in tables for row in rows(name, path, table, place, shrink_ratio)], place)
+
+
+def _tables(name: str, document: Table) -> list[tuple[Path, Table]]:
+    found = document.get(name, [])
+    return [((name,), found)] if is_table(found) else [((name, n), table) for n, table in enumerate(found)]

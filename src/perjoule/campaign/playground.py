@@ -20,9 +20,10 @@ def playground(kind: str | None, cluster: str, overrides: Sequence[str] = ()) ->
         CampaignError: something is not known or not possible.
     """
     document: Table = {"testbed": {"kind": "virtual", "cluster": cluster}, **({"filesystem": {"kind": kind}} if kind else {})}
-    options = {"": [()], **{name: [known_options(name, table)] for name, table in document.items()}}
+    source = Source("perjoule up", {})
+    options = {"": [()], **{name: [known_options(name, (name,), table, source)] for name, table in document.items()}}
     asked = [text if "." in text.partition("=")[0] or not kind else f"filesystem.{text}" for text in overrides]
-    source = override(document, asked, Source("perjoule up", {}), options)
+    source = override(document, asked, source, options)
     built = [rows(name, (name,), table, source)[0].driver for name, table in document.items()]
     bed, filesystem = built[0], built[1] if kind else None
     assert isinstance(bed, Virtual)

@@ -49,11 +49,9 @@ def takes_list(annotation: object) -> bool:
     return isinstance(origin, type) and issubclass(origin, Sequence | set | frozenset) and not issubclass(origin, str | bytes)
 
 
-def known_options(name: str, table: Table) -> tuple[str, ...]:
-    """What may stand in a table; of an unknown kind, whatever stands there already."""
-    kind = table.get("kind")
-    fields = fields_of(name, kind) if isinstance(kind, str) and kind in drivers.kinds(f"{name}s") else table
-    return ("kind", "label", *fields)
+def known_options(name: str, path: Path, table: Table, source: Source) -> tuple[str, ...]:
+    """What may stand in a table. Raises CampaignError: there is no such kind."""
+    return ("kind", "label", *_kind(name, path, table, source)[2])
 
 
 def rows(name: str, path: Path, table: Table, source: Source, shrink_ratio: float = 1.0) -> tuple[Row, ...]:

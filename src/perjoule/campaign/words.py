@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
-from datetime import date
 from difflib import get_close_matches
 from typing import Any
 
@@ -44,7 +43,7 @@ def instead(word: str, words: Iterable[str]) -> str:
 
 def written(value: object) -> str:
     """A value as it stands in the file, cut when it is long."""
-    text = str(value) if isinstance(value, date) else json.dumps(value, ensure_ascii=False, default=str)
+    text = json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, bool | str | list | dict) else str(value)
     return text if len(text) <= 60 else f"{text[:56]} ..."
 
 
