@@ -1,0 +1,182 @@
+"""The whole pipeline on the product's own fakes: what comes out is known beforehand, to the last digits."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from perjoule import campaign, run
+from perjoule.analysis.points import points
+from perjoule.catalogue import cluster
+from perjoule.errors import CampaignError, MachineError
+from perjoule.model import Campaign, Point, Record
+from perjoule.run import Event
+from perjoule.store import Results, create, open_results
+from perjoule.units import MIB
+
+CAMPAIGN = """
+name = "simulated"
+seed = 1
+clients = {clients}
+repetitions = {repetitions}
+settle = "60 ms"
+[testbed]
+kind = "simulated"
+{testbed}
+[[filesystem]]
+kind = "simulated"
+throughput = "40 MiB/s"
+{filesystem}
+[[workload]]
+kind = "simulated"
+size = "4 MiB"
+{workload}
+[[meter]]
+{meter}
+"""
+CONSTANT = """
+kind = "simulated"
+waveform = "constant"
+high = "50 W"
+rate = "100 Hz"
+"""
+SYSTEM = 'kind = "system"'
+
+
+def asked(*, clients: str = "1", repetitions: int = 1, meter: str = CONSTANT, **options: str) -> Campaign:
+    parts = {part: options.get(part, "") for part in ("testbed", "filesystem", "workload")}
+    return campaign.parse(CAMPAIGN.format(clients=clients, repetitions=repetitions, meter=meter, **parts))
+
+
+def measured(folder: Path, wanted: Campaign) -> Results:
+    results = create(folder / "results", wanted.text, wanted.name)
+    run.run(wanted, results, lambda event: None)
+    return open_results(folder / "results")
+
+
+def judged(results: Results) -> list[tuple[Record, Point]]:
+    return [(record, point) for record in results.records() for point in points(record, results.series(record))]
+
+
+def test_throughput_and_time_are_known_exactly(tmp_path: Path) -> None:
+    pairs = judged(measured(tmp_path, asked(clients="[1, 3]", workload='operation = ["write", "read"]')))
+    assert sorted((p.trial.clients_count, p.direction) for _, p in pairs) == [
+        (1, "read"),
+        (1, "write"),
+        (3, "read"),
+        (3, "write"),
+    ]
+    for record, point in pairs:
+        assert record.status == "valid"
+        assert point.metrics["duration_s"] == pytest.approx(0.1)
+        assert point.metrics["throughput_bytes_per_s"] == pytest.approx(point.trial.clients_count * 40 * MIB)
+        assert point.metrics["common_throughput_bytes_per_s"] == pytest.approx(point.trial.clients_count * 40 * MIB)
+
+
+def test_energy_is_known_exactly(tmp_path: Path) -> None:
+    ((_, point),) = judged(measured(tmp_path, asked()))
+    assert point.metrics["energy_j"] == pytest.approx(50 * 0.1)
+    assert point.metrics["mean_w"] == pytest.approx(50)
+    assert point.metrics["efficiency_bytes_per_j"] == pytest.approx(4 * MIB / 5)
+    assert point.metrics["edp_js"] == pytest.approx(5 * 0.1)
+
+
+def test_emulated_time_stretches_everything_that_takes_time(tmp_path: Path) -> None:
+    ((record, point),) = judged(measured(tmp_path, asked(testbed="scale = 0.5")))
+    assert record.scale == 0.5
+    assert point.metrics["duration_s"] == pytest.approx(0.05)
+    assert point.metrics["throughput_bytes_per_s"] == pytest.approx(80 * MIB)
+    assert point.metrics["energy_j"] == pytest.approx(50 * 0.05)
+    assert point.metrics["mean_w"] == pytest.approx(50)
+
+
+def test_counters_are_known_exactly(tmp_path: Path) -> None:
+    options = 'cpu = "25 %"\nnetwork = "10 MiB/s"\ndisk = "5 MiB/s"'
+    ((record, point),) = judged(measured(tmp_path, asked(testbed=options, meter=SYSTEM)))
+    assert record.outcome is not None
+    cores_counts = [node.board.cores_count for node in cluster(record.cluster).nodes if node.role == "storage"]
+    storage_count = sum(host.role == "storage" for host in record.hosts)
+    # what the hosts count is taken up to the end of the tail, for late copies
+    counted_s = next(phase.ended_s for phase in record.phases if phase.name == "tail") - record.outcome.began_s
+    per_byte = storage_count * counted_s / (4 * MIB)
+    expected = {
+        "cpu_storage_s_per_byte": 0.25 * cores_counts[0],
+        "network_received_storage_ratio": 10 * MIB,
+        "network_sent_storage_ratio": 10 * MIB,
+        "disk_read_storage_ratio": 5 * MIB,
+        "disk_written_storage_ratio": 5 * MIB,
+    }
+    for metric, rate in expected.items():
+        assert point.metrics[metric] == pytest.approx(rate * per_byte, rel=1e-4)
+
+
+def test_noise_is_the_same_each_time(tmp_path: Path) -> None:
+    def durations_s(folder: Path) -> list[float]:
+        folder.mkdir()
+        pairs = judged(measured(folder, asked(repetitions=3, filesystem='noise = "10 %"')))
+        return [point.metrics["duration_s"] for _, point in pairs]
+
+    first, second = durations_s(tmp_path / "first"), durations_s(tmp_path / "second")
+    assert first == pytest.approx(second)
+    assert len({round(duration_s, 6) for duration_s in first}) == 3
+
+
+def test_a_failed_trial_is_kept_with_its_reason_and_the_campaign_goes_on(tmp_path: Path) -> None:
+    records = measured(tmp_path, asked(repetitions=3, workload="fail_at = 2")).records()
+    assert [record.status for record in records] == ["valid", "failed", "valid"]
+    assert records[1].reason == "client-1: the simulated load fails in its run 2, as asked"
+    assert len({record.trial.id for record in records}) == 3
+
+
+def test_after_a_transient_failure_the_campaign_goes_on_with_a_fresh_deployment(tmp_path: Path) -> None:
+    records = measured(tmp_path, asked(repetitions=4, workload='fail_at = 2\nfailure = "transient"')).records()
+    assert [record.status for record in records] == ["valid", "failed", "valid", "failed"]
+
+
+def test_a_doubt_stays_with_the_trial(tmp_path: Path) -> None:
+    pairs = judged(measured(tmp_path, asked(repetitions=2, workload='fail_at = 1\nfailure = "doubt"')))
+    assert ["a doubt, as asked" in point.doubts for _, point in pairs] == [True, False]
+
+
+def test_a_file_system_that_does_not_come_up_fails_its_trials(tmp_path: Path) -> None:
+    records = measured(tmp_path, asked(repetitions=2, filesystem='failure = "daemon"')).records()
+    assert [record.status for record in records] == ["failed", "failed"]
+    assert all('it last said: "goodbye"' in record.reason for record in records)
+
+
+def test_a_daemon_that_dies_during_a_trial_fails_that_trial(tmp_path: Path) -> None:
+    records = measured(tmp_path, asked(repetitions=2, filesystem='failure = "death"')).records()
+    assert [record.status for record in records] == ["failed", "failed"]
+
+
+def test_an_impossible_layout_stops_the_campaign(tmp_path: Path) -> None:
+    with pytest.raises(CampaignError, match="impossible on these hosts"):
+        measured(tmp_path, asked(filesystem='failure = "layout"'))
+
+
+def test_hosts_that_can_t_be_held_stop_the_campaign(tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match="fails as asked"):
+        measured(tmp_path, asked(testbed='failure = "hold"'))
+
+
+def test_a_campaign_that_was_interrupted_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    wanted = asked(repetitions=3)
+    results = create(tmp_path / "results", wanted.text, wanted.name)
+
+    def interrupt(event: Event) -> None:
+        if event.kind == "kept":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run.run(wanted, results, interrupt)
+    assert len(results.records()) == 1
+    run.run(wanted, results, lambda event: None)
+    assert sorted(record.trial.repetition for record in results.records()) == [1, 2, 3]
+
+
+def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(hosts))
+    measured(tmp_path, asked(repetitions=2, workload="fail_at = 1"))
+    assert list(hosts.iterdir()) == []
