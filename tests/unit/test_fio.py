@@ -344,3 +344,12 @@ def test_a_failed_client_is_named_with_fios_words(tmp_path: Path) -> None:
     client = ScriptedHost("client-1", "full", code=1)
     with pytest.raises(WorkloadError, match=r"client-1: fio failed .*No space left"):
         fio(size="16 MiB").run([client], ScriptedMount(client), tmp_path)
+
+
+def test_a_shared_size_is_the_same_work_for_any_number_of_clients(tmp_path: Path) -> None:
+    load = fio(size="33 MiB", transfer="1 MiB", shared=True)
+    assert [load.moved_bytes(n) for n in (1, 2, 3)] == [33 * MIB, 32 * MIB, 33 * MIB]  # in whole transfers
+    clients = [ScriptedHost(f"client-{n}", "write") for n in (1, 2)]
+    load.prepare(clients, ScriptedMount(*clients), tmp_path)
+    load.run(clients, ScriptedMount(*clients), tmp_path)
+    assert all(f"--size={16 * MIB}" in client.ran[-1] for client in clients)

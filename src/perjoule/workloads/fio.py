@@ -45,6 +45,9 @@ class Fio(Workload):
     size_bytes: Bytes = 256 * MIB
     """How much each client moves; also the size of its file."""
 
+    shared: bool = False
+    """Whether size is what all clients move together, an equal share each, so that the amount of work stays constant."""
+
     direct: bool = False
     """Bypass the client's page cache (O_DIRECT)."""
 
@@ -93,7 +96,13 @@ class Fio(Workload):
 
     def moved_bytes(self, clients_count: int) -> int:
         """All clients' bytes, both directions together."""
-        return clients_count * self.size_bytes
+        return clients_count * self.client_bytes(clients_count)
+
+    def client_bytes(self, clients_count: int) -> int:
+        """What each of so many clients moves."""
+        if not self.shared:
+            return self.size_bytes
+        return max(1, self.size_bytes // clients_count // self.transfer_bytes) * self.transfer_bytes
 
     def checks(self) -> tuple[Check, ...]:
         """Look for fio, and for io_uring where it is wanted."""
@@ -118,11 +127,12 @@ class Fio(Workload):
             for client in clients:
                 self._remove(client, mounted)
         else:
-            bare = [client for client in clients if not self._laid_out(client, mounted)]
+            size_bytes = self.client_bytes(len(clients))
+            bare = [client for client in clients if not self._laid_out(client, mounted, size_bytes)]
             for client in bare:
                 self._remove(client, mounted)
-            layout = ["--rw=write", f"--bs={min(self.size_bytes, LAYOUT_TRANSFER_BYTES)}", "--ioengine=psync"]
-            self._load(bare, mounted, folder, "layout-", layout)
+            layout = ["--rw=write", f"--bs={min(size_bytes, LAYOUT_TRANSFER_BYTES)}", "--ioengine=psync"]
+            self._load(bare, mounted, folder, "layout-", layout, size_bytes)
         for client in clients:
             client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s)
         mounted.drop_caches()
@@ -146,7 +156,7 @@ class Fio(Workload):
         depth = [f"--ioengine={self._engine}", f"--iodepth={self.in_flight_count}", f"--direct={self.direct:d}"]
         load = [f"--rw={self.operation}", f"--bs={self.transfer_bytes}", *depth, *mix, *cap]
         clocks = [_clock()]
-        self._load(clients, mounted, folder, "", load)
+        self._load(clients, mounted, folder, "", load, self.client_bytes(len(clients)))
         clocks.append(_clock())
         clock_pairs = [{"monotonic_s": c.monotonic_s, "utc_s": c.utc_s} for c in clocks]
         (folder / "run.json").write_text(json.dumps({"clients": [c.name for c in clients], "clocks": clock_pairs}))
@@ -170,10 +180,11 @@ class Fio(Workload):
             name: report.results(name, job, float((folder / f"{name}.prerun.txt").read_text()) + offset_s)
             for name, job in jobs.items()
         }
+        size_bytes = self.client_bytes(len(names))
         for name, results in moved.items():
             client_bytes = sum(one.moved_bytes for one in results)
-            if not results or (client_bytes < self.size_bytes and self.runtime_s is None):
-                moved_text, size_text = bytes_text(client_bytes), bytes_text(self.size_bytes)
+            if not results or (client_bytes < size_bytes and self.runtime_s is None):
+                moved_text, size_text = bytes_text(client_bytes), bytes_text(size_bytes)
                 raise WorkloadError(f"fio moved {moved_text} of {size_text} and reported no error", where=name)
         everything = tuple(one for results in moved.values() for one in results)
         series = (report.goodput((folder / f"{name}_bw.1.log").read_text(), moved[name], offset_s) for name in names)
@@ -191,12 +202,14 @@ class Fio(Workload):
         files = [folder / f"{client.name}.{kind}" for kind in ("data", "holes")]
         client.run(["rm", "-f", "--", *files], timeout_s=self.time_limit_s)
 
-    def _laid_out(self, client: Host, mounted: Mounted) -> bool:
+    def _laid_out(self, client: Host, mounted: Mounted, size_bytes: int) -> bool:
         path = self._file(client, mounted)
         found = client.run(["stat", "--format=%s", path], timeout_s=self.time_limit_s, check=False)
-        return found.returncode == 0 and found.stdout.strip() == str(self.size_bytes)
+        return found.returncode == 0 and found.stdout.strip() == str(size_bytes)
 
-    def _load(self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, load: Sequence[str]) -> None:
+    def _load(
+        self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, load: Sequence[str], size_bytes: int
+    ) -> None:
         """Run one fio per client, all from the same instant, to their end; outputs are named by prefix and client."""
         for client in clients:
             # fio makes missing folders: on a mount that is gone it would fill the disk below
@@ -205,7 +218,7 @@ class Fio(Workload):
                 mounted.alive()
                 raise TransientError(f"the folder in the file system is gone ({directory})", where=client.name)
         wanted = {prefix + client.name: (client, self._file(client, mounted)) for client in clients}
-        jobs = {name: (client, [*_argv(folder, name, file, self.size_bytes), *load]) for name, (client, file) in wanted.items()}
+        jobs = {name: (client, [*_argv(folder, name, file, size_bytes), *load]) for name, (client, file) in wanted.items()}
         try:
             together(jobs, folder, time_limit_s=self.time_limit_s)
         except WorkloadError:
