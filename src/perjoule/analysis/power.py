@@ -68,6 +68,8 @@ def _add_up(series: Sequence[Series], servers: frozenset[str], began_s: float, e
     switch_j = joules(switch) if switch else None
     if total:
         gross_j = joules(total)
+        if total[0].channel.grade == "simulated":  # a waveform has no switch in it
+            switch_j = 0.0
         net_j = gross_j - switch_j if gross_j is not None and switch_j is not None else None
     else:
         missing = servers - {s.channel.host for s in of_servers}

@@ -145,16 +145,17 @@ class Results:
         """
         number = 1 + max((e.attempt for e in self.entries() if e.trial == trial.id), default=0)
         partial = self.folder / "trials" / trial.id / f"partial-{number}"
-        with spoken(partial):
-            (partial / "raw").mkdir(parents=True)
-            (partial / "logs").mkdir()
-            sink = ParquetSink(partial / "series.parquet")
+        sink = None
         try:
+            with spoken(partial):
+                (partial / "raw").mkdir(parents=True)
+                (partial / "logs").mkdir()
+                sink = ParquetSink(partial / "series.parquet")
             yield Attempt(trial, number, partial, self.folder_of_attempt(trial.id, number), self.journal, sink)
         finally:
-            sink.abandon()
-            if partial.exists():
-                shutil.rmtree(partial, ignore_errors=True)
+            if sink is not None:
+                sink.abandon()
+            shutil.rmtree(partial, ignore_errors=True)
             with suppress(OSError):  # only when nothing else is in it
                 partial.parent.rmdir()
 

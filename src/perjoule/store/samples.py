@@ -36,10 +36,14 @@ _SCHEMA = _pa.schema(
 class ParquetSink(Sink):
     """Takes samples from any thread and writes them out as a row group every few seconds, from a thread of its own."""
 
-    def __init__(self, path: Path, flush_s: float = FLUSH_S) -> None:
+    def __init__(self, path: Path, flush_s: float | None = None) -> None:
         self._file = path.open("xb")
-        self._writer = _pq.ParquetWriter(self._file, _SCHEMA, compression="zstd", write_statistics=list(_NUMBERS))
-        self._flush_s = flush_s
+        try:
+            self._writer = _pq.ParquetWriter(self._file, _SCHEMA, compression="zstd", write_statistics=list(_NUMBERS))
+        except OSError:
+            self._file.close()
+            raise
+        self._flush_s = FLUSH_S if flush_s is None else flush_s
         self._lock = threading.Lock()
         self._waiting: dict[Channel, array[float]] = {}
         self._latest: dict[Channel, tuple[float, float, float]] = {}
@@ -72,6 +76,7 @@ class ParquetSink(Sink):
             self._writer.close()
         except OSError as error:
             self._error = self._error or error
+            self._writer.is_open = False  # it would try again when it is forgotten, and complain to the terminal
         finally:
             self._file.close()
         if self._error is not None:
@@ -96,15 +101,6 @@ class ParquetSink(Sink):
             waiting, self._waiting = self._waiting, {}
         if waiting:
             self._writer.write_table(_table({c: np.frombuffer(v).reshape(-1, 3) for c, v in waiting.items()}))
-
-
-def write_series(path: Path, series: tuple[Series, ...]) -> None:
-    """Write whole series to a new Parquet file."""
-    sink = ParquetSink(path)
-    for s in series:
-        for t_s, duration_s, value in zip(s.t_s, s.duration_s, s.value, strict=True):
-            sink.append(s.channel, float(t_s), float(value), float(duration_s))
-    sink.close()
 
 
 def read_series(path: Path) -> tuple[Series, ...]:

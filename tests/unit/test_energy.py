@@ -1,0 +1,173 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perjoule.analysis.energy import amount, energy_j
+from perjoule.model import Channel, Series
+
+
+def series(semantics, t_s, value, duration_s=0.0):
+    channel = Channel("meter", "host", "all", "power", "W", semantics, "wall")
+    t_s = np.asarray(t_s, dtype=np.float64)
+    spread = (np.broadcast_to(np.asarray(v, dtype=np.float64), t_s.shape).copy() for v in (duration_s, value))
+    return Series(channel, t_s, *spread)
+
+
+def test_a_counter_is_interpolated_to_the_edges_of_the_window():
+    found = energy_j(series("counter", [0, 10, 20], [100, 200, 400]), 5, 15)
+    assert found.value == pytest.approx(50 + 100)
+    assert found.coverage_ratio == 1
+    assert found.doubts == ()
+
+
+def test_a_counter_that_wraps_goes_on_counting():
+    found = energy_j(series("counter", [0, 1, 2, 3], [80, 95, 10, 25]), 0, 3, range_j=100, most_w=50)
+    assert found.value == pytest.approx(45)
+
+
+def test_a_failed_read_that_became_zero_is_no_wrap():
+    """One known tool reported 262 243 J for 100 J this way."""
+    t_s = np.arange(101.0)
+    value = 1000.0 + t_s
+    value[50] = 0.0
+    found = energy_j(series("counter", t_s, value), 0, 100, range_j=262_144, most_w=500)
+    assert found.value == pytest.approx(100)
+    assert "no wrap" in found.doubts[0]
+
+
+def test_a_counter_without_known_range_that_falls_back_is_a_hole_and_not_energy():
+    t_s = np.arange(101.0)
+    found = energy_j(series("counter", t_s, np.where(t_s < 50, 1000 + t_s, t_s - 50)), 0, 100)
+    assert found.value == pytest.approx(100)
+    assert found.coverage_ratio == pytest.approx(0.99)
+    assert len(found.doubts) == 2
+
+
+def test_a_counter_read_too_seldom_to_count_its_wraps_is_refused():
+    found = energy_j(series("counter", [0, 60, 120], [10, 20, 30]), 0, 120, range_j=100, most_w=50)
+    assert found.value is None
+    assert any("too seldom" in doubt for doubt in found.doubts)
+
+
+def test_a_failed_read_of_a_counter_costs_nothing_since_it_counts_on():
+    found = energy_j(series("counter", [0, 1, 2, 3], [0, 5, np.nan, 15]), 0, 3)
+    assert found.value == pytest.approx(15)
+
+
+def test_window_means_count_by_their_overlap_with_their_own_durations():
+    found = energy_j(series("window mean", [1, 3, 4], [10, 20, 40], [1, 2, 1]), 0.5, 3.5)
+    assert found.value == pytest.approx(10 * 0.5 + 20 * 2 + 40 * 0.5)
+
+
+def test_window_means_that_overlap_count_no_moment_twice():
+    found = energy_j(series("window mean", np.arange(1.0, 11.0), 10.0, 1.1), 0, 10)
+    assert found.value == pytest.approx(100)
+
+
+def test_instantaneous_samples_are_joined_by_the_trapezoid_on_their_own_times():
+    found = energy_j(series("instantaneous", [0, 0.1, 0.25, 0.3], [0, 10, 10, 20]), 0, 0.3)
+    assert found.value == pytest.approx(0.5 + 1.5 + 0.75)
+
+
+def test_the_trapezoid_is_cut_within_a_step():
+    found = energy_j(series("instantaneous", [0, 0.5, 1.0], [0, 5, 10]), 0.25, 0.75)
+    assert found.value == pytest.approx(2.5)
+
+
+def test_a_gap_is_refused_and_never_a_zero():
+    t_s = np.concatenate([np.arange(0, 4, 0.1), np.arange(6, 10.05, 0.1)])
+    found = energy_j(series("instantaneous", t_s, 50.0), 0, 10)
+    assert found.value is None
+    assert "cover only" in found.doubts[0]
+
+
+def test_a_small_gap_counts_with_the_mean_of_the_rest_and_is_told():
+    t_s = np.concatenate([np.arange(0, 5, 0.1), np.arange(5.3, 10.05, 0.1)])
+    found = energy_j(series("instantaneous", t_s, 50.0), 0, 10)
+    assert found.value == pytest.approx(500)
+    assert "lack samples" in found.doubts[0]
+
+
+def test_failed_reads_of_an_instantaneous_meter_are_gaps():
+    value = np.full(101, 50.0)
+    value[40:60] = np.nan
+    assert energy_j(series("instantaneous", np.arange(0, 10.05, 0.1), value), 0, 10).value is None
+
+
+def test_a_window_outside_the_samples_is_refused():
+    steady = series("window mean", np.arange(1.0, 11.0), 10.0, 1.0)
+    assert energy_j(steady, 5, 20).value is None
+    assert energy_j(steady, 100, 200).value is None
+    assert energy_j(series("counter", [], []), 0, 1).value is None
+    assert energy_j(series("window mean", [], []), 0, 1).value is None
+    assert energy_j(series("instantaneous", [3.0], [5.0]), 0, 10).value is None
+
+
+def test_a_window_without_length_is_refused():
+    assert energy_j(series("counter", [0, 1], [0, 1]), 1, 1).value is None
+
+
+def test_averages_over_an_unknown_time_give_energy_only_when_steady():
+    t_s = np.arange(0, 60.5, 0.5)
+    assert energy_j(series("average", t_s, 100 + np.sin(t_s)), 10, 50).value == pytest.approx(4000, rel=0.01)
+    unsteady = energy_j(series("average", t_s, 100 + 30 * np.sin(t_s)), 10, 50)
+    assert unsteady.value is None
+    assert any("not steady" in doubt for doubt in unsteady.doubts)
+
+
+def test_a_state_is_never_energy():
+    assert energy_j(series("state", [0, 1, 2], [5, 5, 5]), 0, 2).value is None
+
+
+def test_slow_instantaneous_samples_are_called_undersampled_and_slow_counters_are_not():
+    slow = energy_j(series("instantaneous", np.arange(0, 100.0, 5), 50.0), 10, 90)
+    assert slow.value == pytest.approx(4000)
+    assert any("undersampled" in doubt for doubt in slow.doubts)
+    assert energy_j(series("counter", np.arange(0, 100.0, 5), np.arange(0, 100.0, 5)), 10, 90).doubts == ()
+
+
+def _made(semantics, steps_s, rates):
+    t_s = np.concatenate([[0.0], np.cumsum(steps_s)])
+    if semantics == "counter":
+        return series(semantics, t_s, np.concatenate([[0.0], np.cumsum(np.asarray(steps_s) * rates)]))
+    if semantics == "window mean":
+        return series(semantics, t_s[1:], rates, steps_s)
+    return series(semantics, t_s[1:], rates)
+
+
+STEPS = st.lists(st.tuples(st.floats(0.1, 0.25), st.floats(0, 500)), min_size=5, max_size=40)
+
+
+@given(st.sampled_from(["counter", "window mean", "instantaneous"]), STEPS, st.floats(0.05, 0.95))
+def test_energy_adds_up_over_windows(semantics, pairs, cut_ratio):
+    made = _made(semantics, *zip(*pairs, strict=True))
+    began_s, ended_s = float(made.t_s[0]), float(made.t_s[-1])
+    cut_s = began_s + cut_ratio * (ended_s - began_s)
+    left, right, whole = energy_j(made, began_s, cut_s), energy_j(made, cut_s, ended_s), energy_j(made, began_s, ended_s)
+    assert left.value + right.value == pytest.approx(whole.value, rel=1e-9, abs=1e-6)
+
+
+@given(STEPS, st.floats(10, 1e6))
+def test_a_counter_gives_the_same_energy_wherever_it_wraps(pairs, start_j):
+    steps_s, rates = zip(*pairs, strict=True)
+    plain = _made("counter", steps_s, rates)
+    range_j = 400.0  # more than 0.25 s at 500 W, so that every wrap is seen
+    wrapped = Series(plain.channel, plain.t_s, plain.duration_s, (plain.value + start_j) % range_j)
+    span = float(plain.t_s[0]), float(plain.t_s[-1])
+    found = energy_j(wrapped, *span, range_j=range_j, most_w=501)
+    assert found.value == pytest.approx(energy_j(plain, *span).value, rel=1e-6, abs=1e-5)
+
+
+@given(STEPS, st.floats(0, 0.5), st.floats(0.5, 1))
+def test_energy_lies_between_the_lowest_and_the_highest_power(pairs, from_ratio, to_ratio):
+    made = _made("instantaneous", *zip(*pairs, strict=True))
+    length_s = float(made.t_s[-1] - made.t_s[0])
+    began_s, ended_s = made.t_s[0] + from_ratio * length_s, made.t_s[0] + to_ratio * length_s
+    if ended_s > began_s:
+        mean_w = energy_j(made, began_s, ended_s).value / (ended_s - began_s)
+        assert made.value.min() - 1e-6 <= mean_w <= made.value.max() + 1e-6
+
+
+def test_bytes_and_seconds_are_amounts_like_joules():
+    assert amount(series("counter", [0, 10], [0, 5]), 2, 4).value == pytest.approx(1)

@@ -1,0 +1,81 @@
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perjoule.model import Cell, Interval
+from perjoule.store.records import from_json, record_from, record_text, to_json
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+def test_a_record_comes_back_as_it_was(made):
+    for record in (made.record(scale=0.2), made.record(status="failed")):
+        assert record_from(record_text(record)) == record
+
+
+@given(st.dictionaries(st.text(max_size=5), JSON, max_size=4))
+def test_any_facts_come_back_as_they_were(facts):
+    again = from_json_text(facts)
+    assert again == facts
+    assert repr(again) == repr(facts)  # 1 is not 1.0
+
+
+def from_json_text(facts):
+    from perjoule.model import Record
+
+    hint = Record.__dataclass_fields__["facts"].type
+    return from_json(hint, json.loads(json.dumps(to_json(facts), allow_nan=False)))
+
+
+def test_what_is_no_number_comes_back_as_no_number(made):
+    record = replace(made.record(), environment={"x": float("nan"), "y": [float("-inf")]})
+    again = record_from(record_text(record)).environment
+    assert str(again) == "{'x': nan, 'y': [-inf]}"
+
+
+def test_the_text_is_json_that_every_reader_takes(made):
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    json.loads(record_text(made.record()), parse_constant=refuse)
+
+
+def test_cells_come_back_with_infinite_intervals():
+    cell = Cell("moosefs", "write", "write", 2, {"energy_j": Interval(1.0, float("-inf"), float("inf"), (1.0,))}, 1, ("doubt",))
+    assert from_json(Cell, json.loads(json.dumps(to_json(cell), allow_nan=False))) == cell
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"version": 2}, "format version 2"),
+        ({"colour": "red"}, 'no field "colour"'),
+        ({"status": "great"}, "Record.status"),
+        ({"scale": "fast"}, "Record.scale: expected float"),
+        ({"hosts": [{"name": "a"}]}, "missing"),
+        ({"phases": None}, "Record.phases"),
+    ],
+)
+def test_a_damaged_record_is_refused_with_the_place(made, change, words):
+    data = json.loads(record_text(made.record())) | change
+    with pytest.raises(ValueError, match=words):
+        record_from(json.dumps(data))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"version": 1}'])
+def test_what_is_no_record_is_refused(text):
+    with pytest.raises(ValueError):
+        record_from(text)
+
+
+def test_a_field_that_an_older_file_lacks_takes_its_default(made):
+    data = json.loads(record_text(made.record()))
+    del data["doubts"]
+    assert record_from(json.dumps(data)).doubts == ()

@@ -1,0 +1,318 @@
+import errno
+import io
+import json
+import os
+import threading
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perjoule import store
+from perjoule.errors import MachineError
+from perjoule.model import Channel
+from perjoule.store.samples import ParquetSink, read_series
+
+TEXT = 'name = "demo"\n'
+
+
+@pytest.fixture
+def results(tmp_path):
+    return store.create(tmp_path / "demo", TEXT, "demo")
+
+
+def keep(results, made, asked, **words):
+    with results.attempt(asked) as attempt:
+        attempt.sink.append(made.channel(), 1.0, 42.0)
+        (attempt.raw / "fio.json").write_text("{}")
+        (attempt.logs / "daemon.log").write_text("ready\n")
+        attempt.keep(made.record(asked, attempt=attempt.number, **words))
+
+
+def test_what_was_kept_is_there_for_whoever_opens_the_folder(results, made):
+    first, second = made.trial(), made.trial(repetition=2)
+    with results.hold():
+        keep(results, made, first)
+        keep(results, made, second, status="failed")
+    again = store.open_results(results.folder)
+    assert [r.trial for r in again.records()] == [first, second]
+    assert again.records()[0] == made.record(first)
+    assert again.done() == {first.id, second.id}
+    assert again.campaign_text == TEXT
+    folder = again.folder_of(again.records()[0])
+    assert sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()) == [
+        "logs/daemon.log",
+        "raw/fio.json",
+        "record.json",
+        "series.parquet",
+    ]
+    (found,) = again.series(again.records()[0])
+    assert (found.channel, found.t_s.tolist(), found.value.tolist()) == (made.channel(), [1.0], [42.0])
+
+
+def test_an_attempt_that_is_not_kept_leaves_nothing(results, made):
+    with results.hold():
+        with results.attempt(made.trial()) as attempt:
+            (attempt.raw / "half").write_text("x")
+        with pytest.raises(RuntimeError, match="boom"), results.attempt(made.trial()):
+            raise RuntimeError("boom")
+    assert list((results.folder / "trials").iterdir()) == []
+    assert results.records() == ()
+
+
+def test_attempts_are_numbered_and_the_last_one_counts(results, made):
+    asked = made.trial()
+    with results.hold():
+        keep(results, made, asked, status="failed")
+        keep(results, made, made.trial(repetition=2))
+        keep(results, made, asked)
+    assert [(r.trial.repetition, r.attempt) for r in results.records()] == [(1, 1), (2, 1), (1, 2)]
+    assert [(r.trial.repetition, r.attempt, r.status) for r in results.latest()] == [(2, 1, "valid"), (1, 2, "valid")]
+
+
+def test_a_record_of_another_attempt_is_not_kept(results, made):
+    with results.hold(), results.attempt(made.trial()) as attempt, pytest.raises(ValueError, match="is not one of"):
+        attempt.keep(made.record(made.trial(repetition=9)))
+    assert results.records() == ()
+
+
+def test_nothing_is_ever_overwritten(results, made):
+    with results.hold(), results.attempt(made.trial()) as attempt:
+        attempt.final.mkdir()
+        (attempt.final / "record.json").write_text("precious")
+        with pytest.raises(MachineError):
+            attempt.keep(made.record())
+        assert (attempt.final / "record.json").read_text() == "precious"
+    assert results.records() == ()
+
+
+def test_creating_again_opens_what_is_there_and_refuses_another_campaign(results, made):
+    with results.hold():
+        keep(results, made, made.trial())
+    assert len(store.create(results.folder, TEXT, "demo").records()) == 1
+    with pytest.raises(MachineError, match="another campaign"):
+        store.create(results.folder, TEXT + "# changed", "demo")
+    with pytest.raises(MachineError, match="another campaign"):
+        store.create(results.folder, TEXT, "demo", ("seed=2",))
+
+
+def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(MachineError, match=r"thesis\.tex"):
+        store.create(tmp_path, TEXT, "demo")
+    assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_create_that_was_killed_is_done_again(tmp_path):
+    (tmp_path / "campaign.toml").write_text("na")
+    (tmp_path / "trials").mkdir()
+    assert store.create(tmp_path, TEXT, "demo").campaign_text == TEXT
+
+
+def test_a_place_where_no_folder_can_be_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MachineError) as caught:
+        store.create(tmp_path / "file" / "demo", TEXT, "demo")
+    assert caught.value.next
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("results.json", '{"version": 2}', "format version 2"),
+        ("results.json", "[]", "no version"),
+        ("results.json", "{", "damaged"),
+        ("journal.jsonl", '{"trial": 1}\n', "line 1 is damaged"),
+        ("journal.jsonl", "null\n", "line 1 is damaged"),
+    ],
+)
+def test_a_folder_that_is_damaged_or_newer_is_refused(results, name, content, words):
+    (results.folder / name).write_text(content)
+    with pytest.raises(MachineError, match=words):
+        store.open_results(results.folder)
+
+
+def test_a_folder_that_holds_no_results_is_refused(tmp_path):
+    with pytest.raises(MachineError, match="not a results folder"):
+        store.open_results(tmp_path)
+
+
+def test_a_record_that_is_gone_or_damaged_is_told(results, made):
+    with results.hold():
+        keep(results, made, made.trial())
+    path = results.folder_of(results.records()[0]) / "record.json"
+    path.write_text("{")
+    with pytest.raises(MachineError, match="damaged"):
+        results.records()
+    path.unlink()
+    with pytest.raises(MachineError, match="no such file"):
+        results.records()
+
+
+def test_a_damaged_series_file_is_told(results, made):
+    with results.hold():
+        keep(results, made, made.trial())
+    record = results.records()[0]
+    (results.folder_of(record) / "series.parquet").write_bytes(b"PAR1")
+    with pytest.raises(MachineError, match="damaged"):
+        results.series(record)
+
+
+def test_a_torn_last_line_does_not_count_and_is_cut_off_by_the_next_holder(results, made):
+    first, second = made.trial(), made.trial(repetition=2)
+    with results.hold():
+        keep(results, made, first)
+        keep(results, made, second)
+    whole = results.journal.read_bytes()
+    for length in range(whole.index(b"\n") + 1, len(whole)):
+        results.journal.write_bytes(whole[:length])
+        assert store.open_results(results.folder).done() == {first.id}
+    with results.hold():
+        keep(results, made, second)
+    assert [r.trial for r in results.records()] == [first, second]
+    assert [json.loads(line)["attempt"] for line in results.journal.read_text().splitlines()] == [1, 1]
+
+
+def test_the_next_holder_removes_folders_that_the_journal_does_not_name(results, made):
+    with results.hold():
+        keep(results, made, made.trial())
+    kept = results.folder_of(results.records()[0])
+    for stray in (kept.with_name("attempt-2"), kept.with_name("partial-2"), results.folder / "trials" / "other" / "partial-1"):
+        (stray / "raw").mkdir(parents=True)
+    with results.hold():
+        assert [p.name for p in kept.parent.parent.iterdir()] == [kept.parent.name]
+        assert list(kept.parent.iterdir()) == [kept]
+
+
+def test_only_one_perjoule_holds_a_folder(results):
+    other = store.open_results(results.folder)
+    with results.hold(), pytest.raises(MachineError, match=f"process {os.getpid()}"), other.hold():
+        pass
+    with other.hold():
+        pass
+
+
+def test_a_table_is_stored_whole_and_read_again(results):
+    assert results.table() is None
+    results.keep_table(())
+    assert results.table() == ()
+
+
+def test_a_journal_line_that_can_not_be_written_is_taken_back(results, made, monkeypatch):
+    with results.hold():
+        keep(results, made, made.trial())
+        before = results.journal.read_bytes()
+        write = os.write
+        monkeypatch.setattr("perjoule.store.journal.os.write", lambda file, line: write(file, line[:20]))
+        with pytest.raises(MachineError, match="the disk is full"):
+            keep(results, made, made.trial(repetition=2))
+    assert results.journal.read_bytes() == before
+    assert len(list((results.folder / "trials").iterdir())) == 1
+
+
+def test_samples_of_many_threads_all_arrive_in_row_groups(tmp_path, made):
+    sink = ParquetSink(tmp_path / "s.parquet", flush_s=0.01)
+    channels = [made.channel(f"storage-{n}") for n in range(4)]
+
+    def sample(channel):
+        for n in range(5000):
+            sink.append(channel, float(n), n / 2, 0.5)
+
+    threads = [threading.Thread(target=sample, args=[c]) for c in channels]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sink.latest() == dict.fromkeys(channels, (4999.0, 2499.5, 0.5))
+    sink.close()
+    found = read_series(tmp_path / "s.parquet")
+    assert [s.channel for s in found] == channels
+    for s in found:
+        assert np.array_equal(s.t_s, np.arange(5000.0))
+        assert np.array_equal(s.value, np.arange(5000.0) / 2)
+        assert np.array_equal(s.duration_s, np.full(5000, 0.5))
+
+
+def test_the_series_file_is_plain_parquet_in_long_format(tmp_path, made):
+    sink = ParquetSink(tmp_path / "s.parquet")
+    sink.append(made.channel(), 1.0, float("nan"))
+    sink.close()
+    table = pq.read_table(tmp_path / "s.parquet")
+    assert table.column_names[:3] == ["meter", "host", "component"]
+    assert table.column_names[-3:] == ["t_s", "duration_s", "value"]
+
+
+WORDS = st.text("abc:/é", max_size=3)
+CHANNELS = st.builds(
+    Channel,
+    *(WORDS, WORDS, WORDS),
+    st.sampled_from(["power", "cpu"]),
+    st.sampled_from(["W", "s"]),
+    st.sampled_from(["counter", "average"]),
+    st.sampled_from(["wall", "PDU"]),
+)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(CHANNELS, st.floats(), st.floats())), st.floats(0, 1))
+def test_whatever_samples_come_they_come_back_in_their_order(samples, cut_ratio):
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "s.parquet"
+        sink = ParquetSink(path, flush_s=1000)
+        for n, (channel, t_s, value) in enumerate(samples):
+            if n == int(cut_ratio * len(samples)):
+                sink._flush()  # a second row group, with other dictionaries
+            sink.append(channel, t_s, value)
+        sink.close()
+        found = {s.channel: s for s in read_series(path)}
+    assert found.keys() == {channel for channel, _, _ in samples}
+    for channel, series in found.items():
+        expected = [(t_s, value) for c, t_s, value in samples if c == channel]
+        assert np.array_equal(np.column_stack([series.t_s, series.value]), expected, equal_nan=True)
+
+
+def test_no_samples_make_an_empty_file(tmp_path):
+    ParquetSink(tmp_path / "s.parquet").close()
+    assert read_series(tmp_path / "s.parquet") == ()
+
+
+def test_a_sample_that_comes_too_late_is_an_error_and_not_lost_in_silence(tmp_path, made):
+    sink = ParquetSink(tmp_path / "s.parquet")
+    sink.close()
+    with pytest.raises(RuntimeError, match="after its attempt was closed"):
+        sink.append(made.channel(), 1.0, 1.0)
+
+
+class FillingUp(io.FileIO):
+    """A file on a disk that has room for 2000 bytes."""
+
+    def write(self, data):
+        if self.tell() > 2000:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(data)
+
+
+def test_a_disk_that_fills_up_while_samples_come_is_told_and_nothing_is_kept(results, made, monkeypatch):
+    opened = Path.open
+    monkeypatch.setattr(Path, "open", lambda p, mode="r", **w: FillingUp(p, "x") if mode == "xb" else opened(p, mode, **w))
+    monkeypatch.setattr("perjoule.store.samples.FLUSH_S", 0.01)
+    with results.hold(), results.attempt(made.trial()) as attempt:
+        for n in range(20_000):
+            attempt.sink.append(made.channel(), n / 7, n / 3)
+        with pytest.raises(MachineError, match="the disk is full"):
+            attempt.keep(made.record())
+    assert results.records() == ()
+    assert list((results.folder / "trials").iterdir()) == []
+
+
+def test_a_disk_that_is_full_from_the_start_is_told_and_nothing_is_left(results, made, monkeypatch):
+    opened = Path.open
+    full = lambda p, mode="r", **w: opened(Path("/dev/full"), "wb", buffering=0) if mode == "xb" else opened(p, mode, **w)  # noqa: E731
+    monkeypatch.setattr(Path, "open", full)
+    with results.hold(), pytest.raises(MachineError, match="the disk is full"), results.attempt(made.trial()):
+        pass
+    assert list((results.folder / "trials").iterdir()) == []
