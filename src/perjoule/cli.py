@@ -36,7 +36,7 @@ def examples(*lines: str) -> str:
         "perjoule demo                            MooseFS, GlusterFS and CephFS on a virtual low-power cluster",
         "perjoule check examples/green-storage.toml",
         "perjoule run examples/local.toml",
-        "eval \"$(_PERJOULE_COMPLETE=bash_source perjoule)\"    completion for bash (zsh_source, fish_source)",
+        'eval "$(_PERJOULE_COMPLETE=bash_source perjoule)"    completion for bash (zsh_source, fish_source)',
     )
     + "\n\n\b\nExit codes: 0 well, 1 finished with invalid trials, 2 campaign wrong, 3 machine not ready,\n"
     "4 workload failed, 5 interrupted and resumable.",
@@ -57,7 +57,9 @@ def _read(file: Path, overrides: tuple[str, ...], shrink: int | None) -> Campaig
     return campaign.read(file, (*overrides, *([f"shrink={shrink}"] if shrink else [])))
 
 
-@cli.command("run", epilog=examples("perjoule run examples/demo.toml --set repetitions=1", "perjoule run my.toml --into results/my"))
+@cli.command(
+    "run", epilog=examples("perjoule run examples/demo.toml --set repetitions=1", "perjoule run my.toml --into results/my")
+)
 @_file
 @_into
 @_set
@@ -91,7 +93,9 @@ def _start(asked: Campaign, into: Path | None) -> None:
 def resume(folder: Path, failed: bool) -> None:
     """Go on with a campaign that was interrupted."""
     results = store.open_results(folder)
-    _go_on(campaign.parse(results.campaign_text, source=str(folder / "campaign.toml"), overrides=results.overrides), results, failed)
+    _go_on(
+        campaign.parse(results.campaign_text, source=str(folder / "campaign.toml"), overrides=results.overrides), results, failed
+    )
 
 
 def _go_on(asked: Campaign, results: store.Results, again_failed: bool = False) -> None:
@@ -194,7 +198,9 @@ def up(kind: str | None, clients: int, cluster: str, overrides: tuple[str, ...])
         os._exit(0)  # without leaving the `with` blocks: that would take down what is to stay
 
 
-@cli.command(epilog=examples("perjoule down          what killed runs left behind", "perjoule down --all    clusters made by `up` too"))
+@cli.command(
+    epilog=examples("perjoule down          what killed runs left behind", "perjoule down --all    clusters made by `up` too")
+)
 @click.option("--all", "everything", is_flag=True, help="Also clusters that `perjoule up` made.")
 def down(everything: bool) -> None:
     """Remove what is left of our hosts: processes, namespaces, mounts, loop devices, cgroups. Touches nothing that runs."""
@@ -219,7 +225,9 @@ def doctor() -> None:
         sys.exit(MachineError.exit_code)
 
 
-@cli.command("drivers", epilog=examples("perjoule drivers", "perjoule drivers cephfs", "perjoule drivers --schema > campaign.schema.json"))
+@cli.command(
+    "drivers", epilog=examples("perjoule drivers", "perjoule drivers cephfs", "perjoule drivers --schema > campaign.schema.json")
+)
 @click.argument("kind", required=False)
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of a campaign file, for editors.")
 def drivers_command(kind: str | None, schema: bool) -> None:
