@@ -55,11 +55,11 @@ def facts(answers: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
     system = answers["fs dump"]["filesystems"][0]["mdsmap"]
     return {
         "version": next(iter(answers["versions"]["overall"])),
-        "health": {"status": answers["health"]["status"], "checks": sorted(answers["health"]["checks"])},
+        "health": {"status": answers["health"]["status"], "muted": sorted(mute["code"] for mute in answers["health"]["mutes"])},
         "pools": {pool["pool_name"]: _pool(pool, rules[pool["crush_rule"]]) for pool in answers["osd dump"]["pools"]},
         "osds": {
             node["name"]: {"host": hosts.get(node["id"], ""), "class": node["device_class"], "status": node["status"]}
-            for node in nodes.values()
+            for node in sorted(nodes.values(), key=lambda node: node["id"])
             if node["type"] == "osd"
         },
         "file_system": {
@@ -68,7 +68,11 @@ def facts(answers: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
             "max_file_bytes": system["max_file_size"],
             "mds": {mds["name"]: mds["state"] for mds in system["info"].values()},
         },
-        "settings": {name: value["final"] for name, value in settings["diff"].items() if name.startswith(("osd_", "bluestore_"))},
+        "settings": {
+            name: value["final"]
+            for name, value in settings["diff"].items()
+            if name.startswith(("osd_", "bluestore_")) and name != "osd_data"
+        },
     }
 
 

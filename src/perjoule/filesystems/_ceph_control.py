@@ -6,7 +6,7 @@ else but the standard library. The `ceph` command would do the same at one secon
 Standard input is JSON, `{"conf": path, "patience_s": 60, "stages": [[command, ...], ...], "ready": {...}, "ready_s": 1}`: the
 commands of a stage go out together, so that the monitor commits them together. A command with "target" ("mgr", "osd.3") goes
 there and not to the monitors. "ready" (or null) is what to wait for after the stages, see `missing`, for "ready_s" at most.
-Standard output is JSON, `{"answers": [[answer, ...], ...], "missing": "", "error": ""}`; "missing" says what was not ready in time.
+Standard output is JSON, `{"answers": [[answer, ...], ...], "missing": "", "error": ""}`; "missing" says what was not ready.
 https://docs.ceph.com/en/pacific/rados/api/python/
 """
 
@@ -19,27 +19,27 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-# Warnings that a small cluster without the manager's modules always has. Everything else that isn't HEALTH_OK is waited for.
-HARMLESS = {"MGR_MODULE_ERROR", "MGR_MODULE_DEPENDENCY", "TOO_FEW_OSDS", "TOO_FEW_PGS", "BLUESTORE_SLOW_OP_ALERT", "SLOW_OPS"}
-POLL_S = 0.1
+POLL_S = 0.05
 
 
 def missing(status: dict[str, Any], osds_count: int, placement_groups_count: int) -> str:
     """Say what a `status` answer still lacks: OSDs up, an active MDS, every PG active+clean, health. "" when it is ready.
 
-    HEALTH_OK alone isn't enough: it comes before the manager's first report of PGs.
+    HEALTH_OK alone isn't enough: it comes before the manager's first report of PGs. With no PGs to come, OSDs are all.
     """
     osds = status["osdmap"]
     up = osds.get("osdmap", osds)["num_up_osds"]
     if up < osds_count:
         return f"{up} of {osds_count} OSDs up"
+    if not placement_groups_count:
+        return ""
     if "up:active" not in [rank["status"] for rank in status["fsmap"]["by_rank"]]:
         return "no MDS is active"
     groups = {group["state_name"]: group["count"] for group in status["pgmap"].get("pgs_by_state", [])}
     if groups != {"active+clean": placement_groups_count}:
         return f"of {placement_groups_count} PGs: " + (", ".join(f"{n} {state}" for state, n in groups.items()) or "none yet")
-    checks = {code: check["summary"]["message"] for code, check in status["health"]["checks"].items() if code not in HARMLESS}
-    return "; ".join(f"{code}: {message}" for code, message in checks.items())
+    checks = {code: check for code, check in status["health"]["checks"].items() if not check.get("muted")}
+    return "; ".join(f"{code}: {check['summary']['message']}" for code, check in checks.items())
 
 
 def ask(cluster: Any, command: dict[str, Any]) -> Any:

@@ -13,6 +13,10 @@ from perjoule.model import Json
 FILE_SYSTEM = "perjoule"
 DATA_POOL = "cephfs_data"
 METADATA_POOL = "cephfs_metadata"
+# A new store needs no check, and each time BlueStore closes its device it waits for a poll to end: 250 ms unless told otherwise.
+QUICK_MKFS = ("--bluestore_fsck_on_mkfs=false", "--bdev_aio_poll_ms=5")
+# A manager without modules always warns, and so may newer versions about disks that are files.
+MUTED = ("MGR_MODULE_ERROR", "MGR_MODULE_DEPENDENCY", "BLUESTORE_SLOW_OP_ALERT")
 Command = Mapping[str, Json]
 
 
@@ -131,6 +135,7 @@ memstore_device_bytes = {osd_bytes}
 bluestore_block_size = {osd_bytes}
 bluestore_block_wal_create = false
 bluestore_block_db_create = false
+bdev_aio_poll_ms = 50
 bluestore_cache_autotune = false
 bluestore_cache_size = 64M
 osd_memory_target = 896M
@@ -184,16 +189,10 @@ def keyring(keys: Mapping[str, str], caps: Mapping[str, Mapping[str, str]]) -> s
     return "".join(entries)
 
 
-def creation(layout: Layout) -> list[list[Command]]:
-    """Order the commands that make OSDs known, place them, and make both pools and the file system; each stage together.
-
-    The data pool spreads its copies over hosts. So does the metadata pool, unless it has OSDs of its own: then over these.
-    """
-    pools: list[tuple[str, str, int, str]] = [
-        (DATA_POOL, "hdd", layout.copies_count, "host"),
-        (METADATA_POOL, layout.metadata_class, layout.metadata_copies_count, "osd" if layout.hosts("ssd") else "host"),
-    ]
+def placement(layout: Layout) -> list[list[Command]]:
+    """Order the commands that make OSDs known and place them, before they start; those of a stage go out together."""
     classes = dict.fromkeys(osd.device_class for osd in layout.osds)
+    pools = _pools(layout)
     return [
         [{"prefix": "osd new", "uuid": osd.uuid, "id": osd.id} for osd in layout.osds],
         [
@@ -212,17 +211,37 @@ def creation(layout: Layout) -> list[list[Command]]:
             {"prefix": "osd crush rule create-replicated", "name": pool, "root": "default", "type": apart, "class": device_class}
             for pool, device_class, _, apart in pools
         ],
+    ]
+
+
+def creation(layout: Layout) -> list[list[Command]]:
+    """Order the commands that make both pools and the file system.
+
+    All OSDs must be up: objects written while some are not would have to be recovered one by one afterwards.
+    """
+    groups_count = layout.placement_groups_count
+    return [
+        [{"prefix": "health mute", "code": code, "sticky": True} for code in MUTED],
         [
             {
                 "prefix": "osd pool create",
                 "pool": pool,
-                "pg_num": layout.placement_groups_count,
-                "pgp_num": layout.placement_groups_count,
+                "pg_num": groups_count,
+                "pgp_num": groups_count,
                 "pool_type": "replicated",
                 "rule": pool,
                 "size": copies_count,
             }
-            for pool, _, copies_count, _ in pools
+            for pool, _, copies_count, _ in _pools(layout)
         ],
         [{"prefix": "fs new", "fs_name": FILE_SYSTEM, "metadata": METADATA_POOL, "data": DATA_POOL}],
+    ]
+
+
+def _pools(layout: Layout) -> list[tuple[str, str, int, str]]:
+    """Name, device class, copies, and what each copy lies on another one of: an OSD where metadata has OSDs of its own."""
+    apart = "osd" if layout.hosts("ssd") else "host"
+    return [
+        (DATA_POOL, "hdd", layout.copies_count, "host"),
+        (METADATA_POOL, layout.metadata_class, layout.metadata_copies_count, apart),
     ]

@@ -9,7 +9,7 @@ import json
 import time
 import uuid
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,10 +17,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import CampaignError, MachineError, TransientError, WorkloadError
+from perjoule.errors import CampaignError, MachineError, TransientError
 from perjoule.filesystems import _ceph_answers as answers
 from perjoule.filesystems import _ceph_layout as ceph
-from perjoule.filesystems._daemons import Daemons, each, programs
+from perjoule.filesystems._daemons import Daemon, Daemons, each, programs
 from perjoule.model import OPTIONS
 from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted, wait_error
 from perjoule.units import Bytes, bytes_text
@@ -129,6 +129,7 @@ class _Cluster(Mounted):
         self._by_name = {host.name: host for host in hosts.all}
         self._patience_s = PATIENCE_S / min(1.0, hosts.scale)
         self._servers, self._clients = Daemons(self._patience_s), Daemons(self._patience_s)
+        self._fuses: dict[str, Daemon] = {}  # of each client, the running one
 
     def up(self) -> None:
         """From nothing to mounted on every client; each step waits for what it needs and no longer."""
@@ -139,7 +140,9 @@ class _Cluster(Mounted):
         each([self._found, *(partial(self._make_store, osd) for osd in self._layout.osds)], lambda work: work())
         self._serve(self._hosts.metadata, "mds.a", "ceph-mds")
         each(self._layout.osds, lambda osd: self._serve(self._by_name[osd.host], osd.name, "ceph-osd"))
-        self._wait_until_ready()
+        self._wait("OSDs that are up")
+        self._ask(ceph.creation(self._layout))
+        self._wait("a healthy CephFS", groups_count=2 * self._layout.placement_groups_count)
         self._mount_all()
         self.directories = {client.name: _folder(client) / "mount" for client in self._hosts.clients}
         self.logs = self._servers.logs() + self._clients.logs()
@@ -149,8 +152,7 @@ class _Cluster(Mounted):
 
     def down(self) -> None:
         """End everything and forget its data; never fails over what is already broken."""
-        with suppress(WorkloadError):
-            each(self._hosts.clients, lambda client: self._unmount(client, "--lazy"))
+        each(self._hosts.clients, lambda host: host.run(["umount", "-l", _folder(host) / "mount"], timeout_s=30, check=False))
         self._clients.stop(timeout_s=0.5)
         self._servers.stop(timeout_s=0.5)
         each(self._hosts.all, lambda host: host.run(["rm", "-rf", "--one-file-system", _folder(host)], timeout_s=30))
@@ -175,9 +177,11 @@ class _Cluster(Mounted):
         return tuple(found)
 
     def drop_caches(self) -> None:
-        """Mount anew on every client, which ends its cache with its process, and empty the caches of OSDs and MDS."""
+        """Mount anew on every client, which ends its cache with its process, and empty the OSDs' caches of data.
+
+        The MDS keeps the metadata of files in memory, as it does while it serves.
+        """
         each(self._hosts.clients, self._unmount)
-        self._clients.stop(timeout_s=self._patience_s)
         self._ask([[{"prefix": "cache drop", "target": osd.name} for osd in self._layout.osds]])
         self._mount_all()
 
@@ -190,7 +194,9 @@ class _Cluster(Mounted):
         rooms += ["mds"] if host is self._hosts.metadata else []
         host.run(["install", "-d", "-o", "ceph", "-g", "ceph", folder, *(folder / room for room in rooms)], timeout_s=30)
         options = self._options
-        size_bytes = min(options.osd_size_bytes, _free_bytes(host) // len(osds)) if osds else options.osd_size_bytes
+        size_bytes = options.osd_size_bytes
+        if osds and options.store == "bluestore":
+            size_bytes = min(size_bytes, _free_bytes(host) // len(osds))
         if size_bytes < SMALLEST_OSD_BYTES:
             raise MachineError(
                 f"there are only {bytes_text(size_bytes)} for each OSD below {host.directory}",
@@ -213,7 +219,7 @@ class _Cluster(Mounted):
             host.put(Path(__file__).with_name("_ceph_control.py").read_text(), folder / "control.py")
 
     def _found(self) -> None:
-        """The monitor first, with all keys; then, over it, the OSDs' places, the pools and the file system."""
+        """The monitor, with all keys; then, over it, the OSDs and their places."""
         host, layout = self._hosts.management, self._layout
         folder = _folder(host)
         monitor = ["--fsid", layout.fsid, "--addv", "a", f"[v2:{layout.monitor}:3300/0]"]
@@ -222,24 +228,24 @@ class _Cluster(Mounted):
         host.run([*_daemon(host, "mon.a", "ceph-mon"), *mkfs], timeout_s=self._patience_s)
         self._serve(host, "mon.a", "ceph-mon")
         self._serve(host, "mgr.a", "ceph-mgr")
-        self._ask(ceph.creation(layout))
+        self._ask(ceph.placement(layout))
 
     def _make_store(self, osd: ceph.Osd) -> None:
         """An OSD's empty store; needs no monitor yet."""
         host = self._by_name[osd.host]
-        mkfs = ["--mkfs", "--no-mon-config", "--osd-uuid", osd.uuid]
+        mkfs = ["--mkfs", "--no-mon-config", "--osd-uuid", osd.uuid, *ceph.QUICK_MKFS]
         host.run([*_daemon(host, osd.name, "ceph-osd"), *mkfs], timeout_s=self._patience_s)
 
     def _serve(self, host: Host, name: str, program: str) -> None:
         self._servers.start(host, name, [*_daemon(host, name, program), "-f"], log=_folder(host) / "log" / f"{name}.log")
 
-    def _wait_until_ready(self) -> None:
-        ready = {"osds_count": len(self._layout.osds), "placement_groups_count": 2 * self._layout.placement_groups_count}
+    def _wait(self, what: str, *, groups_count: int = 0) -> None:
+        ready = {"osds_count": len(self._layout.osds), "placement_groups_count": groups_count}
         until_s = time.monotonic() + self._servers.left_s
         while lacks := self._send([], ready)["missing"]:
             self._servers.alive()
             if time.monotonic() > until_s:
-                raise wait_error("a healthy CephFS", self._patience_s, lacks)
+                raise wait_error(what, self._patience_s, lacks)
 
     def _mount_all(self) -> None:
         self._clients = Daemons(self._patience_s)
@@ -250,7 +256,7 @@ class _Cluster(Mounted):
         mount = folder / "mount"
         client.run(["mkdir", "-p", mount], timeout_s=30)
         argv = ["ceph-fuse", "-f", "-c", folder / "ceph.conf", "-n", f"client.{client.name}", "--client_mountpoint=/", mount]
-        fuse = self._clients.start(client, "ceph-fuse", argv, log=folder / "log" / "ceph-fuse.log")
+        self._fuses[client.name] = fuse = self._clients.start(client, "ceph-fuse", argv, log=folder / "log" / "ceph-fuse.log")
 
         def mounted() -> bool:
             return client.run(["mountpoint", "-q", mount], timeout_s=10, check=False).returncode == 0
@@ -260,8 +266,14 @@ class _Cluster(Mounted):
         client.run(["dd", f"if={folder}/ceph.conf", f"of={trace}", "conv=fsync", "status=none"], timeout_s=self._patience_s)
         client.run(["rm", trace], timeout_s=self._patience_s)
 
-    def _unmount(self, client: Host, *how: str) -> None:
-        client.run(["umount", *how, _folder(client) / "mount"], timeout_s=self._patience_s)
+    def _unmount(self, client: Host) -> None:
+        """Unmount and let ceph-fuse end by itself: it writes back what is dirty after the kernel has let go."""
+        client.run(["umount", _folder(client) / "mount"], timeout_s=self._patience_s)
+        fuse = self._fuses[client.name]
+        try:
+            fuse.process.wait(timeout_s=self._patience_s)
+        except TimeoutError:
+            raise wait_error(f"the end of ceph-fuse on {client.name}", self._patience_s, fuse.said()) from None
 
     def _ask(self, stages: Sequence[Sequence[ceph.Command]]) -> list[list[Any]]:
         """Send commands, those of a stage together. Raises TransientError in the daemon's words."""

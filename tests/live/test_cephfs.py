@@ -1,0 +1,161 @@
+"""CephFS for real: the daemons on virtual hosts."""
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from perjoule import drivers
+from perjoule.errors import TransientError
+from perjoule.model import Json
+from perjoule.protocols import FileSystem, Host, Hosts, Mounted, Testbed
+from perjoule.units import MIB
+
+pytestmark = pytest.mark.live
+
+FILE_BYTES = 16 * MIB
+
+
+def hosts_of(**options: Json) -> Testbed:
+    made = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, **options})
+    assert isinstance(made, Testbed)
+    return made
+
+
+def cephfs(**options: Json) -> FileSystem:
+    made = drivers.build("filesystems", "cephfs", options)
+    assert isinstance(made, FileSystem)
+    return made
+
+
+@pytest.fixture(scope="module")
+def deployment() -> Iterator[tuple[Hosts, Mounted]]:
+    """One cluster for the tests that leave it whole."""
+    with hosts_of().hold(2) as hosts, cephfs().mount(hosts) as mounted:
+        yield hosts, mounted
+
+
+def write(client: Host, path: Path, count: int, unit: str = "1M") -> str:
+    """Write random bytes and return their checksum."""
+    client.run(["dd", "if=/dev/urandom", f"of={path}", f"bs={unit}", f"count={count}", "conv=fsync"], timeout_s=60)
+    return checksum(client, path)
+
+
+def checksum(client: Host, path: Path) -> str:
+    return client.run(["sha256sum", path], timeout_s=60).stdout.split()[0]
+
+
+def received_bytes(host: Host) -> int:
+    count = host.counters().network_received_bytes
+    assert count is not None
+    return count
+
+
+def test_what_one_client_writes_another_reads(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    one, two = hosts.clients
+    assert one.run(["ls", "-A", mounted.directories[one.name]], timeout_s=10).stdout == ""
+    written = write(one, mounted.directories[one.name] / "shared", 4)
+    assert checksum(two, mounted.directories[two.name] / "shared") == written
+    one.run(["rm", mounted.directories[one.name] / "shared"], timeout_s=10)
+
+
+def test_a_read_after_caches_are_dropped_comes_over_the_network_unchanged(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    client = hosts.clients[0]
+    path = mounted.directories[client.name] / "dropped"
+    written = write(client, path, FILE_BYTES // MIB)
+    before = received_bytes(client)
+    assert checksum(client, path) == written
+    cached = received_bytes(client) - before
+    mounted.drop_caches()
+    before = received_bytes(client)
+    assert checksum(client, path) == written
+    assert cached < MIB
+    assert FILE_BYTES < received_bytes(client) - before < 1.1 * FILE_BYTES
+    mounted.alive()
+
+
+def test_a_file_of_one_object_lies_on_as_many_hosts_as_copies(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    client = hosts.clients[0]
+    folder = mounted.directories[client.name]
+    write(client, folder / "small", 1)
+    write(client, folder / "large", FILE_BYTES // MIB)
+    storage = {host.name for host in hosts.by_role("storage")}
+    small, large = mounted.locate(folder / "small"), mounted.locate(folder / "large")
+    assert len(set(small)) == len(small) == 2
+    assert set(small) < storage
+    assert 2 <= len(large) <= 4
+    assert set(large) <= storage
+
+
+def test_facts_come_from_the_daemons(deployment: tuple[Hosts, Mounted]) -> None:
+    _, mounted = deployment
+    facts = mounted.facts
+    assert str(facts["version"]).startswith("ceph version")
+    assert isinstance(osds := facts["osds"], dict)
+    assert len(osds) == 6
+    assert isinstance(pools := facts["pools"], dict)
+    assert set(pools) == {"cephfs_data", "cephfs_metadata"}
+
+
+def test_no_daemon_runs_as_root_and_each_has_its_log(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    for host in hosts.servers:
+        listed = host.run(["ps", "-eo", "user:16=,comm="], timeout_s=10).stdout.splitlines()
+        daemons = [line.split() for line in listed if "ceph-" in line]
+        assert daemons
+        assert {user for user, _ in daemons} == {"ceph"}
+    names = sorted(log.name for log in mounted.logs)
+    osds = [f"osd.{n}.log" for n in range(6)]
+    assert names == ["ceph-fuse.log", "ceph-fuse.log", "mds.a.log", "mgr.a.log", "mon.a.log", *osds]
+    assert all(log.is_file() for log in mounted.logs)
+
+
+def test_a_clients_key_does_not_open_the_cluster(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, _ = deployment
+    client = hosts.clients[0]
+    folder = client.directory / "ceph"
+    assert "client.admin" not in client.read(folder / "keyring").decode()
+    program = (
+        "import json, rados, sys; c = rados.Rados(conffile=sys.argv[1], name='client.client-1'); c.connect();"
+        "print(c.mon_command(json.dumps({'prefix': 'osd pool create', 'pool': 'mine', 'pg_num': 1}), b'')[0])"
+    )
+    said = client.run(["/usr/bin/python3", "-c", program, folder / "ceph.conf"], timeout_s=30)
+    assert said.stdout.strip() == "-13"
+
+
+def test_a_killed_osd_is_seen_and_nothing_is_left_behind() -> None:
+    with hosts_of(servers=2).hold(1) as hosts:
+        with cephfs(placement_groups=8, store="memstore").mount(hosts) as mounted:
+            mounted.alive()
+            host = hosts.by_role("storage")[0]
+            pids = host.run(["pgrep", "-x", "ceph-osd"], timeout_s=10).stdout.split()
+            for pid in pids:
+                host.run(["kill", f"-{signal.SIGKILL.value}", pid], timeout_s=10)
+            with pytest.raises(TransientError, match=r"storage-1: osd.0 ended"):
+                wait_for_its_end(mounted)
+        for host in hosts.all:
+            assert not (host.directory / "ceph").exists()
+            assert host.run(["pgrep", "-c", "ceph"], timeout_s=10, check=False).stdout.strip() == "0"
+            assert "ceph" not in host.run(["cat", "/proc/mounts"], timeout_s=10).stdout
+
+
+def wait_for_its_end(mounted: Mounted) -> None:
+    """A kill is a moment older than the kernel's word of it."""
+    until_s = time.monotonic() + 5
+    while time.monotonic() < until_s:
+        mounted.alive()
+
+
+def test_hosts_without_a_place_for_metadata_carry_all_on_their_disks() -> None:
+    with hosts_of(servers=2).hold(1) as held:
+        hosts = Hosts(tuple(host for host in held.all if host.role in ("storage", "client")), held.scale)
+        with cephfs(placement_groups=8, osds_per_host=2).mount(hosts) as mounted:
+            client = hosts.clients[0]
+            path = mounted.directories[client.name] / "file"
+            write(client, path, 1)
+            assert set(mounted.locate(path)) == {"storage-1", "storage-2"}

@@ -1,0 +1,239 @@
+"""CephFS on paper: who gets which daemon, which key, which command; and what Ceph's answers mean."""
+
+import base64
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from perjoule import drivers
+from perjoule.errors import CampaignError
+from perjoule.filesystems import _ceph_answers as answers
+from perjoule.filesystems import _ceph_layout as ceph
+from perjoule.filesystems._ceph_control import ask, missing
+from perjoule.filesystems.cephfs import CephFs
+from perjoule.protocols import Completed, Counters, Host, Hosts, Process
+
+TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "cephfs"
+BRING_UP: list[dict[str, Any]] = json.loads((TRANSCRIPTS / "bring-up.json").read_text())
+FACTS: dict[str, Any] = json.loads((TRANSCRIPTS / "facts.json").read_text())
+
+
+class PaperHost(Host):
+    """A host that nothing may happen on."""
+
+    def __init__(self, role: str, number: int) -> None:
+        self.name, self.role, self.address, self.node = f"{role}-{number}", role, f"10.0.0.{number}", None
+        self.directory = Path("/nowhere")
+
+    def run(self, *_: object, **__: object) -> Completed:
+        raise AssertionError("a command")
+
+    def spawn(self, *_: object, **__: object) -> Process:
+        raise AssertionError("a program")
+
+    def put(self, *_: object, **__: object) -> None:
+        raise AssertionError("a file")
+
+    def read(self, path: Path) -> bytes:
+        raise AssertionError(path)
+
+    def counters(self) -> Counters:
+        raise AssertionError
+
+    def drop_caches(self) -> None:
+        raise AssertionError
+
+
+def paper(**counts: int) -> Hosts:
+    return Hosts(tuple(PaperHost(role, n + 1) for role, count in counts.items() for n in range(count)))
+
+
+CLUSTER = paper(storage=4, metadata=1, management=1, client=2)
+
+
+def stages(layout: ceph.Layout) -> dict[str, list[Mapping[str, Any]]]:
+    return {str(stage[0]["prefix"]): list(stage) for stage in ceph.placement(layout) + ceph.creation(layout)}
+
+
+def test_options_are_as_in_the_paper_unless_told_otherwise() -> None:
+    layout = CephFs().layout(CLUSTER)
+    pools = {pool["pool"]: (pool["pg_num"], pool["size"], pool["rule"]) for pool in stages(layout)["osd pool create"]}
+    assert pools == {"cephfs_data": (64, 2, "cephfs_data"), "cephfs_metadata": (64, 2, "cephfs_metadata")}
+    assert "osd_pool_default_min_size = 1\n" in configuration(layout)
+
+
+def configuration(layout: ceph.Layout) -> str:
+    return ceph.configuration(layout, Path("/srv/ceph"), "10.0.0.7", store="bluestore", osd_bytes=2**30, client_cache_bytes=2**25)
+
+
+def test_metadata_has_osds_of_its_own_on_the_metadata_host_and_data_spreads_over_storage_hosts() -> None:
+    layout = CephFs(osds_per_host=2).layout(CLUSTER)
+    assert [osd.host for osd in layout.osds if osd.device_class == "hdd"] == [f"storage-{n}" for n in (1, 1, 2, 2, 3, 3, 4, 4)]
+    assert [osd.host for osd in layout.osds if osd.device_class == "ssd"] == ["metadata-1"] * 2
+    rules = {rule["name"]: (rule["class"], rule["type"]) for rule in stages(layout)["osd crush rule create-replicated"]}
+    assert rules == {"cephfs_data": ("hdd", "host"), "cephfs_metadata": ("ssd", "osd")}
+
+
+def test_without_a_metadata_host_both_pools_spread_over_storage_hosts() -> None:
+    layout = CephFs(copies=3, acknowledged=2).layout(paper(storage=3, client=1))
+    assert {osd.device_class for osd in layout.osds} == {"hdd"}
+    rules = {rule["name"]: (rule["class"], rule["type"]) for rule in stages(layout)["osd crush rule create-replicated"]}
+    assert rules == {"cephfs_data": ("hdd", "host"), "cephfs_metadata": ("hdd", "host")}
+    assert {pool["size"] for pool in stages(layout)["osd pool create"]} == {3}
+
+
+def test_metadata_has_no_more_copies_than_osds_of_its_own() -> None:
+    assert CephFs(copies=3).layout(CLUSTER).metadata_copies_count == 2
+    assert CephFs(copies=1).layout(CLUSTER).metadata_copies_count == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "hosts", "words"),
+    [
+        ({"copies": 3}, paper(storage=2, metadata=1, client=1), "copies = 3 .* there are 2; set copies to 2 or less"),
+        ({}, paper(client=1), "there are 0; take a testbed with storage hosts"),
+        ({"acknowledged": 3}, CLUSTER, "acknowledged = 3 is more than copies = 2; set acknowledged to 2"),
+    ],
+)
+def test_an_impossible_layout_is_refused_before_anything_starts(options: dict[str, Any], hosts: Hosts, words: str) -> None:
+    with pytest.raises(CampaignError, match=words), CephFs(**options).mount(hosts):
+        pass
+
+
+@pytest.mark.parametrize("options", [{"copies": 0}, {"osd_size": "-1 GiB"}, {"store": "filestore"}, {"replicas": 2}])
+def test_a_wrong_option_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        drivers.build("filesystems", "cephfs", options)
+
+
+def test_every_osd_is_placed_once_and_has_one_class() -> None:
+    commands = stages(layout := CephFs(osds_per_host=2).layout(CLUSTER))
+    places = {command["id"]: command["args"][0] for command in commands["osd crush add"]}
+    assert places == {osd.id: f"host={osd.host}" for osd in layout.osds}
+    classes = [number for command in commands["osd crush set-device-class"] for number in command["ids"]]
+    assert sorted(map(int, classes)) == [osd.id for osd in layout.osds]
+
+
+def test_a_client_may_use_this_file_system_and_nothing_else() -> None:
+    caps = ceph.capabilities(CephFs().layout(CLUSTER), ("client-1",))
+    assert caps["client.client-1"] == {
+        "mon": "allow r fsname=perjoule",
+        "mds": "allow rw fsname=perjoule",
+        "osd": "allow rw tag cephfs data=perjoule",
+    }
+    assert {"mon.", "mgr.a", "mds.a", "osd.5", "client.admin"} < caps.keys()
+
+
+def test_a_keyring_has_the_keys_it_is_given_and_no_other() -> None:
+    text = ceph.keyring({"osd.0": "AQ=="}, {"osd.0": {"mon": "allow profile osd"}, "client.admin": {"mon": "allow *"}})
+    assert text == '[osd.0]\n\tkey = AQ==\n\tcaps mon = "allow profile osd"\n'
+
+
+def test_a_key_is_what_cephx_expects_and_never_the_same() -> None:
+    raw = base64.b64decode(key := ceph.new_key(1700000000))
+    assert raw[:12] == b"\x01\x00\x00\xf1\x53\x65\x00\x00\x00\x00\x10\x00"
+    assert len(raw) == 12 + 16
+    assert ceph.new_key(1700000000) != key
+
+
+def test_the_configuration_authenticates_speaks_msgr2_alone_and_keeps_to_its_folder() -> None:
+    text = configuration(CephFs().layout(CLUSTER))
+    options = dict(line.split(" = ", 1) for line in text.splitlines() if " = " in line)
+    assert {options[f"auth_{kind}_required"] for kind in ("cluster", "service", "client")} == {"cephx"}
+    assert options["ms_bind_msgr1"] == "false"
+    assert options["mon_host"] == "v2:10.0.0.1:3300/0"
+    folders = [value for value in options.values() if "/srv" in value or value.startswith("/")]
+    assert len(folders) >= 10
+    assert all(value.startswith("/srv/ceph/") for value in folders)
+
+
+@pytest.mark.parametrize("moment", BRING_UP, ids=lambda moment: moment["missing"] or "ready")
+def test_the_status_says_what_is_missing(moment: dict[str, Any]) -> None:
+    assert missing(moment["status"], 4, 16) == moment["missing"]
+
+
+def test_the_bring_up_ends_ready_and_a_warning_that_is_not_muted_is_waited_for() -> None:
+    status = BRING_UP[-1]["status"]
+    assert missing(status, 4, 16) == ""
+    assert missing(status, 4, 17).startswith("of 17 PGs: 16 active+clean")
+    check = status["health"]["checks"]["MGR_MODULE_ERROR"]
+    loud = status | {"health": {"checks": {"MGR_MODULE_ERROR": check | {"muted": False}}}}
+    assert missing(loud, 4, 16) == f"MGR_MODULE_ERROR: {check['summary']['message']}"
+
+
+def test_before_there_are_pools_osds_that_are_up_are_all_that_is_waited_for() -> None:
+    status = next(m["status"] for m in BRING_UP if m["missing"] == "no MDS is active")
+    assert missing(status, 4, 0) == ""
+    assert missing(status, 5, 0) == "4 of 5 OSDs up"
+
+
+class PaperCluster:
+    """A librados connection that has one answer."""
+
+    def __init__(self, code: int, answer: bytes, words: str = "") -> None:
+        self.said, self.asked = (code, answer, words), ""
+
+    def mon_command(self, text: str, _: bytes) -> tuple[int, bytes, str]:
+        self.asked = text
+        return self.said
+
+    def osd_command(self, number: int, text: str, _: bytes) -> tuple[int, bytes, str]:
+        self.asked = f"osd.{number} {text}"
+        return self.said
+
+
+def test_a_command_goes_to_its_target_as_json() -> None:
+    cluster = PaperCluster(0, b'{"a": 1}')
+    assert ask(cluster, {"prefix": "status"}) == {"a": 1}
+    assert json.loads(cluster.asked) == {"prefix": "status", "format": "json"}
+    ask(cluster, {"prefix": "cache drop", "target": "osd.3"})
+    assert cluster.asked == 'osd.3 {"format": "json", "prefix": "cache drop"}'
+
+
+def test_an_answer_that_is_not_json_is_text_and_none_is_none() -> None:
+    assert ask(PaperCluster(0, b"ok"), {"prefix": "x"}) == "ok"
+    assert ask(PaperCluster(0, b""), {"prefix": "x"}) is None
+
+
+def test_a_refused_command_is_told_in_the_monitors_words() -> None:
+    with pytest.raises(RuntimeError, match=r"fs new: pool 'x' does not exist \(-2\)"):
+        ask(PaperCluster(-2, b"", "pool 'x' does not exist"), {"prefix": "fs new"})
+
+
+def test_a_file_knows_its_objects() -> None:
+    file = answers.file(FACTS["file"])
+    assert file == answers.File(0x10000000001, 16 * 2**20, "cephfs_data", 4 * 2**20, 1)
+    assert file.objects() == [f"10000000001.0000000{k}" for k in range(4)]
+
+
+def test_a_striped_file_fills_whole_rows_and_an_empty_one_has_its_first_object() -> None:
+    assert len(answers.File(1, 9, "pool", 4, 2).objects()) == 4
+    assert answers.File(255, 0, "pool", 4, 1).objects() == ["ff.00000000"]
+
+
+@pytest.mark.parametrize("text", ["1 2 stripe_unit=4", "1", "", "a b pool=c"])
+def test_a_layout_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"layout|unpack|int"):
+        answers.file(text)
+
+
+def test_facts_are_what_the_daemons_report() -> None:
+    facts: Any = answers.facts(FACTS, FACTS["config diff"])
+    assert facts["version"].startswith("ceph version 16.2.15 ")
+    assert facts["health"]["status"] == "HEALTH_OK"
+    assert facts["pools"]["cephfs_metadata"] == {
+        "copies_count": 2,
+        "acknowledged_count": 1,
+        "placement_groups_count": 8,
+        "rule": "default~ssd, copies on different osds",
+        "applications": ["cephfs"],
+    }
+    assert facts["pools"]["cephfs_data"]["rule"] == "default~hdd, copies on different hosts"
+    assert facts["osds"]["osd.1"] == {"host": "storage-2", "class": "hdd", "status": "up"}
+    assert list(facts["osds"]) == ["osd.0", "osd.1", "osd.2", "osd.3"]
+    assert facts["file_system"]["mds"] == {"a": "up:active"}
+    assert facts["settings"]["osd_objectstore"] == "bluestore"
