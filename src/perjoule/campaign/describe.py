@@ -46,10 +46,12 @@ def describe(kind: str | None = None) -> Iterator[str]:
 def _driver_lines(name: str, kind: str) -> Iterator[str]:
     module = _module(name, kind)
     yield from (f"{name} {kind}", "", *(module.__doc__ or "").strip().splitlines(), "")
-    for option, found in driver_schema(name, kind)["properties"].items():
+    schema = driver_schema(name, kind)
+    needed = schema["required"]
+    for option, found in schema["properties"].items():
         if option in ("kind", "label"):
             continue
-        default = written(found["default"]) if "default" in found else "..."
+        default = written(found["default"]) if "default" in found else "..." if option in needed else "(none)"
         yield f"  {option} = {default}    {_takes(found['anyOf'][0] if 'anyOf' in found else found)}"
         yield from wrap(
             " ".join(found.get("description", "").split()), WIDTH, initial_indent="      ", subsequent_indent="      "
@@ -67,7 +69,11 @@ def _takes(found: dict[str, Any]) -> str:
         return written(found["const"])
     if found.get("examples"):
         return f"such as {written(found['examples'][0])}"
-    bounds = [f"{word} {found[key]}" for key, word in (("minimum", "from"), ("maximum", "to")) if key in found]
+    bounds = [
+        f"{word} {found[key]}"
+        for key, word in (("minimum", "from"), ("exclusiveMinimum", "above"), ("maximum", "to"))
+        if key in found
+    ]
     words = {"integer": "a whole number", "number": "a number", "boolean": "true | false", "string": "text", "array": "a list"}
     return " ".join([words.get(found.get("type", ""), "a table"), *bounds])
 

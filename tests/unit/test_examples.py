@@ -1,0 +1,63 @@
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from perjoule import campaign, run, store
+from perjoule.campaign.tables import NAMES
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FILES = sorted(EXAMPLES.glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_an_example_is_a_campaign_with_a_plan(path: Path) -> None:
+    asked = campaign.read(path)
+    assert asked.name == path.stem
+    assert asked.description
+    assert campaign.plan(asked).duration_s > 0
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_an_example_is_valid_for_an_editor(path: Path) -> None:
+    jsonschema.validate(tomllib.loads(path.read_text()), campaign.schema())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_an_example_says_what_it_is_before_it_begins(path: Path) -> None:
+    assert path.read_text().startswith("# ")
+
+
+def test_there_is_an_example_for_each_kind_of_table() -> None:
+    written = "".join(path.read_text() for path in FILES)
+    assert all(f"[{name}]" in written for name in NAMES)
+
+
+def test_the_demo_is_the_paper_in_small_and_takes_less_than_twelve_minutes() -> None:
+    asked = campaign.read(EXAMPLES / "demo.toml")
+    assert {t.filesystem.kind for t in asked.trials} == {"moosefs", "glusterfs", "cephfs"}
+    assert {t.clients_count for t in asked.trials} == {1, 2, 4}
+    assert {t.repetition for t in asked.trials} == {1, 2, 3}
+    assert campaign.plan(asked).duration_s < 12 * 60
+
+
+def test_the_papers_campaign_moves_36_gib_in_every_trial_five_times_with_one_to_four_clients() -> None:
+    asked = campaign.read(EXAMPLES / "green-storage.toml")
+    steps = campaign.plan(asked).steps
+    assert {step.moved_bytes for step in steps} == {36 * 1024**3}
+    assert {step.trial.clients_count for step in steps} == {1, 2, 3, 4}
+    assert {step.trial.repetition for step in steps} == {1, 2, 3, 4, 5}
+    assert len(steps) == 3 * 2 * 4 * 5
+
+
+def test_the_papers_campaign_is_scaled_down_by_one_option() -> None:
+    asked = campaign.read(EXAMPLES / "green-storage.toml", ["shrink=1000"])
+    assert all(24 * 1024**2 <= step.moved_bytes <= 40 * 1024**2 for step in campaign.plan(asked).steps)
+
+
+def test_the_simulated_example_runs_anywhere(tmp_path: Path) -> None:
+    asked = campaign.read(EXAMPLES / "simulated.toml", ["settle=5 ms"])
+    results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides)
+    run.run(asked, results, lambda event: None)
+    assert [(record.status, record.reason) for record in results.latest()] == [("valid", "")] * 16
