@@ -49,17 +49,11 @@ class Daemon:
 
 
 class Daemons:
-    """All daemons of one deployment, in order of their start; what is waited for must come within `patience_s`."""
+    """All daemons of one deployment, in order of their start; each thing that is waited for must come within `patience_s`."""
 
     def __init__(self, patience_s: float) -> None:
         self.patience_s = patience_s
-        self._until_s = time.monotonic() + patience_s
         self._started: list[Daemon] = []
-
-    @property
-    def left_s(self) -> float:
-        """How long one may still wait."""
-        return max(self._until_s - time.monotonic(), 0.1)
 
     def start(self, host: Host, name: str, argv: Sequence[str | Path], *, log: Path) -> Daemon:
         """Start one that stays in the foreground. Raises WorkloadError when it can't be started at all."""
@@ -90,6 +84,7 @@ class Daemons:
             TransientError: a daemon died or the time is up; with their last words.
         """
         reason = ""
+        until_s = time.monotonic() + self.patience_s
         while True:
             try:
                 if ready():
@@ -97,18 +92,17 @@ class Daemons:
             except WorkloadError as error:
                 reason = str(error)
             self.alive()
-            if time.monotonic() > self._until_s:
+            if time.monotonic() > until_s:
                 raise wait_error(what, self.patience_s, "\n".join([*(w.said() for w in witnesses), reason]))
             time.sleep(POLL_S)
 
     def first_write(self, client: Daemon, directory: Path, *witnesses: Daemon) -> None:
-        """Make a client's empty folder in the file system, and have a file written to it and removed. Raises TransientError."""
+        """Have a client write a file and remove it. Raises TransientError."""
+        probe = directory / f".{client.host.name}-probe"
 
         def written() -> bool:
-            probe = directory / "probe"
-            client.host.run(["mkdir", "-p", directory], timeout_s=self.left_s)
-            client.host.run(["dd", f"of={probe}", "conv=fsync", "status=none"], text="perjoule", timeout_s=self.left_s)
-            client.host.run(["rm", probe], timeout_s=self.left_s)
+            client.host.run(["dd", f"of={probe}", "conv=fsync", "status=none"], text="perjoule", timeout_s=self.patience_s)
+            client.host.run(["rm", probe], timeout_s=self.patience_s)
             return True
 
         self.wait("a first write", written, client, *witnesses)

@@ -45,11 +45,6 @@ def info_text(uuid: str, version: str) -> str:
     return f"UUID={uuid}\noperating-version={int(version.split('.')[0]) * 10000}\n"
 
 
-def peer_text(uuid: str, address: str) -> str:
-    """A file in peers/: another host of the pool; state 3 is "Peer in Cluster"."""
-    return f"uuid={uuid}\nstate=3\nhostname1={address}\n"
-
-
 def version(said: str) -> str:
     """The version from `glusterd --version` ("glusterfs 10.3 ...")."""
     found = re.match(r"glusterfs (\d[\w.]*)", said)
@@ -104,7 +99,7 @@ def volume_shape(xml: str) -> dict[str, int | str]:
 
 def holders(uuids: str, names: Mapping[str, str]) -> tuple[str, ...]:
     """Names of the hosts in `trusted.glusterfs.list-node-uuids` (or node-uuid), in the order of `names` (UUID to name)."""
-    found = set(uuids.split())
+    found = set(re.findall(r"[0-9a-f-]{36}", uuids))
     return tuple(name for uuid, name in names.items() if uuid in found)
 
 

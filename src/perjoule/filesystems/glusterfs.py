@@ -14,6 +14,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -50,7 +51,7 @@ class GlusterFS(FileSystem):
     volume: Mapping[str, str] = field(default_factory=dict[str, str])
     """Further options of the volume, as in `gluster volume set` ({"performance.io-cache" = "on"})."""
     patience_s: Seconds = 60.0
-    """How long bring-up may take."""
+    """How long each step of bring-up may take."""
 
     def checks(self) -> tuple[Check, ...]:
         """The daemons, the tools and FUSE."""
@@ -112,34 +113,32 @@ class _Deployment:
                 raise MachineError(what, where=host.name, next='take [testbed] kind = "virtual"')
 
     def up(self) -> "_Mounted":
-        first, others = self.bricks[0], self.bricks[1:]
+        first = self.bricks[0]
         release = words.version(first.run(["glusterd", "--version"], timeout_s=SHORT_S).stdout)
         uuids = {host.name: str(uuid.uuid4()) for host in self.bricks}
         each(self.members, self._rooms)
         for host in self.bricks:
             host.put(words.info_text(uuids[host.name], release), _folder(host) / "state" / "glusterd.info")
-            for peer in self.bricks:
-                if peer is not host:
-                    text = words.peer_text(uuids[peer.name], peer.address)
-                    host.put(text, _folder(host) / "state" / "peers" / uuids[peer.name])
-
-        # The first one starts when the others listen: a link that is refused is tried again only after 3 s.
-        peers = each(others, self._glusterd)
-        self.daemons.wait(f"{len(peers)} listening glusterds", lambda: all(each(others, _listens)), *peers)
-        glusterd = self._glusterd(first)
-        self.daemons.wait("a pool of connected peers", self._is_connected, glusterd, *peers)
+        daemons = each(self.bricks, self._glusterd)
+        glusterd = daemons[0]
+        self.daemons.wait("glusterds that listen", lambda: all(each(self.bricks, _listens)), *daemons)
+        # Probed, not written into peers/ beforehand: a link that is refused at the start is tried again only after 3 s.
+        for host in self.bricks[1:]:
+            self.daemons.wait(f"{host.name} in the pool", partial(self._done, "peer", "probe", host.address), glusterd)
+        self.daemons.wait("a pool of connected peers", self._is_connected, *daemons)
         self._make_volume(glusterd)
         self.daemons.wait("all bricks online", lambda: not self.offline(), glusterd)
         clients = each(self.hosts.clients, self._client)
         for client in clients:
             self._wait_mounted(client)
-        directories = dict(each(clients, self._write))
+        each(clients, lambda client: self.daemons.first_write(client, _mountpoint(client.host)))
+        directories = {client.name: _mountpoint(client) for client in self.hosts.clients}
         return _Mounted(directories, self._facts(release), self._logs(), self, {u: name for name, u in uuids.items()})
 
     def _rooms(self, host: Host) -> None:
         folder = _folder(host)
         host.run(["rm", "-rf", "--one-file-system", "--", folder], timeout_s=SHORT_S)
-        rooms = [folder / room for room in (*ROOMS, "mnt", "brick", "state/peers")]
+        rooms = [folder / room for room in (*ROOMS, "mnt", "brick")]
         host.run(["install", "-d", *rooms, *ROOMS.values()], timeout_s=SHORT_S)
         for room, path in ROOMS.items():
             host.run(["mount", "--bind", folder / room, path], timeout_s=SHORT_S)
@@ -150,12 +149,19 @@ class _Deployment:
     def _glusterd(self, host: Host) -> Daemon:
         config, log = _folder(host) / "glusterd.vol", _folder(host) / "log" / f"{host.name}-glusterd.log"
         host.put(words.GLUSTERD, config)
-        argv = ["glusterd", "-N", "-f", config, "-p", "/run/gluster/glusterd.pid", "-l", log]
+        # As first process of a namespace of its own: bricks and self-heal daemons detach from it, but can't outlive it.
+        own = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        argv = [*own, "glusterd", "-N", "-f", config, "-p", "/run/gluster/glusterd.pid", "-l", log]
         return self.daemons.start(host, "glusterd", argv, log=log)
 
     def _gluster(self, *argv: str | Path, timeout_s: float = SHORT_S) -> str:
         socket = "--glusterd-sock=/run/gluster/glusterd.socket"
         return self.bricks[0].run(["gluster", "--mode=script", socket, *argv], timeout_s=timeout_s).stdout
+
+    def _done(self, *argv: str) -> bool:
+        """Have something done that fails while a peer is not connected."""
+        self._gluster(*argv, timeout_s=self.daemons.patience_s)
+        return True
 
     def _is_connected(self) -> bool:
         return words.connected_count(self._gluster("pool", "list")) == len(self.bricks)
@@ -167,13 +173,9 @@ class _Deployment:
         allowed = ",".join(host.address for host in self.members)
         settings = [word for item in {"auth.allow": allowed, **options.volume}.items() for word in item]
 
-        def done(*argv: str) -> bool:
-            self._gluster("volume", *argv, timeout_s=self.daemons.left_s)
-            return True
-
-        self.daemons.wait("the volume", lambda: done("create", VOLUME, *shape), glusterd)
+        self.daemons.wait("the volume", partial(self._done, "volume", "create", VOLUME, *shape), glusterd)
         self._gluster("volume", "set", VOLUME, *settings)
-        self.daemons.wait("the volume's start", lambda: done("start", VOLUME), glusterd)
+        self.daemons.wait("the volume's start", partial(self._done, "volume", "start", VOLUME), glusterd)
 
     def offline(self) -> list[words.Service]:
         """The services of the volume that do not run; one without a name when none are known."""
@@ -184,17 +186,12 @@ class _Deployment:
         """Start a client; it mounts when it has reached the bricks."""
         log = _folder(host) / "log" / f"{host.name}-client.log"
         servers = [f"--volfile-server={brick.address}" for brick in self.bricks]
-        argv = ["glusterfs", "-N", "--process-name", "fuse", *servers, f"--volfile-id={VOLUME}", "-l", log, _folder(host) / "mnt"]
+        argv = ["glusterfs", "-N", "--process-name", "fuse", *servers, f"--volfile-id={VOLUME}", "-l", log, _mountpoint(host)]
         return self.daemons.start(host, "glusterfs", argv, log=log)
 
     def _wait_mounted(self, client: Daemon) -> None:
         """Wait until a client's mount is there. Raises TransientError."""
-        self.daemons.wait("a mount", lambda: is_mounted(client.host, _folder(client.host) / "mnt"), client)
-
-    def _write(self, client: Daemon) -> tuple[str, Path]:
-        directory = _folder(client.host) / "mnt" / client.host.name
-        self.daemons.first_write(client, directory)
-        return client.host.name, directory
+        self.daemons.wait("a mount", lambda: is_mounted(client.host, _mountpoint(client.host)), client)
 
     def _facts(self, release: str) -> dict[str, Json]:
         info = self._gluster("volume", "info", VOLUME, "--xml")
@@ -220,11 +217,24 @@ class _Deployment:
             said = "nothing"
         return TransientError(f"the {service.name} is offline; it last said: {said}", where=host.name)
 
+    def _is_settled(self) -> bool:
+        """Whether no brick has a file marked as being written to."""
+        indices = ["dirty", "xattrop"]  # in them a base file and a link to it for every marked file
+
+        def marked(host: Host) -> str:
+            folders = [_brick(host) / ".glusterfs" / "indices" / index for index in indices]
+            names = [word for index in indices for word in ("!", "-name", f"{index}-*")]
+            return host.run(["find", *folders, "-type", "f", *names], timeout_s=SHORT_S, check=False).stdout.strip()
+
+        return not any(each(self.bricks, marked))
+
     def remount(self) -> None:
         """Mount all clients anew, so that they forget everything. Raises WorkloadError when a file is still open."""
+        # The mark of a write is taken off a second later, by its client; a client that goes before leaves the file to be healed.
+        self.daemons.wait("bricks without pending writes", self._is_settled)
 
         def again(host: Host) -> Daemon:
-            host.run(["umount", _folder(host) / "mnt"], timeout_s=SHORT_S)
+            host.run(["umount", _mountpoint(host)], timeout_s=SHORT_S)
             self.daemons.drop(host, "glusterfs")
             return self._client(host)
 
@@ -232,26 +242,20 @@ class _Deployment:
             self._wait_mounted(client)
 
     def down(self) -> None:
-        """End everything and leave nothing but logs."""
+        """End everything and leave nothing."""
 
         def unmount(client: Host) -> None:
             with suppress(WorkloadError):  # lazily: works with dead bricks too
-                client.run(["umount", "--lazy", _folder(client) / "mnt"], timeout_s=SHORT_S, check=False)
+                client.run(["umount", "--lazy", _mountpoint(client)], timeout_s=SHORT_S, check=False)
 
         each(self.hosts.clients, unmount)
         self.daemons.stop(timeout_s=0.2)
         each(self.members, self._clear)
 
     def _clear(self, host: Host) -> None:
-        folder = _folder(host)
         with suppress(WorkloadError):
-            # glusterd started the bricks and self-heal daemons; in the host's own process namespace these ids are ours alone.
-            pid_files = ["find", folder / "run", "-name", "*.pid", "-exec", "cat", "{}", "+"]
-            if pids := host.run(pid_files, timeout_s=SHORT_S, check=False).stdout.split():
-                host.run(["kill", "-KILL", *pids], timeout_s=SHORT_S, check=False)
             host.run(["umount", "--lazy", "--quiet", *ROOMS.values(), self.gsyncd], timeout_s=SHORT_S, check=False)
-            rooms = [folder / room for room in ("state", "run", "brick", "mnt", "gsyncd", "glusterd.vol")]  # all but logs
-            host.run(["rm", "-rf", "--one-file-system", "--", *rooms], timeout_s=SHORT_S)
+            host.run(["rm", "-rf", "--one-file-system", "--", _folder(host)], timeout_s=SHORT_S)
 
 
 @plain_dataclass(frozen=True)
@@ -283,6 +287,10 @@ def _folder(host: Host) -> Path:
 
 def _brick(host: Host) -> Path:
     return _folder(host) / "brick"
+
+
+def _mountpoint(client: Host) -> Path:
+    return _folder(client) / "mnt"
 
 
 def _listens(host: Host) -> bool:

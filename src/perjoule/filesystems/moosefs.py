@@ -15,6 +15,7 @@ import secrets
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass as plain_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -62,7 +63,7 @@ class MooseFS(FileSystem):
     sync_on_close: bool = False
     """Whether chunk servers fsync a chunk before they close it; MooseFS's own is not to (HDD_FSYNC_BEFORE_CLOSE)."""
     patience_s: Seconds = 60.0
-    """How long bring-up may take."""
+    """How long each step of bring-up may take."""
 
     def checks(self) -> tuple[Check, ...]:
         """The daemons, the tools and FUSE."""
@@ -140,20 +141,24 @@ class _Deployment:
             bind = {"BIND_HOST": self.hosts.management.address}
             self._daemon(self.hosts.management, "mfsmetalogger", "metalogger", bind | upstream)
         clients = each(self.hosts.clients, lambda client: self._client(client, master_host.address, password))
-        wanted = {host.address for host in storage}
-        self.daemons.wait(
-            f"{len(wanted)} chunk servers registered at the master",
-            lambda: wanted <= registered(master.process.output()),
-            master,
-            *chunkservers,
-        )
+        self.daemons.wait(f"{len(storage)} chunk servers with space", self._has_space, master, *chunkservers)
         for client in clients:
-            mountpoint = _folder(client.host) / "mnt"
-            self.daemons.wait("a mount", lambda client=client, at=mountpoint: is_mounted(client.host, at), client)
+            self.daemons.wait("a mount", partial(is_mounted, client.host, _mountpoint(client.host)), client)
         return self._mounted(master, clients)
 
+    def _has_space(self) -> bool:
+        """Whether the master knows the space of all chunk servers: until then it puts copies only on those that it knows."""
+        rows = chunkserver_rows(self._ask("SCS"))
+        ready = [row["address"] for row in rows if row["total_bytes"]]
+        return all(host.address in ready for host in self.hosts.by_role("storage"))
+
+    def _ask(self, what: str) -> str:
+        argv = ["mfscli", "-n", "-p", "-H", self.hosts.metadata.address, f"-{what}"]
+        return self.hosts.clients[0].run(argv, timeout_s=SHORT_S).stdout
+
     def _clean(self, host: Host) -> None:
-        host.run(["rm", "-rf", "--", _folder(host)], timeout_s=SHORT_S)
+        with suppress(WorkloadError):  # a host that is gone has nothing left
+            host.run(["rm", "-rf", "--one-file-system", "--", _folder(host)], timeout_s=SHORT_S)
 
     def _folders(self, host: Host) -> None:
         folder = _folder(host)
@@ -173,36 +178,31 @@ class _Deployment:
 
     def _client(self, host: Host, master: str, password: str) -> Daemon:
         folder = _folder(host)
-        host.run(["install", "-d", folder / "mnt"], timeout_s=SHORT_S)
+        host.run(["install", "-d", "-m", "700", folder, _mountpoint(host)], timeout_s=SHORT_S)
         # In a file, so that the password is in no argument list; mfspassfile refuses good passwords in 3.0.117.
         host.put(mount_text(master, password, self.options.cache), folder / "mfsmount.cfg", mode=0o600)
-        argv = ["mfsmount", "-f", "-o", f"mfscfgfile={folder / 'mfsmount.cfg'}", folder / "mnt"]
+        argv = ["mfsmount", "-f", "-o", f"mfscfgfile={folder / 'mfsmount.cfg'}", _mountpoint(host)]
         return self.daemons.start(host, "mfsmount", argv, log=folder / f"{host.name}-mfsmount.log")
 
     def _mounted(self, master: Daemon, clients: Sequence[Daemon]) -> "_Mounted":
-        first, root = clients[0].host, _folder(clients[0].host) / "mnt"
+        first, root = clients[0].host, _mountpoint(clients[0].host)
         first.run(["mfssetgoal", str(self.options.goal), root], timeout_s=SHORT_S)
         first.run(["mfssettrashtime", f"{self.options.trash_s:.0f}", root], timeout_s=SHORT_S)
 
-        def write(client: Daemon) -> tuple[str, Path]:
-            directory = _folder(client.host) / "mnt" / client.host.name
-            self.daemons.first_write(client, directory, master)
-            return client.host.name, directory
-
-        directories = dict(each(clients, write))
-        asked = {name: _ask(first, master.host, name) for name in ("SIG", "SCS")}
+        each(clients, lambda client: self.daemons.first_write(client, _mountpoint(client.host), master))
         goal, trash = (first.run([tool, root], timeout_s=SHORT_S).stdout for tool in ("mfsgetgoal", "mfsgettrashtime"))
         facts: dict[str, Json] = {
-            **summary(asked["SIG"]),
+            **summary(self._ask("SIG")),
             "goal": last_number(goal),
             "trash_s": last_number(trash),
-            "chunkservers": [{"host": self._name(row["address"]), **row} for row in chunkserver_rows(asked["SCS"])],
+            "chunkservers": [{"host": self._name(row["address"]), **row} for row in chunkserver_rows(self._ask("SCS"))],
             "master": master.host.name,
             "metalogger": self.hosts.management.name if self.options.metalogger else None,
             "cache": self.options.cache,
             "sync_on_close": self.options.sync_on_close,
             "user": self.user,
         }
+        directories = {client.name: _mountpoint(client) for client in self.hosts.clients}
         return _Mounted(directories, facts, self.daemons.logs(), self.hosts, self.daemons)
 
     def _name(self, address: Json) -> str:
@@ -211,16 +211,11 @@ class _Deployment:
     def down(self) -> None:
         def unmount(client: Host) -> None:
             with suppress(WorkloadError):  # lazily: works with dead servers too
-                client.run(["umount", "--lazy", _folder(client) / "mnt"], timeout_s=SHORT_S, check=False)
+                client.run(["umount", "--lazy", _mountpoint(client)], timeout_s=SHORT_S, check=False)
 
         each(self.hosts.clients, unmount)
         self.daemons.stop(timeout_s=0.2)  # their data is not needed any more, so they need not write it
-        each(self.hosts.all, self._remove)
-
-    def _remove(self, host: Host) -> None:
-        rooms = ("etc", "master", "chunkserver", "metalogger", "chunks", "mnt", "mfsmount.cfg")  # all but logs
-        with suppress(WorkloadError):
-            host.run(["rm", "-rf", "--one-file-system", "--", *(_folder(host) / r for r in rooms)], timeout_s=SHORT_S)
+        each(self.hosts.all, self._clean)
 
 
 @plain_dataclass(frozen=True)
@@ -237,7 +232,7 @@ class _Mounted(Mounted):
         return tuple(host.name for host in self.hosts.all if host.address in addresses)
 
     def drop_caches(self) -> None:
-        """Nothing: see the top of this file."""
+        """Nothing to do: see the top of this file."""
 
     def alive(self) -> None:
         self.daemons.alive()
@@ -247,8 +242,8 @@ def _folder(host: Host) -> Path:
     return host.directory / "moosefs"
 
 
-def _ask(client: Host, master: Host, what: str) -> str:
-    return client.run(["mfscli", "-n", "-p", "-H", master.address, f"-{what}"], timeout_s=SHORT_S).stdout
+def _mountpoint(client: Host) -> Path:
+    return _folder(client) / "mnt"
 
 
 def config_text(settings: Mapping[str, object]) -> str:
@@ -265,11 +260,6 @@ def mount_text(master: str, password: str, cache: str) -> str:
     """The options of mfsmount as a file (mfscfgfile)."""
     mode = {"auto": "AUTO", "direct": "DIRECT", "never": "NEVER", "always": "YES"}[cache]
     return f"mfsmaster={master}\nmfspassword={password}\nmfscachemode={mode}\nmfsallowoomkiller\n"
-
-
-def registered(log: str) -> set[str]:
-    """Addresses of the chunk servers that the master's log says are registered for good."""
-    return set(re.findall(r"chunkserver register end .* ip: (\S+) /", log))
 
 
 def copies(fileinfo: str) -> set[str]:
