@@ -16,7 +16,7 @@ EXAMPLE = """
 [[filesystem]]
 kind = "simulated"
 label = "fast"
-throughput = "200 MiB/s"
+throughput = "100 MiB/s"
 noise = "2 %"
 """
 

@@ -25,7 +25,7 @@ EXAMPLE = """
 [testbed]
 kind = "simulated"
 cluster = "odroid-hc4"
-cpu = "25 %"
+cpu = "2 %"
 """
 
 
@@ -36,13 +36,13 @@ class Simulated(Testbed):
     cluster: str = "odroid-hc4"
     """The cluster of the catalogue whose hosts it has."""
 
-    cpu_ratio: Ratio = 0.25
-    """How busy every host's cores always are."""
+    cpu_ratio: Ratio = 0.02
+    """How busy every host's cores always are; all together should fit this machine, or each trial gets a doubt."""
 
-    network_bytes_per_s: BytesPerSecond = 10 * MIB
+    network_bytes_per_s: BytesPerSecond = 110 * MIB
     """What every host always receives, and always sends."""
 
-    disk_bytes_per_s: BytesPerSecond = 5 * MIB
+    disk_bytes_per_s: BytesPerSecond = 100 * MIB
     """What every host with disks always reads, and always writes."""
 
     scale_ratio: Ratio = 1.0
