@@ -7,7 +7,7 @@ from collections import Counter
 from perjoule import store
 from perjoule.store.journal import sha256
 
-ROUNDS_COUNT, TRIALS_COUNT = 100, 200
+ROUNDS_COUNT, TRIALS_COUNT = 60, 500
 
 # One process imports everything once and forks the writers; it kills each of them after a random time.
 NURSERY = """
@@ -41,18 +41,18 @@ for _ in range(rounds_count):
     if child == 0:
         write()
         os._exit(0)
-    time.sleep(dice.uniform(0, 0.08))
+    time.sleep(dice.uniform(0, 0.2))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
 """
 
 
-def test_nothing_that_was_kept_is_lost_or_doubled_by_a_hundred_kills(tmp_path):
+def test_nothing_that_was_kept_is_lost_or_doubled_by_many_kills(tmp_path):
     subprocess.run([sys.executable, "-c", NURSERY, tmp_path, str(ROUNDS_COUNT), str(TRIALS_COUNT)], check=True, timeout=120)
     results = store.open_results(tmp_path / "results")
     told = (tmp_path / "told").read_text().split()
     kept = Counter(record.trial.id for record in results.records())
-    assert len(told) >= 3, "the writers were killed before they could keep anything: the test tests nothing"
+    assert len(told) >= 10, "the writers were killed before they could keep anything: the test tests nothing"
     assert set(told) <= kept.keys()
     assert set(kept.values()) == {1}
     assert len(kept) - len(told) <= ROUNDS_COUNT  # at most one was kept and not told in each round

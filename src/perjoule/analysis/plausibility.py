@@ -22,6 +22,7 @@ def doubts(record: Record, series: Sequence[Series]) -> tuple[str, ...]:
         dict.fromkeys(
             [
                 *_together(record.outcome.results),
+                *_mixed(record.outcome.results),
                 *_bounds(record, record.outcome.results),
                 *_cached(record, series, [r for r in record.outcome.results if r.direction == "read"]),
                 *_machine(record, series),
@@ -39,6 +40,12 @@ def _together(results: Sequence[ClientResult]) -> Iterator[str]:
         shortest_s = min(r.ended_s - r.began_s for r in clients)
         if spread_s > SPREAD_RATIO * shortest_s:
             yield f"clients started {spread_s:.3g} s apart, the shortest ran {shortest_s:.3g} s"
+
+
+def _mixed(results: Sequence[ClientResult]) -> Iterator[str]:
+    writes, reads = ([r for r in results if r.direction == d] for d in ("write", "read"))
+    if any(w.began_s < r.ended_s and r.began_s < w.ended_s for w in writes for r in reads):
+        yield "reads and writes ran together: each has the energy and the overhead of both"
 
 
 def _bounds(record: Record, results: Sequence[ClientResult]) -> Iterator[str]:

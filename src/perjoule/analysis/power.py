@@ -62,7 +62,7 @@ def _add_up(series: Sequence[Series], servers: frozenset[str], began_s: float, e
         doubts.extend(d for amount in found for d in amount.doubts)
         return None if any(a.value is None for a in found) else sum(a.value or 0.0 for a in found)
 
-    counts = [int(((s.t_s >= began_s) & (s.t_s <= ended_s)).sum()) for s in (total or of_servers)]
+    counts = [int(((s.t_s > began_s) & (s.t_s <= ended_s)).sum()) for s in (total or of_servers)]
     if counts and min(counts) < SHORT_COUNT:
         doubts.append(f"{series[0].channel.meter}: the window holds only {min(counts)} power samples")
     switch_j = joules(switch) if switch else None

@@ -1,0 +1,100 @@
+from math import inf
+
+import pytest
+
+from perjoule.analysis.cells import cells
+from perjoule.model import Point
+
+
+def point(made, values, repetition=1, direction="write", doubts=(), **words):
+    metrics = {"throughput_bytes_per_s": 100.0, "duration_s": 10.0} | values
+    return Point(made.trial(repetition=repetition, **words), direction, metrics, doubts)
+
+
+def test_repetitions_become_one_cell_with_intervals(made):
+    points = [point(made, {"energy_j": value}, n) for n, value in ((3, 14.0), (1, 10.0), (2, 12.0))]
+    (cell,) = cells([made.record(p.trial) for p in points], points)
+    assert (cell.filesystem, cell.workload, cell.direction, cell.clients_count) == ("moosefs", "write 4 MiB", "write", 2)
+    assert cell.metrics["energy_j"].values == (10.0, 12.0, 14.0)
+    assert cell.metrics["energy_j"].mean == 12
+    assert cell.failed_count == 0
+
+
+def test_edp_is_relative_to_the_best_mean_of_the_same_direction_and_clients(made):
+    points = [
+        point(made, {"edp_js": 10.0}, 1),
+        point(made, {"edp_js": 30.0}, 2),
+        point(made, {"edp_js": 60.0}, 1, filesystem="cephfs"),
+        point(made, {"edp_js": 7.0}, 1, clients_count=1),
+        point(made, {"edp_js": 3.0}, 1, direction="read"),
+    ]
+    found = {(c.filesystem, c.direction, c.clients_count): c.metrics["edp_ratio"] for c in cells([], points)}
+    assert found["moosefs", "write", 2].values == (0.5, 1.5)
+    assert found["cephfs", "write", 2].mean == 3
+    assert found["moosefs", "write", 1].mean == 1
+    assert found["moosefs", "read", 2].mean == 1
+
+
+def test_edp_compares_nothing_but_the_same_work(made):
+    half = point(made, {"edp_js": 1.0, "duration_s": 5.0}, filesystem="cephfs")
+    assert [c.metrics["edp_ratio"].mean for c in cells([], [point(made, {"edp_js": 10.0}), half])] == [1, 1]
+
+
+@pytest.mark.parametrize("values", [(5.0,), (5.0, 3.0), (9.0, 9.0, 2.0, 1e6)])
+def test_the_best_edp_is_one_and_none_is_below(made, values):
+    points = [point(made, {"edp_js": value}, filesystem=f"fs {n}") for n, value in enumerate(values)]
+    assert min(c.metrics["edp_ratio"].mean for c in cells([], points)) == 1
+
+
+def test_a_failed_trial_counts_until_a_later_attempt_is_valid(made):
+    failed = made.record(made.trial(repetition=2), status="failed")
+    records = [made.record(), failed]
+    points = [point(made, {}), point(made, {}, 2)]
+    assert [c.failed_count for c in cells(records, points[:1])] == [1]
+    assert [c.failed_count for c in cells([*records, made.record(made.trial(repetition=2), attempt=2)], points)] == [0]
+
+
+def test_a_combination_that_only_failed_is_a_cell_without_numbers(made):
+    asked = made.trial(options={"operation": "read", "size": "64 MiB"})
+    (cell,) = cells([made.record(asked, status="failed")], [])
+    assert (cell.direction, cell.failed_count, dict(cell.metrics)) == ("read", 1, {})
+    unknown = made.trial(options={"gone": 1})
+    assert cells([made.record(unknown, status="failed")], [])[0].direction == "write"
+
+
+def test_several_testbeds_are_told_apart(made):
+    points = [point(made, {"edp_js": 1.0}, testbed=t) for t in ("scale 0.1", "scale 1")]
+    found = cells([made.record(p.trial) for p in points], points)
+    assert [c.filesystem for c in found] == ["moosefs on scale 0.1", "moosefs on scale 1"]
+
+
+def test_a_metric_that_a_repetition_lacks_is_told(made):
+    (cell,) = cells([], [point(made, {"energy_j": 1.0}, 1), point(made, {}, 2)])
+    assert cell.metrics["energy_j"].values == (1.0,)
+    assert cell.metrics["energy_j"].high == inf
+    assert cell.doubts == ("not every repetition has energy_j",)
+
+
+def test_doubts_of_all_repetitions_are_told_once(made):
+    (cell,) = cells([], [point(made, {}, 1, doubts=("a", "b")), point(made, {}, 2, doubts=("b", "c"))])
+    assert cell.doubts == ("a", "b", "c")
+
+
+def test_cells_come_in_order_whatever_the_order_of_points(made):
+    points = [
+        point(made, {}, filesystem=fs, clients_count=n, direction=d)
+        for fs in ("moosefs", "cephfs")
+        for n in (4, 1)
+        for d in ("read", "write")
+    ]
+    found = cells([], points)
+    assert cells([], points[::-1]) == found
+    assert [(c.direction, c.filesystem, c.clients_count) for c in found][:3] == [
+        ("write", "cephfs", 1),
+        ("write", "cephfs", 4),
+        ("write", "moosefs", 1),
+    ]
+
+
+def test_no_records_make_no_cells():
+    assert cells([], []) == ()

@@ -1,0 +1,50 @@
+import json
+import subprocess
+
+from perjoule.environment import cpu_model, environment, packages
+
+
+def test_the_environment_is_json_and_names_what_matters():
+    found = environment()
+    assert json.loads(json.dumps(found)) == found
+    for key in ("kernel", "cpu_model", "cores_count", "memory_bytes", "distribution", "python", "modules", "packages", "git"):
+        assert key in found
+    assert found["modules"]["perjoule"]
+    assert found["cores_count"] >= 1
+
+
+def test_git_tells_the_commit_and_whether_all_is_in_it(tmp_path):
+    def git(*words):
+        subprocess.run(
+            ["git", "-C", tmp_path, "-c", "user.name=x", "-c", "user.email=x@y", *words], check=True, capture_output=True
+        )
+
+    assert environment(tmp_path)["git"] is None
+    git("init", "-q")
+    (tmp_path / "campaign.toml").write_text("a")
+    git("add", ".")
+    git("commit", "-q", "-m", "a")
+    clean = environment(tmp_path)["git"]
+    assert len(clean["commit"]) == 40
+    assert clean["dirty"] is False
+    (tmp_path / "campaign.toml").write_text("b")
+    assert environment(tmp_path)["git"]["dirty"] is True
+
+
+def test_processors_are_named_on_x86_and_on_arm():
+    assert (
+        cpu_model("processor\t: 0\nmodel name\t: AMD EPYC 7443\n\nprocessor\t: 1\nmodel name\t: AMD EPYC 7443\n")
+        == "AMD EPYC 7443"
+    )
+    assert cpu_model("processor\t: 0\nCPU part\t: 0xd05\n\nHardware\t: Hardkernel ODROID-HC4\n") == "Hardkernel ODROID-HC4"
+    assert cpu_model("") == ""
+
+
+def test_packages_that_are_known_but_not_installed_have_no_version():
+    assert packages("fio\t3.33-3\nior\t\n") == {"fio": "3.33-3"}
+
+
+def test_without_any_tool_nothing_fails(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = environment(tmp_path)
+    assert (found["packages"], found["git"]) == ({}, None)

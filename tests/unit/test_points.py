@@ -1,0 +1,124 @@
+import pytest
+
+from perjoule import catalogue
+from perjoule.analysis.points import points
+
+SERVERS = ("storage-1", "storage-2", "metadata-1")
+CLIENTS = ("client-1", "client-2")
+
+
+def watts(made, power_w=10.0, switch_w=5.0):
+    parts = [made.steady(host, power_w, grade="modelled", meter="modelled") for host in SERVERS]
+    return [*parts, made.steady("", switch_w, component="switch", grade="modelled", meter="modelled")]
+
+
+def test_every_number_of_a_trial_whose_truth_is_known(made):
+    counters = [made.counter(h, "cpu", 0.1) for h in SERVERS] + [made.counter(h, "cpu", 0.2) for h in CLIENTS]
+    counters += [made.counter(h, "network_received", 100.0) for h in ("storage-1", "storage-2")]
+    (point,) = points(made.record(), [*watts(made), *counters])
+    assert point.direction == "write"
+    expected = {
+        "throughput_bytes_per_s": 200,
+        "duration_s": 10,
+        "energy_j": 300,
+        "mean_w": 30,
+        "efficiency_bytes_per_j": 2000 / 300,
+        "gross_energy_j": 350,
+        "gross_mean_w": 35,
+        "gross_efficiency_bytes_per_j": 2000 / 350,
+        "edp_js": 3000,
+        "latency_p50_s": 0.1,
+        "latency_p99_s": 0.5,
+        "cpu_storage_s_per_byte": 2 / 2000,
+        "cpu_metadata_s_per_byte": 1 / 2000,
+        "cpu_client_s_per_byte": 4 / 2000,
+        "network_received_storage_ratio": 1.0,
+    }
+    assert dict(point.metrics) == pytest.approx(expected)
+
+
+def test_emulated_time_is_wall_time_by_the_scale_and_watts_stay(made):
+    (real,) = points(made.record(), watts(made))
+    (point,) = points(made.record(scale=0.2), watts(made))
+    assert point.metrics["duration_s"] == pytest.approx(2)
+    assert point.metrics["throughput_bytes_per_s"] == pytest.approx(1000)
+    assert point.metrics["mean_w"] == pytest.approx(real.metrics["mean_w"])
+    assert point.metrics["energy_j"] == pytest.approx(60)
+    assert point.metrics["edp_js"] == pytest.approx(120)
+    assert point.metrics["latency_p50_s"] == pytest.approx(0.02)
+    assert point.metrics["efficiency_bytes_per_j"] == pytest.approx(2000 / 60)
+
+
+def test_efficiency_is_throughput_over_mean_power_as_the_paper_computes_it(made):
+    metrics = points(made.record(scale=0.3), watts(made))[0].metrics
+    assert metrics["efficiency_bytes_per_j"] == pytest.approx(metrics["throughput_bytes_per_s"] / metrics["mean_w"])
+
+
+def test_throughput_relates_to_the_peak_of_the_catalogue(made):
+    tpp = catalogue.tpp_bytes_per_s(catalogue.cluster("odroid-hc4"))
+    (point,) = points(made.record(cluster="odroid-hc4"), [])
+    assert point.metrics["tpp_ratio"] == pytest.approx(200 / tpp)
+    assert "tpp_ratio" not in points(made.record(cluster="of-another-perjoule"), [])[0].metrics
+
+
+def test_all_bytes_count_from_the_first_start_to_the_last_end(made):
+    moved = made.results((10.0, 20.0), (12.0, 35.0))
+    (point,) = points(made.record(moved=moved), [])
+    assert point.metrics["throughput_bytes_per_s"] == pytest.approx(2000 / 25)
+
+
+def test_the_common_window_is_what_all_clients_share(made):
+    moved = made.results((10.0, 20.0), (12.0, 32.0))
+    goodput = [
+        made.steady("client-1", 100.0, quantity="goodput", began_s=10, ended_s=20),
+        made.steady("client-2", 50.0, quantity="goodput", began_s=12, ended_s=32),
+    ]
+    (point,) = points(made.record(moved=moved, scale=0.5), goodput)
+    assert point.metrics["common_throughput_bytes_per_s"] == pytest.approx(150 / 0.5)
+    assert "common_throughput_bytes_per_s" not in points(made.record(moved=moved), goodput[:1])[0].metrics
+
+
+def test_clients_that_share_no_moment_have_no_common_window(made):
+    moved = made.results((10.0, 11.0), (12.0, 13.0))
+    goodput = [made.steady(c, 100.0, quantity="goodput") for c in CLIENTS]
+    assert "common_throughput_bytes_per_s" not in points(made.record(moved=moved), goodput)[0].metrics
+
+
+def test_a_mixed_trial_has_a_point_for_each_direction(made):
+    moved = made.results((10.0, 20.0)) + made.results((10.0, 20.0), direction="read", moved_bytes=3000)
+    write, read = points(made.record(moved=moved), watts(made))
+    assert (write.direction, read.direction) == ("write", "read")
+    assert read.metrics["throughput_bytes_per_s"] == 3 * write.metrics["throughput_bytes_per_s"]
+    assert any("together" in doubt for doubt in read.doubts)
+
+
+def test_a_failed_trial_has_no_points(made):
+    assert points(made.record(status="failed"), []) == ()
+
+
+def test_a_meter_gap_leaves_the_energy_out_and_says_so(made):
+    series = [made.steady(host, 10.0, ended_s=14.0) for host in SERVERS]
+    (point,) = points(made.record(doubts=("of the run",)), series)
+    assert not [name for name in point.metrics if name.endswith(("_j", "_w", "_js"))]
+    assert point.doubts[0] == "of the run"
+    assert any("cover only 40%" in doubt for doubt in point.doubts)
+
+
+def test_what_is_written_back_in_the_tail_counts_as_overhead(made):
+    series = [made.counter(h, "disk_written", 100.0) for h in ("storage-1", "storage-2")]
+    (point,) = points(made.record(tail_s=5.0), series)
+    assert point.metrics["disk_written_storage_ratio"] == pytest.approx(2 * 100 * 15 / 2000)
+
+
+def test_latencies_weigh_clients_by_their_operations(made):
+    from dataclasses import replace
+
+    first, second = made.results((10.0, 20.0), (10.0, 20.0))
+    slow = replace(second, operations_count=30, latency_s={"p50": 0.5})
+    metrics = points(made.record(moved=(first, slow)), [])[0].metrics
+    assert metrics["latency_p50_s"] == pytest.approx(0.4)
+    assert "latency_p99_s" not in metrics
+
+
+def test_a_role_of_which_a_host_lacks_the_counter_has_no_overhead(made):
+    assert "cpu_storage_s_per_byte" not in points(made.record(), [made.counter("storage-1", "cpu", 0.1)])[0].metrics
