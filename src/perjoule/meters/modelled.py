@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Literal
 
 from pydantic.dataclasses import dataclass
@@ -34,6 +35,7 @@ COUNTERS = {  # what drives the model, and what follows for those who can't tell
 }
 
 
+@cache
 def channel(host: str, component: Component) -> Channel:
     """The channel of one component of a host ("" for the switch, which no host owns)."""
     return Channel("modelled", host, component, "power", "W", "window mean", "modelled")
