@@ -1,0 +1,140 @@
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from perjoule import campaign, run, store
+from perjoule.analysis.cells import cells
+from perjoule.analysis.points import points
+from perjoule.store.journal import sha256
+from perjoule.store.records import record_text
+from perjoule.verify import verify
+
+CAMPAIGN = """
+name = "verified"
+clients = [1, 2]
+repetitions = 2
+settle = "30 ms"
+[testbed]
+kind = "simulated"
+[[filesystem]]
+kind = "simulated"
+throughput = "80 MiB/s"
+[[workload]]
+kind = "simulated"
+size = "4 MiB"
+[[meter]]
+kind = "simulated"
+waveform = "constant"
+rate = "200 Hz"
+"""
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    asked = campaign.parse(CAMPAIGN)
+    results = store.create(tmp_path_factory.mktemp("verify") / "results", asked.text, asked.name)
+    run.run(asked, results, lambda event: None)
+    records = results.latest()
+    results.keep_table(cells(records, [p for r in records for p in points(r, results.series(r))]))
+    return results
+
+
+@pytest.fixture
+def results(measured, tmp_path):
+    """A copy that a test may damage."""
+    shutil.copytree(measured.folder, tmp_path / "results")
+    return store.open_results(tmp_path / "results")
+
+
+def first_folder(results):
+    return results.folder_of(results.records()[0])
+
+
+def vouch_again(results):
+    """Write the checksums of what lies there now into the journal, as a forger would."""
+    lines = []
+    for entry in results.entries():
+        folder = results.folder_of_attempt(entry.trial, entry.attempt)
+        files = {name: sha256(folder / name) for name in entry.files}
+        lines.append(json.dumps({"trial": entry.trial, "attempt": entry.attempt, "status": entry.status, "files": files}))
+    results.journal.write_text("".join(line + "\n" for line in lines))
+
+
+def test_what_was_measured_verifies(results):
+    found = verify(results)
+    assert found.differences == ()
+    assert found.checked_count > 4 * 3 + 2 * 10  # files of four trials, and the numbers of two cells
+
+
+def test_verifying_changes_nothing(results):
+    before = {p: p.stat().st_mtime_ns for p in results.folder.rglob("*")}
+    verify(results)
+    assert {p: p.stat().st_mtime_ns for p in results.folder.rglob("*")} == before
+
+
+@pytest.mark.parametrize("name", ["record.json", "series.parquet", "raw/simulated.json"])
+def test_a_file_of_which_one_byte_changed_is_found(results, name):
+    path = first_folder(results) / name
+    content = bytearray(path.read_bytes())
+    content[-2] ^= 1
+    path.write_bytes(content)
+    assert any(str(path) in d and "checksum differs" in d for d in verify(results).differences)
+
+
+@pytest.mark.parametrize("name", ["series.parquet", "raw/simulated.json"])
+def test_a_file_that_is_gone_is_found(results, name):
+    (first_folder(results) / name).unlink()
+    assert any("no such file" in d for d in verify(results).differences)
+
+
+def test_a_raw_output_that_was_put_there_later_is_found(results):
+    (first_folder(results) / "raw" / "better.json").write_text("{}")
+    (difference,) = verify(results).differences
+    assert "was not there" in difference
+
+
+def test_a_record_that_does_not_follow_from_the_raw_outputs_is_found_even_when_the_journal_vouches_for_it(results):
+    record = results.records()[0]
+    faster = replace(record.outcome, results=tuple(replace(r, moved_bytes=r.moved_bytes + 1) for r in record.outcome.results))
+    (first_folder(results) / "record.json").write_text(record_text(replace(record, outcome=faster)))
+    vouch_again(results)
+    differences = verify(results).differences
+    assert any("do not give the stored outcome" in d for d in differences)
+    assert any("throughput_bytes_per_s" in d for d in differences)  # of the table
+
+
+def test_a_goodput_that_does_not_follow_from_the_raw_outputs_is_found(results):
+    first, second = (results.folder_of(r) for r in results.records() if r.trial.clients_count == 1)
+    shutil.copy(second / "series.parquet", first / "series.parquet")
+    vouch_again(results)
+    assert any("goodput differs from the raw outputs" in d for d in verify(results).differences)
+
+
+def test_a_number_in_the_table_that_was_changed_is_found(results):
+    path = results.folder / "table.json"
+    table = json.loads(path.read_text())
+    table["cells"][0]["metrics"]["energy_j"]["mean"] *= 1.001
+    path.write_text(json.dumps(table))
+    (difference,) = verify(results).differences
+    assert "energy_j is" in difference
+    assert "recomputed" in difference
+
+
+def test_a_row_of_the_table_that_is_gone_is_found(results):
+    results.keep_table(results.table()[1:])
+    (difference,) = verify(results).differences
+    assert "only among the records" in difference
+
+
+def test_records_of_another_trial_are_found(results):
+    first, second = results.records()[:2]
+    shutil.copy(results.folder_of(second) / "record.json", results.folder_of(first) / "record.json")
+    vouch_again(results)
+    assert any("not of the trial" in d for d in verify(results).differences)
+
+
+def test_results_without_a_report_verify_as_far_as_they_go(results):
+    (results.folder / "table.json").unlink()
+    assert verify(results).differences == ()
