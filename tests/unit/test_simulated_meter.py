@@ -2,11 +2,14 @@ import itertools
 import math
 import random
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
 from perjoule import drivers
+from perjoule.analysis.energy import amount
 from perjoule.meters.simulated import Sample, Simulated
+from perjoule.model import Series
 
 WAVEFORMS = ["constant", "square", "sine", "random"]
 BEGAN_S, ENDED_S = 1000.3, 1037.9
@@ -131,3 +134,14 @@ def test_a_waveform_upside_down_is_refused():
         meter(low="60 W", high="40 W")
     with pytest.raises(ValidationError, match="can't be negative"):
         meter(noise="-1 W")
+
+
+@pytest.mark.parametrize("waveform", WAVEFORMS)
+@pytest.mark.parametrize("semantics", ["counter", "window mean", "instantaneous"])
+def test_the_analysis_finds_the_true_energy_of_a_window_inside_the_record(waveform: str, semantics: str):
+    simulated = meter(waveform=waveform, semantics=semantics)
+    samples = said(simulated, rate_hz=50)
+    columns = [np.array(column) for column in zip(*samples, strict=True)]
+    series = Series(simulated.channel, t_s=columns[0], value=columns[1], duration_s=columns[2])
+    found = amount(series, 1005.0, 1033.0)
+    assert found.value == pytest.approx(simulated.energy_j(1005.0, 1033.0), rel=5e-3)
