@@ -1,0 +1,113 @@
+"""Daemons watched together, with processes that only pretend."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from perjoule.errors import TransientError, WorkloadError
+from perjoule.filesystems._daemons import Daemons, each, last_words
+from perjoule.protocols import Completed, Counters, Host, Process
+
+
+class Pretended(Process):
+    def __init__(self, said: str) -> None:
+        self.said, self.ended, self.stopped_count = said, None, 0
+
+    @property
+    def returncode(self) -> int | None:
+        return self.ended
+
+    def wait(self, *, timeout_s: float) -> int:
+        raise TimeoutError
+
+    def stop(self, *, timeout_s: float = 2.0) -> None:
+        self.stopped_count += 1
+
+    def output(self) -> str:
+        return self.said
+
+
+class Pretender(Host):
+    def __init__(self, said: str) -> None:
+        self.name, self.role, self.address, self.node, self.directory = "storage-1", "storage", "10.0.0.1", None, Path("/srv")
+        self.process = Pretended(said)
+
+    def run(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        timeout_s: float,
+        check: bool = True,
+        text: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Completed:
+        return Completed((), 0, "", "")
+
+    def spawn(
+        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
+    ) -> Process:
+        return self.process
+
+    def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None: ...
+
+    def read(self, path: Path) -> bytes:
+        return b""
+
+    def counters(self) -> Counters:
+        return Counters(0.0)
+
+    def drop_caches(self) -> None: ...
+
+
+def test_a_daemon_that_ended_is_named_with_its_last_words() -> None:
+    daemons, host = Daemons(1.0), Pretender("loading\n\ncan't bind: address in use\n")
+    daemons.start(host, "master", ["master"], log=Path("/srv/log"))
+    daemons.alive()
+    host.process.ended = 1
+    with pytest.raises(
+        TransientError, match=r"storage-1: master ended with exit code 1; .* loading \| can't bind: address in use"
+    ):
+        daemons.alive()
+
+
+def test_waiting_in_vain_ends_with_the_words_of_the_witness_and_of_the_last_try() -> None:
+    daemons = Daemons(0.05)
+    witness = daemons.start(Pretender("still thinking"), "master", ["master"], log=Path("/srv/log"))
+
+    def refused() -> bool:
+        raise WorkloadError("no route to host")
+
+    with pytest.raises(TransientError, match=r"a mount not reached within 0.05 s; .* still thinking \| no route to host"):
+        daemons.wait("a mount", refused, witness)
+
+
+def test_waiting_ends_at_once_when_a_daemon_dies() -> None:
+    daemons, host = Daemons(60.0), Pretender("out of memory")
+    daemons.start(host, "master", ["master"], log=Path("/srv/log"))
+    host.process.ended = -9
+    with pytest.raises(TransientError, match="exit code -9"):
+        daemons.wait("a mount", lambda: False)
+
+
+def test_what_is_ready_is_not_waited_for() -> None:
+    Daemons(0.0).wait("a mount", lambda: True)
+
+
+def test_all_daemons_are_stopped_and_one_log_is_named_once() -> None:
+    daemons, hosts = Daemons(1.0), (Pretender("a"), Pretender("b"))
+    for host in hosts:
+        daemons.start(host, "brick", ["brick"], log=Path("/srv/log"))
+    daemons.stop(timeout_s=0.1)
+    assert [host.process.stopped_count for host in hosts] == [1, 1]
+    assert daemons.logs() == (Path("/srv/log"),)
+
+
+def test_results_come_in_order_and_the_first_error_is_raised() -> None:
+    assert each([3, 1, 2], str) == ["3", "1", "2"]
+    with pytest.raises(ZeroDivisionError):
+        each([1, 0], lambda n: 1 // n)
+
+
+def test_silence_is_nothing() -> None:
+    assert last_words("\n \n") == "nothing"
