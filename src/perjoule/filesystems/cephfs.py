@@ -17,13 +17,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import CampaignError, MachineError, TransientError
+from perjoule.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.filesystems import _ceph_answers as answers
 from perjoule.filesystems import _ceph_layout as ceph
-from perjoule.filesystems._daemons import Daemon, Daemons, each, programs
+from perjoule.filesystems._daemons import Daemon, Daemons, each, fuse, is_mounted, programs
 from perjoule.model import OPTIONS
 from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted, wait_error
-from perjoule.units import Bytes, bytes_text
+from perjoule.units import Bytes, Seconds, bytes_text
 
 EXAMPLE = """\
 [[filesystem]]
@@ -45,7 +45,7 @@ PYTHON = "/usr/bin/python3"  # the system's, which has librados
 LAYOUT_OF = (
     "import os, sys; s = os.stat(sys.argv[1]); print(s.st_ino, s.st_size, os.getxattr(sys.argv[1], 'ceph.file.layout').decode())"
 )
-PATIENCE_S = 60.0  # for a new cluster to get healthy, at scale 1
+STOP_S = 0.1  # for a daemon to end by itself; its data is forgotten anyway
 SLICE_S = 1.0  # between two looks at whether all daemons live
 SMALLEST_OSD_BYTES = 1024**3
 OBJECTS_AT_ONCE = 256
@@ -73,6 +73,9 @@ class CephFs(FileSystem):
     """Size of each OSD's store; less where the host's disk has less."""
     client_cache_bytes: Bytes = 32 * 1024**2
     """Object cache of each client, half of which may be dirty. Files not much larger are read back from it."""
+
+    patience_s: Seconds = 60.0
+    """Longest wait for a daemon, for health and for each mount, at scale 1; slower testbeds get more."""
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
@@ -118,7 +121,7 @@ class CephFs(FileSystem):
         module = list(Path("/usr/lib/python3/dist-packages").glob("rados*.so"))
         fix = "" if module else "apt install python3-rados"
         rados = Check("python3-rados", bool(module), str(module[0]) if module else "not installed", fix)
-        return (*programs(PACKAGES), rados)
+        return (*programs(PACKAGES), rados, fuse())
 
 
 class _Cluster(Mounted):
@@ -127,7 +130,7 @@ class _Cluster(Mounted):
     def __init__(self, options: CephFs, hosts: Hosts, layout: ceph.Layout) -> None:
         self._options, self._hosts, self._layout = options, hosts, layout
         self._by_name = {host.name: host for host in hosts.all}
-        self._patience_s = PATIENCE_S / min(1.0, hosts.scale)
+        self._patience_s = options.patience_s / min(1.0, hosts.scale)
         self._servers, self._clients = Daemons(self._patience_s), Daemons(self._patience_s)
         self._fuses: dict[str, Daemon] = {}  # of each client, the running one
 
@@ -143,7 +146,7 @@ class _Cluster(Mounted):
         self._wait("OSDs that are up")
         self._ask(ceph.creation(self._layout))
         self._wait("a healthy CephFS", groups_count=2 * self._layout.placement_groups_count)
-        self._mount_all()
+        each(self._hosts.clients, self._mount)
         self.directories = {client.name: _folder(client) / "mount" for client in self._hosts.clients}
         self.logs = self._servers.logs() + self._clients.logs()
         stage = [{"prefix": prefix} for prefix in answers.FACTS]
@@ -153,8 +156,8 @@ class _Cluster(Mounted):
     def down(self) -> None:
         """End everything and forget its data; never fails over what is already broken."""
         each(self._hosts.clients, lambda host: host.run(["umount", "-l", _folder(host) / "mount"], timeout_s=30, check=False))
-        self._clients.stop(timeout_s=0.5)
-        self._servers.stop(timeout_s=0.5)
+        self._clients.stop(timeout_s=STOP_S)
+        self._servers.stop(timeout_s=STOP_S)
         each(self._hosts.all, lambda host: host.run(["rm", "-rf", "--one-file-system", _folder(host)], timeout_s=30))
 
     def alive(self) -> None:
@@ -183,7 +186,7 @@ class _Cluster(Mounted):
         """
         each(self._hosts.clients, self._unmount)
         self._ask([[{"prefix": "cache drop", "target": osd.name} for osd in self._layout.osds]])
-        self._mount_all()
+        each(self._hosts.clients, self._mount)
 
     def _furnish(self, host: Host) -> None:
         """Folders, ceph.conf and the keys of one host's own daemons."""
@@ -240,40 +243,34 @@ class _Cluster(Mounted):
         self._servers.start(host, name, [*_daemon(host, name, program), "-f"], log=_folder(host) / "log" / f"{name}.log")
 
     def _wait(self, what: str, *, groups_count: int = 0) -> None:
-        ready = {"osds_count": len(self._layout.osds), "placement_groups_count": groups_count}
-        until_s = time.monotonic() + self._servers.left_s
-        while lacks := self._send([], ready)["missing"]:
-            self._servers.alive()
-            if time.monotonic() > until_s:
-                raise wait_error(what, self._patience_s, lacks)
+        status = {"osds_count": len(self._layout.osds), "placement_groups_count": groups_count}
 
-    def _mount_all(self) -> None:
-        self._clients = Daemons(self._patience_s)
-        each(self._hosts.clients, self._mount)
+        def ready() -> bool:
+            if lacks := self._send([], status)["missing"]:
+                raise WorkloadError(lacks)
+            return True
+
+        self._servers.wait(what, ready)
 
     def _mount(self, client: Host) -> None:
         folder = _folder(client)
         mount = folder / "mount"
         client.run(["mkdir", "-p", mount], timeout_s=30)
         argv = ["ceph-fuse", "-f", "-c", folder / "ceph.conf", "-n", f"client.{client.name}", "--client_mountpoint=/", mount]
-        self._fuses[client.name] = fuse = self._clients.start(client, "ceph-fuse", argv, log=folder / "log" / "ceph-fuse.log")
+        self._fuses[client.name] = daemon = self._clients.start(client, "ceph-fuse", argv, log=folder / "log" / "ceph-fuse.log")
 
-        def mounted() -> bool:
-            return client.run(["mountpoint", "-q", mount], timeout_s=10, check=False).returncode == 0
-
-        self._clients.wait(f"the mount on {client.name}", mounted, fuse)
-        trace = mount / f".{client.name}"
-        client.run(["dd", f"if={folder}/ceph.conf", f"of={trace}", "conv=fsync", "status=none"], timeout_s=self._patience_s)
-        client.run(["rm", trace], timeout_s=self._patience_s)
+        self._clients.wait(f"the mount on {client.name}", lambda: is_mounted(client, mount), daemon)
+        self._clients.first_write(daemon, mount)
 
     def _unmount(self, client: Host) -> None:
         """Unmount and let ceph-fuse end by itself: it writes back what is dirty after the kernel has let go."""
         client.run(["umount", _folder(client) / "mount"], timeout_s=self._patience_s)
-        fuse = self._fuses[client.name]
+        daemon = self._fuses[client.name]
         try:
-            fuse.process.wait(timeout_s=self._patience_s)
+            daemon.process.wait(timeout_s=self._patience_s)
         except TimeoutError:
-            raise wait_error(f"the end of ceph-fuse on {client.name}", self._patience_s, fuse.said()) from None
+            raise wait_error(f"the end of ceph-fuse on {client.name}", self._patience_s, daemon.said()) from None
+        self._clients.drop(client, daemon.name)
 
     def _ask(self, stages: Sequence[Sequence[ceph.Command]]) -> list[list[Any]]:
         """Send commands, those of a stage together. Raises TransientError in the daemon's words."""
