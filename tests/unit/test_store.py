@@ -200,6 +200,10 @@ def test_a_table_is_stored_whole_and_read_again(results):
     assert results.table() is None
     results.keep_table(())
     assert results.table() == ()
+    for damage in ("[]", "{}", "{", '{"cells": [{"colour": 1}]}'):
+        (results.folder / "table.json").write_text(damage)
+        with pytest.raises(MachineError, match="damaged"):
+            results.table()
 
 
 def test_a_journal_line_that_can_not_be_written_is_taken_back(results, made, monkeypatch):

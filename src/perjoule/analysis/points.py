@@ -7,6 +7,7 @@ are, so that a joule there is s emulated joules. Ratios per byte and CPU seconds
 from collections.abc import Sequence
 
 from perjoule import catalogue
+from perjoule.analysis.efficiency import edp
 from perjoule.analysis.energy import amount
 from perjoule.analysis.overhead import overhead, window
 from perjoule.analysis.plausibility import doubts
@@ -39,7 +40,7 @@ def _point(record: Record, series: Sequence[Series], results: Sequence[ClientRes
     power = boundaries(record, series, began_s, ended_s)
     if power.net_j is not None:
         metrics |= _energy_metrics("", power.net_j * record.scale, user_bytes, duration_s)
-        metrics["edp_js"] = metrics["energy_j"] * duration_s
+        metrics["edp_js"] = edp(metrics["energy_j"], duration_s)
     if power.gross_j is not None:
         metrics |= _energy_metrics("gross_", power.gross_j * record.scale, user_bytes, duration_s)
     for name in ("p50", "p99"):

@@ -1,9 +1,9 @@
 """Which series make up a boundary: the joules of a cluster from the meters of a trial, never summing what overlaps."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from perjoule.analysis.energy import Amount, energy_j
+from perjoule.analysis.energy import energy_j
 from perjoule.model import Record, Series
 
 # Best first. A component's meter (RAPL: the CPU alone) never stands for a host.
@@ -23,6 +23,17 @@ class Boundaries:
     doubts: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Parts:
+    """The series of one meter that make up each boundary, with the sign by which they count; empty where it can't tell."""
+
+    meter: str
+    grade: str
+    net: tuple[tuple[int, Series], ...] = ()
+    gross: tuple[tuple[int, Series], ...] = ()
+    doubts: tuple[str, ...] = ()
+
+
 def server_names(record: Record) -> frozenset[str]:
     """Name the hosts that store; on a testbed that has no others, all hosts."""
     servers = frozenset(h.name for h in record.hosts if h.role != "client")
@@ -31,53 +42,61 @@ def server_names(record: Record) -> frozenset[str]:
 
 def boundaries(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> Boundaries:
     """Add up what one meter says of all servers in a window: the meter of the best grade that covers them all."""
-    powers = [s for s in series if s.channel.quantity in ("power", "energy")]
-    if not powers:
-        return Boundaries(None, None)
-    meters = {(s.channel.grade, s.channel.meter) for s in powers if s.channel.grade in GRADES}
     refused: list[str] = []
+    for parts in candidates(record, series):
+        doubts = list(parts.doubts)
+        net_j = _joules(parts.net, began_s, ended_s, doubts)
+        gross_j = _joules(parts.gross, began_s, ended_s, doubts)
+        if net_j is None and gross_j is None:
+            refused.extend(doubts)
+            continue
+        count = min(int(((s.t_s > began_s) & (s.t_s <= ended_s)).sum()) for _, s in (parts.net or parts.gross))
+        if count < SHORT_COUNT:
+            doubts.append(f"{parts.meter}: the window holds only {count} power samples")
+        if parts.grade in ("modelled", "nameplate"):
+            doubts.insert(0, f"{parts.meter}: the watts are {parts.grade}, not measured")
+        return Boundaries(net_j, gross_j, parts.grade, tuple(dict.fromkeys(doubts)))
+    return Boundaries(None, None, "", tuple(dict.fromkeys(refused)))
+
+
+def candidates(record: Record, series: Sequence[Series]) -> Iterator[Parts]:
+    """List the meters of power and energy, best grade first, with the series that make up each boundary."""
+    powers = [s for s in series if s.channel.quantity in ("power", "energy")]
+    if powers and not any(s.channel.grade in GRADES for s in powers):
+        yield Parts("", "", doubts=("no meter covers a whole server",))
+    meters = {(s.channel.grade, s.channel.meter) for s in powers if s.channel.grade in GRADES}
     for grade, meter in sorted(meters, key=lambda m: (GRADES.index(m[0]), m[1])):
         if record.scale != 1 and grade not in DILATED:
-            refused.append(f"{meter}: watts of the real machine are not those of a cluster emulated at scale {record.scale:g}")
-            continue
-        chosen = [s for s in powers if (s.channel.grade, s.channel.meter) == (grade, meter)]
-        found = _add_up(chosen, server_names(record), began_s, ended_s)
-        if found.net_j is not None or found.gross_j is not None:
-            label = (f"{meter}: the watts are {grade}, not measured",) if grade in ("modelled", "nameplate") else ()
-            return Boundaries(found.net_j, found.gross_j, grade, (*label, *found.doubts))
-        refused.extend(found.doubts)
-    return Boundaries(None, None, "", tuple(refused) or ("no meter covers a whole server",))
+            why = f"{meter}: watts of the real machine are not those of a cluster emulated at scale {record.scale:g}"
+            yield Parts(meter, grade, doubts=(why,))
+        else:
+            chosen = [s for s in powers if (s.channel.grade, s.channel.meter) == (grade, meter)]
+            yield _parts(meter, grade, _without_overlap(chosen), server_names(record))
 
 
-def _add_up(series: Sequence[Series], servers: frozenset[str], began_s: float, ended_s: float) -> Boundaries:
-    parts = _without_overlap(series)
-    total = [s for s in parts if s.channel.component == "total"]
-    of_servers = [s for s in parts if s.channel.host in servers]
-    supply = [s for s in parts if (s.channel.host, s.channel.component) == ("", "supply")]
-    switch = [s for s in parts if (s.channel.host, s.channel.component) == ("", "switch")]
-    doubts: list[str] = []
+def _parts(meter: str, grade: str, series: Sequence[Series], servers: frozenset[str]) -> Parts:
+    def of(component: str) -> list[tuple[int, Series]]:
+        return [(1, s) for s in series if (s.channel.host, s.channel.component) == ("", component)]
 
-    def joules(wanted: Sequence[Series]) -> float | None:
-        found: list[Amount] = [energy_j(s, began_s, ended_s) for s in wanted]
-        doubts.extend(d for amount in found for d in amount.doubts)
-        return None if any(a.value is None for a in found) else sum(a.value or 0.0 for a in found)
-
-    counts = [int(((s.t_s > began_s) & (s.t_s <= ended_s)).sum()) for s in (total or of_servers)]
-    if counts and min(counts) < SHORT_COUNT:
-        doubts.append(f"{series[0].channel.meter}: the window holds only {min(counts)} power samples")
-    switch_j = joules(switch) if switch else None
+    total, switch = of("total"), of("switch")
     if total:
-        gross_j = joules(total)
-        if total[0].channel.grade == "simulated":  # a waveform has no switch in it
-            switch_j = 0.0
-        net_j = gross_j - switch_j if gross_j is not None and switch_j is not None else None
-    else:
-        missing = servers - {s.channel.host for s in of_servers}
-        if missing:
-            return Boundaries(None, None, "", (f"{series[0].channel.meter}: no watts of {', '.join(sorted(missing))}",))
-        net_j = joules([*of_servers, *supply])
-        gross_j = net_j + switch_j if net_j is not None and switch_j is not None else None
-    return Boundaries(net_j, gross_j, "", tuple(dict.fromkeys(doubts)))
+        without = [(-1, s) for _, s in switch]
+        known = bool(switch) or grade == "simulated"  # a waveform has no switch in it
+        return Parts(meter, grade, net=(*total, *without) if known else (), gross=tuple(total))
+    hosts = [(1, s) for s in series if s.channel.host in servers]
+    missing = servers - {s.channel.host for _, s in hosts}
+    if missing:
+        return Parts(meter, grade, doubts=(f"{meter}: no watts of {', '.join(sorted(missing))}",))
+    net = (*hosts, *of("supply"))
+    return Parts(meter, grade, net=net, gross=(*net, *switch) if switch else ())
+
+
+def _joules(parts: Sequence[tuple[int, Series]], began_s: float, ended_s: float, doubts: list[str]) -> float | None:
+    amounts = [(sign, energy_j(s, began_s, ended_s)) for sign, s in parts]
+    doubts.extend(d for _, found in amounts for d in found.doubts)
+    if not amounts or any(found.value is None for _, found in amounts):
+        return None
+    return sum(sign * (found.value or 0.0) for sign, found in amounts)
 
 
 def _without_overlap(series: Sequence[Series]) -> list[Series]:

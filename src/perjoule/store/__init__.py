@@ -23,7 +23,7 @@ from typing import Any, cast
 from perjoule.errors import MachineError
 from perjoule.model import Cell, Record, Series, Trial
 from perjoule.store.attempt import Attempt
-from perjoule.store.disk import replace_file, spoken, sync, write
+from perjoule.store.disk import FULL, replace_file, spoken, sync, write
 from perjoule.store.journal import Entry, cut_torn_line, read_journal
 from perjoule.store.records import from_json, record_from, to_json
 from perjoule.store.samples import ParquetSink, read_series
@@ -152,6 +152,11 @@ class Results:
                 (partial / "logs").mkdir()
                 sink = ParquetSink(partial / "series.parquet")
             yield Attempt(trial, number, partial, self.folder_of_attempt(trial.id, number), self.journal, sink)
+        except OSError as error:
+            if error.errno in FULL:  # whoever wrote into the attempt
+                with spoken(partial):
+                    raise
+            raise
         finally:
             if sink is not None:
                 sink.abandon()
@@ -210,8 +215,10 @@ class Results:
         if not path.exists():
             return None
         with spoken(path):
-            stored = json.loads(path.read_text())
-            return tuple(cast("Cell", from_json(Cell, cell)) for cell in stored["cells"])
+            stored: object = json.loads(path.read_text())
+            if not isinstance(stored, dict) or "cells" not in stored:
+                raise ValueError("it has no cells")
+            return tuple(cast("Cell", from_json(Cell, cell)) for cell in cast("dict[str, Any]", stored)["cells"])
 
     def _clear(self) -> None:
         cut_torn_line(self.journal)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from perjoule.errors import MachineError
 
+FULL = (ENOSPC, EDQUOT)
+
 
 @contextmanager
 def spoken(path: Path) -> Generator[None]:
@@ -16,7 +18,7 @@ def spoken(path: Path) -> Generator[None]:
         yield
     except OSError as error:
         place = str(error.filename or path)
-        if error.errno in (ENOSPC, EDQUOT):
+        if error.errno in FULL:
             raise MachineError("the disk is full", where=place, next="make room, then `perjoule resume`") from error
         reason = (error.strerror or str(error)).lower()
         raise MachineError(reason, where=place, next="choose a folder that you may write, on a disk that works") from error

@@ -1,0 +1,46 @@
+"""A results folder on a disk that really is full."""
+
+import subprocess
+
+import pytest
+
+from perjoule import store
+from perjoule.errors import MachineError
+from perjoule.model import Channel, Clock, Record, Spec, Trial
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "perjoule-test", disk], check=True)
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def test_a_full_disk_stops_with_one_sentence_and_what_was_kept_before_stays(small_disk):
+    results = store.create(small_disk / "results", "name = 'x'", "x")
+    spec = Spec("x", {}, "x")
+    channel = Channel("m", "h", "all", "power", "W", "instantaneous", "simulated")
+    kept_count = 0
+
+    def keep(n):
+        trial = Trial(spec, spec, spec, (), 1, n)
+        with results.attempt(trial) as attempt:
+            attempt.sink.append(channel, 1.0, 2.0)
+            (attempt.raw / "output").write_bytes(b"x" * 60_000)
+            attempt.keep(Record(trial, "valid", "", attempt.number, Clock(0, 0), 1.0, "", (), (), None, {}, {}))
+
+    with results.hold():
+        with pytest.raises(MachineError, match="the disk is full"):
+            for n in range(1, 100):
+                keep(n)
+                kept_count += 1
+        assert kept_count > 3
+        assert len(store.open_results(results.folder).records()) == kept_count
+        for file in (small_disk / "results").rglob("output"):
+            file.unlink()  # room again
+        keep(99)
+    assert len(results.records()) == kept_count + 1

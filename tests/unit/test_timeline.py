@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perjoule.analysis.energy import amount
+from perjoule.analysis.timeline import means, net_power_w
+from perjoule.model import Channel, Series
+
+SERVERS = ("storage-1", "storage-2", "metadata-1")
+
+
+def test_rates_lie_on_the_grid_that_is_asked_for(made):
+    found = means(made.counter("storage-1", "cpu", 0.3), np.arange(0.0, 31.0, 3.0))
+    assert found == pytest.approx(np.full(10, 0.3))
+
+
+def test_what_is_not_covered_is_no_number_and_never_zero(made):
+    steady = made.steady("storage-1", 5.0, began_s=2.0, ended_s=4.0)
+    assert np.array_equal(means(steady, np.arange(0.0, 7.0)), [np.nan, np.nan, 5, 5, np.nan, np.nan], equal_nan=True)
+    nothing = made.series(made.channel(), [], [])
+    assert np.isnan(means(nothing, np.arange(3.0))).all()
+
+
+@given(
+    st.sampled_from(["counter", "window mean", "instantaneous"]),
+    st.lists(st.tuples(st.floats(0.1, 0.25), st.floats(0, 500)), min_size=5, max_size=30),
+)
+def test_the_timeline_adds_up_to_the_amount(semantics, pairs):
+    steps_s, value = np.array(pairs).T
+    t_s = np.cumsum(steps_s)
+    channel = Channel("meter", "host", "all", "power", "W", semantics, "wall")
+    made = Series(channel, t_s, steps_s, np.cumsum(value) if semantics == "counter" else value)
+    edges_s = np.linspace(t_s[0], t_s[-1], 7)
+    whole = amount(made, float(t_s[0]), float(t_s[-1])).value
+    assert float(means(made, edges_s) @ np.diff(edges_s)) == pytest.approx(whole, rel=1e-9, abs=1e-6)
+
+
+def test_the_power_of_the_servers_is_without_the_switch(made):
+    series = [made.steady(host, 10.0) for host in SERVERS] + [made.steady("", 15.0, component="switch")]
+    assert net_power_w(made.record(), series, np.arange(1.0, 5.0)) == pytest.approx([30, 30, 30])
+    assert np.isnan(net_power_w(made.record(), series[1:], np.arange(1.0, 5.0))).all()
