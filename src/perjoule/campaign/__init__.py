@@ -15,8 +15,9 @@ from pathlib import Path as File
 
 from pydantic import ValidationError
 
+from perjoule import drivers
 from perjoule.campaign.describe import describe, example
-from perjoule.campaign.header import Header
+from perjoule.campaign.header import TOP_KEYS, Header
 from perjoule.campaign.labels import specs
 from perjoule.campaign.lines import Path
 from perjoule.campaign.order import groups
@@ -24,15 +25,15 @@ from perjoule.campaign.plan import Plan, Step, plan
 from perjoule.campaign.playground import playground
 from perjoule.campaign.schema import schema
 from perjoule.campaign.source import Source, Table, is_list, is_table, override, read_toml, text_of
-from perjoule.campaign.tables import NAMES, known_options, rows
+from perjoule.campaign.tables import NAMES, fields_of, known_options, rows
 from perjoule.campaign.words import fault, instead, neighbour, written
 from perjoule.errors import CampaignError
-from perjoule.model import Campaign, Spec, option_name
+from perjoule.model import Campaign, Spec
 
 __all__ = ["Plan", "Step", "describe", "example", "neighbour", "parse", "plan", "playground", "read", "schema"]
 
 MOST_TRIALS = 100_000
-_HEADER = {option_name(field): field for field in Header.__dataclass_fields__}
+BRACKETS = {name: "[testbed]" if name == "testbed" else f"[[{name}]]" for name in NAMES}  # how the tables are written
 
 
 def read(path: File, overrides: Sequence[str] = ()) -> Campaign:
@@ -83,26 +84,26 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = ())
 
 
 def _check_shape(document: Table, place: Source) -> None:
-    """Check that the tables are tables and the keys are known, before anything is read from them."""
+    """Check that the keys are known and the tables are tables, before anything is read from them."""
     for key, value in document.items():
-        if key not in (*NAMES, *_HEADER):
-            raise place.error((key,), f'a campaign has no key "{key}"', instead(key, (*_HEADER, *NAMES)))
+        if key not in (*NAMES, *TOP_KEYS):
+            owners = [name for name in NAMES if any(key in fields_of(name, kind) for kind in drivers.kinds(f"{name}s"))]
+            advice = f"write it below {BRACKETS[owners[0]]}" if owners else instead(key, (*TOP_KEYS, *NAMES))
+            raise place.error((key,), f'a campaign has no key "{key}"', advice)
         if key == "testbed" and not is_table(value):
             raise place.error((key,), "a campaign has one testbed", "write it as [testbed], in single brackets")
         if key in NAMES[1:] and not (is_list(value) and all(map(is_table, value))):
-            raise place.error((key,), f"there may be several {key}s", f"write it as [[{key}]], in double brackets")
+            raise place.error((key,), f"there may be several {key}s", f"write it as {BRACKETS[key]}, in double brackets")
     for name in NAMES[:3]:
         if not document.get(name):
-            brackets = "[testbed]" if name == "testbed" else f"[[{name}]]"
-            raise CampaignError(
-                f"there is no {brackets}", where=place.name, next="see examples/local.toml for what a campaign needs"
-            )
+            advice = "see examples/local.toml for what a campaign needs"
+            raise CampaignError(f"there is no {BRACKETS[name]}", where=place.name, next=advice)
     if document.get("meter") == []:
         raise place.error(("meter",), "nothing would be measured", "name a meter, or leave meter out")
 
 
 def _override(document: Table, overrides: Sequence[str], place: Source) -> Source:
-    options: dict[str, Sequence[Sequence[str]]] = {"": [tuple(_HEADER)]}
+    options: dict[str, Sequence[Sequence[str]]] = {"": [tuple(TOP_KEYS)]}
     for name in NAMES:
         options[name] = [known_options(name, path, table, place) for path, table in _tables(name, document)]
     return override(document, overrides, place, options)
@@ -117,7 +118,7 @@ def _header(keys: Table, place: Source) -> Header:
         if first["type"] == "string_pattern_mismatch":
             what = f"{key} = {written(first['input'])} can't be the name of a folder"
             raise place.error((key,), what, "use letters, digits, spaces and . _ + -") from None
-        raise place.error((key,), *fault(first, key, _HEADER[key])) from None
+        raise place.error((key,), *fault(first, key, TOP_KEYS[key])) from None
     twice = [n for n in header.clients_count if header.clients_count.count(n) > 1]
     if twice:
         raise place.error(("clients",), f"clients has {twice[0]} twice", "name each number once")

@@ -1,12 +1,13 @@
 """What stands above the tables of a campaign."""
 
+from dataclasses import fields
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, Strict, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
 from perjoule.campaign.source import is_list
-from perjoule.model import OPTIONS
+from perjoule.model import OPTIONS, option_name
 from perjoule.units import Seconds
 
 MOST_CLIENTS = 1024
@@ -47,3 +48,6 @@ class Header:
 
     shrink_ratio: Annotated[float, Field(ge=1)] = 1.0
     """Divide the sizes of all workloads by this, rounded up to whole transfers: one option scales a campaign down."""
+
+
+TOP_KEYS = {option_name(field.name): field.name for field in fields(Header)}  # as people write them -> the field

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from perjoule import catalogue, drivers
+from perjoule.campaign.header import TOP_KEYS
 from perjoule.campaign.lines import Path
 from perjoule.campaign.source import Source, Table, is_list
 from perjoule.campaign.words import clauses, fault, instead, written
@@ -61,7 +62,8 @@ def rows(name: str, path: Path, table: Table, source: Source, shrink_ratio: floa
     for option, value in options.items():
         if option not in fields:
             what = f'{name} {kind} has no option "{option}"'
-            raise source.error((*path, option), what, instead(option, fields))
+            advice = "write it above the first table" if option in TOP_KEYS else instead(option, fields)
+            raise source.error((*path, option), what, advice)
         _plain((*path, option), option, value, fields[option][1].annotation, source)
     choices = [_choices(value, fields[option][1].annotation) for option, value in options.items()]
     if math.prod(map(len, choices)) > MOST_ROWS:

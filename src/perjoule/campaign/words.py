@@ -15,6 +15,7 @@ _KINDS = {  # how pydantic's kinds of value are called by people
     "float": "a number",
     "bool": "true or false",
     "string": "text in quotes",
+    "path": "text in quotes",
     "list": "a list",
     "tuple": "a list",
     "dict": "a table",
