@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import re
 import struct
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ LEAST_BYTES = 320 * 1024**2  # mkfs.xfs takes no less than 300 MiB
 _SHUTDOWN = 0x8004587D  # FS_IOC_SHUTDOWN of ext4 and xfs
 _NO_LOG_FLUSH = struct.pack("=I", 2)
 _TIMEOUT_S = 60.0
+_MOUNTS = Path("/proc/self/mountinfo")
 
 
 @dataclass(frozen=True)
@@ -68,35 +70,59 @@ def make(image: Path, directory: Path, kind: str, size_bytes: int, *, lock: int)
     return Loop(name, Path(f"/sys/block/{name}/dev").read_text().strip(), image)
 
 
+def mounts(mountinfo: str, folder: Path) -> list[tuple[Path, str]]:
+    """Read from /proc/self/mountinfo what is mounted below a folder: where, and from which source; later mounts first."""
+    found: list[tuple[Path, str]] = []
+    for line in mountinfo.splitlines():
+        where, _, what = line.partition(" - ")
+        place = Path(re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), where.split()[4]))
+        if folder in place.parents:
+            found.append((place, what.split()[1]))
+    return found[::-1]
+
+
 def remove(folder: Path) -> int:
-    """Unmount and detach every disk whose image lies below a run's folder; what they hold is thrown away. Says how many."""
-    ours = [loop for loop in loops() if folder in loop.backing.parents]
-    sources = {loop.device: loop for loop in ours}
-    mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-    places = [Path(words[4]) for words in mounts if folder in Path(words[4]).parents]
+    """Unmount and detach every disk whose image lies below a run's folder; what they hold is thrown away. Says how many.
+
+    Raises:
+        MachineError: something below the folder stays mounted; nothing may be deleted there.
+    """
+    ours = {f"/dev/{loop.name}" for loop in below(folder)}
+    places = mounts(_MOUNTS.read_text(), folder)
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(_unmount, reversed(places)))
-    for loop in loops():
-        if loop.device in sources and folder in loop.backing.parents:
-            subprocess.run(["losetup", "--detach", f"/dev/{loop.name}"], capture_output=True, timeout=_TIMEOUT_S, check=False)
+        for place, source in places:
+            pool.submit(_unmount, place, disk=source in ours)
+    for loop in below(folder):  # a run that was killed before its disk was mounted
+        _quietly("losetup", "--detach", f"/dev/{loop.name}")
+    if stuck := mounts(_MOUNTS.read_text(), folder):
+        raise MachineError("can't be unmounted", where=str(stuck[0][0]), next="find out who uses it, then `perjoule down`")
     return len(ours)
 
 
-def _unmount(place: Path) -> None:
-    # Pull the plug first: nobody wants the dirty pages of a disk that is thrown away.
-    with contextlib.suppress(OSError):
-        fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            fcntl.ioctl(fd, _SHUTDOWN, _NO_LOG_FLUSH)
-        finally:
-            os.close(fd)
-    for option in ((), ("--lazy",)):
-        done = subprocess.run(["umount", *option, str(place)], capture_output=True, timeout=_TIMEOUT_S, check=False)
-        if done.returncode == 0:
-            break
+def below(folder: Path) -> list[Loop]:
+    """The loop devices whose image lies below a folder."""
+    return [loop for loop in loops() if folder in loop.backing.parents]
+
+
+def _unmount(place: Path, *, disk: bool) -> None:
+    if disk:  # pull the plug first: nobody wants the dirty pages of a disk that is thrown away
+        with contextlib.suppress(OSError):
+            fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                fcntl.ioctl(fd, _SHUTDOWN, _NO_LOG_FLUSH)
+            finally:
+                os.close(fd)
+    if not (disk and _quietly("umount", str(place))):
+        _quietly("umount", "--lazy", str(place))
     # Namespaces made meanwhile hold copies of the mount: the kernel drops them with the folder.
     with contextlib.suppress(OSError):
         place.rmdir()
+
+
+def _quietly(*argv: str) -> bool:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        return subprocess.run(argv, capture_output=True, timeout=_TIMEOUT_S, check=False).returncode == 0
+    return False
 
 
 def moved_bytes(stat: str) -> tuple[int, int]:

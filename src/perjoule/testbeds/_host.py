@@ -10,15 +10,23 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from perjoule.catalogue import Node
 from perjoule.errors import MachineError, WorkloadError
 from perjoule.protocols import Completed, Counters, Host, Process
 from perjoule.testbeds import _disk, _process, _shape
 from perjoule.testbeds._cgroup import Groups
 from perjoule.testbeds._mark import Mark
+from perjoule.testbeds._places import Place
 
 # Joins control groups, then becomes the program: no Python runs between fork and exec.
-_JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"'
+_JOIN = """
+while [ "$1" != -- ]; do
+  { echo 0 > "$1"; } 2> /dev/null || { echo "perjoule: the host is gone" >&2; exit 125; }
+  shift
+done
+shift
+exec "$@"
+"""
+# For bash, as pid 1 has to reap what its children leave behind, and dash does not.
 # $0 to $5 are the mark, $6 is the address ("" for the switch), the rest shapes what the host sends.
 _HOLD = """
 set -e
@@ -36,7 +44,7 @@ if [ -n "$6" ]; then
   echo up
 fi
 exec > /dev/null
-trap '' CHLD TERM INT HUP
+trap '' TERM INT HUP
 while read -r word; do [ "$word" != keep ] || while :; do sleep 1000000 < /dev/null; done; done
 """
 _NAMESPACES = (
@@ -68,7 +76,7 @@ class Holder:
         stdin, self.lifeline = os.pipe2(os.O_CLOEXEC)
         self._words, stdout = os.pipe2(os.O_CLOEXEC)
         stderr = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        argv = [*joining(groups, mark.host), "unshare", *_NAMESPACES, "sh", "-c", _HOLD, *mark.words()]
+        argv = [*joining(groups, mark.host), "unshare", *_NAMESPACES, "bash", "-c", _HOLD, *mark.words()]
         argv += [f"{address}/{_shape.PREFIX}" if address else "", *tbf]
         try:
             self.child = _process.Child(argv, stdin=stdin, stdout=stdout, stderr=stderr)
@@ -96,11 +104,12 @@ class Holder:
         """Tell the holder a word."""
         os.write(self.lifeline, f"{word}\n".encode())
 
-    def close(self) -> None:
-        """Let go of it (it ends, unless it was told to keep) and reap it."""
+    def close(self, *, reap: bool) -> None:
+        """Let go of it: it ends now, unless it was told to keep."""
         for fd in (self.lifeline, self._words):
-            with contextlib.suppress(OSError):
-                os.close(fd)
+            os.close(fd)
+        if reap:
+            self.child.ended(1.0)
 
     @property
     def pid(self) -> int:
@@ -114,14 +123,13 @@ class Holder:
 class VirtualHost(Host):
     """A computer in namespaces of this one."""
 
-    def __init__(
-        self, name: str, role: str, address: str, node: Node | None, directory: Path, pid: int, groups: Groups, disk: str
-    ) -> None:
-        self.name, self.role, self.address, self.node, self.directory = name, role, address, node, directory
-        self.pid = pid
+    def __init__(self, place: Place, directory: Path, pid: int, groups: Groups, disk: _disk.Loop | None) -> None:
+        self.name, self.role, self.address, self.node = place.name, place.role, place.address, place.node
+        self.directory = directory
+        self.pid = pid  # of its holder
         self._groups = groups
-        self._disk = Path("/sys/block", disk, "stat") if disk else None
-        self._enter = (*joining(groups, name), "nsenter", "-t", str(pid), "-n", "-m", "-u", "-i", "-p", "--")
+        self._disk = Path("/sys/block", disk.name, "stat") if disk else None
+        self._enter = (*joining(groups, self.name), "nsenter", "-t", str(pid), "-n", "-m", "-u", "-i", "-p", "--")
         self._programs: list[_process.Program] = []
 
     def run(

@@ -1,10 +1,11 @@
 """What is ours: a run's folder with its lock, and the mark that every process of its hosts bears in its argument list.
 
-A run is alive while a perjoule holds its lock. Nothing here trusts a state file: processes are found by their mark, control groups
-by their name, loop devices by what lies behind them, folders by where they are; a file only says where else to look.
+A run is alive while a perjoule holds its lock. Nothing here trusts a state file: processes are found by their mark, control
+groups by their name, loop devices by what lies behind them, folders by where they are; a file only says where else to look.
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -13,15 +14,17 @@ import select
 import shutil
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from perjoule.errors import MachineError
 from perjoule.testbeds import _cgroup, _disk
 
 MARK = "perjoule-host"
 REGISTRY = Path("/run/perjoule")  # links to run folders, wherever they are; PERJOULE_WORK may differ from run to run
+_STUBBORN_S = 5.0  # what does not die of SIGKILL in this time waits in the kernel
 _FOLDER = re.compile(r"(?P<folder>/.*/pj-(?P<run>[0-9a-f]{8}))(?:/.*)?")
 
 
@@ -91,14 +94,14 @@ class Marked:
 def parse(cmdline: bytes) -> tuple[Mark, bool] | None:
     """Read the mark from the bytes of /proc/PID/cmdline, and whether it is a holder's; None when it is not ours."""
     words = cmdline.decode(errors="replace").split("\0")
-    if words[0].rpartition("/")[2] not in ("sh", "unshare") or MARK not in words:
+    if words[0].rpartition("/")[2] not in ("sh", "unshare", "bash") or MARK not in words:
         return None
     at = words.index(MARK)
     match words[at + 1 : at + 6]:
         case [run, folder, lock, host, ("run" | "keep") as mode] if (
             folder.endswith(f"/pj-{run}") and _FOLDER.fullmatch(folder) and lock == f"{folder}/lock"
         ):
-            return Mark(Run(run, Path(folder)), host, mode), words[:2] == ["sh", "-c"] and at == 3
+            return Mark(Run(run, Path(folder)), host, mode), words[:2] == ["bash", "-c"] and at == 3
         case _:
             return None
 
@@ -106,16 +109,16 @@ def parse(cmdline: bytes) -> tuple[Mark, bool] | None:
 def marked() -> tuple[Marked, ...]:
     """Find every process that bears our mark."""
     found: list[Marked] = []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with contextlib.suppress(OSError):
-                if parsed := parse(Path("/proc", name, "cmdline").read_bytes()):
-                    found.append(Marked(int(name), *parsed))
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parsed = parse((folder / "cmdline").read_bytes())
+            if parsed and folder.stat().st_uid == os.geteuid():  # anybody may write our mark
+                found.append(Marked(int(folder.name), *parsed))
     return tuple(found)
 
 
 @contextlib.contextmanager
-def _registry() -> Iterator[None]:
+def _registry() -> Generator[None]:
     """Nobody claims or cleans at the same time."""
     REGISTRY.mkdir(mode=0o755, exist_ok=True)
     with (REGISTRY / "lock").open("w") as lock:
@@ -130,9 +133,12 @@ def claim() -> tuple[Run, int]:
         OSError: the folder can't be made.
     """
     with _registry():
-        name = secrets.token_hex(4)
-        run = Run(name, work_root() / f"pj-{name}")
-        run.folder.mkdir(mode=0o755, parents=True)
+        root, name = work_root(), secrets.token_hex(4)
+        root.mkdir(mode=0o755, parents=True, exist_ok=True)
+        if root.stat().st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, "belongs to somebody else", str(root))
+        run = Run(name, root / f"pj-{name}")
+        run.folder.mkdir(mode=0o755)
         lock = os.open(run.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         fcntl.flock(lock, fcntl.LOCK_EX)
         os.pwrite(lock, str(os.getpid()).encode(), 0)
@@ -143,7 +149,7 @@ def claim() -> tuple[Run, int]:
 def runs() -> tuple[Run, ...]:
     """Every run of which anything can be found on this machine, alive or dead."""
     folders = [str(path) for path in work_root().glob("pj-*/")]
-    folders += [os.readlink(link) for link in REGISTRY.glob("*") if link.is_symlink()]
+    folders += [str(link.readlink()) for link in REGISTRY.glob("*") if link.is_symlink()]
     folders += [str(process.mark.run.folder) for process in marked()]
     folders += [str(loop.backing) for loop in _disk.loops()]
     matches = [match for folder in folders if (match := _FOLDER.fullmatch(folder))]
@@ -151,6 +157,15 @@ def runs() -> tuple[Run, ...]:
     for name in _cgroup.runs() - found.keys():
         found[name] = Run(name, work_root() / f"pj-{name}")
     return tuple(found[name] for name in sorted(found))
+
+
+def kept() -> dict[Run, dict[str, int]]:
+    """Find the clusters that outlive the perjoule that made them: their hosts' names and holders."""
+    found: dict[Run, dict[str, int]] = {}
+    for process in marked():
+        if process.holder and process.mark.run.kept.exists():
+            found.setdefault(process.mark.run, {})[process.mark.host] = process.pid
+    return found
 
 
 def clean(*, everything: bool = False) -> tuple[str, ...]:
@@ -166,22 +181,27 @@ def clean(*, everything: bool = False) -> tuple[str, ...]:
 
 
 def remove(run: Run) -> str:
-    """Take a run down, whatever state it is in; say what was there."""
+    """Take a run down, whatever state it is in; say what was there, and what could not be removed."""
     groups = _cgroup.groups(run.id)
-    _cgroup.uncap(run.id)  # a process that waits for a capped disk can't die before its write is done
+    # A process that waits for a capped disk can't die before its write is done.
+    _cgroup.uncap(run.id, [loop.device for loop in _disk.below(run.folder)])
     ours = [process for process in marked() if process.mark.run.id == run.id]
     _kill([process.pid for process in ours if process.holder])  # the kernel ends everything inside, its mounts and links
     _kill([process.pid for process in ours if not process.holder])
-    deadline_s = time.monotonic() + 5
+    deadline_s = time.monotonic() + _STUBBORN_S
     while (left := groups.pids()) and time.monotonic() < deadline_s:
         _kill(sorted(left))
-    disks = _disk.remove(run.folder)
     gone = groups.remove()
+    words = f"run {run.id}: {len({process.mark.host for process in ours})} hosts, {run.folder}"
+    try:
+        _disk.remove(run.folder)
+    except MachineError as error:
+        return f"{words} ({error})"
     shutil.rmtree(run.folder, ignore_errors=True)
+    if run.folder.exists() or not gone:
+        return f"{words} (something is still busy: run `perjoule down` again)"
     (REGISTRY / run.id).unlink(missing_ok=True)
-    hosts = sorted({process.mark.host for process in ours})
-    words = f"run {run.id}: {len(hosts)} hosts, {disks} disks, {run.folder}"
-    return words if gone and not run.folder.exists() else f"{words} (something is still busy: run `perjoule down` again)"
+    return words
 
 
 def _kill(pids: Sequence[int], *, timeout_s: float = 3.0) -> None:

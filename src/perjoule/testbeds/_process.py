@@ -2,8 +2,8 @@
 
 import contextlib
 import os
+import pwd
 import select
-import shutil
 import signal
 import threading
 import time
@@ -14,7 +14,8 @@ from perjoule.errors import TransientError, WorkloadError
 from perjoule.protocols import Completed, Process
 
 _DEFAULTED = (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-_NOT_STARTED = (125, 126, 127)  # our join wrapper, nsenter and the shell: there was no such program
+# How what leads onto a host says that it did not get there, or that there is no such program.
+_REFUSALS = ("nsenter: ", "perjoule: ")
 
 
 def environment(extra: Mapping[str, str] | None) -> dict[str, str]:
@@ -44,17 +45,13 @@ class Child:
                 found = os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED | os.WNOHANG)
                 if found is not None:
                     self._returncode = found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
-                    os.close(self._pidfd)
             return self._returncode
 
     def ended(self, timeout_s: float) -> bool:
         """Wait for its end at most this long; say whether it has ended."""
-        if self.returncode is not None:
-            return True
-        with contextlib.suppress(OSError):  # another thread has just reaped it
-            poller = select.poll()
-            poller.register(self._pidfd, select.POLLIN)
-            poller.poll(max(0.0, timeout_s) * 1000)
+        poller = select.poll()
+        poller.register(self._pidfd, select.POLLIN)
+        poller.poll(max(0.0, timeout_s) * 1000)
         return self.returncode is not None
 
     def signal(self, number: signal.Signals) -> None:
@@ -72,6 +69,10 @@ class Child:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
             self.ended(5.0)
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError):  # it was never started
+            os.close(self._pidfd)
 
 
 def children(pid: int) -> tuple[int, ...]:
@@ -123,8 +124,9 @@ def run(
     if not ended:
         raise TransientError(f"{words[0]} did not end within {timeout_s:g} s{_last_words(stdout, stderr)}", where=where)
     completed = Completed(words, child.returncode or 0, stdout, stderr)
-    if check and completed.returncode:
-        verb = "could not be started" if completed.returncode in _NOT_STARTED else f"ended with {completed.returncode}"
+    refused = bool(prefix) and completed.returncode != 0 and stderr.startswith(_REFUSALS)
+    if refused or (check and completed.returncode):
+        verb = "could not be started" if refused else f"ended with {completed.returncode}"
         raise WorkloadError(f"{' '.join(words[:3])} {verb}{_last_words(stdout, stderr)}", where=where)
     return completed
 
@@ -145,7 +147,8 @@ def put(content: str | bytes, path: Path, *, where: str, mode: int, owner: str) 
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         path.chmod(mode)
         if owner:
-            shutil.chown(path, owner, owner)
+            user = pwd.getpwnam(owner)
+            os.chown(path, user.pw_uid, user.pw_gid)
     except (OSError, LookupError) as error:
         raise WorkloadError(f"can't write {path} ({error})", where=where) from None
 

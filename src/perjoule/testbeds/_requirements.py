@@ -14,6 +14,7 @@ _TRIAL = (
     " && tc qdisc add dev one root tbf rate 1mbit burst 32kb latency 50ms"
 )
 _PACKAGES = {
+    "bash": "bash",
     "ip": "iproute2",
     "tc": "iproute2",
     "unshare": "util-linux",
@@ -28,7 +29,7 @@ _PACKAGES = {
 def checks(disk: str, *, cpu_cap: bool, disk_cap: bool) -> tuple[Check, ...]:
     """Everything, in the order in which it is to be mended."""
     root = os.geteuid() == 0
-    tools = ["ip", "tc", "unshare", "nsenter", *(("losetup", f"mkfs.{disk}") if disk in _disk.MAKE else ())]
+    tools = ["bash", "ip", "tc", "unshare", "nsenter", *(("losetup", f"mkfs.{disk}") if disk in _disk.MAKE else ())]
     found = [Check("root", root, "yes" if root else "no: namespaces and control groups need it", "run it with sudo")]
     found += [_tool(name) for name in tools]
     if all(check.ok for check in found):
@@ -40,7 +41,8 @@ def checks(disk: str, *, cpu_cap: bool, disk_cap: bool) -> tuple[Check, ...]:
         found.append(_cpu(version, able))
         path = _power.tool()
         found.append(Check("7-zip", path is not None, path or "missing: CPUs can't be capped", "apt-get install 7zip"))
-    found.append(_disk_cap(version, able, disk_cap))
+    if disk_cap:
+        found.append(_disk_cap(version, able))
     return tuple(found)
 
 
@@ -83,11 +85,8 @@ def _cpu(version: int, able: frozenset[str]) -> Check:
     return Check("CPU caps", "cpu" in able, detail, fix)
 
 
-def _disk_cap(version: int, able: frozenset[str], wanted: bool) -> Check:
-    if "io" not in able:
-        detail, ok = "not here: disks are as fast as this machine's", False
-    elif version == 1:
-        detail, ok = "cgroup v1: reads and direct writes; write-back of buffered writes goes uncapped", not wanted
-    else:
-        detail, ok = "cgroup v2: reads and writes", True
-    return Check("disk caps", ok, detail, "boot with systemd.unified_cgroup_hierarchy=1 (cgroup v2)", needed=False)
+def _disk_cap(version: int, able: frozenset[str]) -> Check:
+    there = "io" in able
+    detail = f"cgroup v{version}" if there else "no io controller: disks are as fast as this machine's, and the facts say so"
+    fix = "boot with systemd.unified_cgroup_hierarchy=1 (cgroup v2), or a kernel with CONFIG_BLK_DEV_THROTTLING"
+    return Check("disk caps", there, detail, fix, needed=False)

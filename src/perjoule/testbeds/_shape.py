@@ -1,4 +1,4 @@
-"""The network of a virtual cluster as text for `ip -batch` and `tc -batch`: a bridge, a cable per host, a rate in both directions."""
+"""The network of a virtual cluster as text for `ip -batch` and `tc -batch`: a cable per host, a rate in both directions."""
 
 from dataclasses import dataclass
 

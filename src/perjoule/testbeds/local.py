@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic.dataclasses import dataclass
@@ -30,7 +30,7 @@ class Local(Testbed):
     """Folder for the run's own files; the system's folder for temporary files by default."""
 
     @contextlib.contextmanager
-    def hold(self, clients_count: int) -> Iterator[Hosts]:
+    def hold(self, clients_count: int) -> Generator[Hosts]:
         """Hold this machine; programs started on it end with the block.
 
         Raises:

@@ -1,0 +1,42 @@
+"""Which hosts a virtual cluster has: names, roles, addresses."""
+
+from dataclasses import dataclass
+
+from perjoule.catalogue import Cluster, Node
+from perjoule.errors import CampaignError
+from perjoule.testbeds import _shape
+
+
+@dataclass(frozen=True)
+class Place:
+    """A host to be."""
+
+    name: str
+    role: str
+    node: Node
+    address: str
+    goodput_bytes_per_s: float
+
+
+def places(cluster: Cluster, *, clients_count: int, servers_count: int | None, scale: float) -> list[Place]:
+    """List the hosts of a cluster, servers first; `servers_count` storage hosts instead of the catalogue's.
+
+    Raises:
+        CampaignError: the cluster has no client.
+    """
+    nodes = [node for node in cluster.nodes if node.role != "client" for _ in range(node.count)]
+    if servers_count is not None:
+        storage = [node for node in nodes if node.role == "storage"]
+        if not storage:
+            raise CampaignError(f'cluster "{cluster.name}" has no storage hosts to number', next="leave `servers` out")
+        storage += [storage[-1]] * servers_count
+        nodes = [*storage[:servers_count], *(node for node in nodes if node.role != "storage")]
+    client = next((node for node in cluster.nodes if node.role == "client"), None)
+    if client is None:
+        raise CampaignError(f'cluster "{cluster.name}" has no client', next="add a node of role client to its file")
+    found: list[Place] = []
+    for node in [*nodes, *[client] * clients_count]:
+        number = 1 + sum(place.role == node.role for place in found)
+        goodput = node.board.nic_bytes_per_s.value * scale
+        found.append(Place(f"{node.role}-{number}", node.role, node, _shape.address(len(found) + 1), goodput))
+    return found

@@ -1,0 +1,114 @@
+"""The hosts of one run and their switch: started together, taken down together."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
+
+from perjoule.errors import MachineError
+from perjoule.testbeds import _cgroup, _disk, _mark, _shape
+from perjoule.testbeds._host import Holder, VirtualHost
+from perjoule.testbeds._mark import Mark
+from perjoule.testbeds._places import Place
+
+_SWITCH = "switch"
+_MEND = "see `perjoule doctor`"
+_TIMEOUT_S = 20.0
+
+
+class Rack:
+    """Claims a run at once; `close` is due from then on."""
+
+    def __init__(self, mode: Literal["run", "keep"]) -> None:
+        try:
+            self.run, self._lock = _mark.claim()
+        except OSError as error:
+            what = f"can't hold a run's folder ({error.strerror})"
+            raise MachineError(what, where=str(error.filename), next="set PERJOULE_WORK to a folder of yours") from None
+        self._mode: Literal["run", "keep"] = mode
+        self._groups = _cgroup.groups(self.run.id)
+        self._holders: list[Holder] = []
+        self.disks: Mapping[str, _disk.Loop] = {}
+        self.hosts: tuple[VirtualHost, ...] = ()
+
+    def start(self, there: Sequence[Place], caps: Mapping[str, float], disk: str, disk_size_bytes: int) -> None:
+        """Bring everything up: `caps` are cores by host, `disk` is a file system or "directory". Raises MachineError."""
+        try:
+            for name in (_SWITCH, *(place.name for place in there)):
+                self._groups.make(name, caps.get(name))
+            self._insert(there, disk, disk_size_bytes)
+            self._power_on(there)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise MachineError(f"the virtual cluster did not start: {error}", next=_MEND) from None
+
+    def _insert(self, there: Sequence[Place], disk: str, size_bytes: int) -> None:
+        # Before the hosts start: a mount is the same path in all of them and outside.
+        for place in there:
+            (self.run.folder / place.name).mkdir()
+        if disk == "directory":
+            return
+        images = self.run.folder / "disks"
+        images.mkdir()
+
+        def make(name: str) -> _disk.Loop:
+            return _disk.make(images / f"{name}.img", self.run.folder / name, disk, size_bytes, lock=self._lock)
+
+        servers = [place.name for place in there if place.role != "client"]
+        with ThreadPoolExecutor(4) as pool:
+            self.disks = dict(zip(servers, pool.map(make, servers), strict=True))
+
+    def _power_on(self, there: Sequence[Place]) -> None:
+        switch = self._hold(_SWITCH, "", ())
+        holders = [self._hold(place.name, place.address, _shape.tbf_words(place.goodput_bytes_per_s)) for place in there]
+        for holder in (switch, *holders):
+            holder.expect("ready")
+        cables = [_shape.Cable(p.name, h.pid, p.goodput_bytes_per_s) for p, h in zip(there, holders, strict=True)]
+        for tool, text in (("ip", _shape.plug_batch(cables)), ("tc", _shape.shape_batch(cables))):
+            argv = ["nsenter", "-t", str(switch.pid), "-n", tool, "-batch", "-"]
+            done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+            if done.returncode:
+                raise MachineError(f"{tool}: {done.stderr.strip()}", where=_SWITCH, next=_MEND)
+        for holder in holders:
+            holder.say("plugged")
+        for holder in holders:
+            holder.expect("up")
+        self.hosts = tuple(
+            VirtualHost(place, self.run.folder / place.name, cable.pid, self._groups, self.disks.get(place.name))
+            for place, cable in zip(there, cables, strict=True)
+        )
+
+    def _hold(self, name: str, address: str, tbf: Sequence[str]) -> Holder:
+        holder = Holder(Mark(self.run, name, self._mode), self._groups, address, tbf)
+        self._holders.append(holder)
+        return holder
+
+    def cap_disks(self, scale: float) -> str:
+        """Cap every disk to the sum of its node's in the catalogue times `scale`; say what is capped and what is not."""
+        if not self.disks:
+            return 'none: disk = "directory" has no device of its own'
+        if "io" not in _cgroup.controllers()[1]:
+            return "none: there is no io controller on this machine"
+        said = "none: no host has disks in the catalogue"
+        for host in self.hosts:
+            if host.name in self.disks and host.node and host.node.disks:
+                read = sum(disk.read_bytes_per_s.value for disk in host.node.disks) * scale
+                written = sum(disk.write_bytes_per_s.value for disk in host.node.disks) * scale
+                said = self._groups.cap_disk(host.name, self.disks[host.name].device, read, written)
+        return said
+
+    def keep(self) -> None:
+        """Let the hosts outlive this process."""
+        for holder in self._holders:
+            holder.say("keep")
+        self.run.kept.touch()
+
+    def close(self, *, remove: bool) -> None:
+        """Let go of the run; take everything down or leave it as it is."""
+        if remove:
+            _mark.remove(self.run)
+        for holder in self._holders:
+            holder.close(reap=remove)
+        for host in self.hosts if remove else ():
+            host.reap()
+        os.close(self._lock)

@@ -1,0 +1,354 @@
+"""Virtual hosts, for real: namespaces, caps, counters, and that nothing is ever left behind."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from perjoule.errors import MachineError, TransientError, WorkloadError
+from perjoule.protocols import Host, Hosts
+from perjoule.testbeds import _cgroup, _disk, _mark
+from perjoule.testbeds.virtual import Virtual, clean, kept
+
+pytestmark = pytest.mark.live
+
+OWNER = """
+import sys
+from perjoule.testbeds.virtual import Virtual
+with Virtual(disk=sys.argv[1], servers=2, cpu_cap=False).hold(1, keep=sys.argv[2] == "keep") as hosts:
+    hosts.clients[0].spawn(["sleep", "600"], log=hosts.clients[0].directory / "log")
+    print("up", flush=True)
+    sys.stdin.read()
+"""
+
+
+def bed(**options: object) -> Virtual:
+    return Virtual(**{"servers": 2, "cpu_cap": False, "disk": "directory", **options})  # type: ignore[arg-type] # as from a file
+
+
+@pytest.fixture(scope="module")
+def hosts() -> Generator[Hosts]:
+    with bed(disk="xfs", disk_size="400 MiB", scale=0.1).hold(1) as held:
+        yield held
+
+
+@pytest.fixture
+def client(hosts: Hosts) -> Host:
+    return hosts.clients[0]
+
+
+@pytest.fixture
+def server(hosts: Hosts) -> Host:
+    return hosts.by_role("storage")[0]
+
+
+def leftovers(run: str) -> list[str]:
+    """Everything on this machine that bears the name of a run, found by other means than `clean` uses."""
+    found = [str(path) for root in ("/sys/fs/cgroup", "/run/perjoule") for path in Path(root).glob(f"**/*{run}*")]
+    found += [str(path) for path in _mark.work_root().glob(f"*{run}*")]
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            text = path.read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if f"pj-{run}" in text:
+            found.append(text.replace("\0", " "))
+    found += [line for line in Path("/proc/mounts").read_text().splitlines() if run in line]
+    loops = subprocess.run(["losetup", "-l", "-n"], capture_output=True, text=True, check=True).stdout
+    return found + [line for line in loops.splitlines() if run in line]
+
+
+def run_of(host: Host) -> str:
+    return host.directory.parent.name.removeprefix("pj-")
+
+
+def owner(disk: str, mode: str) -> "subprocess.Popen[str]":
+    process = subprocess.Popen([sys.executable, "-c", OWNER, disk, mode], stdin=-1, stdout=-1, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    return process
+
+
+def kill(process: "subprocess.Popen[str]") -> None:
+    process.kill()
+    process.communicate()
+
+
+def run_of_owner(process: "subprocess.Popen[str]") -> str:
+    return next(run.id for run in _mark.runs() if run.alive() and run.lock.read_text() == str(process.pid))
+
+
+def test_a_host_has_its_own_name_network_and_processes(client: Host) -> None:
+    assert client.run(["hostname"], timeout_s=5).stdout == "client-1\n"
+    assert client.address in client.run(["ip", "-4", "addr", "show", "dev", "eth0"], timeout_s=5).stdout
+    assert int(client.run(["sh", "-c", "echo $$"], timeout_s=5).stdout) < 1000
+
+
+def test_hosts_of_the_catalogue_have_their_roles(hosts: Hosts) -> None:
+    assert [host.name for host in hosts.all] == ["storage-1", "storage-2", "metadata-1", "management-1", "client-1"]
+    assert hosts.metadata.name == "metadata-1"
+    assert all(host.node is not None and host.node.role == host.role for host in hosts.all)
+
+
+def test_a_command_gets_its_input_and_environment_and_gives_its_output(client: Host) -> None:
+    done = client.run(["sh", "-c", 'cat; echo "$WORD" >&2; exit 3'], text="hello", env={"WORD": "you"}, timeout_s=5, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("hello", "you\n", 3)
+
+
+def test_a_failed_command_is_told_in_its_own_words(client: Host) -> None:
+    with pytest.raises(WorkloadError, match=r"client-1: .* ended with 2: no such thing"):
+        client.run(["sh", "-c", "echo no such thing >&2; exit 2"], timeout_s=5)
+
+
+def test_a_missing_program_is_told_even_unchecked(client: Host) -> None:
+    with pytest.raises(WorkloadError, match="could not be started"):
+        client.run(["no-such-program"], timeout_s=5, check=False)
+
+
+def running(host: Host, argv: str) -> list[str]:
+    """Processes of a host with this argument list."""
+    script = 'for f in /proc/[0-9]*/cmdline; do tr "\\0" " " < $f 2> /dev/null; echo; done'
+    return [line for line in host.run(["sh", "-c", script], timeout_s=5).stdout.splitlines() if line.strip() == argv]
+
+
+def test_a_command_that_takes_too_long_is_killed_with_its_children(client: Host) -> None:
+    began_s = time.monotonic()
+    with pytest.raises(TransientError, match=r"did not end within 0\.3 s: waiting"):
+        client.run(["sh", "-c", "echo waiting; setsid sleep 71 & sleep 71"], timeout_s=0.3)
+    assert time.monotonic() - began_s < 1.5
+    assert running(client, "sleep 71") == []
+
+
+def test_a_command_that_leaves_a_daemon_behind_does_not_wait_for_it(client: Host) -> None:
+    began_s = time.monotonic()
+    client.run(["sh", "-c", "setsid sleep 3 &"], timeout_s=5)
+    assert time.monotonic() - began_s < 1
+    assert running(client, "sleep 3") == ["sleep 3 "]
+
+
+def test_what_a_command_leaves_behind_is_reaped_by_the_host(client: Host) -> None:
+    client.run(["sh", "-c", "sleep 0.01 & sleep 0.01 & exit 0"], timeout_s=5)
+    deadline_s = time.monotonic() + 2
+    while "Z" in client.run(["sh", "-c", "cat /proc/[0-9]*/stat"], timeout_s=5).stdout.replace("(", " ").split():
+        assert time.monotonic() < deadline_s
+    assert client.run(["hostname"], timeout_s=5).stdout == "client-1\n"
+
+
+def test_a_program_that_goes_on_is_logged_and_stopped(client: Host) -> None:
+    log = client.directory / "logs" / "loop.log"
+    program = client.spawn(["sh", "-c", "trap 'echo bye; exit 4' TERM; echo hello; while :; do sleep 0.01; done"], log=log)
+    while program.output() != "hello\n":
+        assert program.returncode is None
+    with pytest.raises(TimeoutError):
+        program.wait(timeout_s=0.05)
+    program.stop()
+    assert program.returncode == 4
+    assert log.read_text() == "hello\nbye\n"
+
+
+def test_a_program_that_ignores_sigterm_is_killed(client: Host) -> None:
+    program = client.spawn(["sh", "-c", "trap '' TERM; echo on; while :; do sleep 0.01; done"], log=client.directory / "deaf.log")
+    while not program.output():
+        pass
+    program.stop(timeout_s=0.2)
+    assert program.returncode == -signal.SIGKILL
+
+
+def test_files_are_the_same_inside_and_outside(server: Host) -> None:
+    server.put("secret", server.directory / "a" / "b", mode=0o600, owner="nobody")
+    assert server.run(["stat", "-c", "%a %U", server.directory / "a" / "b"], timeout_s=5).stdout == "600 nobody\n"
+    assert (server.directory / "a" / "b").read_text() == "secret"
+    assert server.read(server.directory / "a" / "b") == b"secret"
+    with pytest.raises(WorkloadError, match="No such file"):
+        server.read(Path("/no/such/file"))
+
+
+def test_a_mount_of_one_host_is_seen_by_this_host_alone(server: Host, client: Host) -> None:
+    place = client.directory / "mount"
+    place.mkdir()
+    client.run(["mount", "-t", "tmpfs", "tmpfs", place], timeout_s=5)
+    client.put("x", place / "file")
+    assert client.read(place / "file") == b"x"
+    assert not (place / "file").exists()
+    assert server.run(["ls", place], timeout_s=5).stdout == ""
+
+
+def test_counters_count_what_the_host_does(server: Host, client: Host) -> None:
+    before = server.counters(), client.counters()
+    server.run(["dd", "if=/dev/zero", f"of={server.directory}/zeros", "bs=1M", "count=4", "oflag=direct"], timeout_s=20)
+    receiver = server.spawn([sys.executable, "-c", RECEIVE], log=server.directory / "receive.log")
+    while receiver.output() != "listening\n":
+        assert receiver.returncode is None
+    client.run([sys.executable, "-c", SEND, server.address], timeout_s=20)
+    receiver.wait(timeout_s=20)
+    after = server.counters(), client.counters()
+    assert 4 << 20 <= (after[0].disk_written_bytes or 0) - (before[0].disk_written_bytes or 0) < 6 << 20
+    assert 1 << 20 <= (after[0].network_received_bytes or 0) - (before[0].network_received_bytes or 0) < 1.2 * (1 << 20)
+    assert 1 << 20 <= (after[1].network_sent_bytes or 0) - (before[1].network_sent_bytes or 0) < 1.2 * (1 << 20)
+    assert 0.005 < (after[1].cpu_s or 0) - (before[1].cpu_s or 0) < after[1].t_s - before[1].t_s
+
+
+RECEIVE = """
+import socket
+with socket.create_server(("", 5001)) as server:
+    print("listening", flush=True)
+    s, _ = server.accept()
+    while s.recv(65536): pass
+"""
+SEND = "import socket, sys; s = socket.create_connection((sys.argv[1], 5001)); s.sendall(bytes(1 << 20)); s.close()"
+
+
+def test_reading_counters_is_cheap(hosts: Hosts) -> None:
+    best_s = 1.0
+    for _ in range(20):
+        began_s = time.perf_counter()
+        for host in hosts.all:
+            host.counters()
+        best_s = min(best_s, (time.perf_counter() - began_s) / len(hosts.all))
+    assert best_s < 0.0005
+
+
+def test_the_network_is_as_fast_as_the_catalogue_says(server: Host, client: Host) -> None:
+    receiver = server.spawn([sys.executable, "-c", RECEIVE], log=server.directory / "rate.log")
+    while receiver.output() != "listening\n":
+        assert receiver.returncode is None
+    assert client.node is not None
+    goodput_bytes_per_s = client.node.board.nic_bytes_per_s.value * 0.1
+    began_s = time.monotonic()
+    client.run([sys.executable, "-c", SEND.replace("1 << 20", "20 << 20"), server.address], timeout_s=30)
+    receiver.wait(timeout_s=20)
+    assert (20 << 20) / (time.monotonic() - began_s) == pytest.approx(goodput_bytes_per_s, rel=0.15)
+
+
+@pytest.mark.parametrize("how", [["oflag=direct"], ["conv=fsync"], []], ids=["direct", "synced", "written back by the kernel"])
+def test_a_disk_is_no_faster_than_the_catalogue_says(server: Host, how: list[str]) -> None:
+    assert server.node is not None
+    cap_bytes_per_s = sum(disk.write_bytes_per_s.value for disk in server.node.disks) * 0.1
+    began_s = time.monotonic()
+    server.run(["dd", "if=/dev/zero", f"of={server.directory}/zeros", "bs=1M", "count=40", *how], timeout_s=30)
+    server.drop_caches()
+    assert (40 << 20) / (time.monotonic() - began_s) < cap_bytes_per_s * 1.1
+
+
+def test_a_cpu_is_no_faster_than_the_catalogue_says() -> None:
+    with bed(cpu_cap=True, scale=0.2, servers=1).hold(1) as held:
+        host = held.by_role("storage")[0]
+        caps = held.facts["cpu_cap_cores"]
+        assert isinstance(caps, dict)
+        loop = host.spawn(["sh", "-c", "while :; do :; done"], log=host.directory / "log")
+        began = host.counters()
+        time.sleep(2)
+        ended = host.counters()
+        loop.stop()
+        used = ((ended.cpu_s or 0) - (began.cpu_s or 0)) / (ended.t_s - began.t_s)
+        assert used <= caps["storage-1"] * 1.06  # type: ignore[operator] # a number
+
+
+@pytest.mark.parametrize("disk", ["directory", "ext4", "xfs", "btrfs"])
+def test_nothing_is_left_when_the_block_ends(disk: str) -> None:
+    with bed(disk=disk).hold(2) as held:
+        name = run_of(held.all[0])
+        server, client = held.bricks[0], held.clients[0]
+        client.spawn(["sh", "-c", "trap '' TERM; sleep 600"], log=client.directory / "log")
+        server.run(["dd", "if=/dev/zero", f"of={server.directory}/dirty", "bs=1M", "count=20"], timeout_s=30)
+        assert leftovers(name)
+        began_s = time.monotonic()
+    assert time.monotonic() - began_s < 1.0
+    assert leftovers(name) == []
+
+
+def test_nothing_is_left_when_the_block_fails() -> None:
+    name = ""
+    with pytest.raises(ZeroDivisionError), bed(disk="ext4").hold(1) as held:
+        name = run_of(held.all[0])
+        _ = 1 / 0
+    assert leftovers(name) == []
+
+
+def test_two_clusters_side_by_side_do_not_see_each_other() -> None:
+    with ExitStack() as stack:
+        stack.enter_context(bed(disk="xfs").hold(1))
+        first = stack.enter_context(ExitStack())
+        one = first.enter_context(bed(disk="xfs").hold(1))
+        two = stack.enter_context(bed(disk="xfs").hold(1))
+        assert one.all[0].address == two.all[0].address
+        name = run_of(one.all[0])
+        first.close()  # the second one's namespaces hold copies of the first one's mounts
+        assert leftovers(name) == []
+        assert two.all[0].run(["hostname"], timeout_s=5).stdout == "storage-1\n"
+        assert clean() == ()
+        assert two.all[0].run(["hostname"], timeout_s=5).stdout == "storage-1\n"
+
+
+@pytest.mark.parametrize("disk", ["directory", "xfs"])
+def test_hosts_end_with_a_killed_owner_and_the_rest_is_cleaned(disk: str) -> None:
+    process = owner(disk, "run")
+    name = run_of_owner(process)
+    assert clean() == ()
+    kill(process)
+    deadline_s = time.monotonic() + 3
+    while any(one.mark.run.id == name for one in _mark.marked()):
+        assert time.monotonic() < deadline_s
+    assert any(name in words for words in clean())
+    assert leftovers(name) == []
+
+
+def test_a_kept_cluster_survives_its_owner_until_asked() -> None:
+    process = owner("xfs", "keep")
+    name = run_of_owner(process)
+    kill(process)
+    try:
+        assert not any(name in words for words in clean())
+        (found,) = [pids for run, pids in kept().items() if run.id == name]
+        assert set(found) == {"switch", "storage-1", "storage-2", "metadata-1", "management-1", "client-1"}
+        asked = subprocess.run(
+            ["nsenter", "-t", str(found["client-1"]), "-a", "hostname"], capture_output=True, text=True, check=True
+        )
+        assert asked.stdout == "client-1\n"
+    finally:
+        clean(everything=True)
+    assert leftovers(name) == []
+
+
+def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "pj-0badcafe"
+    folder.mkdir()
+    # It bears a mark of ours in its argument list, but is no shell of ours.
+    stranger = subprocess.Popen(["sleep", "60"], executable="/bin/sleep", env={"x": "perjoule-host"})
+    lookalike = subprocess.Popen(["tail", "-f", "/dev/null", "/dev/zero/perjoule-host"], stderr=subprocess.DEVNULL)
+    try:
+        clean(everything=True)
+        assert stranger.poll() is None
+        assert folder.exists()
+    finally:
+        for process in (stranger, lookalike):
+            process.kill()
+            process.wait()
+
+
+def test_a_disk_that_is_too_small_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(_disk.MAKE, "xfs", ("mkfs.xfs", "-q", "-f", "-b", "size=3"))
+    before = set(_cgroup.runs())
+    with pytest.raises(MachineError, match=r"mkfs\.xfs"), bed(disk="xfs").hold(1):
+        pass
+    assert _cgroup.runs() <= before
+
+
+def test_a_work_folder_that_cannot_be_made_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERJOULE_WORK", "/proc/nowhere")
+    with pytest.raises(MachineError, match="PERJOULE_WORK"), bed().hold(1):
+        pass
+
+
+def test_open_files_are_given_back() -> None:
+    with bed().hold(1):
+        pass
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with bed().hold(1) as held:
+        held.clients[0].run(["true"], timeout_s=5)
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before
