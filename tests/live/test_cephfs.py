@@ -160,3 +160,16 @@ def test_hosts_without_a_place_for_metadata_carry_all_on_their_disks() -> None:
             path = mounted.directories[client.name] / "file"
             write(client, path, 1)
             assert set(mounted.locate(path)) == {"storage-1", "storage-2"}
+
+
+def test_a_monitor_that_finds_its_port_taken_is_told_in_its_own_words_and_nothing_is_left() -> None:
+    with hosts_of(servers=2).hold(1) as hosts:
+        host = hosts.management
+        other = ["/usr/bin/python3", "-m", "http.server", "3300", "--bind", host.address]
+        taken = host.spawn(other, log=host.directory / "other.log")
+        began_s = time.monotonic()
+        with pytest.raises(TransientError, match=r"mon\.a ended .*3300"), cephfs(placement_groups=8).mount(hosts):
+            pass
+        assert time.monotonic() - began_s < 20
+        assert taken.returncode is None
+        assert not any((host.directory / "ceph").exists() for host in hosts.all)

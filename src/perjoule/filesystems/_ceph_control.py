@@ -3,10 +3,11 @@
 It runs on the management host under the system's Python, because that one has Debian's `rados` module, and it uses nothing
 else but the standard library. The `ceph` command would do the same at one second for each command.
 
-Standard input is JSON, `{"conf": path, "patience_s": 60, "stages": [[command, ...], ...], "ready": {...}, "ready_s": 1}`: the
+Standard input is JSON, `{"conf": path, "patience_s": 60, "slice_s": 1, "stages": [[command, ...], ...], "ready": {...}}`: the
 commands of a stage go out together, so that the monitor commits them together. A command with "target" ("mgr", "osd.3") goes
-there and not to the monitors. "ready" (or null) is what to wait for after the stages, see `missing`, for "ready_s" at most.
-Standard output is JSON, `{"answers": [[answer, ...], ...], "missing": "", "error": ""}`; "missing" says what was not ready.
+there and not to the monitors. "ready" (or null) is what to wait for after the stages, see `missing`. A connection and what is
+to be ready are waited for during a slice, an answer with all patience. Standard output is JSON, `{"answers": [[answer, ...],
+...], "missing": "", "error": ""}`; "missing" says what wasn't there at the end of a slice.
 https://docs.ceph.com/en/pacific/rados/api/python/
 """
 
@@ -63,25 +64,29 @@ def ask(cluster: Any, command: dict[str, Any]) -> Any:
 def serve(request: dict[str, Any]) -> dict[str, Any]:
     """Connect, send all stages, wait until ready."""
     rados: Any = importlib.import_module("rados")  # the system's, which the virtual environment does not see
-    answers: list[list[Any]] = []
-    until_s = time.monotonic() + request["ready_s"]
     patience = str(math.ceil(request["patience_s"]))
-    options = {"client_mount_timeout": patience, "rados_mon_op_timeout": patience, "rados_osd_op_timeout": patience}
+    options = {"rados_mon_op_timeout": patience, "rados_osd_op_timeout": patience}
+    options["client_mount_timeout"] = str(math.ceil(request["slice_s"]))
+    cluster = rados.Rados(conffile=request["conf"], rados_id="admin", conf=options)
     try:
-        with (
-            rados.Rados(conffile=request["conf"], rados_id="admin", conf=options) as cluster,
-            ThreadPoolExecutor(16) as pool,
-        ):
+        cluster.connect()
+    except rados.Error as error:
+        return {"answers": [], "missing": f"a monitor ({error})", "error": ""}
+    answers: list[list[Any]] = []
+    lacks, until_s = "", time.monotonic() + request["slice_s"]
+    try:
+        with ThreadPoolExecutor(16) as pool:
             for stage in request["stages"]:
                 answers.append(list(pool.map(partial(ask, cluster), stage)))
-            lacks = ""
-            while request["ready"]:
-                lacks = missing(ask(cluster, {"prefix": "status"}), **request["ready"])
-                if not lacks or time.monotonic() > until_s:
-                    break
-                time.sleep(POLL_S)
+        while request["ready"]:
+            lacks = missing(ask(cluster, {"prefix": "status"}), **request["ready"])
+            if not lacks or time.monotonic() > until_s:
+                break
+            time.sleep(POLL_S)
     except (rados.Error, RuntimeError) as error:
         return {"answers": answers, "missing": "", "error": str(error)}
+    finally:
+        cluster.shutdown()
     return {"answers": answers, "missing": lacks, "error": ""}
 
 

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import CampaignError, MachineError, TransientError, WorkloadError
+from perjoule.errors import CampaignError, MachineError, TransientError
 from perjoule.filesystems import _ceph_answers as answers
 from perjoule.filesystems import _ceph_layout as ceph
 from perjoule.filesystems._daemons import Daemon, Daemons, each, fuse, is_mounted, programs
@@ -46,7 +46,7 @@ LAYOUT_OF = (
     "import os, sys; s = os.stat(sys.argv[1]); print(s.st_ino, s.st_size, os.getxattr(sys.argv[1], 'ceph.file.layout').decode())"
 )
 STOP_S = 0.1  # for a daemon to end by itself; its data is forgotten anyway
-SLICE_S = 1.0  # between two looks at whether all daemons live
+SLICE_S = 2.0  # between two looks at whether all daemons live, at scale 1
 SMALLEST_OSD_BYTES = 1024**3
 OBJECTS_AT_ONCE = 256
 
@@ -130,7 +130,7 @@ class _Cluster(Mounted):
     def __init__(self, options: CephFs, hosts: Hosts, layout: ceph.Layout) -> None:
         self._options, self._hosts, self._layout = options, hosts, layout
         self._by_name = {host.name: host for host in hosts.all}
-        self._patience_s = options.patience_s / min(1.0, hosts.scale)
+        self._patience_s, self._slice_s = options.patience_s / hosts.scale, SLICE_S / hosts.scale
         self._servers, self._clients = Daemons(self._patience_s), Daemons(self._patience_s)
         self._fuses: dict[str, Daemon] = {}  # of each client, the running one
 
@@ -143,9 +143,10 @@ class _Cluster(Mounted):
         each([self._found, *(partial(self._make_store, osd) for osd in self._layout.osds)], lambda work: work())
         self._serve(self._hosts.metadata, "mds.a", "ceph-mds")
         each(self._layout.osds, lambda osd: self._serve(self._by_name[osd.host], osd.name, "ceph-osd"))
-        self._wait("OSDs that are up")
+        ready = {"osds_count": len(self._layout.osds), "placement_groups_count": 0}
+        self._ask([], ready, "OSDs that are up")
         self._ask(ceph.creation(self._layout))
-        self._wait("a healthy CephFS", groups_count=2 * self._layout.placement_groups_count)
+        self._ask([], ready | {"placement_groups_count": 2 * self._layout.placement_groups_count}, "a healthy CephFS")
         each(self._hosts.clients, self._mount)
         self.directories = {client.name: _folder(client) / "mount" for client in self._hosts.clients}
         self.logs = self._servers.logs() + self._clients.logs()
@@ -242,16 +243,6 @@ class _Cluster(Mounted):
     def _serve(self, host: Host, name: str, program: str) -> None:
         self._servers.start(host, name, [*_daemon(host, name, program), "-f"], log=_folder(host) / "log" / f"{name}.log")
 
-    def _wait(self, what: str, *, groups_count: int = 0) -> None:
-        status = {"osds_count": len(self._layout.osds), "placement_groups_count": groups_count}
-
-        def ready() -> bool:
-            if lacks := self._send([], status)["missing"]:
-                raise WorkloadError(lacks)
-            return True
-
-        self._servers.wait(what, ready)
-
     def _mount(self, client: Host) -> None:
         folder = _folder(client)
         mount = folder / "mount"
@@ -272,26 +263,31 @@ class _Cluster(Mounted):
             raise wait_error(f"the end of ceph-fuse on {client.name}", self._patience_s, daemon.said()) from None
         self._clients.drop(client, daemon.name)
 
-    def _ask(self, stages: Sequence[Sequence[ceph.Command]]) -> list[list[Any]]:
-        """Send commands, those of a stage together. Raises TransientError in the daemon's words."""
-        return self._send(stages, None)["answers"]
+    def _ask(
+        self,
+        stages: Sequence[Sequence[ceph.Command]],
+        ready: Mapping[str, int] | None = None,
+        what: str = "a monitor that answers",
+    ) -> list[list[Any]]:
+        """Send commands, those of a stage together, or wait until ready, while all daemons live.
 
-    def _send(self, stages: Sequence[Sequence[ceph.Command]], ready: Mapping[str, int] | None) -> dict[str, Any]:
+        Raises:
+            TransientError: a daemon died, refused or was not ready in time, in its own words.
+        """
         host = self._hosts.management
-        request = {
-            "conf": str(_folder(host) / "ceph.conf"),
-            "patience_s": self._patience_s,
-            "stages": stages,
-            "ready": ready,
-            "ready_s": SLICE_S,
-        }
-        argv = [PYTHON, _folder(host) / "control.py"]
-        said = host.run(argv, timeout_s=2 * self._patience_s, text=json.dumps(request))
-        reply = json.loads(said.stdout)
-        if reply["error"]:
+        conf, until_s = _folder(host) / "ceph.conf", time.monotonic() + self._patience_s
+        request = {"conf": str(conf), "patience_s": self._patience_s, "slice_s": self._slice_s, "stages": stages, "ready": ready}
+        text = json.dumps(request)
+        while True:
+            said = host.run([PYTHON, _folder(host) / "control.py"], timeout_s=2 * self._patience_s, text=text)
+            reply = json.loads(said.stdout)
+            if not reply["missing"] and not reply["error"]:
+                return reply["answers"]
             self._servers.alive()
-            raise TransientError(reply["error"], where=f"ceph on {host.name}")
-        return reply
+            if reply["error"]:
+                raise TransientError(reply["error"], where=f"ceph on {host.name}")
+            if time.monotonic() > until_s:
+                raise wait_error(what, self._patience_s, reply["missing"])
 
 
 def _folder(host: Host) -> Path:
