@@ -48,6 +48,7 @@ def cli() -> None:
 
 _set = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change an option: filesystem.goal=2")
 _shrink = click.option("--shrink", type=click.IntRange(min=1), help="Divide all sizes by this.")
+_simulate = click.option("--simulate", is_flag=True, help="Simulated hosts, file systems, loads and meters: needs nothing.")
 _into = click.option("--into", type=click.Path(path_type=Path), help="Results folder; the default is results/NAME-TIME.")
 _folder = click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 _file = click.argument("file", type=click.Path(path_type=Path), metavar="CAMPAIGN.toml")
@@ -64,21 +65,23 @@ def _read(file: Path, overrides: tuple[str, ...], shrink: int | None) -> Campaig
 @_into
 @_set
 @_shrink
-def run_command(file: Path, into: Path | None, overrides: tuple[str, ...], shrink: int | None) -> None:
+@_simulate
+def run_command(file: Path, into: Path | None, overrides: tuple[str, ...], shrink: int | None, simulate: bool) -> None:
     """Run a campaign and write its report."""
-    _start(_read(file, overrides, shrink), into)
+    _start(_read(file, (*overrides, *(["simulate=true"] if simulate else [])), shrink), into)
 
 
 @cli.command(epilog=examples("perjoule demo", "perjoule demo --set repetitions=1 --into results/quick"))
 @_into
 @_set
-def demo(into: Path | None, overrides: tuple[str, ...]) -> None:
+@_simulate
+def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool) -> None:
     """The main job: three parallel file systems on a virtual cluster like green-storage's, from bring-up to MiB/J.
 
     Takes about ten minutes on two cores. Ctrl-C stops it cleanly; `perjoule resume DIR` goes on.
     """
     with as_file(files("perjoule") / "demo.toml") as file:
-        _start(_read(file, overrides, None), into)
+        _start(_read(file, (*overrides, *(["simulate=true"] if simulate else [])), None), into)
 
 
 def _start(asked: Campaign, into: Path | None) -> None:

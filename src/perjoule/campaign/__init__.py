@@ -24,6 +24,7 @@ from perjoule.campaign.order import groups
 from perjoule.campaign.plan import Plan, Step, plan
 from perjoule.campaign.playground import playground
 from perjoule.campaign.schema import schema
+from perjoule.campaign.simulate import simulated
 from perjoule.campaign.source import Source, Table, is_list, is_table, override, read_toml, text_of
 from perjoule.campaign.tables import NAMES, fields_of, known_options, rows
 from perjoule.campaign.words import fault, instead, neighbour, written
@@ -72,11 +73,12 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = ())
         raise CampaignError(
             f"these are {trials_count} trials", where=source, next=f"{MOST_TRIALS} is the most: shorten the lists"
         )
+    asked = groups(header, seed, *(parts[name] for name in NAMES))
     return Campaign(
         name=header.name,
         description=header.description,
         seed=seed,
-        groups=groups(header, seed, *(parts[name] for name in NAMES)),
+        groups=simulated(asked) if header.simulate else asked,
         text=text,
         settle_s=header.settle_s,
         overrides=(*overrides, *drawn),

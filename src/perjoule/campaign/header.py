@@ -49,5 +49,8 @@ class Header:
     shrink_ratio: Annotated[float, Field(ge=1)] = 1.0
     """Divide the sizes of all workloads by this, rounded up to whole transfers: one option scales a campaign down."""
 
+    simulate: Annotated[bool, Strict()] = False
+    """Put simulated hosts, file systems, loads and meters in the place of the real ones: to try a campaign in seconds."""
+
 
 TOP_KEYS = {option_name(field.name): field.name for field in fields(Header)}  # as people write them -> the field
