@@ -1,0 +1,63 @@
+"""Cells to rows of words: the table of `perjoule show` and of the report."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from perjoule.model import Cell, Interval
+from perjoule.units import MIB
+
+
+@dataclass(frozen=True)
+class Table:
+    """Headers and rows of equal length, ready to be shown."""
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def with_interval(interval: Interval, per: float = 1.0) -> str:
+    """Print a mean with half its 95 % interval; "?" where one repetition gives none."""
+    half = (interval.high - interval.low) / 2
+    return f"{number(interval.mean / per)} ± {number(half / per) if isfinite(half) else '?'}"
+
+
+def number(value: float) -> str:
+    """Print a number with three or four significant digits, never in powers of ten."""
+    digits = 0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else 2 if abs(value) >= 1 else 3
+    return f"{value:.{digits}f}"
+
+
+def mean(interval: Interval, per: float = 1.0) -> str:
+    """Print a mean."""
+    return number(interval.mean / per)
+
+
+def maximum(interval: Interval, per: float = 1.0) -> str:
+    """Print the largest value."""
+    return number(interval.maximum / per)
+
+
+COLUMNS: tuple[tuple[str, str, Callable[[Interval, float], str], float], ...] = (
+    ("MiB/s", "throughput_bytes_per_s", with_interval, MIB),
+    ("max", "throughput_bytes_per_s", maximum, MIB),
+    ("% TPP", "tpp_ratio", mean, 0.01),
+    ("W", "mean_w", mean, 1.0),
+    ("J", "energy_j", mean, 1.0),
+    ("MiB/J", "efficiency_bytes_per_j", with_interval, MIB),
+    ("EDP / best", "edp_ratio", mean, 1.0),
+)
+
+
+def table(cells: Sequence[Cell]) -> Table:
+    """Lay out cells, a row each; W, J and MiB/J are those of the servers without the switch."""
+    several = len({cell.workload for cell in cells}) > len({cell.direction for cell in cells})
+    words = ("file system", *(("workload",) if several else ()), "direction", "clients")
+    headers = (*words, *(column[0] for column in COLUMNS), "n", "failed", "doubts")
+    rows: list[tuple[str, ...]] = []
+    for cell in cells:
+        names = (cell.filesystem, *((cell.workload,) if several else ()), cell.direction, str(cell.clients_count))
+        values = (text(cell.metrics[key], per) if key in cell.metrics else "–" for _, key, text, per in COLUMNS)
+        n_count = max((len(interval.values) for interval in cell.metrics.values()), default=0)
+        rows.append((*names, *values, str(n_count), str(cell.failed_count or "–"), str(len(cell.doubts) or "–")))
+    return Table(headers, tuple(rows))
