@@ -311,24 +311,22 @@ def test_a_kept_cluster_survives_its_owner_until_asked() -> None:
         )
         assert asked.stdout == "client-1\n"
     finally:
-        clean(everything=True)
+        clean(everything=True, run=name)
     assert leftovers(name) == []
 
 
 def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
-    folder = tmp_path / "pj-0badcafe"
+    folder = tmp_path / "pj-0badcafe"  # named like a run's, but where nobody says that a run is
     folder.mkdir()
-    # It bears a mark of ours in its argument list, but is no shell of ours.
-    stranger = subprocess.Popen(["sleep", "60"], executable="/bin/sleep", env={"x": "perjoule-host"})
-    lookalike = subprocess.Popen(["tail", "-f", "/dev/null", "/dev/zero/perjoule-host"], stderr=subprocess.DEVNULL)
+    words = ["perjoule-host", "0badcafe", str(folder), f"{folder}/lock", "storage-1", "run"]
+    lookalike = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", *words])
     try:
-        clean(everything=True)
-        assert stranger.poll() is None
+        assert not any("0badcafe" in words for words in clean())
+        assert lookalike.poll() is None
         assert folder.exists()
     finally:
-        for process in (stranger, lookalike):
-            process.kill()
-            process.wait()
+        lookalike.kill()
+        lookalike.wait()
 
 
 def test_a_disk_that_is_too_small_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,16 +168,16 @@ def kept() -> dict[Run, dict[str, int]]:
     return found
 
 
-def clean(*, everything: bool = False) -> tuple[str, ...]:
-    """Remove all that dead runs left; kept clusters too with `everything`. Living runs are never touched.
+def clean(*, everything: bool = False, run: str = "") -> tuple[str, ...]:
+    """Remove all that dead runs left; kept clusters too with `everything`; of one run alone if it is named.
 
-    Returns what was removed, in words.
+    Living runs are never touched. Returns what was removed, in words.
     """
     if os.geteuid() != 0:
         return ()
     with _registry():
-        dead = [run for run in runs() if not run.alive() and (everything or not run.kept.exists())]
-        return tuple(remove(run) for run in dead)
+        named = [one for one in runs() if run in ("", one.id)]
+        return tuple(remove(one) for one in named if not one.alive() and (everything or not one.kept.exists()))
 
 
 def remove(run: Run) -> str:
