@@ -114,7 +114,7 @@ class Daemons:
             self._started.remove(daemon)
 
     def stop(self, *, timeout_s: float) -> None:
-        """End them all at once; their data is not needed any more."""
+        """End them all at once; those that want to go on working after the time limit are killed."""
         each(self._started, lambda daemon: daemon.process.stop(timeout_s=timeout_s))
 
 

@@ -1,0 +1,189 @@
+"""GlusterFS for real: the daemons on virtual hosts."""
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from perjoule import drivers
+from perjoule.errors import CampaignError, MachineError, TransientError
+from perjoule.model import Json
+from perjoule.protocols import FileSystem, Host, Hosts, Mounted, Testbed
+from perjoule.units import MIB
+
+pytestmark = pytest.mark.live
+
+FILE_BYTES = 16 * MIB
+
+
+def hosts_of(**options: Json) -> Testbed:
+    made = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, **options})
+    assert isinstance(made, Testbed)
+    return made
+
+
+def glusterfs(**options: Json) -> FileSystem:
+    made = drivers.build("filesystems", "glusterfs", options)
+    assert isinstance(made, FileSystem)
+    return made
+
+
+@pytest.fixture(scope="module")
+def deployment() -> Iterator[tuple[Hosts, Mounted]]:
+    """One dispersed volume 4+1 for the tests that leave it whole."""
+    with hosts_of().hold(1) as hosts, glusterfs().mount(hosts) as mounted:
+        yield hosts, mounted
+
+
+def write(client: Host, path: Path, count: int = FILE_BYTES // MIB, unit: str = "1M") -> str:
+    """Write random bytes and return their checksum."""
+    client.run(["dd", "if=/dev/urandom", f"of={path}", f"bs={unit}", f"count={count}", "conv=fsync"], timeout_s=60)
+    return checksum(client, path)
+
+
+def checksum(client: Host, path: Path) -> str:
+    return client.run(["sha256sum", path], timeout_s=60).stdout.split()[0]
+
+
+def received_bytes(host: Host) -> int:
+    count = host.counters().network_received_bytes
+    assert count is not None
+    return count
+
+
+def drop(hosts: Hosts, mounted: Mounted) -> None:
+    mounted.drop_caches()
+    for host in hosts.all:
+        host.drop_caches()
+
+
+def test_a_read_after_caches_are_dropped_comes_over_the_network_unchanged(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    client = hosts.clients[0]
+    path = mounted.directories[client.name] / "dropped"
+    written = write(client, path)
+    drop(hosts, mounted)
+    before = received_bytes(client)
+    assert checksum(client, path) == written
+    assert FILE_BYTES < received_bytes(client) - before < 1.1 * FILE_BYTES
+    mounted.alive()
+
+
+def test_the_client_forgets_small_files_too_which_it_holds_itself(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    client = hosts.clients[0]
+    path = mounted.directories[client.name] / "small"
+    written = write(client, path, 48, "1k")
+    drop(hosts, mounted)
+    before = received_bytes(client)
+    assert checksum(client, path) == written
+    assert received_bytes(client) - before > 48 * 1024
+
+
+def test_dropping_caches_leaves_nothing_to_heal(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    client = hosts.clients[0]
+    write(client, mounted.directories[client.name] / "unmarked", 1)
+    drop(hosts, mounted)
+    for host in hosts.bricks:
+        brick = host.directory / "glusterfs" / "brick" / "unmarked"
+        said = host.run(["getfattr", "--absolute-names", "-e", "hex", "-n", "trusted.ec.dirty", brick], timeout_s=10).stdout
+        assert f"trusted.ec.dirty=0x{'0' * 32}" in said
+
+
+def test_a_dispersed_file_lies_on_all_bricks(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    path = mounted.directories[hosts.clients[0].name] / "located"
+    write(hosts.clients[0], path, 1)
+    assert mounted.locate(path) == tuple(host.name for host in hosts.bricks)
+    assert len(hosts.bricks) == 5
+
+
+def test_facts_come_from_the_daemons(deployment: tuple[Hosts, Mounted]) -> None:
+    _, mounted = deployment
+    facts = mounted.facts
+    assert str(facts["version"])[0].isdigit()
+    assert (facts["type"], facts["bricks_count"], facts["redundancy_count"]) == ("Disperse", 5, 1)
+    assert isinstance(options := facts["options"], dict)
+    assert "10." in str(options["auth.allow"])
+    assert all(log.is_file() for log in mounted.logs)
+    assert len(mounted.logs) == 11
+
+
+def test_a_host_that_is_not_allowed_can_not_mount(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, _ = deployment
+    intruder, server = hosts.management, hosts.bricks[0]
+    target, log = intruder.directory / "intruder", intruder.directory / "intruder.log"
+    intruder.run(["mkdir", target], timeout_s=10)
+    who = ["--process-name", "fuse", f"--volfile-server={server.address}", "--volfile-id=perjoule"]
+    process = intruder.spawn(["glusterfs", "-N", *who, "-l", log, target], log=log)
+    until_s = time.monotonic() + 10
+    while "Authentication failed" not in process.output() and time.monotonic() < until_s:
+        time.sleep(0.05)
+    assert intruder.run(["ls", target], timeout_s=10, check=False).returncode != 0
+    process.stop()
+    intruder.run(["umount", "--lazy", target], timeout_s=10, check=False)
+    assert "Authentication failed" in process.output()
+
+
+@pytest.mark.parametrize(
+    ("options", "holders_count"), [({"layout": "replicated", "bricks": 4}, 2), ({"layout": "distributed"}, 1)]
+)
+def test_other_layouts_hold_a_file_on_as_many_hosts_as_copies(options: dict[str, Json], holders_count: int) -> None:
+    with hosts_of().hold(1) as hosts, glusterfs(**options).mount(hosts) as mounted:
+        client = hosts.clients[0]
+        path = mounted.directories[client.name] / "file"
+        written = write(client, path, 2)
+        drop(hosts, mounted)
+        assert checksum(client, path) == written
+        holders = mounted.locate(path)
+        assert len(holders) == holders_count
+        for host in hosts.bricks:
+            assert (host.directory / "glusterfs" / "brick" / "file").exists() == (host.name in holders)
+
+
+def test_a_killed_brick_is_seen_and_nothing_is_left_behind() -> None:
+    with hosts_of(servers=2).hold(1) as hosts:
+        with glusterfs().mount(hosts) as mounted:
+            mounted.alive()
+            host = hosts.by_role("storage")[1]
+            pid = host.run(["pgrep", "-x", "glusterfsd"], timeout_s=10).stdout.strip()
+            host.run(["kill", f"-{signal.SIGKILL.value}", pid], timeout_s=10)
+            with pytest.raises(TransientError, match=r"storage-2: the brick is offline; it last said: .*\w"):
+                wait_for_its_end(mounted)
+        for host in hosts.all:
+            assert not (host.directory / "glusterfs").exists()
+            assert running(host) == []
+            assert "gluster" not in host.run(["cat", "/proc/mounts"], timeout_s=10).stdout
+
+
+def running(host: Host) -> list[str]:
+    """What still runs of it; a process that was killed but not yet reaped does not."""
+    listed = host.run(["ps", "-eo", "stat=,comm="], timeout_s=10).stdout.splitlines()
+    return [line for line in listed if "gluster" in line and not line.startswith("Z")]
+
+
+def wait_for_its_end(mounted: Mounted) -> None:
+    """A kill is a moment older than glusterd's word of it."""
+    until_s = time.monotonic() + 5
+    while time.monotonic() < until_s:
+        mounted.alive()
+
+
+def test_an_impossible_layout_is_refused_before_anything_is_started() -> None:
+    with hosts_of(servers=2).hold(1) as hosts:
+        with pytest.raises(CampaignError, match="set redundancy to at most 1"), glusterfs(redundancy=2).mount(hosts):
+            pass
+        assert not any((host.directory / "glusterfs").exists() for host in hosts.all)
+
+
+def test_a_machine_that_has_its_own_glusterfs_perhaps_is_left_alone() -> None:
+    local = drivers.build("testbeds", "local", {})
+    assert isinstance(local, Testbed)
+    with local.hold(1) as held:
+        host = held.all[0]
+        host.role = "storage"
+        with pytest.raises(MachineError, match="mount namespace of its own"), glusterfs(layout="distributed").mount(held):
+            pass

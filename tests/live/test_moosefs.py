@@ -1,0 +1,157 @@
+"""MooseFS for real: the daemons on virtual hosts."""
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from perjoule import drivers
+from perjoule.errors import TransientError, WorkloadError
+from perjoule.model import Json
+from perjoule.protocols import FileSystem, Host, Hosts, Mounted, Testbed
+from perjoule.units import MIB
+
+pytestmark = pytest.mark.live
+
+FILE_BYTES = 16 * MIB
+
+
+def hosts_of(**options: Json) -> Testbed:
+    made = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, **options})
+    assert isinstance(made, Testbed)
+    return made
+
+
+def moosefs(**options: Json) -> FileSystem:
+    made = drivers.build("filesystems", "moosefs", options)
+    assert isinstance(made, FileSystem)
+    return made
+
+
+@pytest.fixture(scope="module")
+def deployment() -> Iterator[tuple[Hosts, Mounted]]:
+    """One cluster for the tests that leave it whole."""
+    with hosts_of().hold(2) as hosts, moosefs(goal=2, metalogger=True).mount(hosts) as mounted:
+        yield hosts, mounted
+
+
+def write(client: Host, path: Path) -> str:
+    """Write random bytes and return their checksum."""
+    argv = ["dd", "if=/dev/urandom", f"of={path}", "bs=1M", f"count={FILE_BYTES // MIB}", "conv=fsync"]
+    client.run(argv, timeout_s=60)
+    return checksum(client, path)
+
+
+def checksum(client: Host, path: Path) -> str:
+    return client.run(["sha256sum", path], timeout_s=60).stdout.split()[0]
+
+
+def received_bytes(host: Host) -> int:
+    count = host.counters().network_received_bytes
+    assert count is not None
+    return count
+
+
+def test_a_read_after_caches_are_dropped_comes_over_the_network_unchanged(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    client = hosts.clients[0]
+    path = mounted.directories[client.name] / "dropped"
+    written = write(client, path)
+    mounted.drop_caches()
+    for host in hosts.all:
+        host.drop_caches()
+    before = received_bytes(client)
+    assert checksum(client, path) == written
+    assert FILE_BYTES < received_bytes(client) - before < 1.1 * FILE_BYTES
+    mounted.alive()
+
+
+def test_what_one_client_writes_another_reads(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    one, two = hosts.clients
+    written = write(one, mounted.directories[one.name] / "shared")
+    assert checksum(two, mounted.directories[two.name] / "shared") == written
+
+
+def test_a_file_lies_on_as_many_storage_hosts_as_its_goal(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    path = mounted.directories[hosts.clients[0].name] / "located"
+    write(hosts.clients[0], path)
+    holders = mounted.locate(path)
+    assert len(holders) == len(set(holders)) == 2
+    assert set(holders) < {host.name for host in hosts.by_role("storage")}
+
+
+def test_facts_come_from_the_daemons(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    facts = mounted.facts
+    assert str(facts["version"]).startswith("3.")
+    assert (facts["goal"], facts["trash_s"], facts["master"], facts["metalogger"]) == (2, 0, "metadata-1", "management-1")
+    assert isinstance(rows := facts["chunkservers"], list)
+    assert {row["host"] for row in rows if isinstance(row, dict)} == {host.name for host in hosts.by_role("storage")}
+
+
+def test_no_daemon_runs_as_root_and_each_has_its_log(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    for host in hosts.servers:
+        listed = host.run(["ps", "-eo", "user:16=,comm="], timeout_s=10).stdout.splitlines()
+        owners = {line.split()[0] for line in listed if line.split()[1].startswith("mfs")}
+        assert len(owners) == 1
+        assert "root" not in owners
+    assert len(mounted.logs) == len({log.name for log in mounted.logs}) == 8
+    assert all(log.is_file() for log in mounted.logs)
+
+
+def test_nobody_mounts_without_the_password(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, _ = deployment
+    client = hosts.clients[0]
+    target = client.directory / "intruder"
+    client.run(["mkdir", target], timeout_s=10)
+    with pytest.raises(WorkloadError, match=r"[Pp]assword"):
+        client.run(["mfsmount", "-H", hosts.metadata.address, target], timeout_s=10)
+
+
+def test_a_killed_chunk_server_is_seen_and_nothing_is_left_behind() -> None:
+    with hosts_of(servers=2).hold(1) as hosts:
+        with moosefs().mount(hosts) as mounted:
+            mounted.alive()
+            host = hosts.by_role("storage")[1]
+            pid = host.run(["pgrep", "-x", "mfschunkserver"], timeout_s=10).stdout.strip()
+            host.run(["kill", f"-{signal.SIGKILL.value}", pid], timeout_s=10)
+            with pytest.raises(TransientError, match=r"storage-2: mfschunkserver ended with exit code -9; it last said: .*\w"):
+                wait_for_its_end(mounted)
+        assert_clean(hosts)
+
+
+def test_without_space_the_master_is_named_as_the_one_to_ask() -> None:
+    with (
+        hosts_of(servers=1).hold(1) as hosts,
+        pytest.raises(TransientError, match=r"not reached within 0\.2 s.*mfsmaster on metadata-1"),
+    ):
+        try:
+            with moosefs(patience="200 ms").mount(hosts):
+                pass
+        finally:
+            assert_clean(hosts)
+
+
+def running(host: Host) -> list[str]:
+    """What still runs of it; a process that was killed but not yet reaped does not."""
+    listed = host.run(["ps", "-eo", "stat=,comm="], timeout_s=10).stdout.splitlines()
+    return [line for line in listed if "mfs" in line and not line.startswith("Z")]
+
+
+def wait_for_its_end(mounted: Mounted) -> None:
+    """A kill is a moment older than the kernel's word of it."""
+    until_s = time.monotonic() + 5
+    while time.monotonic() < until_s:
+        mounted.alive()
+
+
+def assert_clean(hosts: Hosts) -> None:
+    for host in hosts.all:
+        assert not (host.directory / "moosefs").exists()
+        assert running(host) == []
+        assert "moosefs" not in host.run(["cat", "/proc/mounts"], timeout_s=10).stdout
