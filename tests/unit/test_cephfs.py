@@ -13,6 +13,7 @@ from perjoule import drivers
 from perjoule.errors import CampaignError
 from perjoule.filesystems import _ceph_answers as answers
 from perjoule.filesystems import _ceph_layout as ceph
+from perjoule.filesystems._ceph_conf import configuration
 from perjoule.filesystems._ceph_control import ask, missing
 from perjoule.filesystems.cephfs import CephFs
 from perjoule.protocols import Completed, Counters, Host, Hosts, Process
@@ -63,11 +64,11 @@ def test_options_are_as_in_the_paper_unless_told_otherwise() -> None:
     layout = CephFs().layout(CLUSTER)
     pools = {pool["pool"]: (pool["pg_num"], pool["size"], pool["rule"]) for pool in stages(layout)["osd pool create"]}
     assert pools == {"cephfs_data": (64, 2, "cephfs_data"), "cephfs_metadata": (64, 2, "cephfs_metadata")}
-    assert "osd_pool_default_min_size = 1\n" in configuration(layout)
+    assert "osd_pool_default_min_size = 1\n" in text_of(layout)
 
 
-def configuration(layout: ceph.Layout) -> str:
-    return ceph.configuration(layout, Path("/srv/ceph"), "10.0.0.7", store="bluestore", osd_bytes=2**30, client_cache_bytes=2**25)
+def text_of(layout: ceph.Layout) -> str:
+    return configuration(layout, Path("/srv/ceph"), "10.0.0.7", osd_bytes=2**30)
 
 
 def test_metadata_has_osds_of_its_own_on_the_metadata_host_and_data_spreads_over_storage_hosts() -> None:
@@ -141,7 +142,7 @@ def test_a_key_is_what_cephx_expects_and_never_the_same() -> None:
 
 
 def test_the_configuration_authenticates_speaks_msgr2_alone_and_keeps_to_its_folder() -> None:
-    text = configuration(CephFs().layout(CLUSTER))
+    text = text_of(CephFs().layout(CLUSTER))
     options = dict(line.split(" = ", 1) for line in text.splitlines() if " = " in line)
     assert {options[f"auth_{kind}_required"] for kind in ("cluster", "service", "client")} == {"cephx"}
     assert options["ms_bind_msgr1"] == "false"
