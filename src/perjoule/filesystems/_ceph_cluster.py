@@ -14,7 +14,7 @@ from perjoule.filesystems import _ceph_layout as ceph
 from perjoule.filesystems._ceph_conf import configuration
 from perjoule.filesystems._daemons import Daemon, Daemons, each, is_mounted
 from perjoule.protocols import Host, Hosts, Mounted, wait_error
-from perjoule.units import bytes_text
+from perjoule.units import MIB, bytes_text
 
 PYTHON = "/usr/bin/python3"  # the system's, which has librados
 LAYOUT_OF = (
@@ -192,7 +192,7 @@ def _osd_bytes(host: Host, layout: ceph.Layout, osds_count: int) -> int:
     if layout.store == "memstore":
         return layout.osd_size_bytes
     said = host.run(["df", "--output=avail", "-B1", host.directory], timeout_s=30).stdout
-    free_bytes = round(USED_RATIO * int(said.split()[-1]) / osds_count)
+    free_bytes = int(USED_RATIO * int(said.split()[-1]) / osds_count) // MIB * MIB
     if free_bytes < ceph.SMALLEST_OSD_BYTES:
         raise MachineError(
             f"there are only {bytes_text(free_bytes)} for each OSD below {host.directory}",
