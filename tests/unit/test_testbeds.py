@@ -1,5 +1,6 @@
 """What virtual and local hosts compute and read, without a host."""
 
+import fcntl
 import os
 import signal
 import sys
@@ -188,6 +189,26 @@ def test_an_unmet_need_stops_before_anything_is_touched(monkeypatch: pytest.Monk
     monkeypatch.setattr(virtual.Virtual, "checks", lambda _: (missing,))
     with pytest.raises(MachineError, match="apt-get install iproute2"), virtual.Virtual().hold(1):
         pass
+
+
+def test_cleaning_needs_root_only_when_there_is_something_to_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_mark.os, "geteuid", lambda: 1000)
+    run = _mark.Run("0badcafe", tmp_path / "pj-0badcafe")
+    monkeypatch.setattr(_mark, "runs", lambda: ())
+    assert virtual.clean() == ()
+    monkeypatch.setattr(_mark, "runs", lambda: (run,))
+    with pytest.raises(MachineError, match="sudo perjoule down"):
+        virtual.clean()
+
+
+def test_a_run_is_alive_while_somebody_holds_its_lock(tmp_path: Path) -> None:
+    run = _mark.Run("0badcafe", tmp_path)
+    assert not run.alive()
+    with run.lock.open("w") as lock:
+        assert not run.alive()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert run.alive()
+    assert not run.alive()
 
 
 def test_busy_cpu_time_leaves_idle_and_guest_out() -> None:

@@ -112,7 +112,7 @@ def marked() -> tuple[Marked, ...]:
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             parsed = parse((folder / "cmdline").read_bytes())
-            if parsed and folder.stat().st_uid == os.geteuid():  # anybody may write our mark
+            if parsed and folder.stat().st_uid == 0:  # anybody may write our mark
                 found.append(Marked(int(folder.name), *parsed))
     return tuple(found)
 
@@ -148,7 +148,7 @@ def claim() -> tuple[Run, int]:
 
 def runs() -> tuple[Run, ...]:
     """Every run of which anything can be found on this machine, alive or dead."""
-    folders = [str(path) for path in work_root().glob("pj-*/")]
+    folders = [str(path) for path in work_root().glob("pj-*/") if path.stat().st_uid == 0]
     folders += [str(link.readlink()) for link in REGISTRY.glob("*") if link.is_symlink()]
     folders += [str(process.mark.run.folder) for process in marked()]
     folders += [str(loop.backing) for loop in _disk.loops()]
@@ -172,12 +172,17 @@ def clean(*, everything: bool = False, run: str = "") -> tuple[str, ...]:
     """Remove all that dead runs left; kept clusters too with `everything`; of one run alone if it is named.
 
     Living runs are never touched. Returns what was removed, in words.
+
+    Raises:
+        MachineError: there is something to remove and this is not root.
     """
-    if os.geteuid() != 0:
-        return ()
-    with _registry():
-        named = [one for one in runs() if run in ("", one.id)]
-        return tuple(remove(one) for one in named if not one.alive() and (everything or not one.kept.exists()))
+    root = os.geteuid() == 0
+    with _registry() if root else contextlib.nullcontext():
+        spared = set[str]() if everything else {one.id for one in kept()}
+        dead = [one for one in runs() if run in ("", one.id) and one.id not in spared and not one.alive()]
+        if dead and not root:
+            raise MachineError(f"run {dead[0].id} can't be removed", where=str(dead[0].folder), next="sudo perjoule down")
+        return tuple(remove(one) for one in dead)
 
 
 def remove(run: Run) -> str:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 from perjoule.errors import MachineError
+from perjoule.model import Json
 from perjoule.testbeds import _cgroup, _disk, _mark, _shape
 from perjoule.testbeds._host import Holder, VirtualHost
 from perjoule.testbeds._mark import Mark
@@ -96,6 +97,16 @@ class Rack:
                 written = sum(disk.write_bytes_per_s.value for disk in host.node.disks) * scale
                 said = self._groups.cap_disk(host.name, self.disks[host.name].device, read, written)
         return said
+
+    def counters(self) -> dict[str, Json]:
+        """What the hosts' counters cover, and what they don't."""
+        written = "not told for hosts without a disk of their own: write-back is charged to no host"
+        return {
+            "cpu": "control group; what the kernel does in interrupts (part of networking) is charged to whom it interrupts",
+            "network": "eth0; offload on: a packet of up to 64 KiB has one header, and the wire's framing is not in it",
+            "disk": "the loop device" if self.disks else "control group",
+            "disk_written": "" if self._groups.version == 2 else written,
+        }
 
     def keep(self) -> None:
         """Let the hosts outlive this process."""

@@ -69,6 +69,7 @@ class Virtual(Testbed):
             facts["network_cap"] = f"tbf in both directions of every host at {self.scale_ratio:g} of the catalogue's TCP goodput"
             facts["disk"] = self.disk
             facts["disk_cap"] = rack.cap_disks(self.scale_ratio) if self.disk_cap else "none: not asked for"
+            facts["counters"] = rack.counters()
             if keep:
                 rack.keep()
             yield Hosts(rack.hosts, self.scale_ratio, cluster, facts)
