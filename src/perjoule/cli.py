@@ -245,9 +245,13 @@ def drivers_command(kind: str | None, schema: bool) -> None:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     # The first signal unwinds every `with`; a second one must not stop the unwinding half way.
     for name in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(name, lambda *_: err.print("taking down; please wait"))
+        signal.signal(name, _wait)
     err.print("stopping: taking everything down")
     raise KeyboardInterrupt
+
+
+def _wait(number: int, frame: FrameType | None) -> None:
+    err.print("taking down; please wait")
 
 
 def _guarded(call: Callable[[], None]) -> int:

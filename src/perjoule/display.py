@@ -16,7 +16,7 @@ from perjoule.run import Event
 from perjoule.table import Table
 from perjoule.units import MIB, seconds_text
 
-out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
@@ -120,7 +120,7 @@ def show(table: Table) -> None:
     rich = RichTable(box=None, header_style="bold", pad_edge=False)
     for index, header in enumerate(table.headers):
         words = all(not row[index][:1].isdigit() for row in table.rows)
-        rich.add_column(header, justify="left" if words else "right", overflow="fold")
+        rich.add_column(header, justify="left" if words else "right", no_wrap=words)
     for row in table.rows:
         rich.add_row(*row)
     out.print(rich)

@@ -1,1 +1,1 @@
-"""One file, one figure: a Vega-Lite specification of numbers that it is given."""
+"""One file, one figure: each draws what it is given, as a Vega-Lite specification (a plain dict), and computes nothing."""

@@ -1,0 +1,32 @@
+"""Raw capacity per watt of idle power, by cluster (Fig. 6 of "Green Storage")."""
+
+from collections.abc import Mapping, Sequence
+
+from perjoule.figures.vega import FULL_WIDTH, Spec, titled
+
+
+def capacity(tib_per_w: Mapping[str, float], *, highlighted: str = "", notes: Sequence[str] = ()) -> Spec:
+    """Draw TiB/W as a bar per cluster; `highlighted` is the one that was measured here."""
+    rows = [{"cluster": n, "value": v, "text": f"{v:.3f}", "here": n == highlighted} for n, v in tib_per_w.items()]
+    y: Spec = {"field": "cluster", "type": "nominal", "sort": "-x", "title": None, "axis": {"labelLimit": 150}}
+    x: Spec = {"field": "value", "type": "quantitative", "title": "TiB/W"}
+    bars: Spec = {
+        "mark": {"type": "bar", "height": 18, "cornerRadiusEnd": 2},
+        "encoding": {
+            "x": x,
+            "y": y,
+            "color": {
+                "field": "here",
+                "type": "nominal",
+                "scale": {"domain": [True, False], "range": "component"},
+                "legend": None,
+            },
+            "tooltip": [{"field": "cluster"}, {"field": "text", "title": "TiB/W"}],
+        },
+    }
+    text: Spec = {
+        "mark": {"type": "text", "align": "left", "dx": 4},
+        "encoding": {"x": x, "y": y, "text": {"field": "text"}},
+    }
+    spec: Spec = {"width": FULL_WIDTH, "height": {"step": 30}, "data": {"values": rows}, "layer": [bars, text]}
+    return titled(spec, "Capacity per watt", notes)

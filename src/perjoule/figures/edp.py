@@ -1,0 +1,21 @@
+"""Energy-delay product against clients, relative to the best of its direction (Fig. 4 of "Green Storage")."""
+
+from collections.abc import Sequence
+
+from perjoule.figures._clients import against_clients
+from perjoule.figures.vega import Spec
+from perjoule.model import Cell
+
+
+def edp(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
+    """Draw `edp_ratio` of the cells on a logarithmic axis: 1 is the best, higher is worse."""
+    return against_clients(
+        cells,
+        "edp_ratio",
+        per=1,
+        axis="EDP, 1 = best, lower is better",
+        unit="times the best",
+        title="Energy-delay product",
+        notes=notes,
+        logarithmic=True,
+    )

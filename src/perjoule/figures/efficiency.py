@@ -1,0 +1,21 @@
+"""Energy efficiency against clients (Fig. 3 of "Green Storage", which writes MiB/J as MiB/s per W)."""
+
+from collections.abc import Sequence
+
+from perjoule.figures._clients import against_clients
+from perjoule.figures.vega import Spec
+from perjoule.model import Cell
+from perjoule.units import MIB
+
+
+def efficiency(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
+    """Draw `efficiency_bytes_per_j` of the cells in MiB/J."""
+    return against_clients(
+        cells,
+        "efficiency_bytes_per_j",
+        per=MIB,
+        axis="MiB/J, storage cluster without switch",
+        unit="MiB/J",
+        title="Energy efficiency",
+        notes=notes,
+    )

@@ -1,0 +1,61 @@
+"""One trial over time: MiB/s by client, watts by component, CPU and network by host, one above the other."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from perjoule.figures.vega import FULL_WIDTH, Spec, titled
+
+ROWS = {"rate": "MiB/s by client", "watts": "W by component", "cpu": "cores used by host", "network": "MiB/s sent by host"}
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Rates on one grid of time: `t_s` are the middles of its steps, 0 is the first client's start; None is a gap."""
+
+    t_s: Sequence[float]
+    duration_s: float  # of the measured window
+    rows: Mapping[str, Mapping[str, Sequence[float | None]]]  # "rate", "watts", "cpu", "network" -> name -> value per step
+
+
+def timeline(*, notes: Sequence[str] = ()) -> Spec:
+    """Draw four rows from the datasets "rate", "watts", "cpu", "network" and "window", which `datasets` gives."""
+    rows = [_row(name, title, last=name == "network") for name, title in ROWS.items()]
+    resolve: Spec = {"scale": {"color": "independent", "x": "shared"}}
+    return titled({"vconcat": rows, "spacing": 14, "resolve": resolve}, "One trial over time", notes)
+
+
+def datasets(line: Timeline) -> Spec:
+    """Lay a timeline out as the rows that `timeline` draws; the report's page does the same in JavaScript."""
+    found: Spec = {"window": [{"begin": 0, "end": line.duration_s}]}
+    for row in ROWS:
+        found[row] = [
+            {"t": t, "name": name, "value": value}
+            for name, values in line.rows.get(row, {}).items()
+            for t, value in zip(line.t_s, values, strict=True)
+            if value is not None
+        ]
+    return found
+
+
+def _row(name: str, title: str, *, last: bool) -> Spec:
+    stacked = name == "watts"
+    x: Spec = {"field": "t", "type": "quantitative", "title": "seconds since the first client's start" if last else None}
+    x["axis"] = {"labels": last, "ticks": last, "grid": False}
+    y: Spec = {"field": "value", "type": "quantitative", "title": title, "stack": "zero" if stacked else None}
+    legend: Spec = {"orient": "top", "columns": 6, "symbolType": "square", "labelLimit": 90}
+    color: Spec = {
+        "field": "name",
+        "type": "nominal",
+        "legend": legend,
+        "scale": {"range": "component" if stacked else "category"},
+    }
+    tooltip = [{"field": "name", "title": " "}, {"field": "value", "title": title, "format": ".2f"}]
+    tooltip.append({"field": "t", "title": "s", "format": ".2f"})
+    mark: Spec = {"type": "area", "opacity": 0.85} if stacked else {"type": "line", "strokeWidth": 1.5, "point": {"size": 12}}
+    window: Spec = {
+        "data": {"name": "window"},
+        "mark": {"type": "rect", "style": "window"},
+        "encoding": {"x": {"field": "begin", "type": "quantitative"}, "x2": {"field": "end"}},
+    }
+    lines: Spec = {"data": {"name": name}, "mark": mark, "encoding": {"x": x, "y": y, "color": color, "tooltip": tooltip}}
+    return {"width": FULL_WIDTH, "height": 120, "layer": [window, lines]}

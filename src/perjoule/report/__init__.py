@@ -1,0 +1,52 @@
+"""Records and figures to one HTML file that works offline, and to SVG and PDF."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from perjoule.figures import vega
+from perjoule.figures.timeline import datasets
+from perjoule.model import Cell
+from perjoule.report.content import Content, content
+from perjoule.report.drawings import drawings
+from perjoule.report.page import page
+from perjoule.store import Results
+
+__all__ = ["cells", "figures", "write"]
+
+
+def cells(results: Results) -> tuple[Cell, ...]:
+    """Compute the table of a results folder from its records and series."""
+    return content(results).cells
+
+
+def write(results: Results, target: Path) -> Path:
+    """Write the report of a results folder, and keep its table for `perjoule verify`."""
+    found = content(results)
+    results.keep_table(found.cells)
+    partial = target.with_name(f".{target.name}.partial")
+    partial.write_text(page(found, os.path.relpath(results.folder, target.parent)), encoding="utf-8")
+    partial.replace(target)
+    return target
+
+
+def figures(results: Results, folder: Path) -> tuple[Path, ...]:
+    """Write every figure as SVG and as PDF, in the light theme."""
+    found = content(results)
+    folder.mkdir(parents=True, exist_ok=True)
+    return tuple(path for name, spec in _complete(found) for path in _draw(name, spec, folder))
+
+
+def _complete(found: Content) -> Sequence[tuple[str, vega.Spec]]:
+    line = next(iter(found.timelines.values()), None)
+    drawn = dict(drawings(found))
+    if line is not None:
+        drawn["timeline"] = {**drawn["timeline"], "datasets": datasets(line)}
+    return list(drawn.items())
+
+
+def _draw(name: str, spec: vega.Spec, folder: Path) -> tuple[Path, Path]:
+    svg, pdf = folder / f"{name}.svg", folder / f"{name}.pdf"
+    svg.write_text(vega.svg(spec), encoding="utf-8")
+    pdf.write_bytes(vega.pdf(spec))
+    return svg, pdf

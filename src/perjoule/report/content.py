@@ -1,0 +1,138 @@
+"""Everything that the report says, computed from the records and series by `perjoule.analysis`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perjoule import campaign
+from perjoule.analysis.cells import cells
+from perjoule.analysis.points import points
+from perjoule.analysis.timeline import means, net_power_w
+from perjoule.errors import CampaignError
+from perjoule.figures.power import Samples
+from perjoule.figures.timeline import Timeline
+from perjoule.model import Cell, Point, Record, Series
+from perjoule.store import Results
+from perjoule.units import MIB
+
+STEPS_COUNT = 100  # of a timeline
+TIMELINES_COUNT = 200  # in one page; more would make it slow to open
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a report is made of."""
+
+    name: str
+    description: str
+    seed: int | None
+    text: str  # the campaign file
+    overrides: tuple[str, ...]
+    records: tuple[Record, ...]  # the last attempt at each trial
+    points: tuple[Point, ...]
+    cells: tuple[Cell, ...]
+    power: Samples
+    timelines: Mapping[str, Timeline]  # by trial id
+
+    @property
+    def scale(self) -> float:
+        """Time dilation of the testbeds, 1 when they differ."""
+        scales = {r.scale for r in self.records if r.hosts}
+        return scales.pop() if len(scales) == 1 else 1.0
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """Clusters of the catalogue that were measured on."""
+        return tuple(dict.fromkeys(r.cluster for r in self.records if r.cluster))
+
+    @property
+    def modelled(self) -> bool:
+        """Whether any watts are modelled."""
+        return any("modelled" in doubt for cell in self.cells for doubt in cell.doubts)
+
+
+def content(results: Results) -> Content:
+    """Compute the content of a report; each series file is read once."""
+    records = results.latest()
+    found: list[Point] = []
+    timelines: dict[str, Timeline] = {}
+    power: dict[tuple[str, str], list[float]] = {}
+    most_clients = max((r.trial.clients_count for r in records), default=0)
+    for record in records:
+        if record.status != "valid" or record.outcome is None:
+            continue
+        series = results.series(record)
+        own = points(record, series)
+        found += own
+        if len(timelines) < TIMELINES_COUNT:
+            timelines[record.trial.id] = _timeline(record, series)
+        if record.trial.clients_count == most_clients:
+            for point in own:
+                watts = power.setdefault((record.trial.filesystem.label, point.direction), [])
+                watts += _power_samples(record, series)
+    try:
+        asked = campaign.parse(results.campaign_text, source=results.folder.name, overrides=results.overrides)
+    except CampaignError:  # of a perjoule with other drivers: the numbers stand all the same
+        asked = None
+    return Content(
+        name=asked.name if asked else results.folder.name,
+        description=asked.description.strip() if asked else "",
+        seed=asked.seed if asked else None,
+        text=results.campaign_text,
+        overrides=results.overrides,
+        records=records,
+        points=tuple(found),
+        cells=cells(records, found),
+        power={key: watts for key, watts in power.items() if watts},
+        timelines=timelines,
+    )
+
+
+def _power_samples(record: Record, series: Sequence[Series]) -> list[float]:
+    assert record.outcome is not None
+    began_s, ended_s = record.outcome.began_s, record.outcome.ended_s
+    times = next((s.t_s for s in series if s.channel.quantity == "power" and s.channel.host), np.empty(0))
+    edges = times[(times >= began_s) & (times <= ended_s)]
+    return [float(w) for w in net_power_w(record, series, edges) if isfinite(w)] if len(edges) > 1 else []
+
+
+def _timeline(record: Record, series: Sequence[Series]) -> Timeline:
+    assert record.outcome is not None
+    first_s, last_s = record.outcome.began_s, record.outcome.ended_s
+    phases = [p for p in record.phases if p.name in ("baseline", "measure", "tail")]
+    begin_s, end_s = min([first_s, *(p.began_s for p in phases)]), max([last_s, *(p.ended_s for p in phases)])
+    edges_s = np.linspace(begin_s, end_s, STEPS_COUNT + 1)
+    middles_s = ((edges_s[1:] + edges_s[:-1]) / 2 - first_s) * record.scale
+    per = 1 / (MIB * record.scale)  # wall bytes per second to emulated MiB/s
+
+    def row(quantity: str, factor: float) -> dict[str, Sequence[float | None]]:
+        chosen = sorted((s for s in series if s.channel.quantity == quantity), key=lambda s: s.channel.host)
+        return {s.channel.host: _rounded(means(s, edges_s) * factor) for s in chosen}
+
+    return Timeline(
+        t_s=[round(float(t), 3) for t in middles_s],
+        duration_s=round((last_s - first_s) * record.scale, 3),
+        rows={
+            "rate": row("goodput", per),
+            "watts": _watts(series, edges_s),
+            "cpu": row("cpu", 1.0),
+            "network": row("network_sent", per),
+        },
+    )
+
+
+def _watts(series: Sequence[Series], edges_s: NDArray[np.float64]) -> dict[str, Sequence[float | None]]:
+    summed: dict[str, NDArray[np.float64]] = {}
+    for one in series:
+        if one.channel.quantity == "power":
+            watts = means(one, edges_s)
+            before = summed.get(one.channel.component)
+            summed[one.channel.component] = watts if before is None else before + watts
+    return {name: _rounded(watts) for name, watts in sorted(summed.items())}
+
+
+def _rounded(values: NDArray[np.float64]) -> list[float | None]:
+    return [float(f"{v:.4g}") if isfinite(v) else None for v in values]

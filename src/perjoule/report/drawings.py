@@ -1,0 +1,61 @@
+"""Which figures a report has, and what stands below their titles."""
+
+from collections.abc import Iterator, Sequence
+
+from perjoule import catalogue
+from perjoule.analysis.efficiency import capacity_bytes_per_idle_w
+from perjoule.figures.capacity import capacity
+from perjoule.figures.cost import cost
+from perjoule.figures.edp import edp
+from perjoule.figures.efficiency import efficiency
+from perjoule.figures.power import power
+from perjoule.figures.throughput import throughput
+from perjoule.figures.timeline import timeline
+from perjoule.figures.vega import Spec
+from perjoule.report.content import Content
+
+TIB = 1024**4
+
+
+def grades(found: Content, *, watts: bool) -> list[str]:
+    """Say how the numbers of a figure came about."""
+    notes: list[str] = []
+    if found.scale != 1:
+        notes.append(f"emulated at scale {found.scale:g}")
+    if watts and found.modelled:
+        notes.append("watts modelled")
+    return [", ".join(notes)] if notes else []
+
+
+def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
+    """Give the figures that the records allow, each with the name of its file."""
+    cells, plain, power_notes = found.cells, grades(found, watts=False), grades(found, watts=True)
+    metrics = {name for cell in cells for name in cell.metrics}
+    interval = "mean, 95 % interval, and a small mark for each repetition"
+    if "throughput_bytes_per_s" in metrics:
+        tpp = catalogue.tpp_bytes_per_s(catalogue.cluster(found.clusters[0])) if len(found.clusters) == 1 else None
+        yield "throughput", throughput(cells, tpp_bytes_per_s=tpp, notes=[interval, *plain])
+    if "efficiency_bytes_per_j" in metrics:
+        yield "efficiency", efficiency(cells, notes=[interval, *power_notes])
+    if "edp_ratio" in metrics:
+        yield "edp", edp(cells, notes=["energy x time for the same work, divided by the lowest mean", *power_notes])
+    if found.power:
+        most = max(r.trial.clients_count for r in found.records)
+        spread = f"samples of all repetitions with {most} clients; box: quartiles, diamond: mean"
+        yield "power", power(found.power, notes=[spread, *power_notes])
+    if any(name.startswith("cpu_") for name in metrics):
+        most = max(cell.clients_count for cell in cells)
+        chosen = [cell for cell in cells if cell.clients_count == most]
+        yield "cost", cost(chosen, notes=[f"{most} clients; CPU time of the machine that ran it", *plain])
+    if found.timelines:
+        yield "timeline", timeline(notes=["grey: the measured window", *power_notes])
+    if found.clusters:
+        yield "capacity", _capacity(found.clusters)
+
+
+def _capacity(clusters: Sequence[str]) -> Spec:
+    named = {name: catalogue.cluster(name) for name in catalogue.names()}
+    values = {c.title: capacity_bytes_per_idle_w(c) / TIB for c in named.values()}
+    highlighted = named[clusters[0]].title if clusters[0] in named else ""
+    notes = ["raw capacity of the data disks per watt that the servers draw idle, without switch; from the catalogue"]
+    return capacity(values, highlighted=highlighted, notes=notes)

@@ -1,0 +1,104 @@
+"use strict";
+// Draws the figures of the report (Vega-Lite), fits them to the page, and saves them. Needs nothing from outside.
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const root = document.documentElement;
+  const AXIS = 58, GAP = 24, NARROW = 640;
+
+  const theme = () => root.dataset.theme;
+  const stored = (() => { try { return localStorage.getItem("perjoule-theme"); } catch { return null; } })();
+  root.dataset.theme = stored || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+
+  // The same as perjoule.figures.timeline.datasets: columns to the rows that the figure draws.
+  const unfolded = (line) => {
+    const found = { window: [{ begin: 0, end: line.duration_s }] };
+    for (const row of ["rate", "watts", "cpu", "network"]) {
+      found[row] = [];
+      for (const [name, values] of Object.entries(line.rows[row] || {}))
+        values.forEach((value, i) => { if (value !== null) found[row].push({ t: line.t_s[i], name, value }); });
+    }
+    return found;
+  };
+
+  const axisWidth = (panel) => panel.encoding?.y?.axis?.minExtent ? panel.encoding.y.axis.minExtent + 12 : AXIS;
+  const fitted = (spec, width) => {
+    const copy = structuredClone(spec);
+    const narrow = width < NARROW;
+    if (copy.concat) {
+      copy.columns = narrow ? 1 : 2;
+      const columns = Math.min(copy.columns, copy.concat.length);
+      for (const panel of copy.concat) panel.width = Math.floor((width - (columns - 1) * GAP) / columns - axisWidth(panel) - 14);
+    } else if (copy.vconcat) {
+      for (const panel of copy.vconcat) {
+        panel.width = width - AXIS - 20;
+        panel.layer[1].encoding.color.legend.columns = narrow ? 3 : 6;
+      }
+    } else copy.width = narrow ? width - 170 : width - 230;
+    if (narrow && copy.title?.subtitle) copy.title.subtitle = copy.title.subtitle.flatMap((line) => wrapped(line, Math.floor(width / 6)));
+    return copy;
+  };
+  const wrapped = (line, most) => line.split(" ").reduce((lines, word) => {
+    const last = lines.length - 1;
+    if (last >= 0 && (lines[last] + " " + word).length <= most) lines[last] += " " + word; else lines.push(word);
+    return lines;
+  }, []);
+
+  const complete = (name) => {
+    const spec = data.figures[name];
+    if (name !== "timeline") return spec;
+    return { ...spec, datasets: unfolded(data.timelines[document.getElementById("trial").value]) };
+  };
+  const draw = async (name) => {
+    const place = document.querySelector(`#${name} .drawing`);
+    const options = { actions: false, renderer: "svg", config: data.themes[theme()], tooltip: { theme: theme() } };
+    await vegaEmbed(place, fitted(complete(name), place.clientWidth), options);
+    place.dataset.drawn = theme();
+  };
+  const drawAll = async () => { for (const name of Object.keys(data.figures)) await draw(name); root.dataset.drawn = theme(); };
+
+  const save = async (name) => {
+    const aside = document.createElement("div");
+    const drawn = await vegaEmbed(aside, complete(name), { actions: false, renderer: "svg", config: data.themes.light });
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([await drawn.view.toSVG()], { type: "image/svg+xml" }));
+    link.download = `${data.name}-${name}.svg`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    drawn.finalize();
+  };
+
+  const number = (text) => { const found = parseFloat(text.replace("–", "")); return Number.isNaN(found) ? -Infinity : found; };
+  for (const table of document.querySelectorAll("table.sortable")) {
+    table.querySelectorAll("th").forEach((head, index) => head.addEventListener("click", () => {
+      const up = head.getAttribute("aria-sort") !== "ascending";
+      table.querySelectorAll("th").forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", up ? "ascending" : "descending");
+      const body = table.tBodies[0];
+      const text = (row) => row.cells[index].textContent;
+      const word = head.classList.contains("word");
+      const rows = [...body.rows].sort((a, b) => (word ? text(a).localeCompare(text(b)) : number(text(a)) - number(text(b))) * (up ? 1 : -1));
+      body.append(...rows);
+    }));
+  }
+  for (const button of document.querySelectorAll("button[data-save]")) button.addEventListener("click", () => save(button.dataset.save));
+  document.getElementById("theme").addEventListener("click", () => {
+    root.dataset.theme = theme() === "dark" ? "light" : "dark";
+    try { localStorage.setItem("perjoule-theme", root.dataset.theme); } catch { /* a file opened without storage */ }
+    drawAll();
+  });
+  const trial = document.getElementById("trial");
+  if (trial) {
+    const raw = document.getElementById("raw");
+    const chosen = () => { raw.href = trial.selectedOptions[0].dataset.folder; };
+    trial.addEventListener("change", () => { chosen(); draw("timeline"); });
+    chosen();
+  }
+  let width = innerWidth, waiting = 0;
+  addEventListener("resize", () => {
+    if (innerWidth === width) return;
+    width = innerWidth;
+    clearTimeout(waiting);
+    waiting = setTimeout(drawAll, 150);
+  });
+  drawAll();
+})();

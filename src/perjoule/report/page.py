@@ -1,0 +1,190 @@
+"""The report's page: content and figures to one HTML file that needs nothing from outside."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from html import escape
+from importlib.resources import files
+from string import Template
+
+from perjoule import __version__
+from perjoule.figures import vega
+from perjoule.model import Cell, Interval, Record
+from perjoule.report.content import Content
+from perjoule.report.drawings import drawings
+from perjoule.table import number, table, with_interval
+from perjoule.units import MIB
+
+
+def page(found: Content, root: str) -> str:
+    """Lay the report out as HTML; `root` is the way from it to the results folder."""
+    specs = dict(drawings(found))
+    data = {
+        "name": found.name,
+        "figures": specs,
+        "themes": vega.THEMES,
+        "timelines": {trial: asdict(line) for trial, line in found.timelines.items()},
+    }
+    return Template(_asset("page.html")).substitute(
+        title=escape(f"{found.name}: perjoule"),
+        css=_asset("page.css"),
+        body="\n".join(_body(found, specs, root)),
+        data=json.dumps(data, separators=(",", ":"), allow_nan=False).replace("</", "<\\/"),
+        library=vega.javascript().replace("</script", "<\\/script"),
+        script=_asset("page.js"),
+    )
+
+
+def _asset(name: str) -> str:
+    return (files(__package__ or "perjoule.report") / name).read_text(encoding="utf-8")
+
+
+def _body(found: Content, specs: Mapping[str, vega.Spec], root: str) -> Iterator[str]:
+    yield f'<header><div><h1>{escape(found.name)}</h1></div><button id="theme">light / dark</button></header>'
+    yield from (f"<p>{escape(part)}</p>" for part in found.description.split("\n\n") if part)
+    yield _badges(found)
+    yield _cards(found.cells)
+    yield "<h2>Results</h2>"
+    yield _table(found.cells)
+    yield (
+        "<p><small>Mean ± half of the 95 % interval over repetitions (? where one repetition gives none); max is the largest "
+        "repetition, an order statistic. W, J and MiB/J are those of the servers without switch and clients. EDP is energy "
+        "times duration for the same work, divided by the best. Click a header to sort.</small></p>"
+    )
+    yield from _failed(found.records)
+    yield "<h2>Figures</h2>"
+    yield from (_figure(name, found, root) for name in specs)
+    yield from _doubts(found.cells)
+    yield from _all_metrics(found.cells)
+    yield from _circumstances(found)
+
+
+def _badges(found: Content) -> str:
+    valid_count = sum(r.status == "valid" for r in found.records)
+    failed_count = len(found.records) - valid_count
+    systems = list(dict.fromkeys(cell.filesystem for cell in found.cells))
+    marks = [f"{len(systems)} file systems", f"{valid_count} valid trials", *found.clusters]
+    marks += [f"seed {found.seed}"] if found.seed is not None else []
+    warned = [f"{failed_count} failed trials"] if failed_count else []
+    warned += [f"emulated at scale {found.scale:g}"] if found.scale != 1 else []
+    warned += ["watts are modelled"] if found.modelled else []
+    items = [f"<li>{escape(m)}</li>" for m in marks] + [f'<li class="warn">{escape(w)}</li>' for w in warned]
+    return f'<ul class="badges">{"".join(items)}</ul>'
+
+
+def _cards(cells: Sequence[Cell]) -> str:
+    """Who wins with the most clients, and whether its interval is apart from the next one's."""
+    most = max((c.clients_count for c in cells), default=0)
+    cards: list[str] = []
+    for direction in ("write", "read"):
+        for metric, unit in (("throughput_bytes_per_s", "MiB/s"), ("efficiency_bytes_per_j", "MiB/J")):
+            chosen = [c for c in cells if c.direction == direction and c.clients_count == most and metric in c.metrics]
+            if chosen:
+                cards.append(_card(chosen, metric, unit, f"{direction}, {most} client{'s' if most > 1 else ''}"))
+    return f'<div class="cards">{"".join(cards)}</div>' if cards else ""
+
+
+def _card(cells: Sequence[Cell], metric: str, unit: str, heading: str) -> str:
+    best, *others = sorted(cells, key=lambda c: c.metrics[metric].mean, reverse=True)
+    interval = best.metrics[metric]
+    if not others:
+        verdict = "the only one measured"
+    elif interval.low > others[0].metrics[metric].high:
+        verdict = f"apart from {others[0].filesystem}, the next"
+    else:
+        verdict = f"not apart from {others[0].filesystem} at 95 %: no winner"
+    value = f"{with_interval(interval, MIB)} {unit}"
+    return (
+        f'<div class="card"><small>{escape(heading)}</small><b>{escape(value)}</b>{escape(best.filesystem)}'
+        f'<br><small class="verdict">{escape(verdict)}</small></div>'
+    )
+
+
+def _table(cells: Sequence[Cell]) -> str:
+    laid = table(cells)
+    words = [header in ("file system", "workload", "direction") for header in laid.headers]
+    return _html_table(laid.headers, laid.rows, words)
+
+
+def _html_table(headers: Sequence[str], rows: Sequence[Sequence[str]], words: Sequence[bool]) -> str:
+    marks = [' class="word"' if word else "" for word in words]
+    head = "".join(f"<th{mark}>{escape(text)}</th>" for text, mark in zip(headers, marks, strict=True))
+    body = "".join(
+        f"<tr>{''.join(f'<td{mark}>{escape(text)}</td>' for text, mark in zip(row, marks, strict=True))}</tr>" for row in rows
+    )
+    return f'<div class="scroll"><table class="sortable"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _failed(records: Sequence[Record]) -> Iterator[str]:
+    failed = [r for r in records if r.status == "failed"]
+    if failed:
+        yield "<h2>Failed trials</h2><ul>"
+        yield from (f'<li><span class="bad">{escape(r.trial.id)}</span>: {escape(r.reason)}</li>' for r in failed)
+        yield "</ul>"
+
+
+def _figure(name: str, found: Content, root: str) -> str:
+    chooser = ""
+    if name == "timeline":
+        options = [
+            f'<option value="{escape(r.trial.id)}" data-folder="{escape(f"{root}/trials/{r.trial.id}/attempt-{r.attempt}/")}">'
+            f"{escape(r.trial.id)}</option>"
+            for r in found.records
+            if r.trial.id in found.timelines
+        ]
+        chooser = f'<select id="trial" aria-label="trial">{"".join(options)}</select><a id="raw">its raw files</a> '
+    tools = f'{chooser}<button data-save="{name}">save as SVG</button>'
+    return f'<figure id="{name}"><div class="drawing"></div><div class="tools">{tools}</div></figure>'
+
+
+def _doubts(cells: Sequence[Cell]) -> Iterator[str]:
+    places: dict[str, list[str]] = {}
+    for cell in cells:
+        for doubt in cell.doubts:
+            places.setdefault(doubt, []).append(f"{cell.filesystem} {cell.direction}, {cell.clients_count} clients")
+    if places:
+        yield "<h2>Doubts</h2><ul>"
+        for doubt, where in sorted(places.items(), key=lambda item: -len(item[1])):
+            said = "all rows" if len(where) == len(cells) else "; ".join(where[:6]) + (" …" if len(where) > 6 else "")
+            yield f"<li>{escape(doubt)} <small>({escape(said)})</small></li>"
+        yield "</ul>"
+
+
+def _all_metrics(cells: Sequence[Cell]) -> Iterator[str]:
+    names = list(dict.fromkeys(name for cell in cells for name in cell.metrics))
+
+    def text(interval: Interval | None) -> str:
+        return number(interval.mean) if interval and abs(interval.mean) >= 1e-3 else f"{interval.mean:.3g}" if interval else "–"
+
+    headers = ("file system", "direction", "clients", *names)
+    rows = [(c.filesystem, c.direction, str(c.clients_count), *(text(c.metrics.get(n)) for n in names)) for c in cells]
+    yield "<h2>Behind the numbers</h2><details><summary>All metrics in SI units, means</summary>"
+    yield _html_table(headers, rows, [True, True, *[False] * (len(names) + 1)])
+    yield "</details>"
+
+
+def _circumstances(found: Content) -> Iterator[str]:
+    seen: set[str] = set()
+    for record in found.records:
+        if record.facts and record.trial.filesystem.label not in seen:
+            seen.add(record.trial.filesystem.label)
+            yield _json(f"Deployment of {record.trial.filesystem.label}, as its daemons report it", record.facts)
+    if found.records:
+        yield _json("Machine and software", found.records[-1].environment)
+    overrides = "".join(f"# set {o}\n" for o in found.overrides)
+    yield f"<details><summary>The campaign</summary><pre>{escape(overrides + found.text)}</pre></details>"
+    yield (
+        "<details><summary>How these numbers are made</summary>"
+        "<p>The headline window runs from the first client's start to the last client's end; fsync lies inside it, laying files "
+        "out and dropping caches before it. Mean power is energy over time. Energy follows each meter's semantics; a failed read "
+        "is a gap, and a window that samples cover by less than 95 % has no energy.</p>"
+        "<p>Modelled watts come from the catalogue's idle and dynamic coefficients and the hosts' counters of CPU and disk: they "
+        "compare what file systems make of the same hardware and are no measurement. On an emulated testbed CPU, network and "
+        "disk are slowed down by the scale and time is dilated by it; watts are not.</p></details>"
+    )
+    yield f'<p class="quiet"><small>perjoule {__version__}</small></p>'
+
+
+def _json(title: str, value: object) -> str:
+    text = json.dumps(value, indent=1, default=str)
+    return f"<details><summary>{escape(title)}</summary><pre>{escape(text)}</pre></details>"
