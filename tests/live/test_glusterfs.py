@@ -122,7 +122,6 @@ def test_a_host_that_is_not_allowed_can_not_mount(deployment: tuple[Hosts, Mount
     until_s = time.monotonic() + 10
     while "Authentication failed" not in process.output() and time.monotonic() < until_s:
         time.sleep(0.05)
-    assert intruder.run(["ls", target], timeout_s=10, check=False).returncode != 0
     process.stop()
     intruder.run(["umount", "--lazy", target], timeout_s=10, check=False)
     assert "Authentication failed" in process.output()

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule.errors import CampaignError
-from perjoule.filesystems import moosefs
+from perjoule.filesystems import _moosefs_words as words
 from perjoule.filesystems.moosefs import MooseFS
 from perjoule.protocols import Hosts
 
@@ -18,25 +18,25 @@ def said(name: str) -> str:
 
 
 def test_copies_of_all_chunks_give_the_hosts_that_hold_a_file() -> None:
-    assert moosefs.copies(said("fileinfo.txt")) == {"10.98.0.1", "10.98.0.2"}
+    assert words.copies(said("fileinfo.txt")) == {"10.98.0.1", "10.98.0.2"}
 
 
 def test_a_copy_that_is_not_valid_holds_nothing() -> None:
-    assert moosefs.copies("\t\tcopy 1: 10.98.0.1:9422 (status:WRONG VERSION)\n\t\tno valid copies !!!\n") == set()
+    assert words.copies("\t\tcopy 1: 10.98.0.1:9422 (status:WRONG VERSION)\n\t\tno valid copies !!!\n") == set()
 
 
 def test_chunk_servers_tell_their_version_and_space() -> None:
-    first, second = moosefs.chunkserver_rows(said("scs.txt"))
+    first, second = words.chunkserver_rows(said("scs.txt"))
     assert first == {"address": "10.98.0.1", "version": "3.0.117", "used_bytes": 14928113664, "total_bytes": 97793294336}
     assert second["address"] == "10.98.0.2"
 
 
 def test_before_any_chunk_server_is_there_the_list_is_empty() -> None:
-    assert moosefs.chunkserver_rows("\n") == []
+    assert words.chunkserver_rows("\n") == []
 
 
 def test_the_master_tells_version_and_space_of_all() -> None:
-    assert moosefs.summary(said("sig.txt")) == {
+    assert words.summary(said("sig.txt")) == {
         "version": "3.0.117",
         "total_bytes": 195586588672,
         "available_bytes": 165730361344,
@@ -44,12 +44,12 @@ def test_the_master_tells_version_and_space_of_all() -> None:
 
 
 def test_goal_and_trash_time_are_the_last_number_even_when_the_path_has_a_colon() -> None:
-    assert moosefs.last_number(said("getgoal.txt")) == 2
-    assert moosefs.last_number("/mnt/a:b: 86400\n") == 86400
+    assert words.last_number(said("getgoal.txt")) == 2
+    assert words.last_number("/mnt/a:b: 86400\n") == 86400
 
 
 def test_only_the_clients_may_mount_and_only_with_the_password() -> None:
-    text = moosefs.exports_text(["10.98.0.7", "10.98.0.8"], "secret")
+    text = words.exports_text(["10.98.0.7", "10.98.0.8"], "secret")
     assert [line.split()[0] for line in text.splitlines()] == ["10.98.0.7", "10.98.0.8"]
     assert all(line.endswith("password=secret") for line in text.splitlines())
 

@@ -12,7 +12,6 @@ from typing import TypeVar
 from perjoule.errors import TransientError, WorkloadError
 from perjoule.protocols import Check, Host, Process, wait_error
 
-POLL_S = 0.03
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -72,13 +71,14 @@ class Daemons:
                 said = last_words(daemon.process.output(), 3)
                 raise TransientError(f"{daemon.name} ended with exit code {code}; it last said: {said}", where=daemon.host.name)
 
-    def wait(self, what: str, ready: Callable[[], bool], *witnesses: Daemon) -> None:
+    def wait(self, what: str, ready: Callable[[], bool], *witnesses: Daemon, every_s: float = 0.03) -> None:
         """Wait until something is ready, while all daemons live.
 
         Args:
             what: what is waited for, as a noun.
             ready: asked again and again; what it raises as WorkloadError counts as "not yet".
             witnesses: the daemons whose last words explain a failure.
+            every_s: the pause between two questions.
 
         Raises:
             TransientError: a daemon died or the time is up; with their last words.
@@ -94,7 +94,7 @@ class Daemons:
             self.alive()
             if time.monotonic() > until_s:
                 raise wait_error(what, self.patience_s, "\n".join([*(w.said() for w in witnesses), reason]))
-            time.sleep(POLL_S)
+            time.sleep(every_s)
 
     def first_write(self, client: Daemon, directory: Path, *witnesses: Daemon) -> None:
         """Have a client write a file and remove it. Raises TransientError."""

@@ -154,17 +154,20 @@ class _Deployment:
         argv = [*own, "glusterd", "-N", "-f", config, "-p", "/run/gluster/glusterd.pid", "-l", log]
         return self.daemons.start(host, "glusterd", argv, log=log)
 
-    def _gluster(self, *argv: str | Path, timeout_s: float = SHORT_S) -> str:
+    def _gluster(self, *argv: str | Path, host: Host | None = None) -> str:
         socket = "--glusterd-sock=/run/gluster/glusterd.socket"
-        return self.bricks[0].run(["gluster", "--mode=script", socket, *argv], timeout_s=timeout_s).stdout
+        argv = ("gluster", "--mode=script", socket, *argv)
+        return (host or self.bricks[0]).run(argv, timeout_s=self.daemons.patience_s).stdout
 
     def _done(self, *argv: str) -> bool:
         """Have something done that fails while a peer is not connected."""
-        self._gluster(*argv, timeout_s=self.daemons.patience_s)
+        self._gluster(*argv)
         return True
 
     def _is_connected(self) -> bool:
-        return words.connected_count(self._gluster("pool", "list")) == len(self.bricks)
+        """Whether every host sees all others: else what one of them refuses may leave the others locked."""
+        pools = each(self.bricks, lambda host: self._gluster("pool", "list", host=host))
+        return all(words.connected_count(pool) == len(self.bricks) for pool in pools)
 
     def _make_volume(self, glusterd: Daemon) -> None:
         options = self.options
@@ -175,7 +178,7 @@ class _Deployment:
 
         self.daemons.wait("the volume", partial(self._done, "volume", "create", VOLUME, *shape), glusterd)
         self._gluster("volume", "set", VOLUME, *settings)
-        self.daemons.wait("the volume's start", partial(self._done, "volume", "start", VOLUME), glusterd)
+        self.daemons.wait("the volume's start", partial(self._done, "volume", "start", VOLUME, "force"), glusterd)
 
     def offline(self) -> list[words.Service]:
         """The services of the volume that do not run; one without a name when none are known."""

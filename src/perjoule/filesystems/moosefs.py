@@ -10,7 +10,6 @@ clients a password, both new for each deployment. Who caches what:
 So there is nothing to forget in user space: dropping the hosts' page caches is enough.
 """
 
-import re
 import secrets
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -23,6 +22,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
 from perjoule.errors import CampaignError, MachineError, WorkloadError
+from perjoule.filesystems import _moosefs_words as words
 from perjoule.filesystems._daemons import Daemon, Daemons, each, fuse, is_mounted, programs
 from perjoule.model import OPTIONS, Json
 from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted
@@ -30,7 +30,6 @@ from perjoule.units import SECONDS, Seconds, quantity
 
 EXAMPLE = '[[filesystem]]\nkind = "moosefs"\ngoal = 2\n'
 
-EMPTY_METADATA = "MFSM NEW"  # what the package ships as metadata.mfs.empty
 PROGRAMS = {
     "mfsmaster": "moosefs-master",
     "mfschunkserver": "moosefs-chunkserver",
@@ -55,7 +54,7 @@ class MooseFS(FileSystem):
     goal: Annotated[int, Field(ge=1, le=9)] = 1
     """Copies of every chunk, each on another chunk server. Published throughputs can be above what two copies allow."""
     trash_s: TrashTime = 0.0
-    """How long deleted files stay (rounded up to hours); "0 s" frees them in the background at once. MooseFS's own is 24 h."""
+    """How long deleted files stay (rounded up to hours), MooseFS's own is 24 h; what is deleted is freed in the background."""
     metalogger: bool = False
     """Whether a metalogger on the management host keeps a copy of the metadata."""
     cache: Literal["auto", "direct", "never", "always"] = "auto"
@@ -71,15 +70,13 @@ class MooseFS(FileSystem):
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
-        """Bring it up; healthy means that all chunk servers are registered and every client has written a file."""
+        """Bring it up; healthy means that the master knows the space of all chunk servers and every client has written."""
         storage = hosts.by_role("storage")
         if self.goal > len(storage):
             raise CampaignError(
                 f"goal = {self.goal} wants {self.goal} chunk servers, but the testbed has {len(storage)} storage hosts",
                 where="moosefs",
-                next=f"set goal to at most {len(storage)} or take a larger cluster"
-                if storage
-                else "take a testbed with storage hosts",
+                next=f"set goal to at most {len(storage)}" if storage else "take a testbed with storage hosts",
             )
         deployment = _Deployment(self, hosts, _user(hosts.metadata), Daemons(self.patience_s))
         try:
@@ -115,8 +112,8 @@ class _Deployment:
         each(dict.fromkeys([master_host, *storage, self.hosts.management]), self._folders)
 
         etc = _folder(master_host) / "etc"
-        master_host.put(EMPTY_METADATA, _folder(master_host) / "master" / "metadata.mfs", owner=self.user)
-        exports = exports_text([client.address for client in self.hosts.clients], password)
+        master_host.put(words.EMPTY_METADATA, _folder(master_host) / "master" / "metadata.mfs", owner=self.user)
+        exports = words.exports_text([client.address for client in self.hosts.clients], password)
         master_host.put(exports, etc / "mfsexports.cfg", mode=0o600, owner=self.user)
         settings = {"EXPORTS_FILENAME": etc / "mfsexports.cfg", "AUTH_CODE": code}
         listens = {f"{port}_LISTEN_HOST": master_host.address for port in ("MATOML", "MATOCS", "MATOCL")}
@@ -141,19 +138,20 @@ class _Deployment:
             bind = {"BIND_HOST": self.hosts.management.address}
             self._daemon(self.hosts.management, "mfsmetalogger", "metalogger", bind | upstream)
         clients = each(self.hosts.clients, lambda client: self._client(client, master_host.address, password))
-        self.daemons.wait(f"{len(storage)} chunk servers with space", self._has_space, master, *chunkservers)
+        self.daemons.wait(f"{len(storage)} chunk servers with space", self._has_space, master, *chunkservers, every_s=0.15)
         for client in clients:
             self.daemons.wait("a mount", partial(is_mounted, client.host, _mountpoint(client.host)), client)
         return self._mounted(master, clients)
 
     def _has_space(self) -> bool:
         """Whether the master knows the space of all chunk servers: until then it puts copies only on those that it knows."""
-        rows = chunkserver_rows(self._ask("SCS"))
+        rows = words.chunkserver_rows(self._ask())
         ready = [row["address"] for row in rows if row["total_bytes"]]
         return all(host.address in ready for host in self.hosts.by_role("storage"))
 
-    def _ask(self, what: str) -> str:
-        argv = ["mfscli", "-n", "-p", "-H", self.hosts.metadata.address, f"-{what}"]
+    def _ask(self) -> str:
+        """What the master says of itself and of the chunk servers."""
+        argv = ["mfscli", "-n", "-p", "-H", self.hosts.metadata.address, "-SIG", "-SCS"]
         return self.hosts.clients[0].run(argv, timeout_s=SHORT_S).stdout
 
     def _clean(self, host: Host) -> None:
@@ -172,16 +170,17 @@ class _Deployment:
     def _daemon(self, host: Host, program: str, room: str, settings: Mapping[str, object]) -> Daemon:
         common: dict[str, object] = {"WORKING_USER": self.user, "DATA_PATH": _folder(host) / room, "DISABLE_OOM_KILLER": 0}
         config = _folder(host) / "etc" / f"{program}.cfg"
-        host.put(config_text({**common, **settings}), config, mode=0o600, owner=self.user)
+        host.put(words.config_text({**common, **settings}), config, mode=0o600, owner=self.user)
         log = _folder(host) / f"{host.name}-{program}.log"
         return self.daemons.start(host, program, [program, "-c", config, "-f", "start"], log=log)
 
     def _client(self, host: Host, master: str, password: str) -> Daemon:
         folder = _folder(host)
-        host.run(["install", "-d", "-m", "700", folder, _mountpoint(host)], timeout_s=SHORT_S)
+        config = folder / "client" / "mfsmount.cfg"
+        host.run(["install", "-d", "-m", "700", config.parent, _mountpoint(host)], timeout_s=SHORT_S)
         # In a file, so that the password is in no argument list; mfspassfile refuses good passwords in 3.0.117.
-        host.put(mount_text(master, password, self.options.cache), folder / "mfsmount.cfg", mode=0o600)
-        argv = ["mfsmount", "-f", "-o", f"mfscfgfile={folder / 'mfsmount.cfg'}", _mountpoint(host)]
+        host.put(words.mount_text(master, password, self.options.cache), config, mode=0o600)
+        argv = ["mfsmount", "-f", "-o", f"mfscfgfile={config}", _mountpoint(host)]
         return self.daemons.start(host, "mfsmount", argv, log=folder / f"{host.name}-mfsmount.log")
 
     def _mounted(self, master: Daemon, clients: Sequence[Daemon]) -> "_Mounted":
@@ -191,11 +190,12 @@ class _Deployment:
 
         each(clients, lambda client: self.daemons.first_write(client, _mountpoint(client.host), master))
         goal, trash = (first.run([tool, root], timeout_s=SHORT_S).stdout for tool in ("mfsgetgoal", "mfsgettrashtime"))
+        said = self._ask()
         facts: dict[str, Json] = {
-            **summary(self._ask("SIG")),
-            "goal": last_number(goal),
-            "trash_s": last_number(trash),
-            "chunkservers": [{"host": self._name(row["address"]), **row} for row in chunkserver_rows(self._ask("SCS"))],
+            **words.summary(said),
+            "goal": words.last_number(goal),
+            "trash_s": words.last_number(trash),
+            "chunkservers": [{"host": self._name(row["address"]), **row} for row in words.chunkserver_rows(said)],
             "master": master.host.name,
             "metalogger": self.hosts.management.name if self.options.metalogger else None,
             "cache": self.options.cache,
@@ -228,7 +228,7 @@ class _Mounted(Mounted):
 
     def locate(self, path: Path) -> tuple[str, ...]:
         said = self.hosts.clients[0].run(["mfsfileinfo", path], timeout_s=SHORT_S).stdout
-        addresses = copies(said)
+        addresses = words.copies(said)
         return tuple(host.name for host in self.hosts.all if host.address in addresses)
 
     def drop_caches(self) -> None:
@@ -244,45 +244,3 @@ def _folder(host: Host) -> Path:
 
 def _mountpoint(client: Host) -> Path:
     return _folder(client) / "mnt"
-
-
-def config_text(settings: Mapping[str, object]) -> str:
-    """A MooseFS configuration file."""
-    return "".join(f"{name} = {value}\n" for name, value in settings.items())
-
-
-def exports_text(addresses: Sequence[str], password: str) -> str:
-    """Who may mount: these clients, with the password (mfsexports.cfg)."""
-    return "".join(f"{address} / rw,alldirs,admin,maproot=0:0,password={password}\n" for address in addresses)
-
-
-def mount_text(master: str, password: str, cache: str) -> str:
-    """The options of mfsmount as a file (mfscfgfile)."""
-    mode = {"auto": "AUTO", "direct": "DIRECT", "never": "NEVER", "always": "YES"}[cache]
-    return f"mfsmaster={master}\nmfspassword={password}\nmfscachemode={mode}\nmfsallowoomkiller\n"
-
-
-def copies(fileinfo: str) -> set[str]:
-    """Addresses of the hosts with a valid copy of any chunk, from `mfsfileinfo`."""
-    return set(re.findall(r"copy \d+: ([^:\s]+):\d+ \(status:VALID\)", fileinfo))
-
-
-def last_number(said: str) -> int:
-    """The number that `mfsgetgoal PATH` and `mfsgettrashtime PATH` end with."""
-    return int(said.split(":")[-1])
-
-
-def summary(said: str) -> dict[str, Json]:
-    """Version and space, from `mfscli -p -SIG`."""
-    found = dict(re.findall(r"master info:\t(.+)\t(\S+)", said))
-    return {
-        "version": found.get("master version"),
-        "total_bytes": int(found["total space"]),
-        "available_bytes": int(found["avail space"]),
-    }
-
-
-def chunkserver_rows(said: str) -> list[dict[str, Json]]:
-    """The connected chunk servers, from `mfscli -p -SCS`: address, version, space used and in all."""
-    rows = [line.split("\t") for line in said.splitlines() if line.startswith("chunk servers:")]
-    return [{"address": row[1], "version": row[5], "used_bytes": int(row[9]), "total_bytes": int(row[10])} for row in rows]
