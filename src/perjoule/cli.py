@@ -14,7 +14,7 @@ import click
 
 from perjoule import __version__, campaign, drivers, report, run, store, verify
 from perjoule.display import Progress, err, out, show, trial_text
-from perjoule.errors import CampaignError, Interrupted, MachineError, PerjouleError
+from perjoule.errors import CampaignError, Interrupted, MachineError, PerjouleError, WorkloadError
 from perjoule.model import Campaign
 from perjoule.protocols import Check
 from perjoule.table import table
@@ -109,20 +109,22 @@ def _go_on(asked: Campaign, results: store.Results, again_failed: bool = False) 
     try:
         with Progress(len(missing), estimate_s) as progress:
             run.run(asked, results, progress, again_failed=again_failed)
+    except CampaignError:
+        _conclude(asked, results)  # the other file systems were measured all the same
+        raise
     except KeyboardInterrupt:
         raise Interrupted("interrupted, all taken down", next=f"go on with: perjoule resume {results.folder}") from None
-    _conclude(asked, results)
+    sys.exit(_conclude(asked, results))
 
 
-def _conclude(asked: Campaign, results: store.Results) -> None:
+def _conclude(asked: Campaign, results: store.Results) -> int:
     show(table(report.cells(results)))
     out.print(f"\nreport: {report.write(results, results.folder / 'report.html')}")
     wanted = {trial.id for trial in asked.trials}
     failed = [r for r in results.latest() if r.status == "failed" and r.trial.id in wanted]
     for record in failed:
         err.print(f"failed: {trial_text(record.trial)}: {record.reason}", style="red")
-    if failed:
-        sys.exit(4 if len(failed) == len(asked.trials) else 1)
+    return 0 if not failed else WorkloadError.exit_code if len(failed) == len(asked.trials) else 1
 
 
 @cli.command(epilog=examples("perjoule check examples/green-storage.toml", "perjoule check my.toml --shrink 100"))
@@ -136,8 +138,8 @@ def check(file: Path, overrides: tuple[str, ...], shrink: int | None) -> None:
     for number, step in enumerate(plan.steps, start=1):
         out.print(f"{number:4}  {trial_text(step.trial)}  {bytes_text(step.moved_bytes)}  {seconds_text(step.duration_s)}")
     out.print(
-        f"\n{asked.name}: {len(plan.steps)} trials on {len(asked.groups)} deployments, {bytes_text(plan.moved_bytes)} to be moved, "
-        f"about {seconds_text(plan.duration_s)}; seed {asked.seed}"
+        f"\n{asked.name}: {len(plan.steps)} trials on {len(asked.groups)} deployments, "
+        f"{bytes_text(plan.moved_bytes)} to be moved, about {seconds_text(plan.duration_s)}; seed {asked.seed}"
     )
 
 

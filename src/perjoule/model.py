@@ -73,7 +73,7 @@ class Campaign:
     groups: tuple[tuple[Trial, ...], ...]  # trials of one group share one deployment
     text: str  # the file as it was read
     settle_s: float = 1.0  # idle window before and after each measured window
-    overrides: tuple[str, ...] = ()  # "filesystem.goal=2", and "seed=..." when it was drawn: with them `text` gives this campaign again
+    overrides: tuple[str, ...] = ()  # "filesystem.goal=2", "seed=..." when it was drawn: with them `text` gives this again
 
     @property
     def trials(self) -> tuple[Trial, ...]:

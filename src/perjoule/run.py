@@ -14,7 +14,7 @@ from typing import Literal
 
 from perjoule import drivers
 from perjoule.environment import environment
-from perjoule.errors import MachineError, TransientError, WorkloadError
+from perjoule.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.model import Campaign, Channel, Clock, HostFact, Json, Outcome, Phase, Record, Trial
 from perjoule.protocols import Check, Hosts, Mounted
 from perjoule.store import Attempt, Results
@@ -67,7 +67,7 @@ def run(campaign: Campaign, results: Results, observe: Observer, *, again_failed
     """Run what is missing of a campaign into a results folder.
 
     Raises:
-        CampaignError: a layout that is impossible on these hosts; nothing was measured with it.
+        CampaignError: a layout is impossible on these hosts; raised at the end, when all other trials have been measured.
         MachineError: something needed is missing here.
     """
     with results.hold():
@@ -75,8 +75,14 @@ def run(campaign: Campaign, results: Results, observe: Observer, *, again_failed
         if left:
             require(checks(campaign))
         circumstances = environment()
+        impossible: list[CampaignError] = []
         for group in campaign.groups:
-            _Group(campaign, results, observe, circumstances).run([trial for trial in group if trial in left])
+            try:
+                _Group(campaign, results, observe, circumstances).run([trial for trial in group if trial in left])
+            except CampaignError as error:
+                impossible.append(error)
+        if impossible:
+            raise impossible[0]
 
 
 @dataclass(frozen=True)
@@ -99,10 +105,12 @@ class _Group:
             except WorkloadError as error:
                 fruitless_count = fruitless_count + 1 if len(todo) == left_count else 0
                 if not error.transient or fruitless_count == 2:
-                    for trial in todo:
-                        self._keep_failed(trial, str(error))
-                    return
+                    return self._keep_failed(todo, str(error))
                 self.observe(Event("note", f"{error}; deploying afresh"))
+            except CampaignError as error:
+                self._keep_failed(todo, str(error))
+                raise
+        return None
 
     def _deploy(self, todo: list[Trial], clients_count: int) -> None:
         first = todo[0]
@@ -193,11 +201,12 @@ class _Group:
             environment=self.circumstances,
         )
 
-    def _keep_failed(self, trial: Trial, reason: str) -> None:
-        with self.results.attempt(trial) as attempt:
-            record = self._failed(trial, attempt, reason)
-            attempt.keep(record)
-        self.observe(Event("kept", trial=trial, record=record))
+    def _keep_failed(self, trials: Sequence[Trial], reason: str) -> None:
+        for trial in trials:
+            with self.results.attempt(trial) as attempt:
+                record = self._failed(trial, attempt, reason)
+                attempt.keep(record)
+            self.observe(Event("kept", trial=trial, record=record))
 
 
 def _keep_logs(logs: Sequence[Path], folder: Path) -> None:
