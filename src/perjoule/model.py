@@ -13,6 +13,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+
+from perjoule.units import Bytes
 
 Json = None | bool | int | float | str | list["Json"] | Mapping[str, "Json"]
 
@@ -26,6 +29,24 @@ def option_name(field_name: str) -> str:
 
 # How a driver's dataclass reads its options: @dataclass(frozen=True, kw_only=True, config=OPTIONS) of pydantic.dataclasses.
 OPTIONS = ConfigDict(extra="forbid", alias_generator=option_name, use_attribute_docstrings=True)
+
+
+@pydantic_dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Disk:
+    """A local file system of its own, beneath a server's data or as what is measured."""
+
+    kind: Literal["ext4", "xfs", "btrfs", "f2fs"]
+    """The file system."""
+    block_bytes: Bytes | None = None
+    """Its block size (btrfs: sector size); as mkfs chooses when absent."""
+    size_bytes: Bytes = 4 * 1024**3
+    """Size of the sparse file that it is made in; without meaning for a named device."""
+    device: str = ""
+    """A block device by its stable id below /dev/disk, in the place of a file; only on hosts that are real."""
+    make: tuple[str, ...] = ()
+    """More arguments for mkfs."""
+    options: tuple[str, ...] = ()
+    """More mount options."""
 
 
 @dataclass(frozen=True)

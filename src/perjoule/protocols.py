@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from perjoule.catalogue import Cluster, Node
 from perjoule.errors import TransientError
-from perjoule.model import Channel, Json, Outcome
+from perjoule.model import Channel, Disk, Json, Outcome
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,19 @@ class Host(ABC):
     @abstractmethod
     def counters(self) -> Counters:
         """Read the host's counters from where it costs the host nothing."""
+
+    @abstractmethod
+    def disk(self, name: str, wanted: Disk) -> Path:
+        """Make a local file system on a disk of its own and mount it in this host; it goes with the host.
+
+        Args:
+            name: names its folder below `directory`; the path that comes back is where the host's programs see it.
+            wanted: which file system, how, and on what.
+
+        Raises:
+            CampaignError: this file system has no such block size, or no such device may be used here.
+            MachineError: a tool or the kernel's support is missing, or the disk is full.
+        """
 
     @abstractmethod
     def drop_caches(self) -> None:

@@ -16,6 +16,7 @@ from perjoule.filesystems import _ceph_layout as ceph
 from perjoule.filesystems._ceph_conf import configuration
 from perjoule.filesystems._ceph_control import ask, missing
 from perjoule.filesystems.cephfs import CephFs
+from perjoule.model import Disk
 from perjoule.protocols import Completed, Counters, Host, Hosts, Process
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "cephfs"
@@ -44,6 +45,9 @@ class PaperHost(Host):
 
     def counters(self) -> Counters:
         raise AssertionError
+
+    def disk(self, name: str, wanted: Disk) -> Path:
+        raise AssertionError(name)
 
     def drop_caches(self) -> None:
         raise AssertionError

@@ -7,6 +7,7 @@ import pytest
 
 from perjoule.errors import TransientError, WorkloadError
 from perjoule.filesystems._daemons import Daemons, each, last_words
+from perjoule.model import Disk
 from perjoule.protocols import Completed, Counters, Host, Process
 
 
@@ -56,6 +57,9 @@ class Pretender(Host):
 
     def counters(self) -> Counters:
         return Counters(0.0)
+
+    def disk(self, name: str, wanted: Disk) -> Path:
+        raise AssertionError(name)
 
     def drop_caches(self) -> None: ...
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from perjoule import drivers
 from perjoule.errors import TransientError, WorkloadError
-from perjoule.model import ClientResult, Json
+from perjoule.model import ClientResult, Disk, Json
 from perjoule.protocols import Completed, Counters, Host, Mounted, Process, Workload
 from perjoule.units import MIB
 from perjoule.workloads import _fio_report as report
@@ -93,6 +93,9 @@ class ScriptedHost(Host):
 
     def counters(self) -> Counters:
         raise AssertionError
+
+    def disk(self, name: str, wanted: Disk) -> Path:
+        raise AssertionError(name)
 
     def drop_caches(self) -> None:
         self.ran.append(["drop caches"])

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perjoule.errors import MachineError, WorkloadError
+from perjoule.model import Disk
 from perjoule.protocols import Completed, Counters, Host, Process
 from perjoule.testbeds import _disk, _process, _shape
 from perjoule.testbeds._cgroup import Groups
@@ -179,6 +180,9 @@ class VirtualHost(Host):
             else:
                 disk_read, disk_written = self._groups.disk_bytes(self.name)
         return Counters(time.monotonic(), cpu_s, received, sent, disk_read, disk_written)
+
+    def disk(self, name: str, wanted: Disk) -> Path:
+        raise MachineError("disks of their own are not made here yet", where=self.name)
 
     def drop_caches(self) -> None:
         """Write back and forget the page cache: of the whole machine, as virtual hosts share one kernel."""

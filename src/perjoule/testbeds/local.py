@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic.dataclasses import dataclass
 
 from perjoule.errors import CampaignError, MachineError, WorkloadError
-from perjoule.model import OPTIONS
+from perjoule.model import OPTIONS, Disk
 from perjoule.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed
 from perjoule.testbeds import _process
 
@@ -106,6 +106,10 @@ class LocalHost(Host):
         disk_read, disk_written = disk_bytes(Path("/proc/diskstats").read_text(), disks)
         cpu_s = cpu_ticks(Path("/proc/stat").read_text()) / os.sysconf("SC_CLK_TCK")
         return Counters(time.monotonic(), cpu_s, received, sent, disk_read, disk_written)
+
+    def disk(self, name: str, wanted: Disk) -> Path:
+        """Not yet: raises MachineError."""
+        raise MachineError("disks of their own are not made here yet", where=self.name)
 
     def drop_caches(self) -> None:
         """Write back and forget the page cache."""

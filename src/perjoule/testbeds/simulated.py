@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass
 from perjoule import catalogue
 from perjoule.catalogue import Node
 from perjoule.errors import CampaignError, MachineError, WorkloadError
-from perjoule.model import OPTIONS
+from perjoule.model import OPTIONS, Disk
 from perjoule.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed
 from perjoule.units import MIB, BytesPerSecond, Ratio
 
@@ -147,6 +147,10 @@ class _SimulatedHost(Host):
         since_s = t_s - self.began_s
         network_bytes, disk_bytes = round(self.rates.network_bytes_per_s * since_s), round(self.rates.disk_bytes_per_s * since_s)
         return Counters(t_s, self.rates.cpu_s_per_s * since_s, network_bytes, network_bytes, disk_bytes, disk_bytes)
+
+    def disk(self, name: str, wanted: Disk) -> Path:
+        (self.directory / name).mkdir(exist_ok=True)
+        return self.directory / name
 
     def drop_caches(self) -> None:
         pass
