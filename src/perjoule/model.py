@@ -102,7 +102,9 @@ class Campaign:
         return tuple(trial for group in self.groups for trial in group)
 
 
-Quantity = Literal["power", "energy", "cpu", "network_received", "network_sent", "disk_read", "disk_written", "goodput"]
+Quantity = Literal[
+    "power", "energy", "cpu", "network_received", "network_sent", "disk_read", "disk_written", "disk_busy", "goodput"
+]
 Semantics = Literal["counter", "window mean", "instantaneous", "average", "state"]
 Grade = Literal["wall", "PDU", "BMC", "component", "modelled", "nameplate", "counter", "simulated"]
 
@@ -150,6 +152,7 @@ class Phase:
     name: str
     began_s: float
     ended_s: float
+    note: str = ""  # what went on in it: "scrub of 2 placement groups; data written back"
 
 
 @dataclass(frozen=True)
@@ -204,6 +207,26 @@ class HostFact:
 
 
 @dataclass(frozen=True)
+class Flow:
+    """Bytes that move per byte of a user, in one direction; "storage" is all hosts that keep data, together."""
+
+    client_sent_ratio: float = 0.0
+    client_received_ratio: float = 0.0
+    storage_received_ratio: float = 0.0
+    storage_sent_ratio: float = 0.0
+    disk_written_ratio: float = 0.0
+    disk_read_ratio: float = 0.0
+
+
+@dataclass(frozen=True)
+class Amplification:
+    """What redundancy alone explains, by who encodes and who forwards: no headers, metadata, journals or caches."""
+
+    write: Flow
+    read: Flow
+
+
+@dataclass(frozen=True)
 class Record:
     """One attempt at a trial, as stored: what was asked, what came out, under which circumstances, and what speaks against it."""
 
@@ -220,6 +243,7 @@ class Record:
     facts: Mapping[str, Json]  # of the deployment, as the daemons report them
     environment: Mapping[str, Json]
     doubts: tuple[str, ...] = ()
+    amplification: Amplification | None = None  # of the file system, derived; None where its layout is not known
     version: int = 1  # of this format
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from perjoule.catalogue import Cluster, Node
 from perjoule.errors import TransientError
-from perjoule.model import Channel, Disk, Json, Outcome
+from perjoule.model import Amplification, Channel, Disk, Json, Outcome
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class Counters:
     network_sent_bytes: int | None = None
     disk_read_bytes: int | None = None
     disk_written_bytes: int | None = None
+    disk_busy_s: float | None = None  # with at least one request under way, summed over the host's disks
 
 
 class Process(ABC):
@@ -205,6 +206,13 @@ class Mounted(ABC):
     def alive(self) -> None:
         """Check that every daemon still runs. Raises TransientError with the last words of one that died."""
 
+    def busy(self) -> str:
+        """Say what the file system does of its own accord, in its own status: "scrub of 2 placement groups"; "" when quiet.
+
+        Cheap enough to be asked after each trial. Raises WorkloadError when it can't be told.
+        """
+        return ""
+
 
 class FileSystem(ABC):
     """A file system that can be brought up on hosts."""
@@ -221,6 +229,10 @@ class FileSystem(ABC):
     @abstractmethod
     def checks(self) -> tuple[Check, ...]:
         """What this machine needs for it."""
+
+    def amplification(self, hosts: Hosts) -> Amplification | None:
+        """Derive from the layout alone which bytes move per user byte; None where the layout is not known."""
+        return None
 
 
 class Workload(ABC):

@@ -1,4 +1,4 @@
-"""CPU seconds, network bytes and disk bytes of every host: https://docs.kernel.org/filesystems/proc.html
+"""CPU seconds, network bytes, disk bytes and disk seconds of every host: https://docs.kernel.org/filesystems/proc.html
 
 Cumulative, as the kernel keeps them: what happened in a gap is in the next sample. What a host can't tell is not recorded.
 """
@@ -25,6 +25,7 @@ QUANTITIES: dict[str, Quantity] = {
     "network_sent_bytes": "network_sent",
     "disk_read_bytes": "disk_read",
     "disk_written_bytes": "disk_written",
+    "disk_busy_s": "disk_busy",
 }
 
 

@@ -169,17 +169,18 @@ class VirtualHost(Host):
 
     def counters(self) -> Counters:
         """Read the host's counters from outside; None for what can't be read."""
-        cpu_s = received = sent = disk_read = disk_written = None
+        cpu_s = received = sent = disk_read = disk_written = disk_busy_s = None
         with contextlib.suppress(OSError):
             cpu_s = self._groups.cpu_s(self.name)
         with contextlib.suppress(OSError, ValueError):
             received, sent = _shape.eth0_bytes(Path(f"/proc/{self.pid}/net/dev").read_text())
         with contextlib.suppress(OSError):
             if self._disk:
-                disk_read, disk_written = _disk.moved_bytes(self._disk.read_text())
+                stat = self._disk.read_text()
+                (disk_read, disk_written), disk_busy_s = _disk.moved_bytes(stat), _disk.busy_s(stat)
             else:
                 disk_read, disk_written = self._groups.disk_bytes(self.name)
-        return Counters(time.monotonic(), cpu_s, received, sent, disk_read, disk_written)
+        return Counters(time.monotonic(), cpu_s, received, sent, disk_read, disk_written, disk_busy_s)
 
     def disk(self, name: str, wanted: Disk) -> Path:
         raise MachineError("disks of their own are not made here yet", where=self.name)

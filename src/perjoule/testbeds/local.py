@@ -103,9 +103,10 @@ class LocalHost(Host):
         """Read the counters of the whole machine."""
         received, sent = network_bytes(Path("/proc/net/dev").read_text())
         disks = {path.name for path in Path("/sys/block").iterdir() if (path / "device").exists()}
-        disk_read, disk_written = disk_bytes(Path("/proc/diskstats").read_text(), disks)
+        diskstats = Path("/proc/diskstats").read_text()
+        disk_read, disk_written = disk_bytes(diskstats, disks)
         cpu_s = cpu_ticks(Path("/proc/stat").read_text()) / os.sysconf("SC_CLK_TCK")
-        return Counters(time.monotonic(), cpu_s, received, sent, disk_read, disk_written)
+        return Counters(time.monotonic(), cpu_s, received, sent, disk_read, disk_written, disk_busy_s(diskstats, disks))
 
     def disk(self, name: str, wanted: Disk) -> Path:
         """Not yet: raises MachineError."""
@@ -139,3 +140,9 @@ def disk_bytes(diskstats: str, disks: set[str]) -> tuple[int, int]:
     rows = [line.split() for line in diskstats.splitlines()]
     rows = [row for row in rows if row[2] in disks]
     return sum(int(row[5]) for row in rows) * 512, sum(int(row[9]) for row in rows) * 512
+
+
+def disk_busy_s(diskstats: str, disks: set[str]) -> float:
+    """Read the time with requests under way, summed over these disks, from the text of /proc/diskstats (in ms)."""
+    rows = [line.split() for line in diskstats.splitlines()]
+    return sum(int(row[12]) for row in rows if row[2] in disks) / 1e3

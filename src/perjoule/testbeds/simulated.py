@@ -43,7 +43,7 @@ class Simulated(Testbed):
     """What every host always receives, and always sends."""
 
     disk_bytes_per_s: BytesPerSecond = 100 * MIB
-    """What every host with disks always reads, and always writes."""
+    """What every host with disks always reads, and always writes; half of the time their disks are busy with it."""
 
     scale_ratio: Ratio = 1.0
     """How slow the hosts are taken to be: emulated time is wall time by this."""
@@ -146,7 +146,8 @@ class _SimulatedHost(Host):
         t_s = time.monotonic()
         since_s = t_s - self.began_s
         network_bytes, disk_bytes = round(self.rates.network_bytes_per_s * since_s), round(self.rates.disk_bytes_per_s * since_s)
-        return Counters(t_s, self.rates.cpu_s_per_s * since_s, network_bytes, network_bytes, disk_bytes, disk_bytes)
+        cpu_s, busy_s = self.rates.cpu_s_per_s * since_s, 0.5 * since_s if self.rates.disk_bytes_per_s else 0.0
+        return Counters(t_s, cpu_s, network_bytes, network_bytes, disk_bytes, disk_bytes, busy_s)
 
     def disk(self, name: str, wanted: Disk) -> Path:
         (self.directory / name).mkdir(exist_ok=True)
