@@ -22,7 +22,9 @@ class Cluster(Mounted):
 
     def __init__(self, hosts: Hosts, layout: words.Layout, *, prefix: str, patience_s: float) -> None:
         self._hosts, self._layout, self._prefix, self._patience_s = hosts, layout, prefix, patience_s
-        self._servers = [host for host in hosts.all if host.name in {server.name for server in layout.servers}]
+        # A metadata server that finds no data server when it starts tries again a second or two later.
+        places = {server.name: "metadata" in server.roles for server in layout.servers}
+        self._turns = [[host for host in hosts.all if places.get(host.name) is turn] for turn in (False, True)]
         self._daemons = Daemons(patience_s)
         self._client_daemons: dict[str, Daemon] = {}  # of each client, the running one
 
@@ -32,8 +34,7 @@ class Cluster(Mounted):
         if self._layout.client == "kernel":
             _refuse_shared_kernel(clients)
         each(self._hosts.all, _clean)
-        servers = each(self._servers, self._serve)
-        each(servers, self._wait_for)
+        servers = [server for turn in self._turns for server in each(turn, self._serve)]
         each(clients, self._mount)
         self.directories = {client.name: _mountpoint(client) for client in clients}
         self.logs = self._daemons.logs()
@@ -66,7 +67,7 @@ class Cluster(Mounted):
             each(self._hosts.clients, self._mount)
 
     def _serve(self, host: Host) -> Daemon:
-        """Make a server's storage and start it."""
+        """Make a server's storage, start it and wait until it listens."""
         room = folder(host)
         host.run(["install", "-d", "-o", USER, "-g", GROUP_ID, "-m", "750", room], timeout_s=SHORT_S)
         host.put(words.configuration(self._layout, scale=self._hosts.scale), room / "fs.conf", owner=USER)
@@ -77,10 +78,9 @@ class Cluster(Mounted):
         argv = [*as_user, *self._program("pvfs2-server"), "-a", host.name]
         host.run([*argv, "-f", room / "fs.conf"], timeout_s=self._patience_s)
         log = room / f"{host.name}-pvfs2-server.log"
-        return self._daemons.start(host, "pvfs2-server", [*argv, "-d", room / "fs.conf"], log=log)
-
-    def _wait_for(self, server: Daemon) -> None:
+        server = self._daemons.start(host, "pvfs2-server", [*argv, "-d", room / "fs.conf"], log=log)
         self._daemons.wait("a server that is ready", lambda: words.READY in server.process.output(), server)
+        return server
 
     def _mount(self, client: Host) -> None:
         room, mountpoint, layout = folder(client), _mountpoint(client), self._layout

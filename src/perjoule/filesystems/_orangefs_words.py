@@ -19,8 +19,9 @@ PROGRAMS = ("pvfs2-server", "pvfs2-statfs", "pvfs2-viewdist")
 CLIENTS: dict[Client, str] = {"fuse": "pvfs2fuse", "kernel": "pvfs2-client-core"}
 _SBIN = ("pvfs2-server", "pvfs2-client-core")
 
-# As pvfs2-genconfig 2.9.8 and 2.10 write it, but for time limits (which a slower, emulated cluster needs longer), names, places
-# and the log: in the foreground servers log to stderr, yet refuse to start without a LogFile that they may open.
+# As pvfs2-genconfig of 2.10 writes it, but for names, places, time limits (longer where emulated time is slower), retries (ten
+# times as often for the same 10 s: else a server or client that comes a moment too early waits for 2 s) and the log: in the
+# foreground servers log to stderr, yet they refuse to start without a LogFile that they may open.
 _CONFIGURATION = """\
 <Defaults>
 	UnexpectedRequests 50
@@ -34,8 +35,8 @@ _CONFIGURATION = """\
 	ServerJobFlowTimeoutSecs {server_s:.0f}
 	ClientJobBMITimeoutSecs {client_s:.0f}
 	ClientJobFlowTimeoutSecs {client_s:.0f}
-	ClientRetryLimit 5
-	ClientRetryDelayMilliSecs 2000
+	ClientRetryLimit 50
+	ClientRetryDelayMilliSecs 200
 	PrecreateBatchSize 0,1024,1024,1024,32,1024,0
 	PrecreateLowThreshold 0,256,256,256,16,256,0
 	TCPBindSpecific yes
@@ -78,7 +79,7 @@ _SERVER = """\
 	LogFile /dev/null
 </ServerOptions>
 """
-_FIRST_HANDLE, _LAST_HANDLE = 3, 2**63 - 1
+FIRST_HANDLE, LAST_HANDLE = 3, 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,8 @@ def program(name: str, prefix: str) -> str:
 def configuration(layout: Layout, *, scale: float = 1.0) -> str:
     """Write fs.conf, the one file that all servers read (and clients get from them); time limits grow with emulated time."""
     keepers = {role: [s.name for s in layout.servers if role in s.roles] for role in ROLES}
-    width = (_LAST_HANDLE - _FIRST_HANDLE) // sum(map(len, keepers.values()))
-    firsts = itertools.count(_FIRST_HANDLE, width)
+    width = (LAST_HANDLE - FIRST_HANDLE) // sum(map(len, keepers.values()))
+    firsts = itertools.count(FIRST_HANDLE, width)
     ranges = {
         role: "\n".join(f"\t\tRange {name} {first}-{first + width - 1}" for name, first in zip(names, firsts, strict=False))
         for role, names in keepers.items()

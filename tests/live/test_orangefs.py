@@ -1,0 +1,226 @@
+"""OrangeFS for real: the daemons on virtual hosts, where a build of it is at hand (no distribution has packages)."""
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from perjoule import campaign, drivers, run
+from perjoule.errors import TransientError
+from perjoule.filesystems._orangefs_words import PORT
+from perjoule.filesystems.orangefs import OrangeFS
+from perjoule.model import Json
+from perjoule.protocols import FileSystem, Host, Hosts, Mounted, Testbed
+from perjoule.store import create, open_results
+from perjoule.units import MIB
+
+MISSING = [check for check in OrangeFS().checks() if not check.ok]
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(bool(MISSING), reason="; ".join(f"{c.name}: {c.detail}; {c.fix}" for c in MISSING)),
+]
+
+FILE_BYTES = 16 * MIB
+CAMPAIGN = """
+name = "orangefs"
+repetitions = 1
+settle = "100 ms"
+[testbed]
+kind = "virtual"
+disk = "directory"
+servers = 2
+[[filesystem]]
+kind = "orangefs"
+[[workload]]
+kind = "fio"
+operation = ["write", "read"]
+size = "16 MiB"
+transfer = "1 MiB"
+[[meter]]
+kind = "system"
+"""
+
+
+def hosts_of(**options: Json) -> Testbed:
+    made = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, **options})
+    assert isinstance(made, Testbed)
+    return made
+
+
+def orangefs(**options: Json) -> FileSystem:
+    made = drivers.build("filesystems", "orangefs", options)
+    assert isinstance(made, FileSystem)
+    return made
+
+
+@pytest.fixture(scope="module")
+def deployment() -> Iterator[tuple[Hosts, Mounted]]:
+    """One cluster for the tests that leave it whole."""
+    with hosts_of().hold(2) as hosts, orangefs().mount(hosts) as mounted:
+        yield hosts, mounted
+
+
+def write(client: Host, path: Path) -> str:
+    """Write random bytes and return their checksum."""
+    client.run(["dd", "if=/dev/urandom", f"of={path}", "bs=1M", f"count={FILE_BYTES // MIB}"], timeout_s=60)
+    return checksum(client, path)
+
+
+def checksum(client: Host, path: Path) -> str:
+    return client.run(["sha256sum", path], timeout_s=60).stdout.split()[0]
+
+
+def received_bytes(host: Host) -> int:
+    count = host.counters().network_received_bytes
+    assert count is not None
+    return count
+
+
+def test_a_read_after_caches_are_dropped_comes_over_the_network_unchanged(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    client = hosts.clients[0]
+    path = mounted.directories[client.name] / "dropped"
+    written = write(client, path)
+    mounted.drop_caches()
+    for host in hosts.all:
+        host.drop_caches()
+    before = received_bytes(client)
+    assert checksum(client, path) == written
+    assert FILE_BYTES < received_bytes(client) - before < 1.1 * FILE_BYTES
+    mounted.alive()
+
+
+def test_what_one_client_writes_another_reads(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    one, two = hosts.clients
+    written = write(one, mounted.directories[one.name] / "shared")
+    assert checksum(two, mounted.directories[two.name] / "shared") == written
+
+
+def test_a_file_lies_on_all_storage_hosts_in_strips_of_64_kib(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    client, storage = hosts.clients[0], hosts.by_role("storage")
+    path = mounted.directories[client.name] / "located"
+    before = [received_bytes(host) for host in storage]
+    write(client, path)
+    holders = mounted.locate(path)
+    assert sorted(holders) == sorted(host.name for host in storage)
+    share_bytes = FILE_BYTES / len(storage)
+    for host, count in zip(storage, before, strict=True):
+        assert share_bytes < received_bytes(host) - count < 1.2 * share_bytes
+
+
+def test_facts_come_from_the_daemons(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    facts = mounted.facts
+    assert str(facts["version"]).startswith("2.")
+    assert (facts["distribution"], facts["strip_bytes"], facts["data_servers_count"]) == ("simple_stripe", 64 * 1024, 4)
+    rows = facts["servers"]
+    assert isinstance(rows, list)
+    modes = {row["host"]: row["mode"] for row in rows if isinstance(row, dict)}
+    expected = {host.name: "only I/O data" for host in hosts.by_role("storage")}
+    assert modes == {**expected, "metadata-1": "only metadata"}
+
+
+def test_no_server_runs_as_root_and_each_daemon_has_its_log(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    for host in hosts.by_role("storage", "metadata"):
+        listed = host.run(["ps", "-o", "user=", "-C", "pvfs2-server"], timeout_s=10).stdout.split()
+        assert listed == ["nobody"]
+    assert len(mounted.logs) == len({log.name for log in mounted.logs}) == 7
+    assert all(log.is_file() for log in mounted.logs)
+
+
+@pytest.mark.parametrize(
+    ("options", "holders_count"),
+    [
+        pytest.param({"roles": "both", "stripe": "1 MiB", "attribute_cache": False}, 3, id="both roles"),
+        pytest.param({"distribution": "twod_stripe", "trove": "directio"}, 2, id="two dimensions"),
+        pytest.param({"distribution": "basic_dist", "sync_data": True}, 1, id="no stripes"),
+    ],
+)
+def test_other_layouts_keep_what_is_written(options: dict[str, Json], holders_count: int) -> None:
+    with hosts_of(servers=2).hold(2) as hosts, orangefs(**options).mount(hosts) as mounted:
+        one, two = hosts.clients
+        path = mounted.directories[one.name] / "kept"
+        assert write(one, path) == checksum(two, mounted.directories[two.name] / "kept")
+        assert len(mounted.locate(path)) == holders_count
+
+
+def test_without_the_attribute_cache_a_size_that_another_client_changed_is_seen_at_once() -> None:
+    with hosts_of(servers=1).hold(2) as hosts, orangefs(attribute_cache=False).mount(hosts) as mounted:
+        one, two = [(client, mounted.directories[client.name] / "grows") for client in hosts.clients]
+        for size_bytes in (MIB, 3 * MIB):
+            one[0].run(["truncate", "-s", str(size_bytes), one[1]], timeout_s=10)
+            assert two[0].run(["stat", "-c", "%s", two[1]], timeout_s=10).stdout.strip() == str(size_bytes)
+
+
+def test_a_killed_server_is_seen_and_nothing_is_left_behind() -> None:
+    with hosts_of(servers=2).hold(1) as hosts:
+        with orangefs().mount(hosts) as mounted:
+            mounted.alive()
+            host = hosts.by_role("storage")[1]
+            host.run(["kill", f"-{signal.SIGKILL.value}", pid(host)], timeout_s=10)
+            with pytest.raises(TransientError, match=r"storage-2: pvfs2-server ended with exit code -9; it last said: .*ready"):
+                wait_for_its_end(mounted)
+        assert_clean(hosts)
+
+
+def test_a_server_that_hangs_does_not_keep_the_rest_from_ending() -> None:
+    with hosts_of(servers=2).hold(1) as hosts:
+        with orangefs().mount(hosts) as mounted:
+            host, client = hosts.by_role("storage")[0], hosts.clients[0]
+            host.run(["kill", f"-{signal.SIGSTOP.value}", pid(host)], timeout_s=10)
+            path = mounted.directories[client.name] / "stuck"
+            with pytest.raises(TransientError, match="dd did not end"):
+                client.run(["dd", "if=/dev/zero", f"of={path}", "bs=1M", "count=4"], timeout_s=0.5)
+            began_s = time.monotonic()
+        assert time.monotonic() - began_s < 10
+        assert_clean(hosts)
+
+
+def test_a_server_that_can_not_start_is_told_in_its_own_words() -> None:
+    listen = f"import socket, time; s = socket.create_server(('', {PORT})); print('listening', flush=True); time.sleep(60)"
+    with hosts_of(servers=1).hold(1) as hosts:
+        host = hosts.by_role("storage")[0]
+        other = host.spawn(["python3", "-c", listen], log=host.directory / "other.log")
+        until_s = time.monotonic() + 10
+        while "listening" not in other.output():
+            assert time.monotonic() < until_s
+        with (
+            pytest.raises(TransientError, match=r"storage-1: pvfs2-server ended .*Address already in use"),
+            orangefs().mount(hosts),
+        ):
+            pass
+        assert_clean(hosts)
+
+
+def test_a_campaign_with_it_runs_to_its_end(tmp_path: Path) -> None:
+    wanted = campaign.parse(CAMPAIGN)
+    run.run(wanted, create(tmp_path / "results", wanted.text, wanted.name), lambda event: None)
+    records = open_results(tmp_path / "results").records()
+    assert [(record.status, record.reason) for record in records] == [("valid", "")] * 2
+    for record in records:
+        assert record.outcome is not None
+        assert [result.moved_bytes for result in record.outcome.results] == [FILE_BYTES]
+
+
+def pid(host: Host) -> str:
+    return host.run(["pgrep", "-x", "pvfs2-server"], timeout_s=10).stdout.strip()
+
+
+def wait_for_its_end(mounted: Mounted) -> None:
+    """A kill is a moment older than the kernel's word of it."""
+    until_s = time.monotonic() + 5
+    while time.monotonic() < until_s:
+        mounted.alive()
+
+
+def assert_clean(hosts: Hosts) -> None:
+    for host in hosts.all:
+        assert not (host.directory / "orangefs").exists()
+        listed = host.run(["ps", "-eo", "stat=,args="], timeout_s=10).stdout.splitlines()
+        assert not [line for line in listed if "pvfs2" in line and line[0] != "Z"]  # a dead one is the init's to bury
+        assert "pvfs2fuse" not in host.run(["cat", "/proc/mounts"], timeout_s=10).stdout
