@@ -94,6 +94,7 @@ class Campaign:
     groups: tuple[tuple[Trial, ...], ...]  # trials of one group share one deployment
     text: str  # the file as it was read
     settle_s: float = 1.0  # idle window before and after each measured window
+    quiet_s: float = 30.0  # the longest wait, after each load, for the file system to be quiet; 0: none
     overrides: tuple[str, ...] = ()  # "filesystem.goal=2", "seed=..." when it was drawn: with them `text` gives this again
 
     @property

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from perjoule import drivers
+from perjoule import drivers, quiet
 from perjoule.environment import environment
 from perjoule.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.model import Campaign, Channel, Clock, HostFact, Json, Outcome, Phase, Record, Trial
@@ -133,7 +133,7 @@ class _Group:
         with self.results.attempt(trial) as attempt:
             self.observe(Event("trial", trial=trial, latest=attempt.sink.latest, hosts=hosts))
             phases: list[Phase] = []
-            doubts: list[list[str]] = []  # of each meter
+            doubts: list[list[str]] = []  # of each meter, and of the tail
             outcome, failure = None, None
             try:
                 outcome = self._load(trial, hosts, mounted, attempt, phases, doubts)
@@ -151,6 +151,7 @@ class _Group:
                 phases=tuple(phases),
                 outcome=outcome,
                 facts={"testbed": hosts.facts, "filesystem": mounted.facts},
+                amplification=drivers.filesystem(trial.filesystem).amplification(hosts),
                 doubts=(outcome.doubts if outcome else ()) + tuple(doubt for one in doubts for doubt in one),
             )
             attempt.keep(record)
@@ -175,11 +176,19 @@ class _Group:
             for meter in map(drivers.meter, trial.meters):
                 doubts.append(meters.enter_context(meter.record(hosts, attempt.sink)))
             with phase("baseline"):
-                time.sleep(self.campaign.settle_s)
+                idle_bytes_per_s = quiet.rate_bytes_per_s(hosts, self.campaign.settle_s)
             with phase("measure"):
                 outcome = workload.run(clients, mounted, attempt.raw)
-            with phase("tail"):
-                time.sleep(self.campaign.settle_s)
+            self.observe(Event("phase", "tail", trial=trial))
+            tail = quiet.tail(
+                hosts,
+                mounted,
+                settle_s=self.campaign.settle_s,
+                quiet_s=self.campaign.quiet_s,
+                idle_bytes_per_s=idle_bytes_per_s,
+            )
+            phases.append(tail.phase)
+            doubts.append(list(tail.doubts))
         for series in outcome.series:
             for t_s, value, duration_s in zip(series.t_s, series.value, series.duration_s, strict=True):
                 attempt.sink.append(series.channel, float(t_s), float(value), float(duration_s))

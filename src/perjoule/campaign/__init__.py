@@ -1,6 +1,6 @@
 """TOML text to a frozen Campaign; a word that is not known is answered with its neighbour, and with its line.
 
-    name, description, clients, repetitions, seed, order, settle, shrink    see `header`
+    name, description, clients, repetitions, seed, order, settle, quiet, shrink    see `header`
     [testbed]                     one: where it runs
     [[filesystem]], [[workload]]  as many as one likes: what is compared
     [[meter]]                     what measures; by default the system's counters and, for a cluster, the modelled watts
@@ -81,6 +81,7 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = ())
         groups=simulated(asked) if header.simulate else asked,
         text=text,
         settle_s=header.settle_s,
+        quiet_s=header.quiet_s,
         overrides=(*overrides, *drawn),
     )
 

@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.campaign.source import is_list
 from perjoule.model import OPTIONS, option_name
-from perjoule.units import Seconds
+from perjoule.units import SECONDS, Seconds, seconds
 
 MOST_CLIENTS = 1024
 
@@ -18,6 +18,12 @@ _Clients = Annotated[
     BeforeValidator(lambda value: value if is_list(value) else [value]),
     Field(min_length=1),
     WithJsonSchema({"anyOf": [_COUNT, {"type": "array", "items": _COUNT, "minItems": 1, "uniqueItems": True}]}),
+]
+_Wait = Annotated[
+    float,
+    BeforeValidator(lambda text: 0.0 if repr(text) == "0" else seconds(text)),
+    Field(ge=0),
+    WithJsonSchema({"anyOf": [{"const": 0}, {"type": "string", "pattern": rf"^\s*[0-9.eE+-]+\s*({'|'.join(SECONDS)})"}]}),
 ]
 
 
@@ -45,6 +51,10 @@ class Header:
 
     settle_s: Seconds = 1.0
     """Idle window before and after each measured window, in which the meters go on."""
+
+    quiet_s: _Wait = 30.0
+    """How long to wait after each load, at most, until the servers have written back and the file system does nothing of its own
+    accord; 0 waits for nothing but `settle`."""
 
     shrink_ratio: Annotated[float, Field(ge=1)] = 1.0
     """Divide the sizes of all workloads by this, rounded up to whole transfers: one option scales a campaign down."""
