@@ -8,9 +8,12 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Mapping
+from typing import TypeVar
 
 from perjoule import protocols
 from perjoule.model import Json, Spec
+
+T = TypeVar("T")
 
 PROTOCOLS: dict[str, type] = {
     "testbeds": protocols.Testbed,
@@ -58,29 +61,27 @@ def build(part: str, kind: str, options: Mapping[str, Json]) -> object:
     return driver_class(part, kind)(**options)
 
 
+def _built(part: str, spec: Spec, protocol: type[T]) -> T:
+    driver = build(part, spec.kind, spec.options)
+    assert isinstance(driver, protocol)
+    return driver
+
+
 def testbed(spec: Spec) -> protocols.Testbed:
     """Build the testbed of a trial."""
-    driver = build("testbeds", spec.kind, spec.options)
-    assert isinstance(driver, protocols.Testbed)
-    return driver
+    return _built("testbeds", spec, protocols.Testbed)
 
 
 def filesystem(spec: Spec) -> protocols.FileSystem:
     """Build the file system of a trial."""
-    driver = build("filesystems", spec.kind, spec.options)
-    assert isinstance(driver, protocols.FileSystem)
-    return driver
+    return _built("filesystems", spec, protocols.FileSystem)
 
 
 def workload(spec: Spec) -> protocols.Workload:
     """Build the workload of a trial."""
-    driver = build("workloads", spec.kind, spec.options)
-    assert isinstance(driver, protocols.Workload)
-    return driver
+    return _built("workloads", spec, protocols.Workload)
 
 
 def meter(spec: Spec) -> protocols.Meter:
     """Build a meter of a trial."""
-    driver = build("meters", spec.kind, spec.options)
-    assert isinstance(driver, protocols.Meter)
-    return driver
+    return _built("meters", spec, protocols.Meter)
