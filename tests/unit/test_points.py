@@ -29,10 +29,12 @@ def test_every_number_of_a_trial_whose_truth_is_known(made):
         "edp_js": 3000,
         "latency_p50_s": 0.1,
         "latency_p99_s": 0.5,
-        "cpu_storage_s_per_byte": 2 / 2000,
-        "cpu_metadata_s_per_byte": 1 / 2000,
-        "cpu_client_s_per_byte": 4 / 2000,
-        "network_received_storage_ratio": 1.0,
+        # counted from 0.4 s before the window on: the idle time before it is the first bytes' too
+        "cpu_storage_s_per_byte": 2 * 1.04 / 2000,
+        "cpu_metadata_s_per_byte": 1 * 1.04 / 2000,
+        "cpu_client_s_per_byte": 4 * 1.04 / 2000,
+        "cpu_servers_s_per_byte": 3 * 1.04 / 2000,
+        "network_received_storage_ratio": 1.04,
     }
     assert dict(point.metrics) == pytest.approx(expected)
 
@@ -107,7 +109,7 @@ def test_a_meter_gap_leaves_the_energy_out_and_says_so(made):
 def test_what_is_written_back_in_the_tail_counts_as_overhead(made):
     series = [made.counter(h, "disk_written", 100.0) for h in ("storage-1", "storage-2")]
     (point,) = points(made.record(tail_s=5.0), series)
-    assert point.metrics["disk_written_storage_ratio"] == pytest.approx(2 * 100 * 15 / 2000)
+    assert point.metrics["disk_written_storage_ratio"] == pytest.approx(2 * 100 * 15.4 / 2000)
 
 
 def test_latencies_weigh_clients_by_their_operations(made):

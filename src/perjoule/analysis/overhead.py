@@ -1,9 +1,9 @@
-"""What a user's byte costs by role: CPU seconds, network and disk bytes, from the hosts' counters."""
+"""What a user's byte costs by role: CPU seconds, network and disk bytes, and how busy disks are, from the hosts' counters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from perjoule.analysis.energy import amount
+from perjoule.analysis.energy import Amount, amount
 from perjoule.model import Quantity, Record, Series
 
 # Metric name by counter; CPU seconds are those of the machine that did the work, whatever the scale.
@@ -15,6 +15,8 @@ METRICS: Mapping[Quantity, str] = {
     "disk_written": "disk_written_{role}_ratio",
 }
 
+LEAD_S = 0.4  # before the first window: two readings of counters at their usual rate
+
 
 @dataclass(frozen=True)
 class Overhead:
@@ -25,32 +27,66 @@ class Overhead:
 
 
 def window(record: Record, began_s: float, ended_s: float) -> tuple[float, float]:
-    """Stretch the last window of a trial to the end of its tail phase: there lie write-back and late copies."""
-    if record.outcome is None or ended_s < record.outcome.ended_s:
+    """Stretch the windows of a trial over the idle ones around it, for what is counted by the byte.
+
+    The first begins in the baseline, because between two readings a counter grows evenly and the first bytes seem to come early;
+    the last one ends with the tail, where write-back and late copies lie.
+    """
+    if record.outcome is None:
         return began_s, ended_s
-    return began_s, max([ended_s, *(p.ended_s for p in record.phases if p.name == "tail")])
+    if began_s <= record.outcome.began_s:
+        began_s = min([began_s, *(max(p.began_s, p.ended_s - LEAD_S) for p in record.phases if p.name == "baseline")])
+    if ended_s >= record.outcome.ended_s:
+        ended_s = max([ended_s, *(p.ended_s for p in record.phases if p.name == "tail")])
+    return began_s, ended_s
 
 
 def overhead(record: Record, series: Sequence[Series], began_s: float, ended_s: float, user_bytes: int) -> Overhead:
     """Divide what the hosts of each role counted in a window by the bytes that users moved in it.
 
-    Only the clients that loaded count as clients. A role of which a host lacks a counter has no such metric.
+    Only the clients that loaded count as clients; "servers" are all hosts but clients. A role of which a host lacks a counter has
+    no such metric.
     """
+    metrics: dict[str, float] = {}
+    doubts: dict[str, None] = {}
+    for role, names in roles(record).items():
+        for quantity, metric in METRICS.items():
+            found = total(series, quantity, names, began_s, ended_s)
+            doubts |= dict.fromkeys(found.doubts if found.value is None else ())
+            if found.value is not None:
+                metrics[metric.format(role=role)] = found.value / user_bytes
+    return Overhead(metrics, tuple(doubts))
+
+
+def disk_use(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> Mapping[str, float]:
+    """Give the share of a window in which disks had requests under way, by role: the mean over hosts of their disks' sum."""
+    metrics: dict[str, float] = {}
+    for role, names in roles(record).items():
+        busy_s = total(series, "disk_busy", names, began_s, ended_s).value
+        if busy_s is not None and role != "servers":
+            metrics[f"disk_busy_{role}_ratio"] = busy_s / (len(names) * (ended_s - began_s))
+    return metrics
+
+
+def roles(record: Record) -> Mapping[str, frozenset[str]]:
+    """Name the hosts of each role, and of all roles but clients as "servers"; clients are those that loaded."""
     loading = {r.host for r in record.outcome.results} if record.outcome else set[str]()
-    roles: dict[str, set[str]] = {}
+    found: dict[str, set[str]] = {}
     for host in record.hosts:
         if host.role != "client" or host.name in loading:
-            roles.setdefault(host.role, set()).add(host.name)
-    metrics: dict[str, float] = {}
-    doubts: list[str] = []
-    for role, names in roles.items():
-        for quantity, metric in METRICS.items():
-            counters = [s for s in series if s.channel.quantity == quantity and s.channel.host in names]
-            if {s.channel.host for s in counters} != names:
-                continue
-            amounts = [amount(s, began_s, ended_s) for s in counters]
-            if any(a.value is None for a in amounts):
-                doubts.extend(d for a in amounts for d in a.doubts)
-            else:
-                metrics[metric.format(role=role)] = sum(a.value or 0.0 for a in amounts) / user_bytes
-    return Overhead(metrics, tuple(doubts))
+            for role in (host.role, *(("servers",) if host.role != "client" else ())):
+                found.setdefault(role, set()).add(host.name)
+    return {role: frozenset(names) for role, names in found.items()}
+
+
+def total(series: Sequence[Series], quantity: Quantity, hosts: frozenset[str], began_s: float, ended_s: float) -> Amount:
+    """Add up a counter over hosts; None (without a doubt) when one of them lacks it."""
+    counters = [s for s in series if s.channel.quantity == quantity and s.channel.host in hosts]
+    if frozenset(s.channel.host for s in counters) != hosts or not counters:
+        return Amount(None, 0.0)
+    amounts = [amount(s, began_s, ended_s) for s in counters]
+    doubts = tuple(d for a in amounts for d in a.doubts)
+    coverage = min(a.coverage_ratio for a in amounts)
+    if any(a.value is None for a in amounts):
+        return Amount(None, coverage, doubts)
+    return Amount(sum(a.value or 0.0 for a in amounts), coverage, doubts)

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from perjoule import catalogue
-from perjoule.analysis.energy import amount
-from perjoule.analysis.overhead import window
+from perjoule.analysis.overhead import total, window
 from perjoule.errors import CampaignError
-from perjoule.model import ClientResult, Quantity, Record, Series
+from perjoule.model import ClientResult, Record, Series
 
 BOUND_RATIO = 1.02  # caps are kept to 2 %, and a timer has its millisecond
 CACHED_RATIO = 0.9
@@ -74,16 +73,16 @@ def _bounds(record: Record, results: Sequence[ClientResult]) -> Iterator[str]:
 
 def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResult]) -> Iterator[str]:
     read_bytes = sum(r.moved_bytes for r in reads)
-    if not read_bytes:
+    if not read_bytes or record.amplification is not None:  # `analysis.amplification` compares then, and more closely
         return
     span = window(record, min(r.began_s for r in reads), max(r.ended_s for r in reads))
     clients = frozenset(r.host for r in reads)
     servers = frozenset(h.name for h in record.hosts if h.role in ("storage", "metadata"))
     if servers:
-        received = _sum(series, "network_received", clients, *span)
+        received = total(series, "network_received", clients, *span).value
         if received is not None and received < CACHED_RATIO * read_bytes:
             yield f"the clients' page cache served reads: they received {received / read_bytes:.0%} of the bytes they read"
-    fetched = _sum(series, "disk_read", servers or clients, *span)
+    fetched = total(series, "disk_read", servers or clients, *span).value
     if fetched is not None and fetched < CACHED_RATIO * read_bytes:
         whose = "the servers' page cache" if servers else "the page cache"
         yield f"{whose} served reads: the disks read {fetched / read_bytes:.0%} of the bytes that clients read"
@@ -96,17 +95,8 @@ def _machine(record: Record, series: Sequence[Series]) -> Iterator[str]:
     if not record.cluster or not isinstance(cores_count, int):
         return
     began_s, ended_s = record.outcome.began_s, record.outcome.ended_s
-    used_s = _sum(series, "cpu", frozenset(h.name for h in record.hosts), began_s, ended_s)
+    used_s = total(series, "cpu", frozenset(h.name for h in record.hosts), began_s, ended_s).value
     available_s = cores_count * (ended_s - began_s)
     if used_s is not None and used_s > BUSY_RATIO * available_s:
         busy = min(1.0, used_s / available_s)
         yield f"the hosts used {busy:.0%} of this machine's CPUs: what they emulate was held up, a smaller scale helps"
-
-
-def _sum(series: Sequence[Series], quantity: Quantity, hosts: frozenset[str], began_s: float, ended_s: float) -> float | None:
-    """Add up a counter over hosts; None when one of them lacks it."""
-    counters = [s for s in series if s.channel.quantity == quantity and s.channel.host in hosts]
-    amounts = [amount(s, began_s, ended_s).value for s in counters]
-    if frozenset(s.channel.host for s in counters) != hosts or any(a is None for a in amounts):
-        return None
-    return sum(a or 0.0 for a in amounts)

@@ -7,13 +7,14 @@ are, so that a joule there is s emulated joules. Ratios per byte and CPU seconds
 from collections.abc import Sequence
 
 from perjoule import catalogue
+from perjoule.analysis.amplification import compare
 from perjoule.analysis.efficiency import edp
 from perjoule.analysis.energy import amount
-from perjoule.analysis.overhead import overhead, window
+from perjoule.analysis.overhead import disk_use, overhead, roles, total, window
 from perjoule.analysis.plausibility import doubts
 from perjoule.analysis.power import boundaries
 from perjoule.errors import CampaignError
-from perjoule.model import ClientResult, Point, Record, Series
+from perjoule.model import ClientResult, Point, Quantity, Record, Series
 
 
 def points(record: Record, series: Sequence[Series]) -> tuple[Point, ...]:
@@ -47,9 +48,29 @@ def _point(record: Record, series: Sequence[Series], results: Sequence[ClientRes
         if (latency := _latency_s(results, name)) is not None:
             metrics[f"latency_{name}_s"] = latency * record.scale
     cost = overhead(record, series, *window(record, began_s, ended_s), user_bytes)
-    metrics |= cost.metrics
-    against = (*record.doubts, *power.doubts, *cost.doubts, *doubts(record, series))
+    explained = compare(record, results[0].direction, cost.metrics)
+    metrics |= {**cost.metrics, **disk_use(record, series, began_s, ended_s), **explained.metrics}
+    metrics |= _tail_metrics(record, series)
+    against = (*record.doubts, *power.doubts, *cost.doubts, *explained.doubts, *doubts(record, series))
     return Point(record.trial, results[0].direction, metrics, tuple(dict.fromkeys(against)))
+
+
+def _tail_metrics(record: Record, series: Sequence[Series]) -> dict[str, float]:
+    """How long the servers took to be quiet after the trial's load, and what they drew and moved meanwhile."""
+    tail = next((p for p in record.phases if p.name == "tail" and p.ended_s > p.began_s), None)
+    if tail is None:
+        return {}
+    metrics = {"tail_s": (tail.ended_s - tail.began_s) * record.scale}
+    net_j = boundaries(record, series, tail.began_s, tail.ended_s).net_j
+    if net_j is not None:
+        metrics["tail_energy_j"] = net_j * record.scale
+    servers = roles(record).get("servers", frozenset())
+    quantities: tuple[Quantity, ...] = ("network_received", "disk_read", "disk_written")
+    for quantity in quantities:
+        moved = total(series, quantity, servers, tail.began_s, tail.ended_s).value
+        if moved is not None:
+            metrics[f"tail_{quantity}_bytes"] = moved
+    return metrics
 
 
 def _energy_metrics(boundary: str, energy_j: float, user_bytes: int, duration_s: float) -> dict[str, float]:

@@ -1,0 +1,100 @@
+"""What redundancy alone explains beside what was measured: bytes per user byte, and a doubt where they differ.
+
+Interfaces count frames: with Ethernet (14 bytes), IP (20) and TCP (32) a full segment of 1448 bytes is 1514, 4.6 % more, and
+every other one is acknowledged with 66 bytes; where the kernel hands 64 KiB over at once (GSO), headers nearly vanish. So what
+may be measured of a network is a range: from none of these headers to all of them, and 3 % on either side. Disks have no headers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from perjoule.model import Flow, Record
+
+TOLERANCE_RATIO = 0.03  # of what is derived, or of the user's bytes where that is more
+HEADER_RATIO = 66 / 1448
+ACKNOWLEDGEMENT_RATIO = 66 / (2 * 1448)  # of what comes the other way
+
+# Field of `model.Flow` to the metric that measured it, and to the field of the opposite way.
+METRICS: Mapping[str, str] = {
+    "client_sent_ratio": "network_sent_client_ratio",
+    "client_received_ratio": "network_received_client_ratio",
+    "storage_received_ratio": "network_received_servers_ratio",
+    "storage_sent_ratio": "network_sent_servers_ratio",
+    "disk_written_ratio": "disk_written_servers_ratio",
+    "disk_read_ratio": "disk_read_servers_ratio",
+}
+OPPOSITE: Mapping[str, str] = {
+    "client_sent_ratio": "client_received_ratio",
+    "client_received_ratio": "client_sent_ratio",
+    "storage_received_ratio": "storage_sent_ratio",
+    "storage_sent_ratio": "storage_received_ratio",
+}
+SUBJECTS: Mapping[str, str] = {
+    "client_sent_ratio": "clients sent",
+    "client_received_ratio": "clients received",
+    "storage_received_ratio": "servers received",
+    "storage_sent_ratio": "servers sent",
+    "disk_written_ratio": "the servers' disks wrote",
+    "disk_read_ratio": "the servers' disks read",
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Derived metrics by name ("derived_" before that of what was measured), and a doubt for each that does not explain."""
+
+    metrics: Mapping[str, float]
+    doubts: tuple[str, ...]
+
+
+def compare(record: Record, direction: Literal["write", "read"], measured: Mapping[str, float]) -> Comparison:
+    """Compare what was measured in one direction with what the file system derived from its layout.
+
+    Args:
+        record: with the amplification; without one, or when both directions ran in the trial, nothing is compared.
+        direction: of the user's bytes.
+        measured: metrics per user byte, from `analysis.overhead`; what is missing there is not compared.
+    """
+    directions = {r.direction for r in record.outcome.results} if record.outcome else set[str]()
+    if record.amplification is None or directions != {direction}:
+        return Comparison({}, ())
+    flow = record.amplification.write if direction == "write" else record.amplification.read
+    derived: dict[str, float] = asdict(flow)
+    found = {name: measured[metric] for name, metric in METRICS.items() if metric in measured}
+    doubts = [_doubt(direction, name, value, derived) for name, value in found.items()]
+    return Comparison({f"derived_{METRICS[name]}": derived[name] for name in found}, tuple(d for d in doubts if d))
+
+
+def bounds(flow: Flow, name: str) -> tuple[float, float]:
+    """Give the least and the most that may be measured where redundancy and headers explain all."""
+    return _bounds(asdict(flow), name)
+
+
+def _bounds(derived: Mapping[str, float], name: str) -> tuple[float, float]:
+    margin = TOLERANCE_RATIO * max(1.0, derived[name])
+    headers = 0.0
+    if name in OPPOSITE:
+        headers = HEADER_RATIO * derived[name] + ACKNOWLEDGEMENT_RATIO * derived[OPPOSITE[name]]
+    return derived[name] - margin, derived[name] + headers + margin
+
+
+def _doubt(direction: Literal["write", "read"], name: str, measured: float, derived: Mapping[str, float]) -> str:
+    least, most = _bounds(derived, name)
+    if least <= measured <= most:
+        return ""
+    what = f"{direction}: {SUBJECTS[name]} {measured:.2f} bytes per user byte, redundancy alone explains {derived[name]:.2f}"
+    return f"{what}; likely {_cause(direction, name, more=measured > most)}"
+
+
+def _cause(direction: Literal["write", "read"], name: str, *, more: bool) -> str:
+    disk = name.startswith("disk")
+    if not more:
+        if direction == "write":
+            return "not all was written back yet" if disk else "a cache still holds the rest"
+        return "the servers' page cache served the rest" if disk else "the clients' page cache served the rest"
+    if name == "disk_written_ratio":
+        return "a journal, metadata, or whole blocks for parts" if direction == "write" else "write-back of older data"
+    if name == "disk_read_ratio":
+        return "blocks read to write parts of them" if direction == "write" else "read ahead, metadata, or whole blocks for parts"
+    return "many small requests, metadata, background copies or what was sent twice"
