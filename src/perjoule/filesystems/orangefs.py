@@ -5,7 +5,7 @@ Servers run as user `nobody`; in a build without security keys (the usual one) t
 own network alone. Who caches what:
 
 - pvfs2fuse keeps no file data, as it always mounts with direct_io; names and attributes it keeps for 5 s (see `attribute_cache`).
-  The kernel's client keeps file data in the page cache since Linux 5.1.
+  The kernel's client keeps file data in the page cache since Linux 5.2.
 - Servers keep data and metadata in their kernel's page cache alone.
 
 pvfs2fuse serves one request at a time, of at most 128 KiB, and its fsync does nothing: what a load has "written" is in the page
