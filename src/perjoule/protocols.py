@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from types import MappingProxyType
+from typing import ClassVar, Literal
 
 from perjoule.catalogue import Cluster, Node
 from perjoule.errors import TransientError
@@ -187,10 +188,23 @@ class Testbed(ABC):
         """What this machine needs for it, found without changing anything."""
 
 
+Access = Literal["folders", "pools"]  # how a client gets at its data
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A client's own pool in a store of objects without files."""
+
+    name: str
+    user: str  # who may use it: "client.client-1"
+    configuration: Path  # file on the client that says where the store is and with which key
+
+
 class Mounted(ABC):
     """A file system that is mounted on every client and answers."""
 
     directories: Mapping[str, Path]  # by client name: an empty folder in the file system, as that client sees it
+    pools: Mapping[str, Pool] = MappingProxyType({})  # the same for a store that offers pools, which has no folders
     facts: Mapping[str, Json]  # version, layout, settings, as the daemons report them
     logs: tuple[Path, ...]  # log files of daemons and clients, kept with the trial
 
@@ -217,6 +231,8 @@ class Mounted(ABC):
 class FileSystem(ABC):
     """A file system that can be brought up on hosts."""
 
+    offers: ClassVar[Access] = "folders"
+
     @abstractmethod
     def mount(self, hosts: Hosts) -> AbstractContextManager[Mounted]:
         """Bring it up, mount it on all clients, wait until it is healthy; take it down at the end.
@@ -237,6 +253,8 @@ class FileSystem(ABC):
 
 class Workload(ABC):
     """A load, and how its engine's report is read."""
+
+    needs: ClassVar[Access] = "folders"  # of the file system: a campaign that puts together what doesn't fit is refused
 
     @abstractmethod
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:

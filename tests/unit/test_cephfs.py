@@ -12,16 +12,19 @@ from pydantic import ValidationError
 from perjoule import drivers
 from perjoule.errors import CampaignError
 from perjoule.filesystems import _ceph_answers as answers
+from perjoule.filesystems import _ceph_commands as commands
 from perjoule.filesystems import _ceph_layout as ceph
 from perjoule.filesystems._ceph_conf import configuration
-from perjoule.filesystems._ceph_control import ask, missing
+from perjoule.filesystems._ceph_control import ask, degraded, missing
 from perjoule.filesystems.cephfs import CephFs
+from perjoule.filesystems.rados import Rados
 from perjoule.model import Disk
 from perjoule.protocols import Completed, Counters, Host, Hosts, Process
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "cephfs"
 BRING_UP: list[dict[str, Any]] = json.loads((TRANSCRIPTS / "bring-up.json").read_text())
 FACTS: dict[str, Any] = json.loads((TRANSCRIPTS / "facts.json").read_text())
+CODED: dict[str, Any] = json.loads((TRANSCRIPTS.parent / "rados" / "facts.json").read_text())
 
 
 class PaperHost(Host):
@@ -61,7 +64,12 @@ CLUSTER = paper(storage=4, metadata=1, management=1, client=2)
 
 
 def stages(layout: ceph.Layout) -> dict[str, list[Mapping[str, Any]]]:
-    return {str(stage[0]["prefix"]): list(stage) for stage in ceph.placement(layout) + ceph.creation(layout)}
+    """All commands by their names, in order."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for stage in commands.placement(layout) + commands.creation(layout):
+        for command in stage:
+            found.setdefault(str(command["prefix"]), []).append(command)
+    return found
 
 
 def test_options_are_as_in_the_paper_unless_told_otherwise() -> None:
@@ -92,16 +100,51 @@ def test_without_a_metadata_host_both_pools_spread_over_storage_hosts() -> None:
 
 
 def test_metadata_has_no_more_copies_than_osds_of_its_own() -> None:
-    assert CephFs(copies=3).layout(CLUSTER).metadata_copies_count == 2
-    assert CephFs(copies=1).layout(CLUSTER).metadata_copies_count == 1
+    for copies_count, metadata_copies_count in ((3, 2), (1, 1)):
+        pools = CephFs(copies=copies_count).layout(CLUSTER).pools
+        assert [pool.copies_count for pool in pools] == [copies_count, metadata_copies_count]
+
+
+def test_classes_together_spread_both_pools_over_all_osds_with_data_on_the_metadata_host_too() -> None:
+    layout = CephFs(copies=3, classes="together").layout(CLUSTER)
+    rules = stages(layout)["osd crush rule create-replicated"]
+    assert all("class" not in rule and rule["type"] == "host" for rule in rules)
+    assert {pool["size"] for pool in stages(layout)["osd pool create"]} == {3}
+
+
+def test_an_erasure_coded_pool_has_a_profile_and_may_be_overwritten_and_metadata_stays_in_copies() -> None:
+    told = stages(CephFs(erasure="3+1").layout(CLUSTER))
+    (profile,) = told["osd erasure-code-profile set"]
+    assert {"k=3", "m=1", "crush-failure-domain=host", "crush-device-class=hdd"} < set(profile["profile"])
+    data, metadata = told["osd pool create"]
+    assert (data["pool_type"], data["erasure_code_profile"]) == ("erasure", profile["name"])
+    assert (metadata["pool_type"], metadata["size"]) == ("replicated", 2)
+    assert told["osd pool set"] == [
+        {"prefix": "osd pool set", "pool": "cephfs_data", "var": "allow_ec_overwrites", "val": "true"}
+    ]
+    assert told["fs new"][0]["force"] is True
+
+
+def test_without_a_file_system_each_client_has_a_pool_that_it_alone_may_use() -> None:
+    layout = Rados(erasure="2+1").layout(CLUSTER)
+    told = stages(layout)
+    assert [pool["pool"] for pool in told["osd pool create"]] == ["client-1", "client-2"]
+    assert "fs new" not in told
+    assert {osd.host for osd in layout.osds} == {f"storage-{n}" for n in (1, 2, 3, 4)}
+    caps = commands.capabilities(layout, ("client-1", "client-2"))
+    assert caps["client.client-2"] == {"mon": "allow r", "osd": "allow rwx pool=client-2"}
+    assert "mds.a" not in caps
 
 
 @pytest.mark.parametrize(
     ("options", "hosts", "words"),
     [
-        ({"copies": 3}, paper(storage=2, metadata=1, client=1), "copies = 3 .* there are 2; set copies to 2 or less"),
+        ({"copies": 3}, paper(storage=2, metadata=1, client=1), "copies = 3 needs 3 .* there are 2; set copies to 2 or less"),
         ({}, paper(client=1), "there are 0; take a testbed with storage hosts"),
         ({"acknowledged": 3}, CLUSTER, "acknowledged = 3 is more than copies = 2; set acknowledged to 2"),
+        ({"erasure": "4+1"}, CLUSTER, r'erasure = "4\+1" needs 5 hosts with data, and there are 4; .* classes = "together"'),
+        ({"erasure": "4+2", "classes": "together"}, CLUSTER, "needs 6 hosts with data, and there are 5; ask for fewer parts"),
+        ({"erasure": "2+1", "store": "memstore"}, CLUSTER, 'needs BlueStore.*; set store = "bluestore"'),
     ],
 )
 def test_an_impossible_layout_is_refused_before_anything_starts(options: dict[str, Any], hosts: Hosts, words: str) -> None:
@@ -109,7 +152,10 @@ def test_an_impossible_layout_is_refused_before_anything_starts(options: dict[st
         pass
 
 
-@pytest.mark.parametrize("options", [{"copies": 0}, {"osd_size": "-1 GiB"}, {"store": "filestore"}, {"replicas": 2}])
+@pytest.mark.parametrize(
+    "options",
+    [{"copies": 0}, {"osd_size": "-1 GiB"}, {"store": "filestore"}, {"replicas": 2}, {"erasure": "1+1"}, {"erasure": "4"}],
+)
 def test_a_wrong_option_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         drivers.build("filesystems", "cephfs", options)
@@ -124,7 +170,7 @@ def test_every_osd_is_placed_once_and_has_one_class() -> None:
 
 
 def test_a_client_may_use_this_file_system_and_nothing_else() -> None:
-    caps = ceph.capabilities(CephFs().layout(CLUSTER), ("client-1",))
+    caps = commands.capabilities(CephFs().layout(CLUSTER), ("client-1",))
     assert caps["client.client-1"] == {
         "mon": "allow r fsname=perjoule",
         "mds": "allow rw fsname=perjoule",
@@ -134,15 +180,15 @@ def test_a_client_may_use_this_file_system_and_nothing_else() -> None:
 
 
 def test_a_keyring_has_the_keys_it_is_given_and_no_other() -> None:
-    text = ceph.keyring({"osd.0": "AQ=="}, {"osd.0": {"mon": "allow profile osd"}, "client.admin": {"mon": "allow *"}})
+    text = commands.keyring({"osd.0": "AQ=="}, {"osd.0": {"mon": "allow profile osd"}, "client.admin": {"mon": "allow *"}})
     assert text == '[osd.0]\n\tkey = AQ==\n\tcaps mon = "allow profile osd"\n'
 
 
 def test_a_key_is_what_cephx_expects_and_never_the_same() -> None:
-    raw = base64.b64decode(key := ceph.new_key(1700000000))
+    raw = base64.b64decode(key := commands.new_key(1700000000))
     assert raw[:12] == b"\x01\x00\x00\xf1\x53\x65\x00\x00\x00\x00\x10\x00"
     assert len(raw) == 12 + 16
-    assert ceph.new_key(1700000000) != key
+    assert commands.new_key(1700000000) != key
 
 
 def test_the_configuration_authenticates_speaks_msgr2_alone_and_keeps_to_its_folder() -> None:
@@ -168,6 +214,26 @@ def test_the_bring_up_ends_ready_and_a_warning_that_is_not_muted_is_waited_for()
     check = status["health"]["checks"]["MGR_MODULE_ERROR"]
     loud = status | {"health": {"checks": {"MGR_MODULE_ERROR": check | {"muted": False}}}}
     assert missing(loud, 4, 16) == f"MGR_MODULE_ERROR: {check['summary']['message']}"
+
+
+def test_a_cluster_without_a_file_system_needs_no_metadata_server() -> None:
+    status = BRING_UP[-1]["status"]
+    idle = status | {"fsmap": {**status["fsmap"], "by_rank": []}}
+    assert missing(idle, 4, 16) == "no MDS is active"
+    assert missing(idle, 4, 16, 0) == ""
+
+
+def test_redundancy_is_lost_with_an_osd_or_a_copy_and_not_by_work_in_the_background() -> None:
+    status = BRING_UP[-1]["status"]
+    assert degraded(status, 4) == ""
+    assert degraded(status, 5) == "4 of 5 OSDs up"
+
+    def having(state: str) -> dict[str, Any]:
+        groups = [{"state_name": "active+clean", "count": 15}, {"state_name": state, "count": 1}]
+        return status | {"pgmap": {**status["pgmap"], "pgs_by_state": groups}}
+
+    assert degraded(having("active+clean+scrubbing+deep"), 4) == ""
+    assert degraded(having("active+undersized+degraded"), 4) == "1 PGs active+undersized+degraded"
 
 
 def test_before_there_are_pools_osds_that_are_up_are_all_that_is_waited_for() -> None:
@@ -234,11 +300,28 @@ def test_facts_are_what_the_daemons_report() -> None:
         "copies_count": 2,
         "acknowledged_count": 1,
         "placement_groups_count": 8,
-        "rule": "default~ssd, copies on different osds",
+        "root": "default",
+        "device_class": "ssd",
+        "apart_on": "osd",
         "applications": ["cephfs"],
     }
-    assert facts["pools"]["cephfs_data"]["rule"] == "default~hdd, copies on different hosts"
+    data = facts["pools"]["cephfs_data"]
+    assert (data["device_class"], data["apart_on"]) == ("hdd", "host")
     assert facts["osds"]["osd.1"] == {"host": "storage-2", "class": "hdd", "status": "up"}
     assert list(facts["osds"]) == ["osd.0", "osd.1", "osd.2", "osd.3"]
-    assert facts["file_system"]["mds"] == {"a": "up:active"}
+    assert facts["file_systems"]["perjoule"]["mds"] == {"a": "up:active"}
     assert facts["settings"]["osd_objectstore"] == "bluestore"
+
+
+def test_facts_tell_a_code_from_copies_and_a_cluster_without_a_file_system() -> None:
+    facts: Any = answers.facts(CODED, CODED["config diff"])
+    assert facts["pools"]["client-1"] == {
+        "erasure": "2+1",
+        "acknowledged_count": 2,
+        "placement_groups_count": 8,
+        "root": "default",
+        "device_class": "all",
+        "apart_on": "host",
+        "applications": ["perjoule"],
+    }
+    assert facts["file_systems"] == {}

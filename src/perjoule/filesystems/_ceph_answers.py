@@ -50,23 +50,26 @@ def facts(answers: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
         settings: the answer of an OSD to `config diff`.
     """
     rules = {rule["rule_id"]: rule for rule in answers["osd crush rule dump"]}
+    profiles = answers["osd dump"]["erasure_code_profiles"]
     nodes = {node["id"]: node for node in answers["osd tree"]["nodes"]}
     hosts = {child: node["name"] for node in nodes.values() if node["type"] == "host" for child in node["children"]}
-    system = answers["fs dump"]["filesystems"][0]["mdsmap"]
+    systems = [system["mdsmap"] for system in answers["fs dump"]["filesystems"]]
     return {
         "version": next(iter(answers["versions"]["overall"])),
         "health": {"status": answers["health"]["status"], "muted": sorted(mute["code"] for mute in answers["health"]["mutes"])},
-        "pools": {pool["pool_name"]: _pool(pool, rules[pool["crush_rule"]]) for pool in answers["osd dump"]["pools"]},
+        "pools": {pool["pool_name"]: _pool(pool, rules[pool["crush_rule"]], profiles) for pool in answers["osd dump"]["pools"]},
         "osds": {
             node["name"]: {"host": hosts.get(node["id"], ""), "class": node["device_class"], "status": node["status"]}
             for node in sorted(nodes.values(), key=lambda node: node["id"])
             if node["type"] == "osd"
         },
-        "file_system": {
-            "name": system["fs_name"],
-            "max_mds_count": system["max_mds"],
-            "max_file_bytes": system["max_file_size"],
-            "mds": {mds["name"]: mds["state"] for mds in system["info"].values()},
+        "file_systems": {
+            system["fs_name"]: {
+                "max_mds_count": system["max_mds"],
+                "max_file_bytes": system["max_file_size"],
+                "mds": {mds["name"]: mds["state"] for mds in system["info"].values()},
+            }
+            for system in systems
         },
         "settings": {
             name: value["final"]
@@ -76,13 +79,17 @@ def facts(answers: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
     }
 
 
-def _pool(pool: Mapping[str, Any], rule: Mapping[str, Any]) -> dict[str, Json]:
-    took = next(step["item_name"] for step in rule["steps"] if step["op"] == "take")
+def _pool(pool: Mapping[str, Any], rule: Mapping[str, Any], profiles: Mapping[str, Any]) -> dict[str, Json]:
+    root, _, device_class = next(step["item_name"] for step in rule["steps"] if step["op"] == "take").partition("~")
     apart = next(step["type"] for step in rule["steps"] if step["op"].startswith("choose"))
+    profile = profiles.get(pool["erasure_code_profile"])
+    redundancy: dict[str, Json] = {"erasure": f"{profile['k']}+{profile['m']}"} if profile else {"copies_count": pool["size"]}
     return {
-        "copies_count": pool["size"],
+        **redundancy,
         "acknowledged_count": pool["min_size"],
         "placement_groups_count": pool["pg_num"],
-        "rule": f"{took}, copies on different {apart}s",
+        "root": root,
+        "device_class": device_class or "all",
+        "apart_on": apart,
         "applications": sorted(pool["application_metadata"]),
     }

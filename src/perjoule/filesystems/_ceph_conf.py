@@ -45,7 +45,6 @@ mon_data_avail_warn = 1
 mon_data_avail_crit = 1
 mon_pg_warn_min_per_osd = 0
 mon_max_pg_per_osd = 1000
-osd_pool_default_size = {layout.copies_count}
 osd_pool_default_min_size = {layout.acknowledged_count}
 osd_pool_default_pg_autoscale_mode = off
 # bring-up in seconds

@@ -23,7 +23,7 @@ from typing import Any
 POLL_S = 0.05
 
 
-def missing(status: dict[str, Any], osds_count: int, placement_groups_count: int) -> str:
+def missing(status: dict[str, Any], osds_count: int, placement_groups_count: int, mds_count: int = 1) -> str:
     """Say what a `status` answer still lacks: OSDs up, an active MDS, every PG active+clean, health. "" when it is ready.
 
     HEALTH_OK alone isn't enough: it comes before the manager's first report of PGs. With no PGs to come, OSDs are all.
@@ -34,13 +34,21 @@ def missing(status: dict[str, Any], osds_count: int, placement_groups_count: int
         return f"{up} of {osds_count} OSDs up"
     if not placement_groups_count:
         return ""
-    if "up:active" not in [rank["status"] for rank in status["fsmap"]["by_rank"]]:
+    if mds_count and "up:active" not in [rank["status"] for rank in status["fsmap"]["by_rank"]]:
         return "no MDS is active"
     groups = {group["state_name"]: group["count"] for group in status["pgmap"].get("pgs_by_state", [])}
     if groups != {"active+clean": placement_groups_count}:
         return f"of {placement_groups_count} PGs: " + (", ".join(f"{n} {state}" for state, n in groups.items()) or "none yet")
     checks = {code: check for code, check in status["health"]["checks"].items() if not check.get("muted")}
     return "; ".join(f"{code}: {check['summary']['message']}" for code, check in checks.items())
+
+
+def degraded(status: dict[str, Any], osds_count: int) -> str:
+    """Say what a `status` answer lacks of full redundancy, once the cluster was ready; work that goes on doesn't count."""
+    if lacks := missing(status, osds_count, 0):
+        return lacks
+    groups = {group["state_name"]: group["count"] for group in status["pgmap"].get("pgs_by_state", [])}
+    return ", ".join(f"{n} PGs {state}" for state, n in groups.items() if not state.startswith("active+clean"))
 
 
 def ask(cluster: Any, command: dict[str, Any]) -> Any:

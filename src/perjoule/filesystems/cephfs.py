@@ -8,15 +8,16 @@ daemons run as user `ceph`, authenticate with cephx and speak protocol msgr2; cl
 import uuid
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.errors import CampaignError
 from perjoule.filesystems import _ceph_layout as ceph
-from perjoule.filesystems._ceph_cluster import Cluster
+from perjoule.filesystems._ceph_cluster import requirements
+from perjoule.filesystems._ceph_commands import DATA_POOL, METADATA_POOL
+from perjoule.filesystems._ceph_mount import Mount
 from perjoule.filesystems._daemons import fuse, programs
 from perjoule.model import OPTIONS
 from perjoule.protocols import Check, FileSystem, Hosts, Mounted
@@ -30,15 +31,6 @@ copies = 2
 acknowledged = 1
 """
 
-PACKAGES = {
-    "ceph-mon": "ceph-mon",
-    "monmaptool": "ceph-base",
-    "ceph-mgr": "ceph-mgr",
-    "ceph-osd": "ceph-osd",
-    "ceph-mds": "ceph-mds",
-    "ceph-fuse": "ceph-fuse",
-}
-
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class CephFs(FileSystem):
@@ -47,16 +39,21 @@ class CephFs(FileSystem):
     placement_groups_count: Annotated[int, Field(ge=1, le=1024)] = 64
     """Placement groups (PGs) of each of the two pools."""
     copies_count: Annotated[int, Field(ge=1, le=8)] = 2
-    """Copies of each object (`size` of the pool), each on another storage host."""
+    """Copies of each object (`size` of the pool), each on another storage host; with `erasure` those of metadata alone."""
     acknowledged_count: Annotated[int, Field(ge=1, le=8)] = 1
     """Copies that must be up for a placement group to take writes (`min_size`). Ceph has no earlier acknowledgement: a write is
     acknowledged once all copies that are up have it, so with every host up it always waits for `copies`; 1 means that writing
     goes on when only one copy is left."""
+    erasure: Annotated[str, Field(pattern=r"^$|^([2-9]|1\d)\+[1-8]$")] = ""
+    """Erasure coding of data in the place of copies, as in "4+1": each object in 4 parts and 1 more, each on another host."""
+    classes: ceph.Classes = "apart"
+    """"apart": data on the OSDs of storage hosts (device class hdd), metadata on those of the metadata host (class ssd);
+    "together": both on all of them."""
     osds_per_host_count: Annotated[int, Field(ge=1, le=16)] = 1
     """OSDs on each storage host; the paper has one for each disk, which is 2."""
     metadata_osds_count: Annotated[int, Field(ge=1, le=16)] = 2
-    """OSDs for the metadata pool on a metadata host of its own; it has at most as many copies."""
-    store: Literal["bluestore", "memstore"] = "bluestore"
+    """OSDs on a metadata host of its own; with classes apart it has at most as many copies of metadata."""
+    store: ceph.Store = "bluestore"
     """Where OSDs keep objects: BlueStore in a sparse file, or memory (which costs CPU time of its own)."""
     osd_size_bytes: Annotated[Bytes, Field(ge=ceph.SMALLEST_OSD_BYTES)] = 8 * 1024**3
     """Size of each OSD's store; less where the host's disk has less."""
@@ -69,7 +66,7 @@ class CephFs(FileSystem):
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
         """Bring it up, mount it on all clients, wait until it is healthy; take it down at the end."""
-        cluster = Cluster(hosts, self.layout(hosts), patience_s=self.patience_s)
+        cluster = Mount(hosts, self.layout(hosts), patience_s=self.patience_s)
         try:
             cluster.up()
             yield cluster
@@ -78,39 +75,43 @@ class CephFs(FileSystem):
 
     def layout(self, hosts: Hosts) -> ceph.Layout:
         """Place all daemons. Raises CampaignError when these hosts can't carry what was asked for."""
-        storage = hosts.by_role("storage")
-        if self.acknowledged_count > self.copies_count:
-            raise CampaignError(
-                f"acknowledged = {self.acknowledged_count} is more than copies = {self.copies_count}",
-                where="cephfs",
-                next=f"set acknowledged to {self.copies_count} or less",
-            )
-        if self.copies_count > len(storage):
-            raise CampaignError(
-                f"copies = {self.copies_count} needs as many storage hosts, and there are {len(storage)}",
-                where="cephfs",
-                next=f"set copies to {len(storage)} or less" if storage else "take a testbed with storage hosts",
-            )
-        places = [(host.name, "hdd") for host in storage for _ in range(self.osds_per_host_count)]
-        places += [(host.name, "ssd") for host in hosts.by_role("metadata")[:1] for _ in range(self.metadata_osds_count)]
+        data = ceph.data_hosts(hosts, self.classes)
+        code = ceph.code(
+            "cephfs",
+            len(data),
+            copies_count=self.copies_count,
+            acknowledged_count=self.acknowledged_count,
+            erasure=self.erasure,
+        )
+        if code and self.store == "memstore":
+            what = f'erasure = "{self.erasure}" needs BlueStore: what lies in memory can\'t be overwritten in part'
+            raise CampaignError(what, where="cephfs", next='set store = "bluestore"')
+        metadata = hosts.by_role("metadata")[:1]
+        apart = bool(metadata) and self.classes == "apart"
+        places_count = self.metadata_osds_count if apart else len(data)
+        kind = "" if self.classes == "together" else "hdd"
+        copies_count = min(self.copies_count, places_count)
         return ceph.Layout(
             fsid=str(uuid.uuid4()),
             monitor=hosts.management.address,
-            osds=tuple(
-                ceph.Osd(n, host, "ssd" if device_class == "ssd" else "hdd", str(uuid.uuid4()))
-                for n, (host, device_class) in enumerate(places)
+            osds=ceph.osds(
+                hosts.by_role("storage"),
+                metadata,
+                per_host_count=self.osds_per_host_count,
+                metadata_count=self.metadata_osds_count,
+            ),
+            pools=(
+                ceph.Pool(DATA_POOL, kind, "host", self.copies_count, code),
+                ceph.Pool(METADATA_POOL, "ssd" if apart else kind, "osd" if apart else "host", copies_count),
             ),
             placement_groups_count=self.placement_groups_count,
-            copies_count=self.copies_count,
             acknowledged_count=self.acknowledged_count,
             store=self.store,
             osd_size_bytes=self.osd_size_bytes,
+            mds=hosts.metadata.name,
             client_cache_bytes=self.client_cache_bytes,
         )
 
     def checks(self) -> tuple[Check, ...]:
         """What this machine needs for it."""
-        module = list(Path("/usr/lib/python3/dist-packages").glob("rados*.so"))
-        fix = "" if module else "apt install python3-rados"
-        rados = Check("python3-rados", bool(module), str(module[0]) if module else "not installed", fix)
-        return (*programs(PACKAGES), rados, fuse())
+        return (*requirements(), *programs({"ceph-mds": "ceph-mds", "ceph-fuse": "ceph-fuse"}), fuse())
