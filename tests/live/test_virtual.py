@@ -12,7 +12,7 @@ import pytest
 
 from perjoule.errors import MachineError, TransientError, WorkloadError
 from perjoule.protocols import Host, Hosts
-from perjoule.testbeds import _cgroup, _disk, _mark
+from perjoule.testbeds import _cgroup, _format, _mark
 from perjoule.testbeds.virtual import Virtual, clean, kept
 
 pytestmark = pytest.mark.live
@@ -330,7 +330,7 @@ def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_too_small_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(_disk.MAKE, "xfs", ("mkfs.xfs", "-q", "-f", "-b", "size=3"))
+    monkeypatch.setitem(_format.MAKE, "xfs", ("mkfs.xfs", "-q", "-b", "size=3"))
     before = set(_cgroup.runs())
     with pytest.raises(MachineError, match=r"mkfs\.xfs"), bed(disk="xfs").hold(1):
         pass

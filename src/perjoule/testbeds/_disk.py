@@ -6,21 +6,21 @@ import os
 import re
 import struct
 import subprocess
+import time
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from perjoule.errors import MachineError
+from perjoule.model import Disk
+from perjoule.testbeds._format import fill, mount, tool
 
-MAKE: dict[str, tuple[str, ...]] = {
-    "ext4": ("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=1"),  # nothing left to do while we measure
-    "xfs": ("mkfs.xfs", "-q", "-f"),
-    "btrfs": ("mkfs.btrfs", "-q", "-f"),
-}
 LEAST_BYTES = 320 * 1024**2  # mkfs.xfs takes no less than 300 MiB
 _SHUTDOWN = 0x8004587D  # FS_IOC_SHUTDOWN of ext4 and xfs
 _NO_LOG_FLUSH = struct.pack("=I", 2)
 _TIMEOUT_S = 60.0
+_GONE_S = 10.0
 _MOUNTS = Path("/proc/self/mountinfo")
 
 
@@ -43,30 +43,22 @@ def loops() -> tuple[Loop, ...]:
     return tuple(found)
 
 
-def _tool(*argv: str | Path, lock: int) -> str:
-    # The tool inherits the lock: whoever cleans after our death waits until the tool is done.
-    done = subprocess.run(
-        [str(word) for word in argv], capture_output=True, text=True, timeout=_TIMEOUT_S, pass_fds=(lock,), check=False
-    )
-    if done.returncode:
-        words = (done.stderr.strip() or done.stdout.strip() or f"ended with {done.returncode}").splitlines()[-1]
-        raise MachineError(f"{argv[0]}: {words}", where=str(argv[-1]), next='check the space left, or choose disk = "directory"')
-    return done.stdout.strip()
-
-
-def make(image: Path, directory: Path, kind: str, size_bytes: int, *, lock: int) -> Loop:
-    """Make a disk with a file system and mount it on an empty folder.
+def make(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Sequence[str] = ()) -> Loop:
+    """Make a disk in a new file with a file system and mount it on an empty folder; `inside` leads into a host's namespace.
 
     Raises:
-        MachineError: a tool is missing or failed, with its own words.
+        CampaignError: this file system never has such blocks.
+        MachineError: a tool or the kernel's support is missing or failed, with its own words.
     """
     image.parent.mkdir(exist_ok=True)
-    with image.open("wb") as file:
-        file.truncate(size_bytes)
-    _tool(*MAKE[kind], image, lock=lock)
-    name = Path(_tool("losetup", "--find", "--show", "--direct-io=on", image, lock=lock)).name
-    _tool("mount", "-t", kind, "-o", "noatime", f"/dev/{name}", directory, lock=lock)
-    _tool("losetup", "--detach", f"/dev/{name}", lock=lock)  # from now on it goes with its mount
+    with image.open("xb") as file:
+        file.truncate(wanted.size_bytes)
+    fill(image, wanted, lock=lock)
+    name = Path(tool("losetup", "--find", "--show", "--direct-io=on", image, lock=lock)).name
+    try:
+        mount(f"/dev/{name}", place, wanted, lock=lock, inside=inside)
+    finally:
+        tool("losetup", "--detach", f"/dev/{name}", lock=lock)  # from now on it goes with its mount
     return Loop(name, Path(f"/sys/block/{name}/dev").read_text().strip(), image)
 
 
@@ -91,9 +83,14 @@ def remove(folder: Path) -> int:
     places = mounts(_MOUNTS.read_text(), folder)
     with ThreadPoolExecutor(8) as pool:
         for place, source in places:
-            pool.submit(_unmount, place, disk=source in ours)
+            pool.submit(_unmount, place, source if source in ours else "")
     for loop in below(folder):  # a run that was killed before its disk was mounted
         _quietly("losetup", "--detach", f"/dev/{loop.name}")
+    deadline_s = time.monotonic() + _GONE_S
+    while left := below(folder):  # the kernel takes namespaces down, and with them their mounts, in the background
+        if time.monotonic() > deadline_s:
+            raise MachineError("is still written back to", where=str(left[0].backing), next="run `perjoule down` again")
+        time.sleep(0.005)
     if stuck := mounts(_MOUNTS.read_text(), folder):
         raise MachineError("can't be unmounted", where=str(stuck[0][0]), next="find out who uses it, then `perjoule down`")
     return len(ours)
@@ -104,19 +101,39 @@ def below(folder: Path) -> list[Loop]:
     return [loop for loop in loops() if folder in loop.backing.parents]
 
 
-def _unmount(place: Path, *, disk: bool) -> None:
-    if disk:  # pull the plug first: nobody wants the dirty pages of a disk that is thrown away
-        with contextlib.suppress(OSError):
-            fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                fcntl.ioctl(fd, _SHUTDOWN, _NO_LOG_FLUSH)
-            finally:
-                os.close(fd)
+def _unmount(place: Path, disk: str) -> None:
+    if disk:
+        unplug(place, disk)
     if not (disk and _quietly("umount", str(place))):
         _quietly("umount", "--lazy", str(place))
     # Namespaces made meanwhile hold copies of the mount: the kernel drops them with the folder.
     with contextlib.suppress(OSError):
         place.rmdir()
+
+
+def unplug(place: Path, source: str | Path) -> None:
+    """Pull the plug of a disk that is mounted there: nobody wants the dirty pages of a disk that is thrown away.
+
+    Does nothing when what lies there is on any other device: it would be a disk of somebody else.
+    """
+    with contextlib.suppress(OSError):
+        fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            if os.fstat(fd).st_dev == os.stat(source).st_rdev:  # noqa: PTH116  # as os.fstat above
+                fcntl.ioctl(fd, _SHUTDOWN, _NO_LOG_FLUSH)
+        finally:
+            os.close(fd)
+
+
+def unplug_inside(folder: Path, pids: Iterable[int]) -> None:
+    """Pull the plugs of a run's disks that only its hosts see, given their holders."""
+    ours = {f"/dev/{loop.name}" for loop in below(folder)}
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for place, source in mounts(Path(f"/proc/{pid}/mountinfo").read_text(), folder):
+                if source in ours:
+                    ours.discard(source)
+                    unplug(Path(f"/proc/{pid}/root", place.relative_to("/")), source)
 
 
 def _quietly(*argv: str) -> bool:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from perjoule.errors import MachineError, WorkloadError
+from perjoule.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model import Disk
 from perjoule.protocols import Completed, Counters, Host, Process
 from perjoule.testbeds import _disk, _process, _shape
@@ -124,12 +124,14 @@ class Holder:
 class VirtualHost(Host):
     """A computer in namespaces of this one."""
 
-    def __init__(self, place: Place, directory: Path, pid: int, groups: Groups, disk: _disk.Loop | None) -> None:
+    def __init__(self, place: Place, directory: Path, pid: int, groups: Groups, disk: _disk.Loop | None, lock: int = -1) -> None:
         self.name, self.role, self.address, self.node = place.name, place.role, place.address, place.node
         self.directory = directory
         self.pid = pid  # of its holder
         self._groups = groups
-        self._disk = Path("/sys/block", disk.name, "stat") if disk else None
+        self._lock = lock  # of its run
+        self._disks = {"": disk} if disk else dict[str, _disk.Loop]()  # by name; "" is the one under its directory
+        self._disk_scale: float | None = None  # caps are the catalogue's bandwidth times this
         self._enter = (*joining(groups, self.name), "nsenter", "-t", str(pid), "-n", "-m", "-u", "-i", "-p", "--")
         self._programs: list[_process.Program] = []
 
@@ -175,15 +177,44 @@ class VirtualHost(Host):
         with contextlib.suppress(OSError, ValueError):
             received, sent = _shape.eth0_bytes(Path(f"/proc/{self.pid}/net/dev").read_text())
         with contextlib.suppress(OSError):
-            if self._disk:
-                stat = self._disk.read_text()
-                (disk_read, disk_written), disk_busy_s = _disk.moved_bytes(stat), _disk.busy_s(stat)
+            if self._disks:
+                stats = [Path("/sys/block", disk.name, "stat").read_text() for disk in self._disks.values()]
+                disk_read, disk_written = map(sum, zip(*map(_disk.moved_bytes, stats), strict=True))
+                disk_busy_s = sum(map(_disk.busy_s, stats))
             else:
                 disk_read, disk_written = self._groups.disk_bytes(self.name)
         return Counters(time.monotonic(), cpu_s, received, sent, disk_read, disk_written, disk_busy_s)
 
     def disk(self, name: str, wanted: Disk) -> Path:
-        raise MachineError("disks of their own are not made here yet", where=self.name)
+        """Make a disk in a sparse file of the run's folder; one of that name that the host had before goes."""
+        if wanted.device:
+            mend = "leave device out (its disks are files), or take testbed local"
+            raise CampaignError(f'device = "{wanted.device}" can\'t be on a virtual host', where=self.name, next=mend)
+        place, image = self.directory / name, self.directory.parent / "disks" / f"{self.name}-{name}.img"
+        inside = ("nsenter", "-t", str(self.pid), "-m", "--")
+        if old := self._disks.pop(name, None):
+            _disk.unplug(self._outside(place), f"/dev/{old.name}")
+            self.run(["umount", "--lazy", place], timeout_s=_TIMEOUT_S)
+        try:
+            image.unlink(missing_ok=True)
+            place.mkdir(parents=True, exist_ok=True)
+            self._disks[name] = _disk.make(image, place, wanted, lock=self._lock, inside=inside)
+            self._cap(self._disks[name])
+        except OSError as error:
+            raise MachineError(f"no disk can be made ({error.strerror})", where=f"{self.name} {image}") from None
+        return place
+
+    def cap_disks(self, scale: float) -> str:
+        """Cap each of its disks, those to come too, to the sum of its node's in the catalogue times `scale`; say how."""
+        self._disk_scale = scale
+        return next(iter([self._cap(disk) for disk in self._disks.values()]), "")
+
+    def _cap(self, disk: _disk.Loop) -> str:
+        if self._disk_scale is None or self.node is None or not self.node.disks:
+            return ""
+        read = sum(disk.read_bytes_per_s.value for disk in self.node.disks) * self._disk_scale
+        written = sum(disk.write_bytes_per_s.value for disk in self.node.disks) * self._disk_scale
+        return self._groups.cap_disk(self.name, disk.device, read, written)
 
     def drop_caches(self) -> None:
         """Write back and forget the page cache: of the whole machine, as virtual hosts share one kernel."""

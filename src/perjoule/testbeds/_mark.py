@@ -191,6 +191,7 @@ def remove(run: Run) -> str:
     # A process that waits for a capped disk can't die before its write is done.
     _cgroup.uncap(run.id, [loop.device for loop in _disk.below(run.folder)])
     ours = [process for process in marked() if process.mark.run.id == run.id]
+    _disk.unplug_inside(run.folder, [process.pid for process in ours if process.holder])
     _kill([process.pid for process in ours if process.holder])  # the kernel ends everything inside, its mounts and links
     _kill([process.pid for process in ours if not process.holder])
     deadline_s = time.monotonic() + _STUBBORN_S

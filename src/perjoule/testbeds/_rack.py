@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 from perjoule.errors import MachineError
-from perjoule.model import Json
+from perjoule.model import Disk, Json
 from perjoule.testbeds import _cgroup, _disk, _mark, _shape
 from perjoule.testbeds._host import Holder, VirtualHost
 from perjoule.testbeds._mark import Mark
@@ -33,27 +33,27 @@ class Rack:
         self.disks: Mapping[str, _disk.Loop] = {}
         self.hosts: tuple[VirtualHost, ...] = ()
 
-    def start(self, there: Sequence[Place], caps: Mapping[str, float], disk: str, disk_size_bytes: int) -> None:
-        """Bring everything up: `caps` are cores by host, `disk` is a file system or "directory". Raises MachineError."""
+    def start(self, there: Sequence[Place], caps: Mapping[str, float], wanted: Disk | None) -> None:
+        """Bring everything up: `caps` are cores by host, `wanted` is every server's disk. Raises MachineError."""
         try:
             for name in (_SWITCH, *(place.name for place in there)):
                 self._groups.make(name, caps.get(name))
-            self._insert(there, disk, disk_size_bytes)
+            self._insert(there, wanted)
             self._power_on(there)
         except (OSError, subprocess.SubprocessError) as error:
             raise MachineError(f"the virtual cluster did not start: {error}", next=_MEND) from None
 
-    def _insert(self, there: Sequence[Place], disk: str, size_bytes: int) -> None:
+    def _insert(self, there: Sequence[Place], wanted: Disk | None) -> None:
         # Before the hosts start: a mount is the same path in all of them and outside.
         for place in there:
             (self.run.folder / place.name).mkdir()
-        if disk == "directory":
+        if wanted is None:
             return
         images = self.run.folder / "disks"
         images.mkdir()
 
         def make(name: str) -> _disk.Loop:
-            return _disk.make(images / f"{name}.img", self.run.folder / name, disk, size_bytes, lock=self._lock)
+            return _disk.make(images / f"{name}.img", self.run.folder / name, wanted, lock=self._lock)
 
         servers = [place.name for place in there if place.role != "client"]
         with ThreadPoolExecutor(4) as pool:
@@ -75,7 +75,7 @@ class Rack:
         for holder in holders:
             holder.expect("up")
         self.hosts = tuple(
-            VirtualHost(place, self.run.folder / place.name, cable.pid, self._groups, self.disks.get(place.name))
+            VirtualHost(place, self.run.folder / place.name, cable.pid, self._groups, self.disks.get(place.name), self._lock)
             for place, cable in zip(there, cables, strict=True)
         )
 
@@ -85,18 +85,17 @@ class Rack:
         return holder
 
     def cap_disks(self, scale: float) -> str:
-        """Cap every disk to the sum of its node's in the catalogue times `scale`; say what is capped and what is not."""
-        if not self.disks:
-            return 'none: disk = "directory" has no device of its own'
+        """Cap every disk, those that hosts make later too; say what is capped and what is not."""
         if "io" not in _cgroup.controllers()[1]:
             return "none: there is no io controller on this machine"
-        said = "none: no host has disks in the catalogue"
-        for host in self.hosts:
-            if host.name in self.disks and host.node and host.node.disks:
-                read = sum(disk.read_bytes_per_s.value for disk in host.node.disks) * scale
-                written = sum(disk.write_bytes_per_s.value for disk in host.node.disks) * scale
-                said = self._groups.cap_disk(host.name, self.disks[host.name].device, read, written)
-        return said
+        said = [words for host in self.hosts if (words := host.cap_disks(scale))]
+        if not self.disks:
+            return 'none: disk = "directory" has no device of its own; disks made for a file system are capped'
+        return (
+            f"{said[0]}; disks of hosts without any in the catalogue are not"
+            if said
+            else "none: no host has disks in the catalogue"
+        )
 
     def counters(self) -> dict[str, Json]:
         """What the hosts' counters cover, and what they don't."""

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from perjoule.protocols import Check
-from perjoule.testbeds import _cgroup, _disk, _power
+from perjoule.testbeds import _cgroup, _format, _power
 
 _TRIAL = (
     "ip link add name br0 type bridge && ip link add name one type veth peer name two && ip link set dev one master br0"
@@ -29,12 +29,12 @@ _PACKAGES = {
 def checks(disk: str, *, cpu_cap: bool, disk_cap: bool) -> tuple[Check, ...]:
     """Everything, in the order in which it is to be mended."""
     root = os.geteuid() == 0
-    tools = ["bash", "ip", "tc", "unshare", "nsenter", *(("losetup", f"mkfs.{disk}") if disk in _disk.MAKE else ())]
+    tools = ["bash", "ip", "tc", "unshare", "nsenter", *(("losetup", f"mkfs.{disk}") if disk in _format.MAKE else ())]
     found = [Check("root", root, "yes" if root else "no: namespaces and control groups need it", "run it with sudo")]
     found += [_tool(name) for name in tools]
     if all(check.ok for check in found):
         found.append(_namespaces())
-    if disk in _disk.MAKE:
+    if disk in _format.MAKE:
         found.append(_loops())
     version, able = _cgroup.controllers()
     if cpu_cap:

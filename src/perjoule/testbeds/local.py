@@ -17,6 +17,7 @@ from perjoule.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model import OPTIONS, Disk
 from perjoule.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed
 from perjoule.testbeds import _process
+from perjoule.testbeds._guarded import GuardedDisk
 
 EXAMPLE = '[testbed]\nkind = "local"\n'
 _IDLE_FIELDS = (3, 4)  # idle and iowait of the line "cpu" in /proc/stat
@@ -67,6 +68,7 @@ class LocalHost(Host):
     def __init__(self, directory: Path) -> None:
         self.name, self.role, self.address, self.node, self.directory = "local", "client", "127.0.0.1", None, directory
         self._programs: list[_process.Program] = []
+        self._disks: dict[str, GuardedDisk] = {}
 
     def run(
         self,
@@ -109,17 +111,26 @@ class LocalHost(Host):
         return Counters(time.monotonic(), cpu_s, received, sent, disk_read, disk_written, disk_busy_s(diskstats, disks))
 
     def disk(self, name: str, wanted: Disk) -> Path:
-        """Not yet: raises MachineError."""
-        raise MachineError("disks of their own are not made here yet", where=self.name)
+        """Make a disk in a sparse file, or on a named device that is empty; one of that name that was there before goes."""
+        if os.geteuid() != 0:
+            raise MachineError("only root can make a disk", where=self.name, next="run it with sudo")
+        if old := self._disks.pop(name, None):
+            old.remove()
+        place = self.directory / name
+        place.mkdir(exist_ok=True)
+        self._disks[name] = GuardedDisk(place, wanted)
+        return place
 
     def drop_caches(self) -> None:
         """Write back and forget the page cache."""
         _process.drop_caches(where=self.name)
 
     def stop(self) -> None:
-        """End every program."""
+        """End every program, and take its disks away."""
         for program in self._programs:
             program.stop()
+        for disk in self._disks.values():
+            disk.remove()
 
 
 def cpu_ticks(stat: str) -> int:

@@ -6,21 +6,21 @@ https://man7.org/linux/man-pages/man7/namespaces.7.html
 import contextlib
 import os
 from collections.abc import Generator, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule import catalogue
 from perjoule.errors import MachineError
-from perjoule.model import OPTIONS, Json
+from perjoule.model import OPTIONS, Disk, Json
 from perjoule.protocols import Check, Host, Hosts, Testbed
 from perjoule.testbeds import _disk, _power, _requirements
 from perjoule.testbeds._host import VirtualHost
 from perjoule.testbeds._mark import clean, kept
 from perjoule.testbeds._places import Place, places
 from perjoule.testbeds._rack import Rack
-from perjoule.units import Bytes
+from perjoule.units import BYTES, Bytes, exact_text
 
 __all__ = ["Virtual", "clean", "kept"]
 
@@ -64,7 +64,7 @@ class Virtual(Testbed):
         rack = Rack("keep" if keep else "run")
         done = False
         try:
-            rack.start(there, caps, self.disk, self.disk_size_bytes)
+            rack.start(there, caps, self._server_disk())
             facts["run"] = rack.run.id
             facts["network_cap"] = f"tbf in both directions of every host at {self.scale_ratio:g} of the catalogue's TCP goodput"
             facts["disk"] = self.disk
@@ -85,6 +85,10 @@ class Virtual(Testbed):
     def checks(self) -> tuple[Check, ...]:
         """What this machine needs for virtual hosts."""
         return _requirements.checks(self.disk, cpu_cap=self.cpu_cap, disk_cap=self.disk_cap)
+
+    def _server_disk(self) -> Disk | None:
+        words: dict[str, Any] = {"kind": self.disk, "size": exact_text(self.disk_size_bytes, BYTES)}
+        return None if self.disk == "directory" else Disk(**words)
 
     def _cpu_caps(self, there: Sequence[Place]) -> tuple[dict[str, float], dict[str, Json]]:
         """Cores by host, for those that are weaker than this machine, and what is to be said of it."""

@@ -1,0 +1,90 @@
+"""File systems on images and devices: mkfs as it is wanted, and what it refuses. https://man7.org/linux/man-pages/man8/mkfs.8.html
+
+No tool is forced to overwrite: where something is already, it refuses by itself.
+"""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from perjoule.errors import CampaignError, MachineError
+from perjoule.model import Disk
+from perjoule.units import bytes_text
+
+MAKE: dict[str, tuple[str, ...]] = {
+    "ext4": ("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=1"),  # nothing left to do while we measure
+    "xfs": ("mkfs.xfs", "-q"),
+    "btrfs": ("mkfs.btrfs", "-q"),
+    "f2fs": ("mkfs.f2fs", "-q"),
+}
+# Smallest and largest block, and how mkfs is told. What the kernel can mount of these it says itself.
+_BLOCKS: dict[str, tuple[int, int, tuple[str, ...]]] = {
+    "ext4": (1024, 65536, ("-b", "{}")),
+    "xfs": (512, 65536, ("-b", "size={}")),  # 512 without checksums (make = ["-m", "crc=0"]) only
+    "btrfs": (4096, 65536, ("--sectorsize", "{}")),
+    "f2fs": (4096, 4096, ()),
+}
+_TIMEOUT_S = 60.0
+
+
+def make_words(wanted: Disk) -> tuple[str, ...]:
+    """The mkfs command without its target. Raises CampaignError: this file system never has such blocks."""
+    least, most, words = _BLOCKS[wanted.kind]
+    block = wanted.block_bytes
+    if block is None:
+        return (*MAKE[wanted.kind], *wanted.make)
+    if block & (block - 1) or not least <= block <= most:
+        sizes = f"a power of two from {bytes_text(least)} to {bytes_text(most)}" if least < most else bytes_text(least)
+        raise CampaignError(f"{wanted.kind} has no blocks of {bytes_text(block)}", next=f"write {sizes}")
+    return (*MAKE[wanted.kind], *(word.format(block) for word in words), *wanted.make)
+
+
+def fill(target: Path, wanted: Disk, *, lock: int) -> None:
+    """Make the file system. Raises CampaignError, MachineError (in the tool's own words)."""
+    tool(*make_words(wanted), target, lock=lock)
+
+
+def mount(device: str, place: Path, wanted: Disk, *, lock: int, inside: Sequence[str] = ()) -> None:
+    """Mount it on a folder; `inside` leads into another mount namespace.
+
+    Raises:
+        MachineError: the kernel can't, with its version and the block size.
+    """
+    options = ",".join(("noatime", *wanted.options))
+    try:
+        tool(*inside, "mount", "-t", wanted.kind, "-o", options, device, place, lock=lock)
+    except MachineError as error:
+        said = error.what.rpartition(f"{place}: ")[2].rstrip(".")
+        blocks = f" with blocks of {bytes_text(wanted.block_bytes)}" if wanted.block_bytes else ""
+        what = f"Linux {os.uname().release} can't mount {wanted.kind}{blocks} ({said})"
+        page = os.sysconf("SC_PAGE_SIZE")
+        fits = f"take blocks of {bytes_text(page)}, its page" if (wanted.block_bytes or page) != page else "see `dmesg`"
+        raise MachineError(what, where=str(place), next=fits) from None
+
+
+def tool(*argv: str | Path, lock: int) -> str:
+    """Run a tool to its end and give what it says. Raises MachineError with its own words.
+
+    It inherits the descriptor `lock`: whoever cleans after our death waits until the tool is done.
+    """
+    try:
+        done = subprocess.run(
+            [str(word) for word in argv],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            pass_fds=(lock,),
+            check=False,
+        )
+    except FileNotFoundError:
+        raise MachineError(f"there is no {argv[0]}", next="see `perjoule doctor`") from None
+    except subprocess.TimeoutExpired:
+        raise MachineError(f"{argv[0]} did not end within {_TIMEOUT_S:g} s", where=str(argv[-1])) from None
+    if done.returncode:
+        words = (done.stderr.strip() or done.stdout.strip() or f"ended with {done.returncode}").splitlines()[0]
+        raise MachineError(
+            f"{argv[0]}: {words.removeprefix(f'{argv[0]}: ')}", where=str(argv[-1]), next="check its options and the space left"
+        )
+    return done.stdout.strip()
