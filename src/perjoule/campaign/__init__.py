@@ -9,6 +9,7 @@ Every table has a `kind` (the driver), perhaps a `label`, and the driver's optio
 spans the matrix: all combinations of a table's lists are measured. Several [[meter]] measure at once, not in turn.
 """
 
+import itertools
 import secrets
 from collections.abc import Sequence
 from pathlib import Path as File
@@ -66,6 +67,7 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = ())
     seed = secrets.randbelow(2**32) if header.seed is None else header.seed
     drawn += [f"seed={seed}"] if header.seed is None else []
     parts = {name: _specs(name, document, place, header) for name in NAMES}
+    _check_access(parts["filesystem"], parts["workload"], place)
     trials_count = len(header.clients_count) * header.repetitions_count
     for name in ("testbed", "filesystem", "workload"):
         trials_count *= len(parts[name])
@@ -103,6 +105,15 @@ def _check_shape(document: Table, place: Source) -> None:
             raise CampaignError(f"there is no {BRACKETS[name]}", where=place.name, next=advice)
     if document.get("meter") == []:
         raise place.error(("meter",), "nothing would be measured", "name a meter, or leave meter out")
+
+
+def _check_access(filesystems: Sequence[Spec], workloads: Sequence[Spec], place: Source) -> None:
+    """Check that every file system offers what every workload needs: all of them are put together."""
+    for filesystem, workload in itertools.product(filesystems, workloads):
+        offers, needs = drivers.filesystem(filesystem).offers, drivers.workload(workload).needs
+        if offers != needs:
+            what = f"workload {workload.kind} needs {needs}, and filesystem {filesystem.kind} offers {offers}"
+            raise CampaignError(what, where=place.name, next="measure them in campaigns of their own")
 
 
 def _override(document: Table, overrides: Sequence[str], place: Source) -> Source:
