@@ -7,6 +7,8 @@ import pytest
 from perjoule.errors import CampaignError, TransientError
 from perjoule.filesystems import _gluster_words as words
 from perjoule.filesystems.glusterfs import GlusterFS, check_layout
+from perjoule.model import Flow
+from perjoule.testbeds.simulated import Simulated
 
 SAID = Path(__file__).parents[1] / "transcripts" / "glusterfs"
 
@@ -104,3 +106,27 @@ def test_possible_layouts_pass(options: GlusterFS, hosts_count: int) -> None:
 
 def test_the_log_of_a_brick_bears_its_path() -> None:
     assert words.brick_log(Path("/srv/storage-1/glusterfs/brick")) == "srv-storage-1-glusterfs-brick.log"
+
+
+def test_a_rebalance_is_background_work() -> None:
+    assert words.tasks(said("status-rebalance.xml")) == ("rebalance in progress",)
+    assert words.tasks(said("status.xml")) == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "sent", "stored"),
+    [
+        (GlusterFS(redundancy=1), 1.25, 1.25),
+        (GlusterFS(redundancy=2), 5 / 3, 5 / 3),
+        (GlusterFS(layout="replicated", replicas=2, bricks=4), 2, 2),
+        (GlusterFS(layout="distributed"), 1, 1),
+    ],
+    ids=["4+1", "3+2", "two copies", "one copy"],
+)
+def test_the_client_codes_and_copies_itself(options: GlusterFS, sent: float, stored: float) -> None:
+    with Simulated().hold(1) as hosts:
+        explained = options.amplification(hosts)
+    assert explained.write == Flow(
+        client_sent_ratio=sent, storage_received_ratio=stored, storage_sent_ratio=0, disk_written_ratio=stored
+    )
+    assert explained.read == Flow(client_received_ratio=1, storage_sent_ratio=1, disk_read_ratio=1)

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from perjoule.errors import CampaignError
 from perjoule.filesystems import _moosefs_words as words
 from perjoule.filesystems.moosefs import MooseFS
+from perjoule.model import Flow
 from perjoule.protocols import Hosts
 
 SAID = Path(__file__).parents[1] / "transcripts" / "moosefs"
@@ -72,3 +73,14 @@ def test_more_copies_than_chunk_servers_are_refused_before_anything_is_started()
         MooseFS(goal=2).mount(Hosts(())),
     ):
         pass
+
+
+def test_chunks_with_too_few_copies_are_background_work() -> None:
+    assert words.chunk_work(said("sic-undergoal.txt")) == "chunks with too few copies: 3"
+    assert words.chunk_work("all chunks matrix:\tchunkclass stable:\t4\nall chunks matrix:\tchunkclass undergoal:\t0\n") == ""
+
+
+def test_a_chain_of_chunk_servers_passes_on_all_copies_but_the_first() -> None:
+    explained = MooseFS(goal=3).amplification(Hosts(()))
+    assert explained.write == Flow(client_sent_ratio=1, storage_received_ratio=3, storage_sent_ratio=2, disk_written_ratio=3)
+    assert explained.read == Flow(client_received_ratio=1, storage_sent_ratio=1, disk_read_ratio=1)

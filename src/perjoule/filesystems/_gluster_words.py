@@ -80,6 +80,12 @@ def status(xml: str) -> tuple[Service, ...]:
     )
 
 
+def tasks(xml: str) -> tuple[str, ...]:
+    """What the volume is at ("rebalance in progress"), from `gluster volume status VOLUME --xml`."""
+    running = [task for task in _parsed(xml).iter("task") if _text(task, "statusStr") == "in progress"]
+    return tuple(f"{_text(task, 'type').lower()} in progress" for task in running)
+
+
 def volume_options(xml: str) -> dict[str, str]:
     """The options that were set, from `gluster volume info VOLUME --xml`."""
     return {_text(option, "name"): _text(option, "value") for option in _parsed(xml).iter("option")}

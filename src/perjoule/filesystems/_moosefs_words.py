@@ -48,3 +48,10 @@ def chunkserver_rows(said: str) -> list[dict[str, Json]]:
     """The connected chunk servers, from `mfscli -p -SCS`: address, version, space used and in all."""
     rows = [line.split("\t") for line in said.splitlines() if line.startswith("chunk servers:")]
     return [{"address": row[1], "version": row[5], "used_bytes": int(row[9]), "total_bytes": int(row[10])} for row in rows]
+
+
+def chunk_work(said: str) -> str:
+    """What the master will have chunk servers mend, from `mfscli -p -SIC`; "" when every chunk has its copies."""
+    counts = {name: int(count) for name, count in re.findall(r"chunkclass ([a-z]+):\t(\d+)", said)}
+    due = {"too few copies": counts.get("endangered", 0) + counts.get("undergoal", 0), "too many": counts.get("overgoal", 0)}
+    return "; ".join(f"chunks with {what}: {count}" for what, count in due.items() if count)

@@ -24,7 +24,8 @@ from pydantic.dataclasses import dataclass
 from perjoule.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.filesystems import _gluster_words as words
 from perjoule.filesystems._daemons import Daemon, Daemons, each, fuse, is_mounted, last_words, programs
-from perjoule.model import OPTIONS, Json
+from perjoule.filesystems._flows import coded, copied
+from perjoule.model import OPTIONS, Amplification, Json
 from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.units import Seconds
 
@@ -56,6 +57,12 @@ class GlusterFS(FileSystem):
     def checks(self) -> tuple[Check, ...]:
         """The daemons, the tools and FUSE."""
         return (*programs(PROGRAMS), fuse())
+
+    def amplification(self, hosts: Hosts) -> Amplification:
+        """The client does it all: it codes, or sends every copy itself."""
+        if self.layout == "dispersed":
+            return coded(len(hosts.bricks[: self.bricks_count]) - self.redundancy, self.redundancy, by_client=True)
+        return copied(self.replicas if self.layout == "replicated" else 1, by_client=True)
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
@@ -231,6 +238,11 @@ class _Deployment:
 
         return not any(each(self.bricks, marked))
 
+    def work(self) -> str:
+        """What bricks do of their own accord: healing, or marks of the last writes yet to be taken off; a task of the volume."""
+        found = [] if self._is_settled() else ["heals files, or writes are not finished"]
+        return "; ".join([*found, *words.tasks(self._gluster("volume", "status", VOLUME, "--xml"))])
+
     def remount(self) -> None:
         """Mount all clients anew, so that they forget everything. Raises WorkloadError when a file is still open."""
         # The mark of a write is taken off a second later, by its client; a client that goes before leaves the file to be healed.
@@ -282,6 +294,9 @@ class _Mounted(Mounted):
         self.deployment.daemons.alive()
         for service in self.deployment.offline():
             raise self.deployment.death(service, self.names)
+
+    def busy(self) -> str:
+        return self.deployment.work()
 
 
 def _folder(host: Host) -> Path:

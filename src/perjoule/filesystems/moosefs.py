@@ -24,7 +24,8 @@ from pydantic.dataclasses import dataclass
 from perjoule.errors import CampaignError, MachineError, WorkloadError
 from perjoule.filesystems import _moosefs_words as words
 from perjoule.filesystems._daemons import Daemon, Daemons, each, fuse, is_mounted, programs
-from perjoule.model import OPTIONS, Json
+from perjoule.filesystems._flows import copied
+from perjoule.model import OPTIONS, Amplification, Json
 from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.units import SECONDS, Seconds, quantity
 
@@ -67,6 +68,10 @@ class MooseFS(FileSystem):
     def checks(self) -> tuple[Check, ...]:
         """The daemons, the tools and FUSE."""
         return (*programs(PROGRAMS), fuse())
+
+    def amplification(self, hosts: Hosts) -> Amplification:
+        """The client writes to the first of a chain of chunk servers, each of which passes the data on to the next."""
+        return copied(self.goal, by_client=False)
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
@@ -236,6 +241,11 @@ class _Mounted(Mounted):
 
     def alive(self) -> None:
         self.daemons.alive()
+
+    def busy(self) -> str:
+        """Copies to be made or removed. Chunks of deleted files are not told: the master frees them in minutes, at leisure."""
+        argv = ["mfscli", "-n", "-p", "-H", self.hosts.metadata.address, "-SIC"]
+        return words.chunk_work(self.hosts.clients[0].run(argv, timeout_s=SHORT_S).stdout)
 
 
 def _folder(host: Host) -> Path:
