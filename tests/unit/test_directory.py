@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from perjoule.errors import CampaignError, MachineError, TransientError
-from perjoule.filesystems.directory import Directory, mount_facts
+from perjoule.filesystems._mounts import mount_facts
+from perjoule.filesystems.directory import Directory
 from perjoule.protocols import Hosts
 from perjoule.testbeds.local import Local
 

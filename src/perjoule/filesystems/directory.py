@@ -4,7 +4,6 @@ Nothing is brought up or tuned here. Each client works in a new empty folder of 
 removed at the end. What caches beyond the hosts' page caches there may be is not known, so none is dropped.
 """
 
-import json
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass as plain_dataclass
@@ -14,19 +13,12 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.filesystems._daemons import programs
+from perjoule.filesystems._mounts import findmnt
 from perjoule.model import OPTIONS, Json
 from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted
 
 EXAMPLE = '[[filesystem]]\nkind = "directory"\npath = "/mnt/scratch"\n'
 
-COLUMNS = {
-    "target": "target",
-    "source": "source",
-    "fstype": "type",
-    "options": "options",
-    "size": "total_bytes",
-    "avail": "available_bytes",
-}
 SHORT_S = 20.0
 
 
@@ -50,7 +42,7 @@ class Directory(FileSystem):
         try:
             for client in hosts.clients:
                 directories[client.name] = self._folder(client)
-            mounts = {client.name: mount_facts(_findmnt(client, self.path)) for client in hosts.clients}
+            mounts = {client.name: findmnt(client, self.path) for client in hosts.clients}
             yield _Mounted(directories, {"path": str(self.path), "mounts": mounts}, (), hosts)
         finally:
             for client in hosts.clients:
@@ -89,14 +81,3 @@ class _Mounted(Mounted):
         for client in self.hosts.clients:
             if client.run(["test", "-d", self.directories[client.name]], timeout_s=SHORT_S, check=False).returncode != 0:
                 raise TransientError(f"{self.directories[client.name]} is gone", where=client.name)
-
-
-def _findmnt(client: Host, path: Path) -> str:
-    argv = ["findmnt", "--json", "--bytes", "--target", path, "--output", ",".join(COLUMNS)]
-    return client.run(argv, timeout_s=SHORT_S).stdout
-
-
-def mount_facts(said: str) -> dict[str, Json]:
-    """Where a folder is mounted from, its type, options and space, from `findmnt --json --bytes --target`."""
-    found = json.loads(said)["filesystems"][-1]
-    return {ours: found.get(theirs) for theirs, ours in COLUMNS.items()}

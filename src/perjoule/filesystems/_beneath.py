@@ -1,0 +1,102 @@
+"""Local file systems on hosts, beneath a server's data or as what is measured: made, and asked how they were made.
+
+https://man7.org/linux/man-pages/man8/xfs_info.8.html, https://man7.org/linux/man-pages/man8/dumpe2fs.8.html,
+https://btrfs.readthedocs.io/en/latest/btrfs-inspect-internal.html
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from perjoule.filesystems._daemons import each, programs
+from perjoule.filesystems._mounts import findmnt
+from perjoule.model import Disk, Json
+from perjoule.protocols import Check, Host
+
+PACKAGES = {"ext4": "e2fsprogs", "xfs": "xfsprogs", "btrfs": "btrfs-progs", "f2fs": "f2fs-tools"}
+SHORT_S = 20.0
+
+
+def needs(kind: str, *, needed: bool = True) -> tuple[Check, ...]:
+    """What a machine needs to make and to mount a file system of this kind."""
+    (tool,) = programs({f"mkfs.{kind}": PACKAGES[kind]})
+    registered = {line.split()[-1] for line in Path("/proc/filesystems").read_text().splitlines()}
+    modules = Path("/lib/modules", Path("/proc/sys/kernel/osrelease").read_text().strip(), "kernel", "fs", kind)
+    able = kind in registered or modules.is_dir()  # a module is loaded when it is mounted
+    fix = f"a kernel with CONFIG_{kind.upper()}_FS"
+    kernel = Check(
+        f"{kind} in the kernel", able, "there" if able else "neither built in nor a module", "" if able else fix, needed
+    )
+    return Check(tool.name, tool.ok, tool.detail, tool.fix, needed), kernel
+
+
+def needs_beneath(beneath: Disk | None) -> tuple[Check, ...]:
+    """The same for what lies beneath a server's data, if anything does."""
+    return needs(beneath.kind) if beneath else ()
+
+
+def data_folder(host: Host, name: str, beneath: Disk | None) -> Path:
+    """The folder for a server's data: `name` on the host's own disk, or on the one that `lay` makes."""
+    return host.directory / "beneath" / name if beneath else host.directory / name
+
+
+def lay(hosts: Iterable[Host], beneath: Disk | None) -> None:
+    """Make and mount what is to lie beneath the data of these hosts. Raises CampaignError, MachineError."""
+    if beneath:
+        each(hosts, lambda host: host.disk("beneath", beneath))
+
+
+def beneath_facts(host: Host, beneath: Disk | None) -> dict[str, Json]:
+    """What was made for `lay`, as facts of a deployment; nothing when nothing was."""
+    return {"beneath": facts(host, host.directory / "beneath")} if beneath else {}
+
+
+def facts(host: Host, path: Path) -> dict[str, Json]:
+    """How the local file system mounted there was made and is mounted, in its own tools' words. Raises WorkloadError."""
+    mount = findmnt(host, path)
+    source, kind = str(mount["source"]), str(mount["type"])
+    if kind not in TOLD:
+        return mount
+    argv, parse = TOLD[kind]
+    return {**mount, **parse(host.run([*argv, path if kind == "xfs" else source], timeout_s=SHORT_S).stdout)}
+
+
+def ext4_facts(said: str) -> dict[str, Json]:
+    """Read `dumpe2fs -h`."""
+    words = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in said.splitlines())}
+    return {
+        "block_bytes": int(words["Block size"]),
+        "inode_bytes": int(words["Inode size"]),
+        "journal": words.get("Total journal size", "none"),
+        "features": words["Filesystem features"],
+    }
+
+
+def xfs_facts(said: str) -> dict[str, Json]:
+    """Read `xfs_info`: its words, each under the section where it stands."""
+    found: dict[str, Json] = {}
+    section = ""
+    for line in said.splitlines():
+        head, _, rest = line.partition("=")
+        section = head.strip() or section
+        found |= {f"{section} {name}": value.rstrip(",") for name, value in re.findall(r"([\w-]+)=\s*(\S+)", rest)}
+    return {"block_bytes": int(str(found["data bsize"])), **found}
+
+
+def btrfs_facts(said: str) -> dict[str, Json]:
+    """Read `btrfs inspect-internal dump-super`."""
+    words = {line.split()[0]: line.split()[1:] for line in said.splitlines() if len(line.split()) > 1}
+    flags = re.findall(r"\b[A-Z]{2,}[A-Z_0-9]+\b", said.partition("compat_ro_flags")[2].partition("cache_generation")[0])
+    return {
+        "block_bytes": int(words["sectorsize"][0]),
+        "node_bytes": int(words["nodesize"][0]),
+        "checksum": words["csum_type"][-1].strip("()"),
+        "features": " ".join(flags).lower(),
+    }
+
+
+TOLD: dict[str, tuple[tuple[str, ...], Callable[[str], dict[str, Json]]]] = {
+    "ext4": (("dumpe2fs", "-h"), ext4_facts),
+    "xfs": (("xfs_info",), xfs_facts),
+    "btrfs": (("btrfs", "inspect-internal", "dump-super"), btrfs_facts),
+}

@@ -1,0 +1,86 @@
+"""A local file system, as what is measured: no network, no servers. https://docs.kernel.org/filesystems/index.html
+
+Each client has one of its own on a disk of its own, made anew and mounted with noatime; ext4 without lazy initialisation, so that
+nothing is left to do while we measure. Data are cached in the kernel's page cache alone, which is the hosts' to drop.
+"""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass as plain_dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic.dataclasses import dataclass
+
+from perjoule.errors import TransientError
+from perjoule.filesystems._beneath import SHORT_S, facts, needs
+from perjoule.filesystems._daemons import each, is_mounted, programs
+from perjoule.model import OPTIONS, Disk, Json
+from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted
+from perjoule.units import BYTES, Bytes, exact_text
+
+EXAMPLE = '[[filesystem]]\nkind = "local"\ntype = "xfs"\nblock = "4 KiB"\n'
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Local(FileSystem):
+    """ext4, xfs, btrfs or f2fs on a disk of each client's own."""
+
+    type: Literal["ext4", "xfs", "btrfs", "f2fs"]
+    """The file system."""
+    block_bytes: Bytes | None = None
+    """Its block size (btrfs: sector size); as mkfs chooses when absent. Kernels mount blocks larger than a memory page (4 KiB on
+    most machines) only on xfs, since Linux 6.12."""
+    size_bytes: Bytes = 4 * 1024**3
+    """Size of the sparse file that it is made in; without meaning for a named device."""
+    device: str = ""
+    """A whole, empty block device by its stable id (/dev/disk/by-id/...), in the place of a file; only on hosts that are real."""
+    make: tuple[str, ...] = ()
+    """More arguments for mkfs."""
+    options: tuple[str, ...] = ()
+    """More mount options."""
+
+    def checks(self) -> tuple[Check, ...]:
+        """mkfs, the kernel's support, findmnt; f2fs, which many kernels lack, is told even when it is not asked for."""
+        optional = needs("f2fs", needed=False) if self.type != "f2fs" else ()
+        return (*programs({"findmnt": "util-linux"}), *needs(self.type), *optional)
+
+    @property
+    def disk(self) -> Disk:
+        """What each client gets."""
+        sizes = {"size": self.size_bytes, "block": self.block_bytes}
+        words: dict[str, Any] = {name: exact_text(size, BYTES) for name, size in sizes.items() if size is not None}
+        return Disk(**words | {"kind": self.type, "device": self.device, "make": self.make, "options": self.options})
+
+    @contextmanager
+    def mount(self, hosts: Hosts) -> Generator[Mounted]:
+        """Make and mount it on every client; it goes with the hosts."""
+
+        def made(client: Host) -> Path:
+            place = client.disk("local", self.disk)
+            client.run(["mkdir", place / "work"], timeout_s=SHORT_S)  # ext4 keeps its lost+found above
+            return place
+
+        places = dict(zip((client.name for client in hosts.clients), each(hosts.clients, made), strict=True))
+        told = {client.name: facts(client, places[client.name]) for client in hosts.clients}
+        yield _Mounted({name: place / "work" for name, place in places.items()}, told, (), hosts)
+
+
+@plain_dataclass(frozen=True)
+class _Mounted(Mounted):
+    directories: Mapping[str, Path]
+    facts: Mapping[str, Json]
+    logs: tuple[Path, ...]
+    hosts: Hosts
+
+    def locate(self, path: Path) -> tuple[str, ...]:
+        """The client itself."""
+        return (self.hosts.clients[0].name,)
+
+    def drop_caches(self) -> None:
+        """Nothing: all is in the page cache, which is the hosts'."""
+
+    def alive(self) -> None:
+        for client in self.hosts.clients:
+            if not is_mounted(client, self.directories[client.name].parent):
+                raise TransientError(f"{self.directories[client.name].parent} is not mounted any more", where=client.name)
