@@ -32,7 +32,6 @@ from perjoule.units import Bytes, Seconds
 EXAMPLE = '[[filesystem]]\nkind = "orangefs"\nstripe = "64 KiB"\n'
 
 PREFIX = "PERJOULE_ORANGEFS_PREFIX"  # of the environment, where the option is not set
-SOURCE = "https://github.com/waltligon/orangefs"
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -117,7 +116,7 @@ def _installed(name: str, prefix: str) -> Check:
     if path:
         return Check(name, True, path)
     where = f"not in {Path(program).parent}" if prefix else "not on the PATH"
-    fix = f"build OrangeFS 2.9.8 or 2.10 ({SOURCE}), then set {PREFIX} to its prefix; docs/how-to/orangefs.md says how"
+    fix = f"install OrangeFS 2.9.8 or 2.10 as its documentation says, then set {PREFIX} to its prefix; docs/how-to/orangefs.md says how"
     return Check(name, False, where, fix)
 
 
