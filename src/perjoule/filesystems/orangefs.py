@@ -116,7 +116,7 @@ def _installed(name: str, prefix: str) -> Check:
     if path:
         return Check(name, True, path)
     where = f"not in {Path(program).parent}" if prefix else "not on the PATH"
-    fix = f"install OrangeFS 2.9.8 or 2.10 as its documentation says, then set {PREFIX} to its prefix; docs/how-to/orangefs.md says how"
+    fix = f"install OrangeFS 2.9.8 or 2.10 as its documentation says, then set {PREFIX}; see docs/how-to/orangefs.md"
     return Check(name, False, where, fix)
 
 
