@@ -348,6 +348,22 @@ def test_the_line_of_a_key_is_right_after_any_texts(texts: list[str]) -> None:
 # The schema
 
 
+BENEATH = TEXT.replace('kind = "moosefs"', 'kind = "moosefs"\nbeneath = {kind = "xfs", block = "4 KiB"}')
+
+
+def test_a_list_of_tables_spans_the_matrix_and_each_is_said_in_few_words() -> None:
+    several = '[{kind = "xfs", block = "4 KiB", size = "1 GiB"}, {kind = "ext4", block = "1 KiB", size = "1 GiB"}]'
+    asked = campaign.parse(BENEATH.replace('{kind = "xfs", block = "4 KiB"}', several).replace("[1, 2]", "2"))
+    assert labels(asked, "filesystem") == {"moosefs beneath xfs 4 KiB", "moosefs beneath ext4 1 KiB", "cephfs"}
+
+
+def test_a_table_is_said_with_all_in_which_it_differs_from_others_and_with_no_where_there_is_none() -> None:
+    more = '[[filesystem]]\nkind = "moosefs"\nbeneath = {kind = "xfs", block = "4 KiB", make = ["-m", "crc=0"]}\n'
+    asked = campaign.parse(BENEATH.replace("[1, 2]", "1") + more + '[[filesystem]]\nkind = "moosefs"\n')
+    expected = {"moosefs beneath xfs 4 KiB", "moosefs beneath xfs 4 KiB make -m+crc=0", "moosefs no beneath", "cephfs"}
+    assert labels(asked, "filesystem") == expected
+
+
 def valid(text: str) -> bool:
     return jsonschema.Draft202012Validator(campaign.schema()).is_valid(tomllib.loads(text))
 
@@ -355,6 +371,7 @@ def valid(text: str) -> bool:
 def test_the_schema_is_one_and_takes_a_campaign_with_lists_that_span() -> None:
     jsonschema.Draft202012Validator.check_schema(campaign.schema())
     jsonschema.validate(tomllib.loads(TEXT), campaign.schema())
+    jsonschema.validate(tomllib.loads(BENEATH.replace("beneath = {", "beneath = [{").replace("}", "}]")), campaign.schema())
 
 
 @pytest.mark.parametrize(
@@ -366,11 +383,15 @@ def test_the_schema_is_one_and_takes_a_campaign_with_lists_that_span() -> None:
         ('"64 MiB"', '"64 mib"'),
         ("[1, 2, 4]", "[0]"),
         ('"read"', '"red"'),
+        ('{kind = "xfs"', '{kind = "xsf"'),
+        ('block = "4 KiB"', "block = 4096"),
+        ("block =", "blok ="),
     ],
 )
 def test_the_schema_refuses_what_the_campaign_refuses(right: str, wrong: str) -> None:
-    assert valid(TEXT)
-    assert not valid(TEXT.replace(right, wrong))
+    assert valid(BENEATH)
+    assert right in BENEATH
+    assert not valid(BENEATH.replace(right, wrong))
 
 
 def test_the_schema_describes_every_driver_there_is() -> None:
@@ -412,6 +433,13 @@ def test_drivers_are_described_with_their_options_and_an_example() -> None:
     assert 'transfer = "4 MiB"' in text
     assert '"write" | "read"' in text
     assert all(kind in "\n".join(campaign.describe()) for kind in drivers.kinds("filesystems"))
+
+
+def test_the_table_that_an_option_takes_is_described_with_its_own_options() -> None:
+    text = "\n".join(campaign.describe("moosefs"))
+    assert "  beneath = (none)    a table" in text
+    assert '      kind = ...    "ext4" | "xfs" | "btrfs" | "f2fs"' in text
+    assert '      size = "4 GiB"' in text
 
 
 def test_a_driver_that_is_not_there_is_answered_with_its_neighbour() -> None:

@@ -93,7 +93,11 @@ def _check_shape(document: Table, place: Source) -> None:
     for key, value in document.items():
         if key not in (*NAMES, *TOP_KEYS):
             owners = [name for name in NAMES if any(key in fields_of(name, kind) for kind in drivers.kinds(f"{name}s"))]
-            advice = f"write it below {BRACKETS[owners[0]]}" if owners else instead(key, (*TOP_KEYS, *NAMES))
+            advice = (
+                f"write it below {' or '.join(BRACKETS[owner] for owner in owners)}"
+                if owners
+                else instead(key, (*TOP_KEYS, *NAMES))
+            )
             raise place.error((key,), f'a campaign has no key "{key}"', advice)
         if key == "testbed" and not is_table(value):
             raise place.error((key,), "a campaign has one testbed", "write it as [testbed], in single brackets")

@@ -47,16 +47,24 @@ def _driver_lines(name: str, kind: str) -> Iterator[str]:
     module = _module(name, kind)
     yield from (f"{name} {kind}", "", *(module.__doc__ or "").strip().splitlines(), "")
     schema = driver_schema(name, kind)
-    needed = schema["required"]
+    yield from _option_lines(schema, schema.get("$defs", {}), "  ")
+    yield from ("", *module.EXAMPLE.strip().splitlines(), "")
+
+
+def _option_lines(schema: dict[str, Any], definitions: dict[str, Any], indent: str) -> Iterator[str]:
+    """Every option of a table with its default, what it takes, and what it means."""
+    needed = schema.get("required", [])
     for option, found in schema["properties"].items():
-        if option in ("kind", "label"):
+        if option in ("kind", "label") and "const" in schema["properties"].get("kind", {}):
             continue
         default = written(found["default"]) if "default" in found else "..." if option in needed else "(none)"
-        yield f"  {option} = {default}    {_takes(found['anyOf'][0] if 'anyOf' in found else found)}"
-        yield from wrap(
-            " ".join(found.get("description", "").split()), WIDTH, initial_indent="      ", subsequent_indent="      "
-        )
-    yield from ("", *module.EXAMPLE.strip().splitlines(), "")
+        one = found["anyOf"][0] if "anyOf" in found else found
+        yield f"{indent}{option} = {default}    {_takes(one)}"
+        deeper = f"{indent}    "
+        yield from wrap(" ".join(found.get("description", "").split()), WIDTH, initial_indent=deeper, subsequent_indent=deeper)
+        for inner in one.get("anyOf", [one]):
+            if "$ref" in inner:
+                yield from _option_lines(definitions[inner["$ref"].removeprefix("#/$defs/")], definitions, deeper)
 
 
 def _takes(found: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from perjoule.campaign.source import Source
+from perjoule.campaign.source import Source, Table, is_list, is_table
 from perjoule.campaign.tables import Row, fields_of
 from perjoule.model import Spec
 from perjoule.units import OF_SUFFIX, exact_text
@@ -28,8 +28,24 @@ def _words(row: Row, family: Sequence[Row]) -> list[str]:
     words: list[str] = []
     for option, (field, _) in fields_of(row.name, row.kind).items():
         if len({repr(getattr(other.driver, field)) for other in family}) > 1:
-            words.append(_word(option, field, row.options, getattr(row.driver, field)))
+            said = row.options.get(option)
+            if is_table(said):
+                words.append(" ".join([option, *_inner_words(said, [other.options.get(option) for other in family])]))
+            else:
+                words.append(_word(option, field, row.options, getattr(row.driver, field)))
     return words
+
+
+def _inner_words(said: Table, others: Sequence[object]) -> list[str]:
+    """An option's own table as one says it: "xfs 4 KiB", and further on that in which the tables differ."""
+    tables = [other for other in others if is_table(other)]
+    differing = [key for key, value in said.items() if any(other.get(key) != value for other in tables)]
+    plain = [str(said[key]) for key in ("kind", "block") if key in said]
+    return plain + [f"{key} {_listed(said[key])}" for key in differing if key not in ("kind", "block")]
+
+
+def _listed(said: object) -> str:
+    return "+".join(map(str, said)) if is_list(said) else str(said)
 
 
 def _word(option: str, field: str, options: Mapping[str, object], value: object) -> str:

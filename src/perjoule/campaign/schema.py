@@ -1,14 +1,14 @@
 """The JSON Schema of a campaign file, for editors: made of the drivers' own fields, so that there is no second schema."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 from pydantic import TypeAdapter
+from pydantic.fields import FieldInfo
 
 from perjoule import drivers
 from perjoule.campaign.header import Header
-from perjoule.campaign.tables import NAMES, fields_of, takes_list
+from perjoule.campaign.tables import NAMES, fields_of, table_class, takes_list
 from perjoule.model import Json, option_name
 from perjoule.units import OF_SUFFIX, exact_text
 
@@ -52,14 +52,26 @@ def _object(cls: type, prefix: str) -> Schema:
     found = TypeAdapter(cls).json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
     if "$defs" in found:
         found["$defs"] = {f"{prefix}{model}": definition for model, definition in found["$defs"].items()}
-    for field in (field.name for field in fields(cls)):
+    for info in _fields(cls).values():
+        if inner := table_class(info.annotation):
+            _speak(found["$defs"][f"{prefix}{inner.__name__}"], inner)
+    _speak(found, cls)
+    return found
+
+
+def _fields(cls: type) -> Mapping[str, FieldInfo]:
+    return getattr(cls, "__pydantic_fields__", {})
+
+
+def _speak(found: Schema, cls: type) -> None:
+    """Write the defaults of a dataclass of options as people do."""
+    for field in _fields(cls):
         option = found["properties"].get(option_name(field), {})
         units = next((units for suffix, units in OF_SUFFIX.items() if field.endswith(suffix)), None)
         if units is not None and isinstance(option.get("default"), int | float):
             option["default"] = exact_text(option["default"], units)
         if option.get("default", 0) is None:
             del option["default"]
-    return found
 
 
 def _spanning(option: Schema) -> Schema:

@@ -5,11 +5,13 @@ import json
 import math
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
+from dataclasses import fields as dataclass_fields
 from typing import Any, Union, get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from perjoule import catalogue, drivers
 from perjoule.campaign.header import TOP_KEYS
@@ -48,6 +50,12 @@ def takes_list(annotation: object) -> bool:
         return any(map(takes_list, get_args(annotation)))
     origin = get_origin(annotation) or annotation
     return isinstance(origin, type) and issubclass(origin, Sequence | set | frozenset) and not issubclass(origin, str | bytes)
+
+
+def table_class(annotation: object) -> type | None:
+    """The dataclass that an option's own table is read into, if it takes a table (`beneath = {kind = "xfs"}`)."""
+    found = (one for one in (annotation, *get_args(annotation)) if isinstance(one, type) and is_dataclass(one))
+    return next(found, None)
 
 
 def known_options(name: str, path: Path, table: Table, source: Source) -> tuple[str, ...]:
@@ -125,12 +133,25 @@ def _build(name: str, path: Path, kind: str, options: Mapping[str, Any], source:
     except ValidationError as error:
         first = error.errors()[0]
         option = str(first["loc"][0]) if first["loc"] else ""
+        if len(first["loc"]) > 1 and option in fields and (inner := table_class(fields[option][1].annotation)):
+            raise source.error((*path, option), *_fault_inside(first, option, inner)) from None
         if first["type"] == "missing":
             raise source.error(path, f'{name} {kind} needs the option "{option}"', f'add {option} = "..."') from None
         if option not in fields:
             what, advice = clauses(str(first.get("ctx", {}).get("error", first["msg"])))
             raise source.error(path, f"{name} {kind}: {what}", advice) from None
         raise source.error((*path, option), *fault(first, option, fields[option][0])) from None
+
+
+def _fault_inside(error: ErrorDetails, option: str, inner: type) -> tuple[str, str]:
+    """Say what is wrong inside an option's own table, as `fault` does."""
+    names = {option_name(field.name): field.name for field in dataclass_fields(inner)}
+    word = str(error["loc"][1])
+    if error["type"] == "missing":
+        return f'{option} needs "{word}"', f'write {option} = {{{word} = "...", ...}}'
+    if word not in names:
+        return f'{option} has no option "{word}"', instead(word, names)
+    return fault(error, f"{option}.{word}", names[word])
 
 
 def _shrunk(

@@ -20,6 +20,7 @@ _KINDS = {  # how pydantic's kinds of value are called by people
     "tuple": "a list",
     "dict": "a table",
     "mapping": "a table",
+    "dataclass": "a table",
 }
 _BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
 

@@ -66,9 +66,11 @@ def ext4_facts(said: str) -> dict[str, Json]:
     words = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in said.splitlines())}
     return {
         "block_bytes": int(words["Block size"]),
-        "inode_bytes": int(words["Inode size"]),
-        "journal": words.get("Total journal size", "none"),
-        "features": words["Filesystem features"],
+        "made": {
+            "inode_bytes": int(words["Inode size"]),
+            "journal": words.get("Total journal size", "none"),
+            "features": words["Filesystem features"],
+        },
     }
 
 
@@ -80,7 +82,7 @@ def xfs_facts(said: str) -> dict[str, Json]:
         head, _, rest = line.partition("=")
         section = head.strip() or section
         found |= {f"{section} {name}": value.rstrip(",") for name, value in re.findall(r"([\w-]+)=\s*(\S+)", rest)}
-    return {"block_bytes": int(str(found["data bsize"])), **found}
+    return {"block_bytes": int(str(found["data bsize"])), "made": found}
 
 
 def btrfs_facts(said: str) -> dict[str, Json]:
@@ -89,9 +91,11 @@ def btrfs_facts(said: str) -> dict[str, Json]:
     flags = re.findall(r"\b[A-Z]{2,}[A-Z_0-9]+\b", said.partition("compat_ro_flags")[2].partition("cache_generation")[0])
     return {
         "block_bytes": int(words["sectorsize"][0]),
-        "node_bytes": int(words["nodesize"][0]),
-        "checksum": words["csum_type"][-1].strip("()"),
-        "features": " ".join(flags).lower(),
+        "made": {
+            "node_bytes": int(words["nodesize"][0]),
+            "checksum": words["csum_type"][-1].strip("()"),
+            "features": " ".join(flags).lower(),
+        },
     }
 
 

@@ -50,7 +50,8 @@ class Local(FileSystem):
         """What each client gets."""
         sizes = {"size": self.size_bytes, "block": self.block_bytes}
         words: dict[str, Any] = {name: exact_text(size, BYTES) for name, size in sizes.items() if size is not None}
-        return Disk(**words | {"kind": self.type, "device": self.device, "make": self.make, "options": self.options})
+        words |= {"kind": self.type, "device": self.device, "make": self.make, "options": self.options}
+        return Disk(**words)
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:

@@ -23,9 +23,10 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.errors import CampaignError, MachineError, WorkloadError
 from perjoule.filesystems import _moosefs_words as words
+from perjoule.filesystems._beneath import beneath_facts, data_folder, lay, needs_beneath
 from perjoule.filesystems._daemons import Daemon, Daemons, each, fuse, is_mounted, programs
 from perjoule.filesystems._flows import copied
-from perjoule.model import OPTIONS, Amplification, Json
+from perjoule.model import OPTIONS, Amplification, Disk, Json
 from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.units import SECONDS, Seconds, quantity
 
@@ -62,12 +63,15 @@ class MooseFS(FileSystem):
     """File data in the client's page cache: "auto" lets the master decide, "direct" bypasses it (mfscachemode)."""
     sync_on_close: bool = False
     """Whether chunk servers fsync a chunk before they close it; MooseFS's own is not to (HDD_FSYNC_BEFORE_CLOSE)."""
+    beneath: Disk | None = None
+    """A file system of its own beneath the chunks of each chunk server, as in {kind = "xfs", block = "4 KiB"}; the host's own
+    disk when left out."""
     patience_s: Seconds = 60.0
     """How long each step of bring-up may take."""
 
     def checks(self) -> tuple[Check, ...]:
         """The daemons, the tools and FUSE."""
-        return (*programs(PROGRAMS), fuse())
+        return (*programs(PROGRAMS), fuse(), *needs_beneath(self.beneath))
 
     def amplification(self, hosts: Hosts) -> Amplification:
         """The client writes to the first of a chain of chunk servers, each of which passes the data on to the next."""
@@ -114,6 +118,7 @@ class _Deployment:
         master_host, storage = self.hosts.metadata, self.hosts.by_role("storage")
         code, password = secrets.token_hex(16), secrets.token_hex(16)
         each(self.hosts.all, self._clean)
+        lay(storage, self.options.beneath)
         each(dict.fromkeys([master_host, *storage, self.hosts.management]), self._folders)
 
         etc = _folder(master_host) / "etc"
@@ -128,7 +133,7 @@ class _Deployment:
         upstream = {"MASTER_HOST": master_host.address, "MASTER_RECONNECTION_DELAY": 1}
 
         def chunkserver(host: Host) -> Daemon:
-            host.put(f"{_folder(host) / 'chunks'}\n", _folder(host) / "etc" / "mfshdd.cfg", owner=self.user)
+            host.put(f"{self._chunks(host)}\n", _folder(host) / "etc" / "mfshdd.cfg", owner=self.user)
             settings = {
                 "HDD_CONF_FILENAME": _folder(host) / "etc" / "mfshdd.cfg",
                 "HDD_FSYNC_BEFORE_CLOSE": int(self.options.sync_on_close),
@@ -148,6 +153,9 @@ class _Deployment:
             self.daemons.wait("a mount", partial(is_mounted, client.host, _mountpoint(client.host)), client)
         return self._mounted(master, clients)
 
+    def _chunks(self, host: Host) -> Path:
+        return data_folder(host, "moosefs", self.options.beneath) / "chunks"
+
     def _has_space(self) -> bool:
         """Whether the master knows the space of all chunk servers: until then it puts copies only on those that it knows."""
         rows = words.chunkserver_rows(self._ask())
@@ -165,10 +173,11 @@ class _Deployment:
 
     def _folders(self, host: Host) -> None:
         folder = _folder(host)
-        rooms = [folder, *(folder / room for room in ("etc", "master", "chunkserver", "metalogger", "chunks"))]
+        rooms = [folder, *(folder / room for room in ("etc", "master", "chunkserver", "metalogger"))]
+        rooms += [self._chunks(host)] if host in self.hosts.by_role("storage") else []
         host.run(["install", "-d", "-o", self.user, "-m", "750", *rooms], timeout_s=SHORT_S)
         as_user = ["setpriv", f"--reuid={self.user}", f"--regid={self.user}", "--clear-groups"]
-        if host.run([*as_user, "test", "-w", folder / "chunks"], timeout_s=SHORT_S, check=False).returncode != 0:
+        if host.run([*as_user, "test", "-w", rooms[-1]], timeout_s=SHORT_S, check=False).returncode != 0:
             what = f"user {self.user}, as whom MooseFS runs, can't reach {host.directory}"
             raise MachineError(what, where=host.name, next="let others pass through the folders above it (chmod o+x)")
 
@@ -206,6 +215,7 @@ class _Deployment:
             "cache": self.options.cache,
             "sync_on_close": self.options.sync_on_close,
             "user": self.user,
+            **beneath_facts(self.hosts.by_role("storage")[0], self.options.beneath),
         }
         directories = {client.name: _mountpoint(client) for client in self.hosts.clients}
         return _Mounted(directories, facts, self.daemons.logs(), self.hosts, self.daemons)
