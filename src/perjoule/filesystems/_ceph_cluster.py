@@ -12,6 +12,7 @@ from perjoule.errors import MachineError, TransientError, WorkloadError
 from perjoule.filesystems import _ceph_answers as answers
 from perjoule.filesystems import _ceph_commands as commands
 from perjoule.filesystems import _ceph_layout as ceph
+from perjoule.filesystems._beneath import beneath_facts, data_folder, lay
 from perjoule.filesystems._ceph_conf import configuration
 from perjoule.filesystems._ceph_control import degraded
 from perjoule.filesystems._daemons import Daemons, each, programs
@@ -47,6 +48,7 @@ class Cluster(Mounted):
         layout = self.layout
         self._caps = commands.capabilities(layout, tuple(client.name for client in self.hosts.clients))
         self._keys = {entity: commands.new_key(int(time.time())) for entity in self._caps}
+        lay([self._by_name[name] for name in layout.hosts()], layout.beneath)
         each(self.hosts.all, self._furnish)
         each([self._start_monitor, *(partial(self._make_store, osd) for osd in layout.osds)], lambda work: work())
         if layout.mds:
@@ -60,7 +62,8 @@ class Cluster(Mounted):
         self.logs = self._servers.logs()
         stage = [{"prefix": prefix} for prefix in answers.FACTS]
         *said, settings = self.ask([[*stage, {"prefix": "config diff", "target": layout.osds[0].name}]])[0]
-        self.facts = answers.facts(dict(zip(answers.FACTS, said, strict=True)), settings)
+        told = answers.facts(dict(zip(answers.FACTS, said, strict=True)), settings)
+        self.facts = told | beneath_facts(self._by_name[layout.osds[0].host], layout.beneath)
 
     def down(self) -> None:
         """End everything and forget its data; never fails over what is already broken."""
@@ -105,13 +108,14 @@ class Cluster(Mounted):
         """Folders, ceph.conf and the keys of one host's own daemons."""
         management = host is self.hosts.management
         osds = [osd.name for osd in self.layout.osds if osd.host == host.name]
-        rooms = ["run", "log", "crash", *osds]
+        rooms = ["run", "log", "crash"]
         rooms += ["mon", "mgr", "modules"] if management else []
         rooms += ["mds"] if host.name == self.layout.mds else []
-        home = folder(host)
-        host.run(["install", "-d", "-o", "ceph", "-g", "ceph", home, *(home / room for room in rooms)], timeout_s=30)
-        size_bytes = _osd_bytes(host, self.layout, len(osds)) if osds else 0
-        text = configuration(self.layout, home, host.address, osd_bytes=size_bytes)
+        home, stores = folder(host), data_folder(host, "ceph", self.layout.beneath)
+        paths = [home, *(home / room for room in rooms), *(stores / osd for osd in osds)]
+        host.run(["install", "-d", "-o", "ceph", "-g", "ceph", *paths], timeout_s=30)
+        size_bytes = _osd_bytes(host, stores, self.layout, len(osds)) if osds else 0
+        text = configuration(self.layout, home, host.address, osd_bytes=size_bytes, stores=stores)
         host.put(text, home / "ceph.conf")
         entities = [*osds, *(["mds.a"] if "mds" in rooms else []), f"client.{host.name}"]
         keys = self._keys if management else {e: self._keys[e] for e in entities if e in self._keys}
@@ -188,15 +192,15 @@ def _daemon(host: Host, name: str, program: str) -> list[str | Path]:
     return ["env", "CEPH_USE_RANDOM_NONCE=1", program, *own]
 
 
-def _osd_bytes(host: Host, layout: ceph.Layout, osds_count: int) -> int:
+def _osd_bytes(host: Host, stores: Path, layout: ceph.Layout, osds_count: int) -> int:
     """How large each of a host's OSDs may be. Raises MachineError when the host's disk is too small for them."""
     if layout.store == "memstore":
         return layout.osd_size_bytes
-    said = host.run(["df", "--output=avail", "-B1", host.directory], timeout_s=30).stdout
+    said = host.run(["df", "--output=avail", "-B1", stores], timeout_s=30).stdout
     free_bytes = int(USED_RATIO * int(said.split()[-1]) / osds_count) // MIB * MIB
     if free_bytes < ceph.SMALLEST_OSD_BYTES:
         raise MachineError(
-            f"there are only {bytes_text(free_bytes)} for each OSD below {host.directory}",
+            f"there are only {bytes_text(free_bytes)} for each OSD below {stores}",
             where=host.name,
             next=f"free space or give the testbed larger disks, {bytes_text(ceph.SMALLEST_OSD_BYTES)} for each OSD at least",
         )

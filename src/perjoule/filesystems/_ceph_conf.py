@@ -5,8 +5,8 @@ from pathlib import Path
 from perjoule.filesystems._ceph_layout import Layout
 
 
-def configuration(layout: Layout, folder: Path, address: str, *, osd_bytes: int) -> str:
-    """Write the ceph.conf of one host: everything of its daemons lies in `folder`, and they bind `address`.
+def configuration(layout: Layout, folder: Path, address: str, *, osd_bytes: int, stores: Path | None = None) -> str:
+    """Write the ceph.conf of one host: everything of its daemons lies in `folder` (OSDs: in `stores`), and they bind `address`.
 
     The intervals are short so that a new cluster gets healthy in seconds; the caches are small because many daemons share one
     machine. https://docs.ceph.com/en/pacific/rados/configuration/
@@ -71,7 +71,7 @@ mds_data = {folder}/mds
 public_addr = {address}
 mds_cache_memory_limit = 64M
 [osd]
-osd_data = {folder}/osd.$id
+osd_data = {stores or folder}/osd.$id
 public_addr = {address}
 osd_objectstore = {layout.store}
 osd_journal =

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from perjoule.errors import CampaignError
+from perjoule.model import Disk
 from perjoule.protocols import Host, Hosts
 
 SMALLEST_OSD_BYTES = 1024**3
@@ -55,6 +56,12 @@ class Layout:
     osd_size_bytes: int
     mds: str = ""  # host of the metadata server; "": no file system
     client_cache_bytes: int = 0
+    beneath: Disk | None = None  # of the OSDs' stores
+
+    def __post_init__(self) -> None:
+        if self.beneath and self.store == "memstore":
+            what = 'nothing lies on disks with store = "memstore", so nothing can lie beneath'
+            raise CampaignError(what, where="ceph", next='leave beneath out, or set store = "bluestore"')
 
     def hosts(self, device_class: str = "") -> tuple[str, ...]:
         """The hosts with OSDs of this class ("": of any), in order, each once."""

@@ -15,11 +15,12 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.errors import CampaignError
 from perjoule.filesystems import _ceph_layout as ceph
+from perjoule.filesystems._beneath import needs_beneath
 from perjoule.filesystems._ceph_cluster import requirements
 from perjoule.filesystems._ceph_commands import DATA_POOL, METADATA_POOL
 from perjoule.filesystems._ceph_mount import Mount
 from perjoule.filesystems._daemons import fuse, programs
-from perjoule.model import OPTIONS
+from perjoule.model import OPTIONS, Disk
 from perjoule.protocols import Check, FileSystem, Hosts, Mounted
 from perjoule.units import Bytes, Seconds
 
@@ -57,6 +58,9 @@ class CephFs(FileSystem):
     """Where OSDs keep objects: BlueStore in a sparse file, or memory (which costs CPU time of its own)."""
     osd_size_bytes: Annotated[Bytes, Field(ge=ceph.SMALLEST_OSD_BYTES)] = 8 * 1024**3
     """Size of each OSD's store; less where the host's disk has less."""
+    beneath: Disk | None = None
+    """A file system of its own beneath the stores of each host's OSDs, as in {kind = "xfs", block = "4 KiB"}; the host's own disk
+    when left out."""
     client_cache_bytes: Bytes = 32 * 1024**2
     """Object cache of each client, half of which may be dirty. Files not much larger are read back from it."""
 
@@ -108,10 +112,16 @@ class CephFs(FileSystem):
             acknowledged_count=self.acknowledged_count,
             store=self.store,
             osd_size_bytes=self.osd_size_bytes,
+            beneath=self.beneath,
             mds=hosts.metadata.name,
             client_cache_bytes=self.client_cache_bytes,
         )
 
     def checks(self) -> tuple[Check, ...]:
         """What this machine needs for it."""
-        return (*requirements(), *programs({"ceph-mds": "ceph-mds", "ceph-fuse": "ceph-fuse"}), fuse())
+        return (
+            *requirements(),
+            *programs({"ceph-mds": "ceph-mds", "ceph-fuse": "ceph-fuse"}),
+            fuse(),
+            *needs_beneath(self.beneath),
+        )

@@ -13,8 +13,9 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.filesystems import _ceph_layout as ceph
+from perjoule.filesystems._beneath import needs_beneath
 from perjoule.filesystems._ceph_cluster import Cluster, requirements
-from perjoule.model import OPTIONS
+from perjoule.model import OPTIONS, Disk
 from perjoule.protocols import Access, Check, FileSystem, Hosts, Mounted
 from perjoule.units import Bytes, Seconds
 
@@ -48,6 +49,9 @@ class Rados(FileSystem):
     """Where OSDs keep objects: BlueStore in a sparse file, or memory (which costs CPU time of its own)."""
     osd_size_bytes: Annotated[Bytes, Field(ge=ceph.SMALLEST_OSD_BYTES)] = 8 * 1024**3
     """Size of each OSD's store; less where the host's disk has less."""
+    beneath: Disk | None = None
+    """A file system of its own beneath the stores of each host's OSDs, as in {kind = "xfs", block = "4 KiB"}; the host's own disk
+    when left out."""
 
     patience_s: Seconds = 60.0
     """Longest wait for a daemon and for health, at scale 1; slower testbeds get more."""
@@ -89,8 +93,9 @@ class Rados(FileSystem):
             acknowledged_count=self.acknowledged_count,
             store=self.store,
             osd_size_bytes=self.osd_size_bytes,
+            beneath=self.beneath,
         )
 
     def checks(self) -> tuple[Check, ...]:
         """What this machine needs for it."""
-        return requirements()
+        return (*requirements(), *needs_beneath(self.beneath))
