@@ -1,0 +1,158 @@
+"""Findings of the kind "best file system per workload, % over average", checked on the tables of the paper that made them.
+
+"Benchmarking Storage Access Patterns: BeeGFS and CephFS" (2021), table 5.3 (CephFS) and those of section 6.1 (BeeGFS): MB/s,
+one repetition each.
+"""
+
+import random
+
+import pytest
+
+from perjoule.analysis.cells import cells
+from perjoule.analysis.winners import difference, holm, judge, winners
+from perjoule.model import Point
+
+NAMES = ("ext4 1k", "ext4 2k", "ext4 4k", "xfs 1k", "xfs 2k", "xfs 4k", "btrfs 4k")
+WORKLOADS = ("16 MB seq", "16 MB rand", "1 MB seq", "1 MB rand", "64 KB seq", "64 KB rand")
+PRINTED = {  # read, write of each workload, a row for each file system beneath
+    "CephFS": """
+        141.5  13.88  159.97 12.83  125.66 13.09 135.7  13.15  32.88 3.56  30    3.45
+        181.3  88.56  180.52 93.09  143.15 79.77 160.1  79.56  34.74 16.64 30.63 17.72
+        208.37 99.85  218    102.19 184.03 90.56 189.09 103.65 38.65 26.18 37.81 46.76
+        131.21 16.8   146.02 16.61  121.6  16.83 132.06 15.65  30.17 4.17  26.67 3.26
+        154.44 21.07  158.4  24.51  136.64 18.65 141.81 23.25  33.84 4.85  31.76 7.2
+        160.27 16.6   167.95 18.41  141.83 16.78 138.37 19.88  34.78 5.74  33.6  4.83
+        174.67 88.03  195.2  97.02  152.74 79.78 156.6  81.69  32.66 19.77 32.97 19.36""",
+    "BeeGFS": """
+        100.76 157.14 99.43  154.75 102.82 152.35 91.38 123.77 51.26 132.59 30.37 36.08
+        102.87 164.35 102.71 166.31 100.4  163.08 96.84 122.67 51.35 142.78 31.12 35.84
+        103.61 168.81 104.63 167.55 103.09 159.41 96.24 120.13 48.43 146.96 31.62 36.27
+        101.92 141.59 97.61  140.26 98.84  141.56 93.71 138.66 47.82 132.38 27.84 95.44
+        100.49 160.56 99.83  150.69 100.98 149.03 95.16 152.32 43.38 142.29 31.96 106.89
+        97.53  159.21 96.46  148.67 98.81  162.26 94.03 171.06 42.44 148.89 31.06 129.65
+        96.01  170.54 97.14  178.86 95.98  177.1  95.06 184    41.64 140.54 29.67 132.72""",
+}
+
+
+def printed(system, direction, size):
+    rows = dict(zip(NAMES, PRINTED[system].strip().splitlines(), strict=True))
+    of = [n for n, workload in enumerate(WORKLOADS) if (workload.startswith("64 KB")) == (size == "small")]
+    offset = ("read", "write").index(direction)
+    return {name: {WORKLOADS[n]: [float(row.split()[2 * n + offset])] for n in of} for name, row in rows.items()}
+
+
+def found(values, workload="w"):
+    return judge(values, among="", workload=workload, direction="write", clients_count=2)
+
+
+@pytest.mark.parametrize(
+    ("system", "direction", "size", "best", "next_best", "over_average"),
+    [
+        ("CephFS", "read", "large", "ext4 4k", "btrfs 4k", 0.320),
+        ("CephFS", "write", "large", "ext4 4k", "btrfs 4k", 1.463),
+        ("CephFS", "read", "small", "ext4 4k", "xfs 4k", 0.193),
+        ("CephFS", "write", "small", "ext4 4k", "btrfs 4k", 2.798),
+        ("BeeGFS", "read", "large", "ext4 4k", "ext4 2k", 0.037),
+        ("BeeGFS", "write", "large", "btrfs 4k", "xfs 4k", 0.174),
+        ("BeeGFS", "read", "small", "ext4 2k", "ext4 1k", 0.071),
+        ("BeeGFS", "write", "small", "xfs 4k", "btrfs 4k", 0.368),
+    ],
+)
+def test_the_papers_tables_give_its_winners_and_not_always_its_percentages(
+    system, direction, size, best, next_best, over_average
+):
+    """Table 7.1 prints (BeeGFS, CephFS): large reads ext4 2 %, ext4 6-9 %; large writes btrfs 6-10 %, ext4 or btrfs 4-6 %;
+    small reads ext4 or xfs 10 %, ext4 or xfs 5-10 %; small writes xfs or btrfs 5-70 %, ext4 10-30 %.
+
+    The best named there is the best here in seven of eight, with the second of "or" as the next best in three of four. Where we
+    disagree: BeeGFS's small reads are fastest on ext4 with blocks of 2 KiB, not 4, and xfs is below all ext4 where they are sequential. Of the
+    percentages over the average of all others only that of BeeGFS's small writes (5-70 %) holds what its tables give; BeeGFS's
+    large reads are near (3.7 % for 2 %), its small reads too (9.5 % for 10 %, among blocks of 4 KiB alone), its large writes are
+    17 % for 6-10 %. All four of CephFS are far above what is printed: 32 % for 6-9 %, 146 % for 4-6 %, 19 % for 5-10 % and 280 %
+    for 10-30 %. And nothing printed there can be called significant: each number is of one repetition.
+    """
+    finding = found(printed(system, direction, size))
+    assert finding.best == best
+    assert finding.rivals[0] == next_best
+    assert finding.over_average.mean - 1 == pytest.approx(over_average, abs=0.001)
+    assert not finding.repeated
+    assert finding.verdict == "one repetition can't tell"
+
+
+def test_among_blocks_of_4_kib_the_papers_small_reads_agree():
+    four = {name: own for name, own in printed("BeeGFS", "read", "small").items() if name.endswith("4k")}
+    finding = found(four)
+    assert finding.best == "ext4 4k"
+    assert finding.over_average.mean == pytest.approx(1.095, abs=0.001)
+
+
+def test_one_that_is_apart_from_all_others_wins_by_a_ratio_with_an_interval():
+    finding = found({"a": {"w": [120.0, 121, 119]}, "b": {"w": [100.0, 101, 99]}, "c": {"w": [90.0, 91, 89]}})
+    assert (finding.best, finding.rivals, finding.verdict) == ("a", (), "significant")
+    assert finding.over_average.mean == pytest.approx(120 / 95)
+    assert finding.over_average.low < 120 / 95 < finding.over_average.high
+    assert finding.over_average.high / finding.over_average.low < 1.06
+
+
+def test_one_that_is_not_apart_from_the_next_is_no_winner():
+    finding = found({"a": {"w": [120.0, 100, 110]}, "b": {"w": [100.0, 118, 108]}, "c": {"w": [50.0, 51, 49]}})
+    assert finding.verdict == "no significant winner: not apart from b"
+
+
+def test_a_difference_that_is_significant_but_tiny_is_none():
+    finding = found({"a": {"w": [100.1, 100.11, 100.09]}, "b": {"w": [99.0, 99.01, 98.99]}})
+    assert finding.verdict == "no significant winner: not apart from b"
+
+
+def test_the_same_values_over_and_over_are_as_significant_as_can_be():
+    assert found({"a": {"w": [2.0, 2.0]}, "b": {"w": [1.0, 1.0]}}).verdict == "significant"
+
+
+def test_each_workload_of_a_class_weighs_the_same():
+    values = {"a": {"slow": [2.0, 2.2], "fast": [900.0, 990.0]}, "b": {"slow": [1.0, 1.1], "fast": [1000.0, 1100.0]}}
+    assert difference(values["a"], values["b"]).ratio.mean == pytest.approx((2 * 0.9) ** 0.5)
+    assert found(values).best == "a"
+
+
+def test_holm_gives_what_r_gives():
+    """p.adjust(c(0.01, 0.02, 0.03, 0.005), "holm") in R."""
+    adjusted = holm({"a": 0.01, "b": 0.02, "c": 0.03, "d": 0.005})
+    assert adjusted == pytest.approx({"a": 0.03, "b": 0.04, "c": 0.04, "d": 0.02})
+
+
+def test_among_equals_a_winner_is_seldom_found():
+    dice = random.Random(7)
+    trials = [{name: {"w": [dice.gauss(100, 5) for _ in range(4)]} for name in "abcdefg"} for _ in range(400)]
+    assert sum(not found(values).rivals for values in trials) / len(trials) < 0.05
+
+
+def test_a_real_difference_is_mostly_found():
+    dice = random.Random(7)
+    levels = dict(zip("abcd", (120, 100, 100, 95), strict=True))
+    trials = [{n: {"w": [dice.gauss(v, 3) for _ in range(5)]} for n, v in levels.items()} for _ in range(200)]
+    assert sum(found(values).verdict == "significant" for values in trials) / len(trials) > 0.9
+
+
+def measured(made, filesystem, workload, transfer, values, kind="fio"):
+    options = {"operation": "write", "transfer": transfer, "size": "64 MiB"}
+    trials = [made.trial(filesystem, workload, 2, n, options=options) for n in range(1, len(values) + 1)]
+    records = [made.record(trial) for trial in trials]
+    metrics = [{"throughput_bytes_per_s": v, "duration_s": 1 / v} for v in values]
+    return records, [Point(trial, "write", m) for trial, m in zip(trials, metrics, strict=True)]
+
+
+def test_findings_are_made_of_cells_for_classes_first_and_then_for_each_workload(made):
+    records, points = [], []
+    for filesystem, level in (("ext4", 100.0), ("xfs", 80.0)):
+        for workload, transfer in (("16m", "16 MiB"), ("1m", "1 MiB"), ("64k", "64 KiB")):
+            more = measured(made, filesystem, workload, transfer, [level, level + 1, level - 1])
+            records, points = records + more[0], points + more[1]
+    findings = winners(records, cells(records, points))
+    assert [f.workload for f in findings] == ["large transfers", "16m", "1m", "64k"]
+    assert all((f.best, f.verdict) == ("ext4", "significant") for f in findings)
+    assert findings[0].over_average.mean == pytest.approx(1.25)
+
+
+def test_one_file_system_alone_wins_nothing(made):
+    records, points = measured(made, "ext4", "16m", "16 MiB", [1.0, 2.0])
+    assert winners(records, cells(records, points)) == ()
