@@ -1,136 +1,172 @@
 """Arguments to one call; the only file that exits."""
 
+import json
 import os
-import signal
+import shlex
+import shutil
 import sys
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from importlib.resources import as_file, files
 from pathlib import Path
-from types import FrameType
 
 import click
 
-from perjoule import __version__, campaign, drivers, report, run, store, verify
-from perjoule.display import Progress, err, out, show, trial_text
-from perjoule.errors import CampaignError, Interrupted, MachineError, PerjouleError, WorkloadError
+from perjoule import __version__, campaign, catalogue, drivers, options, run, stops, store
+from perjoule.display import Progress, counted, err, out, show, show_checks, show_line, trial_text
+from perjoule.errors import CampaignError, Interrupted, MachineError, WorkloadError
 from perjoule.model import Campaign
+from perjoule.options import InOrder, all_kinds, completing, examples
 from perjoule.protocols import Check
 from perjoule.table import table
 from perjoule.testbeds import virtual
-from perjoule.units import bytes_text, seconds_text
+from perjoule.units import MIB, bytes_text, seconds_text
 
-HELP_WIDTH = 110
+# `report` and `verify` are imported where they are used: that takes longer than `--help`, completion and an error should.
 
-
-def examples(*lines: str) -> str:
-    """Lay out examples so that click leaves their lines alone."""
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+LEAST_FREE_BYTES = 256 * MIB  # of a results folder's disk; a campaign's results are some MiB per trial
 
 
 @click.group(
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": HELP_WIDTH},
+    cls=InOrder,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": options.HELP_WIDTH},
     epilog=examples(
-        "perjoule doctor                          what this machine can and can't do",
-        "perjoule demo                            MooseFS, GlusterFS and CephFS on a virtual low-power cluster",
+        "perjoule doctor                     what this machine can and can't do",
+        "sudo perjoule demo                  MooseFS, GlusterFS and CephFS, compared",
+        "perjoule demo --simulate            the same with nothing real behind it",
         "perjoule check examples/green-storage.toml",
         "perjoule run examples/local.toml",
-        'eval "$(_PERJOULE_COMPLETE=bash_source perjoule)"    completion for bash (zsh_source, fish_source)',
+        'eval "$(_PERJOULE_COMPLETE=bash_source perjoule)"',
+        "                                    completion (or zsh_source, fish_source)",
     )
-    + "\n\n\b\nExit codes: 0 well, 1 finished with invalid trials, 2 campaign wrong, 3 machine not ready,\n"
-    "4 workload failed, 5 interrupted and resumable.",
+    + "\n\n\b\nExit codes: 0 well, 1 finished with invalid trials, 2 campaign wrong,\n"
+    "3 machine not ready, 4 workload failed, 5 interrupted and resumable.",
 )
 @click.version_option(__version__, prog_name="perjoule")
 def cli() -> None:
     """The lab for the energy efficiency of storage: bring a file system up, load it, meter it, judge it."""
 
 
-_set = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change an option: filesystem.goal=2")
-_shrink = click.option("--shrink", type=click.IntRange(min=1), help="Divide all sizes by this.")
-_simulate = click.option("--simulate", is_flag=True, help="Simulated hosts, file systems, loads and meters: needs nothing.")
-_into = click.option("--into", type=click.Path(path_type=Path), help="Results folder; the default is results/NAME-TIME.")
-_folder = click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
-_file = click.argument("file", type=click.Path(path_type=Path), metavar="CAMPAIGN.toml")
-
-
-def _read(file: Path, overrides: tuple[str, ...], shrink: int | None) -> Campaign:
-    return campaign.read(file, (*overrides, *([f"shrink={shrink}"] if shrink else [])))
-
-
 @cli.command(
-    "run", epilog=examples("perjoule run examples/demo.toml --set repetitions=1", "perjoule run my.toml --into results/my")
+    short_help="The main job: three parallel file systems compared.",
+    epilog=examples(
+        "sudo perjoule demo", "sudo perjoule demo --set repetitions=1 --into results/quick", "perjoule demo --simulate"
+    ),
 )
-@_file
-@_into
-@_set
-@_shrink
-@_simulate
-def run_command(file: Path, into: Path | None, overrides: tuple[str, ...], shrink: int | None, simulate: bool) -> None:
-    """Run a campaign and write its report."""
-    _start(_read(file, (*overrides, *(["simulate=true"] if simulate else [])), shrink), into)
-
-
-@cli.command(epilog=examples("perjoule demo", "perjoule demo --set repetitions=1 --into results/quick"))
-@_into
-@_set
-@_simulate
+@options.into
+@options.overrides
+@options.simulate
 def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool) -> None:
     """The main job: three parallel file systems on a virtual cluster like green-storage's, from bring-up to MiB/J.
 
     Takes about ten minutes on two cores. Ctrl-C stops it cleanly; `perjoule resume DIR` goes on.
     """
+    _start(_read_demo(overrides, simulate), into)
+
+
+@cli.command(
+    "run", epilog=examples("perjoule run examples/demo.toml --set repetitions=1", "perjoule run my.toml --into results/my")
+)
+@options.file
+@options.into
+@options.overrides
+@options.shrink
+@options.simulate
+def run_command(file: Path, into: Path | None, overrides: tuple[str, ...], shrink: int | None, simulate: bool) -> None:
+    """Run a campaign and write its report."""
+    _start(_read(file, overrides, shrink, simulate), into)
+
+
+@cli.command(
+    short_help="Go on with a campaign that was interrupted.",
+    epilog=examples("perjoule resume results/demo-20261121-101500", "perjoule resume results/demo --failed"),
+)
+@options.folder
+@click.option("--failed", is_flag=True, help="Measure failed trials again too.")
+def resume(folder: Path, failed: bool) -> None:
+    """Go on with a campaign that was interrupted: measure what is missing and write its report."""
+    results = store.open_results(folder)
+    source = str(folder / "campaign.toml")
+    _go_on(campaign.parse(results.campaign_text, source=source, overrides=results.overrides), results, folder, failed)
+
+
+def _read(file: Path, overrides: tuple[str, ...], shrink: int | None = None, simulate: bool = False) -> Campaign:
+    simulated = ("simulate=true",) if simulate else ()
+    return campaign.read(file, (*overrides, *simulated, *((f"shrink={shrink}",) if shrink else ())))
+
+
+def _read_demo(overrides: tuple[str, ...] = (), simulate: bool = False) -> Campaign:
     with as_file(files("perjoule") / "demo.toml") as file:
-        _start(_read(file, (*overrides, *(["simulate=true"] if simulate else [])), None), into)
+        return _read(file, overrides, simulate=simulate)
 
 
 def _start(asked: Campaign, into: Path | None) -> None:
     folder = into or Path("results") / f"{asked.name}-{time.strftime('%Y%m%d-%H%M%S')}"
-    run.require(run.checks(asked))
-    _go_on(asked, store.create(folder, asked.text, asked.name, asked.overrides))
+    run.require((*run.checks(asked), _room(folder)))
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    results = store.create(folder, asked.text, asked.name, asked.overrides)
+    _go_on(asked, results, made[-1] if made else folder)
 
 
-@cli.command(epilog=examples("perjoule resume results/demo-20261121-101500", "perjoule resume DIR --failed"))
-@_folder
-@click.option("--failed", is_flag=True, help="Measure failed trials again too.")
-def resume(folder: Path, failed: bool) -> None:
-    """Go on with a campaign that was interrupted."""
-    results = store.open_results(folder)
-    _go_on(
-        campaign.parse(results.campaign_text, source=str(folder / "campaign.toml"), overrides=results.overrides), results, failed
-    )
+def _room(folder: Path) -> Check:
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    disk = shutil.disk_usage(there)
+    ok = disk.free >= LEAST_FREE_BYTES or disk.total == 0  # what has no size (/proc) says itself what is wrong with it
+    fix = f"make room for {bytes_text(LEAST_FREE_BYTES)}, or choose a folder on another disk by --into"
+    return Check(f"disk of {folder}", ok, f"only {bytes_text(disk.free)} left", fix)
 
 
-def _go_on(asked: Campaign, results: store.Results, again_failed: bool = False) -> None:
-    missing = run.missing(asked, results, again_failed=again_failed)
-    estimate_s = campaign.plan(asked).duration_s * len(missing) / max(1, len(asked.trials))
-    if missing:
-        err.print(f"{asked.name}: {len(missing)} trials, about {seconds_text(estimate_s)}; into {results.folder}")
+def _go_on(asked: Campaign, results: store.Results, top: Path, again_failed: bool = False) -> None:
+    """Measure what is missing and conclude; `top` is the outermost folder that is ours."""
+    missing = {trial.id for trial in run.missing(asked, results, again_failed=again_failed)}
+    plan = campaign.plan(asked)
+    share_s = plan.deployments_s / max(1, len(plan.steps))
+    planned_s = {step.trial.id: step.duration_s + share_s for step in plan.steps if step.trial.id in missing}
+    todo = f"{counted(len(missing), 'trial')}, about {seconds_text(sum(planned_s.values()))}" if missing else "nothing is missing"
+    err.print(f"{asked.name}: {todo}; into {results.folder}")
     try:
-        with Progress(len(missing), estimate_s) as progress:
+        with Progress(planned_s) as progress:
             run.run(asked, results, progress, again_failed=again_failed)
+        code = _conclude(asked, results)
     except CampaignError:
         _conclude(asked, results)  # the other file systems were measured all the same
         raise
     except KeyboardInterrupt:
-        raise Interrupted("interrupted, all taken down", next=f"go on with: perjoule resume {results.folder}") from None
-    sys.exit(_conclude(asked, results))
+        advice = f"go on with: perjoule resume {shlex.quote(str(results.folder))}"
+        raise Interrupted("interrupted, all taken down", next=advice) from None
+    finally:
+        _give_back(top)
+    sys.exit(code)
 
 
 def _conclude(asked: Campaign, results: store.Results) -> int:
-    show(table(report.cells(results)))
-    out.print(f"\nreport: {report.write(results, results.folder / 'report.html')}")
+    from perjoule import report
+
+    records, cells = results.latest(), report.cells(results)
+    show(table(cells), cells, records)
+    with stops.place(results.folder):
+        out.print(f"\nreport: {report.write(results, results.folder / 'report.html')}")
     wanted = {trial.id for trial in asked.trials}
-    failed = [r for r in results.latest() if r.status == "failed" and r.trial.id in wanted]
+    failed = [r for r in records if r.status == "failed" and r.trial.id in wanted]
     for record in failed:
         err.print(f"failed: {trial_text(record.trial)}: {record.reason}", style="red")
     return 0 if not failed else WorkloadError.exit_code if len(failed) == len(asked.trials) else 1
 
 
-@cli.command(epilog=examples("perjoule check examples/green-storage.toml", "perjoule check my.toml --shrink 100"))
-@_file
-@_set
-@_shrink
+def _give_back(top: Path) -> None:
+    """Under sudo, let what was made belong to who asked for it."""
+    if os.geteuid() == 0 and "SUDO_UID" in os.environ:
+        for path in (top, *top.rglob("*")):
+            os.chown(path, int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"]), follow_symlinks=False)
+
+
+@cli.command(
+    short_help="Dry run: the trials in order, bytes, time.",
+    epilog=examples("perjoule check examples/green-storage.toml", "perjoule check my.toml --shrink 100"),
+)
+@options.file
+@options.overrides
+@options.shrink
 def check(file: Path, overrides: tuple[str, ...], shrink: int | None) -> None:
     """Dry run: the trials in order, the bytes to be moved, an estimate of the time. Touches nothing."""
     asked = _read(file, overrides, shrink)
@@ -138,36 +174,46 @@ def check(file: Path, overrides: tuple[str, ...], shrink: int | None) -> None:
     for number, step in enumerate(plan.steps, start=1):
         out.print(f"{number:4}  {trial_text(step.trial)}  {bytes_text(step.moved_bytes)}  {seconds_text(step.duration_s)}")
     out.print(
-        f"\n{asked.name}: {len(plan.steps)} trials on {len(asked.groups)} deployments, "
+        f"\n{asked.name}: {counted(len(plan.steps), 'trial')} on {counted(len(asked.groups), 'deployment')}, "
         f"{bytes_text(plan.moved_bytes)} to be moved, about {seconds_text(plan.duration_s)}; seed {asked.seed}"
     )
 
 
-@cli.command("report", epilog=examples("perjoule report results/demo", "perjoule report results/demo --figures figures/"))
-@_folder
+@cli.command("show", short_help="Print the table of a results folder.", epilog=examples("perjoule show results/demo"))
+@options.folder
+def show_command(folder: Path) -> None:
+    """Print the table of a results folder: means with 95 % intervals, and the maximum beside."""
+    from perjoule import report
+
+    results = _measured(folder)
+    cells = report.cells(results)
+    show(table(cells), cells, results.latest())
+
+
+@cli.command(
+    "report",
+    short_help="Write the report of a results folder again.",
+    epilog=examples("perjoule report results/demo", "perjoule report results/demo --figures figures/"),
+)
+@options.folder
 @click.option("--figures", type=click.Path(path_type=Path), help="Write each figure as SVG and PDF into this folder.")
 def report_command(folder: Path, figures: Path | None) -> None:
     """Write the report of a results folder again: one HTML file that works offline."""
-    results = store.open_results(folder)
-    if figures is not None:
-        for path in report.figures(results, figures):
+    from perjoule import report
+
+    results = _measured(folder)
+    with stops.place(figures or folder):
+        for path in report.figures(results, figures) if figures else [report.write(results, folder / "report.html")]:
             out.print(path)
-    else:
-        out.print(report.write(results, folder / "report.html"))
 
 
-@cli.command("show", epilog=examples("perjoule show results/demo"))
-@_folder
-def show_command(folder: Path) -> None:
-    """Print the table of a results folder: means with 95 % intervals, and the maximum beside."""
-    show(table(report.cells(store.open_results(folder))))
-
-
-@cli.command("verify", epilog=examples("perjoule verify results/demo"))
-@_folder
+@cli.command("verify", short_help="Recompute every number from raw.", epilog=examples("perjoule verify results/demo"))
+@options.folder
 def verify_command(folder: Path) -> None:
     """Recompute every printed number of a results folder from its raw files. Exit code 1 when something differs."""
-    findings = verify.verify(store.open_results(folder))
+    from perjoule import verify
+
+    findings = verify.verify(_measured(folder))
     for finding in findings.differences:
         out.print(finding, style="red")
     out.print(f"{findings.checked_count} numbers and files checked, {len(findings.differences)} differ")
@@ -175,109 +221,101 @@ def verify_command(folder: Path) -> None:
         sys.exit(1)
 
 
+def _measured(folder: Path) -> store.Results:
+    results = store.open_results(folder)
+    if not results.done():
+        advice = f"measure with: perjoule resume {shlex.quote(str(folder))}"
+        raise MachineError("no trial has been measured here yet", where=str(folder), next=advice)
+    return results
+
+
 @cli.command(
+    short_help="Bring a virtual cluster up to play with.",
     epilog=examples(
-        "perjoule up moosefs",
-        "perjoule up cephfs --clients 2 --set copies=3 --set testbed.scale=0.1",
-        "perjoule up               (hosts alone)",
-    )
+        "sudo perjoule up moosefs",
+        "sudo perjoule up cephfs --clients 2 --set copies=3 --set testbed.scale=0.1",
+        "sudo perjoule up               (hosts alone)",
+    ),
 )
-@click.argument("kind", required=False)
-@click.option("--clients", default=1, show_default=True, type=click.IntRange(min=1), help="How many client hosts.")
-@click.option("--cluster", default="odroid-hc4", show_default=True, help="Cluster of the catalogue to be like.")
+@click.argument("kind", required=False, shell_complete=completing(lambda: drivers.kinds("filesystems")))
+@click.option("--clients", default=1, show_default=True, type=click.IntRange(1, 64), help="How many client hosts.")
+@click.option(
+    "--cluster",
+    default="odroid-hc4",
+    show_default=True,
+    help="Cluster of the catalogue to be like.",
+    shell_complete=completing(catalogue.names),
+)
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="An option of the file system, or testbed.OPTION.")
 def up(kind: str | None, clients: int, cluster: str, overrides: tuple[str, ...]) -> None:
-    """Bring a virtual cluster, and a file system on it, up to play with; `perjoule down` removes it."""
+    """Bring a virtual cluster, and the file system KIND on it, up to play with; `perjoule down --all` removes it."""
     bed, filesystem = campaign.playground(kind, cluster, overrides)
     run.require((*bed.checks(), *(filesystem.checks() if filesystem else ())))
     with ExitStack() as stack:
         began_s = time.monotonic()
         hosts = stack.enter_context(bed.hold(clients, keep=True))
         mounted = stack.enter_context(filesystem.mount(hosts)) if filesystem else None
-        out.print(f"{len(hosts.servers)} servers and {clients} clients up after {time.monotonic() - began_s:.1f} s")
+        took_s = time.monotonic() - began_s
+        out.print(f"{counted(len(hosts.servers), 'server')} and {counted(clients, 'client')} up after {took_s:.1f} s")
         for host in hosts.all:
             where = f", file system on {mounted.directories[host.name]}" if mounted and host.name in mounted.directories else ""
-            out.print(f"  {host.name}{where}: nsenter -t {bed.holder_pid(host)} -a")
+            out.print(f"  {host.name}{where}: nsenter -t {bed.holder_pid(host)} -a", soft_wrap=True)
         out.print("`perjoule down --all` takes it down")
         sys.stdout.flush()
         os._exit(0)  # without leaving the `with` blocks: that would take down what is to stay
 
 
 @cli.command(
-    epilog=examples("perjoule down          what killed runs left behind", "perjoule down --all    clusters made by `up` too")
+    short_help="Remove what killed runs left behind.",
+    epilog=examples(
+        "sudo perjoule down          what killed runs left behind", "sudo perjoule down --all    clusters made by `up` too"
+    ),
 )
 @click.option("--all", "everything", is_flag=True, help="Also clusters that `perjoule up` made.")
 def down(everything: bool) -> None:
     """Remove what is left of our hosts: processes, namespaces, mounts, loop devices, cgroups. Touches nothing that runs."""
     removed = virtual.clean(everything=everything)
-    out.print("\n".join(removed) if removed else "nothing left behind")
+    for words in removed:
+        out.print(f"removed {words}")
+    kept = virtual.kept()
+    for one, hosts in kept.items():
+        names = ", ".join(sorted(hosts))
+        out.print(f"kept run {one.id}, made by `perjoule up` ({names}); `perjoule down --all` removes it")
+    if not removed and not kept:
+        out.print("nothing left behind")
 
 
-@cli.command(epilog=examples("perjoule doctor"))
+@cli.command(short_help="Say what this machine can and can't do.", epilog=examples("perjoule doctor"))
 def doctor() -> None:
-    """Say what this machine can and can't do, and how to mend each."""
-    found: dict[str, Check] = {}
-    for part in drivers.PROTOCOLS:
-        for kind in drivers.kinds(part):
-            for one in campaign.example(part, kind).checks():
-                found.setdefault(one.name, one)
-    for one in found.values():
-        mark, style = ("ok  ", "green") if one.ok else (("no  ", "red") if one.needed else ("less", "yellow"))
-        out.print(f"{mark} {one.name}: {one.detail}", style=style)
-        if not one.ok and one.fix:
-            out.print(f"       {one.fix}")
-    if any(one.needed and not one.ok for one in found.values()):
-        sys.exit(MachineError.exit_code)
+    """Say what this machine can and can't do, and how to mend each. Exit code 3 when `perjoule demo` can't run."""
+    found = {part: {kind: campaign.example(part, kind).checks() for kind in drivers.kinds(part)} for part in drivers.PROTOCOLS}
+    show_checks(tuple({one.name: one for kinds in found.values() for checks in kinds.values() for one in checks}.values()))
+    out.print()
+    for part, kinds in found.items():
+        unready = [kind for kind, checks in kinds.items() if any(one.needed and not one.ok for one in checks)]
+        lacking = f"; not ready: {', '.join(unready)}" if unready else ""
+        show_line(f"{part:11} ready: {', '.join(kind for kind in kinds if kind not in unready)}{lacking}")
+    run.require(run.checks(_read_demo()))
+    out.print("`perjoule demo` can run")
 
 
 @cli.command(
-    "drivers", epilog=examples("perjoule drivers", "perjoule drivers cephfs", "perjoule drivers --schema > campaign.schema.json")
+    "drivers",
+    short_help="List file systems, workloads, meters, testbeds.",
+    epilog=examples("perjoule drivers", "perjoule drivers cephfs", "perjoule drivers --schema > campaign.schema.json"),
 )
-@click.argument("kind", required=False)
+@click.argument("kind", required=False, shell_complete=completing(all_kinds))
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of a campaign file, for editors.")
 def drivers_command(kind: str | None, schema: bool) -> None:
     """List file systems, workloads, meters and testbeds; with a KIND its options and an example."""
     if schema:
-        out.print_json(data=campaign.schema())
+        click.echo(json.dumps(campaign.schema(), indent=2))
         return
     for line in campaign.describe(kind):
-        out.print(line, markup=False)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    # The first signal unwinds every `with`; a second one must not stop the unwinding half way.
-    for name in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(name, _wait)
-    err.print("stopping: taking everything down")
-    raise KeyboardInterrupt
-
-
-def _wait(number: int, frame: FrameType | None) -> None:
-    err.print("taking down; please wait")
-
-
-def _guarded(call: Callable[[], None]) -> int:
-    try:
-        call()
-    except PerjouleError as error:
-        err.print(f"perjoule: {error}", style="bold red", markup=False)
-        return error.exit_code
-    except click.ClickException as error:
-        error.show()
-        return CampaignError.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        err.print("perjoule: interrupted")
-        return Interrupted.exit_code
-    except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        err.print(f"perjoule: {place}{error.strerror}; see `perjoule doctor`", style="bold red", markup=False)
-        return MachineError.exit_code
-    return 0
+        show_line(line)
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    with suppress(ValueError):  # not in the main thread: someone else handles signals
-        signal.signal(signal.SIGINT, _interrupt)
-        signal.signal(signal.SIGTERM, _interrupt)
-    sys.exit(_guarded(lambda: cli.main(standalone_mode=False)))
+    stops.listen()
+    sys.exit(stops.exit_code(lambda: cli.main(standalone_mode=False)))

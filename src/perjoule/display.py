@@ -2,8 +2,10 @@
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import zip_longest
+from textwrap import wrap
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -11,30 +13,34 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from perjoule.model import Channel, Trial
+from perjoule.model import Cell, Channel, Record, Trial
+from perjoule.protocols import Check
 from perjoule.run import Event
 from perjoule.table import Table
 from perjoule.units import MIB, seconds_text
 
-out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+# A terminal wraps at words; what goes into a file is never wrapped.
+_ON_TERMINAL, _ERRORS_ON_TERMINAL = sys.stdout.isatty(), sys.stderr.isatty()
+out = Console(highlight=False, markup=False, emoji=False, soft_wrap=not _ON_TERMINAL, width=None if _ON_TERMINAL else 1000)
+err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=not _ERRORS_ON_TERMINAL)
+
+_SPARE = ("J", "max", "doubts", "failed", "EDP / best", "% TPP")  # columns that a narrow terminal can do without, first to last
 
 
 class Progress:
     """A live line per campaign: trial, phase, MiB/s, W, time left; plain lines where the output is no terminal.
 
     Args:
-        trials_count: how many trials are still to run.
-        estimate_s: how long they may take all together.
+        planned_s: how long each trial that is still to run may take, its share of the deployment in it, by trial id.
     """
 
-    def __init__(self, trials_count: int, estimate_s: float) -> None:
-        self.trials_count, self.estimate_s = trials_count, estimate_s
-        self.kept_count = 0
-        self.began_s = time.monotonic()
+    def __init__(self, planned_s: Mapping[str, float]) -> None:
+        self.planned_s = dict(planned_s)  # of the trials still to be kept
+        self.trials_count, self.total_s = len(planned_s), sum(planned_s.values())
+        self.began_s = self.kept_s = time.monotonic()  # kept_s: when the last trial was kept
         self.headline, self.phase = "", ""
         self.event: Event | None = None
-        self.before: tuple[float, float] | None = None  # t_s and bytes that the clients had moved
+        self.before: tuple[float, ...] | None = None  # t_s, and what the clients had sent and received, in bytes
         self.rate_bytes_per_s = 0.0
         self.live = Live(console=err, get_renderable=self._render, refresh_per_second=4, transient=True)
 
@@ -56,7 +62,8 @@ class Progress:
                 err.print(Text(event.text, style="yellow" if event.kind == "note" else "dim"))
             case "trial":
                 assert event.trial is not None
-                self.event, self.before, self.headline = event, None, trial_text(event.trial)
+                self.event, self.before, self.rate_bytes_per_s = event, None, 0.0
+                self.headline = trial_text(event.trial)
             case "phase":
                 self.phase = event.text
             case "kept":
@@ -65,8 +72,8 @@ class Progress:
     def _kept(self, event: Event) -> None:
         record = event.record
         assert record is not None
-        self.kept_count += 1
-        self.event = None
+        self.planned_s.pop(record.trial.id, None)
+        self.kept_s, self.event, self.phase = time.monotonic(), None, "kept"
         number = f"{self.kept_count}/{self.trials_count} {trial_text(record.trial)}"
         if record.outcome is None or record.status == "failed":
             err.print(Text(f"{number}: failed: {record.reason}", style="red"))
@@ -74,53 +81,111 @@ class Progress:
         took_s = (record.outcome.ended_s - record.outcome.began_s) * record.scale
         moved_bytes = sum(result.moved_bytes for result in record.outcome.results)
         emulated = f" (emulated at scale {record.scale:g})" if record.scale != 1 else ""
-        err.print(f"{number}: {moved_bytes / took_s / MIB:.1f} MiB/s{emulated}, {self.left_text()} left")
+        left = f", {self.left_text()} left" if self.planned_s else ""
+        err.print(f"{number}: {moved_bytes / took_s / MIB:.1f} MiB/s{emulated}{left}")
+
+    @property
+    def kept_count(self) -> int:
+        """How many trials have been kept."""
+        return self.trials_count - len(self.planned_s)
 
     def left_text(self) -> str:
-        """How long the rest may take, from what the trials so far took."""
-        spent_s = time.monotonic() - self.began_s
-        share = self.kept_count / max(1, self.trials_count)
-        expected_s = spent_s / share if self.kept_count >= 3 else max(self.estimate_s, spent_s)
-        return seconds_text(max(0.0, expected_s - spent_s))
+        """How long the rest may take: as planned, corrected by how the trials so far took, less what this one has had."""
+        rest_s = sum(self.planned_s.values())
+        prior_s = self.total_s / 10  # trust in the plan: one slow first trial does not turn it over
+        ratio = (self.kept_s - self.began_s + prior_s) / (self.total_s - rest_s + prior_s) if prior_s else 1.0
+        current_s = next(iter(self.planned_s.values()), 0.0) * ratio
+        left_s = rest_s * ratio - min(time.monotonic() - self.kept_s, current_s)
+        return seconds_text(float(max(1, round(left_s))))
 
     def _render(self) -> RenderableType:
-        bar = ProgressBar(total=self.trials_count, completed=self.kept_count, width=24)
-        line = Text.assemble((self.headline, "bold"), "  ", self.phase)
+        lines = [Text.assemble((self.headline, "bold"), "  ", self.phase, no_wrap=True, overflow="ellipsis")]
         if self.event is not None and self.event.hosts is not None:
             with suppress(RuntimeError):  # the recorder adds a channel while we look
-                line.append(self._live_text(self.event.latest(), self.event))
-        foot = Text(f"{self.kept_count} of {self.trials_count} trials, {self.left_text()} left", style="dim")
-        return Group(line, bar, foot)
+                lines.append(Text(self._live_text(self.event.latest(), self.event), no_wrap=True, overflow="ellipsis"))
+        bar = ProgressBar(total=self.trials_count, completed=self.kept_count, width=24)
+        foot = Text(f"{self.kept_count} of {self.trials_count} trials, about {self.left_text()} left", style="dim")
+        return Group(*lines, bar, foot)
 
     def _live_text(self, latest: Mapping[Channel, tuple[float, float, float]], event: Event) -> str:
         assert event.hosts is not None and event.trial is not None
         clients = {host.name for host in event.hosts.clients[: event.trial.clients_count]}
-        moved = [s for c, s in latest.items() if c.host in clients and c.quantity in ("network_sent", "network_received")]
         watts = [s[1] for c, s in latest.items() if c.quantity == "power"]
-        if moved:
-            now = (max(s[0] for s in moved), sum(s[1] for s in moved))
-            if self.before is not None and now[0] > self.before[0]:
-                wall_s = (now[0] - self.before[0]) * event.hosts.scale
-                self.rate_bytes_per_s = (now[1] - self.before[1]) / wall_s
-            if self.before is None or now[0] > self.before[0]:
-                self.before = now
-        text = f"  {self.rate_bytes_per_s / MIB:6.1f} MiB/s on the network" if moved else ""
+        ways = ("network_sent", "network_received")
+        moved = [[s for c, s in latest.items() if c.host in clients and c.quantity == way] for way in ways]
+        times_s = [s[0] for samples in moved for s in samples]
+        if times_s and (self.before is None or max(times_s) > self.before[0]):
+            now = (max(times_s), *(sum(s[1] for s in samples) for samples in moved))
+            if self.before is not None:
+                took_s = (now[0] - self.before[0]) * event.hosts.scale
+                both_bytes = [after - before for after, before in zip(now[1:], self.before[1:], strict=True)]
+                self.rate_bytes_per_s = max(both_bytes) / took_s  # one way is the load, the other its acknowledgements
+            self.before = now
+        text = f"{self.rate_bytes_per_s / MIB:6.1f} MiB/s on the clients' network" if times_s else ""
         modelled = "modelled " if any(c.grade == "modelled" for c in latest) else ""
-        return text + (f"  {sum(watts):5.1f} W {modelled}with switch" if watts else "")
+        return text + (f"  {sum(watts):6.1f} W {modelled}with switch" if watts else "")
+
+
+def counted(count: int, noun: str) -> str:
+    """Print "1 trial", "2 trials"."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def trial_text(trial: Trial) -> str:
     """Name a trial for people."""
-    clients = f"{trial.clients_count} client{'s' if trial.clients_count > 1 else ''}"
+    clients = counted(trial.clients_count, "client")
     return f"{trial.filesystem.label}, {trial.workload.label}, {clients}, repetition {trial.repetition}"
 
 
-def show(table: Table) -> None:
-    """Print a table; numbers to the right."""
+def show_line(line: str) -> None:
+    """Print a line; on a terminal what does not fit goes on indented."""
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    wrapped = wrap(line, out.width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    out.print("\n".join(wrapped), soft_wrap=True)
+
+
+def show_checks(checks: Sequence[Check]) -> None:
+    """Print what was found of this machine: what is well first, what is to be mended last, each with its fix."""
+    ordered = sorted(checks, key=lambda one: (not one.ok, one.needed))
+    for one, after in zip_longest(ordered, ordered[1:]):
+        mark, style = ("ok  ", "green") if one.ok else (("no  ", "red") if one.needed else ("less", "yellow"))
+        out.print(f"{mark} {one.name}: {one.detail}", style=style)
+        if not one.ok and one.fix and (after is None or after.fix != one.fix):
+            show_line(f"     {one.fix}")
+
+
+def show(table: Table, cells: Sequence[Cell], records: Sequence[Record]) -> None:
+    """Print a table, numbers to the right, and below it what is to be known of its numbers."""
     rich = RichTable(box=None, header_style="bold", pad_edge=False)
-    for index, header in enumerate(table.headers):
+    kept = _fitting(table, out.width)
+    for index in kept:
         words = all(not row[index][:1].isdigit() for row in table.rows)
-        rich.add_column(header, justify="left" if words else "right", no_wrap=words)
+        rich.add_column(table.headers[index], justify="left" if words else "right", no_wrap=not words)
     for row in table.rows:
-        rich.add_row(*row)
+        rich.add_row(*(row[index] for index in kept))
     out.print(rich)
+    for note in notes(cells, records):
+        out.print(note)
+
+
+def _fitting(table: Table, width: int) -> list[int]:
+    """The columns to show in a width; spare ones are left out as needed."""
+    widths = [max(map(len, column)) for column in zip(table.headers, *table.rows, strict=True)]
+    kept = list(range(len(widths)))
+    for spare in _SPARE:
+        if sum(widths[index] + 2 for index in kept) - 2 <= width:
+            break
+        kept = [index for index in kept if table.headers[index] != spare]
+    return kept
+
+
+def notes(cells: Sequence[Cell], records: Sequence[Record]) -> list[str]:
+    """Say in lines what speaks against numbers: emulation, failures, doubts with the rows that they are about."""
+    scales = sorted({record.scale for record in records if record.hosts and record.scale != 1})
+    found = [f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in scales]
+    about: dict[str, int] = {}
+    for cell in cells:
+        for doubt in cell.doubts:
+            about[doubt] = about.get(doubt, 0) + 1
+    rows = {doubt: "all rows" if count == len(cells) else f"{count} of {len(cells)} rows" for doubt, count in about.items()}
+    return found + [f"doubt in {rows[doubt]}: {doubt}" for doubt in about]

@@ -19,6 +19,7 @@ from perjoule.model import Campaign, Channel, Clock, HostFact, Json, Outcome, Ph
 from perjoule.protocols import Check, Hosts, Mounted
 from perjoule.store import Attempt, Results
 
+MOST_NAMED = 3  # missing things in one sentence
 LOG_TAIL_BYTES = 256 * 1024  # of each daemon's log, kept with each trial
 
 Latest = Callable[[], Mapping[Channel, tuple[float, float, float]]]  # channel -> t_s, value, duration_s of its last sample
@@ -53,8 +54,10 @@ def require(checked: Sequence[Check]) -> None:
     """Stop before anything is touched when something needed is missing. Raises MachineError."""
     missing = [check for check in checked if check.needed and not check.ok]
     if missing:
-        what = "; ".join(f"{check.name}: {check.detail}" for check in missing)
-        raise MachineError(what, next="; ".join(dict.fromkeys(c.fix for c in missing if c.fix)) or "see `perjoule doctor`")
+        first, more_count = missing[:MOST_NAMED], len(missing) - MOST_NAMED
+        what = "; ".join(f"{check.name}: {check.detail}" for check in first)
+        fixes = [*dict.fromkeys(check.fix for check in first if check.fix), *(["`perjoule doctor`"] if more_count > 0 else [])]
+        raise MachineError(what + (f"; and {more_count} more" if more_count > 0 else ""), next="; ".join(fixes))
 
 
 def missing(campaign: Campaign, results: Results, *, again_failed: bool = False) -> tuple[Trial, ...]:
@@ -120,7 +123,8 @@ class _Group:
             drivers.testbed(first.testbed).hold(clients_count) as hosts,
             drivers.filesystem(first.filesystem).mount(hosts) as mounted,
         ):
-            took = f"{first.filesystem.label} is up on {len(hosts.servers)} servers after {time.monotonic() - began_s:.1f} s"
+            where = f" on {len(hosts.servers)} servers" if hosts.servers else ""
+            took = f"{first.filesystem.label} is up{where} after {time.monotonic() - began_s:.1f} s"
             self.observe(Event("deployed", took, trial=first, hosts=hosts))
             while todo:
                 record, transient = self._measure(todo[0], hosts, mounted)

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,7 @@ _TRIAL = (
     "ip link add name br0 type bridge && ip link add name one type veth peer name two && ip link set dev one master br0"
     " && tc qdisc add dev one root tbf rate 1mbit burst 32kb latency 50ms"
 )
+_SUDO = f"run it as root: sudo {Path(sys.executable).with_name('perjoule')} ..."  # sudo has a PATH of its own
 _PACKAGES = {
     "bash": "bash",
     "ip": "iproute2",
@@ -30,7 +32,7 @@ def checks(disk: str, *, cpu_cap: bool, disk_cap: bool) -> tuple[Check, ...]:
     """Everything, in the order in which it is to be mended."""
     root = os.geteuid() == 0
     tools = ["bash", "ip", "tc", "unshare", "nsenter", *(("losetup", f"mkfs.{disk}") if disk in _format.MAKE else ())]
-    found = [Check("root", root, "yes" if root else "no: namespaces and control groups need it", "run it with sudo")]
+    found = [Check("root", root, "yes" if root else "needed for namespaces and control groups", _SUDO)]
     found += [_tool(name) for name in tools]
     if all(check.ok for check in found):
         found.append(_namespaces())

@@ -1,0 +1,53 @@
+"""Arguments, options and examples that several commands share, and how a shell completes them."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from perjoule import drivers
+
+HELP_WIDTH = 110
+
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def examples(*lines: str) -> str:
+    """Lay out examples so that click leaves their lines alone."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+class InOrder(click.Group):
+    """Commands in the order of their functions, which is that of their use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name all commands."""
+        return list(self.commands)
+
+
+def completing(words: Callable[[], Iterable[str]]) -> Completer:
+    """Complete to one of some words."""
+    return lambda _context, _parameter, begun: [CompletionItem(word) for word in words() if word.startswith(begun)]
+
+
+def all_kinds() -> list[str]:
+    """Name every driver, whatever its part."""
+    return sorted({kind for part in drivers.PROTOCOLS for kind in drivers.kinds(part)})
+
+
+def _folders(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    return [CompletionItem(begun, type="dir")]
+
+
+_path = click.Path(path_type=Path)
+overrides = click.option(
+    "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change an option: filesystem.goal=2, repetitions=1."
+)
+shrink = click.option("--shrink", type=click.IntRange(min=1), help="Divide all sizes by this.")
+simulate = click.option("--simulate", is_flag=True, help="Simulated hosts, file systems, loads and meters: needs nothing.")
+into = click.option(
+    "--into", type=_path, metavar="DIR", help="Results folder; the default is results/NAME-TIME.", shell_complete=_folders
+)
+folder = click.argument("folder", type=_path, metavar="DIR", shell_complete=_folders)
+file = click.argument("file", type=_path, metavar="CAMPAIGN.toml")
