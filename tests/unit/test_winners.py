@@ -64,12 +64,12 @@ def test_the_papers_tables_give_its_winners_and_not_always_its_percentages(
     """Table 7.1 prints (BeeGFS, CephFS): large reads ext4 2 %, ext4 6-9 %; large writes btrfs 6-10 %, ext4 or btrfs 4-6 %;
     small reads ext4 or xfs 10 %, ext4 or xfs 5-10 %; small writes xfs or btrfs 5-70 %, ext4 10-30 %.
 
-    The best named there is the best here in seven of eight, with the second of "or" as the next best in three of four. Where we
-    disagree: BeeGFS's small reads are fastest on ext4 with blocks of 2 KiB, not 4, and xfs is below all ext4 where they are sequential. Of the
-    percentages over the average of all others only that of BeeGFS's small writes (5-70 %) holds what its tables give; BeeGFS's
-    large reads are near (3.7 % for 2 %), its small reads too (9.5 % for 10 %, among blocks of 4 KiB alone), its large writes are
-    17 % for 6-10 %. All four of CephFS are far above what is printed: 32 % for 6-9 %, 146 % for 4-6 %, 19 % for 5-10 % and 280 %
-    for 10-30 %. And nothing printed there can be called significant: each number is of one repetition.
+    The best named there is the best here in seven of eight, with the second of "or" as the next best in three of four. Where
+    we disagree: BeeGFS's small reads are fastest on ext4 with blocks of 2 KiB, not 4, and xfs is below all ext4 where they are
+    sequential. Of the percentages over the average of all others only that of BeeGFS's small writes (5-70 %) holds what its
+    tables give; BeeGFS's large reads are near (3.7 % for 2 %), its small reads too (9.5 % for 10 %, among blocks of 4 KiB alone),
+    its large writes are 17 % for 6-10 %. All four of CephFS are far above what is printed: 32 % for 6-9 %, 146 % for 4-6 %, 19 %
+    for 5-10 % and 280 % for 10-30 %. And nothing printed there can be called significant: each number is of one repetition.
     """
     finding = found(printed(system, direction, size))
     assert finding.best == best
