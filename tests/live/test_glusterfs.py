@@ -88,7 +88,7 @@ def test_dropping_caches_leaves_nothing_to_heal(deployment: tuple[Hosts, Mounted
     write(client, mounted.directories[client.name] / "unmarked", 1)
     drop(hosts, mounted)
     for host in hosts.bricks:
-        brick = host.directory / "glusterfs" / "brick" / "unmarked"
+        brick = host.directory / "glusterfs" / "brick-1" / "unmarked"
         said = host.run(["getfattr", "--absolute-names", "-e", "hex", "-n", "trusted.ec.dirty", brick], timeout_s=10).stdout
         assert f"trusted.ec.dirty=0x{'0' * 32}" in said
 
@@ -128,7 +128,7 @@ def test_a_host_that_is_not_allowed_can_not_mount(deployment: tuple[Hosts, Mount
 
 
 @pytest.mark.parametrize(
-    ("options", "holders_count"), [({"layout": "replicated", "bricks": 4}, 2), ({"layout": "distributed"}, 1)]
+    ("options", "holders_count"), [({"layout": "replicated", "hosts": 4}, 2), ({"layout": "distributed"}, 1)]
 )
 def test_other_layouts_hold_a_file_on_as_many_hosts_as_copies(options: dict[str, Json], holders_count: int) -> None:
     with hosts_of().hold(1) as hosts, glusterfs(**options).mount(hosts) as mounted:
@@ -140,7 +140,7 @@ def test_other_layouts_hold_a_file_on_as_many_hosts_as_copies(options: dict[str,
         holders = mounted.locate(path)
         assert len(holders) == holders_count
         for host in hosts.bricks:
-            assert (host.directory / "glusterfs" / "brick" / "file").exists() == (host.name in holders)
+            assert (host.directory / "glusterfs" / "brick-1" / "file").exists() == (host.name in holders)
 
 
 def test_a_killed_brick_is_seen_and_nothing_is_left_behind() -> None:

@@ -1,12 +1,14 @@
 """GlusterFS: what it says (recorded from 10.3), what it is told, and layouts that can't be."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from perjoule.errors import CampaignError, TransientError
+from perjoule.filesystems import _gluster_layout as gluster
 from perjoule.filesystems import _gluster_words as words
-from perjoule.filesystems.glusterfs import GlusterFS, check_layout
+from perjoule.filesystems.glusterfs import GlusterFS
 from perjoule.model import Flow
 from perjoule.testbeds.simulated import Simulated
 
@@ -25,7 +27,8 @@ def test_a_healthy_volume_has_all_bricks_and_self_heal_daemons_online() -> None:
 
 def test_a_killed_brick_is_the_one_that_is_offline() -> None:
     offline = [s for s in words.status(said("status-killed.xml")) if not s.online]
-    assert offline == [words.Service("brick", "48d117d5-d544-4f71-a305-a6c03928c075", online=False)]
+    assert [(s.name, s.uuid) for s in offline] == [("brick", "48d117d5-d544-4f71-a305-a6c03928c075")]
+    assert offline[0].path == Path("/srv/h2/brick/b")
 
 
 def test_no_answer_about_the_volume_is_no_service() -> None:
@@ -42,6 +45,7 @@ def test_the_volume_tells_its_shape_and_options() -> None:
         "type": "Disperse",
         "bricks_count": 5,
         "replicas_count": 1,
+        "arbiters_count": 0,
         "disperse_count": 5,
         "redundancy_count": 1,
     }
@@ -64,44 +68,80 @@ def test_holders_are_named_in_the_order_of_the_hosts() -> None:
     assert words.holders(f"{uuids[2]} {uuids[0]} \0", names) == ("one", "three")
 
 
-def test_layouts_are_told_in_the_words_of_gluster() -> None:
-    def told(layout: str) -> str:
-        return " ".join(words.create_words(layout, redundancy=1, replicas=2, bricks=["a:/x", "b:/x", "c:/x"]))
+def laid_out(hosts_count: int, **options: Any) -> gluster.Layout:
+    return GlusterFS(**options).shape(hosts_count)
 
-    assert told("dispersed") == "disperse 3 redundancy 1 a:/x b:/x c:/x force"
-    assert told("replicated") == "replica 2 a:/x b:/x c:/x force"
-    assert told("distributed") == "a:/x b:/x c:/x force"
+
+@pytest.mark.parametrize(
+    ("options", "hosts_count", "told"),
+    [
+        ({}, 5, "disperse 5 redundancy 1"),
+        ({"redundancy": 2}, 5, "disperse 5 redundancy 2"),
+        ({"bricks_per_host": 2}, 5, "disperse 5 redundancy 1"),
+        ({"disperse": 3}, 6, "disperse 3 redundancy 1"),
+        ({"layout": "replicated"}, 4, "replica 2"),
+        ({"layout": "replicated", "replicas": 3}, 3, "replica 3"),
+        ({"layout": "replicated", "bricks_per_host": 2}, 5, "replica 2"),
+        ({"layout": "arbiter"}, 3, "replica 3 arbiter 1"),
+        ({"layout": "arbiter", "bricks_per_host": 3}, 5, "replica 3 arbiter 1"),
+        ({"layout": "distributed"}, 1, ""),
+    ],
+)
+def test_layouts_are_told_in_the_words_of_gluster(options: dict[str, Any], hosts_count: int, told: str) -> None:
+    assert " ".join(laid_out(hosts_count, **options).words) == told
+
+
+@pytest.mark.parametrize(
+    ("options", "groups_count"),
+    [
+        ({"bricks_per_host": 2}, 2),
+        ({"bricks_per_host": 3, "layout": "arbiter"}, 5),
+        ({"bricks_per_host": 2, "layout": "replicated"}, 5),
+    ],
+)
+def test_the_bricks_of_a_group_are_on_different_hosts(options: dict[str, Any], groups_count: int) -> None:
+    layout = laid_out(5, **options)
+    hosts = [host for host, _ in layout.bricks]
+    groups = [hosts[n : n + layout.group_count] for n in range(0, len(hosts), layout.group_count)]
+    assert len(groups) == groups_count
+    assert all(len(set(group)) == layout.group_count for group in groups)
+    assert len(set(layout.bricks)) == len(layout.bricks)
 
 
 @pytest.mark.parametrize(
     ("options", "hosts_count", "what"),
     [
-        (GlusterFS(redundancy=2), 4, "redundancy = 2 is half or more of 4 bricks; set redundancy to at most 1"),
-        (GlusterFS(), 2, "at least 3 bricks"),
-        (GlusterFS(), 0, "0 hosts have disks; take a testbed with storage hosts"),
-        (GlusterFS(layout="replicated"), 5, "5 bricks can't be shared out among groups of 2 replicas; set bricks = 4"),
-        (GlusterFS(layout="replicated", replicas=4), 3, "set replicas to at most 3"),
-        (GlusterFS(**{"bricks": 6}), 5, "6 bricks wanted, but 5 hosts have disks; set bricks to at most 5"),
+        ({"redundancy": 2}, 4, "redundancy = 2 is half or more of 4 bricks; set redundancy to at most 1"),
+        ({}, 2, "at least 3 bricks"),
+        ({}, 0, "no host with disks for a brick; take a testbed with storage hosts"),
+        ({"disperse": 5}, 4, "5 bricks that hold a file together need as many hosts, and there are 4; set disperse to at most 4"),
+        ({"disperse": 3}, 5, "5 bricks can't be shared out among groups of 3; set hosts = 3 or bricks_per_host = 3"),
+        ({"layout": "replicated"}, 5, "5 bricks can't be shared out among groups of 2; set hosts = 4 or bricks_per_host = 2"),
+        ({"layout": "replicated", "replicas": 4}, 3, "set replicas to at most 3"),
+        ({"layout": "arbiter"}, 2, "there are 2; an arbiter needs 3 hosts"),
+        ({"hosts": 6}, 5, "bricks on 6 hosts wanted, but 5 hosts have disks; set hosts to at most 5"),
     ],
 )
-def test_an_impossible_layout_says_what_to_do(options: GlusterFS, hosts_count: int, what: str) -> None:
+def test_an_impossible_layout_says_what_to_do(options: dict[str, Any], hosts_count: int, what: str) -> None:
     with pytest.raises(CampaignError) as refused:
-        check_layout(options, hosts_count)
+        laid_out(hosts_count, **options)
     assert what in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("options", "hosts_count"),
-    [
-        (GlusterFS(), 5),
-        (GlusterFS(redundancy=2), 5),
-        (GlusterFS(layout="replicated"), 4),
-        (GlusterFS(layout="replicated", replicas=3), 3),
-        (GlusterFS(layout="distributed"), 1),
-    ],
-)
-def test_possible_layouts_pass(options: GlusterFS, hosts_count: int) -> None:
-    check_layout(options, hosts_count)
+def test_what_a_layout_says_can_be_done_instead_can_be_done() -> None:
+    for options in ({"hosts": 4}, {"bricks_per_host": 2}):
+        assert laid_out(5, layout="replicated", **options).group_count == 2
+
+
+def test_an_arbiter_holds_no_data() -> None:
+    names = {f"{n}" * 8 + "-aaaa-bbbb-cccc-dddddddddddd": name for n, name in enumerate(("one", "two", "three"))}
+    assert words.holders(" ".join(names), names, arbiters_count=1) == ("one", "two")
+    assert laid_out(3, layout="arbiter").amplification().write.disk_written_ratio == 2
+
+
+def test_a_brick_that_a_client_lost_is_found_in_its_log() -> None:
+    assert words.lost_brick(said("client-mounted.log")) == ""
+    assert words.lost_brick(said("client-lost.log")) == "perjoule-client-1 was lost by the client"
 
 
 def test_the_log_of_a_brick_bears_its_path() -> None:
@@ -118,10 +158,11 @@ def test_a_rebalance_is_background_work() -> None:
     [
         (GlusterFS(redundancy=1), 1.25, 1.25),
         (GlusterFS(redundancy=2), 5 / 3, 5 / 3),
-        (GlusterFS(layout="replicated", replicas=2, bricks=4), 2, 2),
+        (GlusterFS(layout="replicated", replicas=2, hosts=4), 2, 2),
+        (GlusterFS(layout="arbiter", hosts=3), 2, 2),
         (GlusterFS(layout="distributed"), 1, 1),
     ],
-    ids=["4+1", "3+2", "two copies", "one copy"],
+    ids=["4+1", "3+2", "two copies", "two copies and an arbiter", "one copy"],
 )
 def test_the_client_codes_and_copies_itself(options: GlusterFS, sent: float, stored: float) -> None:
     with Simulated().hold(1) as hosts:

@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,6 +59,9 @@ class Daemons:
         daemon = Daemon(name, host, host.spawn(argv, log=log), log)
         self._started.append(daemon)
         return daemon
+
+    def __iter__(self) -> Iterator[Daemon]:
+        return iter(self._started)
 
     def logs(self) -> tuple[Path, ...]:
         """Their log files."""

@@ -1,7 +1,7 @@
 """What GlusterFS is told and what it answers, as pure functions. A room of the GlusterFS driver, not a driver."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -38,6 +38,7 @@ class Service:
     name: str  # "brick" or "Self-heal Daemon"
     uuid: str  # of its host
     online: bool
+    path: Path | None = None  # of a brick
 
 
 def info_text(uuid: str, version: str) -> str:
@@ -58,26 +59,15 @@ def connected_count(pool: str) -> int:
     return len(re.findall(r"\tConnected", pool))
 
 
-def create_words(layout: str, *, redundancy: int, replicas: int, bricks: Sequence[str]) -> list[str]:
-    """The layout as `gluster volume create` wants it."""
-    return {
-        "dispersed": ["disperse", str(len(bricks)), "redundancy", str(redundancy)],
-        "replicated": ["replica", str(replicas)],
-        "distributed": [],
-    }[layout] + [*bricks, "force"]
-
-
 def status(xml: str) -> tuple[Service, ...]:
     """All processes of the volume; none while the pool can't tell. Reads `gluster volume status VOLUME --xml`."""
-    nodes = _parsed(xml).iter("node")
-    return tuple(
-        Service(
-            name="brick" if _text(node, "path").startswith("/") else _text(node, "hostname"),
-            uuid=_text(node, "peerid"),
-            online=_text(node, "status") == "1",
-        )
-        for node in nodes
-    )
+    return tuple(map(_service, _parsed(xml).iter("node")))
+
+
+def _service(node: ElementTree.Element) -> Service:
+    path = _text(node, "path")
+    brick = Path(path) if path.startswith("/") else None
+    return Service("brick" if brick else _text(node, "hostname"), _text(node, "peerid"), _text(node, "status") == "1", brick)
 
 
 def tasks(xml: str) -> tuple[str, ...]:
@@ -97,16 +87,27 @@ def volume_shape(xml: str) -> dict[str, int | str]:
     counts = {
         "bricks_count": "brickCount",
         "replicas_count": "replicaCount",
+        "arbiters_count": "arbiterCount",
         "disperse_count": "disperseCount",
         "redundancy_count": "redundancyCount",
     }
     return {"type": _text(volume, "typeStr"), **{name: int(_text(volume, tag)) for name, tag in counts.items()}}
 
 
-def holders(uuids: str, names: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of the hosts in `trusted.glusterfs.list-node-uuids` (or node-uuid), in the order of `names` (UUID to name)."""
-    found = set(re.findall(r"[0-9a-f-]{36}", uuids))
+def holders(uuids: str, names: Mapping[str, str], *, arbiters_count: int = 0) -> tuple[str, ...]:
+    """Names of the hosts in `trusted.glusterfs.list-node-uuids` (or node-uuid), in the order of `names` (UUID to name).
+
+    The list has a group's bricks in the order in which the volume was made of them; the last ones are those of arbiters.
+    """
+    listed = re.findall(r"[0-9a-f-]{36}", uuids)
+    found = set(listed[: len(listed) - arbiters_count])
     return tuple(name for uuid, name in names.items() if uuid in found)
+
+
+def lost_brick(log: str) -> str:
+    """What a client's log says of a brick that it lost, or "": it goes on without, as long as the layout allows."""
+    found = re.search(r"\d-(\S+-client-\d+): (disconnected from|server \S+ has not responded)", log)
+    return f"{found[1]} was lost by the client" if found else ""
 
 
 def brick_log(brick: Path) -> str:

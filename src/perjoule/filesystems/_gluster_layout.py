@@ -1,0 +1,85 @@
+"""A GlusterFS volume on paper: which bricks there are and over which of them a file lies. Impossible ones are refused here.
+
+https://docs.gluster.org/en/latest/Administrator-Guide/Setting-Up-Volumes/
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from perjoule.errors import CampaignError
+from perjoule.filesystems._flows import coded, copied
+from perjoule.model import Amplification
+
+Kind = Literal["dispersed", "replicated", "arbiter", "distributed"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A volume of `kind`: each `group_count` bricks in a row hold a file; with more groups files are spread over them."""
+
+    kind: Kind
+    hosts_count: int
+    bricks_per_host_count: int
+    group_count: int
+    redundancy_count: int = 0  # of a dispersed group
+
+    @property
+    def bricks(self) -> tuple[tuple[int, int], ...]:
+        """Each brick's host and number there, host by host, so that those of a group are on different hosts."""
+        return tuple((host, number) for number in range(self.bricks_per_host_count) for host in range(self.hosts_count))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The layout as `gluster volume create` wants it."""
+        return {
+            "dispersed": ("disperse", str(self.group_count), "redundancy", str(self.redundancy_count)),
+            "replicated": ("replica", str(self.group_count)),
+            "arbiter": ("replica", "3", "arbiter", "1"),
+            "distributed": (),
+        }[self.kind]
+
+    def amplification(self) -> Amplification:
+        """The client does it all: it codes, or sends every copy itself; an arbiter gets names and attributes alone."""
+        if self.kind == "dispersed":
+            return coded(self.group_count - self.redundancy_count, self.redundancy_count, by_client=True)
+        return copied(2 if self.kind == "arbiter" else self.group_count, by_client=True)
+
+
+def layout(
+    kind: Kind,
+    there_count: int,
+    *,
+    hosts_count: int | None,
+    bricks_per_host_count: int,
+    disperse_count: int | None,
+    redundancy: int,
+    replicas: int,
+) -> Layout:
+    """Lay a volume out; arguments are the driver's options, `there_count` is how many hosts have disks. Raises CampaignError."""
+    used_count = there_count if hosts_count is None else hosts_count
+    all_count = used_count * bricks_per_host_count
+    # Without a number, a dispersed group is as large as hosts allow: no two of its bricks may be lost with one host.
+    group_count = {"dispersed": disperse_count or used_count, "replicated": replicas, "arbiter": 3, "distributed": 1}[kind]
+    wrong, then = "", ""
+    if not there_count:
+        wrong, then = "there is no host with disks for a brick", "take a testbed with storage hosts"
+    elif used_count > there_count:
+        wrong = f"bricks on {used_count} hosts wanted, but {there_count} hosts have disks"
+        then = f"set hosts to at most {there_count}"
+    elif kind == "dispersed" and 2 * redundancy >= group_count:
+        wrong = f"redundancy = {redundancy} is half or more of {group_count} bricks"
+        most_count = (group_count - 1) // 2
+        then = f"set redundancy to at most {most_count}" if most_count else "a dispersed volume needs at least 3 bricks"
+    elif group_count > used_count:
+        wrong = f"{group_count} bricks that hold a file together need as many hosts, and there are {used_count}"
+        options = {"dispersed": f"set disperse to at most {used_count}", "replicated": f"set replicas to at most {used_count}"}
+        then = options.get(kind, f"an arbiter needs {group_count} hosts")
+    elif all_count % group_count:
+        wrong = f"{all_count} bricks can't be shared out among groups of {group_count}"
+        fitting_count = next(n for n in range(used_count, 0, -1) if n * bricks_per_host_count % group_count == 0)
+        then = f"set hosts = {fitting_count}" if fitting_count >= group_count else ""
+        then += f"{' or ' if then else 'set '}bricks_per_host = {group_count // math.gcd(used_count, group_count)}"
+    if wrong:
+        raise CampaignError(wrong, where="glusterfs", next=then)
+    return Layout(kind, used_count, bricks_per_host_count, group_count, redundancy if kind == "dispersed" else 0)
