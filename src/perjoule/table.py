@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+from perjoule.analysis.amplification import METRICS, SUBJECTS
+from perjoule.analysis.winners import Finding
 from perjoule.model import Cell, Interval
 from perjoule.units import MIB
 
@@ -61,3 +63,39 @@ def table(cells: Sequence[Cell]) -> Table:
         n_count = max((len(interval.values) for interval in cell.metrics.values()), default=0)
         rows.append((*names, *values, str(n_count), str(cell.failed_count or "–"), str(len(cell.doubts) or "–")))
     return Table(headers, tuple(rows))
+
+
+def amplification_table(cells: Sequence[Cell]) -> Table:
+    """Lay out bytes per user byte: as measured, and in parentheses as redundancy alone explains; no rows where nothing does."""
+    rows: list[tuple[str, ...]] = []
+    for cell in cells:
+        pairs = [(cell.metrics.get(metric), cell.metrics.get(f"derived_{metric}")) for metric in METRICS.values()]
+        if any(derived for _, derived in pairs):
+            texts = (f"{m.mean:.2f} ({d.mean:.4g})" if m and d else "–" for m, d in pairs)
+            rows.append((cell.filesystem, cell.workload, cell.direction, str(cell.clients_count), *texts))
+    return Table(("file system", "workload", "direction", "clients", *SUBJECTS.values()), tuple(rows))
+
+
+def winners_table(findings: Sequence[Finding]) -> Table:
+    """Lay out which file system is best for what, by how much over the average of the others, and what may be said of it."""
+    rows = tuple(
+        (
+            finding.among or "all",
+            finding.workload,
+            finding.direction,
+            str(finding.clients_count),
+            finding.best,
+            _over(finding.over_average),
+            finding.verdict,
+        )
+        for finding in findings
+    )
+    return Table(("among", "workload", "direction", "clients", "best", "over average of others", "verdict"), rows)
+
+
+def _over(ratio: Interval) -> str:
+    """Print a ratio as percent above, with its interval."""
+    mean, low, high = (
+        f"{100 * (value - 1):+.{0 if abs(value - 1) >= 0.1 else 1}f}" for value in (ratio.mean, ratio.low, ratio.high)
+    )
+    return f"{mean} % ({low} to {high})" if isfinite(ratio.high) else f"{mean} %"

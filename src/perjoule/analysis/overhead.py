@@ -1,9 +1,11 @@
 """What a user's byte costs by role: CPU seconds, network and disk bytes, and how busy disks are, from the hosts' counters."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from perjoule import catalogue
 from perjoule.analysis.energy import Amount, amount
+from perjoule.errors import CampaignError
 from perjoule.model import Quantity, Record, Series
 
 # Metric name by counter; CPU seconds are those of the machine that did the work, whatever the scale.
@@ -59,13 +61,36 @@ def overhead(record: Record, series: Sequence[Series], began_s: float, ended_s: 
 
 
 def disk_use(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> Mapping[str, float]:
-    """Give the share of a window in which disks had requests under way, by role: the mean over hosts of their disks' sum."""
+    """Say how busy disks were in a window, by role, in two ways.
+
+    "busy" is the share of time with requests under way (the mean over hosts of their disks' sum), "use" what was read and written
+    against what the catalogue's disks can. On emulated hosts the second is the one: requests wait for the cap above the device.
+    """
     metrics: dict[str, float] = {}
     for role, names in roles(record).items():
         busy_s = total(series, "disk_busy", names, began_s, ended_s).value
         if busy_s is not None and role != "servers":
             metrics[f"disk_busy_{role}_ratio"] = busy_s / (len(names) * (ended_s - began_s))
+        limits = disk_limits(record, names)
+        moved = [total(series, quantity, names, began_s, ended_s).value for quantity in ("disk_read", "disk_written")]
+        if limits and role != "servers" and None not in moved:
+            shares = [(m or 0.0) / limit for m, limit in zip(moved, limits, strict=True)]
+            metrics[f"disk_use_{role}_ratio"] = sum(shares) / (ended_s - began_s)
     return metrics
+
+
+def disk_limits(record: Record, hosts: Iterable[str]) -> tuple[float, float] | None:
+    """What the disks of these hosts can read and write together by the catalogue, in bytes per second of wall time, if any."""
+    try:
+        nodes = {node.name: node for node in catalogue.cluster(record.cluster).nodes} if record.cluster else {}
+    except CampaignError:  # results of a perjoule whose catalogue had more
+        return None
+    node_of = {host.name: host.node for host in record.hosts}
+    disks = [disk for host in hosts if (node := nodes.get(node_of.get(host, ""))) for disk in node.disks]
+    if not disks:
+        return None
+    read, written = sum(d.read_bytes_per_s.value for d in disks), sum(d.write_bytes_per_s.value for d in disks)
+    return read * record.scale, written * record.scale
 
 
 def roles(record: Record) -> Mapping[str, frozenset[str]]:

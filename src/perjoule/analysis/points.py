@@ -4,7 +4,7 @@ On a testbed of scale s all is 1/s times slower than on what it emulates: a seco
 are, so that a joule there is s emulated joules. Ratios per byte and CPU seconds count work and are not scaled.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from perjoule import catalogue
 from perjoule.analysis.amplification import compare
@@ -15,6 +15,8 @@ from perjoule.analysis.plausibility import doubts
 from perjoule.analysis.power import boundaries
 from perjoule.errors import CampaignError
 from perjoule.model import ClientResult, Point, Quantity, Record, Series
+
+LATE_RATIO = 0.05  # of the users' bytes, written in the tail, above which it is told
 
 
 def points(record: Record, series: Sequence[Series]) -> tuple[Point, ...]:
@@ -51,7 +53,8 @@ def _point(record: Record, series: Sequence[Series], results: Sequence[ClientRes
     explained = compare(record, results[0].direction, cost.metrics)
     metrics |= {**cost.metrics, **disk_use(record, series, began_s, ended_s), **explained.metrics}
     metrics |= _tail_metrics(record, series)
-    against = (*record.doubts, *power.doubts, *cost.doubts, *explained.doubts, *doubts(record, series))
+    late = _late(record, metrics, results[0].direction, user_bytes)
+    against = (*record.doubts, *late, *power.doubts, *cost.doubts, *explained.doubts, *doubts(record, series))
     return Point(record.trial, results[0].direction, metrics, tuple(dict.fromkeys(against)))
 
 
@@ -71,6 +74,18 @@ def _tail_metrics(record: Record, series: Sequence[Series]) -> dict[str, float]:
         if moved is not None:
             metrics[f"tail_{quantity}_bytes"] = moved
     return metrics
+
+
+def _late(record: Record, metrics: Mapping[str, float], direction: str, user_bytes: int) -> tuple[str, ...]:
+    """Say when disks wrote after the load: throughput and energy of the window know nothing of it."""
+    if direction != "write" or record.outcome is None or len({r.direction for r in record.outcome.results}) > 1:
+        return ()
+    share = metrics.get("tail_disk_written_bytes", 0.0) / user_bytes
+    if share < LATE_RATIO:
+        return ()
+    return (
+        f"about {max(10, round(share * 10) * 10)} % of the bytes reached the disks after the load: the tail has their energy",
+    )
 
 
 def _energy_metrics(boundary: str, energy_j: float, user_bytes: int, duration_s: float) -> dict[str, float]:

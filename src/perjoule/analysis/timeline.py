@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from perjoule.analysis.energy import Floats, Segments, segments
+from perjoule.analysis.overhead import roles
 from perjoule.analysis.power import candidates
-from perjoule.model import Record, Series
+from perjoule.model import Quantity, Record, Series
 
 
 def means(series: Series, edges_s: Floats) -> Floats:
@@ -25,6 +26,16 @@ def means(series: Series, edges_s: Floats) -> Floats:
     moved, covered_s = (np.diff(c) for c in _cumulated(pieces, edges_s))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(covered_s >= 0.5 * np.diff(edges_s), moved / covered_s, np.nan)
+
+
+def summed(record: Record, series: Sequence[Series], quantity: Quantity, role: str, edges_s: Floats) -> Floats:
+    """Give the mean rate of a counter of all hosts of a role together; NaN where one of them is not known.
+
+    Shape (N,) for N + 1 edges.
+    """
+    names = roles(record).get(role, frozenset[str]())
+    rates = {s.channel.host: means(s, edges_s) for s in series if s.channel.quantity == quantity and s.channel.host in names}
+    return np.sum(list(rates.values()), axis=0) if rates and rates.keys() == names else np.full(len(edges_s) - 1, np.nan)
 
 
 def net_power_w(record: Record, series: Sequence[Series], edges_s: Floats) -> Floats:

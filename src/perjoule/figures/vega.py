@@ -71,7 +71,7 @@ def _config(theme: Mapping[str, Any]) -> Spec:
             "ink": {"fill": theme["ink"], "stroke": theme["ink"]},
             "bound": {"stroke": theme["quiet"], "strokeDash": [5, 4]},
             "quiet": {"fill": theme["quiet"]},
-            "window": {"fill": theme["line"], "fillOpacity": 0.45},
+            "window": {"color": theme["line"], "fillOpacity": 0.45},
             "panel": {"fill": theme["ink"]},
         },
     }

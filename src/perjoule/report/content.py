@@ -3,22 +3,27 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perjoule import campaign
 from perjoule.analysis.cells import cells
+from perjoule.analysis.overhead import disk_limits, roles
 from perjoule.analysis.points import points
-from perjoule.analysis.timeline import means, net_power_w
+from perjoule.analysis.timeline import means, net_power_w, summed
+from perjoule.analysis.winners import Finding, winners
 from perjoule.errors import CampaignError
+from perjoule.figures.overhead import Overhead
 from perjoule.figures.power import Samples
 from perjoule.figures.timeline import Timeline
-from perjoule.model import Cell, Point, Record, Series
+from perjoule.model import Cell, Point, Quantity, Record, Series
 from perjoule.store import Results
 from perjoule.units import MIB
 
 STEPS_COUNT = 100  # of a timeline
+_MOVED: tuple[Quantity, Quantity] = ("disk_read", "disk_written")
 TIMELINES_COUNT = 200  # in one page; more would make it slow to open
 
 
@@ -36,6 +41,8 @@ class Content:
     cells: tuple[Cell, ...]
     power: Samples
     timelines: Mapping[str, Timeline]  # by trial id
+    overheads: tuple[Overhead, ...]  # the first trial with the most clients of each file system and direction
+    winners: tuple[Finding, ...]
 
     @property
     def scale(self) -> float:
@@ -60,6 +67,7 @@ def content(results: Results) -> Content:
     found: list[Point] = []
     timelines: dict[str, Timeline] = {}
     power: dict[tuple[str, str], list[float]] = {}
+    overheads: dict[tuple[str, str], Overhead] = {}
     most_clients = max((r.trial.clients_count for r in records), default=0)
     for record in records:
         if record.status != "valid" or record.outcome is None:
@@ -70,6 +78,9 @@ def content(results: Results) -> Content:
         if len(timelines) < TIMELINES_COUNT:
             timelines[record.trial.id] = _timeline(record, series)
         if record.trial.clients_count == most_clients:
+            if len(own) == 1 and (key := (record.trial.filesystem.label, own[0].direction)) not in overheads:
+                line = _overhead(record, series, own[0].direction)
+                overheads |= {key: line} if line else {}
             for point in own:
                 watts = power.setdefault((record.trial.filesystem.label, point.direction), [])
                 watts += _power_samples(record, series)
@@ -85,9 +96,43 @@ def content(results: Results) -> Content:
         overrides=results.overrides,
         records=records,
         points=tuple(found),
-        cells=cells(records, found),
+        cells=(summary := cells(records, found)),
         power={key: watts for key, watts in power.items() if watts},
         timelines=timelines,
+        overheads=tuple(overheads.values()),
+        winners=winners(records, summary),
+    )
+
+
+def _overhead(record: Record, series: Sequence[Series], direction: Literal["write", "read"]) -> Overhead | None:
+    """What one trial's storage hosts moved over time, where they counted it."""
+    assert record.outcome is not None
+    first_s, last_s = record.outcome.began_s, record.outcome.ended_s
+    tail_s = max([last_s, *(p.ended_s for p in record.phases if p.name == "tail")])
+    edges_s = np.linspace(first_s, tail_s, STEPS_COUNT // 2 + 1)
+    writes: tuple[Quantity, Quantity] = ("network_received", "disk_written")
+    reads: tuple[Quantity, Quantity] = ("network_sent", "disk_read")
+    quantities = writes if direction == "write" else reads
+    network, disk = (summed(record, series, quantity, "storage", edges_s) for quantity in quantities)
+    if not np.isfinite(network).any() or not np.isfinite(disk).any():
+        return None
+    hosts = roles(record)["storage"]
+    limits = disk_limits(record, hosts)
+    if limits is not None:
+        read, written = (summed(record, series, quantity, "storage", edges_s) for quantity in _MOVED)
+        use, of = read / limits[0] + written / limits[1], "what the catalogue's disks can"
+    else:
+        use, of = summed(record, series, "disk_busy", "storage", edges_s) / len(hosts), "time"
+    per = 1 / (MIB * record.scale)
+    return Overhead(
+        title=record.trial.filesystem.label,
+        direction=direction,
+        t_s=[round(float(t), 3) for t in ((edges_s[1:] + edges_s[:-1]) / 2 - first_s) * record.scale],
+        duration_s=round((last_s - first_s) * record.scale, 3),
+        network=_rounded(network * per),
+        disk=_rounded(disk * per),
+        use_ratio=_rounded(use),
+        use=of,
     )
 
 

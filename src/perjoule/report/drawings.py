@@ -8,6 +8,7 @@ from perjoule.figures.capacity import capacity
 from perjoule.figures.cost import cost
 from perjoule.figures.edp import edp
 from perjoule.figures.efficiency import efficiency
+from perjoule.figures.overhead import overhead
 from perjoule.figures.power import power
 from perjoule.figures.throughput import throughput
 from perjoule.figures.timeline import timeline
@@ -47,6 +48,10 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         most = max(cell.clients_count for cell in cells)
         chosen = [cell for cell in cells if cell.clients_count == most]
         yield "cost", cost(chosen, notes=[f"{most} clients; CPU time of the machine that ran it", *plain])
+    if found.overheads:
+        most = max(r.trial.clients_count for r in found.records)
+        shown = f"storage hosts together, one trial with {most} clients each; grey: the measured window, then the tail"
+        yield "overhead", overhead(found.overheads, notes=[shown, *plain])
     if found.timelines:
         yield "timeline", timeline(notes=["grey: the measured window", *power_notes])
     if found.clusters:

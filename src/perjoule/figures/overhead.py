@@ -1,0 +1,94 @@
+"""What servers receive against what their disks write, and send against read, over time, and how busy the disks were.
+
+As figures 5.6 to 5.8 of "Benchmarking Storage Access Patterns: BeeGFS and CephFS".
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from perjoule.figures.vega import PANEL_WIDTH, Spec, titled
+
+PAIRS = {"write": ("network received", "disk written"), "read": ("network sent", "disk read")}
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """One trial's storage hosts together, on one grid of time: `t_s` are the middles of its steps; None is a gap."""
+
+    title: str
+    direction: Literal["write", "read"]
+    t_s: Sequence[float]
+    duration_s: float  # of the measured window
+    network: Sequence[float | None]  # MiB/s received while users write, sent while they read
+    disk: Sequence[float | None]  # MiB/s written while users write, read while they read
+    use_ratio: Sequence[float | None]  # of the disks, where it is known
+    use: str = ""  # what that share is of
+
+
+def overhead(trials: Sequence[Overhead], *, notes: Sequence[str] = ()) -> Spec:
+    """Draw a panel for each trial: network and disk over time, and below them the share of disk use.
+
+    Args:
+        trials: one for each file system and direction, reads left and writes right where both are there.
+        notes: lines of the subtitle.
+    """
+    ordered = sorted(trials, key=lambda trial: (trial.title, trial.direction))
+    panels = [_panel(trial) for trial in ordered]
+    return titled({"concat": panels, "columns": 2, "spacing": 24}, "What users' bytes make of network and disks", notes)
+
+
+def _panel(trial: Overhead) -> Spec:
+    names = PAIRS[trial.direction]
+    rows = [
+        {"t": t, "name": name, "value": value}
+        for name, values in zip(names, (trial.network, trial.disk), strict=True)
+        for t, value in zip(trial.t_s, values, strict=True)
+        if value is not None
+    ]
+    use = [{"t": t, "value": v} for t, v in zip(trial.t_s, trial.use_ratio, strict=True) if v is not None]
+    color: Spec = {
+        "field": "name",
+        "type": "nominal",
+        "scale": {"domain": list(names), "range": "role"},
+        "legend": {"orient": "top", "symbolType": "stroke", "title": None},
+    }
+    tooltip = [
+        {"field": "name", "title": " "},
+        {"field": "value", "title": "MiB/s", "format": ".1f"},
+        {"field": "t", "title": "s"},
+    ]
+    lines: Spec = {
+        "data": {"values": rows},
+        "mark": {"type": "line", "strokeWidth": 2},
+        "encoding": {"x": _time(labelled=not use), "y": _y("MiB/s"), "color": color, "tooltip": tooltip},
+    }
+    heading = {"text": f"{trial.title}, {trial.direction}", "fontSize": 12, "anchor": "start", "frame": "group", "offset": 4}
+    stack: list[Spec] = [{"width": PANEL_WIDTH, "height": 110, "layer": [_window(trial), lines]}]
+    if use:
+        shown = [{"field": "value", "title": f"of {trial.use}", "format": ".0%"}, {"field": "t", "title": "s"}]
+        y = _y("disk use") | {"scale": {"domain": [0, 1], "clamp": True}, "axis": {"format": ".0%", "tickCount": 2}}
+        area: Spec = {
+            "data": {"values": use},
+            "mark": {"type": "area", "opacity": 0.5, "line": True},
+            "encoding": {"x": _time(labelled=True), "y": y, "tooltip": shown},
+        }
+        stack.append({"width": PANEL_WIDTH, "height": 44, "layer": [_window(trial), area]})
+    return {"title": heading, "vconcat": stack, "spacing": 6, "resolve": {"scale": {"x": "shared", "color": "independent"}}}
+
+
+def _time(*, labelled: bool) -> Spec:
+    title = "seconds since the first client's start" if labelled else None
+    return {"field": "t", "type": "quantitative", "title": title, "axis": {"labels": labelled, "ticks": labelled, "grid": False}}
+
+
+def _y(title: str) -> Spec:
+    return {"field": "value", "type": "quantitative", "title": title}
+
+
+def _window(trial: Overhead) -> Spec:
+    return {
+        "data": {"values": [{"begin": 0, "end": trial.duration_s}]},
+        "mark": {"type": "rect", "style": "window"},
+        "encoding": {"x": {"field": "begin", "type": "quantitative"}, "x2": {"field": "end"}},
+    }
