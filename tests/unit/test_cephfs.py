@@ -18,7 +18,7 @@ from perjoule.filesystems._ceph_conf import configuration
 from perjoule.filesystems._ceph_control import ask, degraded, missing
 from perjoule.filesystems.cephfs import CephFs
 from perjoule.filesystems.rados import Rados
-from perjoule.model import Disk
+from perjoule.model import Disk, Flow
 from perjoule.protocols import Completed, Counters, Host, Hosts, Process
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "cephfs"
@@ -325,3 +325,26 @@ def test_facts_tell_a_code_from_copies_and_a_cluster_without_a_file_system() -> 
         "applications": ["perjoule"],
     }
     assert facts["file_systems"] == {}
+
+
+def test_what_placement_groups_do_beside_serving_is_background_work() -> None:
+    ready: dict[str, Any] = json.loads(json.dumps(BRING_UP[-1]["status"]))
+    assert answers.background(ready) == ""
+    states = [{"state_name": "active+clean", "count": 62}, {"state_name": "active+clean+scrubbing+deep", "count": 2}]
+    ready["pgmap"]["pgs_by_state"] = states
+    assert answers.background(ready) == "2 PGs active+clean+scrubbing+deep"
+
+
+def test_an_osd_passes_copies_on_or_codes_and_gathers() -> None:
+    hosts = paper(management=1, metadata=1, storage=4)
+    copies = CephFs(copies=3).amplification(hosts)
+    assert copies.write == Flow(client_sent_ratio=1, storage_received_ratio=3, storage_sent_ratio=2, disk_written_ratio=3)
+    assert copies.read == Flow(client_received_ratio=1, storage_sent_ratio=1, disk_read_ratio=1)
+    code = CephFs(erasure="2+1").amplification(hosts)
+    assert code.write == Flow(client_sent_ratio=1, storage_received_ratio=2, storage_sent_ratio=1, disk_written_ratio=1.5)
+    assert code.read == Flow(client_received_ratio=1, storage_received_ratio=0.5, storage_sent_ratio=1.5, disk_read_ratio=1)
+
+
+def test_stores_in_memory_have_no_disks() -> None:
+    explained = CephFs(store="memstore").amplification(paper(management=1, metadata=1, storage=2))
+    assert (explained.write.disk_written_ratio, explained.read.disk_read_ratio) == (0, 0)

@@ -79,6 +79,12 @@ def facts(answers: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
     }
 
 
+def background(status: Mapping[str, Any]) -> str:
+    """Say from a `status` answer what placement groups do beside serving; "" when all are active and clean."""
+    states = {group["state_name"]: group["count"] for group in status["pgmap"].get("pgs_by_state", [])}
+    return ", ".join(f"{count} PGs {state}" for state, count in states.items() if state != "active+clean")
+
+
 def _pool(pool: Mapping[str, Any], rule: Mapping[str, Any], profiles: Mapping[str, Any]) -> dict[str, Json]:
     root, _, device_class = next(step["item_name"] for step in rule["steps"] if step["op"] == "take").partition("~")
     apart = next(step["type"] for step in rule["steps"] if step["op"].startswith("choose"))

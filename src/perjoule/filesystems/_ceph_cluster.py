@@ -84,6 +84,10 @@ class Cluster(Mounted):
         if lacks := degraded(status, len(self.layout.osds)):
             raise TransientError(f"redundancy was lost: {lacks}", where=f"ceph on {self.hosts.management.name}")
 
+    def busy(self) -> str:
+        """What placement groups do beside serving: scrub, recover, backfill, trim snapshots."""
+        return answers.background(self.ask([[{"prefix": "status"}]])[0][0])
+
     def locate(self, path: Path) -> tuple[str, ...]:
         """Names of the hosts that hold an object, given as POOL/OBJECT: of its copies or parts, in order."""
         return self.holders(str(path.parent), [path.name])

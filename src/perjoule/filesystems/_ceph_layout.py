@@ -2,11 +2,12 @@
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from perjoule.errors import CampaignError
-from perjoule.model import Disk
+from perjoule.filesystems._flows import coded, copied
+from perjoule.model import Amplification, Disk
 from perjoule.protocols import Host, Hosts
 
 SMALLEST_OSD_BYTES = 1024**3
@@ -40,6 +41,13 @@ class Pool:
     copies_count: int
     code: tuple[int, int] | None = None
     client: str = ""  # whose it is; "": all clients'
+
+    def amplification(self, store: Store) -> Amplification:
+        """A client speaks to one OSD, which copies or codes, and gathers the parts that are read."""
+        found = coded(*self.code, by_client=False) if self.code else copied(self.copies_count, by_client=False)
+        if store == "bluestore":
+            return found
+        return Amplification(replace(found.write, disk_written_ratio=0.0), replace(found.read, disk_read_ratio=0.0))
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,9 @@ from pydantic.dataclasses import dataclass
 from perjoule.errors import CampaignError
 from perjoule.filesystems import _orangefs_words as words
 from perjoule.filesystems._daemons import fuse, programs
+from perjoule.filesystems._flows import copied
 from perjoule.filesystems._orangefs_cluster import DEVICE, Cluster, folder
-from perjoule.model import OPTIONS
+from perjoule.model import OPTIONS, Amplification
 from perjoule.protocols import Check, FileSystem, Hosts, Mounted
 from perjoule.units import Bytes, Seconds
 
@@ -66,6 +67,10 @@ class OrangeFS(FileSystem):
         needed = [*words.PROGRAMS, words.CLIENTS[self.client]]
         client = fuse() if self.client == "fuse" else _kernel_client()
         return (*(_installed(name, self._prefix()) for name in needed), client, *programs({"setpriv": "util-linux"}))
+
+    def amplification(self, hosts: Hosts) -> Amplification:
+        """Clients spread one copy over the data servers."""
+        return copied(1, by_client=True)
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
