@@ -8,8 +8,10 @@ from pathlib import Path
 
 from perjoule.errors import MachineError, TransientError, WorkloadError
 from perjoule.filesystems import _gluster_words as words
+from perjoule.filesystems._beneath import beneath_facts, data_folder, lay
 from perjoule.filesystems._daemons import Daemon, Daemons, each, is_mounted, last_words
 from perjoule.filesystems._gluster_layout import Layout
+from perjoule.model import Disk
 from perjoule.protocols import Host, Hosts, Mounted
 
 VOLUME = "perjoule"
@@ -21,14 +23,19 @@ SHORT_S = 20.0  # for commands that only ask
 class Cluster(Mounted):
     """One GlusterFS volume with the daemons that serve and mount it."""
 
-    def __init__(self, hosts: Hosts, layout: Layout, volume: Mapping[str, str], *, patience_s: float) -> None:
-        self._hosts, self._layout, self._volume = hosts, layout, volume
+    def __init__(
+        self, hosts: Hosts, layout: Layout, volume: Mapping[str, str], *, beneath: Disk | None, patience_s: float
+    ) -> None:
+        self._hosts, self._layout, self._volume, self._beneath = hosts, layout, volume, beneath
         self._bearers = hosts.bricks[: layout.hosts_count]  # the hosts that carry bricks
         self._members = tuple(dict.fromkeys([*self._bearers, *hosts.clients]))
         self._daemons = Daemons(patience_s)
 
     def _bricks(self, host: Host) -> list[Path]:
-        return [_brick(host, number) for n, number in self._layout.bricks if self._bearers[n] is host]
+        return [self._brick(host, number) for n, number in self._layout.bricks if self._bearers[n] is host]
+
+    def _brick(self, host: Host, number: int) -> Path:
+        return data_folder(host, "glusterfs", self._beneath) / f"brick-{number + 1}"
 
     def require_own_mounts(self) -> None:
         """Refuse hosts that share this process's mounts: this machine's own GlusterFS would be hidden. Raises MachineError."""
@@ -45,6 +52,7 @@ class Cluster(Mounted):
         libexec = self._bearers[0].run(["glusterd", "--print-libexecdir"], timeout_s=SHORT_S).stdout.strip()
         self._gsyncd = Path(libexec) / "gsyncd"
         self._names = {str(uuid.uuid4()): name for name in names}
+        lay(self._bearers, self._beneath)
         each(self._members, self._rooms)
         for host, number in zip(self._bearers, self._names, strict=True):
             host.put(words.info_text(number, release), _folder(host) / "state" / "glusterd.info")
@@ -68,8 +76,9 @@ class Cluster(Mounted):
             "version": release,
             "layout": self._layout.kind,
             **words.volume_shape(info),
-            "bricks": [f"{names[n]}:{_brick(self._bearers[n], number).name}" for n, number in self._layout.bricks],
+            "bricks": [f"{names[n]}:{self._brick(self._bearers[n], number).name}" for n, number in self._layout.bricks],
             "options": words.volume_options(info),
+            **beneath_facts(self._bearers[0], self._beneath),
         }
 
     def down(self) -> None:
@@ -157,7 +166,7 @@ class Cluster(Mounted):
         return all(words.connected_count(pool) == len(self._bearers) for pool in pools)
 
     def _make_volume(self, glusterd: Daemon) -> None:
-        bricks = [f"{self._bearers[n].address}:{_brick(self._bearers[n], number)}" for n, number in self._layout.bricks]
+        bricks = [f"{self._bearers[n].address}:{self._brick(self._bearers[n], number)}" for n, number in self._layout.bricks]
         allowed = ",".join(host.address for host in self._members)
         settings = [word for item in {"auth.allow": allowed, **self._volume}.items() for word in item]
 
@@ -210,10 +219,6 @@ class Cluster(Mounted):
 
 def _folder(host: Host) -> Path:
     return host.directory / "glusterfs"
-
-
-def _brick(host: Host, number: int) -> Path:
-    return _folder(host) / f"brick-{number + 1}"
 
 
 def _log(host: Host, brick: Path | None) -> Path:

@@ -18,9 +18,10 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.filesystems import _gluster_layout as gluster
+from perjoule.filesystems._beneath import needs_beneath
 from perjoule.filesystems._daemons import fuse, programs
 from perjoule.filesystems._gluster_cluster import Cluster
-from perjoule.model import OPTIONS, Amplification
+from perjoule.model import OPTIONS, Amplification, Disk
 from perjoule.protocols import Check, FileSystem, Hosts, Mounted
 from perjoule.units import Seconds
 
@@ -49,12 +50,15 @@ class GlusterFS(FileSystem):
     """Bricks on each of these hosts: 2 on 5 hosts make a dispersed volume of 2 x (4 + 1)."""
     volume: Mapping[str, str] = field(default_factory=dict[str, str])
     """Further options of the volume, as in `gluster volume set` ({"performance.io-cache" = "on"})."""
+    beneath: Disk | None = None
+    """A file system of its own beneath the bricks of each host, as in {kind = "xfs", block = "4 KiB"}; the host's own disk when
+    left out."""
     patience_s: Seconds = 60.0
     """How long each step of bring-up may take."""
 
     def checks(self) -> tuple[Check, ...]:
         """The daemons, the tools and FUSE."""
-        return (*programs(PROGRAMS), fuse())
+        return (*programs(PROGRAMS), fuse(), *needs_beneath(self.beneath))
 
     def amplification(self, hosts: Hosts) -> Amplification:
         """What the layout explains."""
@@ -75,7 +79,7 @@ class GlusterFS(FileSystem):
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
         """Bring it up; healthy means that all bricks are online and every client has written a file."""
-        cluster = Cluster(hosts, self.shape(len(hosts.bricks)), self.volume, patience_s=self.patience_s)
+        cluster = Cluster(hosts, self.shape(len(hosts.bricks)), self.volume, beneath=self.beneath, patience_s=self.patience_s)
         cluster.require_own_mounts()
         try:
             cluster.up()
