@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from perjoule.filesystems._daemons import each, programs
-from perjoule.filesystems._mounts import findmnt
+from perjoule.filesystems._mounts import findmnt, in_kernel
 from perjoule.model import Disk, Json
 from perjoule.protocols import Check, Host
 
@@ -20,13 +20,9 @@ SHORT_S = 20.0
 def needs(kind: str, *, needed: bool = True) -> tuple[Check, ...]:
     """What a machine needs to make and to mount a file system of this kind."""
     (tool,) = programs({f"mkfs.{kind}": PACKAGES[kind]})
-    registered = {line.split()[-1] for line in Path("/proc/filesystems").read_text().splitlines()}
-    modules = Path("/lib/modules", Path("/proc/sys/kernel/osrelease").read_text().strip(), "kernel", "fs", kind)
-    able = kind in registered or modules.is_dir()  # a module is loaded when it is mounted
-    fix = f"a kernel with CONFIG_{kind.upper()}_FS"
-    kernel = Check(
-        f"{kind} in the kernel", able, "there" if able else "neither built in nor a module", "" if able else fix, needed
-    )
+    able = in_kernel(kind)
+    detail, fix = ("there", "") if able else ("neither built in nor a module", f"a kernel with CONFIG_{kind.upper()}_FS")
+    kernel = Check(f"{kind} in the kernel", able, detail, fix, needed)
     return Check(tool.name, tool.ok, tool.detail, tool.fix, needed), kernel
 
 

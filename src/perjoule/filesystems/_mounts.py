@@ -17,6 +17,13 @@ COLUMNS = {
 _TIMEOUT_S = 20.0
 
 
+def in_kernel(kind: str) -> bool:
+    """Whether this machine's kernel has a file system, built in or as a module, which is loaded when it is mounted."""
+    registered = {line.split()[-1] for line in Path("/proc/filesystems").read_text().splitlines()}
+    release = Path("/proc/sys/kernel/osrelease").read_text().strip()
+    return kind in registered or Path("/lib/modules", release, "kernel", "fs", kind).is_dir()
+
+
 def findmnt(host: Host, path: Path) -> dict[str, Json]:
     """Where a folder of a host is mounted from, its type, options and space. Raises WorkloadError."""
     argv = ["findmnt", "--json", "--bytes", "--target", path, "--output", ",".join(COLUMNS)]
