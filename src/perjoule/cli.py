@@ -18,7 +18,7 @@ from perjoule.errors import CampaignError, Interrupted, MachineError, WorkloadEr
 from perjoule.model import Campaign
 from perjoule.options import InOrder, all_kinds, completing, examples
 from perjoule.protocols import Check
-from perjoule.table import table
+from perjoule.table import amplification_table, table, winners_table
 from perjoule.testbeds import virtual
 from perjoule.units import MIB, bytes_text, seconds_text
 
@@ -179,15 +179,26 @@ def check(file: Path, overrides: tuple[str, ...], shrink: int | None) -> None:
     )
 
 
-@cli.command("show", short_help="Print the table of a results folder.", epilog=examples("perjoule show results/demo"))
+@cli.command(
+    "show",
+    short_help="Print the table of a results folder.",
+    epilog=examples("perjoule show results/demo", "perjoule show results/demo --winners", "perjoule show results/demo --bytes"),
+)
 @options.folder
-def show_command(folder: Path) -> None:
+@click.option("--winners", "best", is_flag=True, help="The best file system for each workload, or that there is none.")
+@click.option("--bytes", "amplification", is_flag=True, help="Bytes per user byte, beside what redundancy alone explains.")
+def show_command(folder: Path, best: bool, amplification: bool) -> None:
     """Print the table of a results folder: means with 95 % intervals, and the maximum beside."""
     from perjoule import report
 
     results = _measured(folder)
     cells = report.cells(results)
-    show(table(cells), cells, results.latest())
+    if best:
+        show(winners_table(report.winners(results, cells)), (), ())
+    if amplification:
+        show(amplification_table(cells), (), ())
+    if not (best or amplification):
+        show(table(cells), cells, results.latest())
 
 
 @cli.command(

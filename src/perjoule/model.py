@@ -284,3 +284,24 @@ class Cell:
     metrics: Mapping[str, Interval]  # the keys of Point.metrics, and "edp_ratio" (normalised to the best of its direction)
     failed_count: int = 0
     doubts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The best file system for a workload, or for a class of them."""
+
+    among: str  # what is compared: "" for all file systems, or the kind whose variants these are
+    workload: str
+    direction: Literal["write", "read"]
+    clients_count: int
+    best: str
+    over_average: Interval  # ratio to the average of the others
+    rivals: tuple[str, ...]  # from which the best is not apart, the next best first
+    repeated: bool  # False: single repetitions, from which no significance can be told
+
+    @property
+    def verdict(self) -> str:
+        """What may be said of it."""
+        if not self.repeated:
+            return "one repetition can't tell"
+        return f"no significant winner: not apart from {', '.join(self.rivals)}" if self.rivals else "significant"

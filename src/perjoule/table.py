@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from perjoule.analysis.amplification import METRICS, SUBJECTS
-from perjoule.analysis.winners import Finding
-from perjoule.model import Cell, Interval
+from perjoule.model import Cell, Finding, Interval
 from perjoule.units import MIB
 
 

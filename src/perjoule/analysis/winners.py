@@ -20,7 +20,7 @@ from scipy.stats import t as student  # pyright: ignore[reportMissingTypeStubs, 
 from perjoule import drivers
 from perjoule.analysis.statistics import CONFIDENCE_RATIO
 from perjoule.errors import PerjouleError
-from perjoule.model import Cell, Interval, Record
+from perjoule.model import Cell, Finding, Interval, Record
 from perjoule.units import MIB
 
 RELEVANT_RATIO = 0.02
@@ -53,27 +53,6 @@ class Estimate:
             return Interval(mean, 0.0, inf, (mean,))
         half = float(student.ppf((1 + CONFIDENCE_RATIO) / 2, self.freedom)) * self.error  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
         return Interval(mean, exp(self.value - half), exp(min(self.value + half, 700.0)), (mean,))
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The best file system for a workload, or for a class of them."""
-
-    among: str  # what is compared: "" for all file systems, or the kind whose variants these are
-    workload: str
-    direction: Direction
-    clients_count: int
-    best: str
-    over_average: Interval  # ratio to the average of the others
-    rivals: tuple[str, ...]  # from which the best is not apart, the next best first
-    repeated: bool  # False: single repetitions, from which no significance can be told
-
-    @property
-    def verdict(self) -> str:
-        """What may be said of it."""
-        if not self.repeated:
-            return "one repetition can't tell"
-        return f"no significant winner: not apart from {', '.join(self.rivals)}" if self.rivals else "significant"
 
 
 def winners(records: Sequence[Record], cells: Sequence[Cell], metric: str = "throughput_bytes_per_s") -> tuple[Finding, ...]:

@@ -4,20 +4,26 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from perjoule.analysis.winners import winners as judged
 from perjoule.figures import vega
 from perjoule.figures.timeline import datasets
-from perjoule.model import Cell
+from perjoule.model import Cell, Finding
 from perjoule.report.content import Content, content
 from perjoule.report.drawings import drawings
 from perjoule.report.page import page
 from perjoule.store import Results
 
-__all__ = ["cells", "figures", "write"]
+__all__ = ["cells", "figures", "winners", "write"]
 
 
 def cells(results: Results) -> tuple[Cell, ...]:
     """Compute the table of a results folder from its records and series."""
     return content(results).cells
+
+
+def winners(results: Results, summary: Sequence[Cell]) -> tuple[Finding, ...]:
+    """Find the best file system for each workload of a results folder, from its cells."""
+    return judged(results.latest(), summary)
 
 
 def write(results: Results, target: Path) -> Path:

@@ -13,12 +13,12 @@ from perjoule.analysis.cells import cells
 from perjoule.analysis.overhead import disk_limits, roles
 from perjoule.analysis.points import points
 from perjoule.analysis.timeline import means, net_power_w, summed
-from perjoule.analysis.winners import Finding, winners
+from perjoule.analysis.winners import winners
 from perjoule.errors import CampaignError
 from perjoule.figures.overhead import Overhead
 from perjoule.figures.power import Samples
 from perjoule.figures.timeline import Timeline
-from perjoule.model import Cell, Point, Quantity, Record, Series
+from perjoule.model import Cell, Finding, Point, Quantity, Record, Series
 from perjoule.store import Results
 from perjoule.units import MIB
 
