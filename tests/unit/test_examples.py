@@ -61,3 +61,16 @@ def test_the_simulated_example_runs_anywhere(tmp_path: Path) -> None:
     results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides)
     run.run(asked, results, lambda event: None)
     assert [(record.status, record.reason) for record in results.latest()] == [("valid", "")] * 16
+
+
+def test_the_access_patterns_are_all_of_the_papers_on_all_that_lies_beneath() -> None:
+    asked = campaign.read(EXAMPLES / "access-patterns.toml")
+    assert {t.filesystem.kind for t in asked.trials} == {"cephfs", "moosefs", "glusterfs"}
+    cephfs = [t for t in asked.trials if t.filesystem.kind == "cephfs"]
+    ext4, xfs = ([f"CephFS beneath {kind} {n} KiB" for n in (1, 2, 4)] for kind in ("ext4", "xfs"))
+    assert {t.filesystem.label for t in cephfs} == {*ext4, *xfs, "CephFS beneath btrfs"}
+    patterns = {(t.workload.options["operation"], t.workload.options["transfer"]) for t in cephfs}
+    operations, transfers = ("write", "read", "randwrite", "randread"), ("16 MiB", "1 MiB", "64 KiB")
+    assert patterns == {(operation, transfer) for operation in operations for transfer in transfers}
+    assert {t.clients_count for t in asked.trials} == {2}
+    assert {step.moved_bytes for step in campaign.plan(asked).steps} == {6 * 1024**3}
