@@ -1,0 +1,509 @@
+"""The command as a user has it: help, exit codes, signals, and every foreseeable mistake answered in one sentence."""
+
+import json
+import os
+import pty
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from fcntl import ioctl
+from pathlib import Path
+from termios import TIOCSWINSZ
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from perjoule import stops, store
+from perjoule.cli import cli
+
+PERJOULE = Path(sys.executable).with_name("perjoule")
+ROOT = Path(__file__).parents[2]
+BROKEN = Path(__file__).parent / "broken_campaigns"
+COMMANDS = sorted(cli.commands)
+
+CAMPAIGN = """
+name = "tried"
+repetitions = {repetitions}
+seed = 1
+settle = "5 ms"
+quiet = 0
+[testbed]
+kind = "simulated"
+{testbed}
+[[filesystem]]
+kind = "simulated"
+throughput = "100 MiB/s"
+{filesystem}
+[[workload]]
+kind = "simulated"
+size = "2 MiB"
+{workload}
+"""
+
+
+def written(folder: Path, *, repetitions: int = 2, testbed: str = "", filesystem: str = "", workload: str = "") -> Path:
+    path = folder / "tried.toml"
+    path.write_text(CAMPAIGN.format(repetitions=repetitions, testbed=testbed, filesystem=filesystem, workload=workload))
+    return path
+
+
+def run(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the installed command."""
+    env = {**os.environ, **environment}
+    return subprocess.run([PERJOULE, *map(str, words)], capture_output=True, text=True, timeout=60, check=False, env=env)
+
+
+class Typed:
+    """The command in this process: what it says and its exit code."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+
+    def __call__(self, *words: object) -> tuple[int, str, str]:
+        self.capsys.readouterr()
+        try:
+            code = stops.exit_code(lambda: cli.main([str(word) for word in words], prog_name="perjoule", standalone_mode=False))
+        except SystemExit as end:
+            code = int(end.code or 0)
+        said = self.capsys.readouterr()
+        return code, said.out, said.err
+
+
+@pytest.fixture
+def typed(capsys: pytest.CaptureFixture[str]) -> Typed:
+    return Typed(capsys)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results folder with two trials."""
+    folder = tmp_path_factory.mktemp("measured")
+    done = run("run", written(folder), "--into", folder / "results")
+    assert done.returncode == 0, done.stderr
+    return folder / "results"
+
+
+@pytest.fixture
+def copied(measured: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(measured, tmp_path / "results"))
+
+
+# Help
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_has_examples_that_name_it(command: str) -> None:
+    done = CliRunner().invoke(cli, [command, "--help"], prog_name="perjoule")
+    assert done.exit_code == 0
+    assert "Examples:" in done.output
+    assert f"perjoule {command}" in done.output.partition("Examples:")[2]
+
+
+@pytest.mark.parametrize("words", [[], *([command] for command in COMMANDS)], ids=lambda words: "-".join(words) or "perjoule")
+def test_help_fits_80_columns_and_cuts_no_sentence(words: list[str]) -> None:
+    said = CliRunner().invoke(cli, [*words, "--help"], prog_name="perjoule", terminal_width=80).output
+    assert max(map(len, said.splitlines())) <= 80
+    assert "..." not in said.replace("[OPTIONS] COMMAND [ARGS]...", "")
+
+
+def test_help_names_every_command_and_every_exit_code() -> None:
+    said = CliRunner().invoke(cli, ["--help"]).output
+    assert all(f"\n  {command} " in said for command in COMMANDS)
+    assert all(f"{code} " in said.partition("Exit codes:")[2] for code in range(6))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_and_its_meaning_is_in_the_help(command: str) -> None:
+    for parameter in cli.commands[command].params:
+        assert not isinstance(parameter, click.Option) or parameter.help
+
+
+# Exit codes
+
+
+def test_0_all_is_well(measured: Path) -> None:
+    done = run("show", measured)
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+def test_1_finished_with_invalid_trials(typed: Typed, tmp_path: Path) -> None:
+    code, said, errors = typed("run", written(tmp_path, repetitions=3, workload="fail_at = 2"), "--into", tmp_path / "r")
+    assert code == 1
+    assert "report.html" in said
+    assert "failed: simulated, simulated, 1 client, repetition 2: client-1: the simulated load fails in its run 2" in errors
+
+
+def test_2_the_campaign_is_wrong(typed: Typed, tmp_path: Path) -> None:
+    code, _, errors = typed("run", written(tmp_path, filesystem='failure = "layout"'), "--into", tmp_path / "r")
+    assert code == 2
+    assert "the layout is impossible on these hosts" in sentence(errors)
+
+
+def test_3_the_machine_is_not_ready(typed: Typed, tmp_path: Path) -> None:
+    code, _, errors = typed("run", written(tmp_path, testbed='failure = "hold"'), "--into", tmp_path / "r")
+    assert code == 3
+    assert "the simulated testbed fails as asked" in sentence(errors)
+
+
+def test_4_the_workload_failed(typed: Typed, tmp_path: Path) -> None:
+    code, said, _ = typed("run", written(tmp_path, filesystem='failure = "daemon"'), "--into", tmp_path / "r")
+    assert code == 4
+    assert "report.html" in said
+
+
+@pytest.mark.parametrize(("number", "count"), [(signal.SIGINT, 1), (signal.SIGINT, 3), (signal.SIGTERM, 1), (signal.SIGHUP, 1)])
+def test_5_interrupted_and_resume_measures_what_is_missing_and_nothing_twice(
+    number: signal.Signals, count: int, tmp_path: Path
+) -> None:
+    campaign, folder = written(tmp_path, repetitions=12), tmp_path / "r"
+    campaign.write_text(campaign.read_text().replace("2 MiB", "8 MiB"))
+    words = ["env", "--default-signal=INT,TERM,HUP", PERJOULE, "run", campaign, "--into", folder]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("2/12"):
+                for _ in range(count):
+                    process.send_signal(number)
+                break
+        errors = process.stderr.read()
+        assert process.wait(timeout=30) == 5
+    assert "stopping: taking everything down" in errors
+    assert f"interrupted, all taken down; go on with: perjoule resume {folder}" in sentence(errors)
+    kept_count = len(store.open_results(folder).records())
+    assert 2 <= kept_count < 12
+    done = run("resume", folder)
+    assert done.returncode == 0, done.stderr
+    assert f"{12 - kept_count} trials" in done.stderr
+    records = store.open_results(folder).records()
+    assert sorted(record.trial.repetition for record in records) == list(range(1, 13))
+
+
+def test_under_nohup_a_hangup_does_not_stop_a_campaign(tmp_path: Path) -> None:
+    words = ["env", "--ignore-signal=HUP", PERJOULE, "run", written(tmp_path, repetitions=10), "--into", tmp_path / "r"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("2/10"):
+                process.send_signal(signal.SIGHUP)
+        assert process.wait(timeout=30) == 0
+
+
+# Mistakes
+
+
+def sentence(errors: str) -> str:
+    """What perjoule says of a stop: one sentence on a line of its own."""
+    assert "Traceback" not in errors
+    (line,) = [line for line in errors.splitlines() if line.startswith("perjoule: ")]
+    return line.removeprefix("perjoule: ")
+
+
+def alone(errors: str) -> str:
+    """The same, where nothing else is to be said."""
+    assert len(errors.splitlines()) == 1
+    return sentence(errors)
+
+
+@pytest.mark.parametrize("line", (BROKEN / "expected.txt").read_text().splitlines(), ids=lambda line: line.split(".toml")[0])
+def test_a_broken_campaign_is_one_sentence_with_its_line(line: str, typed: Typed, tmp_path: Path) -> None:
+    code, said, errors = typed("run", BROKEN / f"{line.split('.toml')[0]}.toml", "--into", tmp_path / "r")
+    assert code == 2
+    assert said == ""
+    assert alone(errors).endswith(line)
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["chek"], "no such command 'chek'; did you mean 'check'?"),
+        (["run"], "missing argument 'CAMPAIGN.toml'; see `perjoule run --help`"),
+        (["run", "x.toml", "--inot", "y"], "no such option '--inot'; did you mean '--into'?"),
+        (["check", "a.toml", "b.toml"], "got unexpected extra argument (b.toml); see `perjoule check --help`"),
+        (["check", "x.toml", "--shrink", "0"], "invalid value for '--shrink': 0 is not in the range x>=1; see `perjoule check"),
+        (["up", "--clients", "1000000"], "invalid value for '--clients': 1000000 is not in the range 1<=x<=64; see `perjoule up"),
+        (["check", ROOT / "examples" / "lokal.toml"], 'there is no such file; did you mean "local.toml"?'),
+        (["check", ROOT / "examples"], "this is a folder, not a campaign file; name a .toml file in it"),
+        (["check", sys.executable], "this is not a text file (byte "),
+        (["check", ROOT / "examples/local.toml", "--set", "repetitions"], '--set: "repetitions" changes nothing; write it like'),
+        (["check", ROOT / "examples/local.toml", "--set", "workload.sise=1 MiB"], 'has "sise"; did you mean "size"?'),
+        (["drivers", "mosefs"], 'there is no driver "mosefs"; did you mean "moosefs"?'),
+        (["up", "mosefs"], 'there is no filesystem "mosefs"; did you mean "moosefs"?'),
+        (["up", "moosefs", "--cluster", "odroid"], 'the catalogue has no cluster "odroid"; did you mean "odroid-hc4"?'),
+        (["up", "moosefs", "--set", "gaol=2"], 'did you mean "goal"?'),
+        (["up", "moosefs", "--set", "goal=-1"], "--set filesystem.goal=-1: goal = -1 is impossible; it must be at least 1"),
+    ],
+    ids=lambda value: "-".join(Path(str(word)).name for word in value) if isinstance(value, list) else "",
+)
+def test_a_mistake_on_the_command_line_is_one_sentence_with_what_was_meant(
+    words: Sequence[object], said: str, typed: Typed
+) -> None:
+    code, output, errors = typed(*words)
+    assert code == 2
+    assert output == ""
+    assert said in alone(errors)
+
+
+def test_a_command_line_without_words_shows_the_help(typed: Typed) -> None:
+    code, _, errors = typed()
+    assert code == 2
+    assert "Commands:" in errors
+
+
+FOLDER_COMMANDS = ("show", "report", "verify", "resume")
+
+
+@pytest.mark.parametrize("command", FOLDER_COMMANDS)
+@pytest.mark.parametrize("name", ["nothing", "", "file"], ids=["nothing there", "another folder", "a file"])
+def test_what_is_no_results_folder_is_named(command: str, name: str, typed: Typed, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    code, _, errors = typed(command, tmp_path / name)
+    assert code == 3
+    assert alone(errors).startswith(f"{tmp_path / name}: this is not a results folder (no results.json in it); name the folder")
+
+
+@pytest.mark.parametrize("command", FOLDER_COMMANDS)
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("results.json", b""),
+        *((name, text) for name in ("results.json", "journal.jsonl") for text in (b"{}\n", b"[1, 2]\n", b"\0\xff garbage\n")),
+    ],
+)
+def test_a_damaged_head_or_journal_is_named(command: str, name: str, content: bytes, typed: Typed, copied: Path) -> None:
+    (copied / name).write_bytes(content)
+    code, _, errors = typed(command, copied)
+    assert code == 3
+    assert f"{copied / name}: the file is damaged: " in alone(errors)
+    assert "restore it from a copy" in errors
+
+
+@pytest.mark.parametrize("command", ["show", "report", "verify"])
+@pytest.mark.parametrize("name", ["record.json", "series.parquet"])
+def test_a_damaged_attempt_is_named(command: str, name: str, typed: Typed, copied: Path) -> None:
+    damaged = next((copied / "trials").rglob(name))
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    code, said, errors = typed(command, copied)
+    if command == "verify":
+        assert code == 1
+        assert str(damaged.relative_to(copied)) in said
+    else:
+        assert code == 3
+        assert f"{damaged}: the file is damaged: " in alone(errors)
+
+
+def test_results_of_a_newer_perjoule_are_refused(typed: Typed, copied: Path) -> None:
+    head = json.loads((copied / "results.json").read_text())
+    (copied / "results.json").write_text(json.dumps({**head, "version": 99}))
+    code, _, errors = typed("show", copied)
+    assert code == 3
+    assert alone(errors).startswith(
+        f"{copied}: results of format version 99, and this perjoule knows version 1; use the perjoule"
+    )
+
+
+@pytest.mark.parametrize("command", ["show", "report", "verify"])
+def test_results_without_a_trial_say_how_to_measure_one(command: str, typed: Typed, tmp_path: Path) -> None:
+    store.create(tmp_path / "r", written(tmp_path).read_text(), "tried")
+    code, _, errors = typed(command, tmp_path / "r")
+    assert code == 3
+    assert (
+        alone(errors) == f"{tmp_path / 'r'}: no trial has been measured here yet; measure with: perjoule resume {tmp_path / 'r'}"
+    )
+
+
+def test_results_that_another_perjoule_works_on_are_left_alone(typed: Typed, copied: Path) -> None:
+    with store.open_results(copied).hold():
+        code, _, errors = typed("resume", copied)
+    assert code == 3
+    assert sentence(errors) == (
+        f"{copied}: another perjoule (process {os.getpid()}) works on these results; "
+        "wait for it, or stop it with Ctrl-C and `perjoule resume`"
+    )
+
+
+def test_a_folder_with_other_things_in_it_is_not_written_into(typed: Typed, tmp_path: Path) -> None:
+    campaign = written(tmp_path)
+    code, _, errors = typed("run", campaign, "--into", tmp_path)
+    assert code == 3
+    assert 'the folder is not empty (it holds "tried.toml") and is not a results folder; choose a new' in alone(errors)
+
+
+def test_results_of_another_campaign_are_not_mixed(typed: Typed, copied: Path, tmp_path: Path) -> None:
+    code, _, errors = typed("run", written(tmp_path, repetitions=3), "--into", copied)
+    assert code == 3
+    assert f"{copied}: this results folder belongs to another campaign; choose another folder" in alone(errors)
+
+
+@pytest.mark.parametrize("into", ["/proc/results", "/dev/null", "/dev/null/results"])
+def test_where_nothing_can_be_written_is_named(into: str, typed: Typed, tmp_path: Path) -> None:
+    code, _, errors = typed("run", written(tmp_path), "--into", into)
+    assert code == 3
+    assert into in alone(errors)
+    assert "; choose a folder that you may write" in errors
+
+
+@pytest.mark.parametrize("figures", ["/proc/figures", "/dev/null"])
+def test_figures_that_can_t_be_written_are_named(figures: str, typed: Typed, measured: Path) -> None:
+    code, _, errors = typed("report", measured, "--figures", figures)
+    assert code == 3
+    assert alone(errors).startswith(f"{figures}: ")
+    assert "; check the path and its rights" in errors
+
+
+def test_too_little_room_for_results_is_told_before_anything_begins(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perjoule.cli.LEAST_FREE_BYTES", 2**62)
+    code, _, errors = typed("run", written(tmp_path), "--into", tmp_path / "r")
+    assert code == 3
+    assert f"disk of {tmp_path / 'r'}: only " in alone(errors)
+    assert "; make room for 4096 PiB, or choose a folder on another disk by --into" in errors
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_missing_tool_is_named_with_its_package(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    code, _, errors = typed("run", ROOT / "examples/local.toml", "--into", tmp_path / "r")
+    assert code == 3
+    assert "fio: not found" in alone(errors)
+    assert "apt-get install fio" in errors
+    assert not (tmp_path / "r").exists()
+
+
+def test_of_many_missing_tools_the_first_are_named(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    code, _, errors = typed("demo", "--into", tmp_path / "r")
+    assert code == 3
+    assert "more; " in alone(errors)
+    assert "apt-get install " in errors
+    assert len(errors) < 600
+
+
+# What is printed
+
+
+def test_what_is_written_to_files_holds_no_control_characters_and_no_wrapped_line(tmp_path: Path) -> None:
+    label = 'label = "a file system whose name is quite long [bold] :warning: and hardly fits anywhere in less than 80 columns"'
+    for columns in ("40", "200"):
+        folder = tmp_path / columns
+        done = run("run", written(tmp_path, filesystem=label), "--into", folder, COLUMNS=columns, TERM="xterm-256color")
+        assert done.returncode == 0
+        assert all(character.isprintable() or character == "\n" for character in done.stdout + done.stderr)
+        row = next(line for line in done.stdout.splitlines() if line.startswith("a file system"))
+        assert "[bold] :warning: and hardly fits anywhere in less than 80 columns" in row
+        assert "±" in row
+        assert len([line for line in done.stderr.splitlines() if "/2 a file system" in line]) == 2
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, int]]:
+    """A terminal of 80 columns: our end and the command's."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    yield ours, theirs
+    os.close(ours)
+
+
+@pytest.mark.parametrize("command", ["show", "drivers"])
+def test_a_terminal_of_80_columns_is_enough(command: str, measured: Path, terminal: tuple[int, int]) -> None:
+    ours, theirs = terminal
+    env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")} | {"TERM": "dumb"}
+    words = [PERJOULE, command, *([measured] if command == "show" else [])]
+    with subprocess.Popen(words, stdout=theirs, stderr=theirs, env=env) as process:
+        os.close(theirs)
+        said = b""
+        try:
+            while piece := os.read(ours, 65536):
+                said += piece
+        except OSError:  # how a terminal says that nobody is on its other end
+            pass
+        assert process.wait(timeout=30) == 0
+    lines = said.decode().replace("\r\n", "\n").splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "…" not in said.decode()
+    if command == "show":
+        assert [name for name in ("MiB/s", "W", "MiB/J", "n") if name not in lines[0].split()] == []
+
+
+def test_a_table_says_that_watts_are_modelled(measured: Path) -> None:
+    assert "the watts are modelled, not measured" in run("show", measured).stdout
+
+
+def test_a_table_of_emulated_hosts_says_so(typed: Typed, tmp_path: Path) -> None:
+    code, said, errors = typed("run", written(tmp_path, testbed="scale = 0.5"), "--into", tmp_path / "r")
+    assert code == 0
+    assert "emulated at scale 0.5" in said
+    assert "emulated at scale 0.5" in errors
+
+
+def test_the_schema_is_json_for_an_editor(typed: Typed) -> None:
+    code, said, _ = typed("drivers", "--schema")
+    assert code == 0
+    assert json.loads(said)["$schema"]
+
+
+def test_doctor_names_each_thing_missing_with_its_fix(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    code, said, errors = typed("doctor")
+    assert code == 3
+    assert "no   fio: not found\n     apt-get install fio\n" in said
+    assert "\nworkloads   ready: simulated; not ready: fio" in said
+    assert "apt-get install" in alone(errors)
+
+
+def test_check_tells_order_bytes_and_time(typed: Typed, tmp_path: Path) -> None:
+    code, said, _ = typed("check", written(tmp_path))
+    assert code == 0
+    assert "   1  simulated, simulated, 1 client, repetition 1  2 MiB" in said
+    assert "tried: 2 trials on 1 deployment, 4 MiB to be moved, about " in said
+
+
+def test_verify_finds_what_was_changed(typed: Typed, copied: Path) -> None:
+    assert typed("verify", copied)[0] == 0
+    raw = next((copied / "trials").rglob("simulated.json"))
+    raw.write_text(raw.read_text().replace("write", "read "))
+    code, said, _ = typed("verify", copied)
+    assert code == 1
+    assert str(raw.relative_to(copied)) in said
+
+
+def test_figures_are_written_where_asked(typed: Typed, measured: Path, tmp_path: Path) -> None:
+    code, said, _ = typed("report", measured, "--figures", tmp_path / "figures")
+    assert code == 0
+    assert {Path(line).suffix for line in said.splitlines()} == {".svg", ".pdf"}
+    assert all(Path(line).stat().st_size > 0 for line in said.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("perjoule dri", ["plain,drivers"]),
+        ("perjoule drivers moo", ["plain,moosefs"]),
+        ("perjoule up ceph", ["plain,cephfs"]),
+        ("perjoule up moosefs --cluster odr", ["plain,odroid-hc4"]),
+        ("perjoule run examples/lo", ["file,examples/lo"]),
+        ("perjoule show res", ["dir,res"]),
+        ("perjoule demo --simu", ["plain,--simulate"]),
+    ],
+)
+def test_a_shell_completes(line: str, words: list[str]) -> None:
+    done = run(_PERJOULE_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD=str(line.count(" ")))
+    assert done.stdout.split() == words
+
+
+def test_results_made_under_sudo_belong_to_who_asked(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, tuple[int, int]] = {}
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr("os.chown", lambda path, uid, gid, *, follow_symlinks: given.update({str(path): (uid, gid)}))
+    monkeypatch.setenv("SUDO_UID", "1234")
+    monkeypatch.setenv("SUDO_GID", "5678")
+    made = tmp_path / "new" / "results"
+    assert typed("run", written(tmp_path), "--into", made)[0] == 0
+    assert set(given.values()) == {(1234, 5678)}
+    assert set(given) == {str(path) for path in (made.parent, *made.parent.rglob("*"))}
