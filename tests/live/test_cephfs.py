@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -76,6 +76,35 @@ def test_a_read_after_caches_are_dropped_comes_over_the_network_unchanged(deploy
     assert cached < MIB
     assert FILE_BYTES < received_bytes(client) - before < 1.1 * FILE_BYTES
     mounted.alive()
+
+
+def test_what_was_written_is_read_back_unchanged_block_by_block(
+    deployment: tuple[Hosts, Mounted], verified: Callable[[Hosts, Mounted], Path]
+) -> None:
+    verified(*deployment)
+
+
+@pytest.mark.parametrize(
+    ("options", "holders_count"),
+    [
+        ({"copies": 3}, 3),
+        ({"erasure": "2+1"}, 3),
+        ({"erasure": "3+1", "osds_per_host": 2}, 4),
+        ({"erasure": "4+1", "classes": "together"}, 5),
+    ],
+    ids=["three copies", "2+1", "3+1", "4+1 on all hosts"],
+)
+def test_every_redundancy_gives_back_what_was_written_and_lies_on_as_many_hosts(
+    options: dict[str, Json], holders_count: int, verified: Callable[[Hosts, Mounted], Path]
+) -> None:
+    with hosts_of().hold(1) as hosts, cephfs(placement_groups=16, **options).mount(hosts) as mounted:
+        verified(hosts, mounted)
+        small = mounted.directories[hosts.clients[0].name] / "small"
+        write(hosts.clients[0], small, 1)
+        assert len(mounted.locate(small)) == holders_count
+        assert isinstance(pools := mounted.facts["pools"], dict)
+        assert isinstance(data := pools["cephfs_data"], dict)
+        assert data.get("erasure", data.get("copies_count")) == options.get("erasure", options.get("copies"))
 
 
 def test_a_file_of_one_object_lies_on_as_many_hosts_as_copies(deployment: tuple[Hosts, Mounted]) -> None:
@@ -162,11 +191,18 @@ def test_hosts_without_a_place_for_metadata_carry_all_on_their_disks() -> None:
             assert set(mounted.locate(path)) == {"storage-1", "storage-2"}
 
 
+def wait_until_something_listens(host: Host, port: int) -> None:
+    until_s = time.monotonic() + 10
+    while not host.run(["ss", "-Hltn", f"sport = :{port}"], timeout_s=10).stdout:
+        assert time.monotonic() < until_s
+
+
 def test_a_monitor_that_finds_its_port_taken_is_told_in_its_own_words_and_nothing_is_left() -> None:
     with hosts_of(servers=2).hold(1) as hosts:
         host = hosts.management
         other = ["/usr/bin/python3", "-m", "http.server", "3300", "--bind", host.address]
         taken = host.spawn(other, log=host.directory / "other.log")
+        wait_until_something_listens(host, 3300)
         began_s = time.monotonic()
         with pytest.raises(TransientError, match=r"mon\.a ended .*3300"), cephfs(placement_groups=8).mount(hosts):
             pass

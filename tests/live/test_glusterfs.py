@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -101,6 +101,12 @@ def test_a_dispersed_file_lies_on_all_bricks(deployment: tuple[Hosts, Mounted]) 
     assert len(hosts.bricks) == 5
 
 
+def test_what_was_written_is_read_back_unchanged_block_by_block(
+    deployment: tuple[Hosts, Mounted], verified: Callable[[Hosts, Mounted], Path]
+) -> None:
+    verified(*deployment)
+
+
 def test_facts_come_from_the_daemons(deployment: tuple[Hosts, Mounted]) -> None:
     _, mounted = deployment
     facts = mounted.facts
@@ -128,19 +134,30 @@ def test_a_host_that_is_not_allowed_can_not_mount(deployment: tuple[Hosts, Mount
 
 
 @pytest.mark.parametrize(
-    ("options", "holders_count"), [({"layout": "replicated", "hosts": 4}, 2), ({"layout": "distributed"}, 1)]
+    ("options", "kind", "holders_count"),
+    [
+        ({"redundancy": 2}, "Disperse", 5),
+        ({"bricks_per_host": 2}, "Distributed-Disperse", 5),
+        ({"layout": "replicated", "hosts": 2}, "Replicate", 2),
+        ({"layout": "replicated", "hosts": 3, "replicas": 3}, "Replicate", 3),
+        ({"layout": "replicated", "bricks_per_host": 2}, "Distributed-Replicate", 2),
+        ({"layout": "arbiter", "hosts": 3}, "Replicate", 2),
+        ({"layout": "arbiter", "bricks_per_host": 3}, "Distributed-Replicate", 2),
+        ({"layout": "distributed"}, "Distribute", 1),
+    ],
+    ids=["3+2", "2 x (4+1)", "2 copies", "3 copies", "5 x 2 copies", "2 copies, arbiter", "5 x 2 copies, arbiter", "distributed"],
 )
-def test_other_layouts_hold_a_file_on_as_many_hosts_as_copies(options: dict[str, Json], holders_count: int) -> None:
+def test_every_layout_gives_back_what_was_written_and_holds_it_on_as_many_hosts(
+    options: dict[str, Json], kind: str, holders_count: int, verified: Callable[[Hosts, Mounted], Path]
+) -> None:
     with hosts_of().hold(1) as hosts, glusterfs(**options).mount(hosts) as mounted:
-        client = hosts.clients[0]
-        path = mounted.directories[client.name] / "file"
-        written = write(client, path, 2)
-        drop(hosts, mounted)
-        assert checksum(client, path) == written
+        assert mounted.facts["type"] == kind
+        path = verified(hosts, mounted)
         holders = mounted.locate(path)
         assert len(holders) == holders_count
         for host in hosts.bricks:
-            assert (host.directory / "glusterfs" / "brick-1" / "file").exists() == (host.name in holders)
+            parts = host.directory.glob(f"glusterfs/brick-*/{path.name}")
+            assert (sum(part.stat().st_blocks * 512 for part in parts) > MIB) == (host.name in holders)
 
 
 def test_a_killed_brick_is_seen_and_nothing_is_left_behind() -> None:

@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -66,6 +66,19 @@ def test_a_read_after_caches_are_dropped_comes_over_the_network_unchanged(deploy
     assert checksum(client, path) == written
     assert FILE_BYTES < received_bytes(client) - before < 1.1 * FILE_BYTES
     mounted.alive()
+
+
+def test_what_was_written_is_read_back_unchanged_block_by_block(
+    deployment: tuple[Hosts, Mounted], verified: Callable[[Hosts, Mounted], Path]
+) -> None:
+    verified(*deployment)
+
+
+@pytest.mark.parametrize("goal", [1, 4])
+def test_every_goal_gives_back_what_was_written_on_as_many_hosts(goal: int, verified: Callable[[Hosts, Mounted], Path]) -> None:
+    with hosts_of().hold(1) as hosts, moosefs(goal=goal, trash="24 h").mount(hosts) as mounted:
+        assert len(mounted.locate(verified(hosts, mounted))) == goal
+        assert (mounted.facts["goal"], mounted.facts["trash_s"]) == (goal, 24 * 3600)
 
 
 def test_what_one_client_writes_another_reads(deployment: tuple[Hosts, Mounted]) -> None:
