@@ -84,8 +84,7 @@ def test_a_device_with_nothing_on_it_may_be_used() -> None:
             'has parts; all on them (sda1 part 4T ext4 "photos") would be lost',
         ),
         (
-            DISK
-            | {"children": [DISK | {"name": "md0", "type": "raid1", "children": [DISK | {"name": "vg-home", "type": "lvm"}]}]},
+            DISK | {"children": [DISK | {"name": "md0", "type": "raid1", "children": [DISK | {"name": "home", "type": "lvm"}]}]},
             "md0 raid1 4T with home lvm 4T",
         ),
     ],

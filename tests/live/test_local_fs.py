@@ -1,0 +1,244 @@
+"""Local file systems for real: on disks of virtual hosts, of this machine, beneath servers; and the NFS server."""
+
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perjoule import drivers
+from perjoule.errors import CampaignError, MachineError, WorkloadError
+from perjoule.filesystems.nfs import Nfs
+from perjoule.model import Disk
+from perjoule.protocols import FileSystem, Hosts, Mounted, Testbed
+from perjoule.testbeds import _device, _mark
+from perjoule.testbeds.local import Local
+from perjoule.testbeds.virtual import clean
+from perjoule.units import MIB
+
+pytestmark = pytest.mark.live
+
+Verified = Callable[[Hosts, Mounted], Path]
+OWNER = """
+import sys
+from perjoule.model import Disk
+from perjoule.testbeds.virtual import Virtual
+with Virtual(disk="directory", servers=1, cpu_cap=False).hold(1) as hosts:
+    print("ready", flush=True)
+    for host in hosts.all[:2]:
+        for kind in ("xfs", "ext4"):
+            place = host.disk(kind, Disk(kind=kind, size="400 MiB"))
+            host.run(["dd", "if=/dev/zero", f"of={place}/dirty", "bs=1M", "count=20"], timeout_s=30)
+print("down", flush=True)
+"""
+
+
+def disk(**words: Any) -> Disk:
+    return Disk(**words)
+
+
+def filesystem(kind: str, **options: Any) -> FileSystem:
+    made = drivers.build("filesystems", kind, options)
+    assert isinstance(made, FileSystem)
+    return made
+
+
+@pytest.fixture(scope="module")
+def hosts() -> Iterator[Hosts]:
+    """One cluster for all tests that leave it whole: 2 storage hosts and the metadata host carry data."""
+    made = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, "servers": 2, "scale": 0.2})
+    assert isinstance(made, Testbed)
+    with made.hold(1) as held:
+        yield held
+
+
+@pytest.mark.parametrize(
+    ("kind", "block"), [*((kind, f"{size} KiB") for kind in ("ext4", "xfs") for size in (1, 2, 4)), ("btrfs", "4 KiB")]
+)
+def test_what_is_written_to_a_local_file_system_is_read_back(kind: str, block: str, hosts: Hosts, verified: Verified) -> None:
+    with filesystem("local", type=kind, block=block).mount(hosts) as mounted:
+        path = verified(hosts, mounted)
+        facts = mounted.facts["client-1"]
+        assert isinstance(facts, dict)
+        assert (facts["type"], facts["block_bytes"]) == (kind, int(block.split()[0]) * 1024)
+        assert "noatime" in str(facts["options"])
+        assert mounted.locate(path) == ("client-1",)
+        assert not path.exists()  # outside, where only the empty folder of the mount is
+
+
+def test_a_block_size_that_the_kernel_can_not_mount_is_told_with_the_kernel(hosts: Hosts) -> None:
+    with (
+        pytest.raises(MachineError, match=r"Linux \d\S+ can't mount btrfs with blocks of 8 KiB .*take blocks of 4 KiB, its page"),
+        filesystem("local", type="btrfs", block="8 KiB").mount(hosts),
+    ):
+        pass
+
+
+def test_a_virtual_host_refuses_devices(hosts: Hosts) -> None:
+    with pytest.raises(CampaignError, match="can't be on a virtual host; leave device out"):
+        hosts.clients[0].disk("x", disk(kind="xfs", device="/dev/disk/by-id/x"))
+
+
+def test_a_disk_of_a_server_is_counted_and_no_faster_than_the_catalogue_says(hosts: Hosts) -> None:
+    server = hosts.by_role("storage")[0]
+    assert server.node is not None
+    cap_bytes_per_s = sum(disk.write_bytes_per_s.value for disk in server.node.disks) * hosts.scale
+    place = server.disk("measured", disk(kind="xfs", size="1 GiB"))
+    before, began_s = server.counters().disk_written_bytes, time.monotonic()
+    server.run(["dd", "if=/dev/zero", f"of={place}/zeros", "bs=1M", "count=120", "oflag=direct"], timeout_s=60)
+    took_s = time.monotonic() - began_s
+    after = server.counters().disk_written_bytes
+    assert before is not None
+    assert after is not None
+    assert 120 * MIB <= after - before < 130 * MIB
+    assert 120 * MIB / took_s < cap_bytes_per_s * 1.1
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "beneath", "data"),
+    [
+        ("moosefs", {"goal": 2}, {"kind": "xfs", "block": "4 KiB"}, "moosefs/chunks"),
+        ("glusterfs", {}, {"kind": "ext4", "block": "1 KiB"}, "glusterfs/brick-1"),
+        ("cephfs", {}, {"kind": "xfs", "block": "4 KiB"}, "ceph/osd.0/block"),
+    ],
+)
+def test_servers_keep_their_data_on_what_lies_beneath(
+    kind: str, options: dict[str, Any], beneath: dict[str, str], data: str, hosts: Hosts, verified: Verified
+) -> None:
+    server = hosts.by_role("storage")[0]
+    with filesystem(kind, beneath=beneath, **options).mount(hosts) as mounted:
+        verified(hosts, mounted)
+        facts = mounted.facts["beneath"]
+        assert isinstance(facts, dict)
+        assert (facts["type"], facts["block_bytes"]) == (beneath["kind"], int(beneath["block"].split()[0]) * 1024)
+        found = server.run(["findmnt", "-no", "FSTYPE", "--target", server.directory / "beneath" / data], timeout_s=10).stdout
+        assert found == f"{beneath['kind']}\n"
+        used = server.run(["df", "--output=used", "-BM", server.directory / "beneath"], timeout_s=10).stdout.split()[1]
+        assert int(used.removesuffix("M")) >= 8 // (2 if kind == "glusterfs" else 1)  # 2 + 1 parts
+
+
+def test_an_nfs_server_keeps_what_a_client_of_version_3_writes_and_lets_no_other_host_in(hosts: Hosts) -> None:
+    client, stranger = hosts.clients[0], hosts.management
+    nfs = filesystem("nfs", version="3", beneath={"kind": "ext4", "block": "1 KiB"})
+    assert isinstance(nfs, Nfs)
+    with nfs.serve(hosts) as server:
+        url = f"nfs://{server.host.address}{server.export}"
+        ports = "?version=3&nfsport=2049&mountport=20048"
+        source, back = client.directory / "source", client.directory / "back"
+        client.run(["dd", "if=/dev/urandom", f"of={source}", "bs=1M", "count=8"], timeout_s=30)
+        client.run(["nfs-cp", source, f"{url}/file{ports}"], timeout_s=30)
+        for host in hosts.all:
+            host.drop_caches()
+        client.run(["nfs-cp", f"{url}/file{ports}", back], timeout_s=30)
+        client.run(["cmp", source, back], timeout_s=30)
+        server.host.run(["cmp", source, server.export / "file"], timeout_s=30)
+        with pytest.raises(WorkloadError, match="ACCES"):
+            stranger.run(["nfs-ls", f"{url}{ports}"], timeout_s=30)
+        server.daemons.alive()
+    assert not server.export.exists()
+    assert not (server.host.directory / "nfs").exists()
+
+
+def test_an_nfs_server_of_version_4_shows_its_files_without_a_portmapper(hosts: Hosts) -> None:
+    client = hosts.clients[0]
+    nfs = filesystem("nfs", version="4.0", place="metadata")
+    assert isinstance(nfs, Nfs)
+    with nfs.serve(hosts) as server:
+        assert server.host.name == "metadata-1"
+        server.host.put(b"x" * 100_000, server.export / "file")
+        url, back = f"nfs://{server.host.address}{server.export}/file?version=4", client.directory / "back4"
+        client.run(["nfs-cp", url, back], timeout_s=30)
+        assert client.read(back) == b"x" * 100_000
+
+
+@pytest.mark.parametrize("version", ["3", "4.2"])
+def test_nfs_is_mounted_where_the_kernel_can_and_refused_with_the_reason_elsewhere(
+    version: str, hosts: Hosts, verified: Verified
+) -> None:
+    nfs = filesystem("nfs", version=version)
+    if {check.name: check.ok for check in nfs.checks()}["NFS in the kernel"]:
+        with nfs.mount(hosts) as mounted:
+            assert mounted.locate(verified(hosts, mounted)) == ("storage-1",)
+    else:
+        with pytest.raises(MachineError, match=r"client-1: the kernel has no NFS client.*CONFIG_NFS_FS"), nfs.mount(hosts):
+            pass
+
+
+def traces(root: Path) -> list[str]:
+    """What runs below a folder have left."""
+    found = [str(path) for path in root.glob("pj-*")]
+    for tool in (["losetup", "--list", "--noheadings"], ["cat", "/proc/mounts"]):
+        said = subprocess.run(tool, capture_output=True, text=True, check=True).stdout
+        found += [line for line in said.splitlines() if str(root) in line]
+    return found
+
+
+def test_a_kill_while_hosts_make_disks_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERJOULE_WORK", str(tmp_path))
+    chance = random.Random(7)
+    caught_count = 0
+    for _ in range(5):
+        owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=-1, text=True)
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "ready\n"
+        time.sleep(chance.uniform(0, 0.8))
+        owner.kill()
+        rest, _ = owner.communicate()
+        caught_count += "down" not in rest
+        for run in _mark.runs():
+            if run.folder.is_relative_to(tmp_path):
+                clean(run=run.id)
+        assert traces(tmp_path) == []
+    assert caught_count > 2
+
+
+def test_a_disk_of_this_machine_goes_with_its_hold_even_when_that_is_killed(tmp_path: Path) -> None:
+    program = (
+        "import os, sys; from perjoule.model import Disk; from perjoule.testbeds.local import Local\n"
+        "with Local(work=sys.argv[1]).hold(1) as hosts:\n"
+        "    place = hosts.all[0].disk('mine', Disk(kind='ext4', block='1 KiB', size='100 MiB'))\n"
+        "    (place / 'file').write_text('data'); print(os.path.ismount(place), flush=True)\n"
+        "    if sys.argv[2] == 'kill': os.kill(os.getpid(), 9)\n"
+    )
+    for how in ("end", "kill"):
+        done = subprocess.run([sys.executable, "-c", program, tmp_path, how], capture_output=True, text=True, check=False)
+        assert (done.stdout, done.returncode) == ("True\n", 0 if how == "end" else -9)
+        deadline_s = time.monotonic() + 5  # the guard is a process of its own
+        while (left := [*traces(tmp_path), *tmp_path.glob("*/mine*")]) and time.monotonic() < deadline_s:
+            time.sleep(0.02)
+        assert left == []
+
+
+@pytest.fixture
+def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A block device under a name that counts as a stable id."""
+    image, stable = tmp_path / "image", tmp_path / "by-id"
+    with image.open("wb") as file:
+        file.truncate(400 * MIB)
+    loop = subprocess.run(["losetup", "-f", "--show", image], capture_output=True, text=True, check=True).stdout.strip()
+    stable.mkdir()
+    (stable / "disk").symlink_to(loop)
+    monkeypatch.setattr(_device, "STABLE", (stable,))
+    yield stable / "disk"
+    subprocess.run(["losetup", "--detach", loop], check=True)
+
+
+def test_a_named_device_is_used_only_while_it_is_empty_and_is_empty_again_afterwards(device: Path) -> None:
+    def borne() -> str:
+        return subprocess.run(["wipefs", "--no-act", device], capture_output=True, text=True, check=True).stdout
+
+    wanted = disk(kind="xfs", block="1 KiB", device=str(device))
+    with Local().hold(1) as hosts:
+        (hosts.all[0].disk("mine", wanted) / "file").write_text("data")
+        assert "xfs" in borne()
+        with pytest.raises(CampaignError, match=r"is mounted on .* would be lost"):
+            hosts.all[0].disk("again", wanted)
+    assert borne() == ""
+    subprocess.run(["mkfs.ext4", "-q", "-L", "photos", device], check=True)
+    with Local().hold(1) as hosts, pytest.raises(CampaignError, match=r'bears ext4 "photos" .*that would be lost'):
+        hosts.all[0].disk("mine", wanted)
+    assert "photos" in borne()
