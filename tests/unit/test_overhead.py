@@ -1,0 +1,151 @@
+"""What file systems cost, from the counters to the report: on the product's own fakes."""
+
+import json
+import re
+from dataclasses import dataclass, replace
+
+import pytest
+from click.testing import CliRunner
+
+from perjoule import campaign, report, run
+from perjoule.analysis.cells import cells
+from perjoule.analysis.overhead import disk_limits, disk_use, overhead
+from perjoule.campaign import parse
+from perjoule.catalogue import cluster
+from perjoule.cli import cli
+from perjoule.errors import CampaignError
+from perjoule.figures.overhead import Overhead
+from perjoule.figures.overhead import overhead as drawn
+from perjoule.model import Point
+from perjoule.report.content import content
+from perjoule.store import Results, create, open_results
+from perjoule.table import amplification_table
+from perjoule.testbeds import _disk, local
+
+CAMPAIGN = """
+name = "costs"
+seed = 1
+clients = 2
+repetitions = {repetitions}
+settle = "20 ms"
+{top}
+[testbed]
+kind = "simulated"
+[[filesystem]]
+kind = "simulated"
+label = "fast"
+throughput = "80 MiB/s"
+[[filesystem]]
+kind = "simulated"
+label = "slow"
+throughput = "40 MiB/s"
+[[workload]]
+kind = "simulated"
+size = "2 MiB"
+operation = ["write", "read"]
+[[meter]]
+kind = "system"
+rate = "100 Hz"
+"""
+
+
+@dataclass(frozen=True)
+class Measured:
+    results: Results
+    events: tuple[str, ...]
+    page: str
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    folder, events = tmp_path_factory.mktemp("measured"), list[str]()
+    asked = parse(CAMPAIGN.format(top="", repetitions=2))
+    kept = create(folder / "results", asked.text, asked.name)
+    run.run(asked, kept, lambda event: events.append(event.kind))
+    again = open_results(kept.folder)
+    return Measured(again, tuple(events), report.write(again, folder / "report.html").read_text())
+
+
+def test_a_disk_says_how_long_it_was_busy_and_what_it_moved() -> None:
+    stat = "  11  0  88  1  22  0  176  2  0  3500  3  0  0  0  0  0  0"
+    assert _disk.busy_s(stat) == 3.5
+    assert _disk.moved_bytes(stat) == (88 * 512, 176 * 512)
+
+
+def test_the_disks_of_a_machine_are_busy_together() -> None:
+    one, other = (f" 8 {n} sd{x} 11 0 88 1 22 0 176 2 0 {ms} 3" for n, x, ms in ((0, "a", 1500), (16, "b", 250)))
+    assert local.disk_busy_s(f"{one}\n{other}\n", {"sda", "sdb"}) == 1.75
+    assert local.disk_busy_s(f"{one}\n{other}\n", {"sdb"}) == 0.25
+
+
+def test_busy_is_a_share_of_the_window_and_use_one_of_what_the_catalogues_disks_can(made) -> None:
+    node = next(n for n in cluster("odroid-hc4").nodes if n.role == "storage")
+    hosts = tuple(replace(h, node=node.name) if h.role == "storage" else h for h in made.record().hosts)
+    record = replace(made.record(cluster="odroid-hc4", scale=0.5), hosts=hosts)
+    limits = disk_limits(record, ["storage-1", "storage-2"])
+    assert limits is not None
+    series = [made.counter(h, "disk_busy", 0.25) for h in ("storage-1", "storage-2")]
+    series += [made.counter(h, "disk_read", 0.0) for h in ("storage-1", "storage-2")]
+    series += [made.counter(h, "disk_written", limits[1] / 4) for h in ("storage-1", "storage-2")]
+    metrics = disk_use(record, series, 10.0, 20.0)
+    assert metrics == pytest.approx({"disk_busy_storage_ratio": 0.25, "disk_use_storage_ratio": 0.5})
+    assert disk_limits(made.record(), ["storage-1"]) is None
+
+
+def test_servers_are_all_hosts_but_clients(made) -> None:
+    series = [made.counter(h.name, "network_received", 10.0) for h in made.record().hosts]
+    metrics = overhead(made.record(), series, 10.0, 20.0, 1000).metrics
+    assert metrics["network_received_storage_ratio"] == pytest.approx(0.2)
+    assert metrics["network_received_servers_ratio"] == pytest.approx(0.3)
+    assert metrics["network_received_client_ratio"] == pytest.approx(0.2)
+
+
+def test_the_wait_for_quiet_is_a_duration_or_none() -> None:
+    assert parse(CAMPAIGN.format(top="", repetitions=1)).quiet_s == 30
+    assert parse(CAMPAIGN.format(top='quiet = "2 min"', repetitions=1)).quiet_s == 120
+    assert parse(CAMPAIGN.format(top="quiet = 0", repetitions=1)).quiet_s == 0
+    for wrong in ('"-1 s"', "5", "false", '"soon"'):
+        with pytest.raises(CampaignError, match="quiet"):
+            parse(CAMPAIGN.format(top=f"quiet = {wrong}", repetitions=1))
+    header = campaign.schema()["properties"]
+    assert isinstance(header, dict)
+    assert "quiet" in header
+
+
+def test_trials_of_a_file_system_run_in_one_deployment_whose_facts_the_report_shows_once(measured: Measured) -> None:
+    assert (measured.events.count("deployed"), measured.events.count("kept")) == (2, 8)
+    assert sorted(re.findall(r"Deployment of (\w+) \((\d) trials\)", measured.page)) == [("fast", "4"), ("slow", "4")]
+
+
+def test_the_report_draws_network_against_disk_and_names_the_best(measured: Measured) -> None:
+    found = content(measured.results)
+    assert {(line.title, line.direction) for line in found.overheads} == {
+        (name, direction) for name in ("fast", "slow") for direction in ("write", "read")
+    }
+    assert all(len(line.t_s) == len(line.network) == len(line.disk) == len(line.use_ratio) for line in found.overheads)
+    assert '<figure id="overhead">' in measured.page
+    assert "The best for each workload" in measured.page
+    assert {finding.best for finding in found.winners} == {"fast"}
+
+
+def test_show_names_the_best(measured: Measured) -> None:
+    said = CliRunner().invoke(cli, ["show", str(measured.results.folder), "--winners"], standalone_mode=False)
+    assert said.exit_code == 0, said.output
+    assert re.search(r"write +2 +fast +\+100 %.* significant", said.output)
+
+
+def test_the_figure_has_a_panel_for_each_trial_with_the_pair_of_its_direction() -> None:
+    lines = [Overhead("a", d, [0.5], 1.0, [3.0], [None], [0.5], "time") for d in ("read", "write")]
+    spec = drawn(lines)
+    text = json.dumps(spec)
+    assert len(spec["concat"]) == 2
+    assert all(name in text for name in ("network received", "disk written", "network sent", "disk read"))
+    assert "NaN" not in text
+
+
+def test_bytes_per_user_byte_stand_beside_what_redundancy_explains(made) -> None:
+    metrics = {"disk_written_servers_ratio": 1.26, "derived_disk_written_servers_ratio": 1.25}
+    point = Point(made.trial(), "write", {"throughput_bytes_per_s": 1.0, "duration_s": 1.0, **metrics})
+    laid = amplification_table(cells([made.record()], [point]))
+    assert laid.rows[0][-2] == "1.26 (1.25)"
+    assert amplification_table(cells([made.record()], [Point(made.trial(), "write", {"duration_s": 1.0})])).rows == ()
