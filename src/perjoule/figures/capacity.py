@@ -8,7 +8,8 @@ from perjoule.figures.vega import FULL_WIDTH, Spec, titled
 def capacity(tib_per_w: Mapping[str, float], *, highlighted: str = "", notes: Sequence[str] = ()) -> Spec:
     """Draw TiB/W as a bar per cluster; `highlighted` is the one that was measured here."""
     rows = [{"cluster": n, "value": v, "text": f"{v:.3f}", "here": n == highlighted} for n, v in tib_per_w.items()]
-    y: Spec = {"field": "cluster", "type": "nominal", "sort": "-x", "title": None, "axis": {"labelLimit": 150}}
+    best_first = sorted(tib_per_w, key=lambda name: -tib_per_w[name])
+    y: Spec = {"field": "cluster", "type": "nominal", "scale": {"domain": best_first}, "title": None, "axis": {"labelLimit": 150}}
     x: Spec = {"field": "value", "type": "quantitative", "title": "TiB/W"}
     bars: Spec = {
         "mark": {"type": "bar", "height": 18, "cornerRadiusEnd": 2},

@@ -22,7 +22,7 @@ def power(samples: Samples, *, notes: Sequence[str] = ()) -> Spec:
 
 def _panel(samples: Samples, names: Sequence[str], direction: str, y: Spec) -> Spec:
     rows = [{"filesystem": n, "watts": round(w, 3)} for (n, d), watts in samples.items() if d == direction for w in watts]
-    x: Spec = {"field": "filesystem", "type": "nominal", "title": None, "sort": list(names)}
+    x: Spec = {"field": "filesystem", "type": "nominal", "title": None, "scale": {"domain": list(names)}}
     box = {"type": "boxplot", "extent": 1.5, "size": 38, "median": {"style": ["paper"]}, "outliers": {"size": 14, "opacity": 0.5}}
     mean_y = {"aggregate": "mean", "field": "watts", "type": "quantitative", "title": None}
     mean: Spec = {

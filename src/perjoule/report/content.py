@@ -97,7 +97,7 @@ def content(results: Results) -> Content:
         records=records,
         points=tuple(found),
         cells=(summary := cells(records, found)),
-        power={key: watts for key, watts in power.items() if watts},
+        power={key: power[key] for key in sorted(power) if power[key]},  # in the order of the cells, so in their colours
         timelines=timelines,
         overheads=tuple(overheads.values()),
         winners=winners(records, summary),

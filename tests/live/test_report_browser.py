@@ -1,0 +1,118 @@
+"""The report as a reader sees it: Debian's chromium opens the file from disk."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver import ActionChains
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+pytestmark = pytest.mark.live
+FIGURES = ("throughput", "efficiency", "edp", "power", "cost", "overhead", "timeline", "capacity")
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
+)
+DRAWN = "return document.documentElement.dataset.drawn === document.documentElement.dataset.theme"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report") / "results"
+    perjoule = Path(sys.executable).with_name("perjoule")
+    command = [perjoule, "demo", "--simulate", "--into", folder, "--set", "settle=20 ms", "--set", "repetitions=2"]
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    return folder / "report.html"
+
+
+@pytest.fixture(scope="module", params=[1200, 390], ids=["desktop", "phone"])
+def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, report: Path) -> Iterator[webdriver.Chrome]:
+    os.environ["SE_OFFLINE"] = "true"  # selenium is to look nothing up
+    options = Options()
+    options.binary_location = "/usr/bin/chromium"
+    downloads = tmp_path_factory.mktemp("downloads")
+    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    chrome = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
+    try:
+        metrics = {"width": request.param, "height": 900, "deviceScaleFactor": 1, "mobile": request.param < 500}
+        chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        chrome.get(report.as_uri())
+        WebDriverWait(chrome, 60).until(lambda c: c.execute_script(DRAWN))
+        chrome.downloads = downloads
+        yield chrome
+    finally:
+        chrome.quit()
+
+
+def test_every_figure_is_drawn(browser: webdriver.Chrome) -> None:
+    for name in FIGURES:
+        assert len(browser.find_elements(By.CSS_SELECTOR, f"#{name} svg .role-mark path")) > 3, name
+
+
+def test_the_page_does_not_scroll_sideways(browser: webdriver.Chrome) -> None:
+    wide, there = browser.execute_script("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    assert wide <= there
+
+
+def test_a_point_tells_its_value_and_interval(browser: webdriver.Chrome) -> None:
+    points = browser.find_elements(By.CSS_SELECTOR, "#throughput svg .role-mark.mark-symbol path")
+    large = max(points, key=lambda p: p.rect["width"])
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", large)
+    ActionChains(browser).move_to_element(large).perform()
+    tooltip = WebDriverWait(browser, 10).until(lambda c: c.find_element(By.CSS_SELECTOR, "#vg-tooltip-element.visible"))
+    assert "MiB/s" in tooltip.text
+    assert "95 % interval" in tooltip.text or "this repetition" in tooltip.text
+
+
+def test_the_theme_changes_the_figures_too(browser: webdriver.Chrome) -> None:
+    ink = "return document.querySelector('#throughput svg .role-axis-label text').getAttribute('fill')"
+    before = browser.execute_script(ink)
+    browser.find_element(By.ID, "theme").click()
+    WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+    assert browser.execute_script(ink) != before
+
+
+def test_a_column_sorts_the_table(browser: webdriver.Chrome) -> None:
+    head = next(h for h in browser.find_elements(By.CSS_SELECTOR, "table.sortable th") if h.text.startswith("MiB/s"))
+    rows = """return [...document.querySelector("table.sortable").tBodies[0].rows]
+        .map(row => parseFloat(row.cells[arguments[0]].textContent))"""
+    column = browser.execute_script("return arguments[0].cellIndex", head)
+    browser.execute_script("arguments[0].click()", head)
+    values = browser.execute_script(rows, column)
+    assert values == sorted(values)
+    assert len(set(values)) > 1
+
+
+def test_another_trial_can_be_chosen(browser: webdriver.Chrome) -> None:
+    before = browser.find_element(By.CSS_SELECTOR, "#timeline .drawing").get_attribute("innerHTML")
+    browser.execute_script(
+        "const s = document.getElementById('trial'); s.selectedIndex = 5; s.dispatchEvent(new Event('change'))"
+    )
+    changed = lambda c: c.find_element(By.CSS_SELECTOR, "#timeline .drawing").get_attribute("innerHTML") != before  # noqa: E731
+    WebDriverWait(browser, 30).until(changed)
+    assert "attempt-1" in (browser.find_element(By.ID, "raw").get_attribute("href") or "")
+
+
+def test_a_figure_is_saved_as_svg(browser: webdriver.Chrome) -> None:
+    browser.execute_script("document.querySelector('button[data-save=efficiency]').click()")
+    folder: Path = browser.downloads
+    saved = folder / "demo-efficiency.svg"
+    WebDriverWait(browser, 30).until(lambda _: saved.exists() and saved.stat().st_size > 1000)
+    assert saved.read_text().startswith("<svg")
+    assert "#ffffff" in saved.read_text()  # the light theme, whatever the page shows
+
+
+def test_nothing_is_asked_of_the_network_and_nothing_goes_wrong(browser: webdriver.Chrome) -> None:
+    requests = [entry["message"] for entry in browser.get_log("performance") if "requestWillBeSent" in entry["message"]]
+    assert not [r for r in requests if '"url":"http' in r]
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
