@@ -13,7 +13,9 @@ read -r _
 trap '' TERM INT HUP
 umount "$1" 2> /dev/null || umount --lazy "$1" 2> /dev/null
 case "$2" in
-/dev/*) wipefs --all --quiet "$2" ;;
+/dev/*)  # busy while a mount namespace that somebody made meanwhile holds a copy of the mount
+  for _ in $(seq 50); do wipefs --all --quiet "$2" 2> /dev/null && break; sleep 0.1; done
+  ;;
 *)
   losetup --noheadings --output NAME --associated "$2" | while read -r loop; do losetup --detach "$loop"; done
   rm -f "$2"
