@@ -225,3 +225,14 @@ def assert_clean(hosts: Hosts) -> None:
         listed = host.run(["ps", "-eo", "stat=,args="], timeout_s=10).stdout.splitlines()
         assert not [line for line in listed if "pvfs2" in line and line[0] != "Z"]  # a dead one is the init's to bury
         assert "pvfs2fuse" not in host.run(["cat", "/proc/mounts"], timeout_s=10).stdout
+
+
+def test_data_lie_on_what_is_beneath() -> None:
+    with hosts_of(servers=1).hold(1) as hosts, orangefs(beneath={"kind": "ext4", "block": "2 KiB"}).mount(hosts) as mounted:
+        client, server = hosts.clients[0], hosts.by_role("storage")[0]
+        write(client, mounted.directories[client.name] / "file")
+        facts = mounted.facts["beneath"]
+        assert isinstance(facts, dict)
+        assert (facts["type"], facts["block_bytes"]) == ("ext4", 2048)
+        used = server.run(["du", "-sm", server.directory / "beneath" / "orangefs" / "data"], timeout_s=10).stdout.split()[0]
+        assert int(used) >= FILE_BYTES // MIB

@@ -65,6 +65,13 @@ def test_a_server_with_both_roles_has_handles_for_both() -> None:
     assert len({first for _, first, _ in found}) == 4
 
 
+def test_data_lie_where_they_are_told_and_metadata_beside_the_server() -> None:
+    elsewhere = words.Server("storage-1", "10.98.0.1", Path("/srv"), ("metadata", "data"), stores=Path("/beneath"))
+    lines = list(map(str.strip, words.configuration(words.Layout((elsewhere,))).splitlines()))
+    assert "DataStorageSpace /beneath/data" in lines
+    assert "MetadataStorageSpace /srv/metadata" in lines
+
+
 def test_time_limits_grow_as_emulated_time_slows() -> None:
     text = words.configuration(words.Layout((METADATA, *STORAGE)), scale=0.1)
     assert directives(text)["ServerJobBMITimeoutSecs"] == {"300"}
@@ -155,7 +162,7 @@ def test_a_program_that_is_missing_is_named_with_where_it_was_looked_for(tmp_pat
     assert checks["pvfs2-server"].detail == str(tmp_path / "sbin" / "pvfs2-server")
     assert not checks["pvfs2fuse"].ok
     assert checks["pvfs2fuse"].detail == f"not in {tmp_path / 'bin'}"
-    assert "set PERJOULE_ORANGEFS_PREFIX to its prefix" in checks["pvfs2fuse"].fix
+    assert "set PERJOULE_ORANGEFS_PREFIX" in checks["pvfs2fuse"].fix
 
 
 def test_without_a_prefix_programs_are_looked_for_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from perjoule.errors import MachineError, WorkloadError
 from perjoule.filesystems import _orangefs_words as words
+from perjoule.filesystems._beneath import beneath_facts, lay
 from perjoule.filesystems._daemons import Daemon, Daemons, each, is_mounted
-from perjoule.model import Json
+from perjoule.model import Disk, Json
 from perjoule.protocols import Host, Hosts, Mounted, wait_error
 
 USER, GROUP_ID = "nobody", "65534"  # its group's name is not the same everywhere
@@ -20,11 +21,13 @@ SHORT_S = 20.0  # for commands that ask the host alone
 class Cluster(Mounted):
     """One OrangeFS while it is up."""
 
-    def __init__(self, hosts: Hosts, layout: words.Layout, *, prefix: str, patience_s: float) -> None:
+    def __init__(self, hosts: Hosts, layout: words.Layout, *, prefix: str, beneath: Disk | None, patience_s: float) -> None:
         self._hosts, self._layout, self._prefix, self._patience_s = hosts, layout, prefix, patience_s
         # A metadata server that finds no data server when it starts tries again a second or two later.
         places = {server.name: "metadata" in server.roles for server in layout.servers}
         self._turns = [[host for host in hosts.all if places.get(host.name) is turn] for turn in (False, True)]
+        self._stores = {server.name: server.stores for server in layout.servers if server.stores}
+        self._beneath = beneath
         self._daemons = Daemons(patience_s)
         self._client_daemons: dict[str, Daemon] = {}  # of each client, the running one
 
@@ -34,6 +37,7 @@ class Cluster(Mounted):
         if self._layout.client == "kernel":
             _refuse_shared_kernel(clients)
         each(self._hosts.all, _clean)
+        lay([host for host in self._hosts.all if host.name in self._stores], self._beneath)
         servers = [server for turn in self._turns for server in each(turn, self._serve)]
         each(clients, self._mount)
         self.directories = {client.name: _mountpoint(client) for client in clients}
@@ -69,7 +73,8 @@ class Cluster(Mounted):
     def _serve(self, host: Host) -> Daemon:
         """Make a server's storage, start it and wait until it listens."""
         room = folder(host)
-        host.run(["install", "-d", "-o", USER, "-g", GROUP_ID, "-m", "750", room], timeout_s=SHORT_S)
+        rooms = [room, *filter(None, [self._stores.get(host.name)])]
+        host.run(["install", "-d", "-o", USER, "-g", GROUP_ID, "-m", "750", *rooms], timeout_s=SHORT_S)
         host.put(words.configuration(self._layout, scale=self._hosts.scale), room / "fs.conf", owner=USER)
         as_user = ["setpriv", f"--reuid={USER}", f"--regid={GROUP_ID}", "--clear-groups"]
         if host.run([*as_user, "test", "-r", room / "fs.conf"], timeout_s=SHORT_S, check=False).returncode != 0:
@@ -151,6 +156,7 @@ class Cluster(Mounted):
             "fsync": "ignored by pvfs2fuse" if layout.client == "fuse" else "passed to the servers",
             "attribute_cache_s": CACHED_S if layout.attribute_cache else 0,
             "user": USER,
+            **beneath_facts(next((h for h in self._hosts.all if h.name in self._stores), client), self._beneath),
         }
 
     def _spread(self, path: Path) -> words.Spread:

@@ -74,7 +74,7 @@ _CONFIGURATION = """\
 _SERVER = """\
 <ServerOptions>
 	Server {name}
-	DataStorageSpace {folder}/data
+	DataStorageSpace {stores}/data
 	MetadataStorageSpace {folder}/metadata
 	LogFile /dev/null
 </ServerOptions>
@@ -90,6 +90,7 @@ class Server:
     address: str
     folder: Path
     roles: tuple[Role, ...]
+    stores: Path | None = None  # where its data lie, when not in its folder
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ def configuration(layout: Layout, *, scale: float = 1.0) -> str:
         sync="yes" if layout.sync_data else "no",
         trove=layout.trove,
         distribution="\n".join([f"\t\tName {layout.distribution}", *strip]),
-        servers="\n".join(_SERVER.format(name=s.name, folder=s.folder) for s in layout.servers),
+        servers="\n".join(_SERVER.format(name=s.name, folder=s.folder, stores=s.stores or s.folder) for s in layout.servers),
     )
 
 

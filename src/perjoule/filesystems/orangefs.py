@@ -23,11 +23,12 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.errors import CampaignError
 from perjoule.filesystems import _orangefs_words as words
+from perjoule.filesystems._beneath import data_folder, needs_beneath
 from perjoule.filesystems._daemons import fuse, programs
 from perjoule.filesystems._flows import copied
 from perjoule.filesystems._orangefs_cluster import DEVICE, Cluster, folder
-from perjoule.model import OPTIONS, Amplification
-from perjoule.protocols import Check, FileSystem, Hosts, Mounted
+from perjoule.model import OPTIONS, Amplification, Disk
+from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.units import Bytes, Seconds
 
 EXAMPLE = '[[filesystem]]\nkind = "orangefs"\nstripe = "64 KiB"\n'
@@ -59,6 +60,9 @@ class OrangeFS(FileSystem):
     """Whether servers fsync data before they say that it is written (TroveSyncData)."""
     prefix: str = ""
     """Folder that OrangeFS was installed into (`configure --prefix`); "" takes PERJOULE_ORANGEFS_PREFIX, then the PATH."""
+    beneath: Disk | None = None
+    """A file system of its own beneath the data of each data server, as in {kind = "xfs", block = "4 KiB"}; the host's own disk
+    when left out. Metadata lie on the latter."""
     patience_s: Seconds = 60.0
     """How long each step of bring-up may take, at scale 1; slower testbeds get more."""
 
@@ -66,7 +70,8 @@ class OrangeFS(FileSystem):
         """The servers, the tools and the client; no distribution has packages of OrangeFS."""
         needed = [*words.PROGRAMS, words.CLIENTS[self.client]]
         client = fuse() if self.client == "fuse" else _kernel_client()
-        return (*(_installed(name, self._prefix()) for name in needed), client, *programs({"setpriv": "util-linux"}))
+        installed = (_installed(name, self._prefix()) for name in needed)
+        return (*installed, client, *programs({"setpriv": "util-linux"}), *needs_beneath(self.beneath))
 
     def amplification(self, hosts: Hosts) -> Amplification:
         """Clients spread one copy over the data servers."""
@@ -75,7 +80,9 @@ class OrangeFS(FileSystem):
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
         """Bring it up; healthy means that all servers answer and every client has written a file."""
-        cluster = Cluster(hosts, self.layout(hosts), prefix=self._prefix(), patience_s=self.patience_s / hosts.scale)
+        cluster = Cluster(
+            hosts, self.layout(hosts), prefix=self._prefix(), beneath=self.beneath, patience_s=self.patience_s / hosts.scale
+        )
         try:
             cluster.up()
             yield cluster
@@ -102,10 +109,15 @@ class OrangeFS(FileSystem):
             keeps: dict[words.Role, bool] = {"metadata": name in names["metadata"], "data": name in names["data"]}
             return tuple(role for role, kept in keeps.items() if kept)
 
+        def stores(host: Host) -> Path | None:
+            return data_folder(host, "orangefs", self.beneath) if self.beneath and host in data else None
+
         names = {"metadata": {host.name for host in metadata}, "data": {host.name for host in data}}
         servers = {host.name: host for host in (*metadata, *data)}.values()
         return words.Layout(
-            servers=tuple(words.Server(host.name, host.address, folder(host), roles(host.name)) for host in servers),
+            servers=tuple(
+                words.Server(host.name, host.address, folder(host), roles(host.name), stores(host)) for host in servers
+            ),
             distribution=self.distribution,
             strip_bytes=None if self.distribution == "basic_dist" else self.stripe_bytes,
             trove=self.trove,
