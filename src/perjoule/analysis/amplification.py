@@ -83,8 +83,9 @@ def _doubt(direction: Literal["write", "read"], name: str, measured: float, deri
     least, most = _bounds(derived, name)
     if least <= measured <= most:
         return ""
-    what = f"{direction}: {SUBJECTS[name]} {measured:.2f} bytes per user byte, redundancy alone explains {derived[name]:.2f}"
-    return f"{what}; likely {_cause(direction, name, more=measured > most)}"
+    # without what was measured, so that repetitions say the same: the table of bytes per user byte has the numbers
+    than = f"{'more' if measured > most else 'less'} than the {derived[name]:.3g} byte{'s' * (derived[name] != 1)} per user byte that redundancy explains"
+    return f"{direction}: {SUBJECTS[name]} {than}, likely {_cause(direction, name, more=measured > most)}"
 
 
 def _cause(direction: Literal["write", "read"], name: str, *, more: bool) -> str:

@@ -83,9 +83,8 @@ def _late(record: Record, metrics: Mapping[str, float], direction: str, user_byt
     share = metrics.get("tail_disk_written_bytes", 0.0) / user_bytes
     if share < LATE_RATIO:
         return ()
-    return (
-        f"about {max(10, round(share * 10) * 10)} % of the bytes reached the disks after the load: the tail has their energy",
-    )
+    part = "a part" if share < 0.25 else "about half" if share < 0.75 else "most"
+    return (f"{part} of the bytes reached the disks after the load: the tail has their energy",)
 
 
 def _energy_metrics(boundary: str, energy_j: float, user_bytes: int, duration_s: float) -> dict[str, float]:
