@@ -84,7 +84,8 @@ def _doubt(direction: Literal["write", "read"], name: str, measured: float, deri
     if least <= measured <= most:
         return ""
     # without what was measured, so that repetitions say the same: the table of bytes per user byte has the numbers
-    than = f"{'more' if measured > most else 'less'} than the {derived[name]:.3g} byte{'s' * (derived[name] != 1)} per user byte that redundancy explains"
+    size = "more" if measured > most else "less"
+    than = f"{size} than the {derived[name]:.3g} byte{'s' * (derived[name] != 1)} per user byte that redundancy explains"
     return f"{direction}: {SUBJECTS[name]} {than}, likely {_cause(direction, name, more=measured > most)}"
 
 
