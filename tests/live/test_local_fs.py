@@ -56,7 +56,11 @@ with Local().hold(1) as hosts:
     (hosts.all[0].disk("mine", wanted) / "file").write_text("data")
     say()
     refused("again")
+    argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo; read -r _"]
+    copies = subprocess.Popen(argv, stdin=-1, stdout=-1)
+    copies.stdout.readline()  # a namespace that holds a copy of the mount
 say()
+copies.communicate(b"")
 subprocess.run(["mkfs.ext4", "-q", "-L", "photos", device], check=True)
 with Local().hold(1) as hosts:
     refused("mine")
@@ -246,8 +250,8 @@ def test_a_named_device_is_used_only_while_it_is_empty_and_is_empty_again_afterw
         file.truncate(400 * MIB)
     loop = subprocess.run(["losetup", "-f", "--show", image], capture_output=True, text=True, check=True).stdout.strip()
     (tmp_path / "disk").symlink_to(loop)
-    try:  # with mounts of its own: virtual hosts that other tests make meanwhile would keep copies, and the device busy
-        argv = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", DEVICE, tmp_path / "disk"]
+    try:
+        argv = [sys.executable, "-c", DEVICE, tmp_path / "disk"]
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
     finally:
         subprocess.run(["losetup", "--detach", loop], check=True)

@@ -12,8 +12,9 @@ _GUARD = """
 read -r _
 trap '' TERM INT HUP
 umount "$1" 2> /dev/null || umount --lazy "$1" 2> /dev/null
+rmdir "$1" # with it go the copies of the mount in namespaces that somebody made meanwhile
 case "$2" in
-/dev/*)  # busy while a mount namespace that somebody made meanwhile holds a copy of the mount
+/dev/*)  # busy while the kernel takes the last of them down
   for _ in $(seq 50); do wipefs --all --quiet "$2" 2> /dev/null && break; sleep 0.1; done
   ;;
 *)
@@ -21,7 +22,6 @@ case "$2" in
   rm -f "$2"
   ;;
 esac
-rmdir "$1"
 """
 _TIMEOUT_S = 60.0
 
