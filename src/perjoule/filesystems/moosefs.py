@@ -21,7 +21,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import CampaignError, MachineError, WorkloadError
+from perjoule.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.filesystems import _moosefs_words as words
 from perjoule.filesystems._beneath import beneath_facts, data_folder, lay, needs_beneath
 from perjoule.filesystems._daemons import Daemon, Daemons, each, fuse, is_mounted, programs
@@ -148,7 +148,9 @@ class _Deployment:
             bind = {"BIND_HOST": self.hosts.management.address}
             self._daemon(self.hosts.management, "mfsmetalogger", "metalogger", bind | upstream)
         clients = each(self.hosts.clients, lambda client: self._client(client, master_host.address, password))
-        self.daemons.wait(f"{len(storage)} chunk servers with space", self._has_space, master, *chunkservers, every_s=0.15)
+        self.daemons.wait(
+            f"{len(storage)} chunk servers with space", lambda: not self.missing(), master, *chunkservers, every_s=0.15
+        )
         for client in clients:
             self.daemons.wait("a mount", partial(is_mounted, client.host, _mountpoint(client.host)), client)
         return self._mounted(master, clients)
@@ -156,15 +158,15 @@ class _Deployment:
     def _chunks(self, host: Host) -> Path:
         return data_folder(host, "moosefs", self.options.beneath) / "chunks"
 
-    def _has_space(self) -> bool:
-        """Whether the master knows the space of all chunk servers: until then it puts copies only on those that it knows."""
-        rows = words.chunkserver_rows(self._ask())
+    def missing(self) -> list[str]:
+        """The storage hosts whose space the master doesn't know (yet, or any more): it puts copies only on those it knows."""
+        rows = words.chunkserver_rows(self.ask("-SCS"))
         ready = [row["address"] for row in rows if row["total_bytes"]]
-        return all(host.address in ready for host in self.hosts.by_role("storage"))
+        return [host.name for host in self.hosts.by_role("storage") if host.address not in ready]
 
-    def _ask(self) -> str:
-        """What the master says of itself and of the chunk servers."""
-        argv = ["mfscli", "-n", "-p", "-H", self.hosts.metadata.address, "-SIG", "-SCS"]
+    def ask(self, *sections: str) -> str:
+        """What the master says of itself (-SIG), of the chunk servers (-SCS), of chunks (-SIC)."""
+        argv = ["mfscli", "-n", "-p", "-H", self.hosts.metadata.address, *sections]
         return self.hosts.clients[0].run(argv, timeout_s=SHORT_S).stdout
 
     def _clean(self, host: Host) -> None:
@@ -204,7 +206,7 @@ class _Deployment:
 
         each(clients, lambda client: self.daemons.first_write(client, _mountpoint(client.host), master))
         goal, trash = (first.run([tool, root], timeout_s=SHORT_S).stdout for tool in ("mfsgetgoal", "mfsgettrashtime"))
-        said = self._ask()
+        said = self.ask("-SIG", "-SCS")
         facts: dict[str, Json] = {
             **words.summary(said),
             "goal": words.last_number(goal),
@@ -218,7 +220,7 @@ class _Deployment:
             **beneath_facts(self.hosts.by_role("storage")[0], self.options.beneath),
         }
         directories = {client.name: _mountpoint(client) for client in self.hosts.clients}
-        return _Mounted(directories, facts, self.daemons.logs(), self.hosts, self.daemons)
+        return _Mounted(directories, facts, self.daemons.logs(), self)
 
     def _name(self, address: Json) -> str:
         return next((host.name for host in self.hosts.all if host.address == address), "")
@@ -238,24 +240,26 @@ class _Mounted(Mounted):
     directories: Mapping[str, Path]
     facts: Mapping[str, Json]
     logs: tuple[Path, ...]
-    hosts: Hosts
-    daemons: Daemons
+    deployment: _Deployment
 
     def locate(self, path: Path) -> tuple[str, ...]:
-        said = self.hosts.clients[0].run(["mfsfileinfo", path], timeout_s=SHORT_S).stdout
-        addresses = words.copies(said)
-        return tuple(host.name for host in self.hosts.all if host.address in addresses)
+        hosts = self.deployment.hosts
+        addresses = words.copies(hosts.clients[0].run(["mfsfileinfo", path], timeout_s=SHORT_S).stdout)
+        return tuple(host.name for host in hosts.all if host.address in addresses)
 
     def drop_caches(self) -> None:
         """Nothing to do: see the top of this file."""
 
     def alive(self) -> None:
-        self.daemons.alive()
+        """Check that every daemon runs and that the master has all chunk servers: without one it goes on, with less."""
+        self.deployment.daemons.alive()
+        if missing := self.deployment.missing():
+            master = self.deployment.hosts.metadata.name
+            raise TransientError(f"redundancy was lost: no chunk server on {', '.join(missing)}", where=f"mfsmaster on {master}")
 
     def busy(self) -> str:
         """Copies to be made or removed. Chunks of deleted files are not told: the master frees them in minutes, at leisure."""
-        argv = ["mfscli", "-n", "-p", "-H", self.hosts.metadata.address, "-SIC"]
-        return words.chunk_work(self.hosts.clients[0].run(argv, timeout_s=SHORT_S).stdout)
+        return words.chunk_work(self.deployment.ask("-SIC"))
 
 
 def _folder(host: Host) -> Path:
