@@ -270,30 +270,45 @@ def up(kind: str | None, clients: int, cluster: str, overrides: tuple[str, ...])
         out.print(f"{counted(len(hosts.servers), 'server')} and {counted(clients, 'client')} up after {took_s:.1f} s")
         for host in hosts.all:
             where = f", file system on {mounted.directories[host.name]}" if mounted and host.name in mounted.directories else ""
-            out.print(f"  {host.name}{where}: nsenter -t {bed.holder_pid(host)} -a", soft_wrap=True)
-        out.print("`perjoule down --all` takes it down")
+            out.print(_entrance(host.name + where, bed.holder_pid(host)), soft_wrap=True)
+        out.print(f"`perjoule down {hosts.facts['run']}` takes it down")
         sys.stdout.flush()
         os._exit(0)  # without leaving the `with` blocks: that would take down what is to stay
 
 
 @cli.command(
-    short_help="Remove what killed runs left behind.",
+    short_help="Remove what killed runs left, and what `up` made.",
     epilog=examples(
-        "sudo perjoule down          what killed runs left behind", "sudo perjoule down --all    clusters made by `up` too"
+        "sudo perjoule down             what killed runs left behind",
+        "sudo perjoule down 1ec067e1    and this cluster made by `up`",
+        "sudo perjoule down --all       and all clusters made by `up`",
     ),
 )
-@click.option("--all", "everything", is_flag=True, help="Also clusters that `perjoule up` made.")
-def down(everything: bool) -> None:
-    """Remove what is left of our hosts: processes, namespaces, mounts, loop devices, cgroups. Touches nothing that runs."""
-    removed = virtual.clean(everything=everything)
+@click.argument("kept", required=False, metavar="[RUN]", shell_complete=completing(lambda: [one.id for one in virtual.kept()]))
+@click.option("--all", "everything", is_flag=True, help="Also all clusters that `perjoule up` made.")
+def down(kept: str | None, everything: bool) -> None:
+    """Remove what is left of our hosts: processes, namespaces, mounts, loop devices, cgroups. Touches nothing that runs.
+
+    Clusters that `perjoule up` made stay, and are listed with the commands to enter them, unless they are named.
+    """
+    known = [one.id for one in virtual.kept()]
+    if kept and kept not in known:
+        advice = f"there is {', '.join(known)}" if known else "there is none"
+        raise CampaignError(f'`perjoule up` made no cluster "{kept}"', next=advice)
+    removed = (*virtual.clean(everything=everything), *(virtual.clean(everything=True, run=kept) if kept else ()))
     for words in removed:
         out.print(f"removed {words}")
-    kept = virtual.kept()
-    for one, hosts in kept.items():
-        names = ", ".join(sorted(hosts))
-        out.print(f"kept run {one.id}, made by `perjoule up` ({names}); `perjoule down --all` removes it")
-    if not removed and not kept:
+    left = virtual.kept()
+    for one, pids in left.items():
+        out.print(f"kept run {one.id}, made by `perjoule up`; `perjoule down {one.id}` removes it")
+        for name, pid in sorted(pids.items()):
+            out.print(_entrance(name, pid), soft_wrap=True)
+    if not removed and not left:
         out.print("nothing left behind")
+
+
+def _entrance(name: str, pid: int) -> str:
+    return f"  {name}: nsenter -t {pid} -a"
 
 
 @cli.command(short_help="Say what this machine can and can't do.", epilog=examples("perjoule doctor"))

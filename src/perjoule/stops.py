@@ -13,6 +13,7 @@ from perjoule.display import err
 from perjoule.errors import CampaignError, Interrupted, MachineError, PerjouleError
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def exit_code(call: Callable[[], object]) -> int:
@@ -34,6 +35,9 @@ def exit_code(call: Callable[[], object]) -> int:
 
 
 def _said(error: PerjouleError) -> int:
+    if error.exit_code == Interrupted.exit_code:
+        for number in SIGNALS:  # our own handlers end before the interpreter does
+            signal.signal(number, signal.SIG_IGN)
     words = " ".join(str(error).split())  # a path or a daemon's words may hold newlines
     err.print(f"perjoule: {words}", style="bold red" if error.exit_code != Interrupted.exit_code else None)
     return error.exit_code
@@ -65,13 +69,13 @@ def _of_system(error: OSError, path: Path | str = "") -> MachineError:
 
 def listen() -> None:
     """Turn the first SIGINT, SIGTERM or SIGHUP into a KeyboardInterrupt; later ones don't disturb the taking down."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _interrupt)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for name in SIGNALS:
         signal.signal(name, _wait)
     _note("stopping: taking everything down")
     raise KeyboardInterrupt

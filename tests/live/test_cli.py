@@ -1,0 +1,236 @@
+"""The command on real hosts and real disks: what it makes works, and whatever stops it, nothing stays."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from perjoule import store
+from perjoule.testbeds import virtual
+
+pytestmark = pytest.mark.live
+
+PERJOULE = Path(sys.executable).with_name("perjoule")
+CAMPAIGN = """
+name = "tiny"
+repetitions = 3
+seed = 1
+settle = "50 ms"
+quiet = 0
+[testbed]
+kind = "virtual"
+disk = "directory"
+cpu_cap = false
+[[filesystem]]
+kind = "moosefs"
+[[workload]]
+kind = "fio"
+size = "4 MiB"
+transfer = "1 MiB"
+"""
+SIMULATED = """
+repetitions = 100
+settle = "20 ms"
+quiet = 0
+[testbed]
+kind = "simulated"
+[[filesystem]]
+kind = "simulated"
+[[workload]]
+kind = "simulated"
+"""
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of our own for the runs that daemons of other users can reach, emptied at the end whatever a test did."""
+    with TemporaryDirectory(prefix="perjoule-test-", dir="/var/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        monkeypatch.setenv("PERJOULE_WORK", str(folder))
+        yield folder
+        for run in names(folder):
+            virtual.clean(everything=True, run=run)
+
+
+def state(work: Path, runs: set[str]) -> list[str]:
+    """All that is there of some runs, found by other means than perjoule uses."""
+    found = [str(path) for path in work.glob("pj-*")]
+    found += [line for line in Path("/proc/mounts").read_text().splitlines() if str(work) in line]
+    loops = subprocess.run(["losetup", "-l", "-n"], capture_output=True, text=True, check=True).stdout
+    found += [line for line in loops.splitlines() if str(work) in line]
+    found += [str(path) for path in Path("/sys/fs/cgroup").glob("**/perjoule-*") if path.name.removeprefix("perjoule-") in runs]
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            text = path.read_bytes().decode(errors="replace").replace("\0", " ")
+        except OSError:
+            continue
+        if f"{work}/pj-" in text:
+            found.append(text[-200:])
+    return found
+
+
+def names(work: Path) -> set[str]:
+    return {path.name.removeprefix("pj-") for path in work.glob("pj-*")}
+
+
+def perjoule(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([PERJOULE, *map(str, words)], capture_output=True, text=True, timeout=180, check=False)
+
+
+@contextmanager
+def started(*words: object) -> Iterator[subprocess.Popen[str]]:
+    """The command in a process group of its own, as a shell starts it on a terminal."""
+    argv = ["env", "--default-signal=INT,TERM", PERJOULE, *map(str, words)]
+    with subprocess.Popen(argv, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_for_line(process: subprocess.Popen[str], begun: str) -> None:
+    assert process.stderr is not None
+    assert any(line.startswith(begun) for line in process.stderr), f'it ended before it said "{begun}"'
+
+
+def wait_until(there: Callable[[], bool], timeout_s: float = 200) -> None:
+    deadline_s = time.monotonic() + timeout_s
+    while not there():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+
+
+def campaign(folder: Path, name: str = "tiny", text: str = CAMPAIGN) -> Path:
+    path = folder / f"{name}.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_cluster_to_play_with_is_entered_by_the_printed_line_kept_by_down_and_removed_when_named(work: Path) -> None:
+    up = perjoule("up", "moosefs", "--set", "testbed.disk=directory", "--set", "testbed.cpu_cap=false")
+    assert up.returncode == 0, up.stderr
+    entrance = re.search(r"^  client-1, file system on (\S+): (nsenter -t \d+ -a)$", up.stdout, re.MULTILINE)
+    assert entrance is not None, up.stdout
+    words, file = entrance[2].split(), f"{entrance[1]}/hello"
+    subprocess.run([*words, "dd", "of=" + file, "conv=fsync"], input=b"hello", check=True, timeout=20, capture_output=True)
+    assert subprocess.run([*words, "cat", file], check=True, timeout=20, capture_output=True).stdout == b"hello"
+    assert not Path(file).exists()  # the mount is the client's alone
+
+    (run,) = names(work)
+    down = perjoule("down")
+    assert down.returncode == 0
+    assert f"kept run {run}, made by `perjoule up`; `perjoule down {run}` removes it" in down.stdout
+    assert f"  client-1: {entrance[2]}\n" in down.stdout
+    assert subprocess.run([*words, "cat", file], check=True, timeout=20, capture_output=True).stdout == b"hello"
+
+    wrong = perjoule("down", "nothere")
+    assert wrong.returncode == 2
+    assert '`perjoule up` made no cluster "nothere"; there is ' in wrong.stderr
+    assert run in wrong.stderr
+
+    down = perjoule("down", run)
+    assert down.returncode == 0
+    assert f"removed run {run}: " in down.stdout
+    assert state(work, {run}) == []
+
+
+def test_a_file_system_that_can_t_come_up_leaves_no_cluster(work: Path) -> None:
+    up = perjoule("up", "moosefs", "--set", "goal=5", "--set", "testbed.disk=directory", "--set", "testbed.cpu_cap=false")
+    assert up.returncode == 2, up.stdout
+    assert up.stderr.startswith("perjoule: ")
+    assert "Traceback" not in up.stderr
+    assert state(work, set()) == []
+
+
+def test_a_campaign_killed_in_the_middle_is_resumed_and_leaves_nothing(work: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    with started("run", campaign(tmp_path), "--into", folder) as process:
+        wait_for_line(process, "1/3 ")
+        runs = names(work)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    done = perjoule("resume", folder)
+    assert done.returncode == 0, done.stderr
+    records = store.open_results(folder).records()
+    assert sorted(record.trial.repetition for record in records) == [1, 2, 3]
+    assert state(work, runs) == []
+
+
+def test_two_campaigns_side_by_side_do_not_meet(work: Path, tmp_path: Path) -> None:
+    with (
+        started("run", campaign(tmp_path, "one"), "--into", tmp_path / "1") as one,
+        started("run", campaign(tmp_path, "two"), "--into", tmp_path / "2") as two,
+    ):
+        wait_until(lambda: len(names(work)) == 2)
+        runs = names(work)
+        for process in (one, two):
+            assert process.stderr is not None
+            errors = process.stderr.read()
+            assert process.wait(timeout=120) == 0, errors
+    for folder in ("1", "2"):
+        assert [record.status for record in store.open_results(tmp_path / folder).records()] == ["valid"] * 3
+    assert state(work, runs) == []
+
+
+MOMENTS: dict[str, str] = {
+    "the run has a folder": "pj-*",
+    "a host has a folder": "pj-*/client-1",
+    "a daemon has a folder": "pj-*/*/moosefs",
+    "the client mounts": "pj-*/client-1/moosefs/*",
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("count", [1, 2])
+def test_ctrl_c_while_hosts_come_up_leaves_nothing(moment: str, count: int, work: Path, tmp_path: Path) -> None:
+    with started("run", campaign(tmp_path), "--into", tmp_path / "r") as process:
+        wait_until(lambda: any(work.glob(MOMENTS[moment])))
+        runs = names(work)
+        for _ in range(count):
+            os.killpg(process.pid, signal.SIGINT)
+            time.sleep(0.05)  # a second key press
+        assert process.stderr is not None
+        errors = process.stderr.read()
+        assert process.wait(timeout=60) == 5, errors
+    assert "Traceback" not in errors
+    assert "interrupted, all taken down; go on with: perjoule resume" in errors
+    assert state(work, runs) == []
+
+
+def test_a_disk_that_fills_up_stops_a_campaign_in_one_sentence_and_resume_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300m", "perjoule-test", disk], check=True)
+    try:
+        with started("run", campaign(tmp_path, "tiny", SIMULATED), "--into", disk / "r") as process:
+            wait_for_line(process, "2/100 ")
+            with (disk / "filler").open("wb", buffering=0) as filler:
+                try:
+                    while True:
+                        filler.write(bytes(1024**2))
+                except OSError:
+                    pass
+            assert process.stderr is not None
+            errors = process.stderr.read()
+            assert process.wait(timeout=60) == 3, errors
+        assert "Traceback" not in errors
+        last = errors.splitlines()[-1]
+        assert last.startswith(f"perjoule: {disk / 'r'}")
+        assert last.endswith(": the disk is full; make room, then `perjoule resume`")
+        (disk / "filler").unlink()
+        kept_count = len(store.open_results(disk / "r").records())
+        assert 2 <= kept_count < 100
+        done = perjoule("resume", disk / "r")
+        assert done.returncode == 0, done.stderr
+        assert len(store.open_results(disk / "r").records()) == 100
+    finally:
+        subprocess.run(["umount", disk], check=True)
