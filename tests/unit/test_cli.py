@@ -183,6 +183,19 @@ def test_5_interrupted_and_resume_measures_what_is_missing_and_nothing_twice(
     assert sorted(record.trial.repetition for record in records) == list(range(1, 13))
 
 
+def test_ctrl_c_while_it_starts_ends_it_without_a_word() -> None:
+    words = ["env", "--default-signal=INT", sys.executable, "-X", "importtime", "-m", "perjoule", "doctor"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.endswith(" click\n"):
+                process.send_signal(signal.SIGINT)
+                break
+        errors = process.stderr.read()
+        assert process.wait(timeout=30) == -signal.SIGINT
+    assert "KeyboardInterrupt" not in errors
+
+
 def test_under_nohup_a_hangup_does_not_stop_a_campaign(tmp_path: Path) -> None:
     words = ["env", "--ignore-signal=HUP", PERJOULE, "run", written(tmp_path, repetitions=10), "--into", tmp_path / "r"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:

@@ -6,6 +6,8 @@ from perjoule.catalogue import Cluster, Node
 from perjoule.errors import CampaignError
 from perjoule.testbeds import _shape
 
+MOST_COUNT = 128  # a host is some processes and open files; a thousand of them bring a machine to its knees
+
 
 @dataclass(frozen=True)
 class Place:
@@ -22,8 +24,11 @@ def places(cluster: Cluster, *, clients_count: int, servers_count: int | None, s
     """List the hosts of a cluster, servers first; `servers_count` storage hosts instead of the catalogue's.
 
     Raises:
-        CampaignError: the cluster has no client.
+        CampaignError: the cluster has no client, or these are too many hosts.
     """
+    asked_count = clients_count + (servers_count or 0)
+    if asked_count > MOST_COUNT:
+        raise CampaignError(f"{asked_count} hosts are more than one machine can hold", next=f"ask for at most {MOST_COUNT}")
     nodes = [node for node in cluster.nodes if node.role != "client" for _ in range(node.count)]
     if servers_count is not None:
         storage = [node for node in nodes if node.role == "storage"]

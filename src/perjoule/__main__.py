@@ -1,0 +1,16 @@
+"""Where the command begins, also as `python -m perjoule`."""
+
+import signal
+
+
+def main() -> None:
+    """Run the command line; until it listens itself, Ctrl-C ends it without a word: the imports take a moment."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from perjoule import cli
+
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""What is seen while a campaign runs: the time left and the clients' speed make sense from the first moment on."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from perjoule import campaign, display
+from perjoule.display import Progress, notes
+from perjoule.model import Cell, Channel, Interval, Trial
+from perjoule.protocols import Hosts
+from perjoule.run import Event
+from perjoule.table import Table
+from perjoule.units import MIB
+
+SIMULATED = Path(__file__).parents[2] / "examples" / "simulated.toml"
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    now_s = 100.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(display, "time", clock)
+    return clock
+
+
+def trials(count: int) -> list[Trial]:
+    return list(campaign.read(SIMULATED).trials[:count])
+
+
+def keep(progress: Progress, trial: Trial) -> None:
+    record: Any = SimpleNamespace(trial=trial, outcome=None, status="failed", reason="as asked")
+    progress(Event("kept", trial=trial, record=record))
+
+
+def test_at_the_start_the_time_left_is_the_planned_one(clock: Clock) -> None:
+    assert Progress({trial.id: 60.0 for trial in trials(10)}).left_text() == "10 min 0 s"
+
+
+def test_the_time_left_runs_down_within_a_trial_but_never_below_the_rest(clock: Clock) -> None:
+    progress = Progress({trial.id: 60.0 for trial in trials(10)})
+    clock.now_s += 30
+    assert progress.left_text() == "9 min 30 s"
+    clock.now_s += 3000
+    assert progress.left_text() == "9 min 0 s"
+
+
+def test_trials_that_take_twice_as_long_correct_the_time_left(clock: Clock) -> None:
+    some = trials(16)
+    progress = Progress({trial.id: 60.0 for trial in some})
+    for trial in some[:8]:
+        clock.now_s += 120
+        keep(progress, trial)
+    assert progress.left_text() == "14 min 40 s"  # 8 times 2 min, and a tenth of trust in the plan
+
+
+def test_one_slow_first_trial_does_not_turn_the_plan_over(clock: Clock) -> None:
+    some = trials(10)
+    progress = Progress({trial.id: 60.0 for trial in some})
+    clock.now_s += 300
+    keep(progress, some[0])
+    assert progress.left_text() == "27 min 0 s"
+
+
+def test_the_speed_is_that_of_the_clients_that_load_in_emulated_time() -> None:
+    trial = replace(trials(1)[0], clients_count=1)
+    hosts = Hosts(
+        tuple(_host(name, role) for name, role in [("storage-1", "storage"), ("client-1", "client"), ("client-2", "client")])
+    )
+    hosts = replace(hosts, scale=0.5)
+    latest: dict[Channel, tuple[float, float, float]] = {}
+    event = Event("trial", trial=trial, hosts=hosts, latest=lambda: latest)
+    progress = Progress({trial.id: 1.0})
+    progress(event)
+
+    def count(t_s: float, **sent_bytes: float) -> str:
+        for name, value in sent_bytes.items():
+            latest[_channel(name.replace("_", "-"), "network_sent")] = (t_s, value, 0.0)
+        latest[_channel("client-1", "network_received")] = (t_s, 1e12 + t_s, 0.0)  # of reads before; and now acknowledgements
+        return progress._live_text(latest, event)
+
+    count(10.0, client_1=5e9, client_2=5e9, storage_1=5e9)
+    said = count(12.0, client_1=5e9 + 20 * MIB, client_2=9e9, storage_1=9e9)
+    assert said.strip() == "20.0 MiB/s on the clients' network"
+    latest[replace(_channel("storage-1", "power"), component="board", grade="modelled")] = (12.0, 40.0, 0.5)
+    latest[replace(_channel("", "power"), component="switch", grade="modelled")] = (12.0, 8.5, 0.5)
+    assert count(12.0).endswith("  48.5 W modelled with switch")
+
+
+def _channel(host: str, quantity: Any) -> Channel:
+    return Channel("system", host, "all", quantity, "W" if quantity == "power" else "B", "counter", "counter")
+
+
+def _host(name: str, role: str) -> Any:
+    return SimpleNamespace(name=name, role=role)
+
+
+def test_spare_columns_go_first_on_a_narrow_terminal() -> None:
+    headers = (
+        "file system",
+        "direction",
+        "clients",
+        "MiB/s",
+        "max",
+        "% TPP",
+        "W",
+        "J",
+        "MiB/J",
+        "EDP / best",
+        "n",
+        "failed",
+        "doubts",
+    )
+    table = Table(headers, (tuple("1234567890" for _ in headers),))
+    assert "max" in {headers[index] for index in display._fitting(table, 150)}
+    assert "J" not in {headers[index] for index in display._fitting(table, 150)}
+    assert {"MiB/s", "W", "MiB/J", "n"} <= {headers[index] for index in display._fitting(table, 10)}
+    assert display._fitting(table, 1000) == list(range(len(headers)))
+
+
+def test_notes_say_in_how_many_rows_a_doubt_is() -> None:
+    one = Cell("a", "b", "read", 1, {"mean_w": Interval(1, 1, 1, (1.0,))}, doubts=("unsteady",))
+    assert notes([one, one], []) == ["doubt in all rows: unsteady"]
+    assert notes([one, replace(one, doubts=())], []) == ["doubt in 1 of 2 rows: unsteady"]
