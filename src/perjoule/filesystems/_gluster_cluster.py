@@ -129,7 +129,7 @@ class Cluster(Mounted):
     def busy(self) -> str:
         """What bricks do of their own accord: healing, or marks of the last writes yet to be taken off; a task of the volume."""
         found = [] if self._is_settled() else ["heals files, or writes are not finished"]
-        return "; ".join([*found, *words.tasks(self._gluster("volume", "status", VOLUME, "--xml"))])
+        return "; ".join([*found, *words.tasks(self._gluster("volume", "status", VOLUME, "--xml", timeout_s=SHORT_S))])
 
     def _rooms(self, host: Host) -> None:
         folder = _folder(host)
@@ -150,10 +150,10 @@ class Cluster(Mounted):
         argv = [*own, "glusterd", "-N", "-f", config, "-p", "/run/gluster/glusterd.pid", "-l", log]
         return self._daemons.start(host, "glusterd", argv, log=log)
 
-    def _gluster(self, *argv: str | Path, host: Host | None = None) -> str:
+    def _gluster(self, *argv: str | Path, host: Host | None = None, timeout_s: float | None = None) -> str:
         socket = "--glusterd-sock=/run/gluster/glusterd.socket"
         argv = ("gluster", "--mode=script", socket, *argv)
-        return (host or self._bearers[0]).run(argv, timeout_s=self._daemons.patience_s).stdout
+        return (host or self._bearers[0]).run(argv, timeout_s=timeout_s or self._daemons.patience_s).stdout
 
     def _done(self, *argv: str) -> bool:
         """Have something done that fails while a peer is not connected."""
@@ -177,7 +177,7 @@ class Cluster(Mounted):
 
     def _offline(self) -> list[words.Service]:
         """The services of the volume that do not run; one without a name when none are known."""
-        services = words.status(self._gluster("volume", "status", VOLUME, "--xml"))
+        services = words.status(self._gluster("volume", "status", VOLUME, "--xml", timeout_s=SHORT_S))
         return [service for service in services if not service.online] if services else [words.Service("volume", "", False)]
 
     def _client(self, host: Host) -> Daemon:
