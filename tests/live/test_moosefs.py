@@ -81,6 +81,16 @@ def test_every_goal_gives_back_what_was_written_on_as_many_hosts(goal: int, veri
         assert (mounted.facts["goal"], mounted.facts["trash_s"]) == (goal, 24 * 3600)
 
 
+def test_the_metalogger_follows_the_master(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    client, keeper = hosts.clients[0], hosts.management
+    client.run(["touch", mounted.directories[client.name] / "followed"], timeout_s=10)
+    log = keeper.directory / "moosefs" / "metalogger" / "changelog_ml.0.mfs"
+    until_s = time.monotonic() + 10
+    while b"followed" not in keeper.read(log):
+        assert time.monotonic() < until_s
+
+
 def test_what_one_client_writes_another_reads(deployment: tuple[Hosts, Mounted]) -> None:
     hosts, mounted = deployment
     one, two = hosts.clients

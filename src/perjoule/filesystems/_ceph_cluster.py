@@ -82,6 +82,7 @@ class Cluster(Mounted):
         self.clients.alive()
         status = self.ask([[{"prefix": "status"}]], patience_s=HEALTH_S / self.hosts.scale)[0][0]
         if lacks := degraded(status, len(self.layout.osds)):
+            self._servers.alive()  # the better reason, if one has just died
             raise TransientError(f"redundancy was lost: {lacks}", where=f"ceph on {self.hosts.management.name}")
 
     def busy(self) -> str:

@@ -254,6 +254,7 @@ class _Mounted(Mounted):
         """Check that every daemon runs and that the master has all chunk servers: without one it goes on, with less."""
         self.deployment.daemons.alive()
         if missing := self.deployment.missing():
+            self.deployment.daemons.alive()  # the better reason, if one has just died
             master = self.deployment.hosts.metadata.name
             raise TransientError(f"redundancy was lost: no chunk server on {', '.join(missing)}", where=f"mfsmaster on {master}")
 

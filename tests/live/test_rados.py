@@ -1,0 +1,50 @@
+"""RADOS without a file system, for real: pools on virtual hosts."""
+
+from pathlib import Path
+
+import pytest
+
+from perjoule import drivers
+from perjoule.errors import WorkloadError
+from perjoule.protocols import FileSystem, Host, Pool, Testbed
+from perjoule.units import MIB
+
+pytestmark = pytest.mark.live
+
+
+def rados(client: Host, pool: Pool, *argv: str | Path) -> str:
+    who = ["-c", pool.configuration, "-n", pool.user, "-p", pool.name]
+    return client.run(["rados", *who, *argv], timeout_s=30).stdout
+
+
+def test_each_client_has_a_pool_of_its_own_that_gives_back_what_was_put_in(tmp_path: Path) -> None:
+    testbed = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False})
+    store = drivers.build("filesystems", "rados", {"erasure": "2+1", "placement_groups": 16})
+    assert isinstance(testbed, Testbed)
+    assert isinstance(store, FileSystem)
+    with testbed.hold(2) as hosts:
+        with store.mount(hosts) as mounted:
+            one, two = hosts.clients
+            mine, other = mounted.pools[one.name], mounted.pools[two.name]
+            assert mounted.directories == {}
+
+            put, got = one.directory / "put", one.directory / "got"
+            one.run(["dd", "if=/dev/urandom", f"of={put}", "bs=1M", "count=4"], timeout_s=30)
+            rados(one, mine, "put", "object", put)
+            mounted.drop_caches()
+            rados(one, mine, "get", "object", got)
+            assert got.stat().st_size == 4 * MIB
+            assert got.read_bytes() == put.read_bytes()
+
+            holders = mounted.locate(Path(mine.name) / "object")
+            assert len(set(holders)) == 3
+            assert set(holders) < {host.name for host in hosts.by_role("storage")}
+            with pytest.raises(WorkloadError, match="Operation not permitted"):
+                rados(one, Pool(other.name, mine.user, mine.configuration), "put", "object", put)
+
+            mounted.alive()
+            assert mounted.facts["file_systems"] == {}
+            assert isinstance(pools := mounted.facts["pools"], dict)
+            assert set(pools) == {"client-1", "client-2"}
+            assert not any("mds" in log.name for log in mounted.logs)
+        assert not any((host.directory / "ceph").exists() for host in hosts.all)
