@@ -125,7 +125,7 @@ def _go_on(asked: Campaign, results: store.Results, top: Path, again_failed: boo
     todo = f"{counted(len(missing), 'trial')}, about {seconds_text(sum(planned_s.values()))}" if missing else "nothing is missing"
     err.print(f"{asked.name}: {todo}; into {results.folder}")
     try:
-        with Progress(planned_s) as progress:
+        with Progress(planned_s, stops.stopping) as progress:
             run.run(asked, results, progress, again_failed=again_failed)
         code = _conclude(asked, results)
     except CampaignError:

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import zip_longest
 from textwrap import wrap
@@ -32,9 +32,11 @@ class Progress:
 
     Args:
         planned_s: how long each trial that is still to run may take, its share of the deployment in it, by trial id.
+        stopping: whether everything is being taken down.
     """
 
-    def __init__(self, planned_s: Mapping[str, float]) -> None:
+    def __init__(self, planned_s: Mapping[str, float], stopping: Callable[[], bool] = lambda: False) -> None:
+        self.stopping = stopping
         self.planned_s = dict(planned_s)  # of the trials still to be kept
         self.trials_count, self.total_s = len(planned_s), sum(planned_s.values())
         self.began_s = self.kept_s = time.monotonic()  # kept_s: when the last trial was kept
@@ -99,6 +101,8 @@ class Progress:
         return seconds_text(float(max(1, round(left_s))))
 
     def _render(self) -> RenderableType:
+        if self.stopping():
+            return Text("please wait", style="dim")
         lines = [Text.assemble((self.headline, "bold"), "  ", self.phase, no_wrap=True, overflow="ellipsis")]
         if self.event is not None and self.event.hosts is not None:
             with suppress(RuntimeError):  # the recorder adds a channel while we look

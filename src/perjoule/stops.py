@@ -74,6 +74,11 @@ def listen() -> None:
             signal.signal(number, _interrupt)
 
 
+def stopping() -> bool:
+    """Whether a signal has come."""
+    return signal.getsignal(signal.SIGINT) is _wait
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
     for name in SIGNALS:
         signal.signal(name, _wait)
