@@ -1,0 +1,71 @@
+"""rados bench itself, on a small virtual cluster that is brought up once."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from perjoule import drivers
+from perjoule.errors import TransientError
+from perjoule.model import Json, Outcome
+from perjoule.protocols import FileSystem, Hosts, Mounted, Testbed, Workload
+from perjoule.units import MIB
+
+pytestmark = pytest.mark.live
+
+
+def bench(**options: Json) -> Workload:
+    made = drivers.build("workloads", "rados", {"object": "256 KiB", "size": "8 MiB", "duration": "20 s", **options})
+    assert isinstance(made, Workload)
+    return made
+
+
+@pytest.fixture(scope="module")
+def deployment() -> Iterator[tuple[Hosts, Mounted]]:
+    bed = drivers.build("testbeds", "virtual", {"servers": 3, "disk": "directory"})
+    store = drivers.build("filesystems", "rados", {"placement_groups": 8, "copies": 2})
+    assert isinstance(bed, Testbed)
+    assert isinstance(store, FileSystem)
+    with bed.hold(2) as hosts, store.mount(hosts) as mounted:
+        yield hosts, mounted
+
+
+def loaded(deployment: tuple[Hosts, Mounted], raw: Path, load: Workload) -> Outcome:
+    hosts, mounted = deployment
+    raw.mkdir()
+    load.prepare(hosts.clients, mounted, raw)
+    outcome = load.run(hosts.clients, mounted, raw)
+    assert repr(load.outcome(raw)) == repr(outcome)
+    assert not list(raw.glob("*.pipe"))
+    return outcome
+
+
+def test_clients_write_and_read_their_own_objects_from_the_same_instant(
+    deployment: tuple[Hosts, Mounted], tmp_path: Path
+) -> None:
+    written = loaded(deployment, tmp_path / "write", bench())
+    read = loaded(deployment, tmp_path / "seq", bench(operation="seq"))
+    for outcome, direction in ((written, "write"), (read, "read")):
+        assert outcome.engine.startswith("rados bench of ceph version")
+        assert [(r.host, r.direction, r.moved_bytes, r.operations_count) for r in outcome.results] == [
+            ("client-1", direction, 8 * MIB, 32),
+            ("client-2", direction, 8 * MIB, 32),
+        ]
+        first, second = outcome.results
+        assert abs(first.began_s - second.began_s) < 0.05
+        for series in outcome.series:
+            assert float((series.value * series.duration_s).sum()) == pytest.approx(8 * MIB)
+    assert not list((tmp_path / "seq").glob("layout-*"))  # what the write left is read
+
+
+def test_random_reads_last_as_long_as_asked_on_objects_laid_out_before(deployment: tuple[Hosts, Mounted], tmp_path: Path) -> None:
+    outcome = loaded(deployment, tmp_path / "rand", bench(operation="rand", size="4 MiB", duration="1 s", in_flight=4))
+    assert list((tmp_path / "rand").glob("layout-client-?.json"))
+    assert all(1 <= r.ended_s - r.began_s < 2 and r.moved_bytes > 4 * MIB for r in outcome.results)
+
+
+def test_a_time_limit_ends_a_store_that_blocks(deployment: tuple[Hosts, Mounted], tmp_path: Path) -> None:
+    hosts, mounted = deployment
+    with pytest.raises(TransientError, match=r"not done within 2\.? s on client-1, client-2: a full OSD"):
+        bench(size="16 GiB", duration="1 s", time_limit="2 s").run(hosts.clients, mounted, tmp_path)
+    assert not list(tmp_path.glob("*.pipe"))
