@@ -19,10 +19,10 @@ from perjoule.run import Event
 from perjoule.table import Table
 from perjoule.units import MIB, seconds_text
 
-# A terminal wraps at words; what goes into a file is never wrapped.
-_ON_TERMINAL, _ERRORS_ON_TERMINAL = sys.stdout.isatty(), sys.stderr.isatty()
-out = Console(highlight=False, markup=False, emoji=False, soft_wrap=not _ON_TERMINAL, width=None if _ON_TERMINAL else 1000)
-err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=not _ERRORS_ON_TERMINAL)
+# On a terminal lines are wrapped at words; what goes into a file is never wrapped.
+_unwrapped = Console(highlight=False, markup=False, emoji=False, soft_wrap=True, width=1000)
+out = Console(highlight=False, markup=False, emoji=False) if sys.stdout.isatty() else _unwrapped
+err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=not sys.stderr.isatty())
 
 _SPARE = ("J", "max", "doubts", "failed", "EDP / best", "% TPP")  # columns that a narrow terminal can do without, first to last
 
@@ -160,14 +160,18 @@ def show_checks(checks: Sequence[Check]) -> None:
 
 def show(table: Table, cells: Sequence[Cell], records: Sequence[Record]) -> None:
     """Print a table, numbers to the right, and below it what is to be known of its numbers."""
-    rich = RichTable(box=None, header_style="bold", pad_edge=False)
     kept = _fitting(table, out.width)
+    rich = RichTable(box=None, header_style="bold", pad_edge=False)
+    least = 2 * (len(kept) - 1)
     for index in kept:
-        words = all(not row[index][:1].isdigit() for row in table.rows)
-        rich.add_column(table.headers[index], justify="left" if words else "right", no_wrap=not words)
+        there = [row[index] for row in table.rows]
+        words = all(not cell[:1].isdigit() for cell in there)
+        whole = [*table.headers[index].split(), *(cell for cell in there if not words), *" ".join(there).split()]
+        least += max(map(len, whole))
+        rich.add_column(table.headers[index], justify="left" if words else "right", min_width=max(map(len, whole)))
     for row in table.rows:
         rich.add_row(*(row[index] for index in kept))
-    out.print(rich)
+    (out if least <= out.width else _unwrapped).print(rich)  # what can't fit goes on in the next line rather than lose digits
     for note in notes(cells, records):
         out.print(note)
 
