@@ -235,7 +235,9 @@ def test_the_plan_knows_that_a_slower_testbed_takes_longer() -> None:
 
 
 def test_faults_are_told_in_one_sentence_with_place_and_advice_and_exit_code_2() -> None:
-    expected = (BROKEN / "expected.txt").read_text().splitlines()
+    text = (BROKEN / "expected.txt").read_text()
+    for part in drivers.PROTOCOLS:  # what there is grows: the file says {filesystems}
+        text = text.replace(f"{{{part}}}", ", ".join(drivers.kinds(part)))
     said: list[str] = []
     for path in sorted(BROKEN.glob("*.toml")):
         with pytest.raises(CampaignError) as caught:
@@ -243,7 +245,7 @@ def test_faults_are_told_in_one_sentence_with_place_and_advice_and_exit_code_2()
         assert caught.value.exit_code == 2
         said.append(str(caught.value).replace(f"{BROKEN}/", ""))
     assert len(said) >= 30
-    assert said == expected
+    assert said == text.splitlines()
 
 
 def test_a_missing_file_is_answered_with_its_neighbour(tmp_path: Path) -> None:
