@@ -1,0 +1,228 @@
+"""Ranks of an MPI program inside the clients, by Open MPI 4. https://www.open-mpi.org/doc/v4.1/man1/mpirun.1.php
+
+mpirun runs on the first client. For each of the others it calls an agent, which usually is ssh, to start its daemon (orted)
+there. Ours only writes down what it was asked to start; perjoule reads that and starts it on the client, as it starts everything.
+So it needs no ssh, works wherever hosts are, and every process is a child of ours, ended with its host at the latest.
+
+Ranks see a small environment that is always the same. They talk through TCP, those of one client too: shared memory would be left
+in /dev/shm by what is killed.
+"""
+
+import ipaddress
+import os
+import shlex
+import shutil
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from perjoule.errors import TransientError, WorkloadError
+from perjoule.protocols import Check, Host, Mounted, Process
+from perjoule.workloads._running import codes, last_words, stop
+
+# Called with a host and a command; what is written is complete once it bears its name.
+AGENT = '#!/bin/sh\nhost=$1\nshift\nprintf "%s\\n" "$*" > "$0.$host.part"\nmv "$0.$host.part" "$0.$host"\n'
+PREFIX = "PERJOULE_IOR_PREFIX"  # of the environment, where the option is not set
+KEPT = ("PATH", "HOME", "LD_LIBRARY_PATH")  # of the environment
+GLOBALS = (
+    *("--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--leave-session-attached"),
+    *("--mca", "pml", "ob1", "--mca", "btl", "self,tcp", "--mca", "plm_rsh_no_tree_spawn", "1"),
+)
+LOOK_S = 0.01  # at what the agent wrote
+RARE_S = 0.05  # when all daemons are there
+STUCK_S = 5.0
+SHORT_S = 20.0
+# What a mount says whose daemon is gone
+GONE = ("Transport endpoint is not connected", "Input/output error", "Stale file handle", "Connection timed out")
+
+
+def checks(name: str, prefix: str) -> tuple[Check, ...]:
+    """Look for a program of the IOR suite and for Open MPI 4."""
+    found = program(name, prefix)
+    path = shutil.which(found)
+    where = f"not in {Path(found).parent}" if Path(found).is_absolute() else "not on the PATH"
+    fix = "" if path else f"build https://github.com/hpc/ior with Open MPI (libopenmpi-dev), then set {PREFIX} to its prefix"
+    return (Check(name, bool(path), path or where, fix), _mpirun())
+
+
+def has_api(path: str, api: str) -> Check:
+    """Whether a build of IOR has this way to do I/O, which it lists in its help."""
+    said = subprocess.run([path, "--help"], capture_output=True, text=True, timeout=SHORT_S, check=False).stdout
+    there = any(api in line for line in said.splitlines() if "API for I/O" in line)
+    fix = "" if there else "build it with MPI-IO, or take another api"
+    return Check(f"ior {api}", there, "built in" if there else "not built in", fix)
+
+
+def _mpirun() -> Check:
+    path = shutil.which("mpirun")
+    fix = "apt-get install openmpi-bin"
+    if path is None:
+        return Check("mpirun", False, "not found", fix)
+    said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=SHORT_S, check=False).stdout
+    version = said.strip().partition("\n")[0]
+    if "(Open MPI) 4." not in version:
+        return Check("mpirun", False, f"{path} is not of Open MPI 4 ({version or 'it said nothing'})", fix)
+    return Check("mpirun", True, f"{path}, {version}")
+
+
+def program(name: str, prefix: str) -> str:
+    """How a program is called: by its path where a prefix is given, else by its name."""
+    prefix = prefix or os.environ.get(PREFIX, "")
+    return str(Path(prefix, "bin", name).absolute()) if prefix else name
+
+
+def cold(clients: Sequence[Host], mounted: Mounted) -> list[str]:
+    """Drop caches, and say what speaks against it."""
+    mounted.drop_caches()
+    try:
+        for client in clients:
+            client.drop_caches()
+    except WorkloadError as error:
+        return [f"page caches were not dropped: {error}"]
+    return []
+
+
+def room(client: Host) -> Path:
+    """A folder of a client's own for the launch, and for reports that are read from there."""
+    return client.directory / "mpi"
+
+
+def run(
+    clients: Sequence[Host],
+    mounted: Mounted,
+    argv: Sequence[str],
+    *,
+    ranks_count: int,
+    log: Path,
+    time_limit_s: float,
+) -> None:
+    """Run a program to its end in so many ranks per client, each in its client's folder in the file system.
+
+    Ranks are numbered client by client. The program's output goes to `log`.
+
+    Raises:
+        TransientError: it is not done within the time limit, or a mount or daemon is gone.
+        WorkloadError: it failed, in its own words.
+    """
+    until_s = time.monotonic() + time_limit_s
+    what = Path(argv[0]).name
+    try:
+        for client in clients:
+            # on a mount that is gone the disk below would be filled
+            client.run(["test", "-d", mounted.directories[client.name]], timeout_s=SHORT_S)
+            client.run(["rm", "-rf", room(client)], timeout_s=SHORT_S)
+            client.run(["mkdir", "-p", room(client)], timeout_s=SHORT_S)
+        _run(what, clients, _command(clients, mounted, argv, ranks_count), log, until_s, time_limit_s)
+    except WorkloadError:
+        mounted.alive()  # a daemon that died is the better reason
+        raise
+
+
+def _run(what: str, clients: Sequence[Host], argv: Sequence[str | Path], log: Path, until_s: float, time_limit_s: float) -> None:
+    first, *others = clients
+    agent = room(first) / "agent"
+    first.put(AGENT, agent, mode=0o755)
+    running: dict[str, Process] = {}
+    try:
+        running[first.name] = mpirun = first.spawn([*_clean(first), *argv], log=log)
+        waiting = list(others)
+        while mpirun.returncode is None and time.monotonic() < until_s:
+            for client in list(waiting):
+                if asked := _asked(first, Path(f"{agent}.{client.address}")):
+                    waiting.remove(client)
+                    daemon_log = log.with_name(f"{log.stem}-orted-{client.name}.log")
+                    running[client.name] = client.spawn([*_clean(client), *daemon(asked)], log=daemon_log)
+            _daemons_live(running, mpirun)
+            time.sleep(LOOK_S if waiting else RARE_S)
+        codes(what, {first.name: mpirun}, until_s=until_s, time_limit_s=time_limit_s)
+        check(what, mpirun.returncode or 0, log.read_text(errors="replace"))
+    finally:
+        stop(running.values())
+
+
+def _daemons_live(running: Mapping[str, Process], mpirun: Process) -> None:
+    """mpirun waits for ever for a daemon that failed to start."""
+    failed = next((name for name, process in running.items() if process is not mpirun and process.returncode), "")
+    if failed:
+        try:
+            mpirun.wait(timeout_s=STUCK_S)  # it may be about to say why
+        except TimeoutError:
+            words = last_words(running[failed].output())
+            raise WorkloadError(f"MPI's daemon ended with {running[failed].returncode}: {words}", where=failed) from None
+
+
+def _command(clients: Sequence[Host], mounted: Mounted, argv: Sequence[str], ranks_count: int) -> list[str | Path]:
+    net = network(client.address for client in clients)
+    words: list[str | Path] = ["mpirun", *GLOBALS, "--mca", "btl_tcp_if_include", net, "--mca", "oob_tcp_if_include", net]
+    words += ["--mca", "plm_rsh_agent", room(clients[0]) / "agent"]
+    for client in clients:
+        host = ["--host", f"{client.address}:{ranks_count}"]
+        words += ["-np", str(ranks_count), *host, "env", "-C", mounted.directories[client.name], *argv, ":"]
+    return words[:-1]
+
+
+def _clean(client: Host) -> list[str]:
+    """Lead a command into an environment of its own; IOR prints all of it into its log."""
+    kept = [f"{name}={os.environ[name]}" for name in KEPT if name in os.environ]
+    return ["env", "-i", *kept, "LC_ALL=C.UTF-8", f"TMPDIR={room(client)}"]
+
+
+def _asked(first: Host, path: Path) -> str:
+    try:
+        return first.read(path).decode()
+    except WorkloadError:  # not yet
+        return ""
+
+
+def daemon(asked: str) -> list[str]:
+    """Read the command that the agent was given, which is quoted for a shell at the other end, as an argument list.
+
+    With a prefix, lines that set variables come first.
+    """
+    words = shlex.split(asked)
+    starts = [number for number, word in enumerate(words) if Path(word).name == "orted"]
+    if not starts:
+        raise WorkloadError(f"mpirun asked for something else than its daemon: {asked.strip()}", next="use Open MPI 4")
+    return words[starts[0] :]
+
+
+def network(addresses: Iterable[str]) -> str:
+    """The smallest network that all addresses are in: MPI uses the interfaces that have an address there."""
+    numbers = [int(ipaddress.IPv4Address(address)) for address in addresses]
+    prefix = 32 - (min(numbers) ^ max(numbers)).bit_length()
+    return str(ipaddress.ip_network((numbers[0], prefix), strict=False))
+
+
+def check(what: str, returncode: int, log: str) -> None:
+    """Judge how a run ended. Raises WorkloadError in the program's own words, TransientError where a mount is gone."""
+    if returncode == 0:
+        return
+    lines = [line for line in log.splitlines() if "ERROR" in line] or [
+        line for line in log.splitlines() if line.strip() and not line.startswith(("---", "MPI_ABORT", "Primary job"))
+    ]
+    words = last_words("\n".join(lines))
+    sentence = f"{what} failed (exit code {returncode}): {words}"
+    if any(reason in words for reason in GONE):
+        raise TransientError(sentence, next="look at the file system's logs, kept with the trial")
+    raise WorkloadError(sentence, next=f"{what}'s whole output is kept with the trial")
+
+
+def require_common(what: str, clients: Sequence[Host], mounted: Mounted) -> None:
+    """See that all clients are in the same folder of one file system. Raises WorkloadError where each has its own."""
+    first, *others = clients
+    marker = f"perjoule-{time.monotonic_ns()}"
+    first.run(["touch", mounted.directories[first.name] / marker], timeout_s=SHORT_S)
+    try:
+        for client in others:
+            seen = client.run(["test", "-e", mounted.directories[client.name] / marker], timeout_s=SHORT_S, check=False)
+            if seen.returncode != 0:
+                told = f"{what} needs one folder for all clients, and each has its own here"
+                raise WorkloadError(told, where=client.name, next="take one client, or a file system that they share")
+    finally:
+        first.run(["rm", "-f", mounted.directories[first.name] / marker], timeout_s=SHORT_S, check=False)
+
+
+def client_of(clients: Sequence[str], ranks_count: int) -> Mapping[int, str]:
+    """Name the client of each rank."""
+    return {rank: clients[rank // ranks_count] for rank in range(len(clients) * ranks_count)}
