@@ -37,7 +37,7 @@ size = "4 MiB"
 transfer = "1 MiB"
 """
 SIMULATED = """
-repetitions = 100
+repetitions = 30
 settle = "20 ms"
 quiet = 0
 [testbed]
@@ -212,7 +212,7 @@ def test_a_disk_that_fills_up_stops_a_campaign_in_one_sentence_and_resume_goes_o
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300m", "perjoule-test", disk], check=True)
     try:
         with started("run", campaign(tmp_path, "tiny", SIMULATED), "--into", disk / "r") as process:
-            wait_for_line(process, "2/100 ")
+            wait_for_line(process, "2/30 ")
             with (disk / "filler").open("wb", buffering=0) as filler:
                 try:
                     while True:
@@ -228,9 +228,9 @@ def test_a_disk_that_fills_up_stops_a_campaign_in_one_sentence_and_resume_goes_o
         assert last.endswith(": the disk is full; make room, then `perjoule resume`")
         (disk / "filler").unlink()
         kept_count = len(store.open_results(disk / "r").records())
-        assert 2 <= kept_count < 100
+        assert 2 <= kept_count < 30
         done = perjoule("resume", disk / "r")
         assert done.returncode == 0, done.stderr
-        assert len(store.open_results(disk / "r").records()) == 100
+        assert len(store.open_results(disk / "r").records()) == 30
     finally:
         subprocess.run(["umount", disk], check=True)
