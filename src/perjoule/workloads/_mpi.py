@@ -198,10 +198,8 @@ def check(what: str, returncode: int, log: str) -> None:
     """Judge how a run ended. Raises WorkloadError in the program's own words, TransientError where a mount is gone."""
     if returncode == 0:
         return
-    lines = [line for line in log.splitlines() if "ERROR" in line] or [
-        line for line in log.splitlines() if line.strip() and not line.startswith(("---", "MPI_ABORT", "Primary job"))
-    ]
-    words = last_words("\n".join(lines))
+    told = [line for line in log.splitlines() if any(word in line for word in ("ERROR", "failed", "Assertion"))]
+    words = " | ".join(dict.fromkeys(line.strip() for line in told[:2])) or last_words(log.replace("---", ""))
     sentence = f"{what} failed (exit code {returncode}): {words}"
     if any(reason in words for reason in GONE):
         raise TransientError(sentence, next="look at the file system's logs, kept with the trial")

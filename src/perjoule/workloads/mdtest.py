@@ -1,0 +1,185 @@
+"""mdtest: many small files or folders made, looked at or removed by the ranks of an MPI program. https://github.com/hpc/ior,
+https://ior.readthedocs.io
+
+A trial is one operation. No bytes of users are moved: what counts are operations. Every rank tells how long it took from a common
+barrier on; its moment is that at which the last rank was ready for it, known to a few milliseconds (`--run-cmd-before-phase`).
+mdtest tells no latencies. Making and removing the few folders above is not counted.
+"""
+
+import csv
+import json
+import re
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
+
+from perjoule.errors import WorkloadError
+from perjoule.model import OPTIONS, ClientResult, Clock, Outcome
+from perjoule.protocols import Check, Host, Mounted, Workload
+from perjoule.units import Seconds
+from perjoule.workloads import _mpi as mpi
+
+EXAMPLE = """
+[[workload]]
+kind = "mdtest"
+operation = ["create", "stat", "remove"]
+files = 1000
+"""
+
+FLAGS = {"create": "-C", "stat": "-T", "remove": "-r"}
+COLUMNS = {"create": "creation", "stat": "stat", "remove": "removal"}
+TREE = "mdtest"  # the folder that all is done in
+RANKS = "ranks.csv"
+SHORTEST_S = 0.1
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class MdTest(Workload):
+    """Metadata operations by ranks inside the clients."""
+
+    operation: Literal["create", "stat", "remove"] = "create"
+    """What is done to every file, as a phase of its own."""
+
+    files_count: Annotated[int, Field(ge=1, le=10_000_000)] = 1000
+    """How many files each rank makes, looks at or removes (`-n`)."""
+
+    folders: bool = False
+    """Folders (`-D`) in the place of empty files (`-F`)."""
+
+    ranks_count: Annotated[int, Field(ge=1, le=256)] = 1
+    """Ranks in each client."""
+
+    own_folder: bool = True
+    """Each rank works in a folder of its own (`-u`), or all in the same."""
+
+    reorder: bool = False
+    """Look at what the next client made (`-N 1`), so that no client answers from its own cache; caches are dropped anyway."""
+
+    time_limit_s: Seconds = 600.0
+    """Give a run, or the layout before it, up as failed after this time."""
+
+    prefix: str = ""
+    """Folder that IOR and mdtest were installed into; "" takes PERJOULE_IOR_PREFIX, then the PATH."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.reorder and self.operation != "stat":
+            raise ValueError('reorder is for operation "stat" (leave it out)')
+        return self
+
+    @property
+    def directions(self) -> tuple[Literal["write", "read"], ...]:
+        """To make and to remove changes the file system, to look at reads it."""
+        return ("read" if self.operation == "stat" else "write",)
+
+    def moved_bytes(self, clients_count: int) -> int:
+        """None."""
+        return 0
+
+    def checks(self) -> tuple[Check, ...]:
+        """Look for mdtest and Open MPI."""
+        return mpi.checks("mdtest", self.prefix)
+
+    def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
+        """Remove what there is, make afresh what is to be looked at or removed, then drop caches."""
+        if len(clients) > 1:
+            mpi.require_common("mdtest", clients, mounted)
+        clients[0].run(["rm", "-rf", "--", mounted.directories[clients[0].name] / TREE], timeout_s=self.time_limit_s)
+        if self.operation != "create":
+            self._load(clients, mounted, folder, "layout-", "create")
+        for client in clients:
+            client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s)
+        (folder / "prepared.json").write_text(json.dumps({"doubts": mpi.cold(clients, mounted)}))
+
+    def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
+        """Load from all clients together and read the reports. Raises WorkloadError, TransientError."""
+        clock = Clock(time.monotonic(), time.time())
+        self._load(clients, mounted, folder, "", self.operation)
+        pair = {"monotonic_s": clock.monotonic_s, "utc_s": clock.utc_s}
+        (folder / "run.json").write_text(json.dumps({"clients": [c.name for c in clients], "clock": pair}))
+        return self.outcome(folder)
+
+    def outcome(self, folder: Path) -> Outcome:
+        """Read a raw folder again. Raises WorkloadError when less was done than asked, or a file is damaged."""
+        try:
+            ran = json.loads((folder / "run.json").read_text())
+            prepared = tuple(json.loads((folder / "prepared.json").read_text())["doubts"])
+            log = (folder / "mdtest.log").read_text()
+            client_of = mpi.client_of(ran["clients"], self.ranks_count)
+            column = f"{'Directory' if self.folders else 'File'} {COLUMNS[self.operation]}"
+            done = ranks((folder / RANKS).read_text(), column)
+            began_s = barrier_utc_s(log, len(client_of)) + ran["clock"]["monotonic_s"] - ran["clock"]["utc_s"]
+            version = engine(log)
+        except (OSError, ValueError, LookupError) as error:
+            raise WorkloadError(f"mdtest's raw output can't be read: {error}", where=str(folder)) from error
+        if lacking := [rank for rank in client_of if done.get(rank, (0, 0.0))[0] != self.files_count]:
+            found_count = done.get(lacking[0], (0, 0.0))[0]
+            told = f"rank {lacking[0]} of mdtest did {found_count} of {self.files_count} operations and reported no error"
+            raise WorkloadError(told, where=client_of[lacking[0]])
+        results = tuple(self._result(name, client_of, done, began_s) for name in ran["clients"])
+        shortest_s = min(one.ended_s - one.began_s for one in results)
+        brief = (
+            (f"a client ran only {shortest_s * 1e3:.0f} ms, whose start is known to a few",) if shortest_s < SHORTEST_S else ()
+        )
+        return Outcome(version, results, prepared + brief)
+
+    def _result(
+        self, client: str, client_of: Mapping[int, str], done: Mapping[int, tuple[int, float]], began_s: float
+    ) -> ClientResult:
+        own = [done[rank] for rank, of in client_of.items() if of == client]
+        return ClientResult(
+            host=client,
+            direction=self.directions[0],
+            began_s=began_s,
+            ended_s=began_s + max(took_s for _, took_s in own),
+            moved_bytes=0,
+            operations_count=sum(count for count, _ in own),
+        )
+
+    def _load(self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, operation: str) -> None:
+        kept = mpi.room(clients[0]) / RANKS
+        argv = [mpi.program("mdtest", self.prefix), FLAGS[operation], "-D" if self.folders else "-F", "-d", TREE]
+        argv += ["-n", str(self.files_count), "--run-cmd-before-phase=date +%s.%N", f"--saveRankPerformanceDetails={kept}"]
+        argv += ["-u"] if self.own_folder else []
+        argv += ["-N", "1"] if self.reorder and operation == "stat" else []
+        log = folder / f"{prefix}mdtest.log"
+        mpi.run(clients, mounted, argv, ranks_count=self.ranks_count, log=log, time_limit_s=self.time_limit_s)
+        (folder / f"{prefix}{RANKS}").write_bytes(clients[0].read(kept))
+
+
+def ranks(text: str, column: str) -> dict[int, tuple[int, float]]:
+    """Read how many operations each rank did in one phase, and how long it took until its last.
+
+    Args:
+        text: the table of ranks; its row "all" is the sum over them.
+        column: "File creation".
+
+    Raises:
+        ValueError, LookupError: it is truncated or of something else.
+    """
+    found: dict[int, tuple[int, float]] = {}
+    for row in csv.DictReader(text.splitlines()):
+        if row["rank"] != "all":
+            took_s = float(row[f"time-{column}"])
+            found[int(row["rank"])] = (round(float(row[f"rate-{column}"]) * took_s), took_s)
+    return found
+
+
+def barrier_utc_s(log: str, ranks_count: int) -> float:
+    """When the last rank was ready for the phase. Raises ValueError when not every rank told its moment."""
+    moments = [float(line) for line in re.findall(r"^\d+\.\d{9}$", log, re.MULTILINE)]
+    if len(moments) != ranks_count:
+        raise ValueError(f"{len(moments)} of {ranks_count} ranks told when they were ready")
+    return max(moments)
+
+
+def engine(log: str) -> str:
+    """The version, as mdtest says it. Raises ValueError when it said nothing."""
+    said = re.search(r"^(mdtest-\S+) was launched", log, re.MULTILINE)
+    if said is None:
+        raise ValueError("mdtest said nothing")
+    return said[1]
