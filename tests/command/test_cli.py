@@ -22,7 +22,7 @@ from perjoule.cli import cli
 
 PERJOULE = Path(sys.executable).with_name("perjoule")
 ROOT = Path(__file__).parents[2]
-BROKEN = Path(__file__).parent / "broken_campaigns"
+BROKEN = ROOT / "tests/unit/broken_campaigns"
 COMMANDS = sorted(cli.commands)
 
 CAMPAIGN = """
