@@ -48,8 +48,8 @@ def _has_module(host: Host) -> bool:
 def mount(client: Host, configuration: Callable[[Path], str], secret: str, *, timeout_s: float) -> None:
     """Mount on a client and write a first file. Raises WorkloadError.
 
-    Written from https://doc.beegfs.io/latest/advanced_topics/manual_installation.html and the words in beegfs-client.conf;
-    no kernel of the project's machines has the module.
+    Written from what beegfs-client.conf says of itself, in client_module/build/dist/etc of https://github.com/ThinkParQ/beegfs;
+    nobody has run it yet.
 
     Args:
         client: the host.

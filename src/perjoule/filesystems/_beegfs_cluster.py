@@ -11,8 +11,9 @@ from perjoule.filesystems import _beegfs_clients as clients
 from perjoule.filesystems import _beegfs_words as words
 from perjoule.filesystems._beegfs_clients import SHORT_S, folder, mountpoint
 from perjoule.filesystems._beegfs_series import SERVERS, Argv, Series
+from perjoule.filesystems._beegfs_tool import Tool
 from perjoule.filesystems._beneath import beneath_facts, data_folder, lay
-from perjoule.filesystems._daemons import Daemon, Daemons, each, last_words
+from perjoule.filesystems._daemons import Daemon, Daemons, each
 from perjoule.model import Disk, Json
 from perjoule.protocols import Host, Hosts, Mounted
 from perjoule.units import MIB, bytes_text
@@ -21,6 +22,8 @@ USER, GROUP_ID = "nobody", "65534"  # its group's name is not the same everywher
 STOP_S = 0.2  # for a daemon to end by itself; its data is not needed any more
 BENCH_BYTES = 16 * MIB  # that each target writes when the servers are all that can be tried
 _AS_USER = ("setpriv", f"--reuid={USER}", f"--regid={GROUP_ID}", "--clear-groups")
+
+Job = tuple[words.Kind, int, Host]  # a server's kind and number, and where it runs
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Cluster(Mounted):
     def __init__(self, hosts: Hosts, wish: Wish) -> None:
         self._hosts, self._wish, self._layout, self._series = hosts, wish, wish.layout, wish.series
         self._daemons = Daemons(wish.patience_s)
+        self.tool = Tool(hosts.management, wish.series, path=wish.path, timeout_s=wish.patience_s)
         self._secret = secrets.token_hex(32)  # without it, neither servers nor clients speak to each other
         self._groups: dict[words.Kind, dict[int, tuple[int, int]]] = {kind: {} for kind in words.KINDS}
         self._attached = False
@@ -50,21 +54,26 @@ class Cluster(Mounted):
         """From nothing to servers that are well; nothing is mounted."""
         layout = self._layout
         each(self._hosts.all, _clean)
-        jobs: list[tuple[words.Kind, int, Host]] = [
+        jobs: list[Job] = [
             (kind, n, self._host(name)) for kind in words.KINDS for n, name in enumerate(layout.servers(kind), start=1)
         ]
         servers = list(dict.fromkeys(host for _, _, host in jobs))
         lay(servers, self._wish.beneath)
         each(dict.fromkeys([self._hosts.management, *servers]), self._furnish)
         management = self._manage()
-        daemons = each(jobs, lambda job: self._serve(*job))  # at once, as each makes its folders first and then looks for it
+        each(jobs, lambda job: self._prepare(*job))
+        daemons = each(jobs, self._serve)  # at once, as each looks for the management for long
         self._daemons.wait("all targets Online and Good", self._well, management, *daemons, every_s=0.2)
         self._pair()
-        self._ask(*self._series.stripe(layout))  # before the root directory is mirrored: 7.4.6 loses step with its pair over it
+        self.tool.ask(
+            self._series.stripe(layout)
+        )  # before the root directory is mirrored: 7.4.6 loses step with its pair over it
         if self._groups["meta"]:
-            self._mirror_root(management, [daemon for daemon in daemons if daemon.name == SERVERS["meta"]])
+            daemons = self._mirror_root(management, jobs, daemons)
         # Fails until the metadata servers have heard of targets that mirror each other.
-        self._daemons.wait("a first file", lambda: bool(self.create("/.perjoule")), management, *daemons, every_s=0.2)
+        self._daemons.wait(
+            "a first file", lambda: self.tool.does(self._series.create("/.perjoule")), management, *daemons, every_s=0.2
+        )
         self._daemons.wait("all targets Online and Good", self._well, management, *daemons, every_s=0.2)
         self.logs = self._daemons.logs()
         self.facts = self._facts(daemons)
@@ -74,7 +83,7 @@ class Cluster(Mounted):
         problem, mend = clients.obstacle(self._hosts)
         if problem:
             moved = self.bench(BENCH_BYTES)
-            targets = [target for kind in words.KINDS for target in self.targets(kind)]
+            targets = [target for kind in words.KINDS for target in self.tool.targets(kind)]
             well = f"BeeGFS {self._series.name} is up ({len(targets)} targets Online and Good"
             wrote = f"each of {len(moved.bytes_per_s)} for data wrote {bytes_text(BENCH_BYTES)} in its own benchmark)"
             raise MachineError(f"{well}, {wrote}, but nothing can mount it: {problem}", where="beegfs", next=mend)
@@ -98,7 +107,9 @@ class Cluster(Mounted):
         """Whether mirrors are brought up to date again."""
         if not self._layout.mirror:
             return ""
-        behind = [target.consistency for kind in words.KINDS for target in self.targets(kind) if target.consistency != "Good"]
+        behind = [
+            target.consistency for kind in words.KINDS for target in self.tool.targets(kind) if target.consistency != "Good"
+        ]
         return f"mirrors not up to date: {', '.join(sorted(set(behind)))}" if behind else ""
 
     def drop_caches(self) -> None:
@@ -110,33 +121,21 @@ class Cluster(Mounted):
 
     def holders(self, path: str) -> tuple[str, ...]:
         """The same for a path below the root of the file system, which needs no mount."""
-        entry = self.entry(path)
+        entry = self.tool.entry(path)
         groups = self._groups["storage"] if entry.pattern == words.MIRRORED else {n: (n,) for n in entry.numbers}
         return tuple(self._layout.storage[number - 1] for group in entry.numbers for number in groups[group])
 
-    def entry(self, path: str) -> words.Entry:
-        """How an entry lies on the servers, by its path below the root of the file system."""
-        return words.entry(self._ask(*self._series.entry(path)))
-
-    def create(self, path: str) -> str:
-        """Create an empty file without a mount, and give the tool's word of it."""
-        return self._ask(*self._series.create(path))
-
-    def targets(self, kind: words.Kind) -> tuple[words.Target, ...]:
-        """All targets as the management sees them."""
-        return words.targets(self._ask(*self._series.targets(kind)))
-
     def bench(self, size_bytes: int) -> words.Bench:
         """Have every storage target write a file to its disk, without a client. Raises TransientError."""
-        self._ask(*self._series.bench(size_bytes, min(size_bytes, MIB)))
+        self.tool.ask(self._series.bench(size_bytes, min(size_bytes, MIB)))
         said: list[words.Bench] = []
 
         def finished() -> bool:
-            said[:] = [words.bench(self._ask(*self._series.bench_status()))]
+            said[:] = [words.bench(self.tool.ask(self._series.bench_status()))]
             return said[0].finished_count == len(said[0].bytes_per_s) == len(self._layout.storage)
 
         self._daemons.wait("the end of the storage benchmark", finished, every_s=0.1)
-        self._ask(*self._series.bench_end())
+        self.tool.ask(self._series.bench_end())
         return said[0]
 
     def _furnish(self, host: Host) -> None:
@@ -164,14 +163,18 @@ class Cluster(Mounted):
             host.run([*self._found(), *_AS_USER, *management.prepare], timeout_s=self._wish.patience_s)
         return self._start(host, management.start)
 
-    def _serve(self, kind: words.Kind, number: int, host: Host) -> Daemon:
+    def _prepare(self, kind: words.Kind, number: int, host: Host) -> None:
+        """Give a server its store, its number and its configuration."""
         room, store = folder(host), self._store(host) / kind
         host.run(["install", "-d", "-o", USER, "-g", GROUP_ID, "-m", "750", store], timeout_s=SHORT_S)
         for name, text in words.identity(kind, number).items():
             host.put(text, store / name, owner=USER)
         text = words.server(kind, store=store, authentication=room / "auth", management=self._hosts.management.address)
-        host.put(text, room / f"{kind}.conf", owner=USER)
-        return self._start(host, (SERVERS[kind], f"cfgFile={room / f'{kind}.conf'}"))
+        host.put(text, room / f"{SERVERS[kind]}.conf", owner=USER)
+
+    def _serve(self, job: Job) -> Daemon:
+        kind, _, host = job
+        return self._start(host, (SERVERS[kind], f"cfgFile={folder(host) / SERVERS[kind]}.conf"))
 
     def _start(self, host: Host, argv: Argv) -> Daemon:
         log = folder(host) / f"{host.name}-{argv[0]}.log"
@@ -181,33 +184,40 @@ class Cluster(Mounted):
         """Whether all targets are there, Online and Good, and no other."""
         for kind in words.KINDS:
             wanted = range(1, len(self._layout.servers(kind)) + 1)
-            if {target.number: target.well for target in self.targets(kind)} != dict.fromkeys(wanted, True):
+            if {target.number: target.well for target in self.tool.targets(kind)} != dict.fromkeys(wanted, True):
                 return False
         return True
 
     def _pair(self) -> None:
         """Have targets mirror each other, and metadata servers where there are several."""
-        root = self.entry("/").metadata
+        root = self.tool.entry("/").metadata
         self._groups = {"storage": self._layout.groups("storage"), "meta": self._layout.groups("meta", first=root)}
         for kind, groups in self._groups.items():
             for group, pair in groups.items():
-                self._ask(*self._series.group(kind, group, *pair))
+                self.tool.ask(self._series.group(kind, group, *pair))
 
-    def _mirror_root(self, management: Daemon, metadata: Sequence[Daemon]) -> None:
-        """Mirror the root directory, whose metadata servers then have to start anew and bring each other up to date.
+    def _mirror_root(self, management: Daemon, jobs: Sequence[Job], daemons: Sequence[Daemon]) -> list[Daemon]:
+        """Mirror the root directory while only the server that has it runs, then have all start anew and get into step.
 
-        https://doc.beegfs.io/7.4.6/advanced_topics/mirroring.html
+        https://doc.beegfs.io/latest/advanced_topics/metadata_mirroring.html
         """
+        root = ("meta", self.tool.entry("/").metadata)
+        owner = next(daemon for job, daemon in zip(jobs, daemons, strict=True) if job[:2] == root)
 
         def mirrored() -> bool:
-            return bool(self._ask(*self._series.mirror_root()))  # fails until the servers have heard of their groups
+            return self.tool.does(self._series.mirror_root())  # fails until it has heard of its group
 
-        self._daemons.wait("a mirrored root directory", mirrored, management, *metadata, every_s=0.3)
-        # A server that is killed here waits for minutes before it serves again: it might have lost something.
-        each(metadata, lambda daemon: daemon.process.stop(timeout_s=self._wish.patience_s))
-        each(metadata, lambda daemon: self._daemons.drop(daemon.host, daemon.name))
-        each(metadata, lambda daemon: self._start(daemon.host, (daemon.name, f"cfgFile={folder(daemon.host)}/meta.conf")))
-        self._daemons.wait("mirrors that are Online and Good", self._well, management, every_s=0.2)
+        def end(daemon: Daemon) -> None:
+            # By itself: a metadata server that was killed waits for minutes before it serves again.
+            daemon.process.stop(timeout_s=self._wish.patience_s)
+            self._daemons.drop(daemon.host, daemon.name)
+
+        each([daemon for daemon in daemons if daemon is not owner], end)
+        self._daemons.wait("a mirrored root directory", mirrored, management, owner, every_s=0.3)
+        end(owner)
+        again = each(jobs, self._serve)
+        self._daemons.wait("mirrors that are Online and Good", self._well, management, *again, every_s=0.2)
+        return again
 
     def _mount(self, client: Host) -> None:
         def configuration(authentication: Path) -> str:
@@ -217,7 +227,7 @@ class Cluster(Mounted):
 
     def _facts(self, daemons: Sequence[Daemon]) -> dict[str, Json]:
         """What the daemons say of themselves, and where a file comes to lie."""
-        layout, root = self._layout, self.entry("/.perjoule")
+        layout, root = self._layout, self.tool.entry("/.perjoule")
         rows: list[Json] = [
             {
                 "host": layout.servers(kind)[target.number - 1],
@@ -227,7 +237,7 @@ class Cluster(Mounted):
                 "total_bytes": target.total_bytes,
             }
             for kind in words.KINDS
-            for target in self.targets(kind)
+            for target in self.tool.targets(kind)
         ]
         versions = [words.version(daemon.process.output()) for daemon in daemons]
         mirrors: list[Json] = [f"{kind} {a}+{b}" for kind, groups in self._groups.items() for a, b in groups.values()]
@@ -245,17 +255,6 @@ class Cluster(Mounted):
             "user": USER,
             **beneath_facts(self._host(layout.storage[0]), self._wish.beneath),
         }
-
-    def _ask(self, *argv: str) -> str:
-        """Have BeeGFS's own tool do or tell something. Raises WorkloadError in its own words."""
-        host = self._hosts.management
-        command = self._series.command(host.address, folder(host) / "auth", folder(host) / "client.conf")
-        done = host.run([*self._found(), *command, *argv], timeout_s=self._wish.patience_s, check=False)
-        if done.returncode != 0 and (self._series.strict or not done.stdout.strip()):
-            said = last_words(done.stderr, 2)
-            what = f"{self._series.tool} {argv[0]} ended with exit code {done.returncode}; it last said: {said}"
-            raise WorkloadError(what, where=host.name)
-        return done.stdout
 
     def _found(self) -> list[str]:
         return ["env", f"PATH={self._wish.path}"]

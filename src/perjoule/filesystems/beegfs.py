@@ -68,7 +68,7 @@ class BeeGFS(FileSystem):
 
     def checks(self) -> tuple[Check, ...]:
         """The servers, the tool of their series, and the module; its absence leaves the servers, but no mount."""
-        path, found = self._path(), self._series()
+        path, found = self.path, self._series()
         tool = found.tool if found else " or ".join(series.tool for series in ALL)
         servers = [_installed(name, path) for name in (MANAGEMENT, *SERVERS.values(), tool)]
         return (*servers, _module(), *programs({"setpriv": "util-linux"}), *needs_beneath(self.beneath))
@@ -127,18 +127,19 @@ class BeeGFS(FileSystem):
     def _prefix(self) -> str:
         return self.prefix or os.environ.get(PREFIX, "")
 
-    def _path(self) -> str:
-        """Where this machine looks for BeeGFS."""
+    @property
+    def path(self) -> str:
+        """Where this machine looks for BeeGFS, as a PATH."""
         prefix = self._prefix()
         return f"{prefix}/bin:{prefix}/sbin" if prefix else f"{os.environ.get('PATH', '')}:{SYSTEM}:{PACKAGED}"
 
     def _hosts_path(self) -> str:
         """Where hosts look for it, and for what starts it."""
-        return f"{self._path()}:{SYSTEM}" if self._prefix() else self._path()
+        return f"{self.path}:{SYSTEM}" if self._prefix() else self.path
 
     def _series(self) -> Series | None:
         """The series that is installed, by its tool."""
-        return next((series for series in ALL if shutil.which(series.tool, path=self._path())), None)
+        return next((series for series in ALL if shutil.which(series.tool, path=self.path)), None)
 
 
 def _installed(name: str, path: str) -> Check:
