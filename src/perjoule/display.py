@@ -82,9 +82,12 @@ class Progress:
             return
         took_s = (record.outcome.ended_s - record.outcome.began_s) * record.scale
         moved_bytes = sum(result.moved_bytes for result in record.outcome.results)
+        rate = f"{moved_bytes / took_s / MIB:.1f} MiB/s"
+        if not moved_bytes:
+            rate = f"{sum(result.operations_count for result in record.outcome.results) / took_s:.0f} op/s"
         emulated = f" (emulated at scale {record.scale:g})" if record.scale != 1 else ""
         left = f", {self.left_text()} left" if self.planned_s else ""
-        err.print(f"{number}: {moved_bytes / took_s / MIB:.1f} MiB/s{emulated}{left}")
+        err.print(f"{number}: {rate}{emulated}{left}")
 
     @property
     def kept_count(self) -> int:

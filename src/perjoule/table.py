@@ -48,17 +48,23 @@ COLUMNS: tuple[tuple[str, str, Callable[[Interval, float], str], float], ...] = 
     ("MiB/J", "efficiency_bytes_per_j", with_interval, MIB),
     ("EDP / best", "edp_ratio", mean, 1.0),
 )
+# Of workloads that move no bytes.
+OPERATIONS: tuple[tuple[str, str, Callable[[Interval, float], str], float], ...] = (
+    ("op/s", "operations_per_s", with_interval, 1.0),
+    ("op/J", "operations_per_j", with_interval, 1.0),
+)
 
 
 def table(cells: Sequence[Cell]) -> Table:
     """Lay out cells, a row each; W, J and MiB/J are those of the servers without the switch."""
+    columns = (*COLUMNS, *(column for column in OPERATIONS if any(column[1] in cell.metrics for cell in cells)))
     several = len({cell.workload for cell in cells}) > len({cell.direction for cell in cells})
     words = ("file system", *(("workload",) if several else ()), "direction", "clients")
-    headers = (*words, *(column[0] for column in COLUMNS), "n", "failed", "doubts")
+    headers = (*words, *(column[0] for column in columns), "n", "failed", "doubts")
     rows: list[tuple[str, ...]] = []
     for cell in cells:
         names = (cell.filesystem, *((cell.workload,) if several else ()), cell.direction, str(cell.clients_count))
-        values = (text(cell.metrics[key], per) if key in cell.metrics else "–" for _, key, text, per in COLUMNS)
+        values = (text(cell.metrics[key], per) if key in cell.metrics else "–" for _, key, text, per in columns)
         n_count = max((len(interval.values) for interval in cell.metrics.values()), default=0)
         rows.append((*names, *values, str(n_count), str(cell.failed_count or "–"), str(len(cell.doubts) or "–")))
     return Table(headers, tuple(rows))

@@ -124,3 +124,15 @@ def test_latencies_weigh_clients_by_their_operations(made):
 
 def test_a_role_of_which_a_host_lacks_the_counter_has_no_overhead(made):
     assert "cpu_storage_s_per_byte" not in points(made.record(), [made.counter("storage-1", "cpu", 0.1)])[0].metrics
+
+
+def test_where_no_bytes_are_moved_operations_are_counted(made):
+    moved = made.results((10.0, 20.0), (10.0, 20.0), moved_bytes=0)
+    series = [*watts(made), *(made.counter(h, "disk_written", 100.0) for h in SERVERS)]
+    (point,) = points(made.record(moved=moved, scale=0.5, cluster="odroid-hc4", tail_s=5.0), series)
+    metrics = point.metrics
+    assert metrics["operations_per_s"] == pytest.approx(20 / 5)
+    assert metrics["operations_per_j"] == pytest.approx(20 / 150)
+    assert metrics["gross_operations_per_j"] == pytest.approx(20 / 175)
+    assert metrics["edp_js"] == pytest.approx(150 * 5)
+    assert not [name for name in metrics if "per_byte" in name or "bytes_per" in name or name == "tpp_ratio"]

@@ -78,8 +78,10 @@ def _with_edp_ratio(found: Sequence[Cell]) -> tuple[Cell, ...]:
 
 
 def _work(cell: Cell) -> object:
-    moved_bytes = cell.metrics["throughput_bytes_per_s"].values[0] * cell.metrics["duration_s"].values[0]
-    return cell.direction, cell.clients_count, f"{moved_bytes:.3g}"
+    unit = "throughput_bytes_per_s" if "throughput_bytes_per_s" in cell.metrics else "operations_per_s"
+    done = cell.metrics[unit].values[0] * cell.metrics["duration_s"].values[0]
+    kind = cell.workload if unit == "operations_per_s" else ""  # to make a file is not to remove one
+    return cell.direction, cell.clients_count, kind, f"{done:.3g}"
 
 
 def _normalised(cell: Cell, best_js: float) -> Mapping[str, Interval]:

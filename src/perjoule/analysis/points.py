@@ -10,7 +10,7 @@ from perjoule import catalogue
 from perjoule.analysis.amplification import compare
 from perjoule.analysis.efficiency import edp
 from perjoule.analysis.energy import amount
-from perjoule.analysis.overhead import disk_use, overhead, roles, total, window
+from perjoule.analysis.overhead import Overhead, disk_use, overhead, roles, total, window
 from perjoule.analysis.plausibility import doubts
 from perjoule.analysis.power import boundaries
 from perjoule.errors import CampaignError
@@ -20,42 +20,55 @@ LATE_RATIO = 0.05  # of the users' bytes, written in the tail, above which it is
 
 
 def points(record: Record, series: Sequence[Series]) -> tuple[Point, ...]:
-    """Give the numbers of a valid trial, one Point per direction that moved bytes; none of a failed one.
+    """Give the numbers of a valid trial, one Point per direction in which something was done; none of a failed one.
 
+    Where no bytes are moved (metadata), operations are counted in their place, and what is told by the byte is not told.
     A metric that was not measured, or whose amount is refused, is not among the keys; the doubts say why.
     """
     if record.status != "valid" or record.outcome is None:
         return ()
     by_direction = {d: [r for r in record.outcome.results if r.direction == d] for d in ("write", "read")}
-    found = {d: results for d, results in by_direction.items() if sum(r.moved_bytes for r in results)}
+    found = {d: results for d, results in by_direction.items() if any(r.moved_bytes or r.operations_count for r in results)}
     return tuple(_point(record, series, results) for results in found.values())
 
 
 def _point(record: Record, series: Sequence[Series], results: Sequence[ClientResult]) -> Point:
     began_s, ended_s = min(r.began_s for r in results), max(r.ended_s for r in results)
     user_bytes, duration_s = sum(r.moved_bytes for r in results), (ended_s - began_s) * record.scale
-    rate = user_bytes / duration_s
-    metrics = {"throughput_bytes_per_s": rate, "duration_s": duration_s}
-    if (common := _common_rate(record, series, results)) is not None:
-        metrics["common_throughput_bytes_per_s"] = common
-    if tpp := _tpp_bytes_per_s(record):
-        metrics["tpp_ratio"] = rate / tpp
+    operations_count = sum(r.operations_count for r in results)
+    metrics = {"duration_s": duration_s}
+    if user_bytes:
+        metrics |= _rates(record, series, results, user_bytes / duration_s)
+    else:
+        metrics["operations_per_s"] = operations_count / duration_s
+    work = ("efficiency_bytes_per_j", user_bytes) if user_bytes else ("operations_per_j", operations_count)
     power = boundaries(record, series, began_s, ended_s)
     if power.net_j is not None:
-        metrics |= _energy_metrics("", power.net_j * record.scale, user_bytes, duration_s)
+        metrics |= _energy_metrics("", power.net_j * record.scale, duration_s, *work)
         metrics["edp_js"] = edp(metrics["energy_j"], duration_s)
     if power.gross_j is not None:
-        metrics |= _energy_metrics("gross_", power.gross_j * record.scale, user_bytes, duration_s)
+        metrics |= _energy_metrics("gross_", power.gross_j * record.scale, duration_s, *work)
     for name in ("p50", "p99"):
         if (latency := _latency_s(results, name)) is not None:
             metrics[f"latency_{name}_s"] = latency * record.scale
-    cost = overhead(record, series, *window(record, began_s, ended_s), user_bytes)
+    cost = overhead(record, series, *window(record, began_s, ended_s), user_bytes) if user_bytes else Overhead()
     explained = compare(record, results[0].direction, cost.metrics)
     metrics |= {**cost.metrics, **disk_use(record, series, began_s, ended_s), **explained.metrics}
     metrics |= _tail_metrics(record, series)
     late = _late(record, metrics, results[0].direction, user_bytes)
     against = (*record.doubts, *late, *power.doubts, *cost.doubts, *explained.doubts, *doubts(record, series))
     return Point(record.trial, results[0].direction, metrics, tuple(dict.fromkeys(against)))
+
+
+def _rates(
+    record: Record, series: Sequence[Series], results: Sequence[ClientResult], rate_bytes_per_s: float
+) -> dict[str, float]:
+    metrics = {"throughput_bytes_per_s": rate_bytes_per_s}
+    if (common := _common_rate(record, series, results)) is not None:
+        metrics["common_throughput_bytes_per_s"] = common
+    if tpp := _tpp_bytes_per_s(record):
+        metrics["tpp_ratio"] = rate_bytes_per_s / tpp
+    return metrics
 
 
 def _tail_metrics(record: Record, series: Sequence[Series]) -> dict[str, float]:
@@ -78,7 +91,7 @@ def _tail_metrics(record: Record, series: Sequence[Series]) -> dict[str, float]:
 
 def _late(record: Record, metrics: Mapping[str, float], direction: str, user_bytes: int) -> tuple[str, ...]:
     """Say when disks wrote after the load: throughput and energy of the window know nothing of it."""
-    if direction != "write" or record.outcome is None or len({r.direction for r in record.outcome.results}) > 1:
+    if not user_bytes or direction != "write" or record.outcome is None or len({r.direction for r in record.outcome.results}) > 1:
         return ()
     share = metrics.get("tail_disk_written_bytes", 0.0) / user_bytes
     if share < LATE_RATIO:
@@ -87,11 +100,11 @@ def _late(record: Record, metrics: Mapping[str, float], direction: str, user_byt
     return (f"{part} of the bytes reached the disks after the load: the tail has their energy",)
 
 
-def _energy_metrics(boundary: str, energy_j: float, user_bytes: int, duration_s: float) -> dict[str, float]:
+def _energy_metrics(boundary: str, energy_j: float, duration_s: float, per_j: str, work: int) -> dict[str, float]:
     return {
         f"{boundary}energy_j": energy_j,
         f"{boundary}mean_w": energy_j / duration_s,
-        f"{boundary}efficiency_bytes_per_j": user_bytes / energy_j,
+        f"{boundary}{per_j}": work / energy_j,
     }
 
 
