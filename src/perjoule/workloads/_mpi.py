@@ -13,6 +13,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -48,7 +49,9 @@ def checks(name: str, prefix: str) -> tuple[Check, ...]:
 
 def has_api(path: str, api: str) -> Check:
     """Whether a build of IOR has this way to do I/O, which it lists in its help."""
-    said = subprocess.run([path, "--help"], capture_output=True, text=True, timeout=SHORT_S, check=False).stdout
+    with tempfile.TemporaryDirectory() as folder:  # MPI leaves one of its own where TMPDIR is
+        env = {**os.environ, "TMPDIR": folder}
+        said = subprocess.run([path, "--help"], capture_output=True, text=True, timeout=SHORT_S, check=False, env=env).stdout
     there = any(api in line for line in said.splitlines() if "API for I/O" in line)
     fix = "" if there else "build it with MPI-IO, or take another api"
     return Check(f"ior {api}", there, "built in" if there else "not built in", fix)
