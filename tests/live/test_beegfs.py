@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from perjoule import campaign, drivers, run
-from perjoule.errors import MachineError, TransientError
+from perjoule.errors import CampaignError, MachineError, TransientError
 from perjoule.filesystems._beegfs_cluster import Cluster
 from perjoule.filesystems._beegfs_words import KINDS, MIRRORED
 from perjoule.filesystems.beegfs import BeeGFS
@@ -28,7 +28,7 @@ pytestmark = [
 ]
 
 REFUSED = (
-    r"targets Online and Good, .* but nothing can mount it: .*(no module beegfs|share a kernel).*virtual hosts share a kernel"
+    r"targets Online and Good, .* but nothing can mount it: .*(no module beegfs|share a kernel).*virtual ones share a kernel"
 )
 CAMPAIGN = """
 name = "beegfs"
@@ -150,6 +150,15 @@ def test_a_killed_server_is_seen_and_nothing_is_left_behind() -> None:
             assert not servers_on(host)
         places = [host.directory for host in hosts.all]
     assert not any(place.exists() for place in places)
+
+
+def test_a_disk_with_fewer_inodes_than_metadata_needs_is_refused() -> None:
+    with (
+        hosts_of(servers=1).hold(1) as hosts,
+        pytest.raises(CampaignError, match=r"metadata-1: .* has \d+ inodes left; make it bigger"),
+        beegfs(beneath={"kind": "ext4", "size": "600 MiB"}).serve(hosts),
+    ):
+        pass
 
 
 def test_a_server_that_can_not_start_is_told_in_its_own_words() -> None:

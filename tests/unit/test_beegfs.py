@@ -302,7 +302,7 @@ def test_a_client_without_the_module_is_named_with_what_mends_it() -> None:
 
 def test_virtual_hosts_are_told_that_a_module_would_not_help() -> None:
     hosts = Hosts((Machine("storage-1", "storage"), Machine("client-1", "client")))
-    assert clients.obstacle(hosts)[1] == f"{clients.FIX}; {clients.OWN_KERNEL}"
+    assert clients.obstacle(hosts) == ("the kernel of client-1 has no module beegfs", clients.OWN_KERNEL)
     hosts = Hosts((Machine("storage-1", "storage", module=True), Machine("client-1", "client", module=True)))
     assert clients.obstacle(hosts) == ("its clients share a kernel with other hosts, but not an address", clients.OWN_KERNEL)
 

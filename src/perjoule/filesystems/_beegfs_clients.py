@@ -12,7 +12,9 @@ from perjoule.errors import WorkloadError
 from perjoule.protocols import Host, Hosts
 
 FIX = "install beegfs-client-dkms (7: beegfs-client) for the running kernel, then modprobe beegfs"
-OWN_KERNEL = "have clients on machines of their own: virtual hosts share a kernel, whose client speaks from the machine's network"
+OWN_KERNEL = (
+    "have clients on machines of their own that have it: virtual ones share a kernel, whose client only sees its own network"
+)
 SHORT_S = 20.0  # for commands that ask the host alone
 
 
@@ -32,7 +34,7 @@ def obstacle(hosts: Hosts) -> tuple[str, str]:
     shared = any(kernels[a.name] == kernels[b.name] and a.address != b.address for a in hosts.clients for b in hosts.all)
     for client in hosts.clients:
         if not _has_module(client):
-            return f"the kernel of {client.name} has no module beegfs", f"{FIX}; {OWN_KERNEL}" if shared else FIX
+            return f"the kernel of {client.name} has no module beegfs", OWN_KERNEL if shared else FIX
     return ("its clients share a kernel with other hosts, but not an address", OWN_KERNEL) if shared else ("", "")
 
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from perjoule.errors import MachineError, WorkloadError
+from perjoule.errors import CampaignError, MachineError, WorkloadError
 from perjoule.filesystems import _beegfs_clients as clients
 from perjoule.filesystems import _beegfs_words as words
 from perjoule.filesystems._beegfs_clients import SHORT_S, folder, mountpoint
@@ -19,6 +19,7 @@ from perjoule.protocols import Host, Hosts, Mounted
 from perjoule.units import MIB, bytes_text
 
 USER, GROUP_ID = "nobody", "65534"  # its group's name is not the same everywhere
+FOLDERS_COUNT = 67_000  # that a metadata server makes for itself, rounded up from 66 068 of 7.4.6
 STOP_S = 0.2  # for a daemon to end by itself; its data is not needed any more
 BENCH_BYTES = 16 * MIB  # that each target writes when the servers are all that can be tried
 _AS_USER = ("setpriv", f"--reuid={USER}", f"--regid={GROUP_ID}", "--clear-groups")
@@ -94,7 +95,7 @@ class Cluster(Mounted):
     def down(self) -> None:
         """End everything; never fails over what is already broken.
 
-        What a metadata server leaves are 66 000 folders, which go with the host's disk in far less time than they take to remove.
+        The folders of a metadata server go with the host's disk, in far less time than it takes to remove them.
         """
         each(self._hosts.clients if self._attached else (), clients.unmount)
         self._daemons.stop(timeout_s=STOP_S)
@@ -171,6 +172,8 @@ class Cluster(Mounted):
             host.put(text, store / name, owner=USER)
         text = words.server(kind, store=store, authentication=room / "auth", management=self._hosts.management.address)
         host.put(text, room / f"{SERVERS[kind]}.conf", owner=USER)
+        if kind == "meta":
+            _has_room_for_folders(host, store)
 
     def _serve(self, job: Job) -> Daemon:
         kind, _, host = job
@@ -261,6 +264,16 @@ class Cluster(Mounted):
 
     def _host(self, name: str) -> Host:
         return next(host for host in self._hosts.all if host.name == name)
+
+
+def _has_room_for_folders(host: Host, store: Path) -> None:
+    """Raises CampaignError: a metadata server would end with nothing but "Unable to create subdir"."""
+    total, free = map(int, host.run(["stat", "-f", "-c", "%c %d", store], timeout_s=SHORT_S).stdout.split())
+    if total and free < FOLDERS_COUNT:  # btrfs has no such limit and says 0
+        what = f"a metadata server makes {FOLDERS_COUNT} folders before it starts, but its file system has {free} inodes left"
+        raise CampaignError(
+            what, where=host.name, next='make it bigger (ext4: 2 GiB), or with more inodes: make = ["-i", "4096"]'
+        )
 
 
 def _clean(host: Host) -> None:
