@@ -249,7 +249,7 @@ def test_a_command_that_takes_too_long_dies_with_its_children() -> None:
     with local.Local().hold(1) as hosts:
         began_s = time.monotonic()
         with pytest.raises(TransientError, match="waiting"):
-            hosts.all[0].run(["sh", "-c", "echo waiting; sleep 81 & sleep 81"], timeout_s=0.2)
+            hosts.all[0].run(["sh", "-c", "echo waiting; sleep 81 & exec sleep 81"], timeout_s=0.5)
         assert time.monotonic() - began_s < 2
     assert _process.children(os.getpid()) == ()
 
