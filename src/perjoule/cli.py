@@ -74,7 +74,7 @@ def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool) -> None:
 @options.simulate
 def run_command(file: Path, into: Path | None, overrides: tuple[str, ...], shrink: int | None, simulate: bool) -> None:
     """Run a campaign and write its report."""
-    _start(_read(file, overrides, shrink, simulate), into)
+    _start(_read(file, overrides, shrink, simulate), into, file.parent)
 
 
 @cli.command(
@@ -100,12 +100,12 @@ def _read_demo(overrides: tuple[str, ...] = (), simulate: bool = False) -> Campa
         return _read(file, overrides, simulate=simulate)
 
 
-def _start(asked: Campaign, into: Path | None) -> None:
+def _start(asked: Campaign, into: Path | None, source: Path | None = None) -> None:
     folder = into or Path("results") / f"{asked.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     run.require((*run.checks(asked), _room(folder)))
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     results = store.create(folder, asked.text, asked.name, asked.overrides)
-    _go_on(asked, results, made[-1] if made else folder)
+    _go_on(asked, results, made[-1] if made else folder, source=source)
 
 
 def _room(folder: Path) -> Check:
@@ -116,8 +116,8 @@ def _room(folder: Path) -> Check:
     return Check(f"disk of {folder}", ok, f"only {bytes_text(disk.free)} left", fix)
 
 
-def _go_on(asked: Campaign, results: store.Results, top: Path, again_failed: bool = False) -> None:
-    """Measure what is missing and conclude; `top` is the outermost folder that is ours."""
+def _go_on(asked: Campaign, results: store.Results, top: Path, again_failed: bool = False, source: Path | None = None) -> None:
+    """Measure what is missing and conclude; `top` is the outermost folder that is ours, `source` where the campaign lies."""
     missing = {trial.id for trial in run.missing(asked, results, again_failed=again_failed)}
     plan = campaign.plan(asked)
     share_s = plan.deployments_s / max(1, len(plan.steps))
@@ -126,10 +126,11 @@ def _go_on(asked: Campaign, results: store.Results, top: Path, again_failed: boo
     err.print(f"{asked.name}: {todo}; into {results.folder}")
     try:
         with Progress(planned_s, stops.stopping) as progress:
-            run.run(asked, results, progress, again_failed=again_failed)
+            run.run(asked, results, progress, again_failed=again_failed, folder=source)
         code = _conclude(asked, results)
-    except CampaignError:
-        _conclude(asked, results)  # the other file systems were measured all the same
+    except (CampaignError, MachineError):
+        if not run.missing(asked, results):  # one file system was refused, the others were measured
+            _conclude(asked, results)
         raise
     except KeyboardInterrupt:
         advice = f"go on with: perjoule resume {shlex.quote(str(results.folder))}"

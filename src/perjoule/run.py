@@ -14,7 +14,7 @@ from typing import Literal
 
 from perjoule import drivers, quiet
 from perjoule.environment import environment
-from perjoule.errors import CampaignError, MachineError, TransientError, WorkloadError
+from perjoule.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
 from perjoule.model import Campaign, Channel, Clock, HostFact, Json, Outcome, Phase, Record, Trial
 from perjoule.protocols import Check, Hosts, Mounted
 from perjoule.store import Attempt, Results
@@ -66,26 +66,38 @@ def missing(campaign: Campaign, results: Results, *, again_failed: bool = False)
     return tuple(trial for trial in campaign.trials if trial.id not in done)
 
 
-def run(campaign: Campaign, results: Results, observe: Observer, *, again_failed: bool = False) -> None:
+def run(
+    campaign: Campaign, results: Results, observe: Observer, *, again_failed: bool = False, folder: Path | None = None
+) -> None:
     """Run what is missing of a campaign into a results folder.
 
+    `folder` is where the campaign file lies, whose git state is kept.
+
     Raises:
-        CampaignError: a layout is impossible on these hosts; raised at the end, when all other trials have been measured.
+        CampaignError: a layout is impossible on these hosts.
         MachineError: something needed is missing here.
+        Of a single file system both are raised at the end, when all other trials have been measured.
     """
     with results.hold():
         left = missing(campaign, results, again_failed=again_failed)
         if left:
             require(checks(campaign))
-        circumstances = environment()
-        impossible: list[CampaignError] = []
+        circumstances = environment(folder)
+        refused: list[PerjouleError] = []
         for group in campaign.groups:
             try:
                 _Group(campaign, results, observe, circumstances).run([trial for trial in group if trial in left])
-            except CampaignError as error:
-                impossible.append(error)
-        if impossible:
-            raise impossible[0]
+            except _Refused as refusal:
+                refused.append(refusal.error)
+        if refused:
+            raise refused[0]
+
+
+class _Refused(Exception):
+    """One file system can't be run here, or not as asked; the others can."""
+
+    def __init__(self, error: PerjouleError) -> None:
+        self.error = error
 
 
 @dataclass(frozen=True)
@@ -110,19 +122,21 @@ class _Group:
                 if not error.transient or fruitless_count == 2:
                     return self._keep_failed(todo, str(error))
                 self.observe(Event("note", f"{error}; deploying afresh"))
-            except CampaignError as error:
-                self._keep_failed(todo, str(error))
-                raise
+            except (CampaignError, _Refused) as error:
+                reason = error.error if isinstance(error, _Refused) else error
+                self._keep_failed(todo, str(reason))
+                raise _Refused(reason) from error
         return None
 
     def _deploy(self, todo: list[Trial], clients_count: int) -> None:
         first = todo[0]
         self.observe(Event("deploy", first.filesystem.label, trial=first))
         began_s = time.monotonic()
-        with (
-            drivers.testbed(first.testbed).hold(clients_count) as hosts,
-            drivers.filesystem(first.filesystem).mount(hosts) as mounted,
-        ):
+        with drivers.testbed(first.testbed).hold(clients_count) as hosts, ExitStack() as deployment:
+            try:
+                mounted = deployment.enter_context(drivers.filesystem(first.filesystem).mount(hosts))
+            except MachineError as error:  # no client in this kernel, say: nothing that others need
+                raise _Refused(error) from error
             where = f" on {len(hosts.servers)} servers" if hosts.servers else ""
             took = f"{first.filesystem.label} is up{where} after {time.monotonic() - began_s:.1f} s"
             self.observe(Event("deployed", took, trial=first, hosts=hosts))
