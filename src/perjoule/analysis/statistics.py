@@ -5,7 +5,7 @@ from functools import cache
 from math import exp, inf, log, nan, sqrt
 
 import numpy as np
-from scipy.stats import t as student  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
+from scipy import special  # scipy.stats costs every report most of a second to import
 
 from perjoule.model import Interval
 
@@ -50,7 +50,17 @@ def half_width_ratio(found: Interval) -> float:
 @cache
 def student_factor(count: int) -> float:
     """Give the factor by which the standard error of `count` values is widened to 95 %: 12.7 for 2, 4.30 for 3, ..."""
-    return float(student.ppf((1 + CONFIDENCE_RATIO) / 2, count - 1)) if count > 1 else inf  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    return student_quantile(count - 1) if count > 1 else inf
+
+
+def student_quantile(freedom: float) -> float:
+    """Give the two-sided 95 % quantile of Student's t with so many degrees of freedom."""
+    return float(special.stdtrit(freedom, (1 + CONFIDENCE_RATIO) / 2))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  # untyped
+
+
+def student_p(value: float, freedom: float) -> float:
+    """Give how likely a value of Student's t is at least this far from 0, on either side."""
+    return float(2 * special.stdtr(freedom, -abs(value)))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  # untyped
 
 
 def _mean_and_half_width(values: Sequence[float]) -> tuple[float, float]:

@@ -15,10 +15,9 @@ from statistics import fmean, variance
 from typing import Literal
 
 from pydantic import ValidationError
-from scipy.stats import t as student  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
 from perjoule import drivers
-from perjoule.analysis.statistics import CONFIDENCE_RATIO
+from perjoule.analysis.statistics import student_p, student_quantile
 from perjoule.errors import PerjouleError
 from perjoule.model import Cell, Finding, Interval, Record
 from perjoule.units import MIB
@@ -43,7 +42,7 @@ class Estimate:
         """How likely a difference at least as large is by chance alone; 1 where no error can be told."""
         if not self.freedom or self.value == 0:
             return 1.0
-        return float(2 * student.sf(abs(self.value) / self.error, self.freedom)) if self.error else 0.0  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        return student_p(self.value / self.error, self.freedom) if self.error else 0.0
 
     @property
     def ratio(self) -> Interval:
@@ -51,7 +50,7 @@ class Estimate:
         mean = exp(self.value)
         if not self.freedom:
             return Interval(mean, 0.0, inf, (mean,))
-        half = float(student.ppf((1 + CONFIDENCE_RATIO) / 2, self.freedom)) * self.error  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        half = student_quantile(self.freedom) * self.error
         return Interval(mean, exp(self.value - half), exp(min(self.value + half, 700.0)), (mean,))
 
 
