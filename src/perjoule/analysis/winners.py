@@ -17,7 +17,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.analysis.statistics import student_p, student_quantile
+from perjoule.analysis.statistics import CONFIDENCE_RATIO, student_p, student_quantile
 from perjoule.errors import PerjouleError
 from perjoule.model import Cell, Finding, Interval, Record
 from perjoule.units import MIB
