@@ -7,12 +7,12 @@ them to UTC. Nothing here is scaled: on an emulated testbed these are wall secon
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict
+from pydantic import ConfigDict, model_validator
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from perjoule.units import Bytes
@@ -35,10 +35,14 @@ OPTIONS = ConfigDict(extra="forbid", alias_generator=option_name, use_attribute_
 class Disk:
     """A local file system of its own, beneath a server's data or as what is measured."""
 
-    kind: Literal["ext4", "xfs", "btrfs", "f2fs"]
-    """The file system."""
+    kind: Literal["ext4", "xfs", "btrfs", "f2fs", "zfs"]
+    """The file system; zfs only with mirror = "zfs"."""
+    mirror: Literal["none", "md", "lvm", "zfs"] = "none"
+    """Each server's data twice, on two disks of its own, where its kernel has md (mdadm), LVM's raid1 or ZFS. Where it hasn't, they
+    lie on a single disk (in the place of zfs on xfs), and the records doubt it. The disks' caps don't hold ZFS, which writes from
+    threads of the kernel."""
     block_bytes: Bytes | None = None
-    """Its block size (btrfs: sector size); as mkfs chooses when absent."""
+    """Its block size (btrfs: sector size, zfs: record size); as mkfs chooses when absent."""
     size_bytes: Bytes = 4 * 1024**3
     """Size of the sparse file that it is made in; without meaning for a named device."""
     device: str = ""
@@ -47,6 +51,14 @@ class Disk:
     """More arguments for mkfs."""
     options: tuple[str, ...] = ()
     """More mount options."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if (self.kind == "zfs") != (self.mirror == "zfs"):
+            raise ValueError('zfs is both: write {kind = "zfs", mirror = "zfs"}, or another kind with mirror = "md" or "lvm"')
+        if self.device and self.mirror != "none":
+            raise ValueError("a mirror is of two files, not of one device (leave device or mirror out)")
+        return self
 
 
 @dataclass(frozen=True)
@@ -93,6 +105,7 @@ class Campaign:
     seed: int
     groups: tuple[tuple[Trial, ...], ...]  # trials of one group share one deployment
     text: str  # the file as it was read
+    edp_weight: int = 1  # w in energy x time^w
     settle_s: float = 1.0  # idle window before and after each measured window
     quiet_s: float = 30.0  # the longest wait, after each load, for the file system to be quiet; 0: none
     overrides: tuple[str, ...] = ()  # "filesystem.goal=2", "seed=..." when it was drawn: with them `text` gives this again
@@ -225,6 +238,10 @@ class Amplification:
 
     write: Flow
     read: Flow
+
+    def on_mirrors(self, copies_count: int) -> "Amplification":
+        """The same where each server keeps what it writes on so many disks of its own; any one of them is read."""
+        return replace(self, write=replace(self.write, disk_written_ratio=self.write.disk_written_ratio * copies_count))
 
 
 @dataclass(frozen=True)

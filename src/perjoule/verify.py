@@ -12,7 +12,7 @@ from math import isclose
 import numpy as np
 from pydantic import ValidationError
 
-from perjoule import drivers
+from perjoule import campaign, drivers
 from perjoule.analysis.cells import cells
 from perjoule.analysis.points import points
 from perjoule.errors import PerjouleError
@@ -92,7 +92,9 @@ def _table(results: Results) -> Iterator[str]:
         if stored is None:  # no report was written yet
             return
         records = results.latest()
-        computed = cells(records, [p for r in records if r.status == "valid" for p in points(r, results.series(r))])
+        asked = campaign.of_results(results.campaign_text, results.overrides)
+        found = [p for r in records if r.status == "valid" for p in points(r, results.series(r))]
+        computed = cells(records, found, edp_weight=asked.edp_weight if asked else 1)
     except PerjouleError as error:
         yield str(error)
         return

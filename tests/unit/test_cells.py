@@ -98,3 +98,16 @@ def test_cells_come_in_order_whatever_the_order_of_points(made):
 
 def test_no_records_make_no_cells():
     assert cells([], []) == ()
+
+
+def test_a_larger_weight_counts_the_delay_more_often(made):
+    slow = made.record(made.trial(filesystem="slow"))
+    fast = made.record(made.trial(filesystem="fast"))
+    metrics = {"throughput_bytes_per_s": 100.0, "energy_j": 10.0}
+    points = [
+        Point(slow.trial, "write", {**metrics, "duration_s": 10.0, "throughput_bytes_per_s": 50.0, "edp_js": 100.0}),
+        Point(fast.trial, "write", {**metrics, "duration_s": 5.0, "edp_js": 50.0}),
+    ]
+    ratios = [{c.filesystem: c.metrics["edp_ratio"].mean for c in cells([slow, fast], points, edp_weight=w)} for w in (1, 2, 3)]
+    assert [r["fast"] for r in ratios] == [1.0, 1.0, 1.0]
+    assert [r["slow"] for r in ratios] == pytest.approx([2.0, 4.0, 8.0])

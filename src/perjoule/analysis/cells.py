@@ -1,25 +1,28 @@
 """Points to cells: all repetitions of one combination, with intervals, as a table's row or a figure's mark shows them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
+from statistics import fmean
 
 from pydantic import ValidationError
 
 from perjoule import drivers
+from perjoule.analysis.efficiency import edp
 from perjoule.analysis.statistics import interval
 from perjoule.errors import PerjouleError
-from perjoule.model import Cell, Interval, Point, Record, Trial
+from perjoule.model import Cell, Point, Record, Trial
 
 Key = tuple[str, str, str, int]  # file system, workload, direction, clients
 
 
-def cells(records: Sequence[Record], points: Sequence[Point]) -> tuple[Cell, ...]:
+def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int = 1) -> tuple[Cell, ...]:
     """Summarise repetitions, sorted by workload, direction, file system and clients.
 
     Args:
         records: the attempts at all trials; the last at each trial counts as failed or not.
         points: the numbers of the valid ones.
+        edp_weight: the power to which the energy-delay product takes the delay.
 
     A metric that a repetition lacks has an interval over those that have it, and a doubt.
     """
@@ -35,7 +38,7 @@ def cells(records: Sequence[Record], points: Sequence[Point]) -> tuple[Cell, ...
                 failed[key] = failed.get(key, 0) + 1
     found = {key: _cell(key, grouped.get(key, []), failed.get(key, 0)) for key in grouped | failed}
     ordered = sorted(found, key=lambda k: (k[1], ("write", "read").index(k[2]), k[0], k[3]))
-    return _with_edp_ratio([found[key] for key in ordered])
+    return _with_edp_ratio([found[key] for key in ordered], edp_weight)
 
 
 def _key(trial: Trial, direction: str, several_testbeds: bool) -> Key:
@@ -62,19 +65,31 @@ def _cell(key: Key, repetitions: Sequence[Point], failed_count: int) -> Cell:
     )
 
 
-def _with_edp_ratio(found: Sequence[Cell]) -> tuple[Cell, ...]:
+def _with_edp_ratio(found: Sequence[Cell], weight: int) -> tuple[Cell, ...]:
     """Divide energy-delay products by the lowest mean among those of the same direction, clients and work.
 
     The product compares nothing but the same work (Erxleben et al., "Green Storage", section IV, who normalise likewise).
     """
+    products = {index: _products(cell, weight) for index, cell in enumerate(found) if "edp_js" in cell.metrics}
     best: dict[object, float] = {}
-    for cell in found:
-        if "edp_js" in cell.metrics:
-            work = _work(cell)
-            best[work] = min(best.get(work, float("inf")), cell.metrics["edp_js"].mean)
+    for index, values in products.items():
+        work = _work(found[index])
+        best[work] = min(best.get(work, float("inf")), fmean(values))
     return tuple(
-        replace(cell, metrics=_normalised(cell, best[_work(cell)])) if "edp_js" in cell.metrics else cell for cell in found
+        replace(cell, metrics={**cell.metrics, "edp_ratio": interval([v / best[_work(cell)] for v in products[index]])})
+        if index in products
+        else cell
+        for index, cell in enumerate(found)
     )
+
+
+def _products(cell: Cell, weight: int) -> list[float]:
+    """The energy-delay product of each repetition that has one."""
+    products_js = cell.metrics["edp_js"].values
+    if weight == 1:
+        return list(products_js)
+    energies_j = cell.metrics["energy_j"].values
+    return [edp(e, product / e, weight) for product, e in zip(products_js, energies_j, strict=True)]
 
 
 def _work(cell: Cell) -> object:
@@ -82,10 +97,6 @@ def _work(cell: Cell) -> object:
     done = cell.metrics[unit].values[0] * cell.metrics["duration_s"].values[0]
     kind = cell.workload if unit == "operations_per_s" else ""  # to make a file is not to remove one
     return cell.direction, cell.clients_count, kind, f"{done:.3g}"
-
-
-def _normalised(cell: Cell, best_js: float) -> Mapping[str, Interval]:
-    return {**cell.metrics, "edp_ratio": interval([value / best_js for value in cell.metrics["edp_js"].values])}
 
 
 def _directions(trial: Trial) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ from perjoule.campaign.words import fault, instead, neighbour, written
 from perjoule.errors import CampaignError
 from perjoule.model import Campaign, Spec
 
-__all__ = ["Plan", "Step", "describe", "example", "neighbour", "parse", "plan", "playground", "read", "schema"]
+__all__ = ["Plan", "Step", "describe", "example", "neighbour", "of_results", "parse", "plan", "playground", "read", "schema"]
 
 MOST_TRIALS = 100_000
 BRACKETS = {name: "[testbed]" if name == "testbed" else f"[[{name}]]" for name in NAMES}  # how the tables are written
@@ -83,9 +83,18 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = ())
         groups=simulated(asked) if header.simulate else asked,
         text=text,
         settle_s=header.settle_s,
+        edp_weight=header.edp_weight,
         quiet_s=header.quiet_s,
         overrides=(*overrides, *drawn),
     )
+
+
+def of_results(text: str, overrides: Sequence[str]) -> Campaign | None:
+    """Read the campaign of a results folder; None when it asks for what this perjoule no longer knows."""
+    try:
+        return parse(text, source="campaign.toml", overrides=overrides)
+    except CampaignError:
+        return None
 
 
 def _check_shape(document: Table, place: Source) -> None:

@@ -59,6 +59,9 @@ class Header:
     shrink_ratio: Annotated[float, Field(ge=1)] = 1.0
     """Divide the sizes of all workloads by this, rounded up to whole transfers: one option scales a campaign down."""
 
+    edp_weight: Annotated[int, Strict(), Field(ge=1, le=9)] = 1
+    """w in the energy-delay product, energy x time^w: the larger, the more performance counts."""
+
     simulate: Annotated[bool, Strict()] = False
     """Put simulated hosts, file systems, loads and meters in the place of the real ones: to try a campaign in seconds."""
 

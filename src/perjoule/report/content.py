@@ -14,7 +14,6 @@ from perjoule.analysis.overhead import disk_limits, roles
 from perjoule.analysis.points import points
 from perjoule.analysis.timeline import means, net_power_w, summed
 from perjoule.analysis.winners import winners
-from perjoule.errors import CampaignError
 from perjoule.figures.overhead import Overhead
 from perjoule.figures.power import Samples
 from perjoule.figures.timeline import Timeline
@@ -34,6 +33,7 @@ class Content:
     name: str
     description: str
     seed: int | None
+    edp_weight: int
     text: str  # the campaign file
     overrides: tuple[str, ...]
     records: tuple[Record, ...]  # the last attempt at each trial
@@ -84,10 +84,8 @@ def content(results: Results) -> Content:
             for point in own:
                 watts = power.setdefault((record.trial.filesystem.label, point.direction), [])
                 watts += _power_samples(record, series)
-    try:
-        asked = campaign.parse(results.campaign_text, source=results.folder.name, overrides=results.overrides)
-    except CampaignError:  # of a perjoule with other drivers: the numbers stand all the same
-        asked = None
+    asked = campaign.of_results(results.campaign_text, results.overrides)
+    weight = asked.edp_weight if asked else 1
     return Content(
         name=asked.name if asked else results.folder.name,
         description=asked.description.strip() if asked else "",
@@ -96,7 +94,8 @@ def content(results: Results) -> Content:
         overrides=results.overrides,
         records=records,
         points=tuple(found),
-        cells=(summary := cells(records, found)),
+        edp_weight=weight,
+        cells=(summary := cells(records, found, edp_weight=weight)),
         power={key: power[key] for key in sorted(power) if power[key]},  # in the order of the cells, so in their colours
         timelines=timelines,
         overheads=tuple(overheads.values()),

@@ -39,7 +39,8 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
     if "efficiency_bytes_per_j" in metrics:
         yield "efficiency", efficiency(cells, notes=[interval, *power_notes])
     if "edp_ratio" in metrics:
-        yield "edp", edp(cells, notes=["energy x time for the same work, divided by the lowest mean", *power_notes])
+        power_of = f"^{found.edp_weight}" if found.edp_weight != 1 else ""
+        yield "edp", edp(cells, notes=[f"energy x time{power_of} for the same work, divided by the lowest mean", *power_notes])
     if found.power:
         most = max(r.trial.clients_count for r in found.records)
         spread = f"samples of all repetitions with {most} clients; box: quartiles, diamond: mean"
