@@ -38,9 +38,9 @@ class Disk:
     kind: Literal["ext4", "xfs", "btrfs", "f2fs", "zfs"]
     """The file system; zfs only with mirror = "zfs"."""
     mirror: Literal["none", "md", "lvm", "zfs"] = "none"
-    """Each server's data twice, on two disks of its own, where its kernel has md (mdadm), LVM's raid1 or ZFS. Where it hasn't, they
-    lie on a single disk (in the place of zfs on xfs), and the records doubt it. The disks' caps don't hold ZFS, which writes from
-    threads of the kernel."""
+    """Each server's data twice, on two disks of its own (files): by md (mdadm), LVM (raid1) or ZFS, where the kernel has it.
+    Where it hasn't, the data lie on a single disk (in the place of zfs on xfs), and each record says so as a doubt. Only on
+    virtual hosts. The disks' caps don't hold for ZFS, which writes from threads of the kernel."""
     block_bytes: Bytes | None = None
     """Its block size (btrfs: sector size, zfs: record size); as mkfs chooses when absent."""
     size_bytes: Bytes = 4 * 1024**3

@@ -125,10 +125,22 @@ class Host(ABC):
             name: names its folder below `directory`; the path that comes back is where the host's programs see it.
             wanted: which file system, how, and on what.
 
+        A mirror that this host has no means for becomes a single disk, and `doubts` says so.
+
         Raises:
             CampaignError: this file system has no such block size, or no such device may be used here.
             MachineError: a tool or the kernel's support is missing, or the disk is full.
         """
+
+    @property
+    def copies_count(self) -> int:
+        """On how many disks of its own each byte lies that `disk` was asked to keep."""
+        return 1
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What could not be made on it as was asked, for the records of all trials."""
+        return ()
 
     @abstractmethod
     def drop_caches(self) -> None:

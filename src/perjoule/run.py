@@ -15,7 +15,7 @@ from typing import Literal
 from perjoule import drivers, quiet
 from perjoule.environment import environment
 from perjoule.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
-from perjoule.model import Campaign, Channel, Clock, HostFact, Json, Outcome, Phase, Record, Trial
+from perjoule.model import Amplification, Campaign, Channel, Clock, HostFact, Json, Outcome, Phase, Record, Trial
 from perjoule.protocols import Check, Hosts, Mounted
 from perjoule.store import Attempt, Results
 
@@ -169,8 +169,12 @@ class _Group:
                 phases=tuple(phases),
                 outcome=outcome,
                 facts={"testbed": hosts.facts, "filesystem": mounted.facts},
-                amplification=drivers.filesystem(trial.filesystem).amplification(hosts),
-                doubts=(outcome.doubts if outcome else ()) + tuple(doubt for one in doubts for doubt in one),
+                amplification=_amplification(trial, hosts),
+                doubts=(
+                    *(outcome.doubts if outcome else ()),
+                    *(doubt for one in doubts for doubt in one),
+                    *dict.fromkeys(doubt for host in hosts.all for doubt in host.doubts),
+                ),
             )
             attempt.keep(record)
             return record, failure is not None and failure.transient
@@ -234,6 +238,12 @@ class _Group:
                 record = self._failed(trial, attempt, reason)
                 attempt.keep(record)
             self.observe(Event("kept", trial=trial, record=record))
+
+
+def _amplification(trial: Trial, hosts: Hosts) -> Amplification | None:
+    """What the layout explains, times what lies beneath: all hosts with data have the same there."""
+    explained = drivers.filesystem(trial.filesystem).amplification(hosts)
+    return explained and explained.on_mirrors(max((host.copies_count for host in hosts.all), default=1))
 
 
 def _keep_logs(logs: Sequence[Path], folder: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from perjoule.filesystems._daemons import each, programs
 from perjoule.filesystems._mounts import findmnt, in_kernel
+from perjoule.mirrors import STEAD, check
 from perjoule.model import Disk, Json
 from perjoule.protocols import Check, Host
 
@@ -28,7 +29,12 @@ def needs(kind: str, *, needed: bool = True) -> tuple[Check, ...]:
 
 def needs_beneath(beneath: Disk | None) -> tuple[Check, ...]:
     """The same for what lies beneath a server's data, if anything does."""
-    return needs(beneath.kind) if beneath else ()
+    if beneath is None:
+        return ()
+    mirror = (check(beneath.mirror),) if beneath.mirror != "none" else ()
+    if beneath.kind != "zfs":
+        return (*needs(beneath.kind), *mirror)
+    return mirror if all(one.ok for one in mirror) else (*needs(STEAD), *mirror)
 
 
 def data_folder(host: Host, name: str, beneath: Disk | None) -> Path:
@@ -44,7 +50,10 @@ def lay(hosts: Iterable[Host], beneath: Disk | None) -> None:
 
 def beneath_facts(host: Host, beneath: Disk | None) -> dict[str, Json]:
     """What was made for `lay`, as facts of a deployment; nothing when nothing was."""
-    return {"beneath": facts(host, host.directory / "beneath")} if beneath else {}
+    if beneath is None:
+        return {}
+    mirror = beneath.mirror if host.copies_count > 1 else "none"
+    return {"beneath": {**facts(host, host.directory / "beneath"), "mirror": mirror}}
 
 
 def facts(host: Host, path: Path) -> dict[str, Json]:

@@ -7,14 +7,16 @@ import re
 import struct
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from perjoule.errors import MachineError
+from perjoule.mirrors import WAYS, loaded
 from perjoule.model import Disk
-from perjoule.testbeds._format import fill, mount, tool
+from perjoule.testbeds import _mirror
+from perjoule.testbeds._format import fill, make_words, mount, tool
 
 LEAST_BYTES = 320 * 1024**2  # mkfs.xfs takes no less than 300 MiB
 _SHUTDOWN = 0x8004587D  # FS_IOC_SHUTDOWN of ext4 and xfs
@@ -62,6 +64,39 @@ def make(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Sequence[
     return Loop(name, Path(f"/sys/block/{name}/dev").read_text().strip(), image)
 
 
+def make_mirror(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Sequence[str] = ()) -> tuple[Loop, ...]:
+    """Make two disks that hold the same, as `make` does one; in files beside `image`, which names the mirror.
+
+    Raises:
+        CampaignError: no such blocks.
+        MachineError: a tool or the kernel's support is missing or failed, with its own words.
+    """
+    mirror = _mirror.Mirror(wanted.mirror, image.parent, image.stem)
+    make_words(wanted)  # what can't be is told before anything is touched
+    if not loaded(module := WAYS[wanted.mirror].module):
+        tool("modprobe", module, lock=lock)
+    image.parent.mkdir(exist_ok=True)
+    names: list[str] = []
+    try:
+        for leg in mirror.images:
+            with leg.open("xb") as file:
+                file.truncate(wanted.size_bytes)
+            names.append(Path(tool("losetup", "--find", "--show", "--direct-io=on", leg, lock=lock)).name)
+        for argv in mirror.make([f"/dev/{name}" for name in names], wanted):
+            tool(*argv, lock=lock)
+        if wanted.kind != "zfs":
+            fill(Path(mirror.source), wanted, lock=lock)
+        mount(mirror.source, place, wanted, lock=lock, inside=inside)
+    except BaseException:
+        with contextlib.suppress(MachineError):  # the first reason is the better one
+            end(lambda: [loop for loop in below(image.parent) if loop.backing in mirror.images])
+        raise
+    for name in names:
+        tool("losetup", "--detach", f"/dev/{name}", lock=lock)  # from now on it goes with its mirror
+    devices = [Path(f"/sys/block/{name}/dev").read_text().strip() for name in names]
+    return tuple(map(Loop, names, devices, mirror.images))
+
+
 def mounts(mountinfo: str, folder: Path) -> list[tuple[Path, str]]:
     """Read from /proc/self/mountinfo what is mounted below a folder: where, and from which source; later mounts first."""
     found: list[tuple[Path, str]] = []
@@ -86,14 +121,24 @@ def remove(folder: Path) -> int:
             pool.submit(_unmount, place, source if source in ours else "")
     for loop in below(folder):  # a run that was killed before its disk was mounted
         _quietly("losetup", "--detach", f"/dev/{loop.name}")
-    deadline_s = time.monotonic() + _GONE_S
-    while left := below(folder):  # the kernel takes namespaces down, and with them their mounts, in the background
-        if time.monotonic() > deadline_s:
-            raise MachineError("is still written back to", where=str(left[0].backing), next="run `perjoule down` again")
-        time.sleep(0.005)
+    end(lambda: below(folder))
     if stuck := mounts(_MOUNTS.read_text(), folder):
         raise MachineError("can't be unmounted", where=str(stuck[0][0]), next="find out who uses it, then `perjoule down`")
     return len(ours)
+
+
+def end(left: Callable[[], list[Loop]]) -> None:
+    """Wait until loop devices are gone that nobody mounts any more, and end the mirrors above them. Raises MachineError."""
+    deadline_s = time.monotonic() + _GONE_S
+    while loops := left():  # the kernel takes namespaces down, and with them their mounts, in the background
+        if time.monotonic() > deadline_s:
+            raise MachineError("is still written back to", where=str(loops[0].backing), next="run `perjoule down` again")
+        for mirror in _mirror.behind(loop.backing for loop in loops):
+            devices = [f"/dev/{loop.name}" for loop in loops if loop.backing in mirror.images]
+            for device in devices:  # not afterwards: the number may be somebody else's by then
+                _quietly("losetup", "--detach", device)
+            _quietly(*mirror.end(devices))
+        time.sleep(0.005)
 
 
 def below(folder: Path) -> list[Loop]:

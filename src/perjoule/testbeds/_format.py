@@ -17,6 +17,7 @@ MAKE: dict[str, tuple[str, ...]] = {
     "xfs": ("mkfs.xfs", "-q"),
     "btrfs": ("mkfs.btrfs", "-q"),
     "f2fs": ("mkfs.f2fs", "-q"),
+    "zfs": ("zpool", "create", "-o", "cachefile=none", "-m", "legacy", "-O", "atime=off"),  # made with its mirror
 }
 # Smallest and largest block, and how mkfs is told. What the kernel can mount of these it says itself.
 _BLOCKS: dict[str, tuple[int, int, tuple[str, ...]]] = {
@@ -24,6 +25,7 @@ _BLOCKS: dict[str, tuple[int, int, tuple[str, ...]]] = {
     "xfs": (512, 65536, ("-b", "size={}")),  # 512 without checksums (make = ["-m", "crc=0"]) only
     "btrfs": (4096, 65536, ("--sectorsize", "{}")),
     "f2fs": (4096, 4096, ()),
+    "zfs": (512, 1024**2, ("-O", "recordsize={}")),
 }
 _TIMEOUT_S = 60.0
 

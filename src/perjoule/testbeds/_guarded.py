@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from perjoule.errors import MachineError
+from perjoule.errors import CampaignError, MachineError
 from perjoule.model import Disk
 from perjoule.testbeds import _device, _disk, _format, _process
 
@@ -41,6 +41,9 @@ class GuardedDisk:
         stdin, self._lifeline = os.pipe2(os.O_CLOEXEC)
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         try:
+            if wanted.mirror != "none":
+                what = f'mirror = "{wanted.mirror}" can\'t be on this machine itself'
+                raise CampaignError(what, where=str(place), next="leave mirror out, or take testbed virtual")
             _format.make_words(wanted)  # what can't be is told before anything is touched
             target = _device.empty(wanted.device, lock=self._lifeline) if wanted.device else image
             argv = ["sh", "-c", _GUARD, "perjoule-guard", str(place), str(target)]

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from perjoule import mirrors
 from perjoule.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model import Disk
 from perjoule.protocols import Completed, Counters, Host, Process
@@ -130,7 +131,9 @@ class VirtualHost(Host):
         self.pid = pid  # of its holder
         self._groups = groups
         self._lock = lock  # of its run
-        self._disks = {"": disk} if disk else dict[str, _disk.Loop]()  # by name; "" is the one under its directory
+        # By name, in pairs if mirrored; "" is the one under its directory.
+        self._disks: dict[str, tuple[_disk.Loop, ...]] = {"": (disk,)} if disk else {}
+        self._doubts: dict[str, str] = {}  # of its disks
         self._disk_scale: float | None = None  # caps are the catalogue's bandwidth times this
         self._enter = (*joining(groups, self.name), "nsenter", "-t", str(pid), "-n", "-m", "-u", "-i", "-p", "--")
         self._programs: list[_process.Program] = []
@@ -178,7 +181,7 @@ class VirtualHost(Host):
             received, sent = _shape.eth0_bytes(Path(f"/proc/{self.pid}/net/dev").read_text())
         with contextlib.suppress(OSError):
             if self._disks:
-                stats = [Path("/sys/block", disk.name, "stat").read_text() for disk in self._disks.values()]
+                stats = [Path("/sys/block", disk.name, "stat").read_text() for disks in self._disks.values() for disk in disks]
                 disk_read, disk_written = map(sum, zip(*map(_disk.moved_bytes, stats), strict=True))
                 disk_busy_s = sum(map(_disk.busy_s, stats))
             else:
@@ -193,28 +196,56 @@ class VirtualHost(Host):
         place, image = self.directory / name, self.directory.parent / "disks" / f"{self.name}-{name}.img"
         inside = ("nsenter", "-t", str(self.pid), "-m", "--")
         if old := self._disks.pop(name, None):
-            _disk.unplug(self._outside(place), f"/dev/{old.name}")
+            _disk.unplug(self._outside(place), f"/dev/{old[0].name}")
             self.run(["umount", "--lazy", place], timeout_s=_TIMEOUT_S)
+            if len(old) > 1:
+                _disk.end(lambda: [loop for loop in _disk.below(image.parent) if loop in old])
+        wanted = self._possible(name, wanted)
         try:
-            image.unlink(missing_ok=True)
+            for leg in (image, *image.parent.glob(f"{image.stem}.*-[12].img")):
+                leg.unlink(missing_ok=True)
             place.mkdir(parents=True, exist_ok=True)
-            self._disks[name] = _disk.make(image, place, wanted, lock=self._lock, inside=inside)
+            if wanted.mirror == "none":
+                self._disks[name] = (_disk.make(image, place, wanted, lock=self._lock, inside=inside),)
+            else:
+                self._disks[name] = _disk.make_mirror(image, place, wanted, lock=self._lock, inside=inside)
             self._cap(self._disks[name])
         except OSError as error:
             raise MachineError(f"no disk can be made ({error.strerror})", where=f"{self.name} {image}") from None
         return place
 
+    def _possible(self, name: str, wanted: Disk) -> Disk:
+        """What can be made of it here, with a doubt where that is less."""
+        self._doubts.pop(name, None)
+        if wanted.mirror == "none" or not (lack := mirrors.lacking(wanted.mirror)):
+            return wanted
+        single = mirrors.single(wanted)
+        self._doubts[name] = mirrors.doubt(lack, stead="" if single.kind == wanted.kind else single.kind)
+        return single
+
+    @property
+    def copies_count(self) -> int:
+        """2 with a mirror."""
+        return max(map(len, self._disks.values()), default=1)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Of mirrors that can't be here."""
+        return tuple(self._doubts.values())
+
     def cap_disks(self, scale: float) -> str:
         """Cap each of its disks, those to come too, to the sum of its node's in the catalogue times `scale`; say how."""
         self._disk_scale = scale
-        return next(iter([self._cap(disk) for disk in self._disks.values()]), "")
+        return next(iter([self._cap(disks) for disks in self._disks.values()]), "")
 
-    def _cap(self, disk: _disk.Loop) -> str:
+    def _cap(self, disks: tuple[_disk.Loop, ...]) -> str:
         if self._disk_scale is None or self.node is None or not self.node.disks:
             return ""
-        read = sum(disk.read_bytes_per_s.value for disk in self.node.disks) * self._disk_scale
-        written = sum(disk.write_bytes_per_s.value for disk in self.node.disks) * self._disk_scale
-        return self._groups.cap_disk(self.name, disk.device, read, written)
+        share = self._disk_scale / len(disks)
+        read = sum(disk.read_bytes_per_s.value for disk in self.node.disks) * share
+        written = sum(disk.write_bytes_per_s.value for disk in self.node.disks) * share
+        said = [self._groups.cap_disk(self.name, disk.device, read, written) for disk in disks]
+        return said[0]
 
     def drop_caches(self) -> None:
         """Write back and forget the page cache: of the whole machine, as virtual hosts share one kernel."""
