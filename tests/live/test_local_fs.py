@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from perjoule import drivers
+from perjoule import drivers, mirrors
 from perjoule.errors import CampaignError, MachineError, WorkloadError
 from perjoule.filesystems.nfs import Nfs
 from perjoule.model import Disk
@@ -132,7 +132,7 @@ def test_a_disk_of_a_server_is_counted_and_no_faster_than_the_catalogue_says(hos
 @pytest.mark.parametrize(
     ("kind", "options", "beneath", "data"),
     [
-        ("moosefs", {"goal": 2}, {"kind": "xfs", "block": "4 KiB"}, "moosefs/chunks"),
+        ("moosefs", {"goal": 2}, {"kind": "xfs", "block": "4 KiB", "mirror": "md"}, "moosefs/chunks"),
         ("glusterfs", {}, {"kind": "ext4", "block": "1 KiB"}, "glusterfs/brick-1"),
         ("cephfs", {}, {"kind": "xfs", "block": "4 KiB"}, "ceph/osd.0/block"),
     ],
@@ -146,10 +146,32 @@ def test_servers_keep_their_data_on_what_lies_beneath(
         facts = mounted.facts["beneath"]
         assert isinstance(facts, dict)
         assert (facts["type"], facts["block_bytes"]) == (beneath["kind"], int(beneath["block"].split()[0]) * 1024)
+        wanted = beneath.get("mirror", "none")
+        lack = mirrors.lacking(wanted) if wanted != "none" else ""
+        assert server.doubts == ((mirrors.doubt(lack),) if lack else ())
+        assert facts["mirror"] == ("none" if lack else wanted)
         found = server.run(["findmnt", "-no", "FSTYPE", "--target", server.directory / "beneath" / data], timeout_s=10).stdout
         assert found == f"{beneath['kind']}\n"
         used = server.run(["df", "--output=used", "-BM", server.directory / "beneath"], timeout_s=10).stdout.split()[1]
         assert int(used.removesuffix("M")) >= 8 // (2 if kind == "glusterfs" else 1)  # 2 + 1 parts
+
+
+@pytest.mark.parametrize("way", mirrors.WAYS)
+def test_a_mirror_counts_twice_where_the_kernel_has_it_and_is_a_doubt_elsewhere(way: str, hosts: Hosts) -> None:
+    server, lack = hosts.by_role("storage")[1], mirrors.lacking(way)
+    place = server.disk("pair", disk(kind="zfs" if way == "zfs" else "ext4", mirror=way, size="400 MiB"))
+    before = server.counters().disk_written_bytes
+    server.run(["dd", "if=/dev/urandom", f"of={place}/random", "bs=1M", "count=16", "conv=fsync"], timeout_s=60)
+    after = server.counters().disk_written_bytes
+    assert before is not None
+    assert after is not None
+    kind = server.run(["findmnt", "-no", "FSTYPE", "--target", place], timeout_s=10).stdout.strip()
+    if lack:
+        assert (server.copies_count, kind) == (1, "xfs" if way == "zfs" else "ext4")
+        assert mirrors.doubt(lack, stead="xfs" if way == "zfs" else "") in server.doubts
+    else:
+        assert (server.copies_count, kind) == (2, "zfs" if way == "zfs" else "ext4")
+    assert 16 * MIB * server.copies_count <= after - before < 16 * MIB * server.copies_count * 1.5
 
 
 def test_an_nfs_server_keeps_what_a_client_of_version_3_writes_and_lets_no_other_host_in(hosts: Hosts) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from perjoule.filesystems._daemons import each, programs
 from perjoule.filesystems._mounts import findmnt, in_kernel
-from perjoule.mirrors import STEAD, check
+from perjoule.mirrors import STEAD, WAYS, check
 from perjoule.model import Disk, Json
 from perjoule.protocols import Check, Host
 
@@ -28,9 +28,9 @@ def needs(kind: str, *, needed: bool = True) -> tuple[Check, ...]:
 
 
 def needs_beneath(beneath: Disk | None) -> tuple[Check, ...]:
-    """The same for what lies beneath a server's data, if anything does."""
+    """The same for what lies beneath a server's data, if anything does, and for a mirror, without which it goes on."""
     if beneath is None:
-        return ()
+        return tuple(map(check, WAYS))  # what could lie beneath, for `doctor`
     mirror = (check(beneath.mirror),) if beneath.mirror != "none" else ()
     if beneath.kind != "zfs":
         return (*needs(beneath.kind), *mirror)
