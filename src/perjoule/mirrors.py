@@ -39,6 +39,14 @@ def lacking(mirror: str, *, root: Path = Path("/")) -> str:
     return "" if shutil.which(way.tool) else f"there is no {way.tool} here"
 
 
+def possible(wanted: Disk) -> tuple[Disk, str]:
+    """Give what of it can be made here, and a doubt ("" for none) where that is less than was asked for."""
+    if wanted.mirror == "none" or not (lack := lacking(wanted.mirror)):
+        return wanted, ""
+    made = single(wanted)
+    return made, doubt(lack, stead=made.kind if made.kind != wanted.kind else "")
+
+
 def single(wanted: Disk) -> Disk:
     """What is made in the place of a mirror, on one disk."""
     words: dict[str, Any] = {"kind": STEAD, "size": exact_text(wanted.size_bytes, BYTES)}

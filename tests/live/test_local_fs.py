@@ -1,5 +1,6 @@
 """Local file systems for real: on disks of virtual hosts, of this machine, beneath servers; and the NFS server."""
 
+import os
 import random
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from perjoule.filesystems.nfs import Nfs
 from perjoule.model import Disk
 from perjoule.protocols import FileSystem, Hosts, Mounted, Testbed
 from perjoule.testbeds import _mark
+from perjoule.testbeds._mirror import Mirror
 from perjoule.testbeds.virtual import clean
 from perjoule.units import MIB
 
@@ -238,7 +240,7 @@ def test_a_kill_while_hosts_make_disks_leaves_nothing(tmp_path: Path, monkeypatc
         owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=-1, text=True)
         assert owner.stdout is not None
         assert owner.stdout.readline() == "ready\n"
-        time.sleep(chance.uniform(0, 0.8))
+        time.sleep(chance.uniform(0, 0.4))
         owner.kill()
         rest, _ = owner.communicate()
         caught_count += "down" not in rest
@@ -247,6 +249,19 @@ def test_a_kill_while_hosts_make_disks_leaves_nothing(tmp_path: Path, monkeypatc
                 clean(run=run.id)
         assert traces(tmp_path) == []
     assert caught_count > 2
+
+
+@pytest.mark.parametrize("way", mirrors.WAYS)
+def test_a_kill_before_its_mirror_was_made_leaves_no_disks(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERJOULE_WORK", str(tmp_path))
+    run, lock = _mark.claim()
+    for image in Mirror(way, run.folder / "disks", "storage-1-beneath").images:
+        image.parent.mkdir(exist_ok=True)
+        image.write_bytes(b"\0" * 4096)
+        subprocess.run(["losetup", "--find", image], check=True)
+    os.close(lock)  # as it is with a perjoule that is dead
+    assert len(clean(run=run.id)) == 1
+    assert traces(tmp_path) == []
 
 
 def test_a_disk_of_this_machine_goes_with_its_hold_even_when_that_is_killed(tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def unplug_inside(folder: Path, pids: Iterable[int]) -> None:
 
 
 def _quietly(*argv: str) -> bool:
-    with contextlib.suppress(subprocess.TimeoutExpired):
+    with contextlib.suppress(subprocess.TimeoutExpired, FileNotFoundError):
         return subprocess.run(argv, capture_output=True, timeout=_TIMEOUT_S, check=False).returncode == 0
     return False
 

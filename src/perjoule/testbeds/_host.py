@@ -200,7 +200,7 @@ class VirtualHost(Host):
             self.run(["umount", "--lazy", place], timeout_s=_TIMEOUT_S)
             if len(old) > 1:
                 _disk.end(lambda: [loop for loop in _disk.below(image.parent) if loop in old])
-        wanted = self._possible(name, wanted)
+        wanted, self._doubts[name] = mirrors.possible(wanted)
         try:
             for leg in (image, *image.parent.glob(f"{image.stem}.*-[12].img")):
                 leg.unlink(missing_ok=True)
@@ -214,15 +214,6 @@ class VirtualHost(Host):
             raise MachineError(f"no disk can be made ({error.strerror})", where=f"{self.name} {image}") from None
         return place
 
-    def _possible(self, name: str, wanted: Disk) -> Disk:
-        """What can be made of it here, with a doubt where that is less."""
-        self._doubts.pop(name, None)
-        if wanted.mirror == "none" or not (lack := mirrors.lacking(wanted.mirror)):
-            return wanted
-        single = mirrors.single(wanted)
-        self._doubts[name] = mirrors.doubt(lack, stead="" if single.kind == wanted.kind else single.kind)
-        return single
-
     @property
     def copies_count(self) -> int:
         """2 with a mirror."""
@@ -231,7 +222,7 @@ class VirtualHost(Host):
     @property
     def doubts(self) -> tuple[str, ...]:
         """Of mirrors that can't be here."""
-        return tuple(self._doubts.values())
+        return tuple(filter(None, self._doubts.values()))
 
     def cap_disks(self, scale: float) -> str:
         """Cap each of its disks, those to come too, to the sum of its node's in the catalogue times `scale`; say how."""
