@@ -50,15 +50,17 @@ def test_a_kill_at_any_moment_leaves_nothing_after_cleaning(
 ) -> None:
     monkeypatch.setenv("PERJOULE_WORK", str(tmp_path))
     chance = random.Random(f"{disk} {mode}")
-    caught_count = 0
-    for _ in range(KILLS_COUNT // 4):
+    caught_count, whole_s = 0, 0.0
+    for kill in range(1 + KILLS_COUNT // 4):
         owner = subprocess.Popen([sys.executable, "-c", OWNER, disk, mode], stdout=-1, text=True)
         assert owner.stdout is not None
         assert owner.stdout.readline() == "ready\n"
-        delay_s = chance.uniform(0, 0.5 if disk == "xfs" else 0.25)
-        time.sleep(delay_s)
-        owner.kill()
+        began_s, delay_s = time.monotonic(), chance.uniform(0, whole_s)
+        if kill:
+            time.sleep(delay_s)
+            owner.kill()
         rest, _ = owner.communicate()
+        whole_s = whole_s or time.monotonic() - began_s  # the first is let go, to know how long there is to kill it
         caught_count += rest == "" and bool(state(tmp_path))
         for run in _mark.runs():
             if run.folder.is_relative_to(tmp_path):

@@ -148,7 +148,7 @@ def _installed(name: str, path: str) -> Check:
 
 
 def _install() -> str:
-    return f"install BeeGFS ({SOURCE}) or build it, then set {PREFIX} to its prefix; docs/how-to/beegfs.md says how"
+    return f"install BeeGFS ({SOURCE}) as its documentation says, then set {PREFIX} to its prefix; docs/how-to/beegfs.md says how"
 
 
 def _module() -> Check:

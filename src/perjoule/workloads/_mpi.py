@@ -43,7 +43,7 @@ def checks(name: str, prefix: str) -> tuple[Check, ...]:
     found = program(name, prefix)
     path = shutil.which(found)
     where = f"not in {Path(found).parent}" if Path(found).is_absolute() else "not on the PATH"
-    fix = "" if path else f"build https://github.com/hpc/ior with Open MPI (libopenmpi-dev), then set {PREFIX} to its prefix"
+    fix = "" if path else f"install IOR as its documentation says, with Open MPI, then set {PREFIX} to its prefix"
     return (Check(name, bool(path), path or where, fix), _mpirun())
 
 
