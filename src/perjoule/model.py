@@ -124,11 +124,28 @@ Grade = Literal["wall", "PDU", "BMC", "component", "modelled", "nameplate", "cou
 
 
 @dataclass(frozen=True)
+class Specification:
+    """What a meter states of itself, or its maker of it; None is not known. Amounts are in the channel's unit.
+
+    An error of the reading P on a range R is at most `gain_ratio` * P + `offset`, with `offset` = b * R.
+    """
+
+    gain_ratio: float | None = None
+    offset: float | None = None
+    resolution: float | None = None  # the smallest step of a value
+    period_s: float | None = None  # how often the meter itself has something new
+    latency_s: float | None = None  # how much older than its moment a value may be
+    range_value: float | None = None  # where a counter falls back to 0
+    most_w: float | None = None  # the highest power that it can show or that can flow
+
+
+@dataclass(frozen=True)
 class Channel:
     """One thing that a meter reads.
 
     The boundary says what it covers: `host` is one host's name or "" for what no host owns (a switch), `component` is
     "board", "disks", "switch", "supply" (conversion loss), "all" (the whole host) or "total" (the whole cluster).
+    A meter that covers several hosts, or hosts and the switch, names them in `covers`: its `host` is "", its component "group".
     """
 
     meter: str
@@ -138,11 +155,13 @@ class Channel:
     unit: Literal["W", "J", "s", "B"]
     semantics: Semantics
     grade: Grade
+    covers: tuple[str, ...] = ()  # host names, "switch"; of a "group"
+    specification: Specification = Specification()
 
     @property
     def name(self) -> str:
         """A short unique name within a trial."""
-        return f"{self.meter}:{self.host}/{self.component}/{self.quantity}"
+        return f"{self.meter}:{self.host or '+'.join(self.covers)}/{self.component}/{self.quantity}"
 
 
 @dataclass(frozen=True)
@@ -180,6 +199,7 @@ class ClientResult:
     moved_bytes: int
     operations_count: int
     latency_s: Mapping[str, float] = field(default_factory=dict[str, float])  # "mean", "p50", "p95", "p99", "p99.9", "max"
+    user: str = ""  # whose load it was, where several users load at once
 
 
 @dataclass(frozen=True)
@@ -190,6 +210,7 @@ class Outcome:
     results: tuple[ClientResult, ...]
     doubts: tuple[str, ...] = ()
     series: tuple[Series, ...] = ()  # goodput per client over time; stored with the other series, not in the record
+    measured: Mapping[str, float] = field(default_factory=dict[str, float])  # what else was, by names that end in a unit
 
     @property
     def began_s(self) -> float:

@@ -374,7 +374,7 @@ def test_figures_that_can_t_be_written_are_named(figures: str, typed: Typed, mea
 def test_too_little_room_for_results_is_told_before_anything_begins(
     typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("perjoule.cli.LEAST_FREE_BYTES", 2**62)
+    monkeypatch.setattr("perjoule.cli.measuring.LEAST_FREE_BYTES", 2**62)
     code, _, errors = typed("run", written(tmp_path), "--into", tmp_path / "r")
     assert code == 3
     assert f"disk of {tmp_path / 'r'}: only " in alone(errors)

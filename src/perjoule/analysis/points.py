@@ -55,6 +55,8 @@ def _point(record: Record, series: Sequence[Series], results: Sequence[ClientRes
     explained = compare(record, results[0].direction, cost.metrics)
     metrics |= {**cost.metrics, **disk_use(record, series, began_s, ended_s), **explained.metrics}
     metrics |= _tail_metrics(record, series)
+    if record.outcome is not None:
+        metrics |= record.outcome.measured
     late = _late(record, metrics, results[0].direction, user_bytes)
     against = (*record.doubts, *late, *power.doubts, *cost.doubts, *explained.doubts, *doubts(record, series))
     return Point(record.trial, results[0].direction, metrics, tuple(dict.fromkeys(against)))

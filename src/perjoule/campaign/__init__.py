@@ -12,6 +12,7 @@ spans the matrix: all combinations of a table's lists are measured. Several [[me
 import itertools
 import secrets
 from collections.abc import Sequence
+from importlib.resources import as_file, files
 from pathlib import Path as File
 
 from pydantic import ValidationError
@@ -32,7 +33,20 @@ from perjoule.campaign.words import fault, instead, neighbour, written
 from perjoule.errors import CampaignError
 from perjoule.model import Campaign, Spec
 
-__all__ = ["Plan", "Step", "describe", "example", "neighbour", "of_results", "parse", "plan", "playground", "read", "schema"]
+__all__ = [
+    "Plan",
+    "Step",
+    "demo",
+    "describe",
+    "example",
+    "neighbour",
+    "of_results",
+    "parse",
+    "plan",
+    "playground",
+    "read",
+    "schema",
+]
 
 MOST_TRIALS = 100_000
 BRACKETS = {name: "[testbed]" if name == "testbed" else f"[[{name}]]" for name in NAMES}  # how the tables are written
@@ -41,6 +55,12 @@ BRACKETS = {name: "[testbed]" if name == "testbed" else f"[[{name}]]" for name i
 def read(path: File, overrides: Sequence[str] = ()) -> Campaign:
     """Read a campaign file; `overrides` are of the kind "filesystem.goal=2". Raises CampaignError."""
     return parse(text_of(path), source=path.name, overrides=overrides)
+
+
+def demo(overrides: Sequence[str] = ()) -> Campaign:
+    """Read the campaign of `perjoule demo`. Raises CampaignError: an override is wrong."""
+    with as_file(files("perjoule") / "demo.toml") as file:
+        return read(file, overrides)
 
 
 def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = ()) -> Campaign:

@@ -1,14 +1,16 @@
 """Samples to Parquet while they come, and back to Series.
 
-Long format, one row a sample: the channel's seven words (dictionary encoded), `t_s`, `duration_s`, `value`. Any Parquet reader
-can use the file. Rows of one channel stay in the order in which they came.
+Long format, one row a sample: the channel's seven words and `more`, its boundary and specification as JSON (dictionary encoded),
+`t_s`, `duration_s`, `value`. Any Parquet reader can use the file. Rows of one channel stay in the order in which they came.
 """
 
+import json
 import threading
 from array import array
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import astuple, fields
+from dataclasses import asdict, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,10 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from perjoule.model import Channel, Series
+from perjoule.model import Channel, Series, Specification
 from perjoule.protocols import Sink
 
-_WORDS = tuple(f.name for f in fields(Channel))
+_PLAIN = tuple(f.name for f in fields(Channel) if f.name not in ("covers", "specification"))
+_WORDS = (*_PLAIN, "more")
 _NUMBERS = ("t_s", "duration_s", "value")
 FLUSH_S = 3.0
 
@@ -29,7 +32,7 @@ _pa = cast("Any", pa)
 _pq = cast("Any", pq)
 _SCHEMA = _pa.schema(
     [(word, _pa.dictionary(_pa.int32(), _pa.string())) for word in _WORDS] + [(number, _pa.float64()) for number in _NUMBERS],
-    metadata={"perjoule": "series 1"},
+    metadata={"perjoule": "series 2"},
 )
 
 
@@ -112,11 +115,14 @@ def read_series(path: Path) -> tuple[Series, ...]:
     """
     with path.open("rb") as file:
         try:
-            table = _pq.ParquetFile(file).read(columns=[*_WORDS, *_NUMBERS]).unify_dictionaries().combine_chunks()
+            table = _pq.ParquetFile(file).read().unify_dictionaries().combine_chunks()
         except _pa.ArrowException as error:
             raise ValueError(f"not a series file: {error}") from error
     if not table.num_rows:
         return ()
+    if "more" not in table.column_names:  # as series 1 were
+        nothing = _pa.array([""] * table.num_rows).dictionary_encode()
+        table = table.append_column("more", nothing).combine_chunks()
     words: list[list[str]] = []
     key = np.zeros(table.num_rows, dtype=np.int64)  # mixed radix: the channel of each row as one number
     for word in _WORDS:
@@ -135,7 +141,7 @@ def read_series(path: Path) -> tuple[Series, ...]:
 
 def _table(samples: Mapping[Channel, NDArray[np.float64]]) -> Any:
     rows = np.repeat(np.arange(len(samples)), [len(s) for s in samples.values()])
-    texts = zip(*(astuple(channel) for channel in samples), strict=True)
+    texts = zip(*(_texts(channel) for channel in samples), strict=True)
     columns = [_pa.array(list(t), type=_pa.string()).dictionary_encode().take(_pa.array(rows)) for t in texts]
     numbers = np.concatenate(list(samples.values()))
     return _pa.Table.from_arrays([*columns, *(_pa.array(numbers[:, n]) for n in range(3))], schema=_SCHEMA)
@@ -146,4 +152,14 @@ def _channel(key: int, words: list[list[str]]) -> Channel:
     for options in reversed(words):
         key, index = divmod(key, len(options))
         chosen.insert(0, options[index])
-    return Channel(*cast("Any", chosen))
+    *plain, more = chosen
+    rest: dict[str, Any] = json.loads(more) if more else {}
+    covers, stated = tuple(rest.get("covers", ())), Specification(**rest.get("specification", {}))
+    return Channel(*cast("Any", plain), covers=covers, specification=stated)
+
+
+@cache
+def _texts(channel: Channel) -> tuple[str, ...]:
+    stated = {name: value for name, value in asdict(channel.specification).items() if value is not None}
+    rest = {name: value for name, value in (("covers", channel.covers), ("specification", stated)) if value}
+    return (*(str(getattr(channel, name)) for name in _PLAIN), json.dumps(rest) if rest else "")

@@ -1,0 +1,116 @@
+"""Commands about this machine: up, down, doctor, drivers."""
+
+import json
+import os
+import sys
+import time
+from contextlib import ExitStack
+
+import click
+
+from perjoule import campaign, catalogue, drivers, run
+from perjoule.display import counted, out, show_checks, show_line
+from perjoule.errors import CampaignError
+from perjoule.options import all_kinds, completing, examples
+from perjoule.testbeds import virtual
+
+
+@click.command(
+    short_help="Bring a virtual cluster up to play with.",
+    epilog=examples(
+        "sudo perjoule up moosefs",
+        "sudo perjoule up cephfs --clients 2 --set copies=3 --set testbed.scale=0.1",
+        "sudo perjoule up               (hosts alone)",
+    ),
+)
+@click.argument("kind", required=False, shell_complete=completing(lambda: drivers.kinds("filesystems")))
+@click.option("--clients", default=1, show_default=True, type=click.IntRange(1, 64), help="How many client hosts.")
+@click.option(
+    "--cluster",
+    default="odroid-hc4",
+    show_default=True,
+    help="Cluster of the catalogue to be like.",
+    shell_complete=completing(catalogue.names),
+)
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="An option of the file system, or testbed.OPTION.")
+def up(kind: str | None, clients: int, cluster: str, overrides: tuple[str, ...]) -> None:
+    """Bring a virtual cluster, and the file system KIND on it, up to play with; `perjoule down --all` removes it."""
+    bed, filesystem = campaign.playground(kind, cluster, overrides)
+    run.require((*bed.checks(), *(filesystem.checks() if filesystem else ())))
+    with ExitStack() as stack:
+        began_s = time.monotonic()
+        hosts = stack.enter_context(bed.hold(clients, keep=True))
+        mounted = stack.enter_context(filesystem.mount(hosts)) if filesystem else None
+        took_s = time.monotonic() - began_s
+        out.print(f"{counted(len(hosts.servers), 'server')} and {counted(clients, 'client')} up after {took_s:.1f} s")
+        for host in hosts.all:
+            where = f", file system on {mounted.directories[host.name]}" if mounted and host.name in mounted.directories else ""
+            out.print(_entrance(host.name + where, bed.holder_pid(host)), soft_wrap=True)
+        out.print(f"`perjoule down {hosts.facts['run']}` takes it down")
+        sys.stdout.flush()
+        os._exit(0)  # without leaving the `with` blocks: that would take down what is to stay
+
+
+@click.command(
+    short_help="Remove what killed runs left, and what `up` made.",
+    epilog=examples(
+        "sudo perjoule down             what killed runs left behind",
+        "sudo perjoule down 1ec067e1    and this cluster made by `up`",
+        "sudo perjoule down --all       and all clusters made by `up`",
+    ),
+)
+@click.argument("kept", required=False, metavar="[RUN]", shell_complete=completing(lambda: [one.id for one in virtual.kept()]))
+@click.option("--all", "everything", is_flag=True, help="Also all clusters that `perjoule up` made.")
+def down(kept: str | None, everything: bool) -> None:
+    """Remove what is left of our hosts: processes, namespaces, mounts, loop devices, cgroups. Touches nothing that runs.
+
+    Clusters that `perjoule up` made stay, and are listed with the commands to enter them, unless they are named.
+    """
+    known = [one.id for one in virtual.kept()]
+    if kept and kept not in known:
+        advice = f"there is {', '.join(known)}" if known else "there is none"
+        raise CampaignError(f'`perjoule up` made no cluster "{kept}"', next=advice)
+    removed = (*virtual.clean(everything=everything), *(virtual.clean(everything=True, run=kept) if kept else ()))
+    for words in removed:
+        out.print(f"removed {words}")
+    left = virtual.kept()
+    for one, pids in left.items():
+        out.print(f"kept run {one.id}, made by `perjoule up`; `perjoule down {one.id}` removes it")
+        for name, pid in sorted(pids.items()):
+            out.print(_entrance(name, pid), soft_wrap=True)
+    if not removed and not left:
+        out.print("nothing left behind")
+
+
+def _entrance(name: str, pid: int) -> str:
+    return f"  {name}: nsenter -t {pid} -a"
+
+
+@click.command(short_help="Say what this machine can and can't do.", epilog=examples("perjoule doctor"))
+def doctor() -> None:
+    """Say what this machine can and can't do, and how to mend each. Exit code 3 when `perjoule demo` can't run."""
+    found = {part: {kind: campaign.example(part, kind).checks() for kind in drivers.kinds(part)} for part in drivers.PROTOCOLS}
+    show_checks(tuple({one.name: one for kinds in found.values() for checks in kinds.values() for one in checks}.values()))
+    out.print()
+    for part, kinds in found.items():
+        unready = [kind for kind, checks in kinds.items() if any(one.needed and not one.ok for one in checks)]
+        lacking = f"; not ready: {', '.join(unready)}" if unready else ""
+        show_line(f"{part:11} ready: {', '.join(kind for kind in kinds if kind not in unready)}{lacking}")
+    run.require(run.checks(campaign.demo()))
+    out.print("`perjoule demo` can run")
+
+
+@click.command(
+    "drivers",
+    short_help="List file systems, workloads, meters, testbeds.",
+    epilog=examples("perjoule drivers", "perjoule drivers cephfs", "perjoule drivers --schema > campaign.schema.json"),
+)
+@click.argument("kind", required=False, shell_complete=completing(all_kinds))
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of a campaign file, for editors.")
+def drivers_command(kind: str | None, schema: bool) -> None:
+    """List file systems, workloads, meters and testbeds; with a KIND its options and an example."""
+    if schema:
+        click.echo(json.dumps(campaign.schema(), indent=2))
+        return
+    for line in campaign.describe(kind):
+        show_line(line)

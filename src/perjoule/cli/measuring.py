@@ -1,0 +1,149 @@
+"""Commands that measure: demo, run, resume, and check, which only looks ahead."""
+
+import os
+import shlex
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from perjoule import campaign, options, run, stops, store
+from perjoule.display import Progress, counted, err, out, show, trial_text
+from perjoule.errors import CampaignError, Interrupted, MachineError, WorkloadError
+from perjoule.model import Campaign
+from perjoule.options import examples
+from perjoule.protocols import Check
+from perjoule.table import table
+from perjoule.units import MIB, bytes_text, seconds_text
+
+LEAST_FREE_BYTES = 256 * MIB  # of a results folder's disk; a campaign's results are some MiB per trial
+
+
+@click.command(
+    short_help="The main job: three parallel file systems compared.",
+    epilog=examples(
+        "sudo perjoule demo", "sudo perjoule demo --set repetitions=1 --into results/quick", "perjoule demo --simulate"
+    ),
+)
+@options.into
+@options.overrides
+@options.simulate
+def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool) -> None:
+    """The main job: three parallel file systems on a virtual cluster like green-storage's, from bring-up to MiB/J.
+
+    Takes about ten minutes on two cores. Ctrl-C stops it cleanly; `perjoule resume DIR` goes on.
+    """
+    _start(campaign.demo(_with(overrides, simulate=simulate)), into)
+
+
+@click.command(
+    "run", epilog=examples("perjoule run examples/demo.toml --set repetitions=1", "perjoule run my.toml --into results/my")
+)
+@options.file
+@options.into
+@options.overrides
+@options.shrink
+@options.simulate
+def run_command(file: Path, into: Path | None, overrides: tuple[str, ...], shrink: int | None, simulate: bool) -> None:
+    """Run a campaign and write its report."""
+    _start(campaign.read(file, _with(overrides, shrink, simulate=simulate)), into, file.parent)
+
+
+@click.command(
+    short_help="Go on with a campaign that was interrupted.",
+    epilog=examples("perjoule resume results/demo-20261121-101500", "perjoule resume results/demo --failed"),
+)
+@options.folder
+@click.option("--failed", is_flag=True, help="Measure failed trials again too.")
+def resume(folder: Path, failed: bool) -> None:
+    """Go on with a campaign that was interrupted: measure what is missing and write its report."""
+    results = store.open_results(folder)
+    source = str(folder / "campaign.toml")
+    _go_on(campaign.parse(results.campaign_text, source=source, overrides=results.overrides), results, folder, failed)
+
+
+def _with(overrides: tuple[str, ...], shrink: int | None = None, *, simulate: bool = False) -> tuple[str, ...]:
+    """Write --shrink and --simulate as the overrides that they are."""
+    return (*overrides, *(("simulate=true",) if simulate else ()), *((f"shrink={shrink}",) if shrink else ()))
+
+
+def _start(asked: Campaign, into: Path | None, source: Path | None = None) -> None:
+    folder = into or Path("results") / f"{asked.name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    run.require((*run.checks(asked), _room(folder)))
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    results = store.create(folder, asked.text, asked.name, asked.overrides)
+    _go_on(asked, results, made[-1] if made else folder, source=source)
+
+
+def _room(folder: Path) -> Check:
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    disk = shutil.disk_usage(there)
+    ok = disk.free >= LEAST_FREE_BYTES or disk.total == 0  # what has no size (/proc) says itself what is wrong with it
+    fix = f"make room for {bytes_text(LEAST_FREE_BYTES)}, or choose a folder on another disk by --into"
+    return Check(f"disk of {folder}", ok, f"only {bytes_text(disk.free)} left", fix)
+
+
+def _go_on(asked: Campaign, results: store.Results, top: Path, again_failed: bool = False, source: Path | None = None) -> None:
+    """Measure what is missing and conclude; `top` is the outermost folder that is ours, `source` where the campaign lies."""
+    missing = {trial.id for trial in run.missing(asked, results, again_failed=again_failed)}
+    plan = campaign.plan(asked)
+    share_s = plan.deployments_s / max(1, len(plan.steps))
+    planned_s = {step.trial.id: step.duration_s + share_s for step in plan.steps if step.trial.id in missing}
+    todo = f"{counted(len(missing), 'trial')}, about {seconds_text(sum(planned_s.values()))}" if missing else "nothing is missing"
+    err.print(f"{asked.name}: {todo}; into {results.folder}")
+    try:
+        with Progress(planned_s, stops.stopping) as progress:
+            run.run(asked, results, progress, again_failed=again_failed, folder=source)
+        code = _conclude(asked, results)
+    except (CampaignError, MachineError):
+        if not run.missing(asked, results):  # one file system was refused, the others were measured
+            _conclude(asked, results)
+        raise
+    except KeyboardInterrupt:
+        advice = f"go on with: perjoule resume {shlex.quote(str(results.folder))}"
+        raise Interrupted("interrupted, all taken down", next=advice) from None
+    finally:
+        _give_back(top)
+    sys.exit(code)
+
+
+def _conclude(asked: Campaign, results: store.Results) -> int:
+    from perjoule import report
+
+    records, cells = results.latest(), report.cells(results)
+    show(table(cells), cells, records)
+    with stops.place(results.folder):
+        out.print(f"\nreport: {report.write(results, results.folder / 'report.html')}")
+    wanted = {trial.id for trial in asked.trials}
+    failed = [r for r in records if r.status == "failed" and r.trial.id in wanted]
+    for record in failed:
+        err.print(f"failed: {trial_text(record.trial)}: {record.reason}", style="red")
+    return 0 if not failed else WorkloadError.exit_code if len(failed) == len(asked.trials) else 1
+
+
+def _give_back(top: Path) -> None:
+    """Under sudo, let what was made belong to who asked for it."""
+    if os.geteuid() == 0 and "SUDO_UID" in os.environ:
+        for path in (top, *top.rglob("*")):
+            os.chown(path, int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"]), follow_symlinks=False)
+
+
+@click.command(
+    short_help="Dry run: the trials in order, bytes, time.",
+    epilog=examples("perjoule check examples/green-storage.toml", "perjoule check my.toml --shrink 100"),
+)
+@options.file
+@options.overrides
+@options.shrink
+def check(file: Path, overrides: tuple[str, ...], shrink: int | None) -> None:
+    """Dry run: the trials in order, the bytes to be moved, an estimate of the time. Touches nothing."""
+    asked = campaign.read(file, _with(overrides, shrink))
+    plan = campaign.plan(asked)
+    for number, step in enumerate(plan.steps, start=1):
+        out.print(f"{number:4}  {trial_text(step.trial)}  {bytes_text(step.moved_bytes)}  {seconds_text(step.duration_s)}")
+    out.print(
+        f"\n{asked.name}: {counted(len(plan.steps), 'trial')} on {counted(len(asked.groups), 'deployment')}, "
+        f"{bytes_text(plan.moved_bytes)} to be moved, about {seconds_text(plan.duration_s)}; seed {asked.seed}"
+    )

@@ -1,0 +1,77 @@
+"""Commands that read a results folder: show, report, verify."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from perjoule import options, stops, store
+from perjoule.display import out, show
+from perjoule.errors import MachineError
+from perjoule.options import examples
+from perjoule.table import amplification_table, table, winners_table
+
+# `report` and `verify` are imported where they are used: that takes longer than `--help`, completion and an error should.
+
+
+@click.command(
+    "show",
+    short_help="Print the table of a results folder.",
+    epilog=examples("perjoule show results/demo", "perjoule show results/demo --winners", "perjoule show results/demo --bytes"),
+)
+@options.folder
+@click.option("--winners", "best", is_flag=True, help="The best file system for each workload, or that there is none.")
+@click.option("--bytes", "amplification", is_flag=True, help="Bytes per user byte, beside what redundancy alone explains.")
+def show_command(folder: Path, best: bool, amplification: bool) -> None:
+    """Print the table of a results folder: means with 95 % intervals, and the maximum beside."""
+    from perjoule import report
+
+    results = measured(folder)
+    cells = report.cells(results)
+    if best:
+        show(winners_table(report.winners(results, cells)), (), ())
+    if amplification:
+        show(amplification_table(cells), (), ())
+    if not (best or amplification):
+        show(table(cells), cells, results.latest())
+
+
+@click.command(
+    "report",
+    short_help="Write the report of a results folder again.",
+    epilog=examples("perjoule report results/demo", "perjoule report results/demo --figures figures/"),
+)
+@options.folder
+@click.option("--figures", type=click.Path(path_type=Path), help="Write each figure as SVG and PDF into this folder.")
+def report_command(folder: Path, figures: Path | None) -> None:
+    """Write the report of a results folder again: one HTML file that works offline."""
+    from perjoule import report
+
+    results = measured(folder)
+    with stops.place(figures or folder):
+        for path in report.figures(results, figures) if figures else [report.write(results, folder / "report.html")]:
+            out.print(path)
+
+
+@click.command("verify", short_help="Recompute every number from raw.", epilog=examples("perjoule verify results/demo"))
+@options.folder
+def verify_command(folder: Path) -> None:
+    """Recompute every printed number of a results folder from its raw files. Exit code 1 when something differs."""
+    from perjoule import verify
+
+    findings = verify.verify(measured(folder))
+    for finding in findings.differences:
+        out.print(finding, style="red")
+    out.print(f"{findings.checked_count} numbers and files checked, {len(findings.differences)} differ")
+    if findings.differences:
+        sys.exit(1)
+
+
+def measured(folder: Path) -> store.Results:
+    """Open a results folder in which something has been measured. Raises MachineError."""
+    results = store.open_results(folder)
+    if not results.done():
+        advice = f"measure with: perjoule resume {shlex.quote(str(folder))}"
+        raise MachineError("no trial has been measured here yet", where=str(folder), next=advice)
+    return results
