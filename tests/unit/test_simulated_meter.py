@@ -37,7 +37,7 @@ def test_the_true_energy_is_the_integral_of_the_true_power(waveform: str):
     simulated = meter(waveform=waveform)
     count = 200_000
     step_s = (ENDED_S - BEGAN_S) / count
-    summed_j = sum(simulated.power_w(BEGAN_S + (n + 0.5) * step_s) for n in range(count)) * step_s
+    summed_j = sum(simulated.truth.power_w(BEGAN_S + (n + 0.5) * step_s) for n in range(count)) * step_s
     assert simulated.energy_j(BEGAN_S, ENDED_S) == pytest.approx(summed_j, rel=1e-5)
 
 
@@ -120,11 +120,11 @@ def test_a_lagging_clock_stamps_the_past_with_the_present():
         meter(waveform="sine", semantics="instantaneous", delay="300 ms"),
     )
     (sample,) = late.samples([10.0])
-    assert sample == Sample(10.0, punctual.power_w(9.7))
+    assert sample == Sample(10.0, punctual.truth.power_w(9.7))
 
 
 def test_the_same_seed_draws_the_same_bursts_and_another_seed_others():
-    first, again, other = ([meter(waveform="random", seed=seed).power_w(2.0 * n) for n in range(64)] for seed in (1, 1, 2))
+    first, again, other = ([meter(waveform="random", seed=seed).truth.power_w(2.0 * n) for n in range(64)] for seed in (1, 1, 2))
     assert first == again
     assert first != other
 

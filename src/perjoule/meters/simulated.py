@@ -9,7 +9,7 @@ import random
 import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Literal, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
@@ -18,6 +18,7 @@ from perjoule.meters._sampler import sampling
 from perjoule.model import OPTIONS, Channel, Semantics
 from perjoule.protocols import Check, Hosts, Meter, Sink
 from perjoule.units import Hertz, Joules, Ratio, Seconds, Watts
+from perjoule.waveforms import Shape, Waveform
 
 EXAMPLE = """
 [[meter]]
@@ -42,7 +43,7 @@ class Sample(NamedTuple):
 class Simulated(Meter):
     """A known waveform, with the faults of real meters where asked for."""
 
-    waveform: Literal["constant", "square", "sine", "random"] = "square"
+    waveform: Shape = "square"
     """Constant (at high), bursts of high in each period, a sine between low and high, or high in periods drawn at random."""
 
     low_w: Watts = 40.0
@@ -119,33 +120,24 @@ class Simulated(Meter):
         """Nothing is needed."""
         return ()
 
-    def power_w(self, t_s: float) -> float:
-        """The true power at a moment."""
-        phase_s = t_s % self.period_s
-        match self.waveform:
-            case "constant":
-                return self.high_w
-            case "sine":
-                return self.low_w + (self.high_w - self.low_w) * (1 + math.sin(2 * math.pi * phase_s / self.period_s)) / 2
-            case "square":
-                return self.high_w if phase_s < self.duty_ratio * self.period_s else self.low_w
-            case "random":
-                return self.high_w if self._drawn(math.floor(t_s / self.period_s)) else self.low_w
+    @property
+    def truth(self) -> Waveform:
+        """The true power."""
+        return Waveform(self.waveform, self.low_w, self.high_w, self.period_s, self.duty_ratio, self.seed)
 
     def energy_j(self, began_s: float, ended_s: float) -> float:
-        """The true energy of a window: the integral of `power_w`, exact but for rounding."""
-        high_share_s = self._high_s(began_s, ended_s)
-        return self.low_w * (ended_s - began_s) + (self.high_w - self.low_w) * high_share_s
+        """The true energy of a window."""
+        return self.truth.energy_j(began_s, ended_s)
 
     def samples(self, moments_s: Iterable[float]) -> Iterator[Sample | None]:
         """Say what the meter says at these moments, in order; None is a lost sample (and the first of a window mean)."""
-        dice = random.Random(self.seed)
+        truth, dice = self.truth, random.Random(self.seed)
         last_s: float | None = None
         counted_j = 0.0
         for t_s in moments_s:
             true_s = t_s - (self.delay_s or 0.0)
             before_s, last_s = last_s, true_s
-            counted_j += self.energy_j(before_s, true_s) if before_s is not None else 0.0
+            counted_j += truth.energy_j(before_s, true_s) if before_s is not None else 0.0
             lost = dice.random() < self.gap_ratio
             noise_w = dice.gauss(0, self.noise_w) if self.noise_w else 0.0
             if self.semantics == "counter":
@@ -155,14 +147,14 @@ class Simulated(Meter):
                     yield None
                     continue
                 duration_s = true_s - before_s
-                sample = Sample(t_s, self._said_w(self.energy_j(before_s, true_s) / duration_s + noise_w), duration_s)
+                sample = Sample(t_s, self._said_w(truth.energy_j(before_s, true_s) / duration_s + noise_w), duration_s)
             elif self.semantics == "average":
-                mean_w = self.energy_j(true_s - self.window_s, true_s) / self.window_s
+                mean_w = truth.energy_j(true_s - self.window_s, true_s) / self.window_s
                 sample = Sample(t_s, self._said_w(mean_w + noise_w))
             elif self.semantics == "instantaneous":
-                sample = Sample(t_s, self._said_w(self.power_w(true_s) + noise_w))
+                sample = Sample(t_s, self._said_w(truth.power_w(true_s) + noise_w))
             else:  # state: one of two labelled powers
-                sample = Sample(t_s, self.high_w if self.power_w(true_s) > (self.low_w + self.high_w) / 2 else self.low_w)
+                sample = Sample(t_s, self.high_w if truth.power_w(true_s) > (self.low_w + self.high_w) / 2 else self.low_w)
             yield None if lost else sample
 
     def _said_w(self, power_w: float) -> float:
@@ -171,25 +163,3 @@ class Simulated(Meter):
     def _count_j(self, energy_j: float) -> float:
         stepped_j = math.floor(energy_j / self.step_j) * self.step_j if self.step_j else energy_j
         return stepped_j % self.wrap_j if self.wrap_j else stepped_j
-
-    def _drawn(self, period: int) -> bool:
-        return random.Random(self.seed * 1_000_003 + period).random() < self.duty_ratio
-
-    def _high_s(self, began_s: float, ended_s: float) -> float:
-        """Integral over the window of the share of (high - low) that is on."""
-        period_s = self.period_s
-        match self.waveform:
-            case "constant":
-                return ended_s - began_s
-            case "sine":
-                omega = 2 * math.pi / period_s
-                cosines = math.cos(omega * (began_s % period_s)) - math.cos(omega * (ended_s % period_s))
-                return (ended_s - began_s) / 2 + cosines / (2 * omega)
-            case "square":
-                on_s = self.duty_ratio * period_s
-                until_s = [t_s // period_s * on_s + min(t_s % period_s, on_s) for t_s in (began_s, ended_s)]
-                return until_s[1] - until_s[0]
-            case "random":
-                slots = range(math.floor(began_s / period_s), math.floor(ended_s / period_s) + 1)
-                overlaps = (min((k + 1) * period_s, ended_s) - max(k * period_s, began_s) for k in slots)
-                return sum(s for k, s in zip(slots, overlaps, strict=True) if s > 0 and self._drawn(k))

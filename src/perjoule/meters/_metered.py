@@ -1,0 +1,158 @@
+"""What meters of real power share: what they cover, how often they are asked, and that a read that fails is a gap."""
+
+import math
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Iterable
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass as plain_dataclass
+from typing import Literal
+
+from pydantic.dataclasses import dataclass
+
+from perjoule.errors import CampaignError, PerjouleError
+from perjoule.meters._sampler import sampling
+from perjoule.model import OPTIONS, Channel, Grade, Semantics, Specification
+from perjoule.protocols import Hosts, Meter, Sink
+from perjoule.units import Hertz
+
+SWITCH = "switch"
+
+
+@plain_dataclass(frozen=True)
+class Reading:
+    """What a meter said; NaN where it says that it has nothing.
+
+    `t_s` is the end of the sample's window on CLOCK_MONOTONIC where the meter dates it itself, and the middle of the exchange
+    otherwise (None). `duration_s` is the window's length of a "window mean".
+    """
+
+    channel: Channel
+    value: float
+    t_s: float | None = None
+    duration_s: float = 0.0
+
+
+Read = Callable[[], Iterable[Reading]]  # asks the meter once; may raise PerjouleError, OSError or ValueError
+
+
+@plain_dataclass(frozen=True)
+class Boundary:
+    """What a meter covers, in the words of a Channel."""
+
+    meter: str
+    host: str
+    component: str
+    covers: tuple[str, ...] = ()
+
+    def channel(
+        self,
+        quantity: Literal["power", "energy"],
+        semantics: Semantics,
+        grade: Grade,
+        specification: Specification | None = None,
+        *,
+        component: str = "",
+    ) -> Channel:
+        """The channel of a quantity in this boundary, in watts or joules, or of a `component` inside of it."""
+        unit = "J" if quantity == "energy" else "W"
+        part, stated = component or self.component, specification or Specification()
+        return Channel(self.meter, self.host, part, quantity, unit, semantics, grade, self.covers, stated)
+
+
+def boundary(meter: str, covers: tuple[str, ...], hosts: Hosts, component: str = "") -> Boundary:
+    """Say what a meter covers: all servers and the switch are the "total", one host is itself, others are a "group".
+
+    Where there are no hosts (a meter that is only watched) the names are taken as they are.
+
+    Raises:
+        CampaignError: the testbed has no host of such a name.
+    """
+    servers = [host.name for host in hosts.servers or hosts.all]
+    words = {"servers": servers, "clients": [host.name for host in hosts.clients]}
+    known = {host.name for host in hosts.all}
+    named = tuple(dict.fromkeys(name for word in covers for name in (words.get(word) or [word])))
+    if known and (strange := [name for name in named if name not in known and name != SWITCH]):
+        there = ", ".join([*words, *sorted(known), SWITCH])
+        raise CampaignError(f'there is no host "{strange[0]}" to be covered', where=f"meter {meter}", next=f"there is {there}")
+    if set(named) == {*(servers or ["servers"]), SWITCH}:
+        return Boundary(meter, "", component or "total")
+    if len(named) == 1:
+        host = "" if named[0] == SWITCH else named[0]
+        return Boundary(meter, host, component or (SWITCH if not host else "all"))
+    return Boundary(meter, "", component or "group", named)
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Metered(Meter):
+    """A meter that is asked again and again, with what it covers."""
+
+    covers: tuple[str, ...] = ("servers", SWITCH)
+    """What it feeds: hosts by name, "servers", "clients", "switch"."""
+
+    component: str = ""
+    """What of one host it feeds, where that is not the whole host: "disks", "board", ..."""
+
+    name: str = ""
+    """What its channels are called, where there are several of a kind; its kind by default."""
+
+    rate_hz: Hertz = 1.0
+    """How often it is asked, on average; the moments are jittered so that they can't lock to a timer."""
+
+    @abstractmethod
+    def connect(self, where: Boundary) -> AbstractContextManager[Read]:
+        """Connect to the meter; what is given asks it once. Raises PerjouleError, OSError."""
+
+    @property
+    def label(self) -> str:
+        """What its channels are called."""
+        return self.name or type(self).__module__.rpartition(".")[2]
+
+    @contextmanager
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+        """Stream what it says. A first read that fails stops at once; later ones are gaps, told as a doubt."""
+        where = boundary(self.label, self.covers, hosts, self.component)
+        with ExitStack() as stack:
+            poll = _Poll(lambda: self.connect(where), sink, stack)
+            doubts = stack.enter_context(sampling(self.label, self.rate_hz, poll.sample))
+            yield doubts
+        doubts.extend(poll.doubts(self.label))
+
+
+class _Poll:
+    """One meter's connection, kept while it holds and made anew when it broke."""
+
+    def __init__(self, connect: Callable[[], AbstractContextManager[Read]], sink: Sink, stack: ExitStack) -> None:
+        self._connect, self._sink = connect, sink
+        self._connection = stack.enter_context(ExitStack())
+        self._read: Read | None = None
+        self._channels: dict[Channel, None] = {}
+        self._asked_count = 0
+        self._failures: list[str] = []
+
+    def sample(self) -> None:
+        """Ask once. Raises PerjouleError, OSError or ValueError when the very first time fails: nothing would be measured."""
+        self._asked_count += 1
+        began_s = time.monotonic()
+        try:
+            if self._read is None:
+                self._read = self._connection.enter_context(self._connect())
+            readings = list(self._read())
+        except (PerjouleError, OSError, ValueError) as error:
+            if self._asked_count == 1:
+                raise
+            self._failures.append(" ".join(str(error).split()) or type(error).__name__)
+            self._connection.close()
+            self._read = None
+            readings = [Reading(channel, math.nan) for channel in self._channels]
+        middle_s = (began_s + time.monotonic()) / 2
+        for reading in readings:
+            self._channels[reading.channel] = None
+            t_s = middle_s if reading.t_s is None else reading.t_s
+            self._sink.append(reading.channel, t_s, reading.value, reading.duration_s)
+
+    def doubts(self, label: str) -> list[str]:
+        """Say how often it could not be asked, and why."""
+        if not self._failures:
+            return []
+        return [f"{label}: {len(self._failures)} of {self._asked_count} reads failed, the last with: {self._failures[-1]}"]
