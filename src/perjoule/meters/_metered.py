@@ -3,7 +3,7 @@
 import math
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass as plain_dataclass
 from typing import Literal
@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.errors import CampaignError, PerjouleError
 from perjoule.meters._sampler import sampling
-from perjoule.model import OPTIONS, Channel, Grade, Semantics, Specification
+from perjoule.model import OPTIONS, Channel, Grade, Json, Semantics, Specification
 from perjoule.protocols import Hosts, Meter, Sink
 from perjoule.units import Hertz
 
@@ -102,6 +102,14 @@ class Metered(Meter):
     @abstractmethod
     def connect(self, where: Boundary) -> AbstractContextManager[Read]:
         """Connect to the meter; what is given asks it once. Raises PerjouleError, OSError."""
+
+    @classmethod
+    def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
+        """Find meters of this kind on this machine and at these addresses ("bmc-1", "10.0.0.7:8000"), within seconds.
+
+        Each is the options of a complete [[meter]] table, "kind" included. What does not answer, or is refused, is not found.
+        """
+        return ()
 
     @property
     def label(self) -> str:

@@ -12,10 +12,8 @@ from perjoule.waveforms import Waveform
 
 Fault = Literal["late", "duplicate", "missing", "frozen", "nan", "wrap", "reset", "spike", "clock jump", "disconnect"]
 FAULTS: tuple[Fault, ...] = get_args(Fault)
-LATE_S = 1.5  # how long a late answer takes
 SPIKE_FACTOR = 1000.0
 JUMP_S = 3600.0  # by which a meter's own clock jumps
-AWAY_S = 3.0  # for how long a meter is gone, or frozen
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,8 @@ class Behaviour:
     share_ratio: float = 0.1
     seed: int = 1
     range_j: float = math.inf  # where the energy counter wraps; with the fault "wrap" and none given: every 100 s of high power
+    late_s: float = 1.5  # how long a late answer takes
+    away_s: float = 3.0  # for how long a meter is gone, or frozen
     now_s: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
@@ -70,13 +70,13 @@ class Behaviour:
                 menu: list[Fault] = [fault for fault in self.faults if fault != "wrap"]  # a wrap comes by itself
                 self._fault = self._dice.choice(menu) if menu and self._dice.random() < self.share_ratio else None
                 lasting = self._fault in ("frozen", "disconnect")
-                self._until_s = now_s + AWAY_S if lasting else now_s
+                self._until_s = now_s + self.away_s if lasting else now_s
             if self._fault == "reset":
                 self._reset_j = self.waveform.energy_j(self._began_s, now_s)
             if self._fault == "clock jump":
                 self._jump_s += JUMP_S
             return Manner(
-                delay_s=LATE_S if self._fault == "late" else 0.0,
+                delay_s=self.late_s if self._fault == "late" else 0.0,
                 silent=self._fault == "missing",
                 hang_up=self._fault == "disconnect",
             )
