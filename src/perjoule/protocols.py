@@ -155,6 +155,7 @@ class Hosts:
     scale: float = 1.0
     cluster: Cluster | None = None
     facts: Mapping[str, Json] = field(default_factory=dict[str, Json])  # caps in force, calibration, kernel limits
+    using: tuple[str, ...] = ()  # roles of hosts that work on the file system beside the clients
 
     def by_role(self, *roles: str) -> tuple[Host, ...]:
         """The hosts of these roles, in the order of the roles asked for."""
@@ -164,6 +165,11 @@ class Hosts:
     def clients(self) -> tuple[Host, ...]:
         """The hosts that load."""
         return self.by_role("client")
+
+    @property
+    def users(self) -> tuple[Host, ...]:
+        """The hosts on which a file system is mounted: the clients, then those that work on it where the data lie."""
+        return self.by_role("client", *self.using)
 
     @property
     def servers(self) -> tuple[Host, ...]:
@@ -213,9 +219,9 @@ class Pool:
 
 
 class Mounted(ABC):
-    """A file system that is mounted on every client and answers."""
+    """A file system that is mounted on every client (and other user) and answers."""
 
-    directories: Mapping[str, Path]  # by client name: an empty folder in the file system, as that client sees it
+    directories: Mapping[str, Path]  # by name of the client or other user: an empty folder in the file system, as it sees it
     pools: Mapping[str, Pool] = MappingProxyType({})  # the same for a store that offers pools, which has no folders
     facts: Mapping[str, Json]  # version, layout, settings, as the daemons report them
     logs: tuple[Path, ...]  # log files of daemons and clients, kept with the trial
@@ -247,7 +253,7 @@ class FileSystem(ABC):
 
     @abstractmethod
     def mount(self, hosts: Hosts) -> AbstractContextManager[Mounted]:
-        """Bring it up, mount it on all clients, wait until it is healthy; take it down at the end.
+        """Bring it up, mount it on all `hosts.users`, wait until it is healthy; take it down at the end.
 
         Raises:
             CampaignError: its layout is impossible on these hosts.
@@ -267,6 +273,11 @@ class Workload(ABC):
     """A load, and how its engine's report is read."""
 
     needs: ClassVar[Access] = "folders"  # of the file system: a campaign that puts together what doesn't fit is refused
+
+    @property
+    def using(self) -> tuple[str, ...]:
+        """Roles of hosts that work on the file system beside the clients; `prepare` and `run` are given them after the clients."""
+        return ()
 
     @abstractmethod
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:

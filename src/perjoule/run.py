@@ -132,7 +132,9 @@ class _Group:
         first = todo[0]
         self.observe(Event("deploy", first.filesystem.label, trial=first))
         began_s = time.monotonic()
-        with drivers.testbed(first.testbed).hold(clients_count) as hosts, ExitStack() as deployment:
+        using = tuple(dict.fromkeys(role for trial in todo for role in drivers.workload(trial.workload).using))
+        with drivers.testbed(first.testbed).hold(clients_count) as held, ExitStack() as deployment:
+            hosts = replace(held, using=using)
             try:
                 mounted = deployment.enter_context(drivers.filesystem(first.filesystem).mount(hosts))
             except MachineError as error:  # no client in this kernel, say: nothing that others need
@@ -183,7 +185,7 @@ class _Group:
         self, trial: Trial, hosts: Hosts, mounted: Mounted, attempt: Attempt, phases: list[Phase], doubts: list[list[str]]
     ) -> Outcome:
         workload = drivers.workload(trial.workload)
-        clients = hosts.clients[: trial.clients_count]
+        clients = (*hosts.clients[: trial.clients_count], *hosts.by_role(*workload.using))
 
         def phase(name: str) -> ExitStack:
             began_s = time.monotonic()

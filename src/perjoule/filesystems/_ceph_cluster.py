@@ -46,7 +46,7 @@ class Cluster(Mounted):
     def up(self) -> None:
         """From nothing to healthy; each step waits for what it needs and no longer."""
         layout = self.layout
-        self._caps = commands.capabilities(layout, tuple(client.name for client in self.hosts.clients))
+        self._caps = commands.capabilities(layout, tuple(client.name for client in self.hosts.users))
         self._keys = {entity: commands.new_key(int(time.time())) for entity in self._caps}
         lay([self._by_name[name] for name in layout.hosts()], layout.beneath)
         each(self.hosts.all, self._furnish)

@@ -21,14 +21,14 @@ class Mount(Cluster):
         """From nothing to mounted on every client."""
         super().up()
         self._fuses: dict[str, Daemon] = {}  # of each client, the running one
-        each(self.hosts.clients, self._mount)
-        self.directories = {client.name: folder(client) / "mount" for client in self.hosts.clients}
+        each(self.hosts.users, self._mount)
+        self.directories = {client.name: folder(client) / "mount" for client in self.hosts.users}
         self.logs = self.logs + self.clients.logs()
 
     def down(self) -> None:
         """End everything and forget its data; never fails over what is already broken."""
         with suppress(WorkloadError):
-            each(self.hosts.clients, lambda host: host.run(["umount", "-l", folder(host) / "mount"], timeout_s=30, check=False))
+            each(self.hosts.users, lambda host: host.run(["umount", "-l", folder(host) / "mount"], timeout_s=30, check=False))
         super().down()
 
     def locate(self, path: Path) -> tuple[str, ...]:
@@ -42,9 +42,9 @@ class Mount(Cluster):
 
         The MDS keeps the metadata of files in memory, as it does while it serves.
         """
-        each(self.hosts.clients, self._unmount)
+        each(self.hosts.users, self._unmount)
         super().drop_caches()
-        each(self.hosts.clients, self._mount)
+        each(self.hosts.users, self._mount)
 
     def _mount(self, client: Host) -> None:
         home = folder(client)

@@ -28,7 +28,7 @@ class Cluster(Mounted):
     ) -> None:
         self._hosts, self._layout, self._volume, self._beneath = hosts, layout, volume, beneath
         self._bearers = hosts.bricks[: layout.hosts_count]  # the hosts that carry bricks
-        self._members = tuple(dict.fromkeys([*self._bearers, *hosts.clients]))
+        self._members = tuple(dict.fromkeys([*self._bearers, *hosts.users]))
         self._daemons = Daemons(patience_s)
 
     def _bricks(self, host: Host) -> list[Path]:
@@ -64,11 +64,11 @@ class Cluster(Mounted):
         self._daemons.wait("a pool of connected peers", self._is_connected, *daemons)
         self._make_volume(daemons[0])
         self._daemons.wait("all bricks online", lambda: not self._offline(), daemons[0])
-        clients = each(self._hosts.clients, self._client)
+        clients = each(self._hosts.users, self._client)
         for client in clients:
             self._wait_mounted(client)
         each(clients, lambda client: self._daemons.first_write(client, _mountpoint(client.host)))
-        self.directories = {client.name: _mountpoint(client) for client in self._hosts.clients}
+        self.directories = {client.name: _mountpoint(client) for client in self._hosts.users}
         brick_logs = (_log(host, brick) for host in self._bearers for brick in self._bricks(host))
         self.logs = (*self._daemons.logs(), *brick_logs)
         info = self._gluster("volume", "info", VOLUME, "--xml")
@@ -88,7 +88,7 @@ class Cluster(Mounted):
             with suppress(WorkloadError):  # lazily: works with dead bricks too
                 client.run(["umount", "--lazy", _mountpoint(client)], timeout_s=SHORT_S, check=False)
 
-        each(self._hosts.clients, unmount)
+        each(self._hosts.users, unmount)
         self._daemons.stop(timeout_s=0.2)
         each(self._members, self._clear)
 
@@ -110,7 +110,7 @@ class Cluster(Mounted):
             self._daemons.drop(host, CLIENT)
             return self._client(host)
 
-        for client in each(self._hosts.clients, again):
+        for client in each(self._hosts.users, again):
             self._wait_mounted(client)
 
     def alive(self) -> None:

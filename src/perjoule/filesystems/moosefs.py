@@ -123,7 +123,7 @@ class _Deployment:
 
         etc = _folder(master_host) / "etc"
         master_host.put(words.EMPTY_METADATA, _folder(master_host) / "master" / "metadata.mfs", owner=self.user)
-        exports = words.exports_text([client.address for client in self.hosts.clients], password)
+        exports = words.exports_text([client.address for client in self.hosts.users], password)
         master_host.put(exports, etc / "mfsexports.cfg", mode=0o600, owner=self.user)
         settings = {"EXPORTS_FILENAME": etc / "mfsexports.cfg", "AUTH_CODE": code}
         listens = {f"{port}_LISTEN_HOST": master_host.address for port in ("MATOML", "MATOCS", "MATOCL")}
@@ -147,7 +147,7 @@ class _Deployment:
         if self.options.metalogger:
             bind = {"BIND_HOST": self.hosts.management.address}
             self._daemon(self.hosts.management, "mfsmetalogger", "metalogger", bind | upstream)
-        clients = each(self.hosts.clients, lambda client: self._client(client, master_host.address, password))
+        clients = each(self.hosts.users, lambda client: self._client(client, master_host.address, password))
         self.daemons.wait(
             f"{len(storage)} chunk servers with space", lambda: not self.missing(), master, *chunkservers, every_s=0.15
         )
@@ -219,7 +219,7 @@ class _Deployment:
             "user": self.user,
             **beneath_facts(self.hosts.by_role("storage")[0], self.options.beneath),
         }
-        directories = {client.name: _mountpoint(client) for client in self.hosts.clients}
+        directories = {client.name: _mountpoint(client) for client in self.hosts.users}
         return _Mounted(directories, facts, self.daemons.logs(), self)
 
     def _name(self, address: Json) -> str:
@@ -230,7 +230,7 @@ class _Deployment:
             with suppress(WorkloadError):  # lazily: works with dead servers too
                 client.run(["umount", "--lazy", _mountpoint(client)], timeout_s=SHORT_S, check=False)
 
-        each(self.hosts.clients, unmount)
+        each(self.hosts.users, unmount)
         self.daemons.stop(timeout_s=0.2)  # their data is not needed any more, so they need not write it
         each(self.hosts.all, self._clean)
 
