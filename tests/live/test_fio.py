@@ -69,7 +69,7 @@ def test_deep_queues_work_direct_and_buffered(tmp_path: Path) -> None:
 
 
 def test_a_runtime_ends_a_load_early(tmp_path: Path) -> None:
-    load = fio(operation="randwrite", size="1 GiB", transfer="4 KiB", direct=True, runtime="0.3 s")
+    load = fio(operation="randwrite", size="1 GiB", transfer="4 KiB", direct=True, duration="0.3 s")
     (outcome,) = outcomes("local", 1, tmp_path, load)
     assert 0 < outcome.results[0].moved_bytes < 1024 * MIB
 

@@ -229,9 +229,25 @@ def test_a_short_transfer_without_an_error_is_a_failure() -> None:
         fio(size="32 MiB", transfer="1 MiB").outcome(TRANSCRIPTS / "write")
 
 
-def test_a_short_transfer_is_expected_under_a_runtime() -> None:
-    outcome = fio(size="32 MiB", transfer="1 MiB", runtime="1 s").outcome(TRANSCRIPTS / "write")
-    assert sum(r.moved_bytes for r in outcome.results) == 32 * MIB
+def test_time_may_end_a_load_before_size_does_and_a_note_says_so() -> None:
+    limited = {"operation": "randwrite", "transfer": "4 KiB", "size": "256 MiB", "direct": True}
+    outcome = fio(**limited, duration="1.2 s").outcome(TRANSCRIPTS / "limited")
+    assert outcome.note == "ended by duration"
+    assert all(0 < r.moved_bytes < 256 * MIB for r in outcome.results)
+    assert all(r.ended_s - r.began_s == pytest.approx(1.2, abs=0.01) for r in outcome.results)
+    with pytest.raises(WorkloadError, match=r"client-1: fio moved .* of 256 MiB after 1.2 s of 2 s and reported no error"):
+        fio(**limited, duration="2 s").outcome(TRANSCRIPTS / "limited")
+
+
+def test_size_may_end_a_load_before_time_does_and_a_note_says_so() -> None:
+    assert fio(size="16 MiB", transfer="1 MiB", duration="1 s").outcome(TRANSCRIPTS / "write").note == "ended by size"
+    assert fio(size="16 MiB", transfer="1 MiB").outcome(TRANSCRIPTS / "write").note == ""
+    assert report.ended_by_text({"a": "duration", "b": "size", "c": "duration"}) == "b ended by size; a, c ended by duration"
+
+
+def test_more_than_was_asked_is_no_success() -> None:
+    with pytest.raises(WorkloadError, match="fio moved 16 MiB of 8 MiB"):
+        fio(size="8 MiB", transfer="1 MiB").outcome(TRANSCRIPTS / "write")
 
 
 def test_a_raw_folder_with_a_file_missing_is_refused(tmp_path: Path) -> None:
@@ -261,7 +277,7 @@ def test_a_clock_that_was_set_gives_a_doubt() -> None:
         ({"operation": "rw", "read_share": "70.5 %"}, "whole percent"),
         ({"operation": "rw", "read_share": "170 %"}, "less than or equal to 1"),
         ({"direct": True, "transfer": "100 B", "size": "1000 B"}, "whole sectors"),
-        ({"runtime": "10 min", "time_limit": "1 min"}, "below time_limit"),
+        ({"duration": "10 min", "time_limit": "1 min"}, "below time_limit"),
         ({"in_flight": 0}, "greater than or equal to 1"),
         ({"operation": "append"}, "'write', 'read'"),
         ({"size": 4}, "has no unit"),

@@ -12,6 +12,7 @@ from perjoule.model import Channel, ClientResult, Series
 
 DIRECTIONS: tuple[Literal["write", "read"], ...] = ("write", "read")
 SHORTEST_S = 0.1  # fio counts whole milliseconds: below this they are more than 1 %
+UNSURE_S = 0.01  # what fio's report may lack of the duration asked for
 MERGED_S = 0.1  # a shorter last window joins the one before: one transfer would look like a burst
 # EIO, ENODEV, ENOTCONN, ECONNREFUSED, ESTALE, ETIMEDOUT, ECONNABORTED: a mount whose daemon went away
 TRANSIENT_ERRNOS = frozenset({5, 19, 103, 107, 110, 111, 116})
@@ -139,3 +140,11 @@ def doubts(moved: tuple[ClientResult, ...], clock_drift_s: float) -> tuple[str, 
     if abs(clock_drift_s) > 0.05:
         found.append(f"the clock was set by {clock_drift_s:+.3g} s during the run: starts and ends are as uncertain")
     return tuple(found)
+
+
+def ended_by_text(ended_by: Mapping[str, str]) -> str:
+    """Say which limit came first: "ended by duration", or of which clients it was which."""
+    groups = {limit: [client for client, by in ended_by.items() if by == limit] for limit in ("size", "duration")}
+    if all(groups.values()):
+        return "; ".join(f"{', '.join(clients)} ended by {limit}" for limit, clients in groups.items())
+    return next(f"ended by {limit}" for limit, clients in groups.items() if clients)

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.errors import TransientError, WorkloadError
-from perjoule.model import OPTIONS, Clock, Outcome
+from perjoule.model import OPTIONS, ClientResult, Clock, Outcome
 from perjoule.protocols import Check, Host, Mounted, Workload
 from perjoule.units import BYTES, MIB, Bytes, Ratio, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads import _fio_report as report
@@ -57,8 +57,8 @@ class Fio(Workload):
     in_flight_count: int = Field(default=1, ge=1, le=1024)
     """I/O calls a client has under way at once: 1 by psync, more by libaio (direct) or io_uring."""
 
-    runtime_s: Seconds | None = None
-    """End the load after this time even if not all is moved."""
+    duration_s: Seconds | None = None
+    """End the load after this time even if not all is moved: whichever of time and size comes first, which a note tells."""
 
     time_limit_s: Seconds = 600.0
     """Give a run, or the layout before it, up as failed after this time."""
@@ -77,8 +77,8 @@ class Fio(Workload):
             raise ValueError(f'read_share is for operation "rw" or "randrw", not "{self.operation}" (leave it out)')
         if self.read_share_ratio is not None and abs(self.read_share_ratio * 100 - self._read_percent) > 1e-6:
             raise ValueError("read_share is taken in whole percent")
-        if self.runtime_s is not None and self.runtime_s >= self.time_limit_s:
-            raise ValueError(f'runtime must be below time_limit, "{seconds_text(self.time_limit_s)}" (raise time_limit)')
+        if self.duration_s is not None and self.duration_s >= self.time_limit_s:
+            raise ValueError(f'duration must be below time_limit, "{seconds_text(self.time_limit_s)}" (raise time_limit)')
         return self
 
     @property
@@ -152,7 +152,7 @@ class Fio(Workload):
             WorkloadError: a client moved less than asked; the message ends in fio's own words.
         """
         mix = [f"--rwmixread={self._read_percent}"] if self._mixed else []
-        cap = [f"--runtime={self.runtime_s * 1e6:.0f}us"] if self.runtime_s else []
+        cap = [f"--runtime={self.duration_s * 1e6:.0f}us"] if self.duration_s else []
         depth = [f"--ioengine={self._engine}", f"--iodepth={self.in_flight_count}", f"--direct={self.direct:d}"]
         load = [f"--rw={self.operation}", f"--bs={self.transfer_bytes}", *depth, *mix, *cap]
         clocks = [_clock()]
@@ -180,17 +180,24 @@ class Fio(Workload):
             name: report.results(name, job, float((folder / f"{name}.prerun.txt").read_text()) + offset_s)
             for name, job in jobs.items()
         }
-        size_bytes = self.client_bytes(len(names))
-        for name, results in moved.items():
-            client_bytes = sum(one.moved_bytes for one in results)
-            if not results or (client_bytes < size_bytes and self.runtime_s is None):
-                moved_text, size_text = bytes_text(client_bytes), bytes_text(size_bytes)
-                raise WorkloadError(f"fio moved {moved_text} of {size_text} and reported no error", where=name)
+        ended_by = {name: self._ended_by(name, results, self.client_bytes(len(names))) for name, results in moved.items()}
         everything = tuple(one for results in moved.values() for one in results)
         series = (report.goodput((folder / f"{name}_bw.1.log").read_text(), moved[name], offset_s) for name in names)
         drift_s = (last.monotonic_s - last.utc_s) - offset_s
         engine = str(jobs[names[0]]["fio version"])
-        return Outcome(engine, everything, doubts + report.doubts(everything, drift_s), tuple(series))
+        note = report.ended_by_text(ended_by) if self.duration_s else ""
+        return Outcome(engine, everything, doubts + report.doubts(everything, drift_s), tuple(series), note=note)
+
+    def _ended_by(self, client: str, moved: Sequence[ClientResult], size_bytes: int) -> Literal["size", "duration"]:
+        """Compare a report with the request. Raises WorkloadError where the client was done with neither size nor duration."""
+        moved_bytes, took_s = sum(one.moved_bytes for one in moved), max((one.ended_s - one.began_s for one in moved), default=0)
+        if moved_bytes == size_bytes:
+            return "size"
+        if self.duration_s and 0 < moved_bytes < size_bytes and took_s >= self.duration_s - report.UNSURE_S:
+            return "duration"
+        after = f" after {seconds_text(took_s)} of {seconds_text(self.duration_s)}" if self.duration_s else ""
+        what = f"fio moved {bytes_text(moved_bytes)} of {bytes_text(size_bytes)}{after} and reported no error"
+        raise WorkloadError(what, where=client)
 
     def _file(self, client: Host, mounted: Mounted) -> Path:
         # What random writes leave has holes until all is written: it must never pass for a layout.
