@@ -40,7 +40,7 @@ class Progress:
         self.planned_s = dict(planned_s)  # of the trials still to be kept
         self.trials_count, self.total_s = len(planned_s), sum(planned_s.values())
         self.began_s = self.kept_s = time.monotonic()  # kept_s: when the last trial was kept
-        self.headline, self.phase = "", ""
+        self.headline, self.phase, self.settled = "", "", ""
         self.event: Event | None = None
         self.before: tuple[float, ...] | None = None  # t_s, and what the clients had sent and received, in bytes
         self.rate_bytes_per_s = 0.0
@@ -68,6 +68,13 @@ class Progress:
                 self.headline = trial_text(event.trial)
             case "phase":
                 self.phase = event.text
+            case "settled":
+                assert event.trial is not None
+                self.planned_s.pop(event.trial.id, None)
+                self.trials_count -= 1
+                if event.text != self.settled:  # once per combination, not once per repetition that is not needed
+                    err.print(Text(f"{trial_text(event.trial)}: not needed, {event.text}", style="dim"))
+                self.settled = event.text
             case "kept":
                 self._kept(event)
 

@@ -8,11 +8,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, model_validator
+from pydantic import BeforeValidator, ConfigDict, model_validator
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from perjoule.units import Bytes
@@ -61,6 +61,16 @@ class Disk:
         return self
 
 
+@pydantic_dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Overwrite:
+    """A raw block device whose content may be lost."""
+
+    device: str
+    """Its stable id below /dev/disk (by-id, by-path, by-uuid, by-partuuid)."""
+    signature: Annotated[tuple[str, ...], BeforeValidator(lambda said: [said] if isinstance(said, str) else said)] = ()
+    """What it bears that may be lost, as wipefs calls it: "ext4", or ["gpt", "vfat"]; nothing when left out."""
+
+
 @dataclass(frozen=True)
 class Spec:
     """A driver by name with the options as written, so that it can be stored and built again."""
@@ -96,6 +106,18 @@ class Trial:
         return f"{slug}-{self.clients_count}c-r{self.repetition}-{digest}"
 
 
+LEAST_COUNT = 5  # repetitions, before which no sample tells its own scatter well enough for a StopRule to judge by
+
+
+@dataclass(frozen=True)
+class StopRule:
+    """Repeat until the 95 % interval of a metric is this narrow, or the count is reached."""
+
+    metric: str  # as people call it: "MiB/J"
+    interval_ratio: float  # half width over mean
+    most_count: int
+
+
 @dataclass(frozen=True)
 class Campaign:
     """What a campaign file asks for, every trial in the order in which it is to run."""
@@ -108,6 +130,10 @@ class Campaign:
     edp_weight: int = 1  # w in energy x time^w
     settle_s: float = 1.0  # idle window before and after each measured window
     quiet_s: float = 30.0  # the longest wait, after each load, for the file system to be quiet; 0: none
+    until: StopRule | None = None  # how many of the repetitions are needed; None: all
+    least_count: int = 1  # of repetitions, which all combinations get
+    overwrite: tuple[Overwrite, ...] = ()  # raw devices that the file names
+    confirmed: frozenset[str] = frozenset()  # of these, the devices that the user has confirmed
     overrides: tuple[str, ...] = ()  # "filesystem.goal=2", "seed=..." when it was drawn: with them `text` gives this again
 
     @property

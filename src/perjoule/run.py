@@ -18,6 +18,7 @@ from perjoule.errors import CampaignError, MachineError, PerjouleError, Transien
 from perjoule.model import Amplification, Campaign, Channel, Clock, HostFact, Json, Outcome, Phase, Record, Trial
 from perjoule.protocols import Check, Hosts, Mounted
 from perjoule.store import Attempt, Results
+from perjoule.until import Until
 
 MOST_NAMED = 3  # missing things in one sentence
 LOG_TAIL_BYTES = 256 * 1024  # of each daemon's log, kept with each trial
@@ -29,7 +30,7 @@ Latest = Callable[[], Mapping[Channel, tuple[float, float, float]]]  # channel -
 class Event:
     """Something that a person who waits would like to see."""
 
-    kind: Literal["deploy", "deployed", "trial", "phase", "kept", "note"]
+    kind: Literal["deploy", "deployed", "trial", "phase", "kept", "settled", "note"]
     text: str = ""
     trial: Trial | None = None
     record: Record | None = None
@@ -61,9 +62,10 @@ def require(checked: Sequence[Check]) -> None:
 
 
 def missing(campaign: Campaign, results: Results, *, again_failed: bool = False) -> tuple[Trial, ...]:
-    """The trials that have no kept attempt yet (with `again_failed`: no valid one), in order."""
+    """The trials that are needed and have no kept attempt yet (with `again_failed`: no valid one), in order."""
     done = {r.trial.id for r in results.latest() if r.status == "valid"} if again_failed else results.done()
-    return tuple(trial for trial in campaign.trials if trial.id not in done)
+    until = Until(campaign, results)
+    return tuple(trial for trial in campaign.trials if trial.id not in done and not until.settled(trial))
 
 
 def run(
@@ -84,9 +86,10 @@ def run(
             require(checks(campaign))
         circumstances = environment(folder)
         refused: list[PerjouleError] = []
+        until = Until(campaign, results)
         for group in campaign.groups:
             try:
-                _Group(campaign, results, observe, circumstances).run([trial for trial in group if trial in left])
+                _Group(campaign, results, observe, circumstances, until).run([trial for trial in group if trial in left])
             except _Refused as refusal:
                 refused.append(refusal.error)
         if refused:
@@ -108,6 +111,7 @@ class _Group:
     results: Results
     observe: Observer
     circumstances: Mapping[str, Json]
+    until: Until
 
     def run(self, todo: list[Trial]) -> None:
         """Run the trials on as few deployments as failures allow; `todo` is emptied in order."""
@@ -143,6 +147,9 @@ class _Group:
             took = f"{first.filesystem.label} is up{where} after {time.monotonic() - began_s:.1f} s"
             self.observe(Event("deployed", took, trial=first, hosts=hosts))
             while todo:
+                if settled := self.until.settled(todo[0]):
+                    self.observe(Event("settled", settled, trial=todo.pop(0)))
+                    continue
                 record, transient = self._measure(todo[0], hosts, mounted)
                 todo.pop(0)
                 self.observe(Event("kept", trial=record.trial, record=record))

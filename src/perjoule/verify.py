@@ -94,7 +94,7 @@ def _table(results: Results) -> Iterator[str]:
         records = results.latest()
         asked = campaign.of_results(results.campaign_text, results.overrides)
         found = [p for r in records if r.status == "valid" for p in points(r, results.series(r))]
-        computed = cells(records, found, edp_weight=asked.edp_weight if asked else 1)
+        computed = cells(records, found, edp_weight=asked.edp_weight if asked else 1, stopped=bool(asked and asked.until))
     except PerjouleError as error:
         yield str(error)
         return

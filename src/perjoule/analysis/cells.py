@@ -1,6 +1,6 @@
 """Points to cells: all repetitions of one combination, with intervals, as a table's row or a figure's mark shows them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import isfinite
 from statistics import fmean
@@ -10,19 +10,24 @@ from pydantic import ValidationError
 from perjoule import drivers
 from perjoule.analysis.efficiency import edp
 from perjoule.analysis.statistics import interval
+from perjoule.analysis.stopping import stopped_interval
 from perjoule.errors import PerjouleError
-from perjoule.model import Cell, Point, Record, Trial
+from perjoule.model import Cell, Interval, Point, Record, Trial
 
 Key = tuple[str, str, str, int]  # file system, workload, direction, clients
+Spread = Callable[[Sequence[float]], Interval]
 
 
-def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int = 1) -> tuple[Cell, ...]:
+def cells(
+    records: Sequence[Record], points: Sequence[Point], *, edp_weight: int = 1, stopped: bool = False
+) -> tuple[Cell, ...]:
     """Summarise repetitions, sorted by workload, direction, file system and clients.
 
     Args:
         records: the attempts at all trials; the last at each trial counts as failed or not.
         points: the numbers of the valid ones.
         edp_weight: the power to which the energy-delay product takes the delay.
+        stopped: whether the intervals decided how often was repeated; they are wider then.
 
     A metric that a repetition lacks has an interval over those that have it, and a doubt.
     """
@@ -36,9 +41,10 @@ def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int
             for direction in _directions(record.trial):
                 key = _key(record.trial, direction, len(testbeds) > 1)
                 failed[key] = failed.get(key, 0) + 1
-    found = {key: _cell(key, grouped.get(key, []), failed.get(key, 0)) for key in grouped | failed}
+    spread = stopped_interval if stopped else interval
+    found = {key: _cell(key, grouped.get(key, []), failed.get(key, 0), spread) for key in grouped | failed}
     ordered = sorted(found, key=lambda k: (k[1], ("write", "read").index(k[2]), k[0], k[3]))
-    return _with_edp_ratio([found[key] for key in ordered], edp_weight)
+    return _with_edp_ratio([found[key] for key in ordered], edp_weight, spread)
 
 
 def _key(trial: Trial, direction: str, several_testbeds: bool) -> Key:
@@ -46,7 +52,7 @@ def _key(trial: Trial, direction: str, several_testbeds: bool) -> Key:
     return filesystem, trial.workload.label, direction, trial.clients_count
 
 
-def _cell(key: Key, repetitions: Sequence[Point], failed_count: int) -> Cell:
+def _cell(key: Key, repetitions: Sequence[Point], failed_count: int, spread: Spread) -> Cell:
     filesystem, workload, direction, clients_count = key
     ordered = sorted(repetitions, key=lambda p: p.trial.repetition)
     names = dict.fromkeys(name for p in ordered for name, value in p.metrics.items() if isfinite(value))
@@ -59,13 +65,13 @@ def _cell(key: Key, repetitions: Sequence[Point], failed_count: int) -> Cell:
         workload=workload,
         direction="write" if direction == "write" else "read",
         clients_count=clients_count,
-        metrics={name: interval(found) for name, found in values.items()},
+        metrics={name: spread(found) for name, found in values.items()},
         failed_count=failed_count,
         doubts=tuple(doubts),
     )
 
 
-def _with_edp_ratio(found: Sequence[Cell], weight: int) -> tuple[Cell, ...]:
+def _with_edp_ratio(found: Sequence[Cell], weight: int, spread: Spread) -> tuple[Cell, ...]:
     """Divide energy-delay products by the lowest mean among those of the same direction, clients and work.
 
     The product compares nothing but the same work (Erxleben et al., "Green Storage", section IV, who normalise likewise).
@@ -76,7 +82,7 @@ def _with_edp_ratio(found: Sequence[Cell], weight: int) -> tuple[Cell, ...]:
         work = _work(found[index])
         best[work] = min(best.get(work, float("inf")), fmean(values))
     return tuple(
-        replace(cell, metrics={**cell.metrics, "edp_ratio": interval([v / best[_work(cell)] for v in products[index]])})
+        replace(cell, metrics={**cell.metrics, "edp_ratio": spread([v / best[_work(cell)] for v in products[index]])})
         if index in products
         else cell
         for index, cell in enumerate(found)

@@ -19,19 +19,19 @@ from pydantic import ValidationError
 
 from perjoule import drivers
 from perjoule.campaign.describe import describe, example
-from perjoule.campaign.header import TOP_KEYS, Header
+from perjoule.campaign.header import TOP_KEYS, Header, Until
 from perjoule.campaign.labels import specs
 from perjoule.campaign.lines import Path
-from perjoule.campaign.order import groups
+from perjoule.campaign.order import groups, most_repetitions
 from perjoule.campaign.plan import Plan, Step, plan
 from perjoule.campaign.playground import playground
 from perjoule.campaign.schema import schema
 from perjoule.campaign.simulate import simulated
 from perjoule.campaign.source import Source, Table, is_list, is_table, override, read_toml, text_of
-from perjoule.campaign.tables import NAMES, fields_of, known_options, rows
+from perjoule.campaign.tables import NAMES, fault_inside, fields_of, known_options, rows
 from perjoule.campaign.words import fault, instead, neighbour, written
 from perjoule.errors import CampaignError
-from perjoule.model import Campaign, Spec
+from perjoule.model import LEAST_COUNT, Campaign, Spec, StopRule
 
 __all__ = [
     "Plan",
@@ -88,7 +88,7 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = ())
     drawn += [f"seed={seed}"] if header.seed is None else []
     parts = {name: _specs(name, document, place, header) for name in NAMES}
     _check_access(parts["filesystem"], parts["workload"], place)
-    trials_count = len(header.clients_count) * header.repetitions_count
+    trials_count = len(header.clients_count) * most_repetitions(header)
     for name in ("testbed", "filesystem", "workload"):
         trials_count *= len(parts[name])
     if trials_count > MOST_TRIALS:
@@ -105,6 +105,8 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = ())
         settle_s=header.settle_s,
         edp_weight=header.edp_weight,
         quiet_s=header.quiet_s,
+        until=header.until and StopRule(header.until.metric, header.until.interval_ratio, header.until.max_count),
+        least_count=header.repetitions_count,
         overrides=(*overrides, *drawn),
     )
 
@@ -157,6 +159,8 @@ def _override(document: Table, overrides: Sequence[str], place: Source) -> Sourc
 
 
 def _header(keys: Table, place: Source) -> Header:
+    if "until" in keys:
+        keys.setdefault("repetitions", LEAST_COUNT)
     try:
         header = Header(**keys)
     except ValidationError as error:
@@ -165,7 +169,12 @@ def _header(keys: Table, place: Source) -> Header:
         if first["type"] == "string_pattern_mismatch":
             what = f"{key} = {written(first['input'])} can't be the name of a folder"
             raise place.error((key,), what, "use letters, digits, spaces and . _ + -") from None
+        if len(first["loc"]) > 1 and key == "until":
+            raise place.error((key,), *fault_inside(first, key, Until)) from None
         raise place.error((key,), *fault(first, key, TOP_KEYS[key])) from None
+    if header.until and header.repetitions_count < LEAST_COUNT:
+        what = f"repetitions = {header.repetitions_count} are too few for until to judge by"
+        raise place.error(("repetitions",), what, f"write {LEAST_COUNT} or more")
     twice = [n for n in header.clients_count if header.clients_count.count(n) > 1]
     if twice:
         raise place.error(("clients",), f"clients has {twice[0]} twice", "name each number once")

@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.campaign.source import is_list
 from perjoule.model import OPTIONS, option_name
-from perjoule.units import SECONDS, Seconds, seconds
+from perjoule.units import SECONDS, Ratio, Seconds, seconds
 
 MOST_CLIENTS = 1024
 
@@ -28,6 +28,20 @@ _Wait = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Until:
+    """How long to repeat."""
+
+    metric: Literal["MiB/s", "MiB/J", "gross MiB/J", "op/s", "op/J", "J", "W", "s", "EDP"]
+    """Whose interval decides."""
+
+    interval_ratio: Annotated[Ratio, Field(gt=0)]
+    """Half the width of its 95 % interval, as a share of its mean, that is narrow enough."""
+
+    max_count: Annotated[int, Strict(), Field(ge=5, le=10_000)] = 20
+    """The most repetitions of each combination; the least is `repetitions`."""
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Header:
     """The keys at the top of a campaign file."""
 
@@ -42,6 +56,10 @@ class Header:
 
     repetitions_count: Annotated[int, Strict(), Field(ge=1, le=10_000)] = 3
     """How often each combination is measured; three or more give an interval worth printing."""
+
+    until: Until | None = None
+    """Repeat each combination, beyond `repetitions`, until the interval of a metric is narrow enough:
+    { metric = "MiB/J", interval = "5 %", max = 20 }."""
 
     seed: Annotated[int, Strict(), Field(ge=0, lt=2**63)] | None = None
     """Where the shuffling starts: the same seed gives the same order. Drawn and recorded when absent."""

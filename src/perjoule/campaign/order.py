@@ -13,6 +13,11 @@ from perjoule.campaign.header import Header
 from perjoule.model import Spec, Trial
 
 
+def most_repetitions(header: Header) -> int:
+    """Count the repetitions of each combination, at the most."""
+    return max(header.repetitions_count, header.until.max_count) if header.until else header.repetitions_count
+
+
 def groups(
     header: Header,
     seed: int,
@@ -28,7 +33,7 @@ def groups(
         if len(testbeds) > 1:  # tables and figures tell file systems apart, not testbeds
             filesystem = replace(filesystem, label=f"{filesystem.label} on {testbed.label}")
         trials: list[Trial] = []
-        for repetition in range(1, header.repetitions_count + 1):
+        for repetition in range(1, most_repetitions(header) + 1):
             block = [
                 Trial(testbed, filesystem, workload, tuple(meters), clients_count, repetition)
                 for workload, clients_count in product(workloads, header.clients_count)

@@ -134,7 +134,7 @@ def _build(name: str, path: Path, kind: str, options: Mapping[str, Any], source:
         first = error.errors()[0]
         option = str(first["loc"][0]) if first["loc"] else ""
         if len(first["loc"]) > 1 and option in fields and (inner := table_class(fields[option][1].annotation)):
-            raise source.error((*path, option), *_fault_inside(first, option, inner)) from None
+            raise source.error((*path, option), *fault_inside(first, option, inner)) from None
         if first["type"] == "missing":
             raise source.error(path, f'{name} {kind} needs the option "{option}"', f'add {option} = "..."') from None
         if option not in fields:
@@ -143,7 +143,7 @@ def _build(name: str, path: Path, kind: str, options: Mapping[str, Any], source:
         raise source.error((*path, option), *fault(first, option, fields[option][0])) from None
 
 
-def _fault_inside(error: ErrorDetails, option: str, inner: type) -> tuple[str, str]:
+def fault_inside(error: ErrorDetails, option: str, inner: type) -> tuple[str, str]:
     """Say what is wrong inside an option's own table, as `fault` does."""
     names = {option_name(field.name): field.name for field in dataclass_fields(inner)}
     word = str(error["loc"][1])

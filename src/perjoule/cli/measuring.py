@@ -147,3 +147,8 @@ def check(file: Path, overrides: tuple[str, ...], shrink: int | None) -> None:
         f"\n{asked.name}: {counted(len(plan.steps), 'trial')} on {counted(len(asked.groups), 'deployment')}, "
         f"{bytes_text(plan.moved_bytes)} to be moved, about {seconds_text(plan.duration_s)}; seed {asked.seed}"
     )
+    if asked.until is not None:
+        out.print(
+            f"at the most: each combination is repeated {asked.least_count} to {asked.until.most_count} times, "
+            f"until {asked.until.metric} is known to ± {asked.until.interval_ratio:.1%}"
+        )

@@ -95,7 +95,7 @@ def content(results: Results) -> Content:
         records=records,
         points=tuple(found),
         edp_weight=weight,
-        cells=(summary := cells(records, found, edp_weight=weight)),
+        cells=(summary := cells(records, found, edp_weight=weight, stopped=bool(asked and asked.until))),
         power={key: power[key] for key in sorted(power) if power[key]},  # in the order of the cells, so in their colours
         timelines=timelines,
         overheads=tuple(overheads.values()),

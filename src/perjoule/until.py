@@ -1,0 +1,56 @@
+"""Which trials are not needed any more, for a campaign that repeats until an interval is narrow enough.
+
+Every attempt is kept and counts. A combination is settled when the metric's interval is narrow enough in each direction that it
+has. Of one that never gives the metric (no meter, a refused energy) nothing is learnt by going on: it ends with the least count.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from perjoule.analysis.points import points
+from perjoule.analysis.statistics import half_width_ratio
+from perjoule.analysis.stopping import METRICS, narrow_enough, stopped_interval
+from perjoule.model import Campaign, Record, Trial
+from perjoule.store import Results
+
+
+class Until:
+    """What a results folder says of the campaign's stop rule; without a rule no trial is ever settled."""
+
+    def __init__(self, campaign: Campaign, results: Results) -> None:
+        self._rule, self._results = campaign.until, results
+        self._least_count = campaign.least_count
+        self._seen: dict[tuple[str, int], Mapping[str, float]] = {}  # of each kept attempt: direction -> value
+
+    def settled(self, trial: Trial) -> str:
+        """Say why a trial is not needed; "" when it is."""
+        if self._rule is None or trial.repetition <= self._least_count:
+            return ""
+        wanted = combination(trial)
+        records = [r for r in self._results.latest() if r.status == "valid" and combination(r.trial) == wanted]
+        if len(records) < self._least_count:
+            return ""
+        values: dict[str, list[float]] = {}
+        for record in sorted(records, key=lambda r: r.trial.repetition):
+            for direction, value in self._values(record).items():
+                values.setdefault(direction, []).append(value)
+        if not values:
+            return f"{self._rule.metric} is not measured, so that no more repetitions would settle it"
+        if not all(narrow_enough(found, self._rule.interval_ratio, self._least_count) for found in values.values()):
+            return ""
+        widest_ratio = max(half_width_ratio(stopped_interval(found)) for found in values.values())
+        return f"{self._rule.metric} is known to ± {widest_ratio:.1%} after {len(records)} repetitions"
+
+    def _values(self, record: Record) -> Mapping[str, float]:
+        assert self._rule is not None
+        key = (record.trial.id, record.attempt)
+        if key not in self._seen:
+            metric = METRICS[self._rule.metric]
+            found = points(record, self._results.series(record))
+            self._seen[key] = {p.direction: p.metrics[metric] for p in found if metric in p.metrics}
+        return self._seen[key]
+
+
+def combination(trial: Trial) -> str:
+    """Name what the repetitions of a trial have in common."""
+    return replace(trial, repetition=0).id
