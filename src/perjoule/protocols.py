@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from perjoule.catalogue import Cluster, Node
-from perjoule.errors import TransientError
-from perjoule.model import Amplification, Channel, Disk, Json, Outcome
+from perjoule.errors import CampaignError, TransientError
+from perjoule.model import Amplification, Channel, Disk, Json, Outcome, Overwrite
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,7 @@ class Host(ABC):
     address: str
     node: Node | None  # the catalogue's hardware that it is or stands for
     directory: Path  # on this host's own disk: ours to fill, gone after the run; the same path seen from inside and outside
+    overwrite: tuple[Overwrite, ...] = ()  # raw devices that the campaign names and the user has confirmed
     cpu_capacity_cores: float | None = None  # CPU seconds that it can use per second; None: all cores of the machine
 
     @abstractmethod
@@ -131,6 +132,20 @@ class Host(ABC):
             CampaignError: this file system has no such block size, or no such device may be used here.
             MachineError: a tool or the kernel's support is missing, or the disk is full.
         """
+
+    def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
+        """Lend a block device as it is, with nothing on it; it goes with the host, and what was written to it with it.
+
+        Args:
+            name: names its folder below `directory`.
+            size_bytes: of the sparse file that stands for a device.
+            device: a device by its stable id below /dev/disk, in the place of a file; one of `overwrite`.
+
+        Raises:
+            CampaignError: no such device may be used here.
+            MachineError: a tool or the kernel's support is missing, or the disk is full.
+        """
+        raise CampaignError("this host lends no block devices", where=self.name, next="take testbed virtual or local")
 
     @property
     def copies_count(self) -> int:
@@ -206,7 +221,7 @@ class Testbed(ABC):
         """What this machine needs for it, found without changing anything."""
 
 
-Access = Literal["folders", "pools"]  # how a client gets at its data
+Access = Literal["folders", "pools", "devices"]  # how a client gets at its data
 
 
 @dataclass(frozen=True)
@@ -223,6 +238,7 @@ class Mounted(ABC):
 
     directories: Mapping[str, Path]  # by name of the client or other user: an empty folder in the file system, as it sees it
     pools: Mapping[str, Pool] = MappingProxyType({})  # the same for a store that offers pools, which has no folders
+    devices: Mapping[str, Path] = MappingProxyType({})  # block devices by client name, where there is no file system
     facts: Mapping[str, Json]  # version, layout, settings, as the daemons report them
     logs: tuple[Path, ...]  # log files of daemons and clients, kept with the trial
 
@@ -276,7 +292,7 @@ class Workload(ABC):
 
     @property
     def using(self) -> tuple[str, ...]:
-        """Roles of hosts that work on the file system beside the clients; `prepare` and `run` are given them after the clients."""
+        """Roles of hosts that work on the file system beside the clients; `prepare` and `run` get them after the clients."""
         return ()
 
     @abstractmethod

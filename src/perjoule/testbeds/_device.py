@@ -1,76 +1,160 @@
-"""A named block device that may be overwritten: whole, unused and empty, or it is refused with what would be lost.
+"""A raw block device that may be overwritten: judged, held while it is ours, and looked at again right before it is touched.
 
-lsblk tells what the device is part of, wipefs what is written on it, and the kernel has the last word: it opens a device
-exclusively (O_EXCL) only while nobody has mounted or claimed it. https://man7.org/linux/man-pages/man8/wipefs.8.html
+Named by its stable id and confirmed, whole, part of nothing, used by nobody, and bearing nothing but what may be lost; everything
+else is refused with what would be lost. The kernel has the last word: as long as we hold it open exclusively (O_EXCL), nobody can
+mount it, swap on it or make something of it. https://man7.org/linux/man-pages/man2/open.2.html
 """
 
-import json
+import contextlib
+import fcntl
 import os
-from collections.abc import Mapping
+import stat
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from perjoule.errors import CampaignError
-from perjoule.testbeds._format import tool
+from perjoule.errors import CampaignError, MachineError, PerjouleError
+from perjoule.model import Overwrite
+from perjoule.testbeds._view import STABLE, Seen, View, identity, look
 
-STABLE = (Path("/dev/disk/by-id"), Path("/dev/disk/by-path"))  # names that do not move to another disk at the next boot
-_COLUMNS = "NAME,TYPE,SIZE,RO,MOUNTPOINTS,FSTYPE,LABEL,MODEL"
+# Signatures of a part of something larger: what is lost is not on this device alone, so that none may be named.
+MEMBERS = ("bcache", "drbd", "ceph_bluestore")
+MEMBER_ENDING = "_member"  # linux_raid_member, LVM2_member, zfs_member, mpath_member, ...
+_REREAD_PARTITIONS = 0x125F  # BLKRRPART
 
 
-def empty(device: str, *, lock: int) -> Path:
-    """Find the device behind a stable id, and prove that nothing is lost when it is overwritten.
-
-    Raises:
-        CampaignError: it is no such device, or something is on it; the message says what.
-        MachineError: a tool is missing or failed.
-    """
+def node(device: str, view: View) -> Path:
+    """Follow a stable id to its device. Raises CampaignError: it is none."""
     path = Path(device)
-    if path.parent not in STABLE:
-        raise _refusal(device, "is no stable id: it may be another disk tomorrow", f"take one of {STABLE[0]}")
-    if not path.is_block_device():
-        raise _refusal(device, "is no block device here", f"`ls -l {path.parent}` lists them")
+    if path.parent not in [view.links / folder for folder in STABLE] or path.name in ("", ".", ".."):
+        advice = f"take one of {view.links / STABLE[0]}"
+        raise _refusal(device, "is no stable id: it may be another disk tomorrow", advice)
     real = path.resolve()
-    said = tool("lsblk", "--json", "--output", _COLUMNS, real, lock=lock)
-    if reason := in_use(json.loads(said)["blockdevices"][0]):
-        raise _refusal(device, reason)
-    if reason := written(tool("wipefs", "--no-act", "--json", real, lock=lock)):
-        raise _refusal(device, reason, f"if nobody needs that: `wipefs --all {device}`")
-    try:
-        os.close(os.open(real, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC))
-    except OSError as error:
-        raise _refusal(device, f"is in use ({error.strerror})") from None
+    if not path.is_symlink() or not real.is_block_device():
+        raise _refusal(device, "is no block device here", f"`ls -l {path.parent}` lists them")
     return real
 
 
-def _refusal(device: str, reason: str, next: str = "name a disk that is empty") -> CampaignError:
-    return CampaignError(f'device = "{device}" {reason}', where="disk", next=next)
+def refused(seen: Seen, allowed: Sequence[str]) -> str:
+    """Say why a device must not be overwritten; "" when nothing speaks against it.
 
-
-def in_use(row: Mapping[str, Any]) -> str:
-    """Say why a device of `lsblk --json` is none to be overwritten; "" when nothing speaks against it."""
-    if row["type"] not in ("disk", "loop"):
-        return f"is not a whole disk but of type {row['type']}"
-    if row["ro"]:
+    Args:
+        seen: the device.
+        allowed: signatures that may be lost.
+    """
+    whole = seen.whole
+    if whole.type not in ("disk", "loop"):
+        return f"is not a whole disk but of type {whole.type}"
+    if whole.read_only:
         return "is read-only"
-    mounted = [place for place in row["mountpoints"] if place]
-    if mounted:
-        return f"is {'swap' if mounted == ['[SWAP]'] else f'mounted on {mounted[0]}'}; all on it ({_content(row)}) would be lost"
-    parts: list[Mapping[str, Any]] = row.get("children", [])
-    if parts:
-        return f"has parts; all on them ({', '.join(map(_content, parts))}) would be lost"
+    parts = list(whole.all())
+    if seen.swaps or any("[SWAP]" in one.places for one in parts):
+        return f"is swap ({', '.join(seen.swaps) or whole})"
+    if mounted := [*seen.mounts, *(place for one in parts for place in one.places)]:
+        return f"is mounted on {mounted[0]}; all on it ({whole}) would be lost"
+    made = [*(str(one) for one in whole.children if one.type != "part"), *seen.holders]
+    made += [str(one) for child in whole.children for one in child.children]
+    if made:
+        return f"is part of {', '.join(dict.fromkeys(made))}, which would be lost"
+    members = [str(one) for one in seen.signatures if one.type in MEMBERS or one.type.endswith(MEMBER_ENDING)]
+    if members:
+        return f"belongs to something larger ({', '.join(members)}), which would be damaged"
+    if seen.openers:
+        return f"is open in {', '.join(seen.openers)}"
+    # a protective MBR is part of a GPT
+    lost = [one for one in seen.signatures if one.type not in allowed and not (one.type == "PMBR" and "gpt" in allowed)]
+    if lost:
+        return f"bears {', '.join(dict.fromkeys(map(str, lost)))}: that would be lost"
+    untold = [str(one) for one in whole.children if one.name not in {s.device for s in seen.signatures}]
+    if untold and not seen.signatures:
+        return f"has parts; all on them ({', '.join(untold)}) would be lost"
     return ""
 
 
-def _content(row: Mapping[str, Any]) -> str:
-    """A device and what it holds, in words."""
-    below = [_content(child) for child in row.get("children", [])]
-    places = [f"on {place}" for place in row["mountpoints"] if place]
-    words = [row["name"], row["type"], row["size"], row["fstype"], row["label"] and f'"{row["label"]}"', *places]
-    return " ".join(filter(None, words)) + (f" with {', '.join(below)}" if below else "")
+def described(device: str, view: View) -> list[str]:
+    """Say in lines what a device is and what would be lost. Raises CampaignError, MachineError."""
+    seen = look(view, node(device, view))
+    whole = seen.whole
+    lines = [
+        f"{device} -> {seen.path}",
+        f"model {whole.model or 'not told'}, serial {whole.serial or 'not told'}, size {whole.size}",
+        f"bears {', '.join(dict.fromkeys(map(str, seen.signatures))) or 'no signature that wipefs knows'}",
+    ]
+    return [*lines, *(f"part {one}" for one in whole.children)]
 
 
-def written(said: str) -> str:
-    """Say which signatures `wipefs --no-act --json` has found; "" when there is none."""
-    found: list[dict[str, str | None]] = json.loads(said)["signatures"] if said.strip() else []
-    words = [" ".join(filter(None, [one["type"], one.get("label") and f'"{one["label"]}"', one.get("uuid")])) for one in found]
-    return f"bears {', '.join(dict.fromkeys(words))}: that would be lost" if words else ""
+class Claim:
+    """A device that is ours alone until `release`: nobody can mount it or make anything of it meanwhile."""
+
+    def __init__(self, device: str, named: Sequence[Overwrite], view: View) -> None:
+        """Look, take it, and look again.
+
+        Raises:
+            CampaignError: it is not to be overwritten; the message says why, and what would be lost.
+            MachineError: something that must be known can't be read.
+        """
+        permit = next((one for one in named if one.device == device), None)
+        if permit is None:
+            advice = f'write overwrite = ["{device}"] at the top of the campaign, and confirm it when asked or by --overwrite'
+            raise _refusal(device, "is not to be overwritten: it is not named, or nobody has confirmed it", advice)
+        self.device, self._view = device, view
+        self.path = node(device, view)
+        before = _judged(device, look(view, self.path), permit)
+        try:
+            self._fd = os.open(self.path, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
+        except OSError as error:
+            raise _refusal(device, f"is in use ({error.strerror})") from None
+        try:
+            self.seen = _judged(device, look(view, node(device, view)), permit)
+            if (before.path, before.number, before.sequence) != (self.seen.path, self.seen.number, self.seen.sequence):
+                raise _refusal(device, f"was {before.path} ({before.number}) a moment ago and is {self.seen.path} now")
+            self.check()
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def check(self) -> None:
+        """See that what is open, its path and what the kernel counted are still the same device. Raises MachineError."""
+        held, there = os.fstat(self._fd), self.path.stat()
+        number = f"{os.major(held.st_rdev)}:{os.minor(held.st_rdev)}"
+        try:
+            now = identity(self._view, self.seen.whole.name)
+        except (OSError, ValueError):
+            now = ("", "")
+        same = stat.S_ISBLK(there.st_mode) and there.st_rdev == held.st_rdev
+        if not same or number != self.seen.number or now != (self.seen.number, self.seen.sequence):
+            what = f"{self.path} is another device than a moment ago ({self.seen.number}, now {now[0] or 'gone'})"
+            raise MachineError(what, where=self.device, next="nothing more is written; see what happened to it")
+
+    def wipe(self) -> None:
+        """Erase the signatures that may be lost, and forget the partitions. Raises MachineError."""
+        self.check()
+        partitions = [str(self._view.nodes / one.name) for one in self.seen.whole.children]
+        for target in (*partitions, str(self.path)) if self.seen.signatures else ():
+            self._view.ask(["wipefs", "--all", "--force", "--quiet", target])  # forced past ourselves, who hold it
+        if partitions:
+            with contextlib.suppress(OSError):
+                fcntl.ioctl(self._fd, _REREAD_PARTITIONS)
+
+    def release(self) -> None:
+        """Let go of it; does nothing the second time."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def _judged(device: str, seen: Seen, permit: Overwrite) -> Seen:
+    if reason := refused(seen, permit.signature):
+        raise _refusal(device, reason, _advice(device, seen, reason))
+    return seen
+
+
+def _advice(device: str, seen: Seen, reason: str) -> str:
+    if not reason.startswith("bears"):
+        return "name a disk that is empty"
+    kinds = list(dict.fromkeys(one.type for one in seen.signatures if one.type != "PMBR"))
+    written = f'"{kinds[0]}"' if len(kinds) == 1 else str(kinds).replace("'", '"')
+    return f'if nobody needs that: overwrite = [{{device = "{device}", signature = {written}}}]'
+
+
+def _refusal(device: str, reason: str, next: str = "name a disk that is empty") -> PerjouleError:
+    return CampaignError(f'device = "{device}" {reason}', where="disk", next=next)

@@ -64,6 +64,18 @@ def make(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Sequence[
     return Loop(name, Path(f"/sys/block/{name}/dev").read_text().strip(), image)
 
 
+def bare(image: Path, size_bytes: int, *, lock: int) -> Path:
+    """Make a sparse file and give the loop device on it, with no file system; it goes with the file, by `remove` or a guard.
+
+    Raises:
+        MachineError: losetup is missing or failed.
+    """
+    image.parent.mkdir(exist_ok=True)
+    with image.open("xb") as file:
+        file.truncate(size_bytes)
+    return Path(tool("losetup", "--find", "--show", "--direct-io=on", image, lock=lock))
+
+
 def make_mirror(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Sequence[str] = ()) -> tuple[Loop, ...]:
     """Make two disks that hold the same, as `make` does one; in files beside `image`, which names the mirror.
 
@@ -139,6 +151,12 @@ def end(left: Callable[[], list[Loop]]) -> None:
                 _quietly("losetup", "--detach", device)
             _quietly(*mirror.end(devices))
         time.sleep(0.005)
+
+
+def detach(loop: Loop) -> None:
+    """Take a loop device from its file, unless it is somebody else's by now."""
+    if loop in loops():
+        _quietly("losetup", "--detach", f"/dev/{loop.name}")
 
 
 def below(folder: Path) -> list[Loop]:

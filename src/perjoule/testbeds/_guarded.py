@@ -1,13 +1,18 @@
 """A disk on this machine itself, where no namespace ends with us: a guard that outlives perjoule takes it away."""
 
+import contextlib
 import os
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 from perjoule.errors import CampaignError, MachineError
-from perjoule.model import Disk
-from perjoule.testbeds import _device, _disk, _format, _process
+from perjoule.model import Disk, Overwrite
+from perjoule.testbeds import _disk, _format, _process
+from perjoule.testbeds._device import Claim
+from perjoule.testbeds._view import HERE, View
 
-# $1 is where it is mounted, $2 its file or device. It waits for the end of perjoule and of every tool that perjoule started.
+# $1 is where it is mounted, $2 its file or device, $3 the device's number. It waits for the end of perjoule and of every tool
+# that perjoule started.
 _GUARD = """
 read -r _
 trap '' TERM INT HUP
@@ -15,7 +20,11 @@ umount "$1" 2> /dev/null || umount --lazy "$1" 2> /dev/null
 rmdir "$1" # with it go the copies of the mount in namespaces that somebody made meanwhile
 case "$2" in
 /dev/*)  # busy while the kernel takes the last of them down
-  for _ in $(seq 50); do wipefs --all --quiet "$2" 2> /dev/null && break; sleep 0.1; done
+  for _ in $(seq 50); do
+    [ "$(lsblk --noheadings --nodeps --raw --output MAJ:MIN "$2")" = "$3" ] || break
+    wipefs --all --quiet "$2" 2> /dev/null && break
+    sleep 0.1
+  done
   ;;
 *)
   losetup --noheadings --output NAME --associated "$2" | while read -r loop; do losetup --detach "$loop"; done
@@ -26,49 +35,99 @@ esac
 _TIMEOUT_S = 60.0
 
 
-class GuardedDisk:
-    """Made and mounted at once; gone with `remove`, or with perjoule, however that ends."""
+class Guarded:
+    """A file or a named device that is ours until `remove`, or until perjoule's end, however that comes."""
 
-    def __init__(self, place: Path, wanted: Disk) -> None:
-        """Make it.
+    def __init__(self, place: Path, device: str, named: Sequence[Overwrite], view: View) -> None:
+        """Claim the device, if one is named, and set the guard.
+
+        Args:
+            place: where it is mounted, or its folder.
+            device: by its stable id; "" for a file beside `place`.
+            named: what may be overwritten.
+            view: of this machine.
 
         Raises:
-            CampaignError: no such blocks or device, or something is on the device.
-            MachineError: a tool or the kernel's support is missing or failed.
+            CampaignError: something speaks against this device.
+            MachineError: something of it can't be read.
         """
-        self._place, self._source = place, Path(wanted.device)
-        image = place.with_name(f"{place.name}.img")
+        self._place = place
+        self._claim = Claim(device, named, view) if device else None
+        self._target = self._claim.path if self._claim else place.with_name(f"{place.name}.img")
+        number = self._claim.seen.number if self._claim else ""
         stdin, self._lifeline = os.pipe2(os.O_CLOEXEC)
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         try:
-            if wanted.mirror != "none":
-                what = f'mirror = "{wanted.mirror}" can\'t be on this machine itself'
-                raise CampaignError(what, where=str(place), next="leave mirror out, or take testbed virtual")
-            _format.make_words(wanted)  # what can't be is told before anything is touched
-            target = _device.empty(wanted.device, lock=self._lifeline) if wanted.device else image
-            argv = ["sh", "-c", _GUARD, "perjoule-guard", str(place), str(target)]
+            argv = ["sh", "-c", _GUARD, "perjoule-guard", str(place), str(self._target), number]
             self._guard = _process.Child(argv, stdin=stdin, stdout=null, stderr=null)
         except BaseException:
             os.close(self._lifeline)
+            self._release()
             raise
         finally:
             os.close(stdin)
             os.close(null)
+
+    @contextlib.contextmanager
+    def _made(self) -> Generator[None]:
+        """Take all away again when it can't be made. Raises MachineError: the disk is full, say."""
         try:
-            if wanted.device:
-                _format.fill(target, wanted, lock=self._lifeline)
-                _format.mount(str(target), place, wanted, lock=self._lifeline)
-            else:
-                self._source = Path("/dev", _disk.make(image, place, wanted, lock=self._lifeline).name)
+            yield
         except OSError as error:
             self.remove()
-            raise MachineError(f"no disk can be made ({error.strerror})", where=str(image), next="see the space left") from None
+            what = f"no disk can be made ({error.strerror})"
+            raise MachineError(what, where=str(self._target), next="see the space left") from None
         except BaseException:
             self.remove()
             raise
 
+    def _release(self) -> None:
+        if self._claim:
+            self._claim.release()
+
     def remove(self) -> None:
-        """Have the guard take it away: what is on it is lost, a device of its own is empty again."""
-        _disk.unplug(self._place, self._source)
+        """Have the guard take it away: what is on it is lost, a device of its own bears nothing again."""
+        self._release()
         os.close(self._lifeline)
         self._guard.ended(_TIMEOUT_S)
+
+
+class GuardedDisk(Guarded):
+    """A file system, made and mounted at once."""
+
+    def __init__(self, place: Path, wanted: Disk, named: Sequence[Overwrite] = (), view: View = HERE) -> None:
+        """Make it; see `Guarded`. Raises CampaignError, MachineError: a tool or the kernel's support is missing or failed."""
+        if wanted.mirror != "none":
+            what = f'mirror = "{wanted.mirror}" can\'t be on this machine itself'
+            raise CampaignError(what, where=str(place), next="leave mirror out, or take testbed virtual")
+        _format.make_words(wanted)  # what can't be is told before anything is touched
+        super().__init__(place, wanted.device, named, view)
+        self._source = self._target
+        with self._made():
+            if self._claim:
+                self._claim.wipe()
+                self._claim.release()  # mkfs takes it exclusively itself, and refuses where something is
+                _format.fill(self._target, wanted, lock=self._lifeline)
+                _format.mount(str(self._target), place, wanted, lock=self._lifeline)
+            else:
+                self._source = Path("/dev", _disk.make(self._target, place, wanted, lock=self._lifeline).name)
+
+    def remove(self) -> None:
+        """Pull its plug first: nobody wants the dirty pages of a disk that is thrown away."""
+        _disk.unplug(self._place, self._source)
+        super().remove()
+
+
+class GuardedDevice(Guarded):
+    """A block device as it is: a named one, which stays claimed, or a sparse file as a loop device."""
+
+    def __init__(self, place: Path, size_bytes: int, device: str, named: Sequence[Overwrite] = (), view: View = HERE) -> None:
+        """Lend it; see `Guarded`. Raises CampaignError, MachineError."""
+        super().__init__(place, device, named, view)
+        with self._made():
+            if self._claim:
+                self._claim.wipe()
+                self._claim.check()  # right before what comes next, which is the first write
+                self.path = self._claim.path
+            else:
+                self.path = _disk.bare(self._target, size_bytes, lock=self._lifeline)

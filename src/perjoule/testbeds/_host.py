@@ -214,6 +214,24 @@ class VirtualHost(Host):
             raise MachineError(f"no disk can be made ({error.strerror})", where=f"{self.name} {image}") from None
         return place
 
+    def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
+        """Lend a loop device on a sparse file of the run's folder; one of that name that the host had before goes."""
+        if device:
+            mend = "leave device out (a file stands for one), or take testbed local"
+            raise CampaignError(f'device = "{device}" can\'t be on a virtual host', where=self.name, next=mend)
+        image = self.directory.parent / "disks" / f"{self.name}-{name}.img"
+        if old := self._disks.pop(name, None):
+            _disk.detach(old[0])
+        try:
+            image.unlink(missing_ok=True)
+            path = _disk.bare(image, size_bytes, lock=self._lock)
+            number = Path(f"/sys/block/{path.name}/dev").read_text().strip()
+        except OSError as error:
+            raise MachineError(f"no device can be made ({error.strerror})", where=f"{self.name} {image}") from None
+        self._disks[name] = (_disk.Loop(path.name, number, image),)
+        self._cap(self._disks[name])
+        return path
+
     @property
     def copies_count(self) -> int:
         """2 with a mirror."""

@@ -16,8 +16,8 @@ from pydantic.dataclasses import dataclass
 from perjoule.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model import OPTIONS, Disk
 from perjoule.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed
-from perjoule.testbeds import _process
-from perjoule.testbeds._guarded import GuardedDisk
+from perjoule.testbeds import _process, _view
+from perjoule.testbeds._guarded import Guarded, GuardedDevice, GuardedDisk
 
 EXAMPLE = '[testbed]\nkind = "local"\n'
 _IDLE_FIELDS = (3, 4)  # idle and iowait of the line "cpu" in /proc/stat
@@ -68,7 +68,7 @@ class LocalHost(Host):
     def __init__(self, directory: Path) -> None:
         self.name, self.role, self.address, self.node, self.directory = "local", "client", "127.0.0.1", None, directory
         self._programs: list[_process.Program] = []
-        self._disks: dict[str, GuardedDisk] = {}
+        self._disks: dict[str, Guarded] = {}
 
     def run(
         self,
@@ -111,14 +111,24 @@ class LocalHost(Host):
         return Counters(time.monotonic(), cpu_s, received, sent, disk_read, disk_written, disk_busy_s(diskstats, disks))
 
     def disk(self, name: str, wanted: Disk) -> Path:
-        """Make a disk in a sparse file, or on a named device that is empty; one of that name that was there before goes."""
+        """Make a disk in a sparse file, or on a named device; one of that name that was there before goes."""
+        place = self._place(name)
+        self._disks[name] = GuardedDisk(place, wanted, self.overwrite, _view.HERE)
+        return place
+
+    def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
+        """Lend a named device, or a loop device on a sparse file; one of that name that was there before goes."""
+        lent = GuardedDevice(self._place(name), size_bytes, device, self.overwrite, _view.HERE)
+        self._disks[name] = lent
+        return lent.path
+
+    def _place(self, name: str) -> Path:
         if os.geteuid() != 0:
             raise MachineError("only root can make a disk", where=self.name, next="run it with sudo")
         if old := self._disks.pop(name, None):
             old.remove()
         place = self.directory / name
         place.mkdir(exist_ok=True)
-        self._disks[name] = GuardedDisk(place, wanted)
         return place
 
     def drop_caches(self) -> None:
