@@ -1,0 +1,189 @@
+"""The integral of a series over time, prepared once and then asked for any number of windows.
+
+Every series is made of pieces, one that ends at each sample, with a rate at either end: between two readings of a counter the
+rate is constant, so it is over the window of a "window mean", and between instantaneous samples it runs straight (the trapezoid,
+on the real timestamps). Pieces that are not known (a gap, a failed read, an impossible step of a counter) have no length.
+
+The sums of blocks of pieces are kept, in the order of time; a moment's integral is the blocks before it and a few pieces more.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perjoule.analysis.samples import CHUNK_COUNT, Fault, Floats, Samples, in_order
+from perjoule.model import Series
+
+GAP_FACTOR = 3.0  # a distance between samples of more than so many usual ones is a gap
+BLOCK_COUNT = 64
+STEPS_COUNT = 100_000  # the usual distance is the median of at most so many, evenly spread
+BELIEVED_FACTOR = 3.0  # a wrap is believed up to so many times the highest other rate, where the most is not stated
+
+Index = NDArray[np.int64] | slice
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Pieces of time with the rate (W, B/s, s/s) at both ends. Shapes all the same; one that is not known has length 0."""
+
+    began_s: Floats
+    length_s: Floats
+    first_rate: Floats
+    last_rate: Floats
+
+
+class Integral:
+    """A series, ready to be integrated up to any moment."""
+
+    def __init__(self, series: Series) -> None:
+        self.series = series
+        self.samples: Samples = in_order(series)
+        self._semantics = series.channel.semantics
+        self._count = len(self.samples.t_s)
+        self._rates, faults = _counter_rates(series, self.samples) if self._semantics == "counter" else (None, ())
+        self.faults: tuple[Fault, ...] = (*self.samples.faults, *faults)
+        self._limit_s = inf if self._semantics in ("counter", "window mean") else GAP_FACTOR * self.usual_s
+        self._blocks, self._blocks_s = self._summed()
+
+    @cached_property
+    def usual_s(self) -> float:
+        """The usual distance between samples; 0 where there is none."""
+        t_s = self.samples.t_s
+        if len(t_s) < 2:
+            return 0.0
+        after = np.arange(1, len(t_s), max(1, len(t_s) // STEPS_COUNT))
+        return float(np.median(t_s[after] - t_s[after - 1]))
+
+    def until(self, t_s: Floats) -> tuple[Floats, Floats]:
+        """Integrate from the first sample up to each moment: the amount, and the time that is covered. Shapes those of `t_s`."""
+        if self._count < (1 if self._semantics == "window mean" else 2):
+            return np.zeros(np.shape(t_s)), np.zeros(np.shape(t_s))
+        ends_s = self.samples.t_s
+        index = np.searchsorted(ends_s, t_s, side="left")  # of the piece that the moment cuts
+        block = np.maximum(index - 1, 0) // BLOCK_COUNT
+        within = 1 + block[:, None] * BLOCK_COUNT + np.arange(BLOCK_COUNT)
+        whole = within < index[:, None]
+        pieces = self.pieces(np.minimum(within, self._count - 1))
+        length_s = np.where(whole, pieces.length_s, 0.0)
+        amount = self._blocks[block] + np.einsum("ij,ij->i", length_s, (pieces.first_rate + pieces.last_rate) / 2)
+        covered_s = self._blocks_s[block] + length_s.sum(axis=1)
+        inside = (index > 0) & (index < self._count)
+        cut = self.pieces(np.clip(index, 0, self._count - 1))
+        amount_cut, cut_s = _up_to(cut, t_s)
+        amount, covered_s = amount + np.where(inside, amount_cut, 0.0), covered_s + np.where(inside, cut_s, 0.0)
+        if self._semantics == "window mean":  # the first one has a window, too
+            first = self.pieces(np.zeros(1, dtype=np.int64))
+            first_amount, first_s = _up_to(first, t_s)
+            amount, covered_s = amount + first_amount, covered_s + first_s
+        return amount, covered_s
+
+    def pieces(self, index: Index) -> Pieces:
+        """Give the pieces that end at these samples; before sample 0 only a window mean has one."""
+        t_s, value = self.samples.t_s, self.samples.value
+        start = isinstance(index, slice)
+        before: Index = slice(index.start - 1, index.stop - 1) if start else np.maximum(index - 1, 0)
+        ended_s = t_s[index]
+        if self._semantics == "window mean":
+            # Reported windows may overlap by the jitter of their arrival: no moment counts twice.
+            began_s = np.maximum(ended_s - self.samples.duration_s[index], t_s[before])
+            if not start:
+                began_s = np.where(index == 0, ended_s - self.samples.duration_s[index], began_s)
+            return Pieces(began_s, ended_s - began_s, value[index], value[index])
+        began_s = t_s[before]
+        length_s = ended_s - began_s
+        if self._semantics == "counter":
+            if self._rates is None:
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    rate = (value[index] - value[before]) / length_s
+                return Pieces(began_s, length_s, rate, rate)
+            rate = self._rates[index]
+            known = np.isfinite(rate)
+            return Pieces(began_s, np.where(known, length_s, 0.0), np.where(known, rate, 0.0), np.where(known, rate, 0.0))
+        known = length_s <= self._limit_s
+        if self.samples.broken is not None:  # a failed read between two good ones is a gap for what is read at moments
+            known = known & ~self.samples.broken[index]
+        if not known.all():
+            length_s = np.where(known, length_s, 0.0)
+        return Pieces(began_s, length_s, value[before], value[index])
+
+    def _summed(self) -> tuple[Floats, Floats]:
+        """Amount and covered time before each block: shapes (blocks + 1,)."""
+        blocks_count = -(-max(self._count - 1, 0) // BLOCK_COUNT)
+        amount, covered_s = np.zeros(blocks_count + 1), np.zeros(blocks_count + 1)
+
+        def chunk(low: int) -> None:
+            high = min(low + CHUNK_COUNT, self._count)
+            pieces = self.pieces(slice(low, high))
+            starts = np.arange(0, high - low, BLOCK_COUNT)
+            first = (low - 1) // BLOCK_COUNT + 1
+            moved = (pieces.first_rate + pieces.last_rate) * pieces.length_s
+            moved *= 0.5
+            amount[first : first + len(starts)] = np.add.reduceat(moved, starts)
+            covered_s[first : first + len(starts)] = np.add.reduceat(pieces.length_s, starts)
+
+        _each(chunk, range(1, self._count, CHUNK_COUNT))
+        return np.cumsum(amount), np.cumsum(covered_s)
+
+
+def _each(work: Callable[[int], None], lows: Sequence[int]) -> None:
+    if len(lows) < 16:
+        for low in lows:
+            work(low)
+        return
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # numpy lets go of the interpreter's lock
+        list(pool.map(work, lows))
+
+
+def _up_to(pieces: Pieces, t_s: Floats) -> tuple[Floats, Floats]:
+    """Integrate a piece each up to a moment each; its covered time, too."""
+    into_s = np.clip(t_s - pieces.began_s, 0.0, pieces.length_s)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = np.where(pieces.length_s > 0, (pieces.last_rate - pieces.first_rate) / pieces.length_s, 0.0)
+    first = np.where(pieces.length_s > 0, pieces.first_rate, 0.0)
+    return into_s * (first + slope * into_s / 2), into_s
+
+
+def _counter_rates(series: Series, samples: Samples) -> tuple[Floats | None, tuple[Fault, ...]]:
+    """The rate of the piece that ends at each sample, NaN where it is not known; None where no step needs a judgement.
+
+    A wrap is believed when it can be one, and only one: the rate is possible and the range was not passed unseen.
+    """
+    name, stated = series.channel.name, series.channel.specification
+    t_s, value = samples.t_s, samples.value
+    range_value = inf if stated.range_value is None else stated.range_value
+    most_rate = inf if stated.most_w is None or series.channel.quantity != "energy" else stated.most_w
+    if len(t_s) < 2 or _regular(t_s, value, range_value, most_rate):
+        return None, ()
+    step, step_s = np.diff(value), np.diff(t_s)
+    back = step < 0
+    if most_rate == inf and range_value < inf and not back.all():
+        most_rate = BELIEVED_FACTOR * float((step[~back] / step_s[~back]).max())
+    rate = np.where(back, step + range_value, step) / step_s
+    impossible = (rate < 0) | (rate > most_rate) | (back & (range_value == inf))
+    passed = step_s * most_rate > range_value if max(most_rate, range_value) < inf else np.zeros_like(back)
+    ambiguous = passed & ~impossible
+    faults = [
+        Fault(t_s[:-1][where], t_s[1:][where], f"{name}: {words}")
+        for where, words in (
+            (impossible, "{count} steps of the counter are no wrap and no possible rate (a reset, or a failed read)"),
+            (ambiguous, "{times} the counter was read too seldom to tell how often it wrapped"),
+        )
+        if where.any()
+    ]
+    return np.concatenate(([np.nan], np.where(impossible | ambiguous, np.nan, rate))), tuple(faults)
+
+
+def _regular(t_s: Floats, value: Floats, range_value: float, most_rate: float) -> bool:
+    """Whether a counter never falls, runs no faster than it can, and is read often enough; a chunk at a time."""
+    longest_s = range_value / most_rate if max(most_rate, range_value) < inf else inf
+    for low in range(0, len(value) - 1, CHUNK_COUNT):
+        step, step_s = np.diff(value[low : low + CHUNK_COUNT + 1]), np.diff(t_s[low : low + CHUNK_COUNT + 1])
+        if step.min() < 0 or (most_rate < inf and (step > most_rate * step_s).any()) or step_s.max() > longest_s:
+            return False
+    return True

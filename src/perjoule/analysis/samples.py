@@ -1,0 +1,91 @@
+"""What a meter said, put in order: finite values, each moment once, in the order of their times; what was wrong is told.
+
+late or set back   samples whose time is before that of one that came earlier: put where their time says
+duplicate          a second sample of the same moment: the first one counts
+failed             NaN, infinite, an instrument's 9.91E37, or more watts than the meter can show: a gap, never a number
+"""
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perjoule.model import Series
+
+SENTINEL = 9.9e37  # SCPI's not-a-number is 9.91E37, its infinity 9.9E37: https://www.ivifoundation.org/specifications/
+CHUNK_COUNT = 1 << 16  # samples at a time: they stay in the processor's cache
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What went wrong between these moments: shapes (N,), one entry each time."""
+
+    began_s: Floats
+    ended_s: Floats
+    words: str  # with {count}
+
+    def within(self, began_s: float, ended_s: float) -> str:
+        """Say it, if it was in this window; else ""."""
+        count = int(((self.ended_s >= began_s) & (self.began_s <= ended_s)).sum())
+        return self.words.format(count=count, times="once" if count == 1 else f"{count} times") if count else ""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples in order. Shapes (N,); `t_s` rises strictly, all are finite."""
+
+    t_s: Floats
+    duration_s: Floats
+    value: Floats
+    broken: NDArray[np.bool_] | None = None  # whether a read failed between a sample and the one before it; None: never
+    faults: tuple[Fault, ...] = ()
+
+
+def highest(series: Series) -> float:
+    """The highest number that a sample can be: of a power, what the meter or its circuit can do, and a tenth more."""
+    most_w = series.channel.specification.most_w
+    return SENTINEL if most_w is None or series.channel.quantity != "power" else 1.1 * most_w
+
+
+def in_order(series: Series) -> Samples:
+    """Put samples in order. A series without a flaw is not copied."""
+    limit = highest(series)
+    if _flawless(series, limit):
+        return Samples(series.t_s, series.duration_s, series.value)
+    name, faults = series.channel.name, list[Fault]()
+    t_s, duration_s, value = series.t_s, series.duration_s, series.value
+    timed = np.isfinite(t_s)
+    latest_s = np.maximum.accumulate(np.where(timed, t_s, -inf))
+    late = timed & (t_s < latest_s)
+    if late.any():
+        words = f"{name}: {{count}} samples came out of the order of their times (late, or the clock was set back)"
+        faults.append(Fault(t_s[late], latest_s[late], words))
+    kept = np.flatnonzero(timed)
+    kept = kept[np.argsort(t_s[kept], kind="stable")]
+    t_s, duration_s, value = t_s[kept], duration_s[kept], value[kept]
+    good = np.abs(value) < limit if limit >= SENTINEL else np.isfinite(value) & (value <= limit)
+    if limit < SENTINEL and (above := np.isfinite(value) & (value > limit) & (value < SENTINEL)).any():
+        words = f"{name}: {{count}} samples show more than the {limit / 1.1:.4g} W that it can show, and are no samples"
+        faults.append(Fault(t_s[above], t_s[above], words))
+    failed_before = np.concatenate(([0], np.cumsum(~good)))[:-1][good]
+    t_s, duration_s, value = t_s[good], duration_s[good], value[good]
+    first = np.concatenate(([True], np.diff(t_s) > 0))[: len(t_s)]
+    if not first.all():
+        again_s = t_s[~first]
+        faults.append(Fault(again_s, again_s, f"{name}: {{count}} samples of a moment that had one already are left out"))
+    failed_before = failed_before[first]
+    broken = np.diff(failed_before, prepend=0) > 0
+    return Samples(t_s[first], duration_s[first], value[first], broken if broken.any() else None, tuple(faults))
+
+
+def _flawless(series: Series, limit: float) -> bool:
+    """Look at a chunk at a time; NaN is below no limit."""
+    t_s, value = series.t_s, series.value
+    for low in range(0, len(t_s), CHUNK_COUNT):
+        times_s, part = t_s[low : low + CHUNK_COUNT + 1], value[low : low + CHUNK_COUNT]
+        if not (part.max() < limit and part.min() > -SENTINEL and (times_s[1:] > times_s[:-1]).all()):
+            return False
+    return bool(np.isfinite(t_s[:1]).all() and np.isfinite(t_s[-1:]).all())
