@@ -1,11 +1,14 @@
 """Records and series made to order, for the tests of what stands right of the results folder."""
 
+import time
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from perjoule import drivers
 from perjoule.model import Channel, ClientResult, Clock, HostFact, Outcome, Phase, Record, Series, Spec, Trial
+from perjoule.protocols import Hosts, Sink
 
 HOSTS = (
     *(HostFact(f"storage-{n}", "storage", "storage") for n in (1, 2)),
@@ -82,3 +85,65 @@ def made():
     """The makers above."""
     makers = (trial, results, record, channel, series, steady, counter)
     return SimpleNamespace(**{maker.__name__: maker for maker in makers})
+
+
+class Heard(Sink):
+    """What a meter said, as it came."""
+
+    def __init__(self):
+        self.samples, self.doubts = [], []
+
+    def append(self, channel, t_s, value, duration_s=0.0):
+        self.samples.append((channel, t_s, value, duration_s))
+
+    def of(self, quantity="power", component=None):
+        """Times and values of one channel, gaps included."""
+        chosen = [(t, v) for c, t, v, _ in self.samples if c.quantity == quantity and component in (None, c.component)]
+        return np.array(chosen).reshape(-1, 2).T
+
+
+def _listen(options, until, *, timeout_s=10.0, hosts=()):
+    """Record the meter of a [[meter]] table until `until(heard)`; an AssertionError when that takes too long."""
+    heard = Heard()
+    meter = drivers.build("meters", options["kind"], {k: v for k, v in options.items() if k != "kind"})
+    with meter.record(Hosts(tuple(hosts)), heard) as heard.doubts:
+        deadline_s = time.monotonic() + timeout_s
+        while not until(heard):
+            assert time.monotonic() < deadline_s, (heard.samples[-3:], heard.doubts)
+            time.sleep(0.005)
+    return heard
+
+
+@pytest.fixture
+def listen():
+    """Record a meter until something is heard: `listen({"kind": ..., ...}, lambda heard: len(heard.samples) > 20)`."""
+    return _listen
+
+
+class Collected(Sink):
+    """Samples as they come, by the channel's quantity."""
+
+    def __init__(self):
+        self.samples, self.channels, self.came = {}, {}, threading.Condition()
+
+    def append(self, channel, t_s, value, duration_s=0.0):
+        with self.came:
+            self.channels[channel.quantity] = channel
+            self.samples.setdefault(channel.quantity, []).append((t_s, value, duration_s))
+            self.came.notify_all()
+
+
+@pytest.fixture
+def recorded():
+    """Record what the meter of a [[meter]] table says until the samples are as wanted, at most some seconds."""
+
+    def record(table, until=lambda samples: all(len(of) >= 10 for of in samples.values()), timeout_s=10.0, **options):
+        table = {"rate": "100 Hz", **table, **options}
+        meter = drivers.build("meters", table.pop("kind"), table)
+        sink = Collected()
+        with meter.record(Hosts(()), sink) as doubts, sink.came:
+            assert sink.came.wait_for(lambda: until(sink.samples), timeout_s), f"only {sink.samples}"
+        arrays = {quantity: np.array(of) for quantity, of in sink.samples.items()}
+        return SimpleNamespace(doubts=doubts, channels=sink.channels, **arrays)
+
+    return record

@@ -103,6 +103,10 @@ class Metered(Meter):
     def connect(self, where: Boundary) -> AbstractContextManager[Read]:
         """Connect to the meter; what is given asks it once. Raises PerjouleError, OSError."""
 
+    def caveats(self) -> Iterable[str]:
+        """What speaks against its numbers on this machine, however well it is read; told with each recording."""
+        return ()
+
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         """Find meters of this kind on this machine and at these addresses ("bmc-1", "10.0.0.7:8000"), within seconds.
@@ -124,7 +128,7 @@ class Metered(Meter):
             poll = _Poll(lambda: self.connect(where), sink, stack)
             doubts = stack.enter_context(sampling(self.label, self.rate_hz, poll.sample))
             yield doubts
-        doubts.extend(poll.doubts(self.label))
+        doubts.extend((*poll.doubts(self.label), *self.caveats()))
 
 
 class _Poll:

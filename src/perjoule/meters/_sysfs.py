@@ -1,0 +1,37 @@
+"""Numbers out of the kernel's sysfs, for the meters that the kernel itself reads."""
+
+import time
+from pathlib import Path
+
+from perjoule.errors import MachineError
+
+
+def word(path: Path) -> str:
+    """The text of an attribute, "" where there is none or it can't be read."""
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def dated(path: Path) -> tuple[int, float]:
+    """Read a whole number, and the CLOCK_MONOTONIC seconds in the middle of reading it. Raises OSError, ValueError."""
+    began_s = time.monotonic()
+    text = path.read_text()
+    return int(text), (began_s + time.monotonic()) / 2
+
+
+def whole(path: Path, *, what: str) -> int:
+    """Read a whole number without which nothing makes sense.
+
+    Raises:
+        MachineError: it can't be read, or is not a positive number.
+    """
+    try:
+        value = int(path.read_text())
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise MachineError(f"{what} can't be read ({reason})", where=str(path)) from None
+    if value <= 0:
+        raise MachineError(f"{what} is {value}", where=str(path))
+    return value

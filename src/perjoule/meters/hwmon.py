@@ -1,0 +1,165 @@
+"""Power sensors of the kernel (INA2xx, ACPI power meters): https://docs.kernel.org/hwmon/sysfs-interface.html
+
+hwmonN is numbered anew at each start: a sensor is known by its chip's name and its device. An INA2xx computes watts from the
+voltage over a shunt; where another shunt is fitted than the kernel was told, all watts are wrong by the same factor.
+"""
+
+import math
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass as plain_dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from perjoule.errors import MachineError
+from perjoule.meters import _sysfs
+from perjoule.meters._metered import Boundary, Metered, Read, Reading
+from perjoule.model import OPTIONS, Channel, Grade, Json, Semantics, Specification
+from perjoule.protocols import Check
+
+EXAMPLE = """
+[[meter]]
+kind = "hwmon"
+covers = ["storage-1"]
+component = "board"
+chip = "ina226"
+device = "1-0040"
+shunt_correction = 1.0
+"""
+
+ROOT = Path("/sys/class/hwmon")
+ACPI = "power_meter"
+INVALID_UW = 0xFFFFFFFF * 1000  # what ACPI means by "not known" in mW, shown as 4.29 MW
+SEMANTICS: dict[str, Semantics] = {"energy": "counter", "average": "average", "input": "instantaneous"}
+
+
+@plain_dataclass(frozen=True)
+class Sensor:
+    """One attribute of a chip."""
+
+    folder: Path
+    chip: str
+    device: str  # "1-0040": where the chip sits, the same after each start
+    attribute: str  # "power1_input"
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Hwmon(Metered):
+    """A power sensor on a board, as the kernel of this machine shows it."""
+
+    covers: tuple[str, ...] = ("servers",)
+    """What it feeds."""
+
+    root: Path = ROOT
+    """Where the kernel shows its sensors."""
+
+    chip: str = ""
+    """The chip's name ("ina226", "power_meter"); without it, the only chip with a sensor of power."""
+
+    device: str = ""
+    """Where the chip sits ("1-0040"), to tell chips of one name apart."""
+
+    sensor: int = Field(default=1, ge=1)
+    """Which of the chip's sensors: 1 is power1 or energy1."""
+
+    reading: Literal["", "energy", "average", "input"] = ""
+    """The energy counter, the chip's own average, or the power of the moment; by default the first of these that is there."""
+
+    shunt_correction_ratio: float | None = Field(default=None, gt=0)
+    """The resistance that the kernel takes the shunt for, over the one that is fitted; 1 says that you have looked."""
+
+    @contextmanager
+    def connect(self, where: Boundary) -> Generator[Read]:
+        """Find the sensor. Raises MachineError when there is none, or more than one."""
+        sensor = self._sensor()
+        channel = _channel(where, sensor)
+
+        def read() -> Iterable[Reading]:
+            value_u, t_s = _sysfs.dated(sensor.folder / sensor.attribute)
+            value = math.nan if channel.quantity == "power" and value_u >= INVALID_UW else value_u * 1e-6
+            yield Reading(channel, value * (self.shunt_correction_ratio or 1.0), t_s)
+
+        yield read
+
+    def caveats(self) -> Iterable[str]:
+        """A shunt that nobody vouches for."""
+        if self.shunt_correction_ratio is None:
+            for sensor in sensors(self.root):
+                if self._meant(sensor) and (text := _sysfs.word(sensor.folder / "shunt_resistor")):
+                    yield (
+                        f"{self.label}: right only if the shunt of {sensor.chip} at {sensor.device} has the "
+                        f"{float(text) / 1e3:g} mOhm that the kernel takes it for (set shunt_correction once you have looked)"
+                    )
+
+    def checks(self) -> tuple[Check, ...]:
+        """The sensor is there."""
+        try:
+            sensor = self._sensor()
+        except MachineError as error:
+            return (Check("power sensor", ok=False, detail=str(error), fix=error.next or "name another chip or device"),)
+        return (Check("power sensor", ok=True, detail=f"{sensor.attribute} of {sensor.chip} at {sensor.device}"),)
+
+    @classmethod
+    def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
+        """All chips of this machine with a sensor of power, by name and device."""
+        found = {(s.chip, s.device, s.attribute[len(_quantity(s)) :].partition("_")[0]): s for s in sensors(ROOT)}
+        return tuple({"kind": "hwmon", "chip": chip, "device": device, "sensor": int(n)} for chip, device, n in found)
+
+    def _meant(self, sensor: Sensor) -> bool:
+        names = {f"power{self.sensor}_{self.reading}", f"{self.reading}{self.sensor}_input"}
+        if not self.reading:
+            names = {f"energy{self.sensor}_input", f"power{self.sensor}_average", f"power{self.sensor}_input"}
+        return sensor.attribute in names and self.chip in ("", sensor.chip) and self.device in ("", sensor.device)
+
+    def _sensor(self) -> Sensor:
+        there = sensors(self.root)
+        meant = [sensor for sensor in there if self._meant(sensor)]
+        if not meant:
+            others = ", ".join(f"{s.attribute} of {s.chip} at {s.device}" for s in there) or "no sensor of power"
+            raise MachineError(
+                f"no {self.chip or 'chip'} with sensor {self.sensor}", where=str(self.root), next=f"there is {others}"
+            )
+        if len({sensor.folder for sensor in meant}) > 1:
+            places = ", ".join(f'{s.chip} at "{s.device}"' for s in meant)
+            raise MachineError(f"several sensors are meant: {places}", where=str(self.root), next="name chip and device")
+        return meant[0]
+
+
+def sensors(root: Path) -> list[Sensor]:
+    """List the attributes of power and energy, the best of each sensor first."""
+    found: list[Sensor] = []
+    for folder in sorted(root.iterdir()) if root.is_dir() else []:
+        chip, device = _sysfs.word(folder / "name"), (folder / "device").resolve().name
+        for pattern in ("energy*_input", "power*_average", "power*_input"):
+            found.extend(Sensor(folder, chip, device, path.name) for path in sorted(folder.glob(pattern)))
+    return found
+
+
+def _quantity(sensor: Sensor) -> Literal["energy", "power"]:
+    return "energy" if sensor.attribute.startswith("energy") else "power"
+
+
+def _channel(where: Boundary, sensor: Sensor) -> Channel:
+    kind = "energy" if _quantity(sensor) == "energy" else sensor.attribute.partition("_")[2]
+    grade: Grade = "BMC" if sensor.chip == ACPI else "component"
+    return where.channel(_quantity(sensor), SEMANTICS[kind], grade, _specification(sensor))
+
+
+def _specification(sensor: Sensor) -> Specification:
+    """What the chip's driver states; it never states the tolerance of a shunt."""
+
+    def number(name: str, factor: float) -> float | None:
+        text = _sysfs.word(sensor.folder / name).removesuffix("%")
+        return float(text) * factor if text else None
+
+    prefix = sensor.attribute.partition("_")[0]
+    accuracy_ratio = number(f"{prefix}_accuracy", 0.01)
+    return Specification(
+        gain_ratio=None if accuracy_ratio is None else 1 - accuracy_ratio,
+        period_s=number("update_interval", 1e-3),
+        latency_s=number(f"{prefix}_average_interval", 1e-3),
+        most_w=number(f"{prefix}_rated_max", 1e-6) if prefix.startswith("power") else None,
+    )

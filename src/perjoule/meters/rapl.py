@@ -1,0 +1,147 @@
+"""Energy counters inside the CPU (Intel, AMD): https://docs.kernel.org/power/powercap/powercap.html
+
+They cover the CPU, at most its memory: never a disk, a board or a supply. Zones overlap ("core" lies in "package", "package" and
+"dram" in "psys"), so that they are channels of their own, of grade "component", and nothing adds them.
+"""
+
+import os
+import re
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass as plain_dataclass
+from pathlib import Path
+
+from pydantic.dataclasses import dataclass
+
+from perjoule.errors import CampaignError, MachineError
+from perjoule.meters import _sysfs
+from perjoule.meters._metered import Boundary, Metered, Read, Reading
+from perjoule.model import OPTIONS, Json, Specification
+from perjoule.protocols import Check
+from perjoule.units import Hertz, Watts
+
+EXAMPLE = """
+[[meter]]
+kind = "rapl"
+covers = ["servers", "clients"]
+rate = "5 Hz"
+"""
+
+ROOT = Path("/sys/class/powercap")
+_ZONE = re.compile(r"(intel-rapl(?:-mmio|-tpmi)?):(\d+)(?::\d+)?")  # AMD's are called so, too
+_REGISTER_STEPS = 2**32  # of the counter; the range shown is its highest value (linux/drivers/powercap/intel_rapl_common.c)
+_UPDATE_S = 1e-3  # Intel 64 and IA-32 manual, volume 3B, "RAPL interfaces": the counters are updated about every millisecond
+_POLL_RATIO = 0.4  # of the time in which a counter can wrap: asked more seldom, a wrap could pass unseen
+
+
+@plain_dataclass(frozen=True)
+class Zone:
+    """One counter."""
+
+    component: str  # "package-0", "dram-0", "psys"
+    energy: Path
+    range_j: float
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Rapl(Metered):
+    """The CPU's own energy counters on the machine that runs perjoule."""
+
+    covers: tuple[str, ...] = ("servers", "clients")
+    """Whose work this machine's CPU does; on virtual hosts, all of them."""
+
+    rate_hz: Hertz = 5.0
+    """How often the counters are read, on average."""
+
+    root: Path = ROOT
+    """Where the kernel shows the zones."""
+
+    zones: tuple[str, ...] = ()
+    """Only these ("package-0", "dram-0", "psys"); all by default."""
+
+    most_w: Watts = 1000.0
+    """What no zone ever draws: it tells a counter that wrapped from one that was reset, and how often to ask."""
+
+    @contextmanager
+    def connect(self, where: Boundary) -> Generator[Read]:
+        """Find the zones and their ranges.
+
+        Raises:
+            MachineError: there are none, or a range can't be read.
+            CampaignError: it is asked so seldom that a counter could wrap unseen, or for a zone that isn't there.
+        """
+        chosen = zones(self.root)
+        if strange := set(self.zones) - {zone.component for zone in chosen}:
+            there = ", ".join(zone.component for zone in chosen) or "none"
+            raise CampaignError(f"there is no zone {', '.join(sorted(strange))}", where=str(self.root), next=f"there is {there}")
+        chosen = [zone for zone in chosen if not self.zones or zone.component in self.zones]
+        if not chosen:
+            raise MachineError("there is no RAPL zone", where=str(self.root), next=_ABSENT)
+        shortest_s = min(zone.range_j for zone in chosen) / self.most_w
+        if 1 / self.rate_hz > _POLL_RATIO * shortest_s:
+            enough = f"set rate to at least {1 / (_POLL_RATIO * shortest_s):.2g} Hz"
+            raise CampaignError(f"a counter may wrap within {shortest_s:.3g} s", where=f"meter {self.label}", next=enough)
+        channels = [
+            where.channel("energy", "counter", "component", _specification(zone, self.most_w), component=zone.component)
+            for zone in chosen
+        ]
+
+        def read() -> Iterable[Reading]:
+            for zone, channel in zip(chosen, channels, strict=True):
+                energy_uj, t_s = _sysfs.dated(zone.energy)
+                yield Reading(channel, energy_uj * 1e-6, t_s)
+
+        yield read
+
+    def checks(self) -> tuple[Check, ...]:
+        """There are zones, and we may read them."""
+        files = [folder / "energy_uj" for folder in _folders(self.root)]
+        if not files:
+            return (Check("RAPL", ok=False, detail=f"no zone in {self.root}", fix=_ABSENT),)
+        locked = [file for file in files if not os.access(file, os.R_OK)]
+        # Root alone may read them since 5.10: their changes betray what other programs compute (CVE-2020-8694).
+        fix = f"sudo chmod a+r {' '.join(map(str, locked))}" if locked else ""
+        detail = f"{len(files)} counters" + (f", {len(locked)} of them for root alone (Linux >= 5.10)" if locked else "")
+        return (Check("RAPL", ok=not locked, detail=detail, fix=fix),)
+
+    @classmethod
+    def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
+        """This machine's CPU, where it has counters."""
+        return ({"kind": "rapl"},) if _folders(ROOT) else ()
+
+
+_ABSENT = "sudo modprobe intel_rapl_msr (Intel since Sandy Bridge, AMD since Zen; virtual machines have none)"
+
+
+def zones(root: Path) -> list[Zone]:
+    """List the zones below a powercap folder, each once.
+
+    Raises:
+        MachineError: a zone has no readable range: where its counter falls back to 0 would be a guess.
+    """
+    found: dict[str, Zone] = {}
+    for folder in _folders(root):
+        range_uj = _sysfs.whole(folder / "max_energy_range_uj", what="the range of the counter")
+        zone = Zone(_component(folder), folder / "energy_uj", range_uj * 1e-6)
+        found.setdefault(zone.component, zone)  # "intel-rapl-mmio" shows the same package a second time
+    return list(found.values())
+
+
+def _folders(root: Path) -> list[Path]:
+    inside = sorted(root.glob("*"), key=lambda folder: folder.name.partition(":")) if root.is_dir() else []
+    return [folder for folder in inside if _ZONE.fullmatch(folder.name) and (folder / "energy_uj").exists()]
+
+
+def _component(folder: Path) -> str:
+    """Name a zone: "package-0" and "psys" as the kernel does, those inside of a package with its number ("dram-0")."""
+    name, match = _sysfs.word(folder / "name") or folder.name, _ZONE.fullmatch(folder.name)
+    if match is None or folder.name.count(":") == 1:
+        return name
+    above = _sysfs.word(folder.parent / f"{match[1]}:{match[2]}" / "name")
+    return name + above.removeprefix("package") if above.startswith("package") else f"{above}-{name}"
+
+
+def _specification(zone: Zone, most_w: float) -> Specification:
+    # Intel and AMD state no accuracy: gain and offset stay unknown.
+    resolution_j = zone.range_j / (_REGISTER_STEPS - 1)
+    return Specification(resolution=resolution_j, period_s=_UPDATE_S, range_value=zone.range_j + resolution_j, most_w=most_w)

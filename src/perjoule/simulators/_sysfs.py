@@ -1,0 +1,61 @@
+"""A folder of attributes as sysfs shows them, kept up to date by a thread as a chip's driver would."""
+
+import math
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from perjoule.simulators._behaviour import Behaviour, Truth
+
+UPDATE_S = 0.01  # the time between two values, as the chip's own
+
+
+@contextmanager
+def tree(behaviour: Behaviour, fixed: Mapping[str, str], values: Callable[[Truth], Mapping[str, str]]) -> Generator[Path]:
+    """Keep a folder of attributes while the block runs: `fixed` ones by path, and those of the moment by `values`.
+
+    A value "" is an attribute that can't be read. While the device is disconnected its folders are gone.
+    """
+    with tempfile.TemporaryDirectory(prefix="perjoule-sysfs-") as name:
+        shown, scratch, stop = Path(name, "class"), Path(name, "scratch"), threading.Event()
+
+        def show(said: Mapping[str, str]) -> None:
+            for path, text in said.items():
+                if text:
+                    _write(shown / path, text, scratch)
+                else:
+                    (shown / path).unlink(missing_ok=True)
+
+        def loop() -> None:
+            while not stop.wait(UPDATE_S):
+                manner = behaviour.manner()
+                if manner.hang_up:
+                    shutil.rmtree(shown, ignore_errors=True)
+                    continue
+                said = values(behaviour.truth())
+                if not shown.exists():
+                    show(fixed)
+                show(dict.fromkeys(said, "") if manner.silent else said)
+
+        show({**fixed, **values(behaviour.truth())})
+        thread = threading.Thread(target=loop, name="sysfs", daemon=True)
+        thread.start()
+        try:
+            yield shown
+        finally:
+            stop.set()
+            thread.join()
+
+
+def micro(value: float) -> str:
+    """A number in millionths, as sysfs shows watts and joules; "" where there is none."""
+    return "" if math.isnan(value) else f"{round(value * 1e6)}\n"
+
+
+def _write(path: Path, text: str, scratch: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch.write_text(text)
+    scratch.replace(path)  # a reader sees the old value or the new one, never half of one

@@ -1,0 +1,29 @@
+"""A powercap folder as of a machine with one CPU: its package, cores and memory, whose counters wrap and fall back."""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+
+from perjoule.model import Json
+from perjoule.simulators import _sysfs
+from perjoule.simulators._behaviour import Behaviour, Fault, Truth
+
+FAULTS: tuple[Fault, ...] = ("duplicate", "missing", "frozen", "nan", "wrap", "reset", "disconnect")
+RANGE_J = 262143.328850  # of a counter of 2**32 steps of 61 uJ, as most show it
+SHARES = {"intel-rapl:0": 1.0, "intel-rapl:0:0": 0.6, "intel-rapl:0:1": 0.1}  # of the power: package, core, dram
+NAMES = {"intel-rapl:0": "package-0", "intel-rapl:0:0": "core", "intel-rapl:0:1": "dram"}
+
+
+@contextmanager
+def serve(behaviour: Behaviour, *, address: str = "", port: int = 0) -> Generator[Mapping[str, Json]]:
+    """Show the folder while the block runs; address and port are without meaning."""
+    range_j = min(RANGE_J, behaviour.range_j)
+    wrapping = replace(behaviour, range_j=range_j) if range_j != behaviour.range_j else behaviour
+    fixed = {f"{zone}/name": f"{name}\n" for zone, name in NAMES.items()}
+    fixed |= {f"{zone}/max_energy_range_uj": _sysfs.micro(range_j) for zone in NAMES}
+
+    def values(said: Truth) -> dict[str, str]:
+        return {f"{zone}/energy_uj": _sysfs.micro(said.energy_j * share) for zone, share in SHARES.items()}
+
+    with _sysfs.tree(wrapping, fixed, values) as shown:
+        yield {"kind": "rapl", "root": str(shown)}
