@@ -24,11 +24,12 @@ from perjoule.campaign.labels import specs
 from perjoule.campaign.lines import Path
 from perjoule.campaign.order import groups, most_repetitions
 from perjoule.campaign.plan import Plan, Step, plan
-from perjoule.campaign.playground import playground
+from perjoule.campaign.playground import meters, playground
 from perjoule.campaign.schema import schema
 from perjoule.campaign.simulate import simulated
 from perjoule.campaign.source import Source, Table, is_list, is_table, override, read_toml, text_of
-from perjoule.campaign.tables import NAMES, fault_inside, fields_of, known_options, rows
+from perjoule.campaign.tables import NAMES, Row, fault_inside, fields_of, known_options, rows
+from perjoule.campaign.users import users
 from perjoule.campaign.words import fault, instead, neighbour, written
 from perjoule.errors import CampaignError
 from perjoule.model import LEAST_COUNT, Campaign, Spec, StopRule
@@ -183,8 +184,13 @@ def _header(keys: Table, place: Source) -> Header:
 
 def _specs(name: str, document: Table, place: Source, header: Header) -> tuple[Spec, ...]:
     shrink_ratio = header.shrink_ratio if name == "workload" else 1.0
-    tables = _tables(name, document)
-    return specs([row for path, table in tables for row in rows(name, path, table, place, shrink_ratio)], place)
+    found: list[Row] = []
+    for path, table in _tables(name, document):
+        if "together" in table and name == "workload":  # its users shrink, each by itself
+            found += rows(name, path, users(path, table, place, header.clients_count, shrink_ratio), place)
+        else:
+            found += rows(name, path, table, place, shrink_ratio)
+    return specs(found, place)
 
 
 def _tables(name: str, document: Table) -> list[tuple[Path, Table]]:

@@ -15,13 +15,14 @@ def specs(rows: Sequence[Row], source: Source) -> tuple[Spec, ...]:
         families.setdefault((row.kind, *((row.label, row.path) if row.label else ())), []).append(row)
     words = {id(row): _words(row, family) for family in families.values() for row in family}
     named: dict[str, Row] = {}
+    names = {id(row): " ".join([row.label or row.kind, *filter(None, words[id(row)])]) for row in rows}
     for row in rows:
-        label = " ".join([row.label or row.kind, *words[id(row)]])
+        label = names[id(row)]
         plain = "".join(filter(str.isalnum, label.lower()))  # what is left of it in the name of a trial
         if plain in named:
             raise source.error(row.path, f'two {row.name}s are called "{label}"', 'give one a name of its own: label = "..."')
         named[plain] = row
-    return tuple(Spec(row.kind, row.options, " ".join([row.label or row.kind, *words[id(row)]])) for row in rows)
+    return tuple(Spec(row.kind, row.options, names[id(row)]) for row in rows)
 
 
 def _words(row: Row, family: Sequence[Row]) -> list[str]:

@@ -1,7 +1,7 @@
 """Where in the text a key stands: tomllib, which has already accepted the text, does not say.
 
-Only statements are looked at (a header or `key = value`, which may run over several lines), not what is inside of values:
-a fault inside of one is reported at the line of its key.
+Statements are looked at (a header or `key = value`, which may run over several lines) and the tables of a list, not what else is
+inside of values: a fault inside of one is reported at the line of its key.
 """
 
 import re
@@ -30,7 +30,9 @@ def key_lines(text: str) -> Mapping[Path, int]:
         if match is None:
             continue
         if match["key"]:
-            lines.setdefault((*table, *_parts(match["key"])), line)
+            path = (*table, *_parts(match["key"]))
+            lines.setdefault(path, line)
+            lines |= {(*path, n): inner for n, inner in enumerate(_table_lines(statement, line))}
             continue
         table = _indexed(_parts(match["table"]), counts, new=match["brackets"] == "[[")
         for path in (table, _parts(match["table"])):  # the name alone stands for the first of several
@@ -55,6 +57,18 @@ def _statements(text: str) -> list[tuple[int, str]]:
             found.append((first, text[start : token.start()]))
             start, first = token.end(), line
     return [*found, (first, text[start:])]
+
+
+def _table_lines(statement: str, line: int) -> list[int]:
+    """The lines of the tables in `key = [{...}, {...}]`; a table in braces is on one line."""
+    found: list[int] = []
+    inside = ""
+    for token in _TOKEN.finditer(statement):
+        word = token.group()
+        found += [line] if (inside, word) == ("[", "{") else []
+        inside = inside + word if word in ("[", "{") else inside[:-1] if word in ("]", "}") else inside
+        line += word.count("\n")
+    return found
 
 
 def _parts(key: str) -> tuple[str, ...]:

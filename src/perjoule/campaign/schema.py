@@ -29,7 +29,7 @@ def schema() -> Mapping[str, Json]:
             definitions |= table.pop("$defs", {})
             definitions[f"{name} {kind}"] = table
             tables.append({"$ref": f"#/$defs/{name} {kind}"})
-        one: Schema = {"type": "object", "required": ["kind"], "oneOf": tables}
+        one: Schema = {"type": "object", "oneOf": tables}
         header["properties"][name] = one if name == "testbed" else {"type": "array", "minItems": 1, "items": one}
     title = "perjoule campaign"
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **header, "title": title, "$defs": definitions}
@@ -43,7 +43,8 @@ def driver_schema(name: str, kind: str) -> Schema:
             found["properties"][option] = _spanning(found["properties"][option])
     label = {"type": "string", "description": "How tables and figures name it."}
     found["properties"] = {"kind": {"const": kind}, "label": label, **found["properties"]}
-    found["required"] = ["kind", *found.get("required", [])]
+    implied = kind in found["properties"]  # by the option of that name
+    found["required"] = [*([] if implied else ["kind"]), *found.get("required", [])]
     return found
 
 

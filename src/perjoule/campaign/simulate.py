@@ -1,11 +1,12 @@
 """The same campaign on the fakes: same names, order and counts, and nothing real behind them."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from perjoule import drivers
 from perjoule.model import Json, Spec, Trial
+from perjoule.workloads.together import split
 
 METERS = (Spec("system", {"rate": "50 Hz"}, "system"), Spec("modelled", {"rate": "50 Hz"}, "modelled"))
 CLUSTER = "odroid-hc4"
@@ -20,11 +21,27 @@ def _simulated(trial: Trial) -> Trial:
     testbed: dict[str, Json] = {"cluster": trial.testbed.options.get("cluster", CLUSTER)}
     speed = 30 + zlib.crc32(trial.filesystem.label.encode()) % 60  # below the NIC of the cluster, so that nothing is doubted
     filesystem: dict[str, Json] = {"throughput": f"{speed} MiB/s", "noise": "3 %", "seed": trial.filesystem.label}
-    workload: dict[str, Json] = {"operation": drivers.workload(trial.workload).directions[0], "size": "8 MiB"}
     return replace(
         trial,
         testbed=Spec("simulated", testbed, trial.testbed.label),
         filesystem=Spec("simulated", filesystem, trial.filesystem.label),
-        workload=Spec("simulated", workload, trial.workload.label),
+        workload=_workload(trial.workload),
         meters=METERS,
     )
+
+
+def _workload(asked: Spec) -> Spec:
+    """The same direction, or the same users with simulated loads."""
+    users = asked.options.get("together")
+    if isinstance(users, list):
+        return replace(asked, options={**asked.options, "together": [_user(table) for table in users]})
+    options: dict[str, Json] = {"operation": drivers.workload(asked).directions[0], "size": "8 MiB"}
+    return Spec("simulated", options, asked.label)
+
+
+def _user(table: Json) -> Json:
+    assert isinstance(table, Mapping)
+    own, options = split(table)
+    kind = str(options.pop("kind"))
+    loads = _workload(Spec(kind, options))
+    return {**own, "kind": loads.kind, **loads.options}

@@ -94,7 +94,8 @@ def rows(name: str, path: Path, table: Table, source: Source, shrink_ratio: floa
 
 def _kind(name: str, path: Path, table: Table, source: Source) -> tuple[str, str, Mapping[str, tuple[str, FieldInfo]]]:
     kinds = drivers.kinds(f"{name}s")
-    kind, label = table.get("kind"), table.get("label", "")
+    implied = next((kind for kind in kinds if kind in table and kind in fields_of(name, kind)), None)  # `together = [...]`
+    kind, label = table.get("kind", implied), table.get("label", "")
     if kind is None:
         raise source.error(path, f"this {name} has no kind", f'write kind = "..."; there is {", ".join(kinds)}')
     if not isinstance(kind, str):
