@@ -90,7 +90,7 @@ def test_counters_for_root_alone_come_with_the_command_that_opens_them(two_socke
     monkeypatch.setattr(os, "access", lambda path, mode: "dram" in (path.parent / "name").read_text())
     (check,) = rapl.Rapl(root=two_sockets).checks()
     assert not check.ok
-    assert check.fix.startswith(f"sudo chmod a+r {two_sockets}/intel-rapl-mmio:0/energy_uj ")
+    assert check.fix.startswith(f"sudo chmod a+r {two_sockets}/intel-rapl:0/energy_uj ")
     assert f"{two_sockets}/intel-rapl:0:1/energy_uj" not in check.fix
 
 

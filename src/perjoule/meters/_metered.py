@@ -6,8 +6,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass as plain_dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.errors import CampaignError, PerjouleError
@@ -17,6 +18,11 @@ from perjoule.protocols import Hosts, Meter, Sink
 from perjoule.units import Hertz
 
 SWITCH = "switch"
+
+_COVERS = 'What it feeds: hosts by name, "servers", "clients", "switch".'
+_COMPONENT = 'What of one host it feeds, where that is not the whole host: "disks", "board", ...'
+_NAME = "What its channels are called, where there are several of a kind; its kind by default."
+_RATE = "How often it is asked, on average; the moments are jittered so that they can't lock to a timer."
 
 
 @plain_dataclass(frozen=True)
@@ -87,17 +93,11 @@ def boundary(meter: str, covers: tuple[str, ...], hosts: Hosts, component: str =
 class Metered(Meter):
     """A meter that is asked again and again, with what it covers."""
 
-    covers: tuple[str, ...] = ("servers", SWITCH)
-    """What it feeds: hosts by name, "servers", "clients", "switch"."""
-
-    component: str = ""
-    """What of one host it feeds, where that is not the whole host: "disks", "board", ..."""
-
-    name: str = ""
-    """What its channels are called, where there are several of a kind; its kind by default."""
-
-    rate_hz: Hertz = 1.0
-    """How often it is asked, on average; the moments are jittered so that they can't lock to a timer."""
+    # Their words are not docstrings: pydantic finds those in a class's own text only, and drivers inherit these fields.
+    covers: Annotated[tuple[str, ...], Field(description=_COVERS)] = ("servers", SWITCH)
+    component: Annotated[str, Field(description=_COMPONENT)] = ""
+    name: Annotated[str, Field(description=_NAME)] = ""
+    rate_hz: Annotated[Hertz, Field(description=_RATE)] = 1.0
 
     @abstractmethod
     def connect(self, where: Boundary) -> AbstractContextManager[Read]:
