@@ -4,14 +4,14 @@ import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass as plain_dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import CampaignError, PerjouleError
+from perjoule.errors import CampaignError, MachineError, PerjouleError
 from perjoule.meters._sampler import sampling
 from perjoule.model import OPTIONS, Channel, Grade, Json, Semantics, Specification
 from perjoule.protocols import Hosts, Meter, Sink
@@ -125,17 +125,17 @@ class Metered(Meter):
         """Stream what it says. A first read that fails stops at once; later ones are gaps, told as a doubt."""
         where = boundary(self.label, self.covers, hosts, self.component)
         with ExitStack() as stack:
-            poll = _Poll(lambda: self.connect(where), sink, stack)
+            poll = _Poll(self.label, lambda: self.connect(where), sink, stack)
             doubts = stack.enter_context(sampling(self.label, self.rate_hz, poll.sample))
             yield doubts
-        doubts.extend((*poll.doubts(self.label), *self.caveats()))
+        doubts.extend((*poll.doubts(), *self.caveats()))
 
 
 class _Poll:
     """One meter's connection, kept while it holds and made anew when it broke."""
 
-    def __init__(self, connect: Callable[[], AbstractContextManager[Read]], sink: Sink, stack: ExitStack) -> None:
-        self._connect, self._sink = connect, sink
+    def __init__(self, label: str, connect: Callable[[], AbstractContextManager[Read]], sink: Sink, stack: ExitStack) -> None:
+        self._label, self._connect, self._sink = label, connect, sink
         self._connection = stack.enter_context(ExitStack())
         self._read: Read | None = None
         self._channels: dict[Channel, None] = {}
@@ -143,7 +143,7 @@ class _Poll:
         self._failures: list[str] = []
 
     def sample(self) -> None:
-        """Ask once. Raises PerjouleError, OSError or ValueError when the very first time fails: nothing would be measured."""
+        """Ask once. Raises PerjouleError when the very first time fails: nothing would be measured."""
         self._asked_count += 1
         began_s = time.monotonic()
         try:
@@ -151,10 +151,15 @@ class _Poll:
                 self._read = self._connection.enter_context(self._connect())
             readings = list(self._read())
         except (PerjouleError, OSError, ValueError) as error:
+            words = " ".join(str(error).split()) or type(error).__name__
             if self._asked_count == 1:
-                raise
-            self._failures.append(" ".join(str(error).split()) or type(error).__name__)
-            self._connection.close()
+                if isinstance(error, PerjouleError):
+                    raise
+                where, advice = f"meter {self._label}", "see that it is there, and that its table names it rightly"
+                raise MachineError(f"it can't be read: {words}", where=where, next=advice) from error
+            self._failures.append(words)
+            with suppress(PerjouleError, OSError):  # what is broken may not even close
+                self._connection.close()
             self._read = None
             readings = [Reading(channel, math.nan) for channel in self._channels]
         middle_s = (began_s + time.monotonic()) / 2
@@ -163,8 +168,8 @@ class _Poll:
             t_s = middle_s if reading.t_s is None else reading.t_s
             self._sink.append(reading.channel, t_s, reading.value, reading.duration_s)
 
-    def doubts(self, label: str) -> list[str]:
+    def doubts(self) -> list[str]:
         """Say how often it could not be asked, and why."""
         if not self._failures:
             return []
-        return [f"{label}: {len(self._failures)} of {self._asked_count} reads failed, the last with: {self._failures[-1]}"]
+        return [f"{self._label}: {len(self._failures)} of {self._asked_count} reads failed, the last with: {self._failures[-1]}"]
