@@ -118,32 +118,3 @@ def _listen(options, until, *, timeout_s=10.0, hosts=()):
 def listen():
     """Record a meter until something is heard: `listen({"kind": ..., ...}, lambda heard: len(heard.samples) > 20)`."""
     return _listen
-
-
-class Collected(Sink):
-    """Samples as they come, by the channel's quantity."""
-
-    def __init__(self):
-        self.samples, self.channels, self.came = {}, {}, threading.Condition()
-
-    def append(self, channel, t_s, value, duration_s=0.0):
-        with self.came:
-            self.channels[channel.quantity] = channel
-            self.samples.setdefault(channel.quantity, []).append((t_s, value, duration_s))
-            self.came.notify_all()
-
-
-@pytest.fixture
-def recorded():
-    """Record what the meter of a [[meter]] table says until the samples are as wanted, at most some seconds."""
-
-    def record(table, until=lambda samples: all(len(of) >= 10 for of in samples.values()), timeout_s=10.0, **options):
-        table = {"rate": "100 Hz", **table, **options}
-        meter = drivers.build("meters", table.pop("kind"), table)
-        sink = Collected()
-        with meter.record(Hosts(()), sink) as doubts, sink.came:
-            assert sink.came.wait_for(lambda: until(sink.samples), timeout_s), f"only {sink.samples}"
-        arrays = {quantity: np.array(of) for quantity, of in sink.samples.items()}
-        return SimpleNamespace(doubts=doubts, channels=sink.channels, **arrays)
-
-    return record

@@ -1,0 +1,67 @@
+"""An HTTP server in this process that answers as a meter's behaviour has it."""
+
+import threading
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from perjoule.simulators._behaviour import Behaviour
+
+SILENT_S = 60.0  # how long a connection without an answer stays open
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is sent back."""
+
+    body: bytes
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@contextmanager
+def answering(
+    behaviour: Behaviour, answer: Callable[[str, Mapping[str, str]], Answer], address: str, port: int
+) -> Generator[str]:
+    """Serve GET while the block runs; `answer` gets a path with its query, and the headers. Gives "host:port"."""
+    stop = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.close_connection = True
+            manner = behaviour.manner()
+            stop.wait(SILENT_S if manner.silent else manner.delay_s)
+            if manner.silent or manner.hang_up or stop.is_set():
+                return
+            said = answer(self.path, dict(self.headers.items()))
+            try:
+                self.send_response(said.status)
+                for name, value in ({"Content-Type": "application/json"} | dict(said.headers)).items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(said.body)))
+                self.end_headers()
+                self.wfile.write(said.body)
+            except OSError:  # the client did not wait for it
+                return
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        block_on_close = False
+
+        def handle_error(self, request: object, client_address: object) -> None:
+            """A client that went away is its own affair."""
+
+    server = Server((address, port), Handler)
+    thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.02), daemon=True)
+    thread.start()
+    try:
+        yield f"{address}:{server.server_address[1]}"
+    finally:
+        stop.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,84 @@
+"""A Shelly plug: Gen1, or Gen2 with its login (Digest, SHA-256), https://shelly-api-docs.shelly.cloud/"""
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+
+from perjoule.model import Json
+from perjoule.simulators._behaviour import Behaviour, Fault, Truth
+from perjoule.simulators._http import Answer, answering
+
+FAULTS: tuple[Fault, ...] = (
+    "late", "duplicate", "missing", "frozen", "nan", "wrap", "reset", "spike", "clock jump", "disconnect",
+)  # fmt: skip
+REALM, NONCE = "shellyplusplugs-08b61fce7b2c", "60dc2d3a"
+
+
+@contextmanager
+def serve(
+    behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0, generation: int = 2, password: str = ""
+) -> Generator[Mapping[str, Json]]:
+    """Serve one plug while the block runs; gives the options of the [[meter]] table that reads it."""
+    status = _status_gen1 if generation == 1 else _status_gen2
+    paths = {1: "/status", 2: "/rpc/Shelly.GetStatus"}
+
+    def answer(path: str, headers: Mapping[str, str]) -> Answer:
+        if path == "/shelly":
+            return _json(_WHO[generation])
+        if path != paths[generation]:
+            return Answer(b"Not Found", 404)
+        if password and not _authenticated(headers.get("Authorization", ""), path, password):
+            asked = f'Digest qop="auth", realm="{REALM}", nonce="{NONCE}", algorithm=SHA-256'
+            return Answer(b"", 401, {"WWW-Authenticate": asked})
+        return _json(status(behaviour.truth()))
+
+    with answering(behaviour, answer, address, port) as where:
+        yield {"kind": "shelly", "address": where, **({"password": password} if password else {})}
+
+
+_WHO: Mapping[int, Json] = {
+    1: {"type": "SHPLG-S", "mac": "7C87CEB4C3F1", "auth": False, "fw": "20230913-113421/v1.14.0-gcb84623", "num_meters": 1},
+    2: {"name": None, "id": REALM, "mac": "08B61FCE7B2C", "model": "SNPL-00112EU", "gen": 2, "ver": "1.4.4", "auth_en": True},
+}
+
+
+def _status_gen1(truth: Truth) -> Json:
+    valid = not math.isnan(truth.power_w)
+    meter: Json = {
+        "power": round(truth.power_w, 2) if valid else 0.0,
+        "overpower": 0.0,
+        "is_valid": valid,
+        "timestamp": round(truth.clock_s),
+        "total": math.floor(truth.energy_j / 60) if valid else 0,
+    }
+    return {"relays": [{"ison": True}], "meters": [meter], "unixtime": round(truth.clock_s)}
+
+
+def _status_gen2(truth: Truth) -> Json:
+    valid = not math.isnan(truth.power_w)
+    switch: Json = {
+        "id": 0,
+        "output": True,
+        "apower": round(truth.power_w, 1) if valid else None,
+        "voltage": 231.4,
+        "aenergy": {"total": round(truth.energy_j / 3600, 3) if valid else None, "minute_ts": round(truth.clock_s) // 60 * 60},
+    }
+    return {"switch:0": switch, "sys": {"unixtime": round(truth.clock_s)}}
+
+
+def _json(said: Json) -> Answer:
+    return Answer(json.dumps(said).encode())
+
+
+def _authenticated(header: str, path: str, password: str) -> bool:
+    said = dict(re.findall(r'(\w+)="?([^",]+)"?', header))
+
+    def digest(text: str) -> str:
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    secret, asked = digest(f"admin:{REALM}:{password}"), digest(f"GET:{path}")
+    known = ":".join([secret, NONCE, said.get("nc", ""), said.get("cnonce", ""), "auth", asked])
+    return said.get("response") == digest(known) and said.get("uri") == path

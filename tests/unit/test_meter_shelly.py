@@ -1,0 +1,123 @@
+"""Shelly plugs: units of both generations, their login, and what reaches the sink when they fail."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perjoule import drivers
+from perjoule.errors import MachineError
+from perjoule.meters._http import authorization
+from perjoule.meters.shelly import Shelly, gen1, gen2
+from perjoule.simulators import shelly as simulator
+from perjoule.simulators._behaviour import Behaviour
+from perjoule.waveforms import Waveform
+
+TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "shelly"
+FAST = {"late_s": 0.3, "away_s": 0.2}
+
+
+def said(name):
+    return json.loads((TRANSCRIPTS / name).read_text())
+
+
+@pytest.mark.parametrize(
+    ("name", "parse", "output", "power_w", "energy_j"),
+    [
+        ("plug-s-gen1.json", gen1, 0, 23.47, 128114 * 60),  # watt-minutes
+        ("em-gen1.json", gen1, 1, 612.53, 1234567.8 * 3600),  # its EM counts watt-hours
+        ("plus-plug-s.json", gen2, 0, 31.6, 9492.468 * 3600),
+        ("pro-3em.json", gen2, 0, 1210.547, 4816.12 * 3600),
+        ("pro-em-50.json", gen2, 1, 501.8, 23.05 * 3600),
+    ],
+)
+def test_each_kind_of_shelly_counts_in_its_own_unit(name, parse, output, power_w, energy_j):
+    assert parse(said(name), output) == pytest.approx((power_w, energy_j))
+
+
+def test_what_a_plug_calls_invalid_is_nothing():
+    gone = said("plug-s-gen1.json")
+    gone["meters"][0]["is_valid"] = False
+    assert all(map(math.isnan, gen1(gone, 0)))
+    null = said("plus-plug-s.json")
+    null["switch:0"]["apower"] = None
+    assert math.isnan(gen2(null, 0)[0])
+
+
+def test_an_output_that_meters_nothing_is_refused():
+    with pytest.raises(ValueError, match="no meter 3"):
+        gen1(said("plug-s-gen1.json"), 3)
+    with pytest.raises(ValueError, match="nothing at output 0"):
+        gen2({"switch:0": {"output": True}}, 0)
+
+
+@pytest.mark.parametrize("generation", [1, 2])
+def test_watts_and_joules_are_those_that_flow(listen, generation):
+    truth = Waveform("sine", 40, 4000, period_s=0.5)
+    with simulator.serve(Behaviour(truth), generation=generation) as table:
+        heard = listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 80)
+    t_s, value = heard.of("power")
+    tolerance_w = truth.high_w * 2 * math.pi / truth.period_s * 0.01  # by how much it changes while it is asked
+    assert np.abs(value - [truth.power_w(t) for t in t_s]).max() < tolerance_w
+    t_s, value = heard.of("energy")
+    step_j = 60 if generation == 1 else 3.6
+    assert value[-1] - value[0] == pytest.approx(truth.energy_j(t_s[0], t_s[-1]), abs=2 * step_j)
+    channels = {channel.quantity: channel for channel, *_ in heard.samples}
+    assert channels["energy"].specification.resolution == pytest.approx(step_j)
+    assert (channels["energy"].semantics, channels["power"].semantics) == ("counter", "instantaneous")
+    assert {channel.grade for channel in channels.values()} == {"wall"}
+    assert not heard.doubts
+
+
+def test_a_login_is_answered_and_a_wrong_one_told(listen):
+    with simulator.serve(Behaviour(), password="vault") as table:
+        assert listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 10).doubts == []
+        with pytest.raises(MachineError, match="does not take this user and password"):
+            listen({**table, "password": "guess"}, any)
+        with pytest.raises(MachineError, match="wants a user and a password"):
+            listen({**table, "password": ""}, any)
+
+
+def test_the_digest_is_that_of_the_standard():
+    # RFC 7616, section 3.9.1
+    for algorithm, answer in (
+        ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
+        ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
+    ):
+        nonce = "7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v"
+        challenge = f'Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm={algorithm}, nonce="{nonce}"'
+        own = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
+        assert f'response="{answer}"' in authorization(challenge, "/dir/index.html", "Mufasa", "Circle of Life", own, 1)
+
+
+@pytest.mark.parametrize("fault", ["missing", "late", "disconnect"])
+def test_what_does_not_come_in_time_is_a_gap_and_the_plug_comes_back(listen, fault):
+    behaviour = Behaviour(Waveform("constant"), faults=(fault,), share_ratio=0.3, seed=9, **FAST)
+
+    def back_again(heard):
+        valid = np.isfinite(heard.of("power")[1])
+        return len(valid) and valid[-1] and not valid[:-3].all()
+
+    with simulator.serve(behaviour) as table:
+        heard = listen({**table, "rate": "100 Hz", "timeout": "100 ms"}, back_again)
+    values = heard.of("power")[1]
+    assert set(values[np.isfinite(values)]) == {60.0}
+    assert "reads failed" in heard.doubts[-1]
+
+
+@pytest.mark.parametrize("generation", [1, 2])
+def test_nothing_said_is_nothing_listen(listen, generation):
+    behaviour = Behaviour(Waveform("constant"), faults=("nan",), share_ratio=0.5, seed=2)
+    with simulator.serve(behaviour, generation=generation) as table:
+        values = listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 60).of("power")[1]
+    assert np.isnan(values).any()
+    assert set(values[np.isfinite(values)]) == {60.0}
+
+
+def test_a_plug_is_found_by_its_address():
+    with simulator.serve(Behaviour()) as table:
+        found = Shelly.discover([str(table["address"]), "127.0.0.1:1"])
+    assert found == ({"kind": "shelly", "address": table["address"]},)
+    assert isinstance(drivers.build("meters", found[0]["kind"], {"address": "plug"}), Shelly)
