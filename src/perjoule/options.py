@@ -44,6 +44,9 @@ _path = click.Path(path_type=Path)
 overrides = click.option(
     "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change an option: filesystem.goal=2, repetitions=1."
 )
+overwrite = click.option(
+    "--overwrite", "devices", multiple=True, metavar="ID", help="Confirm that this device of the campaign may be overwritten."
+)
 shrink = click.option("--shrink", type=click.IntRange(min=1), help="Divide all sizes by this.")
 simulate = click.option("--simulate", is_flag=True, help="Simulated hosts, file systems, loads and meters: needs nothing.")
 into = click.option(

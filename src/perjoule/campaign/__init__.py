@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from perjoule import drivers
 from perjoule.campaign.describe import describe, example
+from perjoule.campaign.devices import check_named, devices
 from perjoule.campaign.header import TOP_KEYS, Header, Until
 from perjoule.campaign.labels import specs
 from perjoule.campaign.lines import Path
@@ -39,7 +40,9 @@ __all__ = [
     "Step",
     "demo",
     "describe",
+    "devices",
     "example",
+    "meters",
     "neighbour",
     "of_results",
     "parse",
@@ -89,6 +92,7 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = ())
     drawn += [f"seed={seed}"] if header.seed is None else []
     parts = {name: _specs(name, document, place, header) for name in NAMES}
     _check_access(parts["filesystem"], parts["workload"], place)
+    check_named(parts["filesystem"], header.overwrite, place.name)
     trials_count = len(header.clients_count) * most_repetitions(header)
     for name in ("testbed", "filesystem", "workload"):
         trials_count *= len(parts[name])
@@ -108,6 +112,7 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = ())
         quiet_s=header.quiet_s,
         until=header.until and StopRule(header.until.metric, header.until.interval_ratio, header.until.max_count),
         least_count=header.repetitions_count,
+        overwrite=header.overwrite,
         overrides=(*overrides, *drawn),
     )
 

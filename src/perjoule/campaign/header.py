@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, Strict, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
 from perjoule.campaign.source import is_list
-from perjoule.model import OPTIONS, option_name
+from perjoule.model import OPTIONS, Overwrite, option_name
 from perjoule.units import SECONDS, Ratio, Seconds, seconds
 
 MOST_CLIENTS = 1024
@@ -24,6 +24,15 @@ _Wait = Annotated[
     BeforeValidator(lambda text: 0.0 if repr(text) == "0" else seconds(text)),
     Field(ge=0),
     WithJsonSchema({"anyOf": [{"const": 0}, {"type": "string", "pattern": rf"^\s*[0-9.eE+-]+\s*({'|'.join(SECONDS)})"}]}),
+]
+
+
+_DEVICE = {"type": "string", "pattern": "^/dev/disk/"}
+_WORDS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+_NAMED = {"type": "object", "properties": {"device": _DEVICE, "signature": _WORDS}, "required": ["device"]}
+_Overwrites = Annotated[
+    tuple[Annotated[Overwrite, BeforeValidator(lambda said: {"device": said} if isinstance(said, str) else said)], ...],
+    WithJsonSchema({"type": "array", "items": {"anyOf": [_DEVICE, {**_NAMED, "additionalProperties": False}]}}),
 ]
 
 
@@ -79,6 +88,10 @@ class Header:
 
     edp_weight: Annotated[int, Strict(), Field(ge=1, le=9)] = 1
     """w in the energy-delay product, energy x time^w: the larger, the more performance counts."""
+
+    overwrite: _Overwrites = ()
+    """Raw devices whose content may be lost, by their stable ids: "/dev/disk/by-id/...", or with what may be lost with them,
+    { device = "/dev/disk/by-id/...", signature = "ext4" }. What is not named is never written to."""
 
     simulate: Annotated[bool, Strict()] = False
     """Put simulated hosts, file systems, loads and meters in the place of the real ones: to try a campaign in seconds."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from perjoule import campaign, options, run, stops, store
+from perjoule.cli.consent import confirmed
 from perjoule.display import Progress, counted, err, out, show, trial_text
 from perjoule.errors import CampaignError, Interrupted, MachineError, WorkloadError
 from perjoule.model import Campaign
@@ -46,9 +47,12 @@ def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool) -> None:
 @options.overrides
 @options.shrink
 @options.simulate
-def run_command(file: Path, into: Path | None, overrides: tuple[str, ...], shrink: int | None, simulate: bool) -> None:
+@options.overwrite
+def run_command(
+    file: Path, into: Path | None, overrides: tuple[str, ...], shrink: int | None, simulate: bool, devices: tuple[str, ...]
+) -> None:
     """Run a campaign and write its report."""
-    _start(campaign.read(file, _with(overrides, shrink, simulate=simulate)), into, file.parent)
+    _start(campaign.read(file, _with(overrides, shrink, simulate=simulate)), into, file.parent, devices)
 
 
 @click.command(
@@ -57,11 +61,14 @@ def run_command(file: Path, into: Path | None, overrides: tuple[str, ...], shrin
 )
 @options.folder
 @click.option("--failed", is_flag=True, help="Measure failed trials again too.")
-def resume(folder: Path, failed: bool) -> None:
+@options.overwrite
+def resume(folder: Path, failed: bool, devices: tuple[str, ...]) -> None:
     """Go on with a campaign that was interrupted: measure what is missing and write its report."""
     results = store.open_results(folder)
     source = str(folder / "campaign.toml")
-    _go_on(campaign.parse(results.campaign_text, source=source, overrides=results.overrides), results, folder, failed)
+    asked = campaign.parse(results.campaign_text, source=source, overrides=results.overrides)
+    asked = confirmed(asked, run.missing(asked, results, again_failed=failed), devices)
+    _go_on(asked, results, folder, failed)
 
 
 def _with(overrides: tuple[str, ...], shrink: int | None = None, *, simulate: bool = False) -> tuple[str, ...]:
@@ -69,9 +76,10 @@ def _with(overrides: tuple[str, ...], shrink: int | None = None, *, simulate: bo
     return (*overrides, *(("simulate=true",) if simulate else ()), *((f"shrink={shrink}",) if shrink else ()))
 
 
-def _start(asked: Campaign, into: Path | None, source: Path | None = None) -> None:
+def _start(asked: Campaign, into: Path | None, source: Path | None = None, devices: tuple[str, ...] = ()) -> None:
     folder = into or Path("results") / f"{asked.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     run.require((*run.checks(asked), _room(folder)))
+    asked = confirmed(asked, asked.trials, devices)
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     results = store.create(folder, asked.text, asked.name, asked.overrides)
     _go_on(asked, results, made[-1] if made else folder, source=source)

@@ -70,12 +70,12 @@ def refused(seen: Seen, allowed: Sequence[str]) -> str:
     return ""
 
 
-def described(device: str, view: View) -> list[str]:
-    """Say in lines what a device is and what would be lost. Raises CampaignError, MachineError."""
-    seen = look(view, node(device, view))
+def described(permit: Overwrite, view: View) -> list[str]:
+    """Say in lines what a device is and what would be lost. Raises CampaignError: it can't be overwritten; MachineError."""
+    seen = _judged(permit.device, look(view, node(permit.device, view)), permit)
     whole = seen.whole
     lines = [
-        f"{device} -> {seen.path}",
+        f"{permit.device} -> {seen.path}",
         f"model {whole.model or 'not told'}, serial {whole.serial or 'not told'}, size {whole.size}",
         f"bears {', '.join(dict.fromkeys(map(str, seen.signatures))) or 'no signature that wipefs knows'}",
     ]

@@ -14,9 +14,9 @@ from pathlib import Path
 from pydantic.dataclasses import dataclass
 
 from perjoule.errors import CampaignError, MachineError, WorkloadError
-from perjoule.model import OPTIONS, Disk
+from perjoule.model import OPTIONS, Disk, Overwrite
 from perjoule.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed
-from perjoule.testbeds import _process, _view
+from perjoule.testbeds import _device, _process, _view
 from perjoule.testbeds._guarded import Guarded, GuardedDevice, GuardedDisk
 
 EXAMPLE = '[testbed]\nkind = "local"\n'
@@ -141,6 +141,16 @@ class LocalHost(Host):
             program.stop()
         for disk in self._disks.values():
             disk.remove()
+
+
+def overwritable(permit: Overwrite) -> list[str]:
+    """Say in lines what a device of this machine is and what would be lost with it.
+
+    Raises:
+        CampaignError: it can't be overwritten; the message says why.
+        MachineError: what must be known of it can't be read.
+    """
+    return _device.described(permit, _view.HERE)
 
 
 def cpu_ticks(stat: str) -> int:

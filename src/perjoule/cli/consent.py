@@ -1,0 +1,50 @@
+"""Nothing raw is overwritten without a word of the user: shown what would be lost, typed on a terminal or said by a flag."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from perjoule import campaign
+from perjoule.display import err
+from perjoule.errors import CampaignError
+from perjoule.model import Campaign, Trial
+from perjoule.testbeds import local
+
+
+def confirmed(asked: Campaign, trials: Iterable[Trial], flags: Sequence[str]) -> Campaign:
+    """Give the campaign with the devices confirmed that these trials overwrite on this machine.
+
+    Args:
+        asked: names the devices.
+        trials: those that are to be measured.
+        flags: ids by --overwrite, whole or their last part.
+
+    Raises:
+        CampaignError: a device can't be overwritten, a flag names none, or the user did not confirm.
+        MachineError: what must be known of a device can't be read.
+    """
+    by_word = {word: one.device for one in asked.overwrite for word in (one.device, Path(one.device).name)}
+    if unknown := [flag for flag in flags if flag not in by_word]:
+        known = ", ".join(one.device for one in asked.overwrite) or "no device"
+        raise CampaignError(f"--overwrite {unknown[0]} is none of the campaign", next=f"its overwrite names {known}")
+    said = {by_word[flag] for flag in flags}
+    wanted = dict.fromkeys(d for t in trials if t.testbed.kind == "local" for d in campaign.devices(t.filesystem))
+    for permit in (one for one in asked.overwrite if one.device in wanted):
+        for line in local.overwritable(permit):
+            err.print(line, soft_wrap=True, markup=False, highlight=False)
+        if permit.device not in said:
+            _ask(permit.device)
+    return replace(asked, confirmed=frozenset(wanted))
+
+
+def _ask(device: str) -> None:
+    name = Path(device).name
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        what = f"{device} would be overwritten, and nobody has confirmed it"
+        raise CampaignError(what, next=f"add --overwrite {name}, or run it on a terminal")
+    typed = click.prompt(f"all on it will be lost; type {name} to go on", default="", show_default=False, err=True)
+    if typed.strip() != name:
+        raise CampaignError(f"{device} was not confirmed", next="nothing has been touched")
