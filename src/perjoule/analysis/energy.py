@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from perjoule.analysis import faults
 from perjoule.analysis.integral import GAP_FACTOR, Integral
@@ -58,7 +58,7 @@ def amounts(series: Series | Integral, began_s: ArrayLike, ended_s: ArrayLike) -
     if whole.series.channel.semantics == "average":
         refused |= np.array([_unsteady(whole, *edges) for edges in edges_s.T], dtype=bool)
     if whole.series.channel.semantics == "instantaneous":
-        refused |= _period_s(whole, edges_s) > BURST_S / 3
+        refused |= _period_s(whole, edges_s[0], edges_s[1]) > BURST_S / 3
     return Amounts(np.where(refused, np.nan, value), coverage)
 
 
@@ -107,13 +107,13 @@ def _unsteady(whole: Integral, began_s: float, ended_s: float) -> bool:
     return len(value) < 2 or float(np.ptp(value)) > UNSTEADY_RATIO * float(value.mean())
 
 
-def _period_s(whole: Integral, edges_s: Floats) -> Floats:
-    """The mean distance of the samples in and around windows; edges_s of shape (2, W), the result (W,)."""
+def _period_s(whole: Integral, began_s: Floats, ended_s: Floats) -> Floats:
+    """The mean distance of the samples in and around windows. Shapes (W,)."""
     t_s = whole.samples.t_s
     if not len(t_s):
-        return np.zeros(edges_s.shape[1])
-    first: NDArray[np.int64] = np.maximum(np.searchsorted(t_s, edges_s[0], side="right") - 1, 0)
-    last: NDArray[np.int64] = np.minimum(np.searchsorted(t_s, edges_s[1], side="left"), len(t_s) - 1)
+        return np.zeros(len(began_s))
+    first = np.maximum(np.searchsorted(t_s, began_s, side="right") - 1, 0)
+    last = np.minimum(np.searchsorted(t_s, ended_s, side="left"), len(t_s) - 1)
     return (t_s[last] - t_s[first]) / np.maximum(last - first, 1)
 
 
@@ -126,7 +126,7 @@ def _doubts(whole: Integral, began_s: float, ended_s: float, coverage: float) ->
         yield f"{name}: {1 - coverage:.1%} of the window lack samples and count with the mean of the rest"
     if semantics == "average" and _unsteady(whole, began_s, ended_s):
         yield f"{name}: averages over an unknown time, and not steady, give no energy"
-    period_s = float(_period_s(whole, np.array([[began_s], [ended_s]]))[0])
+    period_s = float(_period_s(whole, np.array([began_s]), np.array([ended_s]))[0])
     if semantics in ("average", "instantaneous") and period_s > BURST_S / 3:
         what = ", so that its amount is refused" if semantics == "instantaneous" else ""
         yield f"{name}: undersampled, one sample in {period_s:.2g} s misses bursts shorter than {3 * period_s:.2g} s{what}"

@@ -1,8 +1,9 @@
-"""Which series make up a boundary: the joules of a cluster from the meters of a trial, never summing what overlaps."""
+"""The joules of a boundary: which channels make it up, by the best grade that covers it, and what meters do not agree upon."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from perjoule.analysis.cover import SWITCH, Devices, Item, Signed, cover, devices_of, differences, items
 from perjoule.analysis.energy import energy_j
 from perjoule.model import Record, Series
 
@@ -25,13 +26,29 @@ class Boundaries:
 
 @dataclass(frozen=True)
 class Parts:
-    """The series of one meter that make up each boundary, with the sign by which they count; empty where it can't tell."""
+    """The series of one grade that make up each boundary, with the sign by which they count; empty where it can't tell."""
 
     meter: str
     grade: str
-    net: tuple[tuple[int, Series], ...] = ()
-    gross: tuple[tuple[int, Series], ...] = ()
+    net: Signed = ()
+    gross: Signed = ()
+    boards: Signed = ()  # the servers without their disks: what controls the storage
     doubts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Unexplained:
+    """What a meter of several devices shows beyond the meters of each of them, in watts; `parts` are their channels' names."""
+
+    whole: str
+    parts: tuple[str, ...]
+    whole_w: float
+    parts_w: float
+
+    @property
+    def difference_w(self) -> float:
+        """Watts that the parts do not explain."""
+        return self.whole_w - self.parts_w
 
 
 def server_names(record: Record) -> frozenset[str]:
@@ -41,12 +58,12 @@ def server_names(record: Record) -> frozenset[str]:
 
 
 def boundaries(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> Boundaries:
-    """Add up what one meter says of all servers in a window: the meter of the best grade that covers them all."""
+    """Add up the energy of all servers in a window, by the meters of the best grade that cover them all."""
     refused: list[str] = []
     for parts in candidates(record, series):
         doubts = list(parts.doubts)
-        net_j = _joules(parts.net, began_s, ended_s, doubts)
-        gross_j = _joules(parts.gross, began_s, ended_s, doubts)
+        net_j = joules(parts.net, began_s, ended_s, doubts)
+        gross_j = joules(parts.gross, began_s, ended_s, doubts)
         if net_j is None and gross_j is None:
             refused.extend(doubts)
             continue
@@ -60,38 +77,58 @@ def boundaries(record: Record, series: Sequence[Series], began_s: float, ended_s
 
 
 def candidates(record: Record, series: Sequence[Series]) -> Iterator[Parts]:
-    """List the meters of power and energy, best grade first, with the series that make up each boundary."""
+    """List what may make up the boundaries, best grade first; grades are never mixed.
+
+    Within a grade each meter alone comes before all of them together, unless these tell more.
+    """
     powers = [s for s in series if s.channel.quantity in ("power", "energy")]
     if powers and not any(s.channel.grade in GRADES for s in powers):
         yield Parts("", "", doubts=("no meter covers a whole server",))
-    meters = {(s.channel.grade, s.channel.meter) for s in powers if s.channel.grade in GRADES}
-    for grade, meter in sorted(meters, key=lambda m: (GRADES.index(m[0]), m[1])):
+    for grade in GRADES:
+        chosen = [s for s in powers if s.channel.grade == grade]
+        meters = sorted({s.channel.meter for s in chosen})
         if record.scale != 1 and grade not in DILATED:
-            why = f"{meter}: watts of the real machine are not those of a cluster emulated at scale {record.scale:g}"
-            yield Parts(meter, grade, doubts=(why,))
-        else:
-            chosen = [s for s in powers if (s.channel.grade, s.channel.meter) == (grade, meter)]
-            yield _parts(meter, grade, _without_overlap(chosen), server_names(record))
+            why = "watts of the real machine are not those of a cluster emulated at scale"
+            yield from (Parts(meter, grade, doubts=(f"{meter}: {why} {record.scale:g}",)) for meter in meters)
+            continue
+        sets = [[s for s in chosen if s.channel.meter == meter] for meter in meters]
+        sets += [chosen] if len(meters) > 1 else []
+        for preferred in ("energy", "power"):
+            found = [_parts(grade, _one_quantity(own, preferred), server_names(record)) for own in sets]
+            yield from sorted(found, key=lambda parts: (not (parts.net and parts.gross), not parts.net, not parts.gross))
+            if all(_one_quantity(own, "power") == _one_quantity(own, "energy") for own in sets):
+                break
 
 
-def _parts(meter: str, grade: str, series: Sequence[Series], servers: frozenset[str]) -> Parts:
-    def of(component: str) -> list[tuple[int, Series]]:
-        return [(1, s) for s in series if (s.channel.host, s.channel.component) == ("", component)]
+def component_parts(record: Record, series: Sequence[Series]) -> Signed:
+    """The packages (RAPL) of all servers: a boundary of its own that stands for no host; () where a server's is missing.
 
-    total, switch = of("total"), of("switch")
-    if total:
-        without = [(-1, s) for _, s in switch]
-        known = bool(switch) or grade == "simulated"  # a waveform has no switch in it
-        return Parts(meter, grade, net=(*total, *without) if known else (), gross=tuple(total))
-    hosts = [(1, s) for s in series if s.channel.host in servers]
-    missing = servers - {s.channel.host for _, s in hosts}
-    if missing:
-        return Parts(meter, grade, doubts=(f"{meter}: no watts of {', '.join(sorted(missing))}",))
-    net = (*hosts, *of("supply"))
-    return Parts(meter, grade, net=net, gross=(*net, *switch) if switch else ())
+    Nothing on an emulated cluster: its hosts share this machine's packages.
+    """
+    servers = server_names(record)
+    packages = [
+        s for s in series if s.channel.grade == "component" and s.channel.component.startswith("package") and s.channel.host
+    ]
+    own = [(1, s) for s in packages if s.channel.host in servers and s.channel.quantity == "energy"]
+    return tuple(own) if record.scale == 1 and frozenset(s.channel.host for _, s in own) == servers else ()
 
 
-def _joules(parts: Sequence[tuple[int, Series]], began_s: float, ended_s: float, doubts: list[str]) -> float | None:
+def unexplained(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> tuple[Unexplained, ...]:
+    """Compare every meter of several devices with those of each of them, over a window; what is refused is not compared."""
+    powers = [s for s in series if s.channel.quantity in ("power", "energy")]
+    real = [s for s in powers if s.channel.grade not in DILATED and s.channel.grade in GRADES] if record.scale == 1 else []
+    found: list[Unexplained] = []
+    for whole, parts in differences(_items(_one_quantity(real, "energy"), server_names(record))):
+        whole_j, parts_j = (joules(signed, began_s, ended_s, []) for signed in (((1, whole),), parts))
+        if whole_j is not None and parts_j is not None:
+            names = tuple(s.channel.name for _, s in parts)
+            length_s = ended_s - began_s
+            found.append(Unexplained(whole.channel.name, names, whole_j / length_s, parts_j / length_s))
+    return tuple(found)
+
+
+def joules(parts: Signed, began_s: float, ended_s: float, doubts: list[str]) -> float | None:
+    """Add up channels over a window; None where there are none or one is refused. What speaks against them joins `doubts`."""
     amounts = [(sign, energy_j(s, began_s, ended_s)) for sign, s in parts]
     doubts.extend(d for _, found in amounts for d in found.doubts)
     if not amounts or any(found.value is None for _, found in amounts):
@@ -99,13 +136,33 @@ def _joules(parts: Sequence[tuple[int, Series]], began_s: float, ended_s: float,
     return sum(sign * (found.value or 0.0) for sign, found in amounts)
 
 
-def _without_overlap(series: Sequence[Series]) -> list[Series]:
-    """Drop the parts of a host whose whole is there, and power where the same component has an energy counter."""
-    whole = {s.channel.host for s in series if s.channel.component == "all"}
-    counted = {(s.channel.host, s.channel.component) for s in series if s.channel.quantity == "energy"}
-    return [
-        s
-        for s in series
-        if (s.channel.component == "all" or s.channel.host not in whole)
-        and (s.channel.quantity == "energy" or (s.channel.host, s.channel.component) not in counted)
-    ]
+def _items(series: Sequence[Series], servers: frozenset[str]) -> list[Item]:
+    metered = any(s.channel.component == SWITCH or SWITCH in s.channel.covers for s in series)
+    real = any(s.channel.grade != "simulated" for s in series)  # a waveform has no switch in it
+    return items(series, servers, switch=metered or real)
+
+
+def _parts(grade: str, series: Sequence[Series], servers: frozenset[str]) -> Parts:
+    among = _items(series, servers)
+    meter = "+".join(sorted({s.channel.meter for s in series}))
+    hosts = devices_of(servers, series)
+    switch: Devices = frozenset() if grade == "simulated" and all(SWITCH not in i.devices for i in among) else frozenset({SWITCH})
+    net, gross = cover(hosts, among), cover(hosts | switch, among)
+    disks = frozenset(device for device in hosts if device.endswith("/disks"))
+    boards = cover(hosts - disks, among) if disks else ()
+    if net or gross:
+        return Parts(meter, grade, net, gross, boards)
+    seen = frozenset(device for item in among for device in item.devices)
+    missing = sorted({device.partition("/")[0] for device in hosts - seen})
+    why = f"no watts of {', '.join(missing)}" if missing else "no sum or difference of its channels is the servers alone"
+    return Parts(meter, grade, doubts=(f"{meter}: {why}",))
+
+
+def _one_quantity(series: Sequence[Series], preferred: str) -> list[Series]:
+    """Drop what the same meter tells of the same boundary in another way: power beside an energy counter, or the counter."""
+
+    def boundary(s: Series) -> tuple[object, ...]:
+        return s.channel.meter, s.channel.host, s.channel.component, s.channel.covers
+
+    there = {boundary(s) for s in series if s.channel.quantity == preferred}
+    return [s for s in series if s.channel.quantity == preferred or boundary(s) not in there]

@@ -1,0 +1,111 @@
+"""Which channels add up to a boundary: each device of it exactly once, by sums and differences that never add what overlaps.
+
+A device is a part of a host ("storage-1/board", "storage-1/disks") or the switch. What is sought is a set of channels with signs,
+so that every device of the target counts once and every other one not at all: an exact cover (D. E. Knuth, Dancing links, 2000,
+https://arxiv.org/abs/cs/0011047), here with subtraction: `total - switch`. Channels that are added overlap nowhere, nor do those
+that are subtracted.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from perjoule.model import Channel, Series
+
+SWITCH = "switch"
+PARTS = ("board", "disks", "supply")
+MEASURED = ("wall", "PDU", "BMC", "component")  # of these a board is never the whole host, whether its disks are metered or not
+MOST_TRIED = 20_000  # steps of the search: far more than racks have channels
+
+Devices = frozenset[str]
+Signed = tuple[tuple[int, Series], ...]
+
+
+@dataclass(frozen=True)
+class Item:
+    """A channel and the devices that it covers."""
+
+    series: Series
+    devices: Devices
+
+
+def devices_of(hosts: Iterable[str], series: Sequence[Series]) -> Devices:
+    """Name the parts of hosts: those that some channel reads alone; of what is measured a board and its disks at least."""
+    found: set[str] = set()
+    for host in hosts:
+        own = {s.channel.component for s in series if host in (_hosts(s.channel) or [host]) and s.channel.component in PARTS}
+        measured = any(s.channel.grade in MEASURED for s in series)
+        found |= {f"{host}/{part}" for part in {"board", *own, *(("disks",) if measured else ())}}
+    return frozenset(found)
+
+
+def items(series: Sequence[Series], servers: Set[str], *, switch: bool) -> list[Item]:
+    """Say what each channel covers; channels that cover less than a part (a CPU's package) are no items.
+
+    `switch` says whether what covers the whole cluster covers a switch, too.
+    """
+    known = {host for s in series for host in _hosts(s.channel)} | set(servers)
+    parts = {host: devices_of([host], series) for host in known}
+    found: list[Item] = []
+    for one in series:
+        component, hosts = one.channel.component, _hosts(one.channel)
+        devices: set[str] = set()
+        if component in PARTS:
+            devices |= {f"{host}/{component}" for host in hosts or servers}
+        elif component in ("all", "group", "total"):
+            devices |= {device for host in (servers if component == "total" else hosts) for device in parts[host]}
+        if component == SWITCH or SWITCH in one.channel.covers or (component == "total" and switch):
+            devices.add(SWITCH)
+        if devices:
+            found.append(Item(one, frozenset(devices)))
+    return found
+
+
+def cover(target: Devices, among: Sequence[Item]) -> Signed:
+    """Find the channels that add up to a target: the fewest subtractions, then the fewest channels; () where nothing does."""
+    ordered = sorted(among, key=lambda item: (-len(item.devices), item.series.channel.name))
+    by_device: dict[str, list[Item]] = {}
+    for item in ordered:
+        for device in item.devices:
+            by_device.setdefault(device, []).append(item)
+    best: list[tuple[int, Item]] = []
+    best_cost = (len(ordered) + 1, 0)
+    tried_count = 0
+
+    def search(left: Mapping[str, int], plus: Devices, minus: Devices, chosen: list[tuple[int, Item]]) -> None:
+        """`left`: by how much each device still counts too little (+1) or too much (-1)."""
+        nonlocal best, best_cost, tried_count
+        tried_count += 1
+        cost = (sum(sign < 0 for sign, _ in chosen), len(chosen))
+        if tried_count > MOST_TRIED or cost >= best_cost:
+            return
+        if not left:
+            best, best_cost = list(chosen), cost
+            return
+        device = min(left, key=lambda d: (len(by_device.get(d, ())), d))
+        sign = left[device]
+        for item in by_device.get(device, ()):
+            if item.devices & (plus if sign > 0 else minus) or any(item is other for _, other in chosen):
+                continue
+            after = dict(left)
+            for covered in item.devices:
+                after[covered] = after.get(covered, 0) - sign
+            after = {d: n for d, n in after.items() if n}
+            added = (plus | item.devices, minus) if sign > 0 else (plus, minus | item.devices)
+            search(after, *added, [*chosen, (sign, item)])
+
+    search(dict.fromkeys(target, 1), frozenset(), frozenset(), [])
+    return tuple((sign, item.series) for sign, item in best)
+
+
+def differences(among: Sequence[Item]) -> Iterator[tuple[Series, Signed]]:
+    """Pair each channel of several devices with others that together cover the same: what they differ by is unexplained."""
+    for whole in among:
+        if len(whole.devices) > 1:
+            parts = [item for item in among if item is not whole and item.devices < whole.devices]
+            sums = cover(whole.devices, parts)
+            if sums and all(sign > 0 for sign, _ in sums):
+                yield whole.series, sums
+
+
+def _hosts(channel: Channel) -> tuple[str, ...]:
+    return (channel.host,) if channel.host else tuple(name for name in channel.covers if name != SWITCH)
