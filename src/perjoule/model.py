@@ -214,6 +214,9 @@ class Phase:
     note: str = ""  # what went on in it: "scrub of 2 placement groups; data written back"
 
 
+Direction = Literal["write", "read", "mixed"]  # "mixed": of several users' trial in which some read and some write
+
+
 @dataclass(frozen=True)
 class ClientResult:
     """What one client moved in one direction ("write" or "read"), fsync included."""
@@ -318,7 +321,7 @@ class Point:
     """The numbers of one valid trial, derived from its record and series; on an emulated testbed in emulated time."""
 
     trial: Trial
-    direction: Literal["write", "read"]
+    direction: Direction
     metrics: Mapping[str, float]  # keys end in their unit: "throughput_bytes_per_s", "energy_j", "efficiency_bytes_per_j", ...
     doubts: tuple[str, ...] = ()
 
@@ -344,11 +347,12 @@ class Cell:
 
     filesystem: str  # labels
     workload: str
-    direction: Literal["write", "read"]
+    direction: Direction
     clients_count: int
     metrics: Mapping[str, Interval]  # the keys of Point.metrics, and "edp_ratio" (normalised to the best of its direction)
     failed_count: int = 0
     doubts: tuple[str, ...] = ()
+    servers_count: int = 0  # storage hosts; 0 where none of its trials was measured
 
 
 @dataclass(frozen=True)
@@ -357,7 +361,7 @@ class Finding:
 
     among: str  # what is compared: "" for all file systems, or the kind whose variants these are
     workload: str
-    direction: Literal["write", "read"]
+    direction: Direction
     clients_count: int
     best: str
     over_average: Interval  # ratio to the average of the others

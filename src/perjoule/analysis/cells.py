@@ -1,6 +1,6 @@
 """Points to cells: all repetitions of one combination, with intervals, as a table's row or a figure's mark shows them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 from statistics import fmean
@@ -12,15 +12,15 @@ from perjoule.analysis.efficiency import edp
 from perjoule.analysis.statistics import interval
 from perjoule.analysis.stopping import stopped_interval
 from perjoule.errors import PerjouleError
-from perjoule.model import Cell, Interval, Point, Record, Trial
+from perjoule.model import Cell, Direction, Interval, Point, Record, Trial
 
-Key = tuple[str, str, str, int]  # file system, workload, direction, clients
+Key = tuple[str, str, Direction, int]  # file system, workload, direction, clients
+
+DIRECTIONS: tuple[Direction, ...] = ("write", "read", "mixed")
 Spread = Callable[[Sequence[float]], Interval]
 
 
-def cells(
-    records: Sequence[Record], points: Sequence[Point], *, edp_weight: int = 1, stopped: bool = False
-) -> tuple[Cell, ...]:
+def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int = 1, stopped: bool = False) -> tuple[Cell, ...]:
     """Summarise repetitions, sorted by workload, direction, file system and clients.
 
     Args:
@@ -31,28 +31,34 @@ def cells(
 
     A metric that a repetition lacks has an interval over those that have it, and a doubt.
     """
-    testbeds = {record.trial.testbed.label for record in records}
+    testbeds: dict[str, set[str]] = {}  # a campaign's labels tell testbeds apart by themselves
+    for record in records:
+        testbeds.setdefault(record.trial.filesystem.label, set()).add(record.trial.testbed.label)
+    several = {label for label, there in testbeds.items() if len(there) > 1}
+    servers = {record.trial.id: sum(host.role == "storage" for host in record.hosts) for record in records}
     grouped: dict[Key, list[Point]] = {}
     for point in points:
-        grouped.setdefault(_key(point.trial, point.direction, len(testbeds) > 1), []).append(point)
+        grouped.setdefault(_key(point.trial, point.direction, several), []).append(point)
     failed: dict[Key, int] = {}
     for record in {record.trial.id: record for record in records}.values():
         if record.status == "failed":
             for direction in _directions(record.trial):
-                key = _key(record.trial, direction, len(testbeds) > 1)
+                key = _key(record.trial, direction, several)
                 failed[key] = failed.get(key, 0) + 1
     spread = stopped_interval if stopped else interval
-    found = {key: _cell(key, grouped.get(key, []), failed.get(key, 0), spread) for key in grouped | failed}
-    ordered = sorted(found, key=lambda k: (k[1], ("write", "read").index(k[2]), k[0], k[3]))
+    found = {key: _cell(key, grouped.get(key, []), failed.get(key, 0), servers, spread) for key in grouped | failed}
+    ordered = sorted(found, key=lambda k: (k[1], DIRECTIONS.index(k[2]), k[0], k[3]))
     return _with_edp_ratio([found[key] for key in ordered], edp_weight, spread)
 
 
-def _key(trial: Trial, direction: str, several_testbeds: bool) -> Key:
-    filesystem = f"{trial.filesystem.label} on {trial.testbed.label}" if several_testbeds else trial.filesystem.label
+def _key(trial: Trial, direction: Direction, several: Container[str]) -> Key:
+    filesystem = trial.filesystem.label
+    if filesystem in several:
+        filesystem = f"{filesystem} on {trial.testbed.label}"
     return filesystem, trial.workload.label, direction, trial.clients_count
 
 
-def _cell(key: Key, repetitions: Sequence[Point], failed_count: int, spread: Spread) -> Cell:
+def _cell(key: Key, repetitions: Sequence[Point], failed_count: int, servers: Mapping[str, int], spread: Spread) -> Cell:
     filesystem, workload, direction, clients_count = key
     ordered = sorted(repetitions, key=lambda p: p.trial.repetition)
     names = dict.fromkeys(name for p in ordered for name, value in p.metrics.items() if isfinite(value))
@@ -63,11 +69,12 @@ def _cell(key: Key, repetitions: Sequence[Point], failed_count: int, spread: Spr
     return Cell(
         filesystem=filesystem,
         workload=workload,
-        direction="write" if direction == "write" else "read",
+        direction=direction,
         clients_count=clients_count,
         metrics={name: spread(found) for name, found in values.items()},
         failed_count=failed_count,
         doubts=tuple(doubts),
+        servers_count=max((servers.get(p.trial.id, 0) for p in ordered), default=0),
     )
 
 
@@ -101,12 +108,14 @@ def _products(cell: Cell, weight: int) -> list[float]:
 def _work(cell: Cell) -> object:
     unit = "throughput_bytes_per_s" if "throughput_bytes_per_s" in cell.metrics else "operations_per_s"
     done = cell.metrics[unit].values[0] * cell.metrics["duration_s"].values[0]
-    kind = cell.workload if unit == "operations_per_s" else ""  # to make a file is not to remove one
+    # to make a file is not to remove one, and one mix of users is not another
+    kind = cell.workload if unit == "operations_per_s" or cell.direction == "mixed" else ""
     return cell.direction, cell.clients_count, kind, f"{done:.3g}"
 
 
-def _directions(trial: Trial) -> tuple[str, ...]:
+def _directions(trial: Trial) -> tuple[Direction, ...]:
     try:
-        return drivers.workload(trial.workload).directions
+        asked = drivers.workload(trial.workload).directions
+        return tuple(direction for direction in DIRECTIONS if direction in asked)
     except (KeyError, ValidationError, PerjouleError):  # a driver or an option that this perjoule no longer has
         return ("write",)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from perjoule import catalogue
+from perjoule.analysis.efficiency import peak_bytes_per_s
 from perjoule.analysis.overhead import total, window
 from perjoule.errors import CampaignError
 from perjoule.model import ClientResult, Record, Series
@@ -20,14 +21,19 @@ def doubts(record: Record, series: Sequence[Series]) -> tuple[str, ...]:
     return tuple(
         dict.fromkeys(
             [
-                *_together(record.outcome.results),
-                *_mixed(record.outcome.results),
+                *(() if any(r.user for r in record.outcome.results) else _apart(record.outcome.results)),
                 *_bounds(record, record.outcome.results),
                 *_cached(record, series, [r for r in record.outcome.results if r.direction == "read"]),
                 *_machine(record, series),
             ]
         )
     )
+
+
+def _apart(results: Sequence[ClientResult]) -> Iterator[str]:
+    """Clients that did not load together, or did what is measured apart; several users do so on purpose."""
+    yield from _together(results)
+    yield from _mixed(results)
 
 
 def _together(results: Sequence[ClientResult]) -> Iterator[str]:
@@ -56,7 +62,7 @@ def _bounds(record: Record, results: Sequence[ClientResult]) -> Iterator[str]:
         return
     nics = {n.name: n.board.nic_bytes_per_s.value for n in cluster.nodes}
     node_of = {h.name: h.node for h in record.hosts}
-    tpp = catalogue.tpp_bytes_per_s(cluster)
+    tpp = peak_bytes_per_s(record)
     for direction in ("write", "read"):
         moved = [r for r in results if r.direction == direction]
         for r in moved:
@@ -64,7 +70,7 @@ def _bounds(record: Record, results: Sequence[ClientResult]) -> Iterator[str]:
             nic = nics.get(node_of.get(r.host, ""))
             if nic is not None and rate > BOUND_RATIO * nic:
                 yield f"{r.host} moved {rate / nic:.2f} times what its network can: a cache served the {direction}"
-        if moved:
+        if moved and tpp:
             wall_s = max(r.ended_s for r in moved) - min(r.began_s for r in moved)
             rate = sum(r.moved_bytes for r in moved) / max(1e-9, wall_s * record.scale)
             if rate > BOUND_RATIO * tpp:

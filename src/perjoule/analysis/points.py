@@ -1,20 +1,23 @@
 """A record and its series to the numbers of the trial: one Point per direction. Here alone, wall time becomes emulated time.
 
+Where several users loaded at once there is one Point of all of them, for nobody can tell whose joules were whose. Its direction
+is "mixed" when some read and some wrote, and each user's own numbers are among its metrics (see `fairness`).
+
 On a testbed of scale s all is 1/s times slower than on what it emulates: a second there is s emulated seconds, watts are as they
 are, so that a joule there is s emulated joules. Ratios per byte and CPU seconds count work and are not scaled.
 """
 
 from collections.abc import Mapping, Sequence
 
-from perjoule import catalogue
 from perjoule.analysis.amplification import compare
-from perjoule.analysis.efficiency import edp
+from perjoule.analysis.efficiency import edp, peak_bytes_per_s
 from perjoule.analysis.energy import amount
+from perjoule.analysis.fairness import user_metrics
+from perjoule.analysis.latency import latency_s
 from perjoule.analysis.overhead import Overhead, disk_use, overhead, roles, total, window
 from perjoule.analysis.plausibility import doubts
 from perjoule.analysis.power import boundaries
-from perjoule.errors import CampaignError
-from perjoule.model import ClientResult, Point, Quantity, Record, Series
+from perjoule.model import ClientResult, Direction, Point, Quantity, Record, Series
 
 LATE_RATIO = 0.05  # of the users' bytes, written in the tail, above which it is told
 
@@ -27,12 +30,16 @@ def points(record: Record, series: Sequence[Series]) -> tuple[Point, ...]:
     """
     if record.status != "valid" or record.outcome is None:
         return ()
-    by_direction = {d: [r for r in record.outcome.results if r.direction == d] for d in ("write", "read")}
-    found = {d: results for d, results in by_direction.items() if any(r.moved_bytes or r.operations_count for r in results)}
-    return tuple(_point(record, series, results) for results in found.values())
+    found: dict[Direction, list[ClientResult]] = {}
+    for result in sorted(record.outcome.results, key=lambda r: r.direction == "read"):
+        found.setdefault(result.direction, []).append(result)
+    found = {d: results for d, results in found.items() if any(r.moved_bytes or r.operations_count for r in results)}
+    if found and any(r.user for r in record.outcome.results):
+        return (_point(record, series, "mixed" if len(found) > 1 else next(iter(found)), record.outcome.results),)
+    return tuple(_point(record, series, direction, results) for direction, results in found.items())
 
 
-def _point(record: Record, series: Sequence[Series], results: Sequence[ClientResult]) -> Point:
+def _point(record: Record, series: Sequence[Series], direction: Direction, results: Sequence[ClientResult]) -> Point:
     began_s, ended_s = min(r.began_s for r in results), max(r.ended_s for r in results)
     user_bytes, duration_s = sum(r.moved_bytes for r in results), (ended_s - began_s) * record.scale
     operations_count = sum(r.operations_count for r in results)
@@ -49,7 +56,7 @@ def _point(record: Record, series: Sequence[Series], results: Sequence[ClientRes
     if power.gross_j is not None:
         metrics |= _energy_metrics("gross_", power.gross_j * record.scale, duration_s, *work)
     for name in ("p50", "p99"):
-        if (latency := _latency_s(results, name)) is not None:
+        if (latency := latency_s(results, name)) is not None:
             metrics[f"latency_{name}_s"] = latency * record.scale
     cost = overhead(record, series, *window(record, began_s, ended_s), user_bytes) if user_bytes else Overhead()
     explained = compare(record, results[0].direction, cost.metrics)
@@ -57,9 +64,10 @@ def _point(record: Record, series: Sequence[Series], results: Sequence[ClientRes
     metrics |= _tail_metrics(record, series)
     if record.outcome is not None:
         metrics |= record.outcome.measured
-    late = _late(record, metrics, results[0].direction, user_bytes)
+    metrics |= user_metrics(results, record.scale)
+    late = _late(record, metrics, direction, user_bytes)
     against = (*record.doubts, *late, *power.doubts, *cost.doubts, *explained.doubts, *doubts(record, series))
-    return Point(record.trial, results[0].direction, metrics, tuple(dict.fromkeys(against)))
+    return Point(record.trial, direction, metrics, tuple(dict.fromkeys(against)))
 
 
 def _rates(
@@ -68,7 +76,7 @@ def _rates(
     metrics = {"throughput_bytes_per_s": rate_bytes_per_s}
     if (common := _common_rate(record, series, results)) is not None:
         metrics["common_throughput_bytes_per_s"] = common
-    if tpp := _tpp_bytes_per_s(record):
+    if tpp := peak_bytes_per_s(record):
         metrics["tpp_ratio"] = rate_bytes_per_s / tpp
     return metrics
 
@@ -115,6 +123,8 @@ def _common_rate(record: Record, series: Sequence[Series], results: Sequence[Cli
     assert record.outcome is not None
     if len({r.direction for r in record.outcome.results}) > 1:
         return None  # a client's goodput is of both directions together
+    if any(r.user for r in results):
+        return None  # users come and go
     hosts = {r.host for r in results}
     logged = [s for s in series if s.channel.quantity == "goodput" and s.channel.host in hosts]
     began_s, ended_s = max(r.began_s for r in results), min(r.ended_s for r in results)
@@ -124,19 +134,3 @@ def _common_rate(record: Record, series: Sequence[Series], results: Sequence[Cli
     if any(m is None for m in moved):
         return None
     return sum(m or 0.0 for m in moved) / ((ended_s - began_s) * record.scale)
-
-
-def _tpp_bytes_per_s(record: Record) -> float | None:
-    if not record.cluster:
-        return None
-    try:
-        return catalogue.tpp_bytes_per_s(catalogue.cluster(record.cluster))
-    except CampaignError:  # results of a perjoule whose catalogue had more
-        return None
-
-
-def _latency_s(results: Sequence[ClientResult], name: str) -> float | None:
-    """Weigh the clients' percentiles by operations: like the percentile of all together it lies between theirs."""
-    counted = [(r.latency_s[name], r.operations_count) for r in results if name in r.latency_s and r.operations_count]
-    count = sum(n for _, n in counted)
-    return sum(value * n for value, n in counted) / count if len(counted) == len(results) else None

@@ -12,20 +12,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, inf, log, sqrt
 from statistics import fmean, variance
-from typing import Literal
 
 from pydantic import ValidationError
 
 from perjoule import drivers
 from perjoule.analysis.statistics import CONFIDENCE_RATIO, student_p, student_quantile
 from perjoule.errors import PerjouleError
-from perjoule.model import Cell, Finding, Interval, Record
+from perjoule.model import Cell, Direction, Finding, Interval, Record
 from perjoule.units import MIB
 
 RELEVANT_RATIO = 0.02
 LARGE_BYTES = MIB  # a transfer of this size or more is called large, as in "Benchmarking Storage Access Patterns"
 
-Direction = Literal["write", "read"]
 Values = Mapping[str, Mapping[str, Sequence[float]]]  # file system -> workload -> value of each repetition
 
 

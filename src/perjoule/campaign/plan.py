@@ -46,7 +46,7 @@ def plan(campaign: Campaign) -> Plan:
     for trial in campaign.trials:
         workload = drivers.workload(trial.workload)
         moved_bytes = workload.moved_bytes(trial.clients_count)
-        passes_count = 2 if "read" in workload.directions else 1
+        passes_count = 1 if workload.directions == ("write",) else 2
         loading_s = passes_count * moved_bytes / speed_bytes_per_s(trial.testbed, trial.clients_count)
         steps.append(Step(trial, moved_bytes, loading_s + 2 * campaign.settle_s + TRIAL_S))
     return Plan(tuple(steps), sum(DEPLOYMENT_S.get(group[0].testbed.kind, 0.0) for group in campaign.groups))

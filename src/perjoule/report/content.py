@@ -17,7 +17,7 @@ from perjoule.analysis.winners import winners
 from perjoule.figures.overhead import Overhead
 from perjoule.figures.power import Samples
 from perjoule.figures.timeline import Timeline
-from perjoule.model import Cell, Finding, Point, Quantity, Record, Series
+from perjoule.model import Cell, Channel, Finding, Point, Quantity, Record, Series
 from perjoule.store import Results
 from perjoule.units import MIB
 
@@ -78,8 +78,9 @@ def content(results: Results) -> Content:
         if len(timelines) < TIMELINES_COUNT:
             timelines[record.trial.id] = _timeline(record, series)
         if record.trial.clients_count == most_clients:
-            if len(own) == 1 and (key := (record.trial.filesystem.label, own[0].direction)) not in overheads:
-                line = _overhead(record, series, own[0].direction)
+            direction = own[0].direction if len(own) == 1 else "mixed"
+            if direction != "mixed" and (key := (record.trial.filesystem.label, direction)) not in overheads:
+                line = _overhead(record, series, direction)
                 overheads |= {key: line} if line else {}
             for point in own:
                 watts = power.setdefault((record.trial.filesystem.label, point.direction), [])
@@ -154,7 +155,7 @@ def _timeline(record: Record, series: Sequence[Series]) -> Timeline:
 
     def row(quantity: str, factor: float) -> dict[str, Sequence[float | None]]:
         chosen = sorted((s for s in series if s.channel.quantity == quantity), key=lambda s: s.channel.host)
-        return {s.channel.host: _rounded(means(s, edges_s) * factor) for s in chosen}
+        return {_whose(s.channel): _rounded(means(s, edges_s) * factor) for s in chosen}
 
     return Timeline(
         t_s=[round(float(t), 3) for t in middles_s],
@@ -166,6 +167,11 @@ def _timeline(record: Record, series: Sequence[Series]) -> Timeline:
             "network": row("network_sent", per),
         },
     )
+
+
+def _whose(channel: Channel) -> str:
+    """The host, and the user where several load from it."""
+    return f"{channel.host}, {channel.component}" if channel.component.startswith("user ") else channel.host
 
 
 def _watts(series: Sequence[Series], edges_s: NDArray[np.float64]) -> dict[str, Sequence[float | None]]:
