@@ -1,0 +1,90 @@
+"""A server in a process of its own that asks this one, for each request, what to say and how: one line out, one line in.
+
+For libraries whose servers own their process (global state, an event loop).
+"""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+
+from perjoule.errors import MachineError
+from perjoule.simulators._behaviour import Behaviour, Manner, Truth
+
+_START_S = 20.0
+_END_S = 5.0
+
+
+@contextmanager
+def child(behaviour: Behaviour, module: str, *arguments: str) -> Generator[str]:
+    """Run `python -m perjoule.simulators.<module>` while the block runs; what is given is its first line, said when it serves.
+
+    Raises:
+        MachineError: it did not start, with its own last words.
+    """
+    argv = [sys.executable, "-m", f"perjoule.simulators.{module}", *arguments]
+    server = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert server.stdin
+    assert server.stdout
+    assert server.stderr
+    asked, answers = server.stdout, server.stdin
+    clock = threading.Timer(_START_S, server.kill)
+    clock.start()
+    try:
+        said = asked.readline().strip()
+        clock.cancel()
+        if not said:
+            server.wait(_END_S)
+            words = " | ".join(server.stderr.read().strip().splitlines()[-3:])
+            raise MachineError(f"the simulator did not start ({words or 'no words'})", where=module)
+
+        def answer() -> None:
+            for _ in asked:
+                manner = behaviour.manner()
+                try:
+                    answers.write(json.dumps([asdict(manner), asdict(behaviour.truth())]) + "\n")
+                    answers.flush()
+                except OSError:
+                    return
+
+        def drain() -> None:
+            for _ in server.stderr or ():  # a pipe that nobody empties would stop it
+                pass
+
+        threads = [threading.Thread(target=work, name=module, daemon=True) for work in (answer, drain)]
+        for thread in threads:
+            thread.start()
+        yield said
+    finally:
+        clock.cancel()
+        server.terminate()
+        try:
+            server.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+        with suppress(OSError):  # what was still to be said to it
+            answers.close()
+        asked.close()
+        server.stderr.close()
+
+
+def say(line: str) -> None:
+    """In the child: speak to the process that started us."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def told() -> tuple[Manner, Truth]:
+    """In the child: ask how to answer a request and what to say, and wait as long as the answer is late."""
+    say("?")
+    line = sys.stdin.readline()
+    if not line:
+        raise SystemExit(0)
+    manner, truth = json.loads(line)
+    time.sleep(manner["delay_s"])
+    return Manner(**manner), Truth(**truth)
