@@ -116,10 +116,34 @@ def test_an_unknown_cluster_is_answered_with_its_neighbour():
 
 
 def test_a_name_without_neighbour_is_answered_with_the_list():
-    with pytest.raises(CampaignError, match="cubieboard2, odroid-hc4"):
+    with pytest.raises(CampaignError, match="cubieboard2, mpsoc-hdd1, .*odroid-hc4"):
         catalogue.cluster("zzz")
 
 
 def test_quantities_in_the_files_carry_their_unit():
     board = tomllib.loads(_text())["board"]["odroid-hc4"]
     assert board["nic"]["value"] == "111.34 MiB/s"
+
+
+def test_a_file_with_variants_is_a_cluster_for_each_device_in_each_machine():
+    found = {name for name in catalogue.names() if name.startswith(("pc-", "mpsoc-"))}
+    assert found == {f"{machine}-{device}" for machine in ("pc", "mpsoc") for device in ("hdd1", "hdd2", "ssd1", "ssd2")}
+    nodes = [catalogue.cluster(name).nodes for name in found]
+    assert all([(node.role, node.count, len(node.disks)) for node in one] == [("client", 1, 1)] for one in nodes)
+    with pytest.raises(CampaignError, match="the file has variants; name one of pc-hdd1"):
+        catalogue.read(files("perjoule.catalogue").joinpath("ssd-vs-hdd.toml").read_text("utf-8"), "ssd-vs-hdd")
+
+
+def test_a_disk_is_no_faster_and_no_more_active_than_the_port_of_its_board_lets_it_be():
+    there, behind = (catalogue.cluster(name).nodes[0].disks[0] for name in ("pc-ssd1", "mpsoc-ssd1"))
+    assert (there.read_bytes_per_s.value, behind.read_bytes_per_s.value) == (540e6, 200e6)
+    assert (there.write_bytes_per_s.value, behind.write_bytes_per_s.value) == (280e6, 45e6)
+    assert behind.active_w.value == pytest.approx(0.05 + (2.5 - 0.05) * 200 / 540)
+    assert "port of cubietruck" in behind.active_w.source
+    slow, same = (catalogue.cluster(name).nodes[0].disks[0] for name in ("pc-hdd2", "mpsoc-hdd2"))
+    assert slow == same  # 45 MB/s fit through the port
+
+
+def test_a_file_with_nodes_and_variants_is_refused():
+    with pytest.raises(CampaignError, match="neither nodes nor variants, or both"):
+        catalogue.read(_text().replace('[[node]]\nname = "A"', '[[variant.x]]\nname = "A"'), "mine")

@@ -44,6 +44,8 @@ class Board:
     nic_bytes_per_s: Value  # TCP goodput, one direction
     idle_w: Value
     dynamic_w: Value  # added at full CPU use
+    port_read_bytes_per_s: Value | None = None  # what its port for disks lets through, where that is less than disks can
+    port_write_bytes_per_s: Value | None = None
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,12 @@
-"""A cluster's TOML file to a frozen Cluster; what the file does not know to be right is refused."""
+"""A TOML file to frozen Clusters; what the file does not know to be right is refused.
 
+A file is one cluster, with its nodes, or several: `[[variant.NAME]]` are the nodes of each, made of the same boards and disks.
+"""
+
+import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache, partial
 from importlib.resources import files
@@ -12,6 +17,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from perjoule import units
 from perjoule.catalogue.hardware import Board, Cluster, Disk, Node, Role, Value
 from perjoule.errors import CampaignError
+
+_VARIANT = re.compile(r"^\[\[variant\.([\w-]+)\]\]", re.MULTILINE)
 
 
 class _Strict(BaseModel):
@@ -37,6 +44,8 @@ class _Board(_Strict):
     nic: _Rate
     idle: _Watts
     dynamic: _Watts
+    port_read: _Rate | None = None
+    port_write: _Rate | None = None
 
 
 class _Disk(_Strict):
@@ -64,7 +73,8 @@ class _File(_Strict):
     supply_efficiency: Value
     board: dict[str, _Board]
     disk: dict[str, _Disk]
-    node: list[_Node]
+    node: list[_Node] = []
+    variant: dict[str, list[_Node]] = {}
 
 
 def _complaint(error: ValidationError) -> str:
@@ -76,7 +86,15 @@ def _complaint(error: ValidationError) -> str:
 
 
 def read(text: str, name: str) -> Cluster:
-    """Read a cluster from the text of its TOML file.
+    """Read the one cluster of a TOML file from its text. Raises CampaignError as `read_all` does, or when it has variants."""
+    found = read_all(text, name)
+    if name not in found:
+        raise CampaignError("the file has variants", where=f"catalogue file {name}.toml", next=f"name one of {', '.join(found)}")
+    return found[name]
+
+
+def read_all(text: str, name: str) -> Mapping[str, Cluster]:
+    """Read the clusters of a TOML file by their names: the file's own, or those of its variants.
 
     Raises:
         CampaignError: no TOML, an unknown or missing key, a wrong unit, or a board or disk that the file does not describe.
@@ -90,20 +108,72 @@ def read(text: str, name: str) -> Cluster:
         raise CampaignError(_complaint(error), where=where, next="see the clusters that come with perjoule") from error
     if not 0 < file.supply_efficiency.value <= 1:
         raise CampaignError("supply_efficiency is not between 0 and 1", where=where)
-    boards = {key: Board(key, b.cores, b.mips, b.nic, b.idle, b.dynamic) for key, b in file.board.items()}
+    if bool(file.node) == bool(file.variant):
+        raise CampaignError(
+            "the file has neither nodes nor variants, or both", where=where, next="write [[node]] or [[variant.NAME]]"
+        )
+    boards = {
+        key: Board(key, b.cores, b.mips, b.nic, b.idle, b.dynamic, b.port_read, b.port_write) for key, b in file.board.items()
+    }
     disks = {key: Disk(key, d.technology, d.capacity, d.read, d.write, d.idle, d.active) for key, d in file.disk.items()}
     try:
-        nodes = tuple(Node(n.name, n.role, n.count, boards[n.board], tuple(disks[disk] for disk in n.disks)) for n in file.node)
+        nodes = {
+            key: tuple(_node(n, boards[n.board], disks) for n in found)
+            for key, found in (file.variant or {name: file.node}).items()
+        }
     except KeyError as error:
         raise CampaignError(f"no board or disk is called {error}", where=where, next="describe it in the same file") from error
-    return Cluster(name, file.title, file.source, nodes, file.switch, file.supply_efficiency, tuple(file.notes))
+    return {
+        key: Cluster(
+            key,
+            f"{file.title}, {key}" if file.variant else file.title,
+            file.source,
+            found,
+            file.switch,
+            file.supply_efficiency,
+            tuple(file.notes),
+        )
+        for key, found in nodes.items()
+    }
+
+
+def _node(written: _Node, board: Board, disks: Mapping[str, Disk]) -> Node:
+    return Node(written.name, written.role, written.count, board, tuple(_behind(board, disks[name]) for name in written.disks))
+
+
+def _behind(board: Board, disk: Disk) -> Disk:
+    """A disk as it is behind a board's port: as fast as the slower of the two, and as active as that makes it."""
+    read, write = (
+        min(own, port or own, key=lambda value: value.value)
+        for own, port in (
+            (disk.read_bytes_per_s, board.port_read_bytes_per_s),
+            (disk.write_bytes_per_s, board.port_write_bytes_per_s),
+        )
+    )
+    if (read, write) == (disk.read_bytes_per_s, disk.write_bytes_per_s):
+        return disk
+    use_ratio = max(read.value / disk.read_bytes_per_s.value, write.value / disk.write_bytes_per_s.value)
+    active_w = disk.idle_w.value + use_ratio * (disk.active_w.value - disk.idle_w.value)
+    source = f"{disk.active_w.source}; {use_ratio:.0%} of what it takes beyond idle, as the port of {board.name} lets through"
+    active = replace(disk.active_w, value=active_w, source=source)
+    return replace(disk, read_bytes_per_s=read, write_bytes_per_s=write, active_w=active)
 
 
 @cache
 def names() -> tuple[str, ...]:
     """List the clusters in the catalogue."""
-    found = (path.name for path in files("perjoule.catalogue").iterdir())
-    return tuple(sorted(name.removesuffix(".toml") for name in found if name.endswith(".toml")))
+    return tuple(sorted(_files()))
+
+
+@cache
+def _files() -> Mapping[str, str]:
+    """The name of each cluster's file, read no further than to its variants."""
+    found: dict[str, str] = {}
+    for path in files("perjoule.catalogue").iterdir():
+        if path.name.endswith(".toml"):
+            name = path.name.removesuffix(".toml")
+            found |= dict.fromkeys(_VARIANT.findall(path.read_text("utf-8")) or [name], name)
+    return found
 
 
 @cache
@@ -117,4 +187,5 @@ def cluster(name: str) -> Cluster:
         near = get_close_matches(name.lower(), names(), n=1, cutoff=0.4)
         known = f'did you mean "{near[0]}"?' if near else f"the catalogue has {', '.join(names())}"
         raise CampaignError(f'there is no cluster "{name}" in the catalogue', next=known)
-    return read(files("perjoule.catalogue").joinpath(f"{name}.toml").read_text("utf-8"), name)
+    file = _files()[name]
+    return read_all(files("perjoule.catalogue").joinpath(f"{file}.toml").read_text("utf-8"), file)[name]
