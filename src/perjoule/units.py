@@ -13,10 +13,12 @@ BYTES: dict[str, float] = {"B": 1, **_BINARY, **_DECIMAL}
 BITS: dict[str, float] = {f"{p}bit": 1000**n / 8 for n, p in enumerate(("", "k", "M", "G", "T"))}
 RATES: dict[str, float] = {f"{unit}/s": factor for unit, factor in (BYTES | BITS).items()}
 SECONDS: dict[str, float] = {"us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600, "d": 86400}
-HERTZ: dict[str, float] = {"Hz": 1, "kHz": 1e3}
-WATTS: dict[str, float] = {"mW": 1e-3, "W": 1, "kW": 1e3}
+HERTZ: dict[str, float] = {"Hz": 1, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9}
+WATTS: dict[str, float] = {"mW": 1e-3, "W": 1, "kW": 1e3, "MW": 1e6}
 JOULES: dict[str, float] = {"J": 1, "kJ": 1e3, "Wh": 3600, "kWh": 3.6e6}
 RATIOS: dict[str, float] = {"%": 0.01}
+BYTES_PER_J: dict[str, float] = {f"{unit}/J": factor for unit, factor in BYTES.items()}  # MiB/J and MiB/s per W are the same
+BYTES_PER_W: dict[str, float] = {f"{unit}/W": factor for unit, factor in BYTES.items()}
 
 _QUANTITY = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S*)\s*")
 _TERM = re.compile(r"\s*\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\s*[a-z]+\s*")  # of a duration in several terms

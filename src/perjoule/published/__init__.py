@@ -1,0 +1,7 @@
+"""Papers as data: every number that they print, with its unit, its place and what it belongs to. One TOML file, one paper."""
+
+from perjoule.published.paper import QUANTITIES, Claim, Number, Paper, Uncertainty
+from perjoule.published.printed import Printed, printed
+from perjoule.published.reading import names, paper, read
+
+__all__ = ["QUANTITIES", "Claim", "Number", "Paper", "Printed", "Uncertainty", "names", "paper", "printed", "read"]

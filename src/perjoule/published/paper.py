@@ -1,0 +1,130 @@
+"""What a paper holds: frozen numbers in SI units, what it says of them, and the configurations that they belong to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from pydantic import ConfigDict
+
+from perjoule import units
+
+# What a number can be a number of, and in which units it may be printed.
+QUANTITIES: dict[str, dict[str, float]] = {
+    "throughput": units.RATES,
+    "power": units.WATTS,
+    "energy": units.JOULES,
+    "efficiency": units.BYTES_PER_J,
+    "energy-delay product": {"J s": 1.0},
+    "capacity": units.BYTES,
+    "capacity per watt": units.BYTES_PER_W,
+    "size": units.BYTES,
+    "memory": units.BYTES,
+    "duration": units.SECONDS,
+    "frequency": units.HERTZ,
+    "rotation": {"rpm": 1 / 60},
+    "voltage": {"V": 1.0},
+    "current": {"A": 1.0},
+    "cost": {"EUR": 1.0},
+    "count": {"": 1.0},
+    "share": units.RATIOS,  # of a whole
+    "gain": units.RATIOS,  # how much more than another
+    "saving": units.RATIOS,  # how much less than another
+    "ratio": {"": 1.0},
+    "length": {"inch": 0.0254},
+}
+Fact = str | int | float
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """What is printed behind a ±, in SI units, and what it is said to be."""
+
+    value: float
+    kind: str
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number as a paper prints it.
+
+    `low` to `high` is what its printed digits leave open: half a unit in the last place each way. A number said to be approximate
+    is taken to a whole unit in the last place, and to no less than 5 %. Counts and nominal values are exact.
+    """
+
+    id: str
+    quantity: str  # a key of QUANTITIES
+    printed: str  # with its unit: "95.22 MiB/s"
+    value: float  # SI; of a range its middle
+    low: float
+    high: float
+    unit: float  # what one of the printed unit is in SI
+    place: str  # table or section
+    statistic: str  # "mean", "maximum", ..., "unknown"
+    facts: Mapping[str, Fact]  # what it belongs to
+    own: Mapping[str, Fact]  # those of the facts that its configuration does not give
+    uncertainties: tuple[Uncertainty, ...] = ()
+    derived: str = ""  # what the paper says it follows from: an expression over ids
+    unchecked: str = ""  # why it can't be recomputed
+    note: str = ""
+
+    @property
+    def words(self) -> Mapping[str, Fact]:
+        """Its facts, with quantity, statistic and place among them."""
+        return {**self.facts, "quantity": self.quantity, "statistic": self.statistic, "place": self.place}
+
+    @property
+    def name(self) -> str:
+        """What it is a number of, in words."""
+        words = ", ".join(f"{key} {fact}" for key, fact in self.own.items())
+        return f"{self.quantity} ({words})" if words else self.quantity
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper about numbers of its own.
+
+    Rules: "best" (among those with the facts `among`, the largest are those with `which`), "above" (those with `which` are larger
+    than those with `than`, all else equal), "rising" (along the fact `along` they never fall), each within groups of equal facts
+    `per`; and "holds" (the comparison `holds` over ids). Among facts stand `quantity`, `statistic` and `place`, too.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    place: str
+    text: str
+    rule: Literal["best", "above", "rising", "holds"]
+    holds: str = ""
+    among: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
+    which: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
+    than: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
+    along: str = ""
+    per: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper. A configuration has facts (cluster, file system, version, ...), and bounds, which are expressions over ids."""
+
+    name: str
+    title: str
+    authors: str
+    reference: str
+    year: int | None  # None where nothing printed says it
+    doi: str
+    numbers: tuple[Number, ...]
+    claims: tuple[Claim, ...]
+    configurations: Mapping[str, Mapping[str, Fact]]
+    bounds: Mapping[str, Mapping[str, str]]
+    notes: tuple[str, ...] = ()
+
+    def number(self, id: str) -> Number:
+        """Find a number by its id. Raises KeyError."""
+        return {one.id: one for one in self.numbers}[id]
+
+    def find(self, **words: Fact) -> tuple[Number, ...]:
+        """List the numbers that have all these words, as in `find(quantity="throughput", direction="read")`."""
+        return tuple(one for one in self.numbers if words.items() <= one.words.items())
+
+    def values(self, fact: str) -> tuple[str, ...]:
+        """List what a fact is said to be, over all numbers: the clusters, the file systems, ..."""
+        return tuple(dict.fromkeys(str(one.facts[fact]) for one in self.numbers if fact in one.facts))

@@ -1,0 +1,178 @@
+"""A paper's TOML file to a frozen Paper; what the file does not know to be right is refused."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from perjoule.errors import CampaignError
+from perjoule.published.paper import QUANTITIES, Claim, Fact, Number, Paper, Uncertainty
+from perjoule.published.printed import printed
+
+_OWN_WORDS = ("id", "quantity", "printed", "unit", "statistic", "plus_minus", "derived", "unchecked", "note")
+_Row = dict[str, Any]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Table(_Strict):
+    """Numbers of one place: inline tables, or rows, which have the facts named in `row` and then a number for each column."""
+
+    place: str
+    common: _Row = {}
+    number: list[_Row] = []
+    row: list[str] = []
+    columns: list[_Row] = []
+    rows: list[list[str | int]] = []
+
+
+class _File(_Strict):
+    title: str
+    authors: str
+    reference: str = Field(min_length=1)
+    year: int | None = None
+    doi: str = ""
+    notes: list[str] = []
+    configuration: dict[str, dict[str, Fact | dict[str, str]]] = {}
+    table: list[_Table]
+    claim: list[Claim] = []
+
+
+def read(text: str, name: str) -> Paper:
+    """Read a paper from the text of its TOML file.
+
+    Raises:
+        CampaignError: no TOML, an unknown key, quantity or unit, an id used twice, or one that no number has.
+    """
+    where = f"published file {name}.toml"
+    try:
+        file = _File.model_validate(tomllib.loads(text))
+        words = {key: {k: v for k, v in facts.items() if not isinstance(v, dict)} for key, facts in file.configuration.items()}
+        bounds = {
+            key: {k: v for b in facts.values() if isinstance(b, dict) for k, v in b.items()}
+            for key, facts in file.configuration.items()
+        }
+        numbers = tuple(_number(raw, table.place, words) for table in file.table for raw in _raw(table))
+    except tomllib.TOMLDecodeError as error:
+        raise CampaignError(f"not TOML: {error}", where=where) from error
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise CampaignError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}", where=where) from error
+    except (KeyError, ValueError) as error:
+        raise CampaignError(str(error.args[0]), where=where, next="see the papers that come with perjoule") from error
+    _refuse_unknown_ids(numbers, file.claim, bounds, where)
+    return Paper(
+        name,
+        file.title,
+        file.authors,
+        file.reference,
+        file.year,
+        file.doi,
+        numbers,
+        tuple(file.claim),
+        words,
+        bounds,
+        tuple(file.notes),
+    )
+
+
+def _raw(table: _Table) -> Iterator[_Row]:
+    yield from ({**table.common, **raw} for raw in table.number)
+    for row in table.rows:
+        facts = dict(zip(table.row, row, strict=False))
+        cells = row[len(table.row) :]
+        if len(cells) != len(table.columns):
+            raise ValueError(f"{table.place}: {row} has {len(cells)} numbers for {len(table.columns)} columns")
+        for column, cell in zip(table.columns, cells, strict=True):
+            if cell != "":
+                yield {**table.common, **facts, **column, "printed": str(cell)}
+
+
+def _number(raw: _Row, place: str, configurations: Mapping[str, Mapping[str, Fact]]) -> Number:
+    quantity, statistic = raw["quantity"], raw.get("statistic", "unknown")
+    own: dict[str, Fact] = {key: fact for key, fact in raw.items() if key not in _OWN_WORDS}
+    id = re.sub(r"\W+", "_", str(raw["id"]).format(**own))
+    if quantity not in QUANTITIES:
+        raise ValueError(f'{id}: unknown quantity "{quantity}" (known: {", ".join(QUANTITIES)})')
+    of = own.get("configuration")
+    if of is not None and of not in configurations:
+        raise ValueError(f'{id}: no configuration is called "{of}"')
+    facts = {**(configurations[str(of)] if of is not None else {}), **own}
+    text = printed(
+        raw["printed"], raw.get("unit", ""), exact=statistic == "nominal" or (quantity == "count" and "~" not in raw["printed"])
+    )
+    if text.unit not in QUANTITIES[quantity]:
+        raise ValueError(f'{id}: unknown unit "{text.unit}" of {quantity} (known: {", ".join(QUANTITIES[quantity])})')
+    unit = QUANTITIES[quantity][text.unit]
+    kinds = raw.get("plus_minus", [])
+    if len(kinds) != len(text.uncertainties):
+        raise ValueError(
+            f"{id}: {raw['printed']!r} has {len(text.uncertainties)} uncertainties, and plus_minus names {len(kinds)}"
+        )
+    low = 0.0 if text.sign == "<" else text.low
+    high = float("inf") if text.sign == ">" else text.high
+    return Number(
+        id=id,
+        quantity=quantity,
+        printed=raw["printed"] if raw["printed"].endswith(raw.get("unit", "")) else f"{raw['printed']} {raw['unit']}",
+        value=text.value * unit,
+        low=low * unit,
+        high=high * unit,
+        unit=unit,
+        place=place,
+        statistic=statistic,
+        facts=facts,
+        own=own,
+        uncertainties=tuple(Uncertainty(v * unit, kind) for v, kind in zip(text.uncertainties, kinds, strict=True)),
+        derived=raw.get("derived", ""),
+        unchecked=raw.get("unchecked", ""),
+        note=raw.get("note", ""),
+    )
+
+
+def _refuse_unknown_ids(
+    numbers: tuple[Number, ...], claims: list[Claim], bounds: Mapping[str, Mapping[str, str]], where: str
+) -> None:
+    ids = [one.id for one in numbers]
+    known = set(ids)
+    if len(known) < len(ids):
+        twice = next(id for id in ids if ids.count(id) > 1)
+        raise CampaignError(f'two numbers are called "{twice}"', where=where, next="name a fact in their id")
+    texts = [
+        *(one.derived for one in numbers),
+        *(claim.holds for claim in claims),
+        *(id for of in bounds.values() for id in of.values()),
+    ]
+    for text in texts:
+        for match in re.finditer(r"[A-Za-z_]\w*(?!\w*\()", text):
+            if (word := match[0]) not in known:
+                near = "".join(f'did you mean "{id}"?' for id in get_close_matches(word, ids, n=1))
+                raise CampaignError(f'no number is called "{word}"', where=where, next=near)
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """List the papers that come with perjoule."""
+    found = (path.name for path in files("perjoule.published").iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in found if name.endswith(".toml")))
+
+
+@cache
+def paper(name: str) -> Paper:
+    """Find a paper by name.
+
+    Raises:
+        CampaignError: there is no such paper; the message names the neighbour.
+    """
+    if name not in names():
+        near = get_close_matches(name.lower(), names(), n=1, cutoff=0.4)
+        known = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(names())}"
+        raise CampaignError(f'no paper is called "{name}"', next=known)
+    return read(files("perjoule.published").joinpath(f"{name}.toml").read_text("utf-8"), name)
