@@ -1,10 +1,13 @@
-"""A testbed and a file system to play with, without a campaign: `perjoule up`."""
+"""Parts without a campaign: a testbed and a file system to play with (`perjoule up`), meters alone (`perjoule meters`)."""
 
 from collections.abc import Sequence
 
-from perjoule.campaign.source import Source, Table, override
+from pathlib import Path
+
+from perjoule.campaign.source import Source, Table, is_list, is_table, override, read_toml, text_of
 from perjoule.campaign.tables import known_options, rows
-from perjoule.protocols import FileSystem
+from perjoule.errors import CampaignError
+from perjoule.protocols import FileSystem, Meter
 from perjoule.testbeds.virtual import Virtual
 
 
@@ -29,3 +32,33 @@ def playground(kind: str | None, cluster: str, overrides: Sequence[str] = ()) ->
     assert isinstance(bed, Virtual)
     assert filesystem is None or isinstance(filesystem, FileSystem)
     return bed, filesystem
+
+
+def meters(names: Sequence[str], overrides: Sequence[str] = ()) -> tuple[Meter, ...]:
+    """Build meters.
+
+    Args:
+        names: each a kind, or a TOML file with [[meter]] tables (a campaign's, say).
+        overrides: "OPTION=VALUE" of all that have the option.
+
+    Raises:
+        CampaignError: something is not known or not possible.
+    """
+    found: list[Meter] = []
+    for name in names:
+        source = Source("--set", {})
+        tables: list[Table] = [{"kind": name}]
+        if name.endswith(".toml"):
+            document, source = read_toml(text_of(Path(name)), name)
+            written = document.get("meter")
+            if not is_list(written) or not written or not all(map(is_table, written)):
+                raise CampaignError("there is no [[meter]]", where=name, next="write one as `perjoule drivers shelly` shows")
+            tables = list(written)
+        document = {"meter": tables}
+        options = {"": [()], "meter": [known_options("meter", ("meter", n), table, source) for n, table in enumerate(tables)]}
+        source = override(document, [f"meter.{text.removeprefix('meter.')}" for text in overrides], source, options)
+        for n, table in enumerate(tables):
+            for row in rows("meter", ("meter", n), table, source):
+                assert isinstance(row.driver, Meter)
+                found.append(row.driver)
+    return tuple(found)

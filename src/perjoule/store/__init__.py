@@ -5,6 +5,7 @@
     journal.jsonl                     one line per kept attempt: the commit point
     lock                              held (flock) while perjoule works on the folder
     trials/<trial id>/attempt-<n>/    record.json, series.parquet, raw/, logs/
+    joined/<name>.csv, .clock.json    recordings of meters that were made elsewhere, and what is known of their clocks
     table.json                        the numbers of the report that was written last
 
 A partial attempt lives in `trials/<trial id>/partial-<n>/` and is renamed when it is kept.
@@ -25,6 +26,7 @@ from perjoule.model import Cell, Record, Series, Trial
 from perjoule.store.attempt import Attempt
 from perjoule.store.disk import FULL, replace_file, spoken, sync, write
 from perjoule.store.journal import Entry, cut_torn_line, read_journal
+from perjoule.store.recordings import ClockError, clock_file, on_clock_of, read_joined, read_recording
 from perjoule.store.records import from_json, record_from, to_json
 from perjoule.store.samples import ParquetSink, read_series
 
@@ -184,10 +186,28 @@ class Results:
         return frozenset(entry.trial for entry in self.entries())
 
     def series(self, record: Record) -> tuple[Series, ...]:
-        """Read all series of an attempt: the meters' and the workload's goodput. Raises MachineError."""
+        """Read all series of an attempt: the meters', the workload's goodput, joined recordings. Raises MachineError."""
         path = self.folder_of(record) / "series.parquet"
         with spoken(path):
-            return read_series(path)
+            own = read_series(path)
+        joined = (on_clock_of(record, *read_joined(path)) for path in sorted((self.folder / "joined").glob("*.csv")))
+        return (*own, *(series for found in joined for series in found))
+
+    def join(self, recording: Path, clock: ClockError) -> None:
+        """Take in what a meter recorded elsewhere; the same recording again replaces what is known of its clock.
+
+        Raises:
+            MachineError: it is no recording, or another one has its name.
+        """
+        read_recording(recording)
+        target = self.folder / "joined" / recording.with_suffix(".csv").name
+        with spoken(target):
+            target.parent.mkdir(exist_ok=True)
+            if target.exists() and target.read_bytes() != recording.read_bytes():
+                raise MachineError("another recording of this name is joined", where=str(target), next="rename the new one")
+            replace_file(clock_file(target), json.dumps(to_json(clock), indent=1) + "\n")
+            if not target.exists():
+                replace_file(target, recording.read_text("utf-8"))
 
     def folder_of(self, record: Record) -> Path:
         """Say where an attempt lies, with `raw` and `logs` inside."""

@@ -7,7 +7,7 @@ Long format, one row a sample: the channel's seven words and `more`, its boundar
 import json
 import threading
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields
 from functools import cache
@@ -23,7 +23,7 @@ from perjoule.model import Channel, Series, Specification
 from perjoule.protocols import Sink
 
 _PLAIN = tuple(f.name for f in fields(Channel) if f.name not in ("covers", "specification"))
-_WORDS = (*_PLAIN, "more")
+COLUMNS = (*_PLAIN, "more")  # what describes a channel
 _NUMBERS = ("t_s", "duration_s", "value")
 FLUSH_S = 3.0
 
@@ -31,7 +31,7 @@ FLUSH_S = 3.0
 _pa = cast("Any", pa)
 _pq = cast("Any", pq)
 _SCHEMA = _pa.schema(
-    [(word, _pa.dictionary(_pa.int32(), _pa.string())) for word in _WORDS] + [(number, _pa.float64()) for number in _NUMBERS],
+    [(word, _pa.dictionary(_pa.int32(), _pa.string())) for word in COLUMNS] + [(number, _pa.float64()) for number in _NUMBERS],
     metadata={"perjoule": "series 2"},
 )
 
@@ -125,7 +125,7 @@ def read_series(path: Path) -> tuple[Series, ...]:
         table = table.append_column("more", nothing).combine_chunks()
     words: list[list[str]] = []
     key = np.zeros(table.num_rows, dtype=np.int64)  # mixed radix: the channel of each row as one number
-    for word in _WORDS:
+    for word in COLUMNS:
         column = table[word].chunk(0)
         words.append(column.dictionary.to_pylist())
         key = key * len(words[-1]) + column.indices.to_numpy()
@@ -141,7 +141,7 @@ def read_series(path: Path) -> tuple[Series, ...]:
 
 def _table(samples: Mapping[Channel, NDArray[np.float64]]) -> Any:
     rows = np.repeat(np.arange(len(samples)), [len(s) for s in samples.values()])
-    texts = zip(*(_texts(channel) for channel in samples), strict=True)
+    texts = zip(*(channel_texts(channel) for channel in samples), strict=True)
     columns = [_pa.array(list(t), type=_pa.string()).dictionary_encode().take(_pa.array(rows)) for t in texts]
     numbers = np.concatenate(list(samples.values()))
     return _pa.Table.from_arrays([*columns, *(_pa.array(numbers[:, n]) for n in range(3))], schema=_SCHEMA)
@@ -152,14 +152,20 @@ def _channel(key: int, words: list[list[str]]) -> Channel:
     for options in reversed(words):
         key, index = divmod(key, len(options))
         chosen.insert(0, options[index])
-    *plain, more = chosen
+    return channel_from(chosen)
+
+
+def channel_from(texts: Sequence[str]) -> Channel:
+    """Read a channel from its texts, in the order of COLUMNS. Raises ValueError."""
+    *plain, more = texts
     rest: dict[str, Any] = json.loads(more) if more else {}
     covers, stated = tuple(rest.get("covers", ())), Specification(**rest.get("specification", {}))
     return Channel(*cast("Any", plain), covers=covers, specification=stated)
 
 
 @cache
-def _texts(channel: Channel) -> tuple[str, ...]:
+def channel_texts(channel: Channel) -> tuple[str, ...]:
+    """Write a channel as texts, in the order of COLUMNS."""
     stated = {name: value for name, value in asdict(channel.specification).items() if value is not None}
     rest = {name: value for name, value in (("covers", channel.covers), ("specification", stated)) if value}
     return (*(str(getattr(channel, name)) for name in _PLAIN), json.dumps(rest) if rest else "")

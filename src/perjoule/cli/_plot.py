@@ -1,0 +1,60 @@
+"""What meters say, as it comes: a line per channel with its recent past."""
+
+from collections.abc import Sequence
+from math import isfinite
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from perjoule.analysis.behaviour import powers
+from perjoule.model import Channel, Series
+
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+def plot(series: Sequence[Series], now_s: float, *, width: int, span_s: float) -> Table:
+    """Lay out the channels with the last `span_s` seconds as bars, `width` of them; a gap is empty."""
+    found = Table(box=None, padding=(0, 1))
+    for heading in ("channel", "covers", "now", "mean", f"the last {span_s:.0f} s"):
+        found.add_column(heading, justify="right" if heading in ("now", "mean") else "left", no_wrap=True)
+    for one in series:
+        t_s, watts = powers(one)
+        recent = watts[t_s > now_s - span_s]
+        failed = bool(len(one.value)) and not isfinite(one.value[-1])
+        now = Text("no answer", style="red") if failed else _watts(recent[-1:])
+        found.add_row(named(one.channel), covered(one.channel), now, _watts(recent), bars(t_s, watts, now_s, width, span_s))
+    return found
+
+
+def named(channel: Channel) -> str:
+    """How a channel is called on the terminal."""
+    return f"{channel.meter} {channel.quantity}"
+
+
+def covered(channel: Channel) -> str:
+    """What a channel covers, in words."""
+    if channel.covers:
+        return "+".join(channel.covers)
+    part = "" if channel.component == "all" else channel.component
+    return " ".join(word for word in (channel.host, part) if word) or "all"
+
+
+def bars(t_s: np.ndarray, watts: np.ndarray, now_s: float, width: int, span_s: float) -> Text:
+    """Draw power over time as bars of eighths, from its lowest to its highest in the span, with both written behind."""
+    edges_s = np.linspace(now_s - span_s, now_s, width + 1)
+    slots = np.digitize(t_s, edges_s) - 1
+    inside = (slots >= 0) & (slots < width)
+    if not inside.any():
+        return Text("nothing yet", style="dim")
+    low, high = float(watts[inside].min()), float(watts[inside].max())
+    line = ""
+    for slot in range(width):
+        here = watts[slots == slot]
+        level = 1 + round((float(here.mean()) - low) / (high - low) * 7) if len(here) and high > low else 1 if len(here) else 0
+        line += _BARS[level]
+    return Text.assemble(line, (f" {low:.4g} to {high:.4g} W", "dim"))
+
+
+def _watts(values: np.ndarray) -> str:
+    return f"{float(values.mean()):.4g} W" if len(values) else ""

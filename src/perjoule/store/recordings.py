@@ -1,0 +1,122 @@
+"""Recordings of meters that were made elsewhere: a CSV file that grows sample by sample, joined to trials by the time of day.
+
+A joined recording stays in the results folder as it came, with what is known of its clock beside it. Its samples are read as if
+they had been taken with the trial: `Results.series` gives them on the trial's clock, those around its phases.
+"""
+
+import csv
+import json
+import threading
+import time
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from perjoule.errors import MachineError
+from perjoule.model import Channel, Record, Series
+from perjoule.protocols import Sink
+from perjoule.store.records import from_json
+from perjoule.store.samples import COLUMNS, channel_from, channel_texts
+
+AROUND_S = 5.0  # of a trial's phases, what is taken with it: windows of slow meters reach beyond
+HEADINGS = ["utc_s", "duration_s", "value", *COLUMNS]
+
+
+class Recording(Sink):
+    """A CSV file that grows line by line, so that it is whole whenever the recorder is killed.
+
+    A line has the words of its channel, as the series of a trial have, and `utc_s`, the sample's end in seconds of UTC by this
+    machine's clock; another machine joins it by that.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._lock = threading.Lock()
+        self._file = path.open("x", newline="", encoding="utf-8")
+        self._rows = csv.writer(self._file)
+        self._rows.writerow(HEADINGS)
+        self.samples_count = 0
+
+    def append(self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0) -> None:
+        """Write one sample."""
+        utc_s = time.time() - time.monotonic() + t_s
+        with self._lock:
+            self._rows.writerow((f"{utc_s:.6f}", f"{duration_s:.6g}", f"{value:.10g}", *channel_texts(channel)))
+            self._file.flush()
+            self.samples_count += 1
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def read_recording(path: Path) -> tuple[Series, ...]:
+    """Read what a Recording wrote; times are seconds of UTC. A last line that was cut off is left out.
+
+    Raises:
+        MachineError: it can't be read, or is no recording.
+    """
+    samples: dict[tuple[str, ...], array[float]] = {}
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = csv.reader(file)
+            if next(rows, None) != HEADINGS:
+                raise MachineError("no recording of perjoule", where=str(path), next="see `perjoule meters record --help`")
+            for row in rows:
+                if len(row) == len(HEADINGS):
+                    samples.setdefault(tuple(row[3:]), array("d")).extend(map(float, row[:3]))
+        tables = {channel_from(texts): np.array(kept).reshape(-1, 3) for texts, kept in samples.items()}
+    except (OSError, ValueError) as error:
+        raise MachineError(f"the recording can't be read: {error}", where=str(path)) from None
+    return tuple(Series(channel, *(table[:, n].copy() for n in range(3))) for channel, table in tables.items())
+
+
+@dataclass(frozen=True)
+class ClockError:
+    """By how much a recorder's clock was ahead of that of the results, at a moment, and how that changed."""
+
+    offset_s: float = 0.0
+    uncertainty_s: float = 0.0  # standard uncertainty of the offset
+    drift_ratio: float = 0.0  # seconds per second
+    reference_utc_s: float = 0.0  # the moment at which the offset holds, by the recorder's clock
+
+
+def on_clock_of(record: Record, recording: tuple[Series, ...], clock: ClockError) -> Iterator[Series]:
+    """Give the part of a recording that lies around a trial's phases, on the trial's monotonic clock."""
+    if not record.phases:
+        return
+    low_s, high_s = record.phases[0].began_s - AROUND_S, record.phases[-1].ended_s + AROUND_S
+    for series in recording:
+        ahead_s = clock.offset_s + clock.drift_ratio * (series.t_s - clock.reference_utc_s)
+        t_s = series.t_s - ahead_s - record.clock.utc_s + record.clock.monotonic_s
+        near = (t_s >= low_s) & (t_s <= high_s)
+        if near.any():
+            stated = series.channel.specification
+            late_s = max(stated.latency_s or 0.0, clock.uncertainty_s)
+            channel = replace(series.channel, specification=replace(stated, latency_s=late_s or None))
+            yield Series(channel, t_s[near], series.duration_s[near], series.value[near])
+
+
+def clock_file(recording: Path) -> Path:
+    """Where lies what is known of a joined recording's clock."""
+    return recording.with_suffix(".clock.json")
+
+
+def read_joined(path: Path) -> tuple[tuple[Series, ...], ClockError]:
+    """Read a joined recording, and what is known of its clock. Raises MachineError."""
+    try:
+        clock = from_json(ClockError, json.loads(clock_file(path).read_text()))
+        changed_ns = path.stat().st_mtime_ns
+    except (OSError, ValueError) as error:
+        raise MachineError(f"what is known of its clock can't be read: {error}", where=str(path), next="join it again") from None
+    return _once(path, changed_ns), cast("ClockError", clock)
+
+
+@lru_cache(maxsize=4)
+def _once(path: Path, changed_ns: int) -> tuple[Series, ...]:
+    """Read a recording once for all trials."""
+    return read_recording(path)

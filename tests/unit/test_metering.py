@@ -1,0 +1,152 @@
+"""Meters without a campaign: what they really do, what is recorded elsewhere and joined, what Prometheus is told."""
+
+import re
+import time
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perjoule import campaign, exporter, metering, run, store
+from perjoule.analysis.behaviour import agreement, behaviour, step
+from perjoule.analysis.points import points
+from perjoule.errors import MachineError
+from perjoule.meters.simulated import Simulated
+from perjoule.model import Channel, Series, Specification
+from perjoule.store.recordings import ClockError, Recording, read_recording
+
+POWER = Channel("plug", "local", "all", "power", "W", "instantaneous", "wall")
+
+
+def series(t_s: object, value: object, channel: Channel = POWER) -> Series:
+    times = np.asarray(t_s, dtype=np.float64)
+    return Series(channel, times, np.zeros_like(times), np.asarray(value, dtype=np.float64))
+
+
+def test_a_meter_that_is_asked_more_often_than_it_measures_is_found_out() -> None:
+    t_s = np.arange(0, 60, 0.25)
+    seen = behaviour(series(t_s, np.floor(t_s) % 7))
+    assert seen.asked_period_s == pytest.approx(0.25)
+    assert seen.update_period_s == pytest.approx(1.0)
+    assert seen.longest_frozen_s == pytest.approx(1.0)
+
+
+def test_noise_is_told_apart_from_drift() -> None:
+    dice = np.random.default_rng(1)
+    t_s = np.arange(0, 200, 0.5)
+    assert behaviour(series(t_s, 40 + 0.05 * t_s + dice.normal(0, 0.3, len(t_s)))).noise == pytest.approx(0.3, rel=0.2)
+
+
+def test_the_step_of_a_coarse_meter_is_seen_and_of_a_fine_one_not() -> None:
+    dice = np.random.default_rng(1)
+    assert step(np.round(dice.normal(50, 5, 200) / 2.13) * 2.13) == pytest.approx(2.13)
+    assert step(dice.normal(50, 5, 200)) == 0.0
+
+
+def test_failed_reads_and_a_frozen_time_are_told() -> None:
+    value = np.array([1.0, 2, 3, np.nan, 4, 4, 4, 4, 5, 6])
+    seen = behaviour(series(np.arange(10), value))
+    assert seen.failed_ratio == pytest.approx(0.1)
+    assert seen.longest_frozen_s == pytest.approx(4.0)
+
+
+def test_of_a_few_samples_nothing_is_told() -> None:
+    assert np.isnan(behaviour(series([0, 1], [1, 2])).update_period_s)
+
+
+def test_a_second_meter_that_reads_two_percent_more_is_found_out() -> None:
+    t_s = np.arange(0, 60, 0.5)
+    watts = 50 + 5 * np.sin(t_s)
+    found = agreement([series(t_s, watts * 1.02)], [series(t_s, watts)])
+    assert found is not None and found.ratio == pytest.approx(1.02) and found.scatter_ratio < 1e-9
+    assert agreement([series([0, 1], [1, 1])], [series([5, 6], [1, 1])]) is None
+
+
+def test_a_recording_is_whole_after_every_sample_and_keeps_what_the_meter_states(tmp_path: Path) -> None:
+    channel = Channel("lmg", "", "group", "power", "W", "window mean", "wall", ("a", "b"), Specification(gain_ratio=0.001))
+    sink = Recording(tmp_path / "r.csv")
+    sink.append(channel, time.monotonic(), 40.5, 0.1)
+    with (tmp_path / "r.csv").open("a") as torn:
+        torn.write("1790000000.1,0.1,40")  # killed in the middle of a line
+    found = read_recording(tmp_path / "r.csv")
+    sink.close()
+    assert [s.channel for s in found] == [channel]
+    assert found[0].value.tolist() == [40.5] and found[0].t_s[0] == pytest.approx(time.time(), abs=5)
+
+
+def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(MachineError, match="no recording of perjoule"):
+        read_recording(tmp_path / "x.csv")
+
+
+ELSEWHERE = """
+name = "joined"
+seed = 1
+repetitions = 1
+settle = "200 ms"
+quiet = 0
+[testbed]
+kind = "simulated"
+[[filesystem]]
+kind = "simulated"
+[[workload]]
+kind = "simulated"
+size = "8 MiB"
+[[meter]]
+kind = "system"
+"""
+
+
+def test_a_recording_from_elsewhere_is_joined_by_its_clock(tmp_path: Path) -> None:
+    asked = campaign.parse(ELSEWHERE)
+    results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides)
+    sink = Recording(tmp_path / "plug.csv")
+    whole = Channel("plug", "", "total", "power", "W", "window mean", "wall")
+    ahead_s = 2.0  # the recorder's clock
+    began_s = time.monotonic()
+    run.run(asked, results, lambda _: None)
+    ended_s = time.monotonic()
+    for t_s in np.arange(began_s - 1, ended_s + 1, 0.05):
+        sink.append(whole, t_s + ahead_s, 30.0, 0.05)
+    sink.close()
+    record = results.latest()[0]
+    assert record.status == "valid", record.reason
+    assert "energy_j" not in points(record, results.series(record))[0].metrics
+    results.join(tmp_path / "plug.csv", ClockError(offset_s=ahead_s, uncertainty_s=0.02))
+    joined = next(s for s in results.series(record) if s.channel.meter == "plug")
+    assert joined.channel.specification.latency_s == 0.02
+    point = points(record, results.series(record))[0]
+    assert point.metrics["gross_mean_w"] == pytest.approx(30.0, rel=1e-6)
+    with pytest.raises(MachineError, match="another recording of this name"):
+        (tmp_path / "other").mkdir()
+        (tmp_path / "other" / "plug.csv").write_text((tmp_path / "plug.csv").read_text() + "1,1,1\n")
+        results.join(tmp_path / "other" / "plug.csv", ClockError())
+
+
+def test_prometheus_gets_live_watts_and_a_gap_in_the_place_of_a_failed_read() -> None:
+    memory = metering.Memory(2)
+    energy = Channel("plug", "local", "all", "energy", "J", "counter", "wall")
+    stale = Channel("old", "local", "all", "power", "W", "instantaneous", "BMC")
+    broken = Channel("broken", "local", "all", "power", "W", "instantaneous", "PDU")
+    now_s = time.monotonic()
+    memory.append(POWER, now_s, 41.5)
+    memory.append(energy, now_s, 1234.0)
+    memory.append(stale, now_s - 100, 7.0)
+    memory.append(broken, now_s, float("nan"))
+    with exporter.serving(memory.latest, "127.0.0.1", 0) as url, urllib.request.urlopen(url, timeout=5) as answer:
+        said = answer.read().decode()
+    assert 'perjoule_power_watts{component="all",covers="",grade="wall",host="local",meter="plug"} 41.5' in said
+    assert re.search(r"perjoule_energy_joules_total\{.*\} 1234\.0", said)
+    assert "perjoule_power_watts{" in said and 'meter="old"} 7' not in said and "NaN" not in said
+    assert 'perjoule_sample_age_seconds{component="all",covers="",grade="BMC",host="local",meter="old"}' in said
+
+
+def test_meters_stream_into_a_memory_of_bounded_size() -> None:
+    memory = metering.Memory(10)
+    with metering.recording([Simulated(rate="200 Hz")], memory):
+        deadline_s = time.monotonic() + 5
+        while sum(len(s.t_s) for s in memory.series()) < 9 and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+    assert 9 <= sum(len(s.t_s) for s in memory.series()) <= 20
