@@ -16,7 +16,7 @@ from perjoule.simulators._behaviour import Behaviour
 from perjoule.waveforms import Waveform
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "shelly"
-FAST = {"late_s": 0.3, "away_s": 0.2}
+FAST = {"late_s": 0.6, "away_s": 0.2}
 
 
 def said(name):
@@ -53,27 +53,22 @@ def test_an_output_that_meters_nothing_is_refused():
         gen2({"switch:0": {"output": True}}, 0)
 
 
-@pytest.mark.parametrize("generation", [1, 2])
-def test_watts_and_joules_are_those_that_flow(listen, generation):
-    truth = Waveform("sine", 40, 4000, period_s=0.5)
-    with simulator.serve(Behaviour(truth), generation=generation) as table:
+@pytest.mark.parametrize(("generation", "step_w", "step_j"), [(1, 0.01, 60), (2, 0.1, 3.6)])
+def test_watts_and_joules_are_those_that_flow(listen, stepping, judge, generation, step_w, step_j):
+    truth = Waveform("sine", 40, 4000, period_s=7.3)
+    with simulator.serve(Behaviour(truth, now_s=stepping), generation=generation) as table:
         heard = listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 80)
-    t_s, value = heard.of("power")
-    tolerance_w = truth.high_w * 2 * math.pi / truth.period_s * 0.01  # by how much it changes while it is asked
-    assert np.abs(value - [truth.power_w(t) for t in t_s]).max() < tolerance_w
-    t_s, value = heard.of("energy")
-    step_j = 60 if generation == 1 else 3.6
-    assert value[-1] - value[0] == pytest.approx(truth.energy_j(t_s[0], t_s[-1]), abs=2 * step_j)
+    judge(heard, truth, step_w=step_w, step_j=step_j)
     channels = {channel.quantity: channel for channel, *_ in heard.samples}
-    assert channels["energy"].specification.resolution == pytest.approx(step_j)
+    stated = {quantity: channel.specification.resolution for quantity, channel in channels.items()}
+    assert stated == pytest.approx({"power": step_w, "energy": step_j})
     assert (channels["energy"].semantics, channels["power"].semantics) == ("counter", "instantaneous")
     assert {channel.grade for channel in channels.values()} == {"wall"}
-    assert not heard.doubts
 
 
 def test_a_login_is_answered_and_a_wrong_one_told(listen):
     with simulator.serve(Behaviour(), password="vault") as table:
-        assert listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 10).doubts == []
+        assert listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 10).samples
         with pytest.raises(MachineError, match="does not take this user and password"):
             listen({**table, "password": "guess"}, any)
         with pytest.raises(MachineError, match="wants a user and a password"):
@@ -101,7 +96,7 @@ def test_what_does_not_come_in_time_is_a_gap_and_the_plug_comes_back(listen, fau
         return len(valid) and valid[-1] and not valid[:-3].all()
 
     with simulator.serve(behaviour) as table:
-        heard = listen({**table, "rate": "100 Hz", "timeout": "100 ms"}, back_again)
+        heard = listen({**table, "rate": "100 Hz", "timeout": "250 ms"}, back_again)
     values = heard.of("power")[1]
     assert set(values[np.isfinite(values)]) == {60.0}
     assert "reads failed" in heard.doubts[-1]

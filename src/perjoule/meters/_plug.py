@@ -1,5 +1,10 @@
 """What plugs that meter share: an address, a power read at a moment, a counter of energy, and their errors as far as stated."""
 
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.meters._metered import Boundary, Metered
@@ -9,19 +14,19 @@ from perjoule.units import Ratio, Seconds
 JOULES_PER_WH = 3600.0
 JOULES_PER_KWH = 3.6e6
 
+ADDRESS = 'Its host name or IP address, with ":port" where it is not the usual one.'
+TIMEOUT = "How long an answer may take; later ones are gaps, for nobody knows of which moment they tell."
+_ACCURACY = "The most by which its readings may be wrong: of its maker for this model, or of your own calibration."
+
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Plug(Metered):
     """A plug at the wall with a network connection: both its power and its energy counter are recorded."""
 
-    address: str
-    """Its host name or IP address, with ":port" where it is not the usual one."""
-
-    timeout_s: Seconds = 1.0
-    """How long an answer may take; later ones are gaps, for nobody knows of which moment they tell."""
-
-    accuracy_ratio: Ratio | None = None
-    """The most by which its readings may be wrong: of its maker for this model, or of your own calibration."""
+    # Their words are not docstrings: pydantic finds those in a class's own text only, and drivers inherit these fields.
+    address: Annotated[str, Field(description=ADDRESS)]
+    timeout_s: Annotated[Seconds, Field(description=TIMEOUT)] = 1.0
+    accuracy_ratio: Annotated[Ratio | None, Field(description=_ACCURACY)] = None
 
     def power(self, where: Boundary, *, resolution_w: float | None = None, period_s: float | None = None) -> Channel:
         """Its power, as it says it at a moment."""
@@ -32,3 +37,13 @@ class Plug(Metered):
         """Its energy counter; what is `period_s` old at most may be missing in it."""
         stated = Specification(gain_ratio=self.accuracy_ratio, resolution=resolution_j, period_s=period_s, latency_s=period_s)
         return where.channel("energy", "counter", "wall", stated)
+
+
+def table(said: Any) -> Mapping[str, Any]:
+    """What was said where a JSON object is wanted; an empty one where it is none."""
+    return said if isinstance(said, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+def number(said: Any) -> float:
+    """What was said where a number is wanted; NaN where it is none."""
+    return float(said) if isinstance(said, int | float) and not isinstance(said, bool) else math.nan

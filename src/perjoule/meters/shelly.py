@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.errors import PerjouleError
 from perjoule.meters._http import Http
 from perjoule.meters._metered import Boundary, Read, Reading
-from perjoule.meters._plug import JOULES_PER_WH, Plug
+from perjoule.meters._plug import JOULES_PER_WH, Plug, number, table
 from perjoule.model import OPTIONS, Json
 from perjoule.protocols import Check
 
@@ -89,29 +89,21 @@ def _is_shelly(address: str) -> bool:
 
 def gen1(status: Mapping[str, Any], output: int) -> tuple[float, float]:
     """Watts and joules of an output in a Gen1's /status; NaN where it says that they are not valid. Raises ValueError."""
-    for table, joules in (("emeters", JOULES_PER_WH), ("meters", JOULES_PER_WMIN)):
-        found: Sequence[Any] = status.get(table) or ()
+    for name, joules in (("emeters", JOULES_PER_WH), ("meters", JOULES_PER_WMIN)):
+        found: Sequence[Any] = status.get(name) or ()
         if output < len(found):
-            meter = _table(found[output])
+            meter = table(found[output])
             valid = meter.get("is_valid", True)
-            return (_number(meter.get("power")), _number(meter.get("total")) * joules) if valid else (math.nan, math.nan)
+            return (number(meter.get("power")), number(meter.get("total")) * joules) if valid else (math.nan, math.nan)
     raise ValueError(f"this Shelly has no meter {output}")
 
 
 def gen2(status: Mapping[str, Any], output: int) -> tuple[float, float]:
     """Watts and joules of a component of a Gen2's Shelly.GetStatus; NaN where it says null. Raises ValueError."""
     for component, (power, counter, total) in COMPONENTS.items():
-        found = _table(status.get(f"{component}:{output}"))
+        found = table(status.get(f"{component}:{output}"))
         if power in found:
-            counted = _table(status.get(f"{counter}:{output}")).get(total)
-            counted_wh = _table(counted).get("total") if total == "aenergy" else counted
-            return _number(found[power]), _number(counted_wh) * JOULES_PER_WH
+            counted = table(status.get(f"{counter}:{output}")).get(total)
+            counted_wh = table(counted).get("total") if total == "aenergy" else counted
+            return number(found[power]), number(counted_wh) * JOULES_PER_WH
     raise ValueError(f"this Shelly meters nothing at output {output}")
-
-
-def _table(said: Any) -> Mapping[str, Any]:
-    return said if isinstance(said, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
-
-
-def _number(said: Any) -> float:
-    return float(said) if isinstance(said, int | float) and not isinstance(said, bool) else math.nan
