@@ -61,4 +61,6 @@ def speed_bytes_per_s(testbed: Spec, clients_count: int) -> float:
     cluster = catalogue.cluster(str(name))
     nics = [node.board.nic_bytes_per_s.value for node in cluster.nodes if node.role == "client"]
     peak_bytes_per_s = min([catalogue.tpp_bytes_per_s(cluster), *(nic * clients_count for nic in nics)])
+    if not catalogue.servers(cluster):  # clients with disks of their own
+        peak_bytes_per_s = clients_count * sum(d.write_bytes_per_s.value for n in cluster.nodes for d in n.disks)
     return REACHED_RATIO * peak_bytes_per_s * (scale if isinstance(scale, int | float) else 1.0)

@@ -18,7 +18,7 @@ from perjoule.catalogue import Board, Cluster, Disk, Node
 from perjoule.errors import CampaignError
 from perjoule.meters._sampler import counting
 from perjoule.model import OPTIONS, Channel
-from perjoule.protocols import Check, Counters, Hosts, Meter, Sink
+from perjoule.protocols import Check, Counters, Host, Hosts, Meter, Sink
 from perjoule.units import Hertz
 
 EXAMPLE = """
@@ -95,7 +95,7 @@ class Modelled(Meter):
         """
         cluster, nodes = _hardware(hosts)
         model = _Model(hosts, cluster, nodes, sink)
-        with counting("modelled", self.rate_hz, hosts.servers, model.take) as doubts:
+        with counting("modelled", self.rate_hz, _metered(hosts), model.take) as doubts:
             yield doubts
         doubts.extend(model.doubts())
 
@@ -104,13 +104,18 @@ class Modelled(Meter):
         return ()
 
 
+def _metered(hosts: Hosts) -> tuple[Host, ...]:
+    """The servers; where there are none, the clients, each with disks of its own."""
+    return hosts.servers or hosts.clients
+
+
 def _hardware(hosts: Hosts) -> tuple[Cluster, Mapping[str, Node]]:
     where, remedy = 'meter "modelled"', 'give the testbed a cluster (cluster = "odroid-hc4"), or leave this meter out'
     if hosts.cluster is None:
         raise CampaignError(
             "watts are modelled from the catalogue, and this testbed has no cluster in it", where=where, next=remedy
         )
-    nodes = {host.name: host.node for host in hosts.servers}
+    nodes = {host.name: host.node for host in _metered(hosts)}
     bare = [name for name, node in nodes.items() if node is None]
     if bare:
         raise CampaignError(f"{', '.join(bare)} stands for no hardware in the catalogue", where=where, next=remedy)
@@ -123,7 +128,7 @@ class _Model:
     def __init__(self, hosts: Hosts, cluster: Cluster, nodes: Mapping[str, Node], sink: Sink) -> None:
         self._cluster, self._nodes, self._sink, self._scale = cluster, nodes, sink, hosts.scale
         machine_cores = float(os.cpu_count() or 1)
-        self._capacity_cores = {host.name: host.cpu_capacity_cores or machine_cores for host in hosts.servers}
+        self._capacity_cores = {host.name: host.cpu_capacity_cores or machine_cores for host in _metered(hosts)}
         self._before: dict[str, Counters] = {}
         self._untold: dict[str, set[str]] = {counter: set() for counter in COUNTERS}
         self._switch_s: float | None = None

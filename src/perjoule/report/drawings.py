@@ -55,12 +55,13 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         yield "overhead", overhead(found.overheads, notes=[shown, *plain])
     if found.timelines:
         yield "timeline", timeline(notes=["grey: the measured window", *power_notes])
-    if found.clusters:
+    if any(catalogue.servers(catalogue.cluster(name)) for name in found.clusters if name in catalogue.names()):
         yield "capacity", _capacity(found.clusters)
 
 
 def _capacity(clusters: Sequence[str]) -> Spec:
-    named = {name: catalogue.cluster(name) for name in catalogue.names()}
+    every = {name: catalogue.cluster(name) for name in catalogue.names()}
+    named = {name: cluster for name, cluster in every.items() if catalogue.servers(cluster)}
     values = {c.title: capacity_bytes_per_idle_w(c) / TIB for c in named.values()}
     highlighted = named[clusters[0]].title if clusters[0] in named else ""
     notes = ["raw capacity of the data disks per watt that the servers draw idle, without switch; from the catalogue"]

@@ -1,0 +1,103 @@
+"""A block device as it is, with no file system on it, as what is measured. https://docs.kernel.org/block/index.html
+
+Each client has one: a named device that may be overwritten, or a sparse file as a loop device that stands for one. All on it is
+lost. A load gets at it by its path; only loads for devices can (`kind = "device"`).
+"""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import field
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic.dataclasses import dataclass
+
+from perjoule.errors import TransientError, WorkloadError
+from perjoule.filesystems._daemons import each, programs
+from perjoule.model import OPTIONS, Json
+from perjoule.protocols import Access, Check, FileSystem, Host, Hosts, Mounted
+from perjoule.units import Bytes
+
+EXAMPLE = '[[filesystem]]\nkind = "device"\nsize = "20 GiB"\n'
+
+SHORT_S = 20.0
+QUEUE = ("rotational", "logical_block_size", "physical_block_size", "write_cache", "scheduler")
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Device(FileSystem):
+    """A raw block device of each client's own."""
+
+    offers: ClassVar[Access] = "devices"
+
+    size_bytes: Bytes = 4 * 1024**3
+    """Size of the sparse file that stands for a device; without meaning for a named one."""
+    device: str = ""
+    """A whole block device by its stable id (/dev/disk/by-id/...), in the place of a file; only on hosts that are real, and only
+    when `overwrite` above the tables names it and you confirm it."""
+
+    def checks(self) -> tuple[Check, ...]:
+        """What makes loop devices and looks at devices."""
+        return programs({"losetup": "mount", "lsblk": "util-linux", "wipefs": "util-linux"})
+
+    @contextmanager
+    def mount(self, hosts: Hosts) -> Generator[Mounted]:
+        """Have every client lend its device; it goes with the hosts."""
+
+        def lent(client: Host) -> Path:
+            path = client.device("device", size_bytes=self.size_bytes, device=self.device)
+            client.run(["mkdir", "-p", _folder(client)], timeout_s=SHORT_S)
+            return path
+
+        devices = dict(zip((client.name for client in hosts.clients), each(hosts.clients, lent), strict=True))
+        numbers = {client.name: _identity(client, devices[client.name]) for client in hosts.clients}
+        facts = {client.name: self._facts(client, devices[client.name]) for client in hosts.clients}
+        yield _Mounted({client.name: _folder(client) for client in hosts.clients}, devices, facts, (), hosts, numbers)
+
+    def _facts(self, client: Host, path: Path) -> dict[str, Json]:
+        found: dict[str, Json] = {"device": self.device or "a sparse file as a loop device", "path": str(path)}
+        for name, file in {"model": "device/model", "size_sectors_count": "size", **{q: f"queue/{q}" for q in QUEUE}}.items():
+            with suppress(WorkloadError):  # a loop device has no model
+                found[name] = client.read(Path("/sys/block", path.name, file)).decode(errors="replace").strip()
+        return found
+
+
+def _folder(client: Host) -> Path:
+    return client.directory / "device"  # for what a load must remember of the device
+
+
+def _identity(client: Host, path: Path) -> str:
+    """The device's number, and its place in the kernel's count of devices where the kernel keeps one (since Linux 5.15)."""
+    found = client.read(Path("/sys/block", path.name, "dev")).decode().strip()
+    with suppress(WorkloadError):
+        found += f" {client.read(Path('/sys/block', path.name, 'diskseq')).decode().strip()}"
+    return found
+
+
+@plain_dataclass(frozen=True)
+class _Mounted(Mounted):
+    directories: Mapping[str, Path]
+    devices: Mapping[str, Path] = field()  # the protocol has a default for those without
+    facts: Mapping[str, Json]
+    logs: tuple[Path, ...]
+    hosts: Hosts
+    numbers: Mapping[str, str]
+
+    def locate(self, path: Path) -> tuple[str, ...]:
+        """The client itself."""
+        return (self.hosts.clients[0].name,)
+
+    def drop_caches(self) -> None:
+        """Nothing: all is in the page cache, which is the hosts'."""
+
+    def alive(self) -> None:
+        """Check that each path still leads to the device that was lent."""
+        for client in self.hosts.clients:
+            path, number = self.devices[client.name], self.numbers[client.name]
+            try:
+                now = _identity(client, path)
+            except WorkloadError:
+                now = "gone"
+            if now != number:
+                raise TransientError(f"{path} is not the device that was lent any more ({number}, now {now})", where=client.name)

@@ -1,0 +1,73 @@
+"""fio on a block device itself, with no file system between: https://fio.readthedocs.io
+
+As `fio` in all else. What reads find was written once in each deployment; right before each trial writes, the device is
+looked at again, by its number.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from perjoule.errors import WorkloadError
+from perjoule.model import Outcome
+from perjoule.protocols import Access, Host, Mounted
+from perjoule.units import bytes_text
+from perjoule.workloads.fio import Fio
+
+EXAMPLE = """
+[[workload]]
+kind = "device"
+operation = ["write", "randwrite"]
+transfer = ["32 KiB", "4 MiB"]
+size = "20 GiB"
+duration = "60 s"
+direct = [true, false]
+"""
+
+SHORT_S = 20.0
+
+
+class Device(Fio):
+    """Sequential or random, read, write or mixed I/O on each client's raw device; its options are those of `fio`."""
+
+    needs: ClassVar[Access] = "devices"
+
+    def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
+        """Write all of the size once before anything is read, then drop caches.
+
+        Raises:
+            TransientError: the path leads to another device by now; nothing was written.
+            WorkloadError: the device is smaller than the size.
+        """
+        mounted.alive()
+        size_bytes = self.client_bytes(len(clients))
+        for client in clients:
+            path = mounted.devices[client.name]
+            there_bytes = int(client.run(["blockdev", "--getsize64", path], timeout_s=SHORT_S).stdout)
+            if there_bytes < size_bytes:
+                what = f"{path} holds {bytes_text(there_bytes)}, less than the {bytes_text(size_bytes)} of this load"
+                raise WorkloadError(what, where=client.name, next="lower the workload's size, or raise the filesystem's")
+        super().prepare(clients, mounted, folder)
+        if "write" not in self.operation:
+            for client in clients:
+                if not self._laid_out(client, mounted, size_bytes):
+                    client.put(str(size_bytes), _mark(client, mounted))
+
+    def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
+        """Load from all clients together and read the reports; see `fio`."""
+        mounted.alive()
+        return super().run(clients, mounted, folder)
+
+    def _file(self, client: Host, mounted: Mounted) -> Path:
+        return mounted.devices[client.name]
+
+    def _remove(self, client: Host, mounted: Mounted) -> None:
+        """Nothing: a device has no files, and what was written once stays laid out, whatever is written over it."""
+
+    def _laid_out(self, client: Host, mounted: Mounted, size_bytes: int) -> bool:
+        mark = client.run(["cat", _mark(client, mounted)], timeout_s=SHORT_S, check=False)
+        return mark.returncode == 0 and int(mark.stdout) >= size_bytes
+
+
+def _mark(client: Host, mounted: Mounted) -> Path:
+    return mounted.directories[client.name] / "laid-out-bytes"
