@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from perjoule import catalogue
 from perjoule.analysis.efficiency import peak_bytes_per_s
 from perjoule.analysis.overhead import total, window
+from perjoule.catalogue import Cluster
 from perjoule.errors import CampaignError
 from perjoule.model import ClientResult, Record, Series
 
@@ -60,6 +61,9 @@ def _bounds(record: Record, results: Sequence[ClientResult]) -> Iterator[str]:
         cluster = None
     if cluster is None:
         return
+    if not catalogue.servers(cluster):
+        yield from _disk_bounds(record, results, cluster)
+        return
     nics = {n.name: n.board.nic_bytes_per_s.value for n in cluster.nodes}
     node_of = {h.name: h.node for h in record.hosts}
     tpp = peak_bytes_per_s(record)
@@ -75,6 +79,18 @@ def _bounds(record: Record, results: Sequence[ClientResult]) -> Iterator[str]:
             rate = sum(r.moved_bytes for r in moved) / max(1e-9, wall_s * record.scale)
             if rate > BOUND_RATIO * tpp:
                 yield f"{direction}: {rate / tpp:.2f} times the theoretical peak performance of the cluster"
+
+
+def _disk_bounds(record: Record, results: Sequence[ClientResult], cluster: Cluster) -> Iterator[str]:
+    """Clients with disks of their own can do no more than these."""
+    nodes = {n.name: n for n in cluster.nodes}
+    of = {h.name: nodes[h.node] for h in record.hosts if h.node in nodes}
+    for r in (r for r in results if r.host in of):
+        disks = of[r.host].disks
+        most = sum((d.write_bytes_per_s if r.direction == "write" else d.read_bytes_per_s).value for d in disks)
+        rate = r.moved_bytes / max(1e-9, (r.ended_s - r.began_s) * record.scale)
+        if most and rate > BOUND_RATIO * most:
+            yield f"{r.host} moved {rate / most:.2f} times what its disks can: a cache served the {r.direction}, or caps leaked"
 
 
 def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResult]) -> Iterator[str]:
