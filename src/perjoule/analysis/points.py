@@ -10,6 +10,7 @@ are, so that a joule there is s emulated joules. Ratios per byte and CPU seconds
 from collections.abc import Mapping, Sequence
 
 from perjoule.analysis.amplification import compare
+from perjoule.analysis.devices import device_j
 from perjoule.analysis.efficiency import edp, peak_bytes_per_s
 from perjoule.analysis.energy import amount
 from perjoule.analysis.fairness import user_metrics
@@ -55,6 +56,8 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
         metrics["edp_js"] = edp(metrics["energy_j"], duration_s)
     if power.gross_j is not None:
         metrics |= _energy_metrics("gross_", power.gross_j * record.scale, duration_s, *work)
+    if disks_j := device_j(record, series, began_s, ended_s):
+        metrics |= _energy_metrics("device_", disks_j * record.scale, duration_s, *work)
     for name in ("p50", "p99"):
         if (latency := latency_s(results, name)) is not None:
             metrics[f"latency_{name}_s"] = latency * record.scale

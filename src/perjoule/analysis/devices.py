@@ -1,0 +1,31 @@
+"""The joules of the storage devices alone, beside those of whole hosts: what a probe on the disks' supply tells, or a model."""
+
+from collections.abc import Sequence
+
+from perjoule.analysis.energy import energy_j
+from perjoule.analysis.power import DILATED, GRADES, server_names
+from perjoule.model import Record, Series
+
+COMPONENT = "disks"
+# A meter of a component alone (a Hall sensor on its supply) is what is wanted here.
+DEVICE_GRADES = ("component", *GRADES)
+
+
+def device_j(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> float | None:
+    """Add up the energy of the disks of all hosts that store, by the first meter, best grade first, that has them all.
+
+    None where none has, or where it does not cover the window. Hosts of other roles count when they have disks that are metered.
+    """
+    needed = {h.name for h in record.hosts if h.role == "storage"} or server_names(record)
+    own = [s for s in series if s.channel.component == COMPONENT and s.channel.quantity in ("power", "energy")]
+    own = [s for s in own if s.channel.host in server_names(record) and s.channel.grade in DEVICE_GRADES]
+    meters = {(DEVICE_GRADES.index(s.channel.grade), s.channel.meter) for s in own}
+    for grade, meter in sorted(meters):
+        if record.scale != 1 and DEVICE_GRADES[grade] not in DILATED:
+            continue  # joules of the real machine's disks are not those of the emulated ones
+        chosen = [s for s in own if (DEVICE_GRADES.index(s.channel.grade), s.channel.meter) == (grade, meter)]
+        by_host = {s.channel.host: s for s in sorted(chosen, key=lambda s: s.channel.quantity == "energy")}  # a counter is better
+        amounts = [energy_j(s, began_s, ended_s).value for s in by_host.values()]
+        if needed <= by_host.keys() and not any(amount is None for amount in amounts):
+            return sum(amount or 0.0 for amount in amounts)
+    return None
