@@ -1,6 +1,6 @@
 """TOML text to a frozen Campaign; a word that is not known is answered with its neighbour, and with its line.
 
-    name, description, clients, repetitions, seed, order, settle, quiet, shrink    see `header`
+    name, description, clients, servers, repetitions, seed, order, settle, quiet, shrink    see `header`
     [testbed]                     one: where it runs
     [[filesystem]], [[workload]]  as many as one likes: what is compared
     [[meter]]                     what measures; by default the system's counters and, for a cluster, the modelled watts
@@ -88,6 +88,8 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = ())
     drawn = [f"name={File(source).stem}"] if "name" not in document else []
     document.setdefault("name", File(source).stem)
     header = _header({key: value for key, value in document.items() if key not in NAMES}, place)
+    if header.servers_count:
+        _serve(document["testbed"], header.servers_count, place)
     seed = secrets.randbelow(2**32) if header.seed is None else header.seed
     drawn += [f"seed={seed}"] if header.seed is None else []
     parts = {name: _specs(name, document, place, header) for name in NAMES}
@@ -181,10 +183,21 @@ def _header(keys: Table, place: Source) -> Header:
     if header.until and header.repetitions_count < LEAST_COUNT:
         what = f"repetitions = {header.repetitions_count} are too few for until to judge by"
         raise place.error(("repetitions",), what, f"write {LEAST_COUNT} or more")
-    twice = [n for n in header.clients_count if header.clients_count.count(n) > 1]
-    if twice:
-        raise place.error(("clients",), f"clients has {twice[0]} twice", "name each number once")
+    for key, counts in (("clients", header.clients_count), ("servers", header.servers_count or ())):
+        if twice := [n for n in counts if counts.count(n) > 1]:
+            raise place.error((key,), f"{key} has {twice[0]} twice", "name each number once")
     return header
+
+
+def _serve(testbed: Table, counts: Sequence[int], place: Source) -> None:
+    """Have the testbed span these numbers of storage hosts."""
+    able = [kind for kind in drivers.kinds("testbeds") if "servers" in fields_of("testbed", kind)]
+    if testbed["kind"] not in able:
+        what = f"testbed {testbed['kind']} has the storage hosts that it has"
+        raise place.error(("servers",), what, f"leave servers out, or take testbed {' or '.join(able)}")
+    if "servers" in testbed:
+        raise place.error(("testbed", "servers"), "servers is written twice", "leave it out here, or above the tables")
+    testbed["servers"] = list(counts)
 
 
 def _specs(name: str, document: Table, place: Source, header: Header) -> tuple[Spec, ...]:

@@ -13,7 +13,7 @@ from perjoule.units import SECONDS, Ratio, Seconds, seconds
 MOST_CLIENTS = 1024
 
 _COUNT = {"type": "integer", "minimum": 1, "maximum": MOST_CLIENTS}
-_Clients = Annotated[
+_Counts = Annotated[
     tuple[Annotated[int, Strict(), Field(ge=1, le=MOST_CLIENTS)], ...],
     BeforeValidator(lambda value: value if is_list(value) else [value]),
     Field(min_length=1),
@@ -60,8 +60,11 @@ class Header:
     description: str = ""
     """What it is for, in a sentence or two; the report begins with it."""
 
-    clients_count: _Clients = (1,)
+    clients_count: _Counts = (1,)
     """How many clients load together; a list measures each of them."""
+
+    servers_count: _Counts | None = None
+    """How many storage hosts there are, on a testbed that can have more or fewer; a list measures how a file system grows."""
 
     repetitions_count: Annotated[int, Strict(), Field(ge=1, le=10_000)] = 3
     """How often each combination is measured; three or more give an interval worth printing."""

@@ -30,8 +30,7 @@ def groups(
     shuffled = random.Random(seed)
     found: list[tuple[Trial, ...]] = []
     for testbed, filesystem in product(testbeds, filesystems):
-        if len(testbeds) > 1:  # tables and figures tell file systems apart, not testbeds
-            filesystem = replace(filesystem, label=f"{filesystem.label} on {testbed.label}")
+        filesystem = replace(filesystem, label=f"{filesystem.label}{_where(testbed, testbeds)}")
         trials: list[Trial] = []
         for repetition in range(1, most_repetitions(header) + 1):
             block = [
@@ -45,3 +44,14 @@ def groups(
     if header.order == "shuffled":
         shuffled.shuffle(found)
     return tuple(found)
+
+
+def _where(testbed: Spec, testbeds: Sequence[Spec]) -> str:
+    """Where several testbeds are measured, what tells them apart: tables and figures know file systems alone."""
+    if len(testbeds) == 1:
+        return ""
+    others = [{key: value for key, value in one.options.items() if key != "servers"} for one in testbeds]
+    servers = testbed.options.get("servers")
+    if any(options != others[0] for options in others):
+        return f" on {testbed.label}"
+    return f", {servers} server{'' if servers == 1 else 's'}"

@@ -19,6 +19,7 @@ def simulated(groups: Sequence[Sequence[Trial]]) -> tuple[tuple[Trial, ...], ...
 
 def _simulated(trial: Trial) -> Trial:
     testbed: dict[str, Json] = {"cluster": trial.testbed.options.get("cluster", CLUSTER)}
+    testbed |= {"servers": trial.testbed.options["servers"]} if "servers" in trial.testbed.options else {}
     speed = 30 + zlib.crc32(trial.filesystem.label.encode()) % 60  # below the NIC of the cluster, so that nothing is doubted
     filesystem: dict[str, Json] = {"throughput": f"{speed} MiB/s", "noise": "3 %", "seed": trial.filesystem.label}
     return replace(

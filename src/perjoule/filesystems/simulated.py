@@ -28,6 +28,10 @@ class Simulated(FileSystem):
     throughput_bytes_per_s: BytesPerSecond = 100 * MIB
     """What each client gets."""
 
+    serial_ratio: Ratio | None = None
+    """With it, the throughput is that of one storage host, and more of them speed it up as Amdahl's law says with this share
+    of the work done by one alone; without it, their number makes no difference."""
+
     noise_ratio: Ratio = 0.0
     """Standard deviation of the throughput, as a share of it."""
 
@@ -65,13 +69,19 @@ class _SimulatedMount(Mounted):
             directory.mkdir(parents=True)
         self.facts = {
             "version": "simulated",
-            "throughput_bytes_per_s": asked.throughput_bytes_per_s,
+            "throughput_bytes_per_s": asked.throughput_bytes_per_s * self._speedup(asked, len(hosts.by_role("storage"))),
             "noise_ratio": asked.noise_ratio,
             "seed": asked.seed,
         }
         self.logs = ()
         self._holders = tuple(host.name for host in hosts.by_role("storage"))
         self._dies = asked.failure == "death"
+
+    @staticmethod
+    def _speedup(asked: Simulated, servers_count: int) -> float:
+        if asked.serial_ratio is None or not servers_count:
+            return 1.0
+        return servers_count / (1 + asked.serial_ratio * (servers_count - 1))
 
     def locate(self, path: Path) -> tuple[str, ...]:
         return self._holders

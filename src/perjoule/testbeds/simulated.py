@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass as plain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Annotated, Literal
 
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule import catalogue
@@ -35,6 +36,9 @@ class Simulated(Testbed):
 
     cluster: str = "odroid-hc4"
     """The cluster of the catalogue whose hosts it has."""
+
+    servers_count: Annotated[int, Field(gt=0)] | None = None
+    """Number of storage hosts; the catalogue's by default."""
 
     cpu_ratio: Ratio = 0.02
     """How busy every host's cores always are; all together should fit this machine, or each trial gets a doubt."""
@@ -66,7 +70,8 @@ class Simulated(Testbed):
                 f'the catalogue has no cluster "{self.cluster}"', where="testbed", next=f"known: {', '.join(catalogue.names())}"
             )
         cluster = catalogue.cluster(self.cluster)
-        counts = {node.name: clients_count if node.role == "client" else node.count for node in cluster.nodes}
+        asked = {"client": clients_count, "storage": self.servers_count}
+        counts = {node.name: asked.get(node.role) or node.count for node in cluster.nodes}
         with TemporaryDirectory(prefix="perjoule-simulated-") as folder:
             kinds = [node for node in cluster.nodes for _ in range(counts[node.name])]
             yield Hosts(
