@@ -1,0 +1,136 @@
+"""Kasa and Tapo plugs by TP-Link, through python-kasa: https://python-kasa.readthedocs.io
+
+The first protocol (TCP port 9999: HS110, KP115, HS300, ...) is spoken without a login; newer plugs want user and password of the
+TP-Link account, and are asked for their kind by UDP first (never tried here on a real one). Power is what it says at a moment;
+the counter has steps of 1 Wh (3.6 kJ) and begins anew with the plug, in newer ones at midnight: a fall is a reset, never a wrap.
+"""
+
+import asyncio
+import importlib.util
+import math
+import threading
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from pydantic.dataclasses import dataclass
+
+from perjoule.errors import MachineError, PerjouleError
+from perjoule.meters._metered import Boundary, Read, Reading
+from perjoule.meters._plug import JOULES_PER_KWH, JOULES_PER_WH, Plug
+from perjoule.model import OPTIONS, Json
+from perjoule.protocols import Check
+
+if TYPE_CHECKING:
+    from kasa import Device
+
+EXAMPLE = """
+[[meter]]
+kind = "kasa"
+address = "192.0.2.40"
+covers = ["storage-1"]
+"""
+
+FIX = ".venv/bin/pip install 'perjoule[meters]'"
+CONNECT_FACTOR = 5.0  # to connect takes several questions
+Run = Callable[[Coroutine[Any, Any, Any], float], Any]
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Kasa(Plug):
+    """A plug or strip by TP-Link at the wall: its power at a moment, and its energy counter where it has one."""
+
+    socket: int | None = None
+    """Which socket of a strip, from 0; absent: all of it."""
+
+    user: str = ""
+    """Of the TP-Link account, for newer plugs."""
+
+    password: str = ""
+    """The same."""
+
+    @contextmanager
+    def connect(self, where: Boundary) -> Generator[Read]:
+        """Connect and see what the plug meters. Raises OSError, MachineError, ValueError (it meters nothing)."""
+        with _running(self.address) as run:
+            device = run(self._device(), CONNECT_FACTOR * self.timeout_s)
+            try:
+                sockets = [device] if self.socket is None else device.children[self.socket : self.socket + 1]
+                energy = next((one.modules["Energy"] for one in sockets if "Energy" in one.modules), None)
+                if energy is None:
+                    raise ValueError(f"{device.model} meters nothing{'' if self.socket is None else f' at socket {self.socket}'}")
+                power_channel = self.power(where, resolution_w=0.001)
+                energy_channel = self.energy(where, resolution_j=JOULES_PER_WH)
+
+                def read() -> list[Reading]:
+                    status = run(energy.get_status(), self.timeout_s)
+                    power_w, total_kwh = status.power, status.total
+                    found = [Reading(power_channel, math.nan if power_w is None else power_w)]
+                    if total_kwh is not None:
+                        found.append(Reading(energy_channel, total_kwh * JOULES_PER_KWH))
+                    return found
+
+                yield read
+            finally:
+                with suppress(OSError, MachineError):
+                    run(device.disconnect(), self.timeout_s)
+
+    @classmethod
+    def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
+        """Find what speaks the first protocol and meters."""
+        return tuple({"kind": "kasa", "address": address} for address in addresses if _meters(address))
+
+    def checks(self) -> tuple[Check, ...]:
+        """It needs python-kasa."""
+        ok = importlib.util.find_spec("kasa") is not None
+        return (Check("python-kasa", ok, "it speaks to the plug" if ok else "it is missing", "" if ok else FIX),)
+
+    async def _device(self) -> "Device":
+        from kasa import Device, DeviceConfig, Discover
+
+        host, _, port = self.address.partition(":")
+        if not self.password:
+            return await Device.connect(config=DeviceConfig(host, port_override=int(port) if port else None))
+        device = await Discover.discover_single(host, username=self.user, password=self.password)  # pyright: ignore[reportUnknownMemberType]
+        if device is None:
+            raise OSError(f"no plug answers at {host}")
+        await device.update()
+        return device
+
+
+def _meters(address: str) -> bool:
+    try:
+        with Kasa(address=address).connect(Boundary("kasa", "", "total")):
+            return True
+    except (PerjouleError, OSError, ValueError):
+        return False
+
+
+@contextmanager
+def _running(address: str) -> Generator[Run]:
+    """Give what runs a coroutine, so many s at most: a loop in a thread of its own, so that whoever records may have another."""
+    if importlib.util.find_spec("kasa") is None:
+        raise MachineError("python-kasa is not installed", where="meter kasa", next=FIX)
+    from kasa.exceptions import AuthenticationError
+
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="kasa", daemon=True)
+    thread.start()
+
+    def run(coroutine: Coroutine[Any, Any, Any], timeout_s: float) -> Any:
+        try:
+            return asyncio.run_coroutine_threadsafe(asyncio.wait_for(coroutine, timeout_s), loop).result()
+        except AuthenticationError as error:
+            advice = "set user and password of the TP-Link account in the [[meter]] table"
+            raise MachineError("it does not take this user and password", where=address, next=advice) from error
+        except TimeoutError:
+            raise OSError(f"{address} does not answer within {timeout_s:g} s") from None
+        except Exception as error:  # the library's own, and what it trips over in a strange answer
+            raise OSError(f"{address}: {error or type(error).__name__}") from error
+
+    try:
+        yield run
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

@@ -1,0 +1,43 @@
+"""TCP connections served in this process, one thread each, ended with the block."""
+
+import socket
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+
+
+@contextmanager
+def connections(handle: Callable[[socket.socket, threading.Event], None], address: str, port: int) -> Generator[int]:
+    """Let `handle` serve each connection until it returns or the event is set; gives the port.
+
+    An OSError in `handle` ends the connection: its client went away, or the block has ended.
+    """
+    stop, threads, clients = threading.Event(), list[threading.Thread](), list[socket.socket]()
+
+    def serve(client: socket.socket) -> None:
+        with client, suppress(OSError):
+            handle(client, stop)
+
+    def accept() -> None:
+        while not stop.is_set():
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            clients.append(client)
+            threads.append(threading.Thread(target=serve, args=(client,), daemon=True))
+            threads[-1].start()
+
+    with socket.create_server((address, port)) as listener:
+        accepting = threading.Thread(target=accept, daemon=True)
+        accepting.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            stop.set()
+            for one in (listener, *clients):
+                with suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+            for thread in (accepting, *threads):
+                thread.join()
