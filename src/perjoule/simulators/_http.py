@@ -22,9 +22,17 @@ class Answer:
 
 @contextmanager
 def answering(
-    behaviour: Behaviour, answer: Callable[[str, Mapping[str, str]], Answer], address: str, port: int
+    behaviour: Behaviour,
+    answer: Callable[[str, Mapping[str, str]], Answer],
+    address: str,
+    port: int,
+    *,
+    change: Callable[[str, bytes], Answer] | None = None,
 ) -> Generator[str]:
-    """Serve GET while the block runs; `answer` gets a path with its query, and the headers. Gives "host:port"."""
+    """Serve GET while the block runs; `answer` gets a path with its query, and the headers. Gives "host:port".
+
+    `change` answers POST and DELETE, by path and body, and never fails.
+    """
     stop = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
@@ -34,7 +42,16 @@ def answering(
             stop.wait(SILENT_S if manner.silent else manner.delay_s)
             if manner.silent or manner.hang_up or stop.is_set():
                 return
-            said = answer(self.path, dict(self.headers.items()))
+            self._send(answer(self.path, dict(self.headers.items())))
+
+        def do_POST(self) -> None:
+            self.close_connection = True
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self._send(change(self.path, body) if change else Answer(b"", status=405))
+
+        do_DELETE = do_POST
+
+        def _send(self, said: Answer) -> None:
             try:
                 self.send_response(said.status)
                 for name, value in ({"Content-Type": "application/json"} | dict(said.headers)).items():

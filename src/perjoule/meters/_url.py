@@ -1,0 +1,93 @@
+"""One request to a URL, http or https, by the standard library."""
+
+import http.client
+import json
+import ssl
+import urllib.error
+import urllib.request
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from perjoule.errors import MachineError
+
+MOST_BYTES = 64 * 1024**2  # of an answer: more than any meter's, less than what would harm
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where to ask and how: "https://bmc-1", which certificates to believe, what to send along."""
+
+    address: str
+    timeout_s: float = 5.0
+    authorities: Path | None = None  # a file of certificates to believe, in the place of the system's
+    verify: bool = True
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def asked(self, path: str, *, method: str = "GET", body: bytes | None = None) -> tuple[bytes, Mapping[str, str]]:
+        """Send a request, give the body and the headers of what comes back.
+
+        Raises:
+            MachineError: it wants another login, or its certificate is not to be believed.
+            OSError: it can't be reached, or answers with an error; the message names the address.
+        """
+        url = self.address + path
+        sent = {"Accept": "*/*"} | dict(self.headers) | ({"Content-Type": "application/json"} if body is not None else {})
+        handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]  # a meter is near
+        try:
+            if url.startswith("https:"):
+                handlers.append(urllib.request.HTTPSHandler(context=self._context()))
+            request = urllib.request.Request(url, data=body, headers=sent, method=method)
+            with urllib.request.build_opener(*handlers).open(request, timeout=self.timeout_s) as response:
+                return response.read(MOST_BYTES), dict(response.headers.items())
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code in (401, 403):
+                raise MachineError(f"the login is refused ({error.code})", where=url, next="set user and password_file") from None
+            raise OSError(f"{url}: HTTP status {error.code} ({error.reason})") from None
+        except (urllib.error.URLError, ssl.SSLError) as error:
+            reason = error.reason
+            if isinstance(reason, ssl.SSLCertVerificationError):
+                fix = "set authorities to its certificate's file, or verify = false"
+                raise MachineError(
+                    f"its certificate is not to be believed ({reason.verify_message})", where=url, next=fix
+                ) from None
+            raise OSError(f"{url}: {reason}") from None
+        except http.client.HTTPException as error:
+            raise OSError(f"{url}: the answer broke off ({type(error).__name__})") from None
+
+    def json(self, path: str) -> Mapping[str, Any]:
+        """Get the JSON object at a path. Raises as `asked` does, and ValueError when it is no object."""
+        said: Any = json.loads(self.asked(path)[0])
+        if not isinstance(said, dict):
+            raise ValueError(f"{self.address}{path}: no JSON object")
+        return said  # pyright: ignore[reportUnknownVariableType]
+
+    def _context(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=self.authorities.expanduser() if self.authorities else None)
+        if not self.verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+
+def basic(user: str, password: str) -> dict[str, str]:
+    """The header of a basic login (RFC 7617)."""
+    return {"Authorization": "Basic " + b64encode(f"{user}:{password}".encode()).decode()}
+
+
+def secret(file: Path | None) -> str:
+    """The password in a file, "" without one.
+
+    Raises:
+        MachineError: it can't be read.
+    """
+    if file is None:
+        return ""
+    try:
+        return file.expanduser().read_text().rstrip("\r\n")
+    except OSError as error:
+        fix = "write the password into it, mode 600"
+        raise MachineError(f"the password can't be read ({error.strerror})", where=str(file), next=fix) from None

@@ -1,0 +1,141 @@
+"""Redfish: one power, three names, null, a login, and averages over whatever the maker chose."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perjoule import drivers
+from perjoule.errors import PerjouleError
+from perjoule.meters import _redfish_words as words
+from perjoule.meters.redfish import Redfish
+from perjoule.simulators import redfish as simulator
+from perjoule.simulators._behaviour import Behaviour
+from perjoule.waveforms import Waveform
+
+SAID = Path(__file__).parents[1] / "transcripts" / "redfish"
+WAVE = Waveform("square", 120.4, 240.0, 0.4)
+
+
+def transcript(name):
+    return json.loads((SAID / f"{name}.json").read_text())
+
+
+def test_a_power_is_found_under_each_of_its_names():
+    assert words.environment_w(transcript("environment")) == 216.4
+    assert words.consumed_w(transcript("power"), 0) == 216.0
+    assert words.consumed_w(transcript("average"), 0) is None
+    assert words.average_w(transcript("average"), 0) == 216.0
+    assert words.interval_s(transcript("average"), 0) == 60.0
+    assert words.environment_w(transcript("power")) is None
+
+
+def test_an_energy_is_joules_whatever_its_unit():
+    assert words.energy_j(transcript("energy-in-kWh")) == pytest.approx(7.2e6)
+    assert words.energy_j(transcript("energy-in-joules")) == pytest.approx(7.2e6)
+    assert words.energy_j(transcript("power")) is None
+
+
+@pytest.mark.parametrize("nothing", [None, "216", True, [], {}])
+def test_what_is_no_number_is_not_known(nothing):
+    assert math.isnan(words.environment_w({"PowerWatts": {"Reading": nothing}}))
+    assert math.isnan(words.consumed_w({"PowerControl": [{"PowerConsumedWatts": nothing}]}, 0))
+    assert math.isnan(words.energy_j({"EnergykWh": {"Reading": nothing}}))
+
+
+@pytest.mark.parametrize("odd", [{}, {"PowerControl": None}, {"PowerControl": []}, {"PowerControl": [None]}, {"PowerWatts": 5}])
+def test_what_is_not_there_is_not_null(odd):
+    assert words.environment_w(odd) is words.consumed_w(odd, 0) is words.average_w(odd, 0) is None
+
+
+def test_durations_are_iso_8601():
+    assert [words.duration_s(text) for text in ("PT3S", "PT1M30S", "P1DT0.5S", "3 s", "None", "PT0S")] == [
+        3.0,
+        90.0,
+        86400.5,
+        None,
+        None,
+        None,
+    ]
+
+
+@pytest.mark.parametrize("schema", ["environment", "power", "average"])
+@pytest.mark.parametrize("login", ["basic", "session"])
+def test_the_watts_are_those_of_the_waveform(listen, schema, login):
+    with simulator.serve(Behaviour(WAVE), schema=schema) as options:
+        heard = listen({**options, "login": login, "rate": "50 Hz"}, lambda h: len(h.samples) > 15)
+    (channel,) = {channel for channel, *_ in heard.samples}
+    assert (channel.semantics, channel.grade, channel.unit) == ("average", "BMC", "W")
+    assert channel.specification.latency_s == {"environment": 3.0, "power": None, "average": 60.0}[schema]
+    t_s, watts = heard.of()
+    precise = 1 if schema == "environment" else 0
+    near = [{round(WAVE.power_w(t + 0.01 * step), precise) for step in range(-10, 11)} for t in t_s]
+    assert all(said in there for said, there in zip(watts, near, strict=True))
+    assert not heard.doubts
+
+
+@pytest.mark.parametrize("schema", ["energy in kWh", "energy in joules"])
+def test_the_joules_are_those_of_the_waveform(listen, schema):
+    with simulator.serve(Behaviour(WAVE), schema=schema) as options:
+        heard = listen({**options, "rate": "50 Hz"}, lambda h: len(h.samples) > 15)
+    t_s, energy_j = heard.of("energy")
+    assert energy_j[-1] - energy_j[0] == pytest.approx(WAVE.energy_j(t_s[0], t_s[-1]), abs=15)
+    assert heard.samples[0][0].semantics == "counter"
+
+
+def test_a_service_without_a_counter_is_refused(listen):
+    with (
+        simulator.serve(Behaviour(WAVE), schema="power") as options,
+        pytest.raises(PerjouleError, match="no chassis shows its energy"),
+    ):
+        listen({**options, "quantity": "energy"}, lambda h: True)
+
+
+def test_a_wrong_login_is_told(listen, tmp_path):
+    (tmp_path / "wrong").write_text("wrong")
+    with simulator.serve(Behaviour(WAVE)) as options:
+        for login in ("basic", "session"):
+            with pytest.raises(PerjouleError, match=r"login is refused.*password_file"):
+                listen({**options, "password_file": str(tmp_path / "wrong"), "login": login}, lambda h: True)
+
+
+def test_a_chassis_that_is_not_there_is_told_with_those_that_are(listen):
+    with simulator.serve(Behaviour(WAVE)) as options, pytest.raises(PerjouleError, match=r"no chassis 7 .*1, Drives"):
+        listen({**options, "chassis": "7"}, lambda h: True)
+
+
+def test_a_service_is_found_at_its_address():
+    with simulator.serve(Behaviour(WAVE)) as options:
+        place = str(options["address"]).removeprefix("http://")
+        assert Redfish.discover([place, "127.0.0.1:1"]) == ({"kind": "redfish", "address": f"http://{place}"},)
+
+
+def test_a_password_file_that_is_not_there_is_told():
+    (check,) = drivers.build("meters", "redfish", {"address": "192.0.2.1", "password_file": "/nonexistent"}).checks()
+    assert not check.ok
+
+
+@pytest.mark.parametrize("fault", simulator.FAULTS)
+def test_a_fault_is_a_gap_or_stays_what_the_meter_said(listen, fault):
+    behaviour = Behaviour(
+        WAVE, faults=(fault,), share_ratio=0.0, late_s=0.3, away_s=0.1, range_j=30.0 if fault == "wrap" else math.inf
+    )
+    counts = fault in ("wrap", "reset")
+
+    def told(heard):
+        behaviour.share_ratio = 0.2  # what is asked at the beginning is answered
+        value = heard.of("energy" if counts else "power")[1]
+        if fault in ("frozen", "duplicate"):
+            return len(value) > 15
+        odd = np.diff(value, prepend=value[0]) < 0 if counts else np.isnan(value) | (value > 1000)
+        return odd.any() and not odd[-1]
+
+    with simulator.serve(behaviour, schema="energy in joules" if counts else "environment") as options:
+        heard = listen({**options, "rate": "40 Hz", "timeout": "0.15 s" if fault in ("late", "missing") else "3 s"}, told)
+    gaps = fault in ("late", "missing", "disconnect")
+    assert any("reads failed" in doubt for doubt in heard.doubts) == gaps, heard.doubts
+    if not counts:
+        said = {120.4, 240.0, *((120400.0, 240000.0) if fault == "spike" else ())}
+        assert {power for power in heard.of()[1] if not math.isnan(power)} <= said
