@@ -1,0 +1,107 @@
+"""A metric against the number of storage hosts, with the ideal line from the smallest and the law that was fitted."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from perjoule.figures._clients import colour, interval_text, number, shape
+from perjoule.figures.vega import PANEL_WIDTH, Spec, titled
+from perjoule.model import Interval
+
+
+@dataclass(frozen=True)
+class Growth:
+    """One file system in one panel, in units of the axis."""
+
+    panel: str  # "write, 2 clients: MiB/s"
+    axis: str
+    filesystem: str
+    values: Mapping[int, Interval]  # by number of storage hosts
+    ideal: Sequence[tuple[float, float]]  # points of the ideal line
+    law: Sequence[tuple[float, float]]  # points of the fitted law; none where there is no law
+    words: str = ""  # the law's own
+
+
+def scaling(growths: Sequence[Growth], *, notes: Sequence[str] = ()) -> Spec:
+    """Draw a panel for each workload, direction, number of clients and metric.
+
+    Dashed is the ideal line, solid the fitted law; marks are means with their 95 % interval and a small mark for each repetition.
+    """
+    names = list(dict.fromkeys(growth.filesystem for growth in growths))
+    panels = [
+        _panel(title, [growth for growth in growths if growth.panel == title], names)
+        for title in dict.fromkeys(growth.panel for growth in growths)
+    ]
+    return titled({"concat": panels, "columns": 2, "spacing": 24}, "Growing with storage hosts", notes)
+
+
+def _panel(title: str, growths: Sequence[Growth], names: Sequence[str]) -> Spec:
+    means: list[Spec] = []
+    each: list[Spec] = []
+    for growth in growths:
+        for n, found in growth.values.items():
+            finite = isfinite(found.high - found.low)
+            key = {"filesystem": growth.filesystem, "servers": n}
+            means.append(
+                key
+                | {
+                    "mean": found.mean,
+                    "low": max(0.0, found.low) if finite else None,
+                    "high": found.high if finite else None,
+                    "value": f"{number(found.mean)} {growth.axis}",
+                    "interval": interval_text(found, 1.0),
+                    "law": growth.words,
+                }
+            )
+            each += [key | {"one": value} for value in found.values]
+    lines = {name: [_points(g, getattr(g, name)) for g in growths] for name in ("ideal", "law")}
+    top = 1.06 * max([row["one"] for row in each] + [row["y"] for rows in lines["ideal"] for row in rows])
+    counts = sorted({n for growth in growths for n in growth.values})
+    x: Spec = {
+        "field": "servers",
+        "type": "quantitative",
+        "title": "storage hosts",
+        "axis": {"values": counts, "grid": False},
+        "scale": {"domain": [0, counts[-1] * 1.05], "nice": False},
+    }
+    y: Spec = {"type": "quantitative", "title": growths[0].axis, "scale": {"domain": [0, top], "nice": False}}
+    tooltip = [
+        {"field": "filesystem", "title": "file system"},
+        {"field": "servers", "title": "storage hosts"},
+        {"field": "value", "title": "mean"},
+        {"field": "interval", "title": "95 % interval"},
+        {"field": "law"},
+    ]
+    layers: list[Spec] = [
+        {
+            "data": {"values": [row for rows in lines[name] for row in rows]},
+            "mark": {"type": "line", "clip": True, **style},
+            "encoding": {"y": {"field": "y", **y}},
+        }
+        for name, style in (("ideal", {"strokeWidth": 1.2, "strokeDash": [5, 4]}), ("law", {"strokeWidth": 2}))
+        if any(lines[name])
+    ]
+    layers += [
+        {
+            "mark": {"type": "rule", "strokeWidth": 2, "clip": True, "opacity": 0.75},
+            "transform": [{"filter": "isValid(datum.low)"}],
+            "encoding": {"y": {"field": "low", **y}, "y2": {"field": "high"}},
+        },
+        {
+            "data": {"values": each},
+            "mark": {"type": "point", "size": 22, "opacity": 0.55, "strokeWidth": 1.2},
+            "encoding": {"y": {"field": "one", **y}, "shape": shape(names)},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 85, "opacity": 1},
+            "encoding": {"y": {"field": "mean", **y}, "shape": shape(names), "tooltip": tooltip},
+        },
+    ]
+    for layer in layers:
+        layer["encoding"] |= {"x": x, "color": colour(names)}
+    heading = {"text": title, "fontSize": 12, "anchor": "start", "frame": "group", "offset": 8}
+    return {"title": heading, "width": PANEL_WIDTH, "height": 220, "data": {"values": means}, "layer": layers}
+
+
+def _points(growth: Growth, line: Sequence[tuple[float, float]]) -> list[Spec]:
+    return [{"filesystem": growth.filesystem, "servers": n, "y": value} for n, value in line]
