@@ -92,8 +92,16 @@ class Agreement:
     scatter_ratio: float  # standard deviation of the windows' ratios
 
 
+def _once(series: Sequence[Series]) -> list[Series]:
+    """Leave out the power of what has an energy counter as well: both are the same joules."""
+    counted = {(s.channel.host, s.channel.component, s.channel.covers) for s in series if s.channel.quantity == "energy"}
+    place = [(s.channel.host, s.channel.component, s.channel.covers) for s in series]
+    return [s for s, where in zip(series, place, strict=True) if s.channel.quantity == "energy" or where not in counted]
+
+
 def agreement(one: Sequence[Series], other: Sequence[Series], windows_count: int = 10) -> Agreement | None:
     """Compare the sums of two meters' channels over equal windows of their common time; None where that is too short."""
+    one, other = _once(one), _once(other)
     everything = (*one, *other)
     if not one or not other or any(len(s.t_s) < 2 for s in everything):
         return None

@@ -85,6 +85,9 @@ class Simulated(Meter):
     delay_s: Seconds | None = None
     """The meter's clock lags: what it says of a moment carries the time this much later."""
 
+    name: str = "simulated"
+    """What its channel is called, where there are several."""
+
     seed: int = 1
     """For the random waveform, noise and gaps."""
 
@@ -101,7 +104,7 @@ class Simulated(Meter):
         """Its one channel: the power, or the energy, of the whole cluster."""
         counter = self.semantics == "counter"
         kind = ("energy", "J") if counter else ("power", "W")
-        return Channel("simulated", "", "total", *kind, self.semantics, "simulated")
+        return Channel(self.name, "", "total", *kind, self.semantics, "simulated")
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
@@ -113,7 +116,7 @@ class Simulated(Meter):
             if said is not None:
                 sink.append(self.channel, *said)
 
-        with sampling("simulated", self.rate_hz, sample) as doubts:
+        with sampling(self.name, self.rate_hz, sample) as doubts:
             yield doubts
 
     def checks(self) -> tuple[Check, ...]:

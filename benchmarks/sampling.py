@@ -1,0 +1,68 @@
+"""What it costs to sample 20 channels at 20 Hz into a results folder's Parquet file, and whether a sample is lost.
+
+usage: .venv/bin/python benchmarks/sampling.py [SECONDS]        (600 by default)
+
+Two ways: one meter that reads 20 zones of a folder like powercap, and 20 meters with one channel each (a thread each). The cost
+is the CPU time of this process over the time that passed, as a share of one core; the Parquet file is read back and counted.
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from perjoule import metering
+from perjoule.meters.rapl import Rapl
+from perjoule.meters.simulated import Simulated
+from perjoule.protocols import Meter
+from perjoule.store.samples import ParquetSink, read_series
+
+CHANNELS_COUNT = 20
+RATE = "20 Hz"
+
+
+def measure(name: str, meters: Sequence[Meter], duration_s: float, folder: Path) -> None:
+    path = folder / f"{name.replace(' ', '-')}.parquet"
+    sink = ParquetSink(path)
+    began_s, began_cpu_s = time.monotonic(), time.process_time()
+    with metering.recording(meters, sink) as doubts:
+        time.sleep(duration_s)
+    passed_s, cpu_s = time.monotonic() - began_s, time.process_time() - began_cpu_s
+    sink.close()
+    series = read_series(path)
+    taken = [len(s.t_s) for s in series]
+    wanted = duration_s * 20
+    gaps = max(float(np.diff(s.t_s).max()) for s in series)
+    told = [doubt for one in doubts for doubt in one]
+    print(
+        f"{name}: {cpu_s / passed_s:.2%} of a core; {len(series)} channels, {min(taken)} to {max(taken)} samples each "
+        f"({wanted:.0f} wanted), the longest step {gaps * 1e3:.0f} ms; {'; '.join(told) or 'no doubt'}",
+        flush=True,
+    )
+
+
+def zones(root: Path) -> Path:
+    """Lay out 20 zones with a counter each."""
+    for n in range(CHANNELS_COUNT):
+        zone = root / f"intel-rapl:{n}"
+        zone.mkdir(parents=True)
+        for name, text in {"name": f"package-{n}", "energy_uj": "5000000", "max_energy_range_uj": "262143328850"}.items():
+            (zone / name).write_text(f"{text}\n")
+    return root
+
+
+def main() -> None:
+    duration_s = float(sys.argv[1]) if len(sys.argv) > 1 else 600.0
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        measure(
+            "20 simulated meters", [Simulated(name=f"meter-{n}", rate=RATE) for n in range(CHANNELS_COUNT)], duration_s, folder
+        )
+        measure("one meter of 20 zones", [Rapl(root=zones(folder / "powercap"), rate=RATE)], duration_s, folder)
+
+
+if __name__ == "__main__":
+    main()

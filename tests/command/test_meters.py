@@ -1,0 +1,84 @@
+"""`perjoule meters`, through the installed command."""
+
+import csv
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PERJOULE = [sys.executable, "-m", "perjoule", "meters"]
+
+
+def perjoule(*words: str, code: int = 0) -> str:
+    done = subprocess.run([*PERJOULE, *words], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@contextmanager
+def running(*words: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [*PERJOULE, *words], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+    )
+    try:
+        yield process
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 0
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+@contextmanager
+def simulated(path: Path, *words: str) -> Iterator[Path]:
+    """A meter that is simulated while the block runs, and the file with the table that reads it."""
+    with running("simulate", "shelly", *words) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(3)]
+        path.write_text("".join(lines))
+        yield path
+
+
+def test_a_simulated_meter_is_watched_tested_recorded_and_served(tmp_path: Path) -> None:
+    with simulated(tmp_path / "plug.toml", "--waveform", "constant", "--high", "42") as plug:
+        assert re.search(r"shelly power +total +42 W", perjoule("watch", str(plug), "--for", "3 s", "--set", "rate=5 Hz"))
+        tested = perjoule("test", str(plug), "--for", "3 s", "--set", "rate=5 Hz", "--against", str(plug))
+        assert "mean       42 W" in tested and "0.0% failed" in tested
+        assert re.search(r"against .*: (0\.9|1\.0)\d+ times its energy", tested)
+        recorded = tmp_path / "plug.csv"
+        assert re.search(r"plug.csv: \d+ samples", perjoule("record", str(plug), "--to", str(recorded), "--for", "2 s"))
+        rows = list(csv.DictReader(recorded.open()))
+        assert rows and {float(row["value"]) for row in rows if row["quantity"] == "power"} == {42.0}
+        assert "there is such a file already" in perjoule("record", str(plug), "--to", str(recorded), "--for", "1 s", code=2)
+        with running("serve", str(plug)) as server:
+            assert server.stdout is not None
+            url = server.stdout.readline().strip()
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                assert re.search(r"perjoule_power_watts\{.*\} 42\.0", answer.read().decode())
+
+
+def test_what_a_meter_leaves_out_is_told(tmp_path: Path) -> None:
+    with simulated(tmp_path / "plug.toml", "--fault", "missing", "--share", "0.6") as plug:
+        done = subprocess.run(
+            [*PERJOULE, "test", str(plug), "--for", "4 s", "--set", "rate=2 Hz"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert "reads failed" in done.stderr or done.returncode == 3  # the very first read may be the one that is missing
+
+
+def test_wrong_words_are_told_with_what_there_is() -> None:
+    assert 'did you mean "shelly"?' in perjoule("simulate", "shely", code=2)
+    assert "there is no meter" in perjoule("watch", "shely", code=2)
+    assert "can't express the fault" in perjoule("simulate", "rapl", "--fault", "late", code=2)
+    assert "there is no [[meter]]" in perjoule("watch", str(Path(__file__).parents[2] / "examples" / "local.toml"), code=2)
+    assert perjoule("list", "127.0.0.1:1")
