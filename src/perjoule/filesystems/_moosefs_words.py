@@ -18,10 +18,11 @@ def exports_text(addresses: Sequence[str], password: str) -> str:
     return "".join(f"{address} / rw,alldirs,admin,maproot=0:0,password={password}\n" for address in addresses)
 
 
-def mount_text(master: str, password: str, cache: str) -> str:
-    """The options of mfsmount as a file (mfscfgfile)."""
+def mount_text(master: str, password: str, cache: str, label: str = "") -> str:
+    """The options of mfsmount as a file (mfscfgfile); where there is a choice it takes chunk servers with the label."""
+    preferred = f"mfspreflabels={label}\n" if label else ""
     mode = {"auto": "AUTO", "direct": "DIRECT", "never": "NEVER", "always": "YES"}[cache]
-    return f"mfsmaster={master}\nmfspassword={password}\nmfscachemode={mode}\nmfsallowoomkiller\n"
+    return f"mfsmaster={master}\nmfspassword={password}\nmfscachemode={mode}\nmfsallowoomkiller\n{preferred}"
 
 
 def copies(fileinfo: str) -> set[str]:

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass as plain_dataclass
 from functools import partial
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -141,7 +142,8 @@ class _Deployment:
                 "CSSERV_LISTEN_HOST": host.address,
                 "BIND_HOST": host.address,
             }
-            return self._daemon(host, "mfschunkserver", "chunkserver", settings | upstream)
+            label = {"LABELS": name} if (name := self._label(host)) else {}
+            return self._daemon(host, "mfschunkserver", "chunkserver", settings | upstream | label)
 
         chunkservers = each(storage, chunkserver)
         if self.options.metalogger:
@@ -195,9 +197,14 @@ class _Deployment:
         config = folder / "client" / "mfsmount.cfg"
         host.run(["install", "-d", "-m", "700", config.parent, _mountpoint(host)], timeout_s=SHORT_S)
         # In a file, so that the password is in no argument list; mfspassfile refuses good passwords in 3.0.117.
-        host.put(words.mount_text(master, password, self.options.cache), config, mode=0o600)
+        host.put(words.mount_text(master, password, self.options.cache, self._label(host)), config, mode=0o600)
         argv = ["mfsmount", "-f", "-o", f"mfscfgfile={config}", _mountpoint(host)]
         return self.daemons.start(host, "mfsmount", argv, log=folder / f"{host.name}-mfsmount.log")
+
+    def _label(self, host: Host) -> str:
+        """The label of a chunk server on a host that is a client, too, and is to read from its own; MooseFS has 26."""
+        both = [user.name for user in self.hosts.users if user in self.hosts.by_role("storage")]
+        return dict(zip(both, ascii_uppercase, strict=False)).get(host.name, "")
 
     def _mounted(self, master: Daemon, clients: Sequence[Daemon]) -> "_Mounted":
         first, root = clients[0].host, _mountpoint(clients[0].host)
