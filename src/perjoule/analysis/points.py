@@ -67,6 +67,7 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
     metrics |= _tail_metrics(record, series)
     if record.outcome is not None:
         metrics |= record.outcome.measured
+        metrics |= _event_metrics(record.outcome.measured.get("events_count", 0.0), metrics)
     metrics |= user_metrics(results, record.scale)
     late = _late(record, metrics, direction, user_bytes)
     against = (*record.doubts, *late, *power.doubts, *cost.doubts, *explained.doubts, *doubts(record, series))
@@ -119,6 +120,18 @@ def _energy_metrics(boundary: str, energy_j: float, duration_s: float, per_j: st
         f"{boundary}mean_w": energy_j / duration_s,
         f"{boundary}{per_j}": work / energy_j,
     }
+
+
+def _event_metrics(events_count: float, metrics: Mapping[str, float]) -> dict[str, float]:
+    """What an event took, where a load counts events."""
+    if not events_count:
+        return {}
+    energies = {
+        f"{name}_per_event_j": metrics[f"{name}_j"] / events_count
+        for name in ("energy", "gross_energy")
+        if f"{name}_j" in metrics
+    }
+    return {"events_per_s": events_count / metrics["duration_s"], **energies}
 
 
 def _common_rate(record: Record, series: Sequence[Series], results: Sequence[ClientResult]) -> float | None:
