@@ -15,6 +15,7 @@ from perjoule.workloads import _hep_fit as fits
 
 SHORTEST_S = 0.1
 MOST_DRIFT_S = 0.05
+APART_RATIO = 0.1  # between the two localities, above which the one by placement is doubted
 MOST_PULL = 4.0  # errors between a peak and its truth, above which it is doubted; chance alone gives one in 16 000
 EV = 1e9  # electronvolts in a GeV
 
@@ -48,7 +49,11 @@ def outcome(folder: Path) -> Outcome:
         raise ValueError(f"{len(tasks)} tasks for {len(prepared['holders'])} files")
     own = {name: [task for task in tasks if task["worker"] == name] for name in sorted({task["worker"] for task in tasks})}
     results = tuple(result(name, done, offset_s) for name, done in own.items())
+    local = localities(tasks, prepared["holders"], ran["received_bytes"])
     measured, doubts = physics(spectrum(folder))
+    if local.get("network_locality_ratio", 1.0) < local["locality_ratio"] - APART_RATIO:
+        read, placed = (f"{local[name]:.0%}" for name in ("network_locality_ratio", "locality_ratio"))
+        doubts += (f"{placed} of the bytes were read on hosts that hold their files, but only {read} not over the network",)
     if any(one.ended_s - one.began_s < SHORTEST_S for one in results):
         doubts += (f"a worker was busy for less than {SHORTEST_S:g} s",)
     if abs(drift_s) > MOST_DRIFT_S:
@@ -61,7 +66,7 @@ def outcome(folder: Path) -> Outcome:
         measured={
             "tasks_count": len(tasks),
             "events_count": sum(task["events"] for task in tasks),
-            **localities(tasks, prepared["holders"], ran["received_bytes"]),
+            **local,
             **measured,
         },
     )
