@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import ceil, inf, isfinite
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -374,3 +375,43 @@ class Finding:
         if not self.repeated:
             return "one repetition can't tell"
         return f"no significant winner: not apart from {', '.join(self.rivals)}" if self.rivals else "significant"
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """How many low-power machines do a workload as fast as one server, and what they draw for it."""
+
+    server: str  # label of what is replaced: "device on virtual pc-hdd1"
+    low_power: str  # label of what would be in its place
+    workload: str
+    direction: Direction
+    machines_ratio: Interval  # low-power machines for one server at the same throughput
+    power_ratio: Interval  # their power over the server's, for as many as that, a fraction included
+    whole_power_ratio: Interval  # the same for `machines_count`
+
+    @property
+    def machines_count(self) -> int:
+        """Whole machines: what can be bought, for the mean."""
+        return _whole(self.machines_ratio.mean)
+
+    @property
+    def machines_range(self) -> tuple[int, float]:
+        """Whole machines at either end of the interval; infinite where one repetition gives none."""
+        high = self.machines_ratio.high
+        return _whole(self.machines_ratio.low), _whole(high) if isfinite(high) else inf
+
+    def throughput_ratio(self, machines: float) -> float:
+        """What so many low-power machines together move, over what the server does."""
+        return machines / self.machines_ratio.mean
+
+    @property
+    def verdict(self) -> str:
+        """What may be said of whole machines."""
+        found = self.whole_power_ratio
+        if not isfinite(found.high):
+            return "one repetition can't tell"
+        return "less power" if found.high < 1 else "more power" if found.low > 1 else "not apart"
+
+
+def _whole(machines: float) -> int:
+    return max(1, ceil(machines - 1e-9))  # 3 of 3.0000000001 are 3

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from perjoule.analysis.amplification import METRICS, SUBJECTS
-from perjoule.model import Cell, Finding, Interval
+from perjoule.model import Cell, Finding, Interval, Replacement
 from perjoule.units import MIB
 
 
@@ -96,6 +96,31 @@ def winners_table(findings: Sequence[Finding]) -> Table:
         for finding in findings
     )
     return Table(("among", "workload", "direction", "clients", "best", "over average of others", "verdict"), rows)
+
+
+def replacement_table(found: Sequence[Replacement]) -> Table:
+    """Lay out how many low-power machines do as much as a server, in fractions and whole, and what they draw against it."""
+    rows = tuple(
+        (
+            one.server,
+            one.low_power,
+            one.workload,
+            one.direction,
+            _span(one.machines_ratio),
+            _span(one.power_ratio),
+            str(one.machines_count),
+            _span(one.whole_power_ratio),
+            one.verdict,
+        )
+        for one in found
+    )
+    words = ("in the place of", "machine", "workload", "direction", "machines", "power / server's")
+    return Table((*words, "whole machines", "power / server's", "verdict"), rows)
+
+
+def _span(ratio: Interval) -> str:
+    ends = f" ({number(ratio.low)} to {number(ratio.high)})" if isfinite(ratio.high) else ""
+    return f"{number(ratio.mean)}{ends}"
 
 
 def _over(ratio: Interval) -> str:

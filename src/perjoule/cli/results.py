@@ -10,7 +10,7 @@ from perjoule import options, stops, store
 from perjoule.display import out, show
 from perjoule.errors import MachineError
 from perjoule.options import examples
-from perjoule.table import amplification_table, table, winners_table
+from perjoule.table import amplification_table, replacement_table, table, winners_table
 
 # `report` and `verify` are imported where they are used: that takes longer than `--help`, completion and an error should.
 
@@ -23,7 +23,9 @@ from perjoule.table import amplification_table, table, winners_table
 @options.folder
 @click.option("--winners", "best", is_flag=True, help="The best file system for each workload, or that there is none.")
 @click.option("--bytes", "amplification", is_flag=True, help="Bytes per user byte, beside what redundancy alone explains.")
-def show_command(folder: Path, best: bool, amplification: bool) -> None:
+@click.option("--replacement", is_flag=True, help="How many low-power machines do the work of a server, and their power.")
+@click.option("--with", "others", multiple=True, type=click.Path(path_type=Path), metavar="DIR", help="Results of more machines.")
+def show_command(folder: Path, best: bool, amplification: bool, replacement: bool, others: tuple[Path, ...]) -> None:
     """Print the table of a results folder: means with 95 % intervals, and the maximum beside."""
     from perjoule import report
 
@@ -33,7 +35,13 @@ def show_command(folder: Path, best: bool, amplification: bool) -> None:
         show(winners_table(report.winners(results, cells)), (), ())
     if amplification:
         show(amplification_table(cells), (), ())
-    if not (best or amplification):
+    if replacement:
+        found = report.replacements([results, *map(measured, others)])
+        if not found:
+            what = "no two machines by themselves did the same and had their power metered here"
+            raise MachineError(what, where=str(folder), next="add the results of another machine: --with DIR")
+        show(replacement_table(found), (), ())
+    if not (best or amplification or replacement):
         show(table(cells), cells, results.latest())
 
 

@@ -4,16 +4,18 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from perjoule.analysis.replacement import machines
+from perjoule.analysis.replacement import replacements as compared
 from perjoule.analysis.winners import winners as judged
 from perjoule.figures import vega
 from perjoule.figures.timeline import datasets
-from perjoule.model import Cell, Finding
+from perjoule.model import Cell, Finding, Replacement
 from perjoule.report.content import Content, content
 from perjoule.report.drawings import drawings
 from perjoule.report.page import page
 from perjoule.store import Results
 
-__all__ = ["cells", "figures", "winners", "write"]
+__all__ = ["cells", "figures", "replacements", "winners", "write"]
 
 
 def cells(results: Results) -> tuple[Cell, ...]:
@@ -24,6 +26,11 @@ def cells(results: Results) -> tuple[Cell, ...]:
 def winners(results: Results, summary: Sequence[Cell]) -> tuple[Finding, ...]:
     """Find the best file system for each workload of a results folder, from its cells."""
     return judged(results.latest(), summary)
+
+
+def replacements(several: Sequence[Results]) -> tuple[Replacement, ...]:
+    """Compare the machines of one results folder or of several: how many of one do the work of another."""
+    return compared([pair for results in several for pair in machines(results.latest(), cells(results))])
 
 
 def write(results: Results, target: Path) -> Path:

@@ -12,12 +12,13 @@ from perjoule import campaign
 from perjoule.analysis.cells import cells
 from perjoule.analysis.overhead import disk_limits, roles
 from perjoule.analysis.points import points
+from perjoule.analysis.replacement import machines, replacements
 from perjoule.analysis.timeline import means, net_power_w, summed
 from perjoule.analysis.winners import winners
 from perjoule.figures.overhead import Overhead
 from perjoule.figures.power import Samples
 from perjoule.figures.timeline import Timeline
-from perjoule.model import Cell, Channel, Finding, Point, Quantity, Record, Series
+from perjoule.model import Cell, Channel, Finding, Point, Quantity, Record, Replacement, Series
 from perjoule.store import Results
 from perjoule.units import MIB
 
@@ -43,6 +44,7 @@ class Content:
     timelines: Mapping[str, Timeline]  # by trial id
     overheads: tuple[Overhead, ...]  # the first trial with the most clients of each file system and direction
     winners: tuple[Finding, ...]
+    replacements: tuple[Replacement, ...]  # of machines by themselves
 
     @property
     def scale(self) -> float:
@@ -101,6 +103,7 @@ def content(results: Results) -> Content:
         timelines=timelines,
         overheads=tuple(overheads.values()),
         winners=winners(records, summary),
+        replacements=replacements(machines(records, summary)),
     )
 
 

@@ -10,6 +10,7 @@ from perjoule.figures.edp import edp
 from perjoule.figures.efficiency import efficiency
 from perjoule.figures.overhead import overhead
 from perjoule.figures.power import power
+from perjoule.figures.replacement import replacement
 from perjoule.figures.throughput import throughput
 from perjoule.figures.timeline import timeline
 from perjoule.figures.vega import Spec
@@ -53,6 +54,9 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         most = max(r.trial.clients_count for r in found.records)
         shown = f"storage hosts together, one trial with {most} clients each; grey: the measured window, then the tail"
         yield "overhead", overhead(found.overheads, notes=[shown, *plain])
+    if found.replacements:
+        as_many = "as many machines as do the server's throughput, fractions included; mean and 95 % interval"
+        yield "replacement", replacement(found.replacements, notes=[as_many, *power_notes])
     if found.timelines:
         yield "timeline", timeline(notes=["grey: the measured window", *power_notes])
     if any(catalogue.servers(catalogue.cluster(name)) for name in found.clusters if name in catalogue.names()):

@@ -1,0 +1,88 @@
+"""How many low-power machines replace one server at the same throughput, and what power they take for it, with intervals.
+
+Per workload, from repetitions that are not paired: n = T_server / T_low machines, and their power over the server's,
+n P_low / P_server = (T/P)_server / (T/P)_low, the ratio of what both move per joule. Both are ratios of geometric means with an
+interval on logarithms by Welch, so that throughput and power of one repetition, which go together, count together. The question
+is that of Pavan et al., Energy Consumption and Performance Analysis Between SSD and HDD, section 4.
+
+Whole machines that are more than needed are taken to draw what they draw at full load: an upper bound.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations, product
+from statistics import fmean
+
+from perjoule.analysis.winners import difference
+from perjoule.model import Cell, Interval, Record, Replacement
+
+WORK = (("throughput_bytes_per_s", "efficiency_bytes_per_j"), ("operations_per_s", "operations_per_j"))
+
+
+def machine(record: Record) -> str:
+    """Name the machine that was measured, where it is one by itself: its node in the catalogue, or else its processor.
+
+    "" for a storage cluster with servers of its own.
+    """
+    if not record.hosts or any(host.role != "client" for host in record.hosts):
+        return ""
+    nodes = sorted({host.node for host in record.hosts if host.node})
+    return ", ".join(nodes) or str(record.environment.get("cpu_model") or record.environment.get("machine") or "")
+
+
+def machines(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[tuple[str, Cell], ...]:
+    """Put the machine to each cell that was measured on one by itself."""
+    named = {record.trial.filesystem.label: machine(record) for record in records}
+    named |= {f"{r.trial.filesystem.label} on {r.trial.testbed.label}": machine(r) for r in records}
+    return tuple((name, cell) for cell in cells if (name := named.get(cell.filesystem, "")))
+
+
+def replacements(measured: Sequence[tuple[str, Cell]]) -> tuple[Replacement, ...]:
+    """Compare every machine with each that draws less on average, for what both did.
+
+    Args:
+        measured: machines by name, with cells of theirs; those without throughput, power or energy are left out.
+    """
+    told = [(name, cell, keys) for name, cell in measured for keys in WORK if _tells(cell, keys)]
+    watts: dict[str, list[float]] = {}
+    for name, cell, _ in told:
+        watts.setdefault(name, []).append(cell.metrics["mean_w"].mean)
+    strongest_first = sorted(watts, key=lambda name: -fmean(watts[name]))
+    found: list[Replacement] = []
+    for server, low_power in combinations(strongest_first, 2):
+        sides = ([(cell, keys) for name, cell, keys in told if name == one] for one in (server, low_power))
+        for (one, keys), (other, same) in product(*sides):
+            if keys == same and _load(one) == _load(other):
+                found.append(_replacement(one, other, keys))
+    return tuple(sorted(found, key=lambda r: (r.server, r.low_power, r.direction, r.workload)))
+
+
+def _load(cell: Cell) -> tuple[str, str, int]:
+    return cell.workload, cell.direction, cell.clients_count
+
+
+def _tells(cell: Cell, keys: tuple[str, str]) -> bool:
+    wanted = [cell.metrics.get(key) for key in (*keys, "mean_w")]
+    return all(found is not None and min(found.values) > 0 for found in wanted)
+
+
+def _replacement(server: Cell, low_power: Cell, keys: tuple[str, str]) -> Replacement:
+    work, per_j = keys
+
+    def ratio(key: str, of: Cell, over: Cell) -> Interval:
+        return difference({"": of.metrics[key].values}, {"": over.metrics[key].values}).ratio
+
+    found = Replacement(
+        server=server.filesystem,
+        low_power=low_power.filesystem,
+        workload=server.workload,
+        direction=server.direction,
+        machines_ratio=ratio(work, server, low_power),
+        power_ratio=ratio(per_j, server, low_power),
+        whole_power_ratio=(each := ratio("mean_w", low_power, server)),
+    )
+    return replace(found, whole_power_ratio=_times(each, found.machines_count))
+
+
+def _times(one: Interval, factor: float) -> Interval:
+    return Interval(one.mean * factor, one.low * factor, one.high * factor, tuple(value * factor for value in one.values))

@@ -1,0 +1,77 @@
+"""What low-power machines draw in the place of one server at the same throughput; left of 1 they draw less."""
+
+from collections.abc import Sequence
+from math import isfinite
+
+from perjoule.figures.vega import FULL_WIDTH, Spec, titled
+from perjoule.model import Replacement
+
+
+def replacement(found: Sequence[Replacement], *, notes: Sequence[str] = ()) -> Spec:
+    """Draw the power ratio of each replacement with its interval, a panel for each server, a row for each workload.
+
+    Args:
+        found: in the order of the panels.
+        notes: lines of the subtitle.
+    """
+    servers = list(dict.fromkeys(one.server for one in found))
+    names = list(dict.fromkeys(one.low_power for one in found))
+    ends = [one.power_ratio.mean for one in found]
+    ends += [end for one in found for end in (one.power_ratio.low, one.power_ratio.high) if isfinite(end) and end > 0]
+    domain = [min([*ends, 0.9]) / 1.1, max([*ends, 1.1]) * 1.1]
+    panels = [_panel(server, [one for one in found if one.server == server], names, domain) for server in servers]
+    return titled({"vconcat": panels, "spacing": 24}, "Low-power machines in the place of a server", notes)
+
+
+def _panel(server: str, found: Sequence[Replacement], names: Sequence[str], domain: Sequence[float]) -> Spec:
+    rows = [_row(one) for one in found]
+    x: Spec = {
+        "type": "quantitative",
+        "title": "power at the same throughput, 1 = the server's",
+        "scale": {"type": "log", "domain": list(domain), "nice": False},
+    }
+    y: Spec = {
+        "field": "row",
+        "type": "nominal",
+        "title": None,
+        "sort": None,
+        "axis": {"labelLimit": 260, "minExtent": 180, "maxExtent": 260},
+    }
+    machine: Spec = {"field": "in its place", "type": "nominal", "title": None, "legend": {"labelLimit": 300, "columns": 2}}
+    both: Spec = {
+        "y": y,
+        "yOffset": {"field": "in its place", "scale": {"domain": list(names)}},
+        "color": {**machine, "scale": {"domain": list(names), "range": "category"}},
+    }
+    shown = ["in its place", "machines", "whole machines", "power", "verdict"]
+    layers: list[Spec] = [
+        {"data": {"values": [{}]}, "mark": {"type": "rule", "style": "bound"}, "encoding": {"x": {"datum": 1, **x}}},
+        {
+            "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.75, "clip": True},
+            "transform": [{"filter": "isValid(datum.low)"}],
+            "encoding": {**both, "x": {"field": "low", **x}, "x2": {"field": "high"}},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
+            "encoding": {**both, "x": {"field": "ratio", **x}, "tooltip": [{"field": name} for name in shown]},
+        },
+    ]
+    heading = {"text": f"in the place of {server}", "fontSize": 12, "anchor": "start", "frame": "group", "offset": 4}
+    height = {"step": max(16, 7 * len(names)), "for": "position"}
+    return {"title": heading, "width": FULL_WIDTH - 200, "height": height, "data": {"values": rows}, "layer": layers}
+
+
+def _row(one: Replacement) -> Spec:
+    power, machines = one.power_ratio, one.machines_ratio
+    told = isfinite(power.high)
+    return {
+        "row": f"{one.workload}",
+        "in its place": one.low_power,
+        "ratio": power.mean,
+        "low": power.low if told else None,
+        "high": power.high if told else None,
+        "machines": f"{machines.mean:.3g}" + (f" ({machines.low:.3g} to {machines.high:.3g})" if told else ""),
+        "whole machines": f"{one.machines_count}, {one.whole_power_ratio.mean:.3g} of the server's power",
+        "power": f"{power.mean:.3g}" + (f" ({power.low:.3g} to {power.high:.3g})" if told else ""),
+        "verdict": one.verdict,
+    }
