@@ -54,7 +54,7 @@ def test_a_simulated_meter_is_watched_tested_recorded_and_served(tmp_path: Path)
         assert re.search(r"against .*: (0\.9|1\.0)\d+ times its energy", tested)
         recorded = tmp_path / "plug.csv"
         assert re.search(r"plug.csv: \d+ samples", perjoule("record", str(plug), "--to", str(recorded), "--for", "2 s"))
-        rows = list(csv.DictReader(recorded.open()))
+        rows = list(csv.DictReader(recorded.read_text().splitlines()))
         assert rows and {float(row["value"]) for row in rows if row["quantity"] == "power"} == {42.0}
         assert "there is such a file already" in perjoule("record", str(plug), "--to", str(recorded), "--for", "1 s", code=2)
         with running("serve", str(plug)) as server:
