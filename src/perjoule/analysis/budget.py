@@ -1,0 +1,183 @@
+"""What an energy may be wrong by, as the GUM asks for it: a list of terms, their sum, and a 95 % interval.
+
+    JCGM 100:2008, Guide to the expression of uncertainty in measurement, https://www.bipm.org/en/committees/jc/jcgm/publications
+
+Standard uncertainties add up in quadrature, except for what meters of one name share (their accuracy, latency, clock): this adds
+up as it is, for the same error is in all of them. The 95 % interval is that of the largest rectangular term, as wide as it is,
+folded with all others as one normal of Student's t with the degrees of freedom of Welch and Satterthwaite (EA-4/02 M:2022,
+section S9: where a rectangular term dominates, 2 standard uncertainties would promise too little).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import erf, exp, hypot, inf, pi, sqrt
+
+from perjoule.analysis.statistics import CONFIDENCE_RATIO, student_quantile
+
+NORMAL = 1.959964  # 95 % of a normal lie within so many standard deviations
+LARGE_RATIO = 0.2  # of a dynamic energy, above which its uncertainty refuses it
+
+# What would make a term smaller.
+SHRINK = {
+    "accuracy": "a meter of a better class, a smaller range, or a calibration",
+    "resolution": "a smaller range, a finer meter, or a longer window",
+    "noise": "a longer window, or more samples",
+    "under-sampling": "sampling more often, or a meter that integrates",
+    "edges": "sampling more often, or idle time around the window",
+    "latency": "idle time around the window, or a measured latency (`perjoule meters align`)",
+    "clock": "aligning the meter's clock (`perjoule meters align`)",
+    "update": "a longer window, or a meter that updates more often",
+    "gaps": "a meter that loses no samples",
+    "baseline": "a longer idle time before and after, or more load above idle",
+}
+
+
+@dataclass(frozen=True)
+class Term:
+    """One thing by which an energy may be wrong, as a standard uncertainty in joules."""
+
+    name: str  # a key of SHRINK
+    standard_j: float
+    meter: str = ""
+    shared: bool = False  # the same error is in every window of this meter
+    rectangular: bool = False  # anything within sqrt(3) of it is as likely, and nothing beyond
+    freedom: float = inf  # degrees of freedom
+    factor_j: float = 0.0  # the part of it that is a wrong factor, which cancels in a ratio of two energies of one meter
+
+
+@dataclass(frozen=True)
+class Budget:
+    """An energy (J) with all that it may be wrong by; `unknown` is what the meter does not state, so that no term has it."""
+
+    value_j: float
+    terms: tuple[Term, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    @cached_property
+    def standard_j(self) -> float:
+        """The combined standard uncertainty."""
+        return hypot(*(term.standard_j for term in self.terms))
+
+    @cached_property
+    def expanded_j(self) -> float:
+        """Half of the 95 % interval."""
+        return expanded(self.terms)
+
+    @property
+    def shared_j(self) -> float:
+        """Half of the 95 % interval of what repetitions on the same meter have in common, and so do not show."""
+        return expanded([term for term in self.terms if term.shared])
+
+    @property
+    def coverage_factor(self) -> float:
+        """The k of the GUM: expanded over standard uncertainty."""
+        return self.expanded_j / self.standard_j if self.standard_j else NORMAL
+
+    @property
+    def dominant(self) -> Term | None:
+        """The largest term."""
+        return max((t for t in self.terms if t.standard_j > 0), key=lambda t: t.standard_j, default=None)
+
+    @property
+    def freedom(self) -> float:
+        """Effective degrees of freedom, after Welch and Satterthwaite."""
+        return freedom(self.terms)
+
+    def times(self, factor: float) -> "Budget":
+        """The same in another time or unit."""
+        terms = tuple(replace(t, standard_j=t.standard_j * factor, factor_j=t.factor_j * factor) for t in self.terms)
+        return Budget(self.value_j * factor, terms, self.unknown)
+
+    def sharing(self, names: Sequence[str]) -> "Budget":
+        """The same with these terms alone."""
+        return replace(self, terms=tuple(t for t in self.terms if t.name in names))
+
+
+def freedom(terms: Sequence[Term]) -> float:
+    """Give the effective degrees of freedom of terms, after Welch and Satterthwaite (GUM, G.4)."""
+    below = sum(t.standard_j**4 / t.freedom for t in terms if t.freedom < inf)
+    return hypot(*(t.standard_j for t in terms)) ** 4 / below if below else inf
+
+
+def expanded(terms: Sequence[Term]) -> float:
+    """Give half of the 95 % interval of a sum of errors."""
+    flat = max((t for t in terms if t.rectangular), key=lambda t: t.standard_j, default=None)
+    rest = [t for t in terms if t is not flat]
+    count = freedom(rest)
+    student = student_quantile(max(count, 1.0)) if count < inf else NORMAL
+    spread = hypot(*(t.standard_j for t in rest)) * student / NORMAL
+    return folded(sqrt(3) * flat.standard_j if flat else 0.0, spread)
+
+
+def folded(half: float, spread: float) -> float:
+    """Give half of the 95 % interval of a rectangular error within +-half and a normal one of this standard deviation, added."""
+    if spread <= 1e-9 * half or not half:
+        return NORMAL * spread if not half else CONFIDENCE_RATIO * half
+
+    def upto(z: float) -> float:  # the integral of the normal distribution function
+        return z * (1 + erf(z / sqrt(2))) / 2 + exp(-z * z / 2) / sqrt(2 * pi)
+
+    def within(bound: float) -> float:
+        z = [(bound + half) / spread, (bound - half) / spread, (half - bound) / spread, (-half - bound) / spread]
+        return spread / (2 * half) * (upto(z[0]) - upto(z[1]) - upto(z[2]) + upto(z[3]))
+
+    return _root(lambda bound: within(bound) - CONFIDENCE_RATIO, 0.0, half + NORMAL * spread)
+
+
+def _root(rising: Callable[[float], float], low: float, high: float) -> float:
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rising(middle) < 0 else (low, middle)
+    return (low + high) / 2
+
+
+def combined(parts: Sequence[tuple[int, Budget]]) -> Budget:
+    """Add and subtract energies.
+
+    What meters of one name share adds up as it is among those that are added, and among those that are subtracted; whether it
+    would cancel between these two is not known.
+    """
+    shared: dict[tuple[str, str, int], list[Term]] = {}
+    others: dict[str, list[Term]] = {}
+    for sign, part in parts:
+        for term in part.terms:
+            (shared.setdefault((term.name, term.meter, sign), []) if term.shared else others.setdefault(term.name, [])).append(
+                term
+            )
+    terms: list[Term] = []
+    for group in shared.values():
+        total = replace(group[0], standard_j=sum(t.standard_j for t in group), factor_j=sum(t.factor_j for t in group))
+        terms.append(total)
+    for group in others.values():
+        meters = {t.meter for t in group}
+        total = replace(group[0], standard_j=hypot(*(t.standard_j for t in group)), freedom=freedom(group))
+        terms.append(
+            replace(total, rectangular=total.rectangular and len(group) == 1, meter=meters.pop() if len(meters) == 1 else "")
+        )
+    unknown = dict.fromkeys(what for _, part in parts for what in part.unknown)
+    return Budget(sum(sign * part.value_j for sign, part in parts), tuple(terms), tuple(unknown))
+
+
+def ratio_uncertainty(one: Budget, other: Budget) -> float:
+    """Give the relative standard uncertainty of one energy over another.
+
+    Of what both have from the same meter, wrong factors cancel, and of the rest of its accuracy the difference counts.
+    """
+    left: list[float] = []
+    matched: set[int] = set()
+    for term in one.terms:
+        same = next((t for t in other.terms if (t.name, t.meter, t.shared) == (term.name, term.meter, True)), None)
+        if same is None or not term.meter:
+            left.append(term.standard_j / one.value_j)
+        else:
+            matched.add(id(same))
+            rest = [(t.standard_j - t.factor_j) / b.value_j for t, b in ((term, one), (same, other))]
+            left.append(abs(rest[0] - rest[1]))
+    left += [t.standard_j / other.value_j for t in other.terms if id(t) not in matched]
+    return hypot(*left)
+
+
+def edp_uncertainty(power_ratio: float, time_ratio: float, weight: int = 1) -> float:
+    """Give the relative standard uncertainty of E * t^w = P * t^(w+1) from those of power and time, which are independent."""
+    return hypot(power_ratio, (weight + 1) * time_ratio)

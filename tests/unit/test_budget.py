@@ -1,0 +1,159 @@
+import importlib.util
+from dataclasses import replace
+from math import inf, sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perjoule.analysis.budget import Budget, Term, combined, edp_uncertainty, expanded, folded, ratio_uncertainty
+from perjoule.analysis.terms import budget, independent, noise
+from perjoule.model import Channel, Series, Specification
+
+_SPEC = importlib.util.spec_from_file_location("coverage_benchmark", Path(__file__).parents[2] / "benchmarks/coverage.py")
+coverage_benchmark = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(coverage_benchmark)
+
+
+def series(semantics, t_s, value, duration_s=0.0, **stated):
+    kind = ("energy", "J") if semantics == "counter" else ("power", "W")
+    channel = Channel("meter", "host", "all", *kind, semantics, "wall", specification=Specification(**stated))
+    t_s = np.asarray(t_s, dtype=np.float64)
+    spread = (np.broadcast_to(np.asarray(v, dtype=np.float64), t_s.shape).copy() for v in (duration_s, value))
+    return Series(channel, t_s, *spread)
+
+
+def term(found, name):
+    return next(t for t in found.terms if t.name == name)
+
+
+SECONDS = np.arange(1.0, 101.0)
+
+
+def test_the_accuracy_is_the_stated_limit_over_the_root_of_three():
+    found = budget(series("window mean", SECONDS, 50.0, 1.0, gain_ratio=0.01, offset=0.5), 10, 90)
+    assert term(found, "accuracy").standard_j == pytest.approx((0.01 * 50 + 0.5) * 80 / sqrt(3))
+    assert found.dominant.name == "accuracy"
+    assert found.expanded_j == pytest.approx(0.95 * (0.01 * 50 + 0.5) * 80)
+    assert found.unknown == ()
+
+
+def test_what_a_meter_does_not_state_is_named():
+    assert budget(series("instantaneous", SECONDS / 10, 50.0), 1, 9).unknown == ("accuracy", "latency")
+
+
+def test_one_step_of_resolution_is_rectangular_and_as_long_as_the_window():
+    found = term(budget(series("window mean", SECONDS, 50.0, 1.0, resolution=1.0), 10, 90), "resolution")
+    assert found.standard_j == pytest.approx(80 / sqrt(12))
+    assert found.rectangular
+
+
+def test_jumps_between_samples_are_the_formula_for_edges():
+    t_s = np.arange(0, 100.05, 0.1)
+    square = np.where(t_s % 4 < 2, 60.0, 40.0)
+    found = term(budget(series("instantaneous", t_s, square), 5.0, 85.0), "under-sampling")
+    assert found.standard_j == pytest.approx(20 * 0.1 * sqrt(40 / 12), rel=0.02)
+
+
+def test_an_unknown_latency_costs_it_times_the_difference_of_the_ends():
+    t_s = np.arange(0, 100.05, 0.1)
+    ramp = series("instantaneous", t_s, 40 + 0.2 * t_s, latency_s=1.0)
+    shifts = np.linspace(0, 1, 9)
+    assert term(budget(ramp, 10, 60), "latency").standard_j == pytest.approx(10 * sqrt(np.mean(shifts**2)), rel=1e-6)
+
+
+def test_a_clock_that_may_be_off_is_a_term():
+    t_s = np.arange(0, 100.05, 0.1)
+    found = budget(series("instantaneous", t_s, 40 + 0.2 * t_s), 10, 60, clock_s=0.5)
+    assert term(found, "clock").standard_j == pytest.approx(5)
+
+
+def test_a_counter_errs_by_its_step_and_its_update_at_both_ends():
+    t_s = np.arange(0, 101.0)
+    found = budget(series("counter", t_s, 50 * t_s, resolution=10.0, period_s=1.0), 10, 90)
+    assert term(found, "resolution").standard_j == pytest.approx(10 / sqrt(6))
+    assert term(found, "update").standard_j == pytest.approx(50 / sqrt(6))
+
+
+def test_the_noise_of_samples_is_found_beneath_jumps_of_the_load():
+    dice = np.random.default_rng(3)
+    value = np.where(np.arange(2000) % 40 < 20, 60.0, 40.0) + dice.normal(0, 0.5, 2000)
+    assert noise(value)[0] == pytest.approx(0.5, rel=0.2)
+
+
+def test_correlated_samples_are_worth_fewer():
+    dice = np.random.default_rng(4)
+    value = np.zeros(20_000)
+    for index in range(1, len(value)):
+        value[index] = 0.6 * value[index - 1] + dice.normal()
+    spread, count, _ = independent(value)
+    assert count == pytest.approx(len(value) * 0.4 / 1.6, rel=0.1)
+    assert spread == pytest.approx(1 / sqrt(1 - 0.36), rel=0.05)
+
+
+def test_a_refused_energy_has_no_budget():
+    assert budget(series("state", SECONDS, 5.0), 10, 90) is None
+    assert budget(series("window mean", SECONDS, 50.0, 1.0), 90, 190) is None
+
+
+@pytest.mark.parametrize("half", [0.0, 0.5, 2.0, 20.0])
+def test_an_interval_holds_a_rectangular_and_a_normal_error_together(half):
+    dice = np.random.default_rng(5)
+    errors = dice.uniform(-half, half, 200_000) + dice.normal(0, 1, 200_000)
+    assert np.mean(np.abs(errors) <= folded(half, 1.0)) == pytest.approx(0.95, abs=0.002)
+
+
+def test_few_degrees_of_freedom_widen_the_interval():
+    assert expanded([Term("noise", 1.0, freedom=3)]) == pytest.approx(3.182, abs=1e-3)
+    both = Budget(100.0, (Term("noise", 1.0, freedom=3), Term("edges", 1.0)))
+    assert both.freedom == pytest.approx(12)
+    assert both.coverage_factor == pytest.approx(2.179, abs=1e-3)
+    assert Budget(100.0).dominant is None
+
+
+def test_what_meters_of_one_name_share_adds_up_and_the_rest_in_quadrature():
+    one = Budget(100.0, (Term("accuracy", 3.0, "pdu", shared=True, rectangular=True), Term("noise", 3.0, "pdu")))
+    two = combined([(1, one), (1, one)])
+    assert (two.value_j, term(two, "accuracy").standard_j) == (200, 6)
+    assert term(two, "noise").standard_j == pytest.approx(3 * sqrt(2))
+    less = combined([(1, one), (-1, one)])
+    assert less.value_j == 0
+    assert less.sharing(["accuracy"]).standard_j == pytest.approx(3 * sqrt(2))
+
+
+def test_a_wrong_factor_cancels_between_two_energies_of_one_meter():
+    def energy(value_j, meter="wall"):
+        gain = Term("accuracy", 0.01 * value_j + 1.0, meter, shared=True, rectangular=True, factor_j=0.01 * value_j)
+        return Budget(value_j, (gain, Term("noise", 0.5, meter)))
+
+    same = ratio_uncertainty(energy(100.0), energy(100.0))
+    assert same == pytest.approx(0.005 * sqrt(2))
+    other = ratio_uncertainty(energy(100.0), energy(100.0, "another"))
+    assert other == pytest.approx(sqrt(2) * sqrt(0.02**2 + 0.005**2))
+    assert same < ratio_uncertainty(energy(100.0), energy(50.0)) < other
+
+
+def test_the_delay_weighs_in_the_uncertainty_of_the_product():
+    assert edp_uncertainty(0.03, 0.02, 1) == pytest.approx(0.05)
+
+
+def test_a_budget_in_another_time_keeps_its_ratios():
+    found = budget(series("window mean", SECONDS, 50.0, 1.0, gain_ratio=0.01, offset=0.5), 10, 90)
+    scaled = found.times(0.2)
+    assert (scaled.value_j, scaled.expanded_j) == pytest.approx((found.value_j / 5, found.expanded_j / 5))
+    assert replace(found, terms=()).expanded_j == 0
+
+
+@pytest.mark.parametrize("name", coverage_benchmark.CASES)
+def test_stated_intervals_hold_the_truth_in_about_95_of_100_runs(name):
+    found = coverage_benchmark.coverage(coverage_benchmark.CASES[name], 150)
+    assert 0.89 <= found.held_ratio <= 0.99
+    assert abs(found.bias_ratio) < 0.003
+
+
+def test_the_bound_of_states_always_holds():
+    assert coverage_benchmark.bounded(40) == 1
+
+
+def test_infinite_freedom_is_a_normal():
+    assert expanded([Term("noise", 1.0, freedom=inf)]) == pytest.approx(1.96, abs=1e-3)
