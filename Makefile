@@ -31,8 +31,8 @@ check: .venv/ready-for-development
 	$(BIN)/pip install --quiet --no-deps --editable .
 	touch $@
 
-.venv/ready-for-development: .venv/ready setup/requirements-development.txt
-	$(BIN)/pip install --quiet --requirement setup/requirements-development.txt
+.venv/ready-for-development: .venv/ready setup/requirements-development.txt setup/requirements-extras.txt
+	$(BIN)/pip install --quiet --requirement setup/requirements-development.txt --requirement setup/requirements-extras.txt
 	touch $@
 
 clean:
