@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ from perjoule import options, stops, store
 from perjoule.display import out, show
 from perjoule.errors import MachineError
 from perjoule.options import examples
-from perjoule.table import amplification_table, replacement_table, table, winners_table
+from perjoule.table import Table, amplification_table, replacement_table, table, winners_table
 
 # `report` and `verify` are imported where they are used: that takes longer than `--help`, completion and an error should.
 
@@ -21,16 +22,24 @@ from perjoule.table import amplification_table, replacement_table, table, winner
     epilog=examples("perjoule show results/demo", "perjoule show results/demo --winners", "perjoule show results/demo --bytes"),
 )
 @options.folder
+@click.option("--users", is_flag=True, help="What several users got together and alone, and how fair that was.")
+@click.option("--scaling", is_flag=True, help="Growth with storage hosts: % of the ideal, and the law it follows.")
 @click.option("--winners", "best", is_flag=True, help="The best file system for each workload, or that there is none.")
 @click.option("--bytes", "amplification", is_flag=True, help="Bytes per user byte, beside what redundancy alone explains.")
 @click.option("--replacement", is_flag=True, help="How many low-power machines do the work of a server, and their power.")
 @click.option("--with", "others", multiple=True, type=click.Path(path_type=Path), metavar="DIR", help="Results of more machines.")
-def show_command(folder: Path, best: bool, amplification: bool, replacement: bool, others: tuple[Path, ...]) -> None:
+def show_command(
+    folder: Path, users: bool, scaling: bool, best: bool, amplification: bool, replacement: bool, others: tuple[Path, ...]
+) -> None:
     """Print the table of a results folder: means with 95 % intervals, and the maximum beside."""
     from perjoule import report
 
     results = measured(folder)
     cells = report.cells(results)
+    if users:
+        _show(report.users_tables(results), folder, "no users loaded at once here", "see docs/how-to/mixed-users.md")
+    if scaling:
+        _show(report.scaling_tables(results), folder, "the number of storage hosts was the same in all trials", "see docs/how-to/scaling.md")
     if best:
         show(winners_table(report.winners(results, cells)), (), ())
     if amplification:
@@ -41,8 +50,15 @@ def show_command(folder: Path, best: bool, amplification: bool, replacement: boo
             what = "no two machines by themselves did the same and had their power metered here"
             raise MachineError(what, where=str(folder), next="add the results of another machine: --with DIR")
         show(replacement_table(found), (), ())
-    if not (best or amplification or replacement):
+    if not (users or scaling or best or amplification or replacement):
         show(table(cells), cells, results.latest())
+
+
+def _show(tables: Sequence[Table], folder: Path, none: str, advice: str) -> None:
+    if not tables:
+        raise MachineError(none, where=str(folder), next=advice)
+    for laid in tables:
+        show(laid, (), ())
 
 
 @click.command(

@@ -6,7 +6,7 @@ from math import isfinite
 from perjoule.figures.vega import PANEL_WIDTH, Spec, titled
 from perjoule.model import Cell, Interval
 
-DIRECTIONS = ("read", "write")
+DIRECTIONS = ("read", "write", "mixed")
 HEIGHT = 240
 
 

@@ -4,18 +4,23 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from perjoule.analysis.fairness import mixes
 from perjoule.analysis.replacement import machines
 from perjoule.analysis.replacement import replacements as compared
+from perjoule.analysis.scaling import scaling
 from perjoule.analysis.winners import winners as judged
 from perjoule.figures import vega
 from perjoule.figures.timeline import datasets
 from perjoule.model import Cell, Finding, Replacement
 from perjoule.report.content import Content, content
 from perjoule.report.drawings import drawings
+from perjoule.report.growth import laws_table, scaling_table
 from perjoule.report.page import page
+from perjoule.report.together import users_table
 from perjoule.store import Results
+from perjoule.table import Table
 
-__all__ = ["cells", "figures", "replacements", "winners", "write"]
+__all__ = ["cells", "figures", "replacements", "scaling_tables", "users_tables", "winners", "write"]
 
 
 def cells(results: Results) -> tuple[Cell, ...]:
@@ -31,6 +36,18 @@ def winners(results: Results, summary: Sequence[Cell]) -> tuple[Finding, ...]:
 def replacements(several: Sequence[Results]) -> tuple[Replacement, ...]:
     """Compare the machines of one results folder or of several: how many of one do the work of another."""
     return compared([pair for results in several for pair in machines(results.latest(), cells(results))])
+
+
+def users_tables(results: Results) -> tuple[Table, ...]:
+    """Lay out what several users got together and alone; nothing where none loaded at once."""
+    found = mixes(content(results).points)
+    return (users_table(found),) if found else ()
+
+
+def scaling_tables(results: Results) -> tuple[Table, ...]:
+    """Lay out how file systems grow with storage hosts, and the laws; nothing where their number was always the same."""
+    found = scaling(cells(results))
+    return (scaling_table(found), laws_table(found)) if found else ()
 
 
 def write(results: Results, target: Path) -> Path:

@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from perjoule import catalogue
-from perjoule.analysis.efficiency import capacity_bytes_per_idle_w
+from perjoule.analysis.efficiency import capacity_bytes_per_idle_w, peak_bytes_per_s
+from perjoule.analysis.fairness import mixes
+from perjoule.analysis.scaling import scaling as scaled
 from perjoule.figures.capacity import capacity
 from perjoule.figures.cost import cost
 from perjoule.figures.edp import edp
@@ -11,10 +13,14 @@ from perjoule.figures.efficiency import efficiency
 from perjoule.figures.overhead import overhead
 from perjoule.figures.power import power
 from perjoule.figures.replacement import replacement
+from perjoule.figures.scaling import scaling
 from perjoule.figures.throughput import throughput
 from perjoule.figures.timeline import timeline
+from perjoule.figures.users import users
 from perjoule.figures.vega import Spec
 from perjoule.report.content import Content
+from perjoule.report.growth import growths
+from perjoule.report.together import bars
 
 TIB = 1024**4
 
@@ -35,7 +41,8 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
     metrics = {name for cell in cells for name in cell.metrics}
     interval = "mean, 95 % interval, and a small mark for each repetition"
     if "throughput_bytes_per_s" in metrics:
-        tpp = catalogue.tpp_bytes_per_s(catalogue.cluster(found.clusters[0])) if len(found.clusters) == 1 else None
+        peaks = {peak_bytes_per_s(record) for record in found.records if record.status == "valid"}
+        tpp = peaks.pop() if len(peaks) == 1 else None
         yield "throughput", throughput(cells, tpp_bytes_per_s=tpp, notes=[interval, *plain])
     if "efficiency_bytes_per_j" in metrics:
         yield "efficiency", efficiency(cells, notes=[interval, *power_notes])
@@ -50,6 +57,12 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         most = max(cell.clients_count for cell in cells)
         chosen = [cell for cell in cells if cell.clients_count == most]
         yield "cost", cost(chosen, notes=[f"{most} clients; CPU time of the machine that ran it", *plain])
+    if pairs := bars(mixes(found.points)):
+        kept = "while a user's jobs ran: mean, 95 % interval, and a small mark for each repetition; fair is Jain's index"
+        yield "users", users(pairs, axis="MiB/s", notes=[kept, *plain])
+    if grown := growths(scaled(cells)):
+        drawn = "dashed: ideal from the smallest number; solid: the fitted law; marks as above"
+        yield "scaling", scaling(grown, notes=[drawn, *power_notes])
     if found.overheads:
         most = max(r.trial.clients_count for r in found.records)
         shown = f"storage hosts together, one trial with {most} clients each; grey: the measured window, then the tail"

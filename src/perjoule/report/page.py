@@ -8,8 +8,11 @@ from importlib.resources import files
 from string import Template
 
 from perjoule import __version__
+from perjoule.analysis.fairness import mixes
+from perjoule.analysis.scaling import scaling
 from perjoule.figures import vega
 from perjoule.model import Cell, Interval, Record
+from perjoule.report import growth, together
 from perjoule.report.content import Content
 from perjoule.report.drawings import drawings
 from perjoule.table import amplification_table, number, table, winners_table, with_interval
@@ -52,6 +55,8 @@ def _body(found: Content, specs: Mapping[str, vega.Spec], root: str) -> Iterator
         "times duration for the same work, divided by the best. Click a header to sort.</small></p>"
     )
     yield from _winners(found)
+    yield from _users(found)
+    yield from _scaling(found)
     yield from _failed(found.records)
     yield "<h2>Figures</h2>"
     yield from (_figure(name, found, root) for name in specs)
@@ -78,7 +83,7 @@ def _cards(cells: Sequence[Cell]) -> str:
     """Who wins with the most clients, and whether its interval is apart from the next one's."""
     most = max((c.clients_count for c in cells), default=0)
     cards: list[str] = []
-    for direction in ("write", "read"):
+    for direction in ("write", "read", "mixed"):
         for metric, unit in (("throughput_bytes_per_s", "MiB/s"), ("efficiency_bytes_per_j", "MiB/J")):
             chosen = [c for c in cells if c.direction == direction and c.clients_count == most and metric in c.metrics]
             if chosen:
@@ -127,6 +132,24 @@ def _winners(found: Content) -> Iterator[str]:
             "each other by Welch's test on logarithms with Holm's correction. A class of workloads weighs each of them the same."
             "</small></p>"
         )
+
+
+def _users(found: Content) -> Iterator[str]:
+    laid = together.users_table(mixes(found.points))
+    if laid.rows:
+        yield "<h2>Users together and alone</h2>"
+        yield _html_table(laid.headers, laid.rows, [header in ("file system", "workload", "user") for header in laid.headers])
+        yield f"<p><small>{escape(together.NOTE)}</small></p>"
+
+
+def _scaling(found: Content) -> Iterator[str]:
+    grown = scaling(found.cells)
+    if grown:
+        yield "<h2>Growing with storage hosts</h2>"
+        laid, laws = growth.scaling_table(grown), growth.laws_table(grown)
+        yield _html_table(laid.headers, laid.rows, [h in ("file system", "workload", "direction", "of") for h in laid.headers])
+        yield _html_table(laws.headers, laws.rows, [header != "clients" for header in laws.headers])
+        yield f"<p><small>{escape(growth.NOTE)}</small></p>"
 
 
 def _amplification(cells: Sequence[Cell]) -> Iterator[str]:

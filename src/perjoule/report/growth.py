@@ -8,7 +8,7 @@ import numpy as np
 from perjoule.analysis.scaling import Law, Scaling
 from perjoule.figures.scaling import Growth
 from perjoule.model import Interval
-from perjoule.report.users import in_units
+from perjoule.report.together import in_units
 from perjoule.table import Table, with_interval
 from perjoule.units import MIB
 
