@@ -37,9 +37,11 @@ Fact = str | int | float
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """What is printed behind a ±, in SI units, and what it is said to be."""
+    """What is printed behind a ±, in SI units, what its digits leave open, and what it is said to be."""
 
     value: float
+    low: float
+    high: float
     kind: str
 
 

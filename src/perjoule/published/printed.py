@@ -22,7 +22,7 @@ class Printed:
     value: float
     low: float
     high: float
-    uncertainties: tuple[float, ...]
+    uncertainties: tuple[str, ...]  # digits
     unit: str
 
 
@@ -48,10 +48,11 @@ def printed(text: str, unit: str = "", *, exact: bool = False) -> Printed:
         raise ValueError(f"{text!r} is not a printed number")
     first, last = match["first"].replace(",", ""), (match["last"] or match["first"]).replace(",", "")
     low, high = float(first), float(last)
-    half_low, half_high = (0.0, 0.0) if exact else (half_unit(first), half_unit(last))
+    limit = exact or match["sign"] in ("<", ">")
+    half_low, half_high = (0.0, 0.0) if limit else (half_unit(first), half_unit(last))
     if match["sign"] == "~":
         half_low = half_high = max(2 * half_low, APPROXIMATE_RATIO * low)
-    behind = tuple(float(one) for one in re.findall(_DIGITS, match["more"]))
+    behind = tuple(one[0].replace(",", "") for one in re.finditer(_DIGITS, match["more"]))
     written = match["unit"].strip() or unit
     sign = match["sign"]
     assert sign in ("", "<", ">", "~")

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from perjoule.errors import CampaignError
 from perjoule.published.paper import QUANTITIES, Claim, Fact, Number, Paper, Uncertainty
-from perjoule.published.printed import printed
+from perjoule.published.printed import half_unit, printed
 
 _OWN_WORDS = ("id", "quantity", "printed", "unit", "statistic", "plus_minus", "derived", "unchecked", "note")
 _Row = dict[str, Any]
@@ -104,9 +104,10 @@ def _number(raw: _Row, place: str, configurations: Mapping[str, Mapping[str, Fac
     of = own.get("configuration")
     if of is not None and of not in configurations:
         raise ValueError(f'{id}: no configuration is called "{of}"')
-    facts = {**(configurations[str(of)] if of is not None else {}), **own}
+    given: Mapping[str, Fact] = configurations[str(of)] if of is not None else {}
+    facts, own = {**given, **own}, {key: fact for key, fact in own.items() if given.get(key) != fact}
     text = printed(
-        raw["printed"], raw.get("unit", ""), exact=statistic == "nominal" or (quantity == "count" and "~" not in raw["printed"])
+        raw["printed"], raw.get("unit", ""), exact=statistic == "nominal" or (quantity == "count" and "." not in raw["printed"])
     )
     if text.unit not in QUANTITIES[quantity]:
         raise ValueError(f'{id}: unknown unit "{text.unit}" of {quantity} (known: {", ".join(QUANTITIES[quantity])})')
@@ -130,11 +131,16 @@ def _number(raw: _Row, place: str, configurations: Mapping[str, Mapping[str, Fac
         statistic=statistic,
         facts=facts,
         own=own,
-        uncertainties=tuple(Uncertainty(v * unit, kind) for v, kind in zip(text.uncertainties, kinds, strict=True)),
+        uncertainties=tuple(_uncertainty(digits, unit, kind) for digits, kind in zip(text.uncertainties, kinds, strict=True)),
         derived=raw.get("derived", ""),
         unchecked=raw.get("unchecked", ""),
         note=raw.get("note", ""),
     )
+
+
+def _uncertainty(digits: str, unit: float, kind: str) -> Uncertainty:
+    value, half = float(digits), half_unit(digits)
+    return Uncertainty(value * unit, max(0.0, value - half) * unit, (value + half) * unit, kind)
 
 
 def _refuse_unknown_ids(

@@ -1,0 +1,102 @@
+"""How a printed number follows from others, and the verdict on it."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from perjoule.analysis.audit.span import Span, exactly
+from perjoule.published import Number
+
+Values = Callable[[Number], Span]
+Relation = Literal["equals", "at most", "at least", "within"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A number, what it follows from by a rule, and how.
+
+    A bound is "at most" or "at least", a printed range has all cases "within" it. `alternatives` are other readings of the rule,
+    each in words, for the search for a cause.
+    """
+
+    rule: str
+    subject: Number
+    inputs: tuple[Number, ...]
+    compute: Callable[[Values], Span]
+    relation: Relation = "equals"
+    slack: float = 0.0  # of a bound, in SI units: what the subject's own ± leaves open
+    alternatives: tuple[tuple[str, Callable[[Values], Span]], ...] = ()
+
+    def result(self, changed: Mapping[str, Span] | None = None) -> Span:
+        """Compute with what the printed digits leave open; `changed` puts other values in the place of inputs, by id."""
+        new = changed or {}
+        return self.compute(lambda one: new.get(one.id) or Span(one.low, one.high))
+
+    def central(self, changed: Mapping[str, Span] | None = None) -> Span:
+        """Compute with the digits as printed: a single value, unless the rule itself leaves something open."""
+        new = changed or {}
+        return self.compute(lambda one: new.get(one.id) or exactly(one.value))
+
+    def holds(self, changed: Mapping[str, Span] | None = None, printed: Span | None = None) -> bool:
+        """Whether the printed number and the recomputed one can be the same, or keep the bound."""
+        own = printed or Span(self.subject.low - self.slack, self.subject.high + self.slack)
+        result = self.result(changed)
+        if self.relation == "equals":
+            return own.meets(result)
+        if self.relation == "within":
+            return own.low <= result.low and result.high <= own.high
+        return result.reaches(own) if self.relation == "at most" else own.reaches(result)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the audit says of one number or sentence."""
+
+    kind: Literal["disagrees", "agrees", "unchecked"]
+    rule: str
+    place: str
+    what: str
+    id: str = ""
+    printed: str = ""
+    recomputed: str = ""  # with "at most" or "at least" before a bound
+    of: str = ""  # what was put in
+    cause: str = ""  # the likely one of a disagreement; why something can't be checked
+    rests_on: str = ""  # what it becomes where it was computed from a number that disagrees
+
+
+_SPLIT = re.compile(r"[<>~]?\s*(?P<digits>[\d.,–± -]*\d)\s*(?P<unit>.*)")
+
+
+def unit_and_digits(printed: str) -> tuple[str, str]:
+    """Split "41.1 ± 0.1 W" into "W" and "41.1 ± 0.1"."""
+    match = _SPLIT.fullmatch(printed.strip())
+    return (match["unit"], match["digits"]) if match else ("", printed)
+
+
+def text(span: Span, like: Number) -> str:
+    """Print a span in the unit of a number, with its decimals; with one more where that leaves few digits."""
+    unit, digits = unit_and_digits(like.printed)
+    decimals = len(re.split("[ –±-]", digits)[0].partition(".")[2])
+    low, high = (f"{value / like.unit:,.{decimals}f}" for value in (span.low, span.high))
+    if low == high and abs(span.low / like.unit) < 10 ** (3 - decimals):
+        low = high = f"{span.middle / like.unit:,.{decimals + 1}f}"
+    return f"{low if low == high else f'{low} to {high}'} {unit}".strip()
+
+
+def uncertainty(of: Number, kind: str) -> Number | None:
+    """Take what is printed behind a ± as a number of its own."""
+    unit, digits = unit_and_digits(of.printed)
+    for found, behind in zip(of.uncertainties, digits.split("±")[1:], strict=True):
+        if found.kind == kind:
+            return replace(
+                of,
+                id=f"{of.id}_{kind}",
+                printed=f"{behind.strip()} {unit}".strip(),
+                value=found.value,
+                low=found.low,
+                high=found.high,
+                own={**of.own, "±": kind},
+                uncertainties=(),
+            )
+    return None

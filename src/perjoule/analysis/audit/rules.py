@@ -1,0 +1,326 @@
+"""Rules that apply wherever facts match: how numbers of energy studies follow from one another. None knows a paper."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from perjoule import catalogue
+from perjoule.analysis.audit import span
+from perjoule.analysis.audit.matching import named, partner
+from perjoule.analysis.audit.recipe import Recipe, Relation, Values, uncertainty
+from perjoule.analysis.audit.span import Span, exactly
+from perjoule.published import QUANTITIES, Number
+
+Rule = Callable[[Number, Sequence[Number]], Iterator[Recipe]]
+SPREAD_FACTOR = 10.0  # more than quadrature, rounding and steady power can explain
+
+
+def recipes(numbers: Sequence[Number]) -> list[Recipe]:
+    """List every way in which a number follows from others."""
+    return [recipe for one in numbers for rule in RULES for recipe in rule(one, numbers)]
+
+
+def stated(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+    """As the paper itself says, kept beside the number as `derived`."""
+    if one.derived:
+        by_id = {other.id: other for other in numbers}
+        ids = span.names(one.derived)
+        yield Recipe("as stated", one, tuple(by_id[i] for i in ids), lambda v: span.evaluate(one.derived, lambda i: v(by_id[i])))
+
+
+def share_of_peak(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+    """Percentage of TPP = throughput / TPP; and no more than all of it."""
+    if one.quantity != "share" or one.own.get("of") != "TPP" or one.derived:
+        return
+    rate, tpp = partner(one, numbers, "throughput", without=["of"]), _tpp(one, numbers)
+    if rate is not None and tpp is not None:
+        yield Recipe("share of TPP = throughput / TPP", one, (rate, tpp), lambda v: v(rate) / v(tpp))
+
+
+def below_peak(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+    """A measured throughput is no more than the TPP."""
+    tpp = _tpp(one, numbers) if _measured(one) else None
+    if tpp is not None:
+        yield Recipe("throughput <= TPP", one, (tpp,), lambda v: v(tpp), "at most", slack(one))
+
+
+def peak(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+    """TPP = nodes x min(network, sum of their devices): T. L. Erxleben et al., "Green Storage", section V-D."""
+    if one.words.get("what") != "TPP" or "node" not in one.own:
+        return
+    where = {key: one.words[key] for key in ("place", "cluster", "node")}
+    network, nodes = named(numbers, **where, what="network"), named(numbers, **where, what="nodes")
+    devices, counts = named(numbers, **where, what="device"), named(numbers, **where, what="devices")
+    pairs = [(d, c) for d in devices for c in counts if d.own["device"] == c.own["device"]]
+    if network and nodes and pairs:
+        inputs = (network[0], nodes[0], *(n for pair in pairs for n in pair))
+
+        def compute(v: Values) -> Span:
+            return v(nodes[0]) * span.least(v(network[0]), span.total(*(v(d) * v(c) for d, c in pairs)))
+
+        yield Recipe("TPP = nodes x min(network, devices x device)", one, inputs, compute)
+
+
+def below_line_rate(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+    """What a network reaches is no more than its line rate."""
+    line = named(numbers, what="line rate", cluster=one.facts.get("cluster", ""))
+    if one.words.get("what") == "network" and line:
+        yield Recipe("network <= line rate", one, (line[0],), lambda v: v(line[0]), "at most")
+
+
+def sum_of_parts(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+    """A whole is the sum of its parts; extremes of parts need not fall together. Uncertainties add in quadrature."""
+    names = str(one.own.get("part", "")).split(" + ")
+    parts = [part for name in names if len(names) > 1 and (part := partner(one, numbers, one.quantity, part=name))]
+    if len(names) < 2 or len(parts) < len(names):
+        return
+    relation: Relation = "at least" if one.statistic == "minimum" else "at most" if one.statistic == "maximum" else "equals"
+    yield Recipe("whole = sum of parts", one, tuple(parts), lambda v: span.total(*(v(part) for part in parts)), relation)
+    for kind in (u.kind for u in one.uncertainties):
+        whole, behind = uncertainty(one, kind), [uncertainty(part, kind) for part in parts]
+        there = [number for number in behind if number is not None]
+        if whole is not None and len(there) == len(parts):
+            yield Recipe("± = root of the sum of squares", whole, tuple(there), _quadrature(there))
+
+
+def between_extremes(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+    """A mean lies between the minimum and the maximum of the same."""
+    if one.statistic != "mean":
+        return
+    ends: tuple[tuple[str, Relation], ...] = (("minimum", "at least"), ("maximum", "at most"))
+    for statistic, relation in ends:
+        end = partner(replace(one, statistic=statistic), numbers, one.quantity)
+        if end is not None:
+            yield Recipe(f"mean {relation} the {statistic}", one, (end,), lambda v, end=end: v(end), relation)
+
+
+def between_parts(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+    """A mean over everything lies between the means of its cases."""
+    cases = [
+        other
+        for other in numbers
+        if one.quantity == other.quantity
+        and one.statistic == other.statistic == "mean"
+        and len(other.own) == len(one.own) + 1
+        and one.own.items() <= other.own.items()
+    ]
+    if len(cases) > 1:
+        words = "mean over all cases lies between theirs"
+        yield Recipe(words, one, tuple(cases), lambda v: span.least(*(v(c) for c in cases)), "at least")
+        yield Recipe(words, one, tuple(cases), lambda v: span.most(*(v(c) for c in cases)), "at most")
+
+
+def repeats(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+    """The same number printed twice is the same number; tables are taken to have it first."""
+    if not one.own or one.derived:
+        return
+    for other in numbers:
+        if other.id == one.id:
+            return  # those that follow are the later ones: they have this as their first
+        first, second = (other, one) if not one.place.startswith("Table") else (one, other)
+        if (one.quantity, one.statistic, one.own) == (other.quantity, other.statistic, other.own) and not other.derived:
+            yield Recipe("the same number elsewhere", second, (first,), lambda v, first=first: v(first))
+            return
+
+
+def efficiency(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+    """Efficiency = throughput / power, energy = power x duration, energy-delay product = energy x duration."""
+    ways: dict[str, tuple[str, str, str, Callable[[Span, Span], Span]]] = {
+        "efficiency": ("throughput", "power", "efficiency = throughput / power", lambda a, b: a / b),
+        "energy": ("power", "duration", "energy = power x duration", lambda a, b: a * b),
+        "energy-delay product": ("energy", "duration", "energy-delay product = energy x duration", lambda a, b: a * b),
+    }
+    if one.quantity not in ways:
+        return
+    first, second, words, how = ways[one.quantity]
+    found = [
+        partner(one, numbers, quantity) or partner(one, numbers, quantity, without=["boundary"]) for quantity in (first, second)
+    ]
+    a, b = found
+    if a is not None and b is not None:
+        yield Recipe(words, one, (a, b), lambda v: how(v(a), v(b)))
+
+
+def capacity_per_watt(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+    """Capacity per watt = raw capacity of the data disks, as the catalogue has them, / power in the same state."""
+    cluster = str(one.facts.get("cluster", ""))
+    power = [
+        n for n in named(numbers, quantity="power", cluster=cluster, state=one.facts.get("state", "")) if "component" not in n.own
+    ]
+    power.sort(key=lambda n: n.own.get("switch") != "without")
+    if one.quantity != "capacity per watt" or one.derived or not power or cluster not in catalogue.names():
+        return
+    kinds = [
+        (count, disk)
+        for node in catalogue.cluster(cluster).nodes
+        if node.role == "storage"
+        for count in [_made(one, "count", f"nodes {node.name}", node.count, "")]
+        for disk in [
+            _made(one, "capacity", f"disks of a node {node.name}", sum(d.capacity_bytes.value for d in node.disks), "TB")
+        ]
+    ]
+    inputs = (power[0], *(n for kind in kinds for n in kind))
+    yield Recipe(
+        "capacity per watt = capacity of the data disks / power",
+        one,
+        inputs,
+        lambda v: span.total(*(v(count) * v(disk) for count, disk in kinds)) / v(power[0]),
+    )
+
+
+def spread_alike(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+    """Energy and rate of the same runs over the same bytes spread alike, for energy is power times bytes over rate."""
+    if one.quantity != "energy":
+        return
+    rate = next((n for n in numbers if _rate_of(one, n)), None)
+    of_energy = uncertainty(one, "statistical")
+    of_rate = uncertainty(rate, "statistical") if rate else None
+    if rate is not None and of_energy is not None and of_rate is not None and of_energy.value > 0:
+        most = exactly(SPREAD_FACTOR)
+        yield Recipe(
+            f"the rate spreads as the energy does, within a factor of {SPREAD_FACTOR:g}",
+            of_rate,
+            (of_energy, one, rate),
+            lambda v: most * v(of_energy) / v(one) * v(rate),
+            "at most",
+        )
+
+
+def efficiency_gain(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+    """The gain in efficiency over what draws less power is no more than that in throughput."""
+    if one.quantity != "gain" or one.own.get("metric") != "efficiency":
+        return
+    same = {key: one.own.get(key, "") for key in ("better", "worse", "direction")}
+    gains = named(numbers, quantity="gain", metric="throughput", **same)
+    savings = named(numbers, quantity="saving", metric="power", replaced=same["better"], by=same["worse"])
+    times = [other for s in savings for other in numbers if other.id == s.own.get("times")]
+    if not (gains and savings and len(times) == len(savings)):
+        return
+    # So many times the worse draw (1 - saving) of the better: how much more than one of them the better draws.
+    if all(n.value / (1 - s.value) >= 1 for n, s in zip(times, savings, strict=True)):
+        words = "gain in efficiency <= gain in throughput, for the better draws more power"
+        yield Recipe(words, one, (gains[0], *times, *savings), lambda v: v(gains[0]), "at most")
+
+
+def bounded_gain(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+    """A gain in throughput per watt, where power is known no better than between idle and peak."""
+    if one.quantity != "gain" or one.own.get("metric") != "efficiency":
+        return
+    sides: list[tuple[Number, Number, Number]] = []
+    for side in ("better", "worse"):
+        rates = named(numbers, quantity="throughput", configuration=one.own[side], direction=one.own.get("direction", ""))
+        cluster = rates[0].facts.get("cluster", "") if rates else ""
+        idle = named(numbers, quantity="power", cluster=cluster, state="idle", switch="without")
+        peaks = named(numbers, quantity="power", cluster=cluster, state="peak")
+        if not (rates and idle and peaks):
+            return
+        sides.append((rates[0], idle[0], peaks[0]))
+
+    def compute(v: Values) -> Span:
+        better, worse = (v(rate) / Span(v(idle).low, v(peak).high) for rate, idle, peak in sides)
+        return better / worse - exactly(1.0)
+
+    words = "gain in throughput per watt, power between idle and peak"
+    yield Recipe(words, one, tuple(n for side in sides for n in side), compute)
+
+
+def gain_over_others(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+    """How much the best of those named is above the average of the others: the mean over the loads, of a range each of them."""
+    if one.quantity != "gain" or not str(one.own.get("over", "")).startswith("average"):
+        return
+    best = str(one.own["beneath"]).split(", ")
+    facts = {key: one.own[key] for key in ("configuration", "direction", "block")}
+    groups: list[tuple[list[Number], list[Number]]] = []
+    for transfer in str(one.own["transfers"]).split(", "):
+        rates = named(numbers, quantity="throughput", transfer=transfer, **facts)
+        for access in dict.fromkeys(n.own["access"] for n in rates):
+            there = [n for n in rates if n.own["access"] == access]
+            groups.append(([n for n in there if n.own["beneath"] in best], there))
+    if not groups:
+        return
+
+    def reading(among: Callable[[Number, Number], bool]) -> Callable[[Values], Span]:
+        return lambda v: _over_cases(v, groups, among, is_range=_is_range(one))
+
+    words = "gain of the best over the average of the others"
+    alternatives = (("the best counted into the average", reading(lambda _winner, _other: True)),)
+    compute = reading(lambda winner, other: other.id != winner.id)
+    inputs = tuple(n for _, there in groups for n in there)
+    yield Recipe(words, one, inputs, compute, "within" if _is_range(one) else "equals", alternatives=alternatives)
+
+
+def _over_cases(
+    v: Values, groups: Sequence[tuple[list[Number], list[Number]]], among: Callable[[Number, Number], bool], *, is_range: bool
+) -> Span:
+    """The gain in each case over the average of those among whom it is told; of a range both ends, else the mean."""
+    gains: list[Span] = []
+    for best, there in groups:
+        winner = max(best, key=lambda n: v(n).middle)
+        others = [v(n) for n in there if among(winner, n)]
+        gains.append(v(winner) * exactly(len(others)) / span.total(*others) - exactly(1.0))
+    if is_range:
+        return Span(min(s.middle for s in gains), max(s.middle for s in gains))
+    return span.total(*gains) / exactly(len(gains))
+
+
+def _is_range(one: Number) -> bool:
+    return any(dash in one.printed for dash in "-–")
+
+
+def _quadrature(there: Sequence[Number]) -> Callable[[Values], Span]:
+    return lambda v: span.quadrature(*(v(number) for number in there))
+
+
+def _measured(one: Number) -> bool:
+    return one.quantity == "throughput" and "direction" in one.own and one.own.get("what") is None
+
+
+def slack(one: Number) -> float:
+    """What the printed ± leave open of a number that has to keep a bound."""
+    return sum(u.value for u in one.uncertainties)
+
+
+def _tpp(one: Number, numbers: Sequence[Number]) -> Number | None:
+    found = named(numbers, quantity="throughput", what="TPP", cluster=one.facts.get("cluster", ""))
+    return min(found, key=lambda n: "node" in n.own, default=None)
+
+
+def _rate_of(one: Number, other: Number) -> bool:
+    own = {key: fact for key, fact in other.own.items() if key != "what"}
+    return other.quantity == "throughput" and other.place == one.place and own == dict(one.own)
+
+
+def _made(like: Number, quantity: str, what: str, value: float, unit: str) -> Number:
+    """A number of the catalogue, as if it had been printed."""
+    factor = QUANTITIES[quantity][unit]
+    return replace(
+        like,
+        id=f"{like.id}: {what}",
+        quantity=quantity,
+        printed=f"{value / factor:.12g} {unit}".strip(),
+        value=value,
+        low=value,
+        high=value,
+        unit=factor,
+        place="catalogue",
+        own={"what": what},
+        derived="",
+    )
+
+
+RULES: tuple[Rule, ...] = (
+    stated,
+    share_of_peak,
+    below_peak,
+    peak,
+    below_line_rate,
+    sum_of_parts,
+    between_extremes,
+    between_parts,
+    repeats,
+    efficiency,
+    capacity_per_watt,
+    spread_alike,
+    efficiency_gain,
+    bounded_gain,
+    gain_over_others,
+)

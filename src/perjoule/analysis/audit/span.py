@@ -1,0 +1,119 @@
+"""What printed digits leave open, carried through arithmetic: the lowest and the highest that a result can be."""
+
+import ast
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+SLACK_RATIO = 1e-9  # what floating point may differ by
+
+
+@dataclass(frozen=True)
+class Span:
+    """From low to high, both included."""
+
+    low: float
+    high: float
+
+    def __add__(self, other: "Span") -> "Span":
+        return Span(self.low + other.low, self.high + other.high)
+
+    def __sub__(self, other: "Span") -> "Span":
+        return Span(self.low - other.high, self.high - other.low)
+
+    def __mul__(self, other: "Span") -> "Span":
+        products = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
+        return Span(min(products), max(products))
+
+    def __truediv__(self, other: "Span") -> "Span":
+        if other.low <= 0 <= other.high:
+            return Span(-math.inf, math.inf)
+        return self * Span(1 / other.high, 1 / other.low)
+
+    @property
+    def middle(self) -> float:
+        """Half way, or the finite end."""
+        return (self.low + self.high) / 2 if math.isfinite(self.low + self.high) else min(self.low, self.high, key=abs)
+
+    def meets(self, other: "Span") -> bool:
+        """Whether one value can be in both."""
+        return self.reaches(other) and other.reaches(self)
+
+    def reaches(self, other: "Span") -> bool:
+        """Whether this can be as large as the other."""
+        return self.high >= other.low - SLACK_RATIO * max(abs(self.high), abs(other.low), 1e-300)
+
+
+def exactly(value: float) -> Span:
+    """Give the span of one value."""
+    return Span(value, value)
+
+
+def quadrature(*spans: Span) -> Span:
+    """Give the root of the sum of squares of positive spans."""
+    return Span(math.hypot(*(s.low for s in spans)), math.hypot(*(s.high for s in spans)))
+
+
+def least(*spans: Span) -> Span:
+    """Give the smallest."""
+    return Span(min(s.low for s in spans), min(s.high for s in spans))
+
+
+def most(*spans: Span) -> Span:
+    """Give the largest."""
+    return Span(max(s.low for s in spans), max(s.high for s in spans))
+
+
+def total(*spans: Span) -> Span:
+    """Give the sum."""
+    return Span(sum(s.low for s in spans), sum(s.high for s in spans))
+
+
+def _absolute(span: Span) -> Span:
+    ends = sorted((abs(span.low), abs(span.high)))
+    return Span(0.0 if span.low <= 0 <= span.high else ends[0], ends[1])
+
+
+Look = Callable[[str], Span]  # an id to its span
+_OPERATORS: dict[type[ast.operator], Callable[[Span, Span], Span]] = {
+    ast.Add: Span.__add__,
+    ast.Sub: Span.__sub__,
+    ast.Mult: Span.__mul__,
+    ast.Div: Span.__truediv__,
+}
+_FUNCTIONS: dict[str, Callable[..., Span]] = {"min": least, "max": most, "abs": _absolute}
+
+
+def names(expression: str) -> tuple[str, ...]:
+    """List the ids in an expression, in its order."""
+    nodes = (node for node in ast.walk(ast.parse(expression, mode="eval")) if isinstance(node, ast.Name))
+    ordered = sorted(nodes, key=lambda node: node.col_offset)
+    return tuple(dict.fromkeys(node.id for node in ordered if node.id not in _FUNCTIONS))
+
+
+def evaluate(expression: str, look: Look) -> Span:
+    """Compute an expression of + - * / min max abs over ids. Raises ValueError at anything else."""
+    return _value(ast.parse(expression, mode="eval").body, look)
+
+
+def compare(expression: str, look: Look) -> tuple[Span, str, Span]:
+    """Compute both sides of `left < right` or `left > right`. Raises ValueError at anything else."""
+    body = ast.parse(expression, mode="eval").body
+    if not isinstance(body, ast.Compare) or len(body.ops) != 1 or not isinstance(body.ops[0], ast.Lt | ast.Gt):
+        raise ValueError(f"{expression!r} does not compare two things by < or >")
+    sign = "<" if isinstance(body.ops[0], ast.Lt) else ">"
+    return _value(body.left, look), sign, _value(body.comparators[0], look)
+
+
+def _value(node: ast.expr, look: Look) -> Span:
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return exactly(float(number))
+        case ast.Name(id=id):
+            return look(id)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_value(left, look), _value(right, look))
+        case ast.Call(func=ast.Name(id=name), args=arguments) if name in _FUNCTIONS:
+            return _FUNCTIONS[name](*(_value(one, look) for one in arguments))
+        case _:
+            raise ValueError(f"{ast.unparse(node)!r} is not arithmetic over ids")
