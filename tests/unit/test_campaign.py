@@ -447,3 +447,30 @@ def test_the_table_that_an_option_takes_is_described_with_its_own_options() -> N
 def test_a_driver_that_is_not_there_is_answered_with_its_neighbour() -> None:
     with pytest.raises(CampaignError, match='there is no driver "fioo"; did you mean "fio"'):
         list(campaign.describe("fioo"))
+
+
+def test_interleaved_file_systems_take_turns_in_each_repetition() -> None:
+    text = """
+order = "interleaved"
+repetitions = 4
+clients = [1, 2]
+seed = 3
+[testbed]
+kind = "simulated"
+[[filesystem]]
+kind = "simulated"
+label = "one"
+[[filesystem]]
+kind = "simulated"
+label = "two"
+throughput = "50 MiB/s"
+[[workload]]
+kind = "simulated"
+"""
+    asked = campaign.parse(text)
+    assert [len(group) for group in asked.groups] == [2] * 8
+    turns = [(group[0].repetition, group[0].filesystem.label) for group in asked.groups]
+    assert [repetition for repetition, _ in turns] == [1, 1, 2, 2, 3, 3, 4, 4]
+    assert all({turns[n][1], turns[n + 1][1]} == {"one", "two"} for n in range(0, 8, 2))
+    assert len({turns[n][1] for n in range(0, 8, 2)}) == 2  # which of them comes first changes
+    assert {trial.id for trial in asked.trials} == {t.id for t in campaign.parse(text.replace("interleaved", "written")).trials}

@@ -76,8 +76,9 @@ class Header:
     seed: Annotated[int, Strict(), Field(ge=0, lt=2**63)] | None = None
     """Where the shuffling starts: the same seed gives the same order. Drawn and recorded when absent."""
 
-    order: Literal["shuffled", "written"] = "shuffled"
-    """Shuffled within each repetition (so that drift of the machine falls on all alike), or as written."""
+    order: Literal["shuffled", "interleaved", "written"] = "shuffled"
+    """Shuffled within each repetition, so that drift of the machine falls on all alike; interleaved: file systems take turns, too,
+    deployed afresh for each repetition; or as written."""
 
     settle_s: Seconds = 1.0
     """Idle window before and after each measured window, in which the meters go on."""

@@ -1,13 +1,15 @@
 """The trials in the order in which they run: blocks of repetitions, shuffled inside.
 
 Trials that share testbed and file system are one group, on one deployment. In a group, each repetition is a block that holds
-every combination once, so that a drift of the machine falls on all of them alike (a randomised complete block design).
+every combination once, so that a drift of the machine falls on all of them alike (a randomised complete block design). With
+order = "interleaved" the file systems take turns, too: a repetition holds all of them, each deployed afresh.
 """
 
 import random
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 from perjoule.campaign.header import Header
 from perjoule.model import Spec, Trial
@@ -28,21 +30,28 @@ def groups(
 ) -> tuple[tuple[Trial, ...], ...]:
     """Put all trials in order. The same seed gives the same order, on any machine and in any process."""
     shuffled = random.Random(seed)
-    found: list[tuple[Trial, ...]] = []
+
+    def shuffle(things: list[Any]) -> None:
+        if header.order != "written":
+            shuffled.shuffle(things)
+
+    repetitions = range(1, most_repetitions(header) + 1)
+    blocks: dict[int, list[list[Trial]]] = {repetition: [] for repetition in repetitions}
     for testbed, filesystem in product(testbeds, filesystems):
         filesystem = replace(filesystem, label=f"{filesystem.label}{_where(testbed, testbeds)}")
-        trials: list[Trial] = []
-        for repetition in range(1, most_repetitions(header) + 1):
+        for repetition in repetitions:
             block = [
                 Trial(testbed, filesystem, workload, tuple(meters), clients_count, repetition)
                 for workload, clients_count in product(workloads, header.clients_count)
             ]
-            if header.order == "shuffled":
-                shuffled.shuffle(block)
-            trials += block
-        found.append(tuple(trials))
-    if header.order == "shuffled":
-        shuffled.shuffle(found)
+            shuffle(block)
+            blocks[repetition].append(block)
+    if header.order == "interleaved":  # all file systems in each repetition, each on a deployment of its own
+        for deployments in blocks.values():
+            shuffle(deployments)
+        return tuple(tuple(block) for deployments in blocks.values() for block in deployments)
+    found = [tuple(trial for block in of_one for trial in block) for of_one in zip(*blocks.values(), strict=True)]
+    shuffle(found)
     return tuple(found)
 
 

@@ -47,7 +47,8 @@ def plan(campaign: Campaign) -> Plan:
         workload = drivers.workload(trial.workload)
         moved_bytes = workload.moved_bytes(trial.clients_count)
         passes_count = 1 if workload.directions == ("write",) else 2
-        loading_s = passes_count * moved_bytes / speed_bytes_per_s(trial.testbed, trial.clients_count)
+        once_s = moved_bytes / speed_bytes_per_s(trial.testbed, trial.clients_count)
+        loading_s = passes_count * min(once_s, getattr(workload, "duration_s", None) or once_s)
         steps.append(Step(trial, moved_bytes, loading_s + 2 * campaign.settle_s + TRIAL_S))
     return Plan(tuple(steps), sum(DEPLOYMENT_S.get(group[0].testbed.kind, 0.0) for group in campaign.groups))
 
