@@ -5,7 +5,6 @@ the invariant mass of muon pairs, one task per file, each on a host that holds t
 whose truth is known, so that the physics that comes out can be checked.
 """
 
-import importlib.util
 import json
 import random
 import sys
@@ -190,9 +189,7 @@ def placed(holders: Mapping[str, Sequence[str]], workers: Sequence[str], *, loca
 
 
 def _library(name: str) -> Check:
-    found = importlib.util.find_spec(name) is not None
     try:
-        detail = version(name) if found else "not installed"
+        return Check(name, True, version(name))
     except PackageNotFoundError:
-        detail = "installed"
-    return Check(name, found, detail, fix="" if found else ".venv/bin/pip install 'perjoule[hep]'")
+        return Check(name, False, "not installed", fix=".venv/bin/pip install 'perjoule[hep]'")

@@ -1,0 +1,230 @@
+"""The muon analysis: its data are reproducible, its peaks are where they were put, its places are chosen as asked."""
+
+import importlib.metadata
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perjoule import drivers
+from perjoule.analysis.points import points
+from perjoule.errors import WorkloadError
+from perjoule.model import Json, Outcome
+from perjoule.protocols import Workload
+from perjoule.workloads import _hep_analysis, _hep_data, _hep_fit, _hep_report, hep
+
+RECORDED = Path(__file__).parents[1] / "transcripts" / "hep" / "local"  # 16 files on MooseFS with four chunk servers
+
+
+def analysis(**options: Json) -> Workload:
+    made = drivers.build("workloads", "hep", options)
+    assert isinstance(made, Workload)
+    return made
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    """A raw folder of a real run, to be damaged."""
+    return shutil.copytree(RECORDED, tmp_path / "raw")
+
+
+def changed(path: Path, **values: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+@pytest.fixture(scope="module")
+def counts() -> np.ndarray:
+    """What the analysis counts in 150 000 events."""
+    awkward = pytest.importorskip("awkward")
+    per_event, columns = _hep_data.muons(seed=7, number=0, events_count=150_000)
+    events = awkward.Array({f"Muon_{name}": awkward.unflatten(column, per_event) for name, column in columns.items()})
+    return _hep_analysis.counted(events)
+
+
+def edges_gev() -> np.ndarray:
+    return np.geomspace(_hep_analysis.LOW_GEV, _hep_analysis.HIGH_GEV, _hep_analysis.BINS_COUNT + 1)
+
+
+def test_events_are_jagged_and_as_large_as_a_plan_believes() -> None:
+    per_event, columns = _hep_data.muons(seed=3, number=0, events_count=20_000)
+    assert set(per_event) >= {0, 1, 2, 3, 4}
+    event_bytes = 4 + sum(column.nbytes for column in columns.values()) / len(per_event)
+    assert event_bytes == pytest.approx(_hep_data.EVENT_BYTES, rel=0.03)
+    assert columns["pt"].min() >= 2
+    assert set(columns["charge"]) == {-1, 1}
+    last = np.cumsum(per_event)[per_event > 0][:-1]
+    assert (np.delete(np.diff(columns["pt"]), last - 1) <= 0).all()  # falling within each event
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_number_others(tmp_path: Path) -> None:
+    pytest.importorskip("uproot")
+    written: list[bytes] = []
+    for folder, number in (("a", 0), ("b", 0), ("c", 1)):
+        path = tmp_path / folder / "muons.root"
+        path.parent.mkdir()
+        _hep_data.write(path, 5, number, 300, "zlib")
+        written.append(path.read_bytes())
+    assert written[0] == written[1] != written[2]
+    assert written[0].startswith(b"root")
+
+
+@pytest.mark.parametrize("compression", _hep_data.COMPRESSIONS)
+def test_what_is_written_is_a_tree_that_is_read_again(tmp_path: Path, compression: str) -> None:
+    uproot = pytest.importorskip("uproot")
+    path = tmp_path / "muons.root"
+    _hep_data.write(path, 5, 0, 400, compression)
+    per_event, columns = _hep_data.muons(5, 0, 400)
+    with uproot.open({str(path): _hep_data.TREE}) as tree:
+        assert tree.classname == "TTree"
+        assert (tree["nMuon"].array(library="np") == per_event).all()
+        for name, column in columns.items():
+            assert (np.concatenate(tree[f"Muon_{name}"].array(library="np")) == column).all()
+
+
+def test_a_pair_decays_to_muons_of_its_mass() -> None:
+    vector = pytest.importorskip("vector")
+    mass = np.array([3.0969, 91.1876, 1.0, 200.0])
+    legs = _hep_data.pairs(np.random.default_rng(1), mass)
+    one, two = (
+        vector.array({"pt": pt, "eta": eta, "phi": phi, "mass": np.full(len(pt), _hep_data.MUON_GEV)}) for pt, eta, phi in legs
+    )
+    assert (one + two).mass == pytest.approx(mass, rel=1e-9)
+
+
+@pytest.mark.parametrize(("name", "width_gev"), [("z", _hep_data.Z.width_gev), ("jpsi", _hep_data.JPSI.resolution_gev)])
+def test_a_peak_is_found_where_it_was_put_within_three_errors(counts: np.ndarray, name: str, width_gev: float) -> None:
+    found = _hep_fit.fit(name, edges_gev(), counts)
+    assert abs(found.mass_gev - _hep_fit.PEAKS[name].mass_gev) < 3 * found.mass_error_gev
+    assert abs(found.width_gev - width_gev) < 3 * found.width_error_gev
+    assert found.mass_error_gev < 0.1 * width_gev
+
+
+def test_a_fit_knows_its_errors() -> None:
+    """Of many data sets drawn from the fitted curve itself, the estimates scatter as widely as the errors say."""
+    rng, edges = np.random.default_rng(2), edges_gev()
+    middles, widths = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+    expected = _hep_fit.density("jpsi", middles, 2000.0, 3.0969, 0.031, 1500.0, -1.0, 0.0) * widths
+    expected[(middles < 2) | (middles > 5)] = 0
+    fits = [_hep_fit.fit("jpsi", edges, rng.poisson(expected)) for _ in range(60)]
+    pulls = np.array([(fit.mass_gev - 3.0969) / fit.mass_error_gev for fit in fits])
+    assert abs(pulls.mean()) < 0.5
+    assert 0.7 < pulls.std() < 1.4
+
+
+def test_too_little_to_fit_is_said(counts: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="pairs are too few"):
+        _hep_fit.fit("z", edges_gev(), counts // 100)
+
+
+HOLDERS = {f"f{n}": ["s1", "s2"] if n % 2 else ["s3"] for n in range(8)} | {"elsewhere": ["s9"]}
+
+
+def test_with_locality_a_task_goes_to_those_that_hold_its_file_alone() -> None:
+    places = hep.placed(HOLDERS, ["s1", "s2", "s3"], locality=True, seed=1)
+    assert all(places[file] == holders for file, holders in HOLDERS.items() if file != "elsewhere")
+    assert len(places["elsewhere"]) == 1
+    assert list(places) == list(HOLDERS)
+
+
+def test_without_locality_files_go_in_turns_whoever_holds_them() -> None:
+    places = hep.placed(HOLDERS, ["s1", "s2", "s3"], locality=False, seed=1)
+    elsewhere = hep.placed({file: ["s1"] for file in HOLDERS}, ["s1", "s2", "s3"], locality=False, seed=1)
+    assert places == elsewhere
+    assert sorted(name for (name,) in places.values()) == ["s1"] * 3 + ["s2"] * 3 + ["s3"] * 3
+
+
+def test_a_recorded_run_tells_who_read_what_and_the_physics() -> None:
+    outcome = analysis().outcome(RECORDED)
+    assert "distributed 2026.8.0" in outcome.engine
+    assert [(r.host, r.direction, r.operations_count) for r in outcome.results] == [
+        (f"storage-{n}", "read", 4) for n in (1, 2, 3, 4)
+    ]
+    assert sum(r.moved_bytes for r in outcome.results) == 35_993_355
+    assert all(
+        float((s.value * s.duration_s).sum()) == pytest.approx(r.moved_bytes)
+        for s, r in zip(outcome.series, outcome.results, strict=True)
+    )
+    assert outcome.doubts == ()
+    assert outcome.measured["events_count"] == 2_033_600
+    assert outcome.measured["locality_ratio"] == 1.0
+    assert outcome.measured["network_locality_ratio"] == pytest.approx(0.9986, abs=1e-4)
+    for name, peak in _hep_fit.PEAKS.items():
+        pull = (outcome.measured[f"{name}_mass_ev"] - peak.mass_gev * 1e9) / outcome.measured[f"{name}_mass_error_ev"]
+        assert abs(pull) < 3
+
+
+def test_bytes_that_came_over_the_network_all_the_same_are_a_doubt(raw: Path) -> None:
+    changed(raw / "run.json", received_bytes={f"storage-{n}": 4_000_000 for n in (1, 2, 3, 4)})
+    outcome = analysis().outcome(raw)
+    assert outcome.measured["network_locality_ratio"] == pytest.approx(1 - 16 / 35.993355)
+    assert outcome.doubts == ("100% of the bytes were read on hosts that hold their files, but only 56% not over the network",)
+
+
+def test_hosts_that_do_not_count_bytes_have_no_locality_by_network(raw: Path) -> None:
+    changed(raw / "run.json", received_bytes={"storage-1": 4})
+    measured = analysis().outcome(raw).measured
+    assert "network_locality_ratio" not in measured
+    assert measured["locality_ratio"] == 1.0
+
+
+def test_a_peak_that_lies_elsewhere_is_a_doubt(raw: Path) -> None:
+    counts = json.loads((raw / "histogram.json").read_text())["counts"]
+    changed(raw / "histogram.json", counts=[0, 0, *counts[:-2]])
+    doubts = analysis().outcome(raw).doubts
+    assert any("the peak jpsi lies +" in doubt and "errors from where it was put" in doubt for doubt in doubts)
+
+
+@pytest.mark.parametrize("name", ["tasks.jsonl", "histogram.json", "prepared.json", "run.json"])
+def test_a_raw_folder_without_a_file_or_with_half_of_one_is_refused(raw: Path, name: str) -> None:
+    whole = (raw / name).read_text()
+    (raw / name).write_text(whole[: len(whole) // 2])
+    with pytest.raises(WorkloadError, match="raw output of the analysis can't be read"):
+        analysis().outcome(raw)
+    (raw / name).unlink()
+    with pytest.raises(WorkloadError, match="raw output of the analysis can't be read"):
+        analysis().outcome(raw)
+
+
+def test_a_file_that_nobody_analysed_is_an_error(raw: Path) -> None:
+    lines = (raw / "tasks.jsonl").read_text().splitlines(keepends=True)
+    (raw / "tasks.jsonl").write_text("".join(lines[:-1]))
+    with pytest.raises(WorkloadError, match="15 tasks for 16 files"):
+        analysis().outcome(raw)
+
+
+def absent(name: str) -> None:
+    raise importlib.metadata.PackageNotFoundError(name)
+
+
+def test_what_is_missing_is_said_with_what_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [check.name for check in analysis().checks()] == ["uproot", "awkward", "vector", "hist", "distributed"]
+    monkeypatch.setattr(importlib.metadata.Distribution, "from_name", absent)
+    for check in analysis().checks():
+        assert check.needed
+        assert not check.ok
+        assert check.fix == ".venv/bin/pip install 'perjoule[hep]'"
+
+
+def test_the_storage_hosts_work_only_where_they_are_asked_to() -> None:
+    assert analysis().using == ("storage",)
+    assert analysis(workers="clients").using == ()
+
+
+def test_a_trial_that_counts_events_has_joules_per_event(made: Any) -> None:
+    record = made.record()
+    outcome = Outcome("dask", made.results((10.0, 20.0), direction="read"), measured={"events_count": 500.0})
+    counted = type(record)(**{**vars(record), "outcome": outcome})
+    series = [made.steady(name, 5.0) for name in ("storage-1", "storage-2", "metadata-1")]
+    metrics = points(counted, series)[0].metrics
+    assert metrics["events_per_s"] == 50
+    assert metrics["energy_per_event_j"] == pytest.approx(metrics["energy_j"] / 500)
+    assert "events_per_s" not in points(record, series)[0].metrics
+
+
+def test_the_recorded_histogram_is_what_the_spectrum_is_drawn_from() -> None:
+    found = _hep_report.spectrum(RECORDED)
+    assert found.edges_gev == pytest.approx(edges_gev())
+    assert found.counts.sum() > 800_000
