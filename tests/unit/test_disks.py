@@ -1,6 +1,5 @@
-"""Disks that hosts make: how mkfs is told, which devices are refused and why (recorded from lsblk and wipefs 2.38)."""
+"""Disks that hosts make: how mkfs is told, and what they tell of themselves."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +9,13 @@ from perjoule.errors import CampaignError, MachineError
 from perjoule.filesystems import _beneath
 from perjoule.filesystems.local import Local
 from perjoule.model import Disk
-from perjoule.testbeds import _device, _disk, _format, local
+from perjoule.testbeds import _disk, _format, local
 
 SAID = Path(__file__).parents[1] / "transcripts"
-DISK = {"name": "sda", "type": "disk", "size": "4T", "ro": False, "mountpoints": [None], "fstype": None, "label": None}
 
 
 def disk(**words: Any) -> Disk:
     return Disk(**words)
-
-
-def row(name: str) -> dict[str, Any]:
-    return json.loads((SAID / "devices" / name).read_text())["blockdevices"][0]
 
 
 @pytest.mark.parametrize(
@@ -61,52 +55,6 @@ def test_no_mkfs_is_forced_to_overwrite(kind: str) -> None:
 def test_blocks_that_a_file_system_never_has_are_refused(kind: str, block: str, sentence: str) -> None:
     with pytest.raises(CampaignError, match=sentence):
         _format.make_words(disk(kind=kind, block=block))
-
-
-def test_a_device_with_nothing_on_it_may_be_used() -> None:
-    assert _device.in_use(DISK) == ""
-    assert _device.in_use(row("lsblk-empty.json")) == ""
-    assert _device.written((SAID / "devices" / "wipefs-empty.json").read_text()) == ""
-    assert _device.written("") == ""
-
-
-@pytest.mark.parametrize(
-    ("found", "reason"),
-    [
-        (DISK | {"type": "part"}, "not a whole disk but of type part"),
-        (DISK | {"type": "raid1"}, "of type raid1"),
-        (DISK | {"ro": True}, "read-only"),
-        (DISK | {"mountpoints": ["/srv"]}, "mounted on /srv; all on it (sda disk 4T on /srv) would be lost"),
-        (row("lsblk-mounted.json"), "mounted on /; all on it (vda disk 256G on /) would be lost"),
-        (row("lsblk-swap.json"), "is swap"),
-        (
-            DISK | {"children": [DISK | {"name": "sda1", "type": "part", "fstype": "ext4", "label": "photos"}]},
-            'has parts; all on them (sda1 part 4T ext4 "photos") would be lost',
-        ),
-        (
-            DISK | {"children": [DISK | {"name": "md0", "type": "raid1", "children": [DISK | {"name": "home", "type": "lvm"}]}]},
-            "md0 raid1 4T with home lvm 4T",
-        ),
-    ],
-)
-def test_a_device_that_is_used_is_refused_with_what_would_be_lost(found: dict[str, Any], reason: str) -> None:
-    assert reason in _device.in_use(found)
-
-
-def test_a_device_that_bears_something_is_refused_with_what_it_is() -> None:
-    assert '"photos"' in _device.written((SAID / "devices" / "wipefs-ext4.json").read_text())
-    assert _device.written((SAID / "devices" / "wipefs-dos.json").read_text()) == "bears dos: that would be lost"
-
-
-@pytest.mark.parametrize("device", ["/dev/sda", "sda", "/dev/disk/by-uuid/1234", "/dev/disk/by-id/../../sda", "/dev/mapper/x"])
-def test_a_device_without_a_stable_id_is_refused(device: str) -> None:
-    with pytest.raises(CampaignError, match="no stable id: it may be another disk tomorrow"):
-        _device.empty(device, lock=0)
-
-
-def test_a_device_that_is_not_there_is_refused() -> None:
-    with pytest.raises(CampaignError, match="no block device here"):
-        _device.empty("/dev/disk/by-id/no-such-disk", lock=0)
 
 
 def test_a_plug_is_pulled_only_from_the_disk_that_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
