@@ -1,0 +1,65 @@
+"""The whole matrix of "Energy Consumption and Performance Analysis Between SSD and HDD" at 1/100 of its size, and less of its time."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from perjoule import campaign, report, run, store
+from perjoule.errors import MachineError
+
+pytestmark = [pytest.mark.live, pytest.mark.slow]
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "ssd-vs-hdd.toml"
+SMALL = ("shrink=100", "repetitions=1", "workload.duration=400 ms", "settle=50 ms", "quiet=0", "filesystem.size=256 MiB")
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> store.Results:
+    asked = campaign.read(EXAMPLE, SMALL)
+    try:
+        run.require(run.checks(asked))
+    except MachineError as error:
+        pytest.skip(str(error))
+    results = store.create(tmp_path_factory.mktemp("study") / "results", asked.text, asked.name, asked.overrides)
+    run.run(asked, results, lambda event: None)
+    return results
+
+
+def test_all_96_experiments_are_valid_with_the_power_of_machine_and_device(measured: store.Results) -> None:
+    records = measured.latest()
+    assert [(record.trial.id, record.reason) for record in records if record.status != "valid"] == []
+    assert len(records) == 96
+    cells = report.cells(measured)
+    assert Counter(cell.direction for cell in cells) == {"write": 64, "read": 32}
+    for cell in cells:
+        device_w, system_w = cell.metrics["device_mean_w"].mean, cell.metrics["mean_w"].mean
+        assert 0 < device_w < system_w, cell
+        assert cell.metrics["device_efficiency_bytes_per_j"].mean > cell.metrics["efficiency_bytes_per_j"].mean > 0
+
+
+def test_each_trial_ended_by_what_came_first(measured: store.Results) -> None:
+    notes = Counter(record.outcome.note for record in measured.latest() if record.outcome)
+    assert set(notes) <= {"ended by size", "ended by duration"}
+    assert notes["ended by duration"] > 0
+
+
+def test_a_low_power_machine_is_slower_and_draws_less(measured: store.Results) -> None:
+    cells = {(cell.filesystem, cell.workload): cell.metrics for cell in report.cells(measured)}
+    large = "fio write transfer 4 MiB direct"
+    pc, mpsoc = (cells[f"device on machine {machine}-ssd1", large] for machine in ("pc", "mpsoc"))
+    assert pc["throughput_bytes_per_s"].mean > 2 * mpsoc["throughput_bytes_per_s"].mean
+    assert pc["mean_w"].mean > 4 * mpsoc["mean_w"].mean
+
+
+def test_the_replacement_table_has_every_pair_of_machines_for_every_workload(measured: store.Results) -> None:
+    found = report.replacements([measured])
+    assert len(found) == 4 * 4 * 12
+    assert all(" pc-" in one.server and " mpsoc-" in one.low_power for one in found)
+    assert all(one.machines_ratio.mean > 0 and one.power_ratio.mean > 0 for one in found)
+    assert {one.verdict for one in found} == {"one repetition can't tell"}
+
+
+def test_the_report_shows_it(measured: store.Results, tmp_path: Path) -> None:
+    page = report.write(measured, tmp_path / "report.html").read_text()
+    assert '<figure id="replacement">' in page
