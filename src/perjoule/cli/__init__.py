@@ -5,7 +5,7 @@ import sys
 import click
 
 from perjoule import __version__, options, stops
-from perjoule.cli import machine, measuring, meters, results
+from perjoule.cli import machine, measuring, meters, papers, results
 from perjoule.options import InOrder, examples
 
 
@@ -37,6 +37,8 @@ COMMANDS = (
     results.show_command,
     results.report_command,
     results.verify_command,
+    papers.papers_command,
+    papers.audit_command,
     meters.meters,
     machine.up,
     machine.down,

@@ -77,8 +77,11 @@ class Number:
     @property
     def name(self) -> str:
         """What it is a number of, in words."""
-        words = ", ".join(f"{key} {fact}" for key, fact in self.own.items())
-        return f"{self.quantity} ({words})" if words else self.quantity
+        own = dict(self.own)
+        of = f" of {own.pop('of')}" if "of" in own else ""
+        pair = [f"{own.pop('better')} over {own.pop('worse')}"] if {"better", "worse"} <= own.keys() else []
+        words = [*pair, *(str(fact) if isinstance(fact, str) else f"{key} {fact:g}" for key, fact in own.items())]
+        return f"{self.quantity}{of} ({', '.join(words)})" if words else f"{self.quantity}{of}"
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,13 @@ def between_extremes(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]
             yield Recipe(f"mean {relation} the {statistic}", one, (end,), lambda v, end=end: v(end), relation)
 
 
+def peak_above_idle(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+    """A cluster's peak power is no less than its idle power."""
+    if one.quantity == "power" and one.own.get("state") == "peak":
+        for idle in named(numbers, quantity="power", state="idle", cluster=one.facts.get("cluster", "")):
+            yield Recipe("peak power >= idle power", one, (idle,), lambda v, idle=idle: v(idle), "at least")
+
+
 def between_parts(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
     """A mean over everything lies between the means of its cases."""
     cases = [
@@ -315,6 +322,7 @@ RULES: tuple[Rule, ...] = (
     below_line_rate,
     sum_of_parts,
     between_extremes,
+    peak_above_idle,
     between_parts,
     repeats,
     efficiency,

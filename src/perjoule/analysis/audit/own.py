@@ -1,0 +1,78 @@
+"""The same audit on results of one's own: the numbers of its cells, repetition by repetition, as if a paper had printed them."""
+
+from collections.abc import Collection, Iterator, Sequence
+
+from perjoule import catalogue
+from perjoule.analysis.audit import rules
+from perjoule.analysis.audit.recipe import Verdict
+from perjoule.analysis.audit.verdicts import judge
+from perjoule.analysis.plausibility import BOUND_RATIO
+from perjoule.model import Cell
+from perjoule.published import QUANTITIES, Number, Uncertainty
+from perjoule.published.paper import Fact
+
+# A metric of a cell, without "gross_": what it is a number of, and the unit to show it in.
+METRICS = {
+    "throughput_bytes_per_s": ("throughput", "MiB/s"),
+    "tpp_ratio": ("share", "%"),
+    "duration_s": ("duration", "s"),
+    "mean_w": ("power", "W"),
+    "energy_j": ("energy", "J"),
+    "efficiency_bytes_per_j": ("efficiency", "MiB/J"),
+    "edp_js": ("energy-delay product", "J s"),
+}
+ROUNDING_RATIO = 1e-9
+
+
+def audit_cells(cells: Sequence[Cell], cluster: str, implausible: Collection[str] = ()) -> tuple[Verdict, ...]:
+    """Judge the cells of a results folder.
+
+    Args:
+        cells: as the table has them.
+        cluster: the catalogue's cluster that they were measured on; "" when it is not known.
+        implausible: those of the doubts in which physics speaks (`analysis.plausibility`); the others are what can't be checked.
+    """
+    numbers = [*_peak(cluster), *(number for cell in cells for number in _numbers(cell, cluster))]
+    judged = judge(rules.recipes(numbers), numbers)
+    return (*judged, *(verdict for cell in cells for verdict in _doubts(cell, implausible)))
+
+
+def _peak(cluster: str) -> Iterator[Number]:
+    if cluster in catalogue.names():
+        tpp = catalogue.tpp_bytes_per_s(catalogue.cluster(cluster))
+        yield _number("tpp", "throughput", "MiB/s", tpp, "catalogue", {"what": "TPP", "cluster": cluster})
+
+
+def _numbers(cell: Cell, cluster: str) -> Iterator[Number]:
+    place = _place(cell)
+    repetitions = max((len(interval.values) for interval in cell.metrics.values()), default=0)
+    for metric, interval in cell.metrics.items():
+        boundary, name = ("gross", metric.removeprefix("gross_")) if metric.startswith("gross_") else ("", metric)
+        if name not in METRICS or len(interval.values) < repetitions:  # which repetition lacks it is not told
+            continue
+        quantity, unit = METRICS[name]
+        for index, value in enumerate(interval.values, start=1):
+            own: dict[str, Fact] = {"cell": place, "direction": cell.direction, "repetition": index, "cluster": cluster}
+            own |= {"boundary": boundary} if boundary else {}
+            own |= {"of": "TPP"} if name == "tpp_ratio" else {}
+            yield _number(f"{place}, {metric}, {index}", quantity, unit, value, place, own)
+
+
+def _number(id: str, quantity: str, unit: str, value: float, place: str, own: dict[str, Fact]) -> Number:
+    factor = QUANTITIES[quantity][unit]
+    low, high = sorted((value * (1 - ROUNDING_RATIO), value * (1 + ROUNDING_RATIO)))
+    allowed = Uncertainty(value * (BOUND_RATIO - 1), 0.0, 0.0, "caps and timers")
+    printed = f"{value / factor:.6g} {unit}"
+    return Number(id, quantity, printed, value, low, high, factor, place, "measured", own, own, (allowed,))
+
+
+def _doubts(cell: Cell, implausible: Collection[str]) -> Iterator[Verdict]:
+    for doubt in cell.doubts:
+        if doubt in implausible:
+            yield Verdict("disagrees", "physically plausible", _place(cell), "the load", recomputed=doubt)
+        else:
+            yield Verdict("unchecked", "", _place(cell), "all numbers", cause=doubt)
+
+
+def _place(cell: Cell) -> str:
+    return f"{cell.filesystem}, {cell.workload}, {cell.direction}, {cell.clients_count} clients"

@@ -1,0 +1,40 @@
+"""Recipes to verdicts: does the number follow, by what slip doesn't it, and what rests on it."""
+
+from collections.abc import Mapping, Sequence
+
+from perjoule.analysis.audit.causes import likely
+from perjoule.analysis.audit.recipe import Recipe, Verdict, text
+from perjoule.published import Number
+
+
+def judge(recipes: Sequence[Recipe], numbers: Sequence[Number]) -> tuple[Verdict, ...]:
+    """Judge numbers by their recipes."""
+    wrong = {recipe.subject.id: recipe for recipe in recipes if not recipe.holds() and recipe.relation == "equals"}
+    return tuple(_verdict(recipe, recipes, numbers, wrong) for recipe in recipes)
+
+
+def _verdict(recipe: Recipe, recipes: Sequence[Recipe], numbers: Sequence[Number], wrong: Mapping[str, Recipe]) -> Verdict:
+    one, holds, central = recipe.subject, recipe.holds(), recipe.central()
+    word = {"equals": "", "within": "from "}.get(recipe.relation, f"{recipe.relation} ")
+    return Verdict(
+        kind="agrees" if holds else "disagrees",
+        rule=recipe.rule,
+        place=one.place,
+        what=one.name,
+        id=one.id,
+        printed=one.printed,
+        recomputed=word + text(central, one),
+        of=", ".join(f"{n.printed}{'' if n.place == one.place else f' ({n.place})'}" for n in recipe.inputs[:6]),
+        cause="" if holds else likely(recipe, recipes, numbers),
+        rests_on=_rests_on(recipe, wrong),
+    )
+
+
+def _rests_on(recipe: Recipe, wrong: Mapping[str, Recipe]) -> str:
+    """Say what a number that follows from one that disagrees would be without that."""
+    changed = {n.id: wrong[n.id].result() for n in recipe.inputs if n.id in wrong and n.id != recipe.subject.id}
+    if not changed or recipe.holds(changed) or not recipe.holds():
+        return ""
+    names = ", ".join(f"{n.printed} ({n.place})" for n in recipe.inputs if n.id in changed)
+    central = recipe.central({id: wrong[id].central() for id in changed})
+    return f"rests on {names}, which disagrees: {text(central, recipe.subject)} without that"

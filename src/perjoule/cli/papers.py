@@ -1,0 +1,186 @@
+"""Commands about published numbers: papers, audit."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from difflib import get_close_matches
+from itertools import groupby
+from pathlib import Path
+
+import click
+
+from perjoule import options, published
+from perjoule.analysis.audit import Verdict, audit, audit_cells
+from perjoule.analysis.plausibility import doubts
+from perjoule.display import counted, out, show_line
+from perjoule.errors import CampaignError
+from perjoule.options import examples
+from perjoule.published import Number, Paper
+
+
+@click.command(
+    "papers",
+    short_help="List published papers, or a paper's numbers.",
+    epilog=examples(
+        "perjoule papers",
+        'perjoule papers green-storage --table "Table II"',
+        "perjoule papers cubieboard --quantity power --json",
+    ),
+)
+@click.argument("name", metavar="[PAPER]", required=False, shell_complete=options.completing(published.names))
+@click.option("--quantity", type=click.Choice(list(published.QUANTITIES)), help="Only numbers of this quantity.")
+@click.option("--table", "place", metavar="PLACE", help='Only numbers of this table or section, as in "Table II".')
+@click.option("--json", "as_json", is_flag=True, help="For programs: values in SI units, beside the text as printed.")
+def papers_command(name: str | None, quantity: str | None, place: str | None, as_json: bool) -> None:
+    """List the papers that perjoule knows, or every number that PAPER prints."""
+    if name is None:
+        found = [published.paper(one) for one in published.names()]
+        if as_json:
+            click.echo(json.dumps([_about(paper) for paper in found], indent=2, ensure_ascii=False))
+        else:
+            for paper in found:
+                _show_paper(paper)
+        return
+    paper = published.paper(name)
+    numbers = _chosen(paper, quantity, place)
+    if as_json:
+        click.echo(json.dumps([_as_json(one) for one in numbers], indent=2, ensure_ascii=False))
+        return
+    for where, group in groupby(numbers, key=lambda one: one.place):
+        out.print(where, style="bold")
+        for one in group:
+            is_what = "" if one.statistic in ("unknown", "nominal") else f", {one.statistic}"
+            note = f"; {one.note}" if one.note else ""
+            show_line(f"  {one.printed}: {one.name}{is_what} [{one.id}]{note}")
+
+
+def _chosen(paper: Paper, quantity: str | None, place: str | None) -> list[Number]:
+    places = list(dict.fromkeys(one.place for one in paper.numbers))
+    if place is not None and place not in places:
+        near = get_close_matches(place, places, n=1)
+        raise CampaignError(f'{paper.name} has no "{place}"', next=f'did you mean "{near[0]}"?' if near else ", ".join(places))
+    return [one for one in paper.numbers if quantity in (None, one.quantity) and place in (None, one.place)]
+
+
+def _about(paper: Paper) -> dict[str, object]:
+    return {
+        "name": paper.name,
+        "title": paper.title,
+        "authors": paper.authors,
+        "year": paper.year,
+        "reference": paper.reference,
+        "doi": paper.doi,
+        "numbers_count": len(paper.numbers),
+        "clusters": paper.values("cluster"),
+        "filesystems": paper.values("filesystem"),
+        "notes": paper.notes,
+    }
+
+
+def _show_paper(paper: Paper) -> None:
+    out.print(f"{paper.name}: {len(paper.numbers)} numbers, {paper.year or 'year not printed'}", style="bold")
+    show_line(f"  {paper.title}")
+    show_line(f"  {paper.reference}{f', doi:{paper.doi}' if paper.doi else ''}")
+    for words, fact in (("clusters", "cluster"), ("file systems", "filesystem")):
+        if paper.values(fact):
+            show_line(f"  {words}: {', '.join(paper.values(fact))}")
+
+
+def _as_json(one: Number) -> dict[str, object]:
+    """The interval that printed digits leave open has no end where "at least" was printed: null."""
+    return {**asdict(one), "high": None if one.high == float("inf") else one.high}
+
+
+@click.command(
+    "audit",
+    short_help="Recompute what a paper, or a results folder, derives.",
+    epilog=examples("perjoule audit green-storage", "perjoule audit all --strict", "perjoule audit results/demo --json"),
+)
+@click.argument("target", metavar="PAPER|all|DIR", shell_complete=options.completing(lambda: ("all", *published.names())))
+@click.option("--strict", is_flag=True, help="Exit code 1 when something disagrees.")
+@click.option("--all", "everything", is_flag=True, help="List what agrees, too.")
+@click.option("--json", "as_json", is_flag=True, help="For programs: every verdict.")
+def audit_command(target: str, strict: bool, everything: bool, as_json: bool) -> None:
+    """Recompute every derived number of a paper, or of a results folder, and hold its throughputs against physics.
+
+    Says what agrees, what doesn't (printed, recomputed, likely cause) and what can't be checked and why.
+    """
+    found = _audited(target)
+    if as_json:
+        content = {name: [asdict(verdict) for verdict in verdicts] for name, verdicts in found.items()}
+        click.echo(json.dumps(content, indent=2, ensure_ascii=False))
+    else:
+        for name, verdicts in found.items():
+            _show(name, verdicts, everything)
+    if strict and any(verdict.kind == "disagrees" for verdicts in found.values() for verdict in verdicts):
+        sys.exit(1)
+
+
+def _audited(target: str) -> dict[str, Sequence[Verdict]]:
+    if target == "all":
+        return {name: audit(published.paper(name)) for name in published.names()}
+    if target not in published.names() and Path(target).is_dir():
+        return {target: _of_results(Path(target))}
+    return {target: audit(published.paper(target))}
+
+
+def _of_results(folder: Path) -> tuple[Verdict, ...]:
+    from perjoule import report, verify
+    from perjoule.cli.results import measured
+
+    results = measured(folder)
+    stored = results.table()
+    records = [record for record in results.latest() if record.status == "valid"]
+    implausible = {doubt for record in records for doubt in doubts(record, results.series(record))}
+    clusters = {record.cluster for record in records}
+    cells = stored if stored is not None else report.cells(results)
+    found = audit_cells(cells, clusters.pop() if len(clusters) == 1 else "", implausible)
+    rule = "what was stored gives what was shown"
+    differences = verify.verify(results).differences
+    return (*found, *(Verdict("disagrees", rule, "files", "stored numbers", recomputed=one) for one in differences))
+
+
+def _show(name: str, verdicts: Sequence[Verdict], everything: bool) -> None:
+    kinds = {kind: [v for v in verdicts if v.kind == kind] for kind in ("disagrees", "agrees", "unchecked")}
+    checks_count = len(kinds["agrees"]) + len(kinds["disagrees"])
+    out.print(f"{name}: {counted(checks_count, 'check')}, {len(kinds['disagrees'])} disagree", style="bold")
+    resting = [v for v in kinds["agrees"] if v.rests_on]
+    if kinds["disagrees"]:
+        out.print("Disagrees", style="red")
+        for verdict in kinds["disagrees"]:
+            _show_disagreement(verdict)
+    if resting:
+        out.print("Agrees, but rests on what disagrees", style="yellow")
+        for verdict in resting:
+            show_line(f"  {verdict.place}: {verdict.what}: {verdict.printed}")
+            show_line(f"    {verdict.rests_on}")
+    if kinds["unchecked"]:
+        out.print("Can't be checked", style="yellow")
+        for (place, cause), group in groupby(kinds["unchecked"], key=lambda v: (v.place, v.cause)):
+            there = list(group)
+            what = " and ".join(dict.fromkeys(v.what for v in there)) if len(there) < 3 else f"{len(there)} numbers"
+            printed = ", ".join(v.printed for v in there if v.printed)
+            rule = f" ({there[0].rule})" if there[0].rule else ""
+            show_line(f"  {place}: {what}{rule}{': ' + printed if printed else ''}")
+            show_line(f"    {cause}")
+    if everything:
+        out.print("Agrees", style="green")
+        for verdict in kinds["agrees"]:
+            shown = f": printed {verdict.printed}, recomputed {verdict.recomputed}" if verdict.printed else ""
+            show_line(f"  {verdict.place}: {verdict.what}{shown} ({verdict.rule})")
+    elif kinds["agrees"]:
+        rules = {rule: sum(v.rule == rule for v in kinds["agrees"]) for rule in dict.fromkeys(v.rule for v in kinds["agrees"])}
+        out.print("Agrees", style="green")
+        for rule, count in rules.items():
+            show_line(f"  {count:4d}  {rule}")
+
+
+def _show_disagreement(verdict: Verdict) -> None:
+    show_line(f"  {verdict.place}: {verdict.what}")
+    if verdict.printed:
+        show_line(f"    printed {verdict.printed}, recomputed {verdict.recomputed} ({verdict.rule})")
+        show_line(f"    of {verdict.of}")
+        show_line(f"    likely cause: {verdict.cause or 'no single slip explains it'}")
+    else:
+        show_line(f"    {verdict.of + ': ' if verdict.of else ''}{verdict.recomputed}")
