@@ -325,6 +325,7 @@ class Point:
     direction: Direction
     metrics: Mapping[str, float]  # keys end in their unit: "throughput_bytes_per_s", "energy_j", "efficiency_bytes_per_j", ...
     doubts: tuple[str, ...] = ()
+    grade: str = ""  # of its energy; "" where it has none
 
 
 @dataclass(frozen=True)
@@ -354,6 +355,7 @@ class Cell:
     failed_count: int = 0
     doubts: tuple[str, ...] = ()
     servers_count: int = 0  # storage hosts; 0 where none of its trials was measured
+    grade: str = ""  # of its energy, "wall+PDU" where repetitions differ; two grades are never ranked against each other
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perjoule.analysis.energy import amount, energy_j
@@ -142,6 +142,7 @@ def _made(semantics, steps_s, rates):
 STEPS = st.lists(st.tuples(st.floats(0.1, 0.25), st.floats(0, 500)), min_size=5, max_size=40)
 
 
+@settings(deadline=None)
 @given(st.sampled_from(["counter", "window mean", "instantaneous"]), STEPS, st.floats(0.05, 0.95))
 def test_energy_adds_up_over_windows(semantics, pairs, cut_ratio):
     made = _made(semantics, *zip(*pairs, strict=True))
@@ -151,6 +152,7 @@ def test_energy_adds_up_over_windows(semantics, pairs, cut_ratio):
     assert left.value + right.value == pytest.approx(whole.value, rel=1e-9, abs=1e-6)
 
 
+@settings(deadline=None)
 @given(STEPS, st.floats(10, 1e6))
 def test_a_counter_gives_the_same_energy_wherever_it_wraps(pairs, start_j):
     steps_s, rates = zip(*pairs, strict=True)
@@ -163,6 +165,7 @@ def test_a_counter_gives_the_same_energy_wherever_it_wraps(pairs, start_j):
     assert found.value == pytest.approx(energy_j(plain, *span).value, rel=1e-6, abs=1e-5)
 
 
+@settings(deadline=None)
 @given(STEPS, st.floats(0, 0.5), st.floats(0.5, 1))
 def test_energy_lies_between_the_lowest_and_the_highest_power(pairs, from_ratio, to_ratio):
     made = _made("instantaneous", *zip(*pairs, strict=True))

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 
 from perjoule.analysis.amplification import compare
 from perjoule.analysis.devices import device_j
-from perjoule.analysis.efficiency import edp, peak_bytes_per_s
+from perjoule.analysis.efficiency import peak_bytes_per_s
+from perjoule.analysis.energies import Work, energies, energy_metrics
 from perjoule.analysis.energy import amount
 from perjoule.analysis.fairness import user_metrics
 from perjoule.analysis.latency import latency_s
@@ -49,15 +50,12 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
         metrics |= _rates(record, series, results, user_bytes / duration_s)
     else:
         metrics["operations_per_s"] = operations_count / duration_s
-    work = ("efficiency_bytes_per_j", user_bytes) if user_bytes else ("operations_per_j", operations_count)
-    power = boundaries(record, series, began_s, ended_s)
-    if power.net_j is not None:
-        metrics |= _energy_metrics("", power.net_j * record.scale, duration_s, *work)
-        metrics["edp_js"] = edp(metrics["energy_j"], duration_s)
-    if power.gross_j is not None:
-        metrics |= _energy_metrics("gross_", power.gross_j * record.scale, duration_s, *work)
+    counted = ("efficiency_bytes_per_j", user_bytes) if user_bytes else ("operations_per_j", operations_count)
+    work = Work(*counted, duration_s)
+    power = energies(record, series, began_s, ended_s, work)
+    metrics |= power.metrics
     if disks_j := device_j(record, series, began_s, ended_s):
-        metrics |= _energy_metrics("device_", disks_j * record.scale, duration_s, *work)
+        metrics |= energy_metrics("device_", disks_j * record.scale, work)
     for name in ("p50", "p99"):
         if (latency := latency_s(results, name)) is not None:
             metrics[f"latency_{name}_s"] = latency * record.scale
@@ -71,7 +69,7 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
     metrics |= user_metrics(results, record.scale)
     late = _late(record, metrics, direction, user_bytes)
     against = (*record.doubts, *late, *power.doubts, *cost.doubts, *explained.doubts, *doubts(record, series))
-    return Point(record.trial, direction, metrics, tuple(dict.fromkeys(against)))
+    return Point(record.trial, direction, metrics, tuple(dict.fromkeys(against)), power.grade)
 
 
 def _rates(
@@ -112,14 +110,6 @@ def _late(record: Record, metrics: Mapping[str, float], direction: str, user_byt
         return ()
     part = "a part" if share < 0.25 else "about half" if share < 0.75 else "most"
     return (f"{part} of the bytes reached the disks after the load: the tail has their energy",)
-
-
-def _energy_metrics(boundary: str, energy_j: float, duration_s: float, per_j: str, work: int) -> dict[str, float]:
-    return {
-        f"{boundary}energy_j": energy_j,
-        f"{boundary}mean_w": energy_j / duration_s,
-        f"{boundary}{per_j}": work / energy_j,
-    }
 
 
 def _event_metrics(events_count: float, metrics: Mapping[str, float]) -> dict[str, float]:

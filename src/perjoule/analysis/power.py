@@ -3,8 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from perjoule.analysis.budget import Budget, combined
 from perjoule.analysis.cover import SWITCH, Devices, Item, Signed, cover, devices_of, differences, items
 from perjoule.analysis.energy import energy_j
+from perjoule.analysis.integral import Integral
+from perjoule.analysis.terms import budget
 from perjoule.model import Record, Series
 
 # Best first. A component's meter (RAPL: the CPU alone) never stands for a host.
@@ -12,16 +15,6 @@ GRADES = ("wall", "PDU", "BMC", "simulated", "modelled", "nameplate")
 # Watts of hosts that do not exist follow the emulated clock; a real meter's joules can't.
 DILATED = frozenset({"simulated", "modelled", "nameplate"})
 SHORT_COUNT = 5  # samples in a window, below which it is called short
-
-
-@dataclass(frozen=True)
-class Boundaries:
-    """Joules of the wall clock in two boundaries, each None when refused: the servers without and with the switch."""
-
-    net_j: float | None
-    gross_j: float | None
-    grade: str = ""
-    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -34,6 +27,32 @@ class Parts:
     gross: Signed = ()
     boards: Signed = ()  # the servers without their disks: what controls the storage
     doubts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Boundaries:
+    """Energy of the wall clock in each boundary, None when refused: the servers, with the switch, and without their disks."""
+
+    net: Budget | None = None
+    gross: Budget | None = None
+    boards: Budget | None = None
+    parts: Parts | None = None
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def grade(self) -> str:
+        """How the watts came about."""
+        return self.parts.grade if self.parts else ""
+
+    @property
+    def net_j(self) -> float | None:
+        """Joules of the servers."""
+        return self.net.value_j if self.net else None
+
+    @property
+    def gross_j(self) -> float | None:
+        """Joules of the servers and the switch."""
+        return self.gross.value_j if self.gross else None
 
 
 @dataclass(frozen=True)
@@ -58,22 +77,48 @@ def server_names(record: Record) -> frozenset[str]:
 
 
 def boundaries(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> Boundaries:
-    """Add up the energy of all servers in a window, by the meters of the best grade that cover them all."""
+    """Add up the energy of all servers in a window, by the meters of the best grade that cover them all.
+
+    Of several ways within that grade the first one counts, unless another one is known to be twice as certain.
+    """
     refused: list[str] = []
+    best: Boundaries | None = None
     for parts in candidates(record, series):
-        doubts = list(parts.doubts)
-        net_j = joules(parts.net, began_s, ended_s, doubts)
-        gross_j = joules(parts.gross, began_s, ended_s, doubts)
-        if net_j is None and gross_j is None:
-            refused.extend(doubts)
-            continue
-        count = min(int(((s.t_s > began_s) & (s.t_s <= ended_s)).sum()) for _, s in (parts.net or parts.gross))
-        if count < SHORT_COUNT:
-            doubts.append(f"{parts.meter}: the window holds only {count} power samples")
-        if parts.grade in ("modelled", "nameplate"):
-            doubts.insert(0, f"{parts.meter}: the watts are {parts.grade}, not measured")
-        return Boundaries(net_j, gross_j, parts.grade, tuple(dict.fromkeys(doubts)))
-    return Boundaries(None, None, "", tuple(dict.fromkeys(refused)))
+        if best is not None and parts.grade != best.grade:
+            break
+        found = _added(record, parts, began_s, ended_s)
+        if found.net is None and found.gross is None:
+            refused.extend(found.doubts)
+        elif best is None or _better(found, best):
+            best = found
+    return best or Boundaries(doubts=tuple(dict.fromkeys(refused)))
+
+
+def _added(record: Record, parts: Parts, began_s: float, ended_s: float) -> Boundaries:
+    doubts = list(parts.doubts)
+    quiet = [(p.began_s, p.ended_s) for p in record.phases if p.name == "baseline"]
+    net, gross = (energy(signed, began_s, ended_s, doubts, quiet) for signed in (parts.net, parts.gross))
+    boards = energy(parts.boards, began_s, ended_s, [], quiet)
+    if net is None and gross is None:
+        return Boundaries(doubts=tuple(doubts))
+    count = min(int(((s.t_s > began_s) & (s.t_s <= ended_s)).sum()) for _, s in (parts.net or parts.gross))
+    if count < SHORT_COUNT:
+        doubts.append(f"{parts.meter}: the window holds only {count} power samples")
+    if parts.grade in ("modelled", "nameplate"):
+        doubts.insert(0, f"{parts.meter}: the watts are {parts.grade}, not measured")
+    return Boundaries(net, gross, boards, parts, tuple(dict.fromkeys(doubts)))
+
+
+def _better(one: Boundaries, other: Boundaries) -> bool:
+    known, before = one.net or one.gross, other.net or other.gross
+    if (
+        known is None
+        or before is None
+        or (one.net is None) != (other.net is None)
+        or (one.gross is None) != (other.gross is None)
+    ):
+        return False
+    return not set(known.unknown) - set(before.unknown) and 0 < known.expanded_j < before.expanded_j / 2
 
 
 def candidates(record: Record, series: Sequence[Series]) -> Iterator[Parts]:
@@ -127,8 +172,19 @@ def unexplained(record: Record, series: Sequence[Series], began_s: float, ended_
     return tuple(found)
 
 
-def joules(parts: Signed, began_s: float, ended_s: float, doubts: list[str]) -> float | None:
+def energy(
+    parts: Signed, began_s: float, ended_s: float, doubts: list[str], quiet: Sequence[tuple[float, float]] = ()
+) -> Budget | None:
     """Add up channels over a window; None where there are none or one is refused. What speaks against them joins `doubts`."""
+    wholes = [(sign, Integral(series)) for sign, series in parts]
+    doubts.extend(doubt for _, whole in wholes for doubt in energy_j(whole, began_s, ended_s).doubts)
+    budgets = [(sign, budget(whole, began_s, ended_s, quiet=quiet)) for sign, whole in wholes]
+    known = [(sign, one) for sign, one in budgets if one is not None]
+    return combined(known) if known and len(known) == len(budgets) else None
+
+
+def joules(parts: Signed, began_s: float, ended_s: float, doubts: list[str]) -> float | None:
+    """Add up channels over a window like `energy`, without a budget."""
     amounts = [(sign, energy_j(s, began_s, ended_s)) for sign, s in parts]
     doubts.extend(d for _, found in amounts for d in found.doubts)
     if not amounts or any(found.value is None for _, found in amounts):

@@ -1,0 +1,99 @@
+"""Idle power, before a load and after it, and what is left of an energy without it.
+
+    gross     all that is in the boundary, the switch included
+    net       the servers without the switch
+    dynamic   net without what the same servers draw idle: E - P_b * T, u^2 = u^2(E) + (T * u(P_b))^2
+
+A meter's offset is in both and cancels; a wrong factor stays one. What idle power changed by, from before to after, counts as if
+any power between were as likely.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import hypot, sqrt
+
+import numpy as np
+
+from perjoule.analysis.budget import LARGE_RATIO, Budget, Term, combined
+from perjoule.analysis.cover import Signed
+from perjoule.analysis.energy import inside
+from perjoule.analysis.integral import Integral
+from perjoule.analysis.samples import Floats
+from perjoule.analysis.terms import budget, independent
+from perjoule.model import Record
+
+REFUSED = "dynamic energy is refused: idle power is known too badly for what the load added (more than 20 % of it)"
+
+
+@dataclass(frozen=True)
+class Idle:
+    """Power of a boundary without load, with its standard uncertainty but for the meter's accuracy."""
+
+    mean_w: float
+    standard_w: float
+    windows: tuple[tuple[float, float], ...]  # those that told it
+
+
+def idle_windows(record: Record) -> tuple[tuple[float, float], ...]:
+    """Give the idle windows of a trial: its baseline, and as much of its tail's end, when all was quiet (at most half of it)."""
+    phases = {p.name: (p.began_s, p.ended_s) for p in record.phases if p.name in ("baseline", "tail") and p.ended_s > p.began_s}
+    if "baseline" not in phases:
+        return ()
+    before = phases["baseline"]
+    if "tail" not in phases:
+        return (before,)
+    began_s, ended_s = phases["tail"]
+    return before, (ended_s - min(before[1] - before[0], (ended_s - began_s) / 2), ended_s)
+
+
+def idle(record: Record, parts: Signed) -> Idle | None:
+    """Give the idle power of channels with signs; None where no idle window tells it."""
+    found: list[tuple[tuple[float, float], float, float]] = []
+    wholes = [(sign, Integral(series)) for sign, series in parts]
+    for window in idle_windows(record):
+        length_s = window[1] - window[0]
+        budgets = [(sign, budget(whole, *window)) for sign, whole in wholes]
+        known = [(sign, one) for sign, one in budgets if one is not None]
+        if not parts or len(known) < len(budgets):
+            continue
+        total = combined([(sign, replace(one, terms=tuple(t for t in one.terms if t.name != "accuracy"))) for sign, one in known])
+        scatter_w = hypot(*(_scatter_w(rates(whole, *window)) for _, whole in wholes))
+        found.append((window, total.value_j / length_s, hypot(total.standard_j / length_s, scatter_w)))
+    if not found:
+        return None
+    watts = [mean_w for _, mean_w, _ in found]
+    error_w = hypot(*(standard_w for *_, standard_w in found)) / len(found)
+    return Idle(sum(watts) / len(watts), hypot(error_w, (max(watts) - min(watts)) / sqrt(12)), tuple(w for w, *_ in found))
+
+
+def dynamic(energy: Budget, without: Idle, length_s: float) -> Budget | None:
+    """Take idle energy off; None where what is left is less than five times its standard uncertainty."""
+    left_j = energy.value_j - without.mean_w * length_s
+    terms: list[Term] = []
+    for term in energy.terms:
+        if term.name != "accuracy":
+            terms.append(term)
+        elif term.factor_j:
+            factor_j = term.factor_j * abs(left_j / energy.value_j)
+            terms.append(replace(term, standard_j=factor_j, factor_j=factor_j))
+    terms.append(Term("baseline", length_s * without.standard_w))
+    found = Budget(left_j, tuple(terms), energy.unknown)
+    return found if left_j > 0 and found.standard_j <= LARGE_RATIO * left_j else None
+
+
+def rates(whole: Integral, began_s: float, ended_s: float) -> Floats:
+    """Give the rates that a series shows within a window: its samples, or a counter's steps."""
+    if whole.series.channel.semantics != "counter":
+        return inside(whole, began_s, ended_s)[1]
+    t_s = whole.samples.t_s
+    low, high = int(np.searchsorted(t_s, began_s)), int(np.searchsorted(t_s, ended_s))
+    pieces = whole.pieces(np.arange(max(low, 1), min(high + 1, len(t_s))))
+    return pieces.first_rate[pieces.length_s > 0]
+
+
+def _scatter_w(values: Sequence[float] | Floats) -> float:
+    """How uncertain the mean of correlated samples is as that of all idle time."""
+    if len(values) < 2:
+        return 0.0
+    spread, count, _ = independent(np.asarray(values))
+    return spread / sqrt(count)

@@ -1,0 +1,89 @@
+"""A window's energy to metrics: each boundary with its power, what a joule did, and by how much it may be wrong.
+
+Of each energy and of what a joule did there are two more metrics, half a 95 % interval each: "uncertainty", by all that is known
+to be wrong with one trial, and "shared_uncertainty", by what all repetitions on the same meter have in common, so that their
+scatter does not show it. Modelled watts have neither: how wrong a model is no budget tells.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from perjoule.analysis.baseline import REFUSED, dynamic, idle
+from perjoule.analysis.budget import NORMAL, Budget, edp_uncertainty
+from perjoule.analysis.efficiency import edp
+from perjoule.analysis.power import Boundaries, boundaries, component_parts, joules
+from perjoule.model import Record, Series
+
+TIMER_S = 1e-3  # to which a window's ends are known
+UNBUDGETED = ("modelled", "nameplate")
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a window's joules did, as the metric that says it by the joule: bytes or operations, in so much (emulated) time."""
+
+    per_j: str  # "efficiency_bytes_per_j", "operations_per_j"
+    count: int
+    duration_s: float
+
+
+@dataclass(frozen=True)
+class Energies:
+    """Metrics of a window, the budgets behind them by boundary, and what speaks against them."""
+
+    metrics: Mapping[str, float]
+    budgets: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
+    grade: str = ""
+    doubts: tuple[str, ...] = ()
+
+
+def energies(record: Record, series: Sequence[Series], began_s: float, ended_s: float, work: Work) -> Energies:
+    """Give the energy of a window in every boundary that meters tell: net, gross, dynamic, boards without disks, CPU packages."""
+    found = boundaries(record, series, began_s, ended_s)
+    budgets = {name: one.times(record.scale) for name, one in _budgets(record, found, began_s, ended_s).items()}
+    metrics: dict[str, float] = {}
+    for name, one in budgets.items():
+        prefix = "" if name == "net" else f"{name}_"
+        metrics |= energy_metrics(prefix, one.value_j, work)
+        if found.grade not in UNBUDGETED and one.terms:
+            metrics |= _uncertainties(prefix, one, work)
+    if (net := budgets.get("net")) is not None:
+        metrics["edp_js"] = edp(net.value_j, work.duration_s)
+        if found.grade not in UNBUDGETED and net.terms:
+            time_ratio = TIMER_S * record.scale / work.duration_s
+            metrics["edp_uncertainty_js"] = metrics["edp_js"] * edp_uncertainty(net.expanded_j / net.value_j, NORMAL * time_ratio)
+    doubts = list(found.doubts)
+    if found.net is not None and "dynamic" not in budgets:
+        doubts.append(REFUSED)
+    packages_j = joules(component_parts(record, series), began_s, ended_s, [])
+    if packages_j:
+        metrics |= energy_metrics("cpu_package_", packages_j * record.scale, work)
+        doubts.append("cpu_package_* are joules of the processors alone (RAPL), of no whole server")
+    return Energies(metrics, budgets, found.grade, tuple(doubts))
+
+
+def energy_metrics(prefix: str, energy_j: float, work: Work) -> dict[str, float]:
+    """Name the energy of one boundary, its mean power, and what a joule did."""
+    return {
+        f"{prefix}energy_j": energy_j,
+        f"{prefix}mean_w": energy_j / work.duration_s,
+        f"{prefix}{work.per_j}": work.count / energy_j,
+    }
+
+
+def _budgets(record: Record, found: Boundaries, began_s: float, ended_s: float) -> dict[str, Budget]:
+    budgets = {"net": found.net, "gross": found.gross, "controller": found.boards}
+    if found.net is not None and found.parts is not None and (without := idle(record, found.parts.net)) is not None:
+        budgets["dynamic"] = dynamic(found.net, without, ended_s - began_s)
+    return {name: one for name, one in budgets.items() if one is not None and one.value_j > 0}
+
+
+def _uncertainties(prefix: str, one: Budget, work: Work) -> dict[str, float]:
+    done = work.count / one.value_j**2  # what a joule more or less moves work per joule by
+    stem, _, unit = work.per_j.partition("_")
+    found: dict[str, float] = {}
+    for name, half_j in (("uncertainty", one.expanded_j), ("shared_uncertainty", one.shared_j)):
+        if half_j:
+            found[f"{prefix}energy_{name}_j"] = half_j
+            found[f"{prefix}{stem}_{name}_{unit}"] = half_j * done
+    return found
