@@ -10,6 +10,7 @@ import pytest
 from perjoule import drivers
 from perjoule.model import Channel, ClientResult, Clock, HostFact, Outcome, Phase, Record, Series, Spec, Trial
 from perjoule.protocols import Hosts, Sink
+from perjoule.simulators._behaviour import Behaviour
 
 HOSTS = (
     *(HostFact(f"storage-{n}", "storage", "storage") for n in (1, 2)),
@@ -103,7 +104,7 @@ class Heard(Sink):
         return np.array(chosen).reshape(-1, 2).T
 
 
-def _listen(options, until, *, timeout_s=10.0, hosts=()):
+def _listen(options, until, *, timeout_s=60.0, hosts=()):
     """Record the meter of a [[meter]] table until `until(heard)`; an AssertionError when that takes too long."""
     heard = Heard()
     meter = drivers.build("meters", options["kind"], {k: v for k, v in options.items() if k != "kind"})
@@ -142,3 +143,29 @@ def judge():
         assert np.ptp(watts) > (truth.high_w - truth.low_w) / 2
 
     return judge
+
+
+class _Noted(Behaviour):
+    """A behaviour that remembers what it had a simulator say: what is heard is held against that, however slow this machine."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.said = []
+
+    def truth(self):
+        self.said.append(super().truth())
+        return self.said[-1]
+
+    def told(self, heard, shown):
+        """Whether all that was heard was said, in this order, as `shown(truth)` has it; nothing heard is no proof."""
+        said = iter([shown(truth) for truth in self.said])
+        last = None
+        return len(heard) > 0 and all(
+            value == last or any((last := one) == value for one in said) for value in (round(v, 6) for v in heard)
+        )
+
+
+@pytest.fixture(scope="session")
+def noted():
+    """`noted(waveform, ...)` is a Behaviour that keeps what it had said."""
+    return _Noted

@@ -76,18 +76,3 @@ class Place:
 def basic(user: str, password: str) -> dict[str, str]:
     """The header of a basic login (RFC 7617)."""
     return {"Authorization": "Basic " + b64encode(f"{user}:{password}".encode()).decode()}
-
-
-def secret(file: Path | None) -> str:
-    """The password in a file, "" without one.
-
-    Raises:
-        MachineError: it can't be read.
-    """
-    if file is None:
-        return ""
-    try:
-        return file.expanduser().read_text().rstrip("\r\n")
-    except OSError as error:
-        fix = "write the password into it, mode 600"
-        raise MachineError(f"the password can't be read ({error.strerror})", where=str(file), next=fix) from None

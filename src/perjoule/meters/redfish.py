@@ -18,7 +18,8 @@ from pydantic.dataclasses import dataclass
 from perjoule.errors import MachineError, PerjouleError
 from perjoule.meters._metered import Boundary, Metered, Read, Reading
 from perjoule.meters._redfish_words import at, average_w, consumed_w, duration_s, energy_j, environment_w, interval_s
-from perjoule.meters._url import Place, basic, secret
+from perjoule.meters._secret import secret
+from perjoule.meters._url import Place, basic
 from perjoule.model import OPTIONS, Json, Specification
 from perjoule.protocols import Check
 from perjoule.units import Seconds

@@ -1,0 +1,20 @@
+"""Passwords come from files of their own, never from a campaign, which is published."""
+
+from pathlib import Path
+
+from perjoule.errors import MachineError
+
+
+def secret(file: Path | None) -> str:
+    """The password in a file, "" without one.
+
+    Raises:
+        MachineError: it can't be read.
+    """
+    if file is None:
+        return ""
+    try:
+        return file.expanduser().read_text().rstrip("\r\n")
+    except OSError as error:
+        fix = "write the password into it, mode 600"
+        raise MachineError(f"the password can't be read ({error.strerror})", where=str(file), next=fix) from None
