@@ -40,11 +40,11 @@ DEVICE = """
 import subprocess, sys
 from pathlib import Path
 from perjoule.errors import CampaignError
-from perjoule.model import Disk
-from perjoule.testbeds import _device
+from perjoule.model import Disk, Overwrite
+from perjoule.testbeds import _view
 from perjoule.testbeds.local import Local
 device = Path(sys.argv[1])
-_device.STABLE = (device.parent,)
+_view.HERE = _view.View(links=device.parents[1])
 wanted = Disk(kind="xfs", block="1 KiB", device=str(device))
 def say():
     words = subprocess.run(["wipefs", "-nO", "TYPE,LABEL", device], capture_output=True, text=True, check=True).stdout.split()[2:]
@@ -55,6 +55,8 @@ def refused(name):
     except CampaignError as error:
         print(error)
 with Local().hold(1) as hosts:
+    refused("unnamed")
+    hosts.all[0].overwrite = (Overwrite(device=str(device)),)
     (hosts.all[0].disk("mine", wanted) / "file").write_text("data")
     say()
     refused("again")
@@ -65,7 +67,12 @@ say()
 copies.communicate(b"")
 subprocess.run(["mkfs.ext4", "-q", "-L", "photos", device], check=True)
 with Local().hold(1) as hosts:
+    hosts.all[0].overwrite = (Overwrite(device=str(device)),)
     refused("mine")
+    say()
+    hosts.all[0].overwrite = (Overwrite(device=str(device), signature="ext4"),)
+    hosts.all[0].disk("mine", wanted)
+    say()
 say()
 """
 
@@ -286,12 +293,14 @@ def test_a_named_device_is_used_only_while_it_is_empty_and_is_empty_again_afterw
     with image.open("wb") as file:
         file.truncate(400 * MIB)
     loop = subprocess.run(["losetup", "-f", "--show", image], capture_output=True, text=True, check=True).stdout.strip()
-    (tmp_path / "disk").symlink_to(loop)
+    (tmp_path / "by-id").mkdir()
+    (tmp_path / "by-id" / "disk").symlink_to(loop)
     try:
-        argv = [sys.executable, "-c", DEVICE, tmp_path / "disk"]
+        argv = [sys.executable, "-c", DEVICE, tmp_path / "by-id" / "disk"]
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
     finally:
         subprocess.run(["losetup", "--detach", loop], check=True)
     assert done.returncode == 0, done.stderr
-    words = ["bears xfs", "is mounted on", "bears nothing", 'bears ext4 "photos"', "bears photos"]
-    assert [word in line for word, line in zip(words, done.stdout.splitlines(), strict=True)] == [True] * 5, done.stdout
+    words = ["is not named", "bears xfs", "is mounted on", "bears nothing", 'bears ext4 "photos"', "bears photos", "bears xfs"]
+    words += ["bears nothing"]
+    assert [word in line for word, line in zip(words, done.stdout.splitlines(), strict=True)] == [True] * 8, done.stdout
