@@ -130,6 +130,7 @@ class Campaign:
     text: str  # the file as it was read
     edp_weight: int = 1  # w in energy x time^w
     settle_s: float = 1.0  # idle window before and after each measured window
+    align_s: float = 0.0  # of the load pattern by which the clocks of meters are found; 0: none
     quiet_s: float = 30.0  # the longest wait, after each load, for the file system to be quiet; 0: none
     until: StopRule | None = None  # how many of the repetitions are needed; None: all
     least_count: int = 1  # of repetitions, which all combinations get
@@ -370,10 +371,14 @@ class Finding:
     over_average: Interval  # ratio to the average of the others
     rivals: tuple[str, ...]  # from which the best is not apart, the next best first
     repeated: bool  # False: single repetitions, from which no significance can be told
+    compared: tuple[str, ...] = ()  # all file systems, the best first
+    grades: tuple[str, ...] = ()  # of their power, where these differ: then there is no winner
 
     @property
     def verdict(self) -> str:
         """What may be said of it."""
+        if self.grades:
+            return f"no winner: power is of different grades ({', '.join(self.grades)}), which are not ranked against each other"
         if not self.repeated:
             return "one repetition can't tell"
         return f"no significant winner: not apart from {', '.join(self.rivals)}" if self.rivals else "significant"

@@ -23,6 +23,19 @@ def with_interval(interval: Interval, per: float = 1.0) -> str:
     return f"{number(interval.mean / per)} ± {number(half / per) if isfinite(half) else '?'}"
 
 
+def with_meter(cell: Cell, key: str, per: float = 1.0) -> str:
+    """Print a mean with half its 95 % interval, and behind a second "±" what the meter adds.
+
+    That is what all repetitions on one meter have in common, so that their scatter knows nothing of it; with a single repetition,
+    all that this one may be wrong by.
+    """
+    found = cell.metrics[key]
+    name = "shared_uncertainty" if len(found.values) > 1 else "uncertainty"
+    stem, _, unit = key.partition("_")
+    meter = cell.metrics.get(f"{stem}_{name}_{unit}")
+    return with_interval(found, per) + (f" ± {number(meter.mean / per)}" if meter else "")
+
+
 def number(value: float) -> str:
     """Print a number with three or four significant digits, never in powers of ten."""
     digits = 0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else 2 if abs(value) >= 1 else 3
@@ -64,10 +77,14 @@ def table(cells: Sequence[Cell]) -> Table:
     rows: list[tuple[str, ...]] = []
     for cell in cells:
         names = (cell.filesystem, *((cell.workload,) if several else ()), cell.direction, str(cell.clients_count))
-        values = (text(cell.metrics[key], per) if key in cell.metrics else "–" for _, key, text, per in columns)
+        values = (_value(cell, key, text, per) if key in cell.metrics else "–" for _, key, text, per in columns)
         n_count = max((len(interval.values) for interval in cell.metrics.values()), default=0)
         rows.append((*names, *values, str(n_count), str(cell.failed_count or "–"), str(len(cell.doubts) or "–")))
     return Table(headers, tuple(rows))
+
+
+def _value(cell: Cell, key: str, text: Callable[[Interval, float], str], per: float) -> str:
+    return with_meter(cell, key, per) if text is with_interval else text(cell.metrics[key], per)
 
 
 def amplification_table(cells: Sequence[Cell]) -> Table:
@@ -89,8 +106,8 @@ def winners_table(findings: Sequence[Finding]) -> Table:
             finding.workload,
             finding.direction,
             str(finding.clients_count),
-            finding.best,
-            _over(finding.over_average),
+            "–" if finding.grades else finding.best,
+            "–" if finding.grades else _over(finding.over_average),
             finding.verdict,
         )
         for finding in findings

@@ -1,9 +1,11 @@
+from dataclasses import replace
 from math import inf
 
 import pytest
 
 from perjoule.analysis.cells import cells
 from perjoule.model import Point
+from perjoule.table import with_meter
 
 
 def point(made, values, repetition=1, direction="write", doubts=(), **words):
@@ -111,3 +113,25 @@ def test_a_larger_weight_counts_the_delay_more_often(made):
     ratios = [{c.filesystem: c.metrics["edp_ratio"].mean for c in cells([slow, fast], points, edp_weight=w)} for w in (1, 2, 3)]
     assert [r["fast"] for r in ratios] == [1.0, 1.0, 1.0]
     assert [r["slow"] for r in ratios] == pytest.approx([2.0, 4.0, 8.0])
+
+
+def test_a_cell_keeps_the_grade_of_its_power_and_doubts_a_mixture(made):
+    points = [replace(point(made, {"energy_j": 5.0}, n), grade=grade) for n, grade in ((1, "wall"), (2, "BMC"))]
+    (cell,) = cells([], points)
+    assert cell.grade == "BMC+wall"
+    assert "repetitions have power of different grades (BMC, wall)" in cell.doubts
+    assert cells([], points[:1])[0].grade == "wall"
+
+
+def test_energy_delay_products_of_two_grades_are_not_divided_by_each_other(made):
+    wall = replace(point(made, {"edp_js": 10.0}), grade="wall")
+    model = replace(point(made, {"edp_js": 1.0}, filesystem="cephfs"), grade="modelled")
+    assert [c.metrics["edp_ratio"].mean for c in cells([], [wall, model])] == [1, 1]
+
+
+def test_what_the_meter_adds_stands_behind_a_second_sign(made):
+    metrics = {"efficiency_shared_uncertainty_bytes_per_j": 0.5, "efficiency_uncertainty_bytes_per_j": 0.7}
+    points = [point(made, {"efficiency_bytes_per_j": value, **metrics}, n) for n, value in ((1, 9.9), (2, 10.1))]
+    assert with_meter(cells([], points)[0], "efficiency_bytes_per_j") == "10.00 ± 1.27 ± 0.500"
+    assert with_meter(cells([], points[:1])[0], "efficiency_bytes_per_j") == "9.90 ± ? ± 0.700"
+    assert with_meter(cells([], points)[0], "throughput_bytes_per_s") == "100.0 ± 0.000"

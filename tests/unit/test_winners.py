@@ -156,3 +156,31 @@ def test_findings_are_made_of_cells_for_classes_first_and_then_for_each_workload
 def test_one_file_system_alone_wins_nothing(made):
     records, points = measured(made, "ext4", "16m", "16 MiB", [1.0, 2.0])
     assert winners(records, cells(records, points)) == ()
+
+
+def graded(made, grades):
+    points = [
+        Point(made.trial(filesystem=name, repetition=n), "write", {"efficiency_bytes_per_j": level + n / 10, **BASE}, grade=grade)
+        for name, level, grade in (("moosefs", 10.0, grades[0]), ("cephfs", 20.0, grades[1]))
+        for n in (1, 2, 3)
+    ]
+    records = [made.record(p.trial) for p in points]
+    return records, cells(records, points)
+
+
+BASE = {"throughput_bytes_per_s": 1.0, "duration_s": 1.0}
+
+
+def test_power_of_two_grades_is_not_ranked_unless_one_says_so(made):
+    records, summary = graded(made, ("wall", "modelled"))
+    (found,) = winners(records, summary, "efficiency_bytes_per_j")
+    assert found.grades == ("modelled", "wall")
+    assert found.verdict.startswith("no winner: power is of different grades (modelled, wall)")
+    (asked,) = winners(records, summary, "efficiency_bytes_per_j", across_grades=True)
+    assert (asked.best, asked.verdict) == ("cephfs", "significant")
+    assert not any(one.grades for one in winners(records, summary))  # throughput has no grade
+
+
+def test_power_of_one_grade_is_ranked(made):
+    (found,) = winners(*graded(made, ("wall", "wall")), "efficiency_bytes_per_j")
+    assert (found.best, found.verdict) == ("cephfs", "significant")

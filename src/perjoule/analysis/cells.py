@@ -66,6 +66,9 @@ def _cell(key: Key, repetitions: Sequence[Point], failed_count: int, servers: Ma
     doubts = dict.fromkeys(d for p in ordered for d in p.doubts)
     if lacking := [name for name in names if len(values[name]) < len(ordered)]:
         doubts[f"not every repetition has {', '.join(lacking)}"] = None
+    grades = sorted({p.grade for p in ordered if p.grade})
+    if len(grades) > 1:
+        doubts[f"repetitions have power of different grades ({', '.join(grades)})"] = None
     return Cell(
         filesystem=filesystem,
         workload=workload,
@@ -75,11 +78,12 @@ def _cell(key: Key, repetitions: Sequence[Point], failed_count: int, servers: Ma
         failed_count=failed_count,
         doubts=tuple(doubts),
         servers_count=max((servers.get(p.trial.id, 0) for p in ordered), default=0),
+        grade="+".join(grades),
     )
 
 
 def _with_edp_ratio(found: Sequence[Cell], weight: int, spread: Spread) -> tuple[Cell, ...]:
-    """Divide energy-delay products by the lowest mean among those of the same direction, clients and work.
+    """Divide energy-delay products by the lowest mean among those of the same direction, clients, work and grade.
 
     The product compares nothing but the same work (Erxleben et al., "Green Storage", section IV, who normalise likewise).
     """
@@ -110,7 +114,7 @@ def _work(cell: Cell) -> object:
     done = cell.metrics[unit].values[0] * cell.metrics["duration_s"].values[0]
     # to make a file is not to remove one, and one mix of users is not another
     kind = cell.workload if unit == "operations_per_s" or cell.direction == "mixed" else ""
-    return cell.direction, cell.clients_count, kind, f"{done:.3g}"
+    return cell.direction, cell.clients_count, kind, f"{done:.3g}", cell.grade
 
 
 def _directions(trial: Trial) -> tuple[Direction, ...]:

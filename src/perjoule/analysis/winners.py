@@ -9,7 +9,7 @@ winner, and those that it is not apart from are named. Rank tests can't reach 5 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, inf, log, sqrt
 from statistics import fmean, variance
 
@@ -52,13 +52,16 @@ class Estimate:
         return Interval(mean, exp(self.value - half), exp(min(self.value + half, 700.0)), (mean,))
 
 
-def winners(records: Sequence[Record], cells: Sequence[Cell], metric: str = "throughput_bytes_per_s") -> tuple[Finding, ...]:
+def winners(
+    records: Sequence[Record], cells: Sequence[Cell], metric: str = "throughput_bytes_per_s", *, across_grades: bool = False
+) -> tuple[Finding, ...]:
     """Find the best by a metric of which more is better: for classes of workloads, then for each workload.
 
     Args:
         records: say of which kind each file system is, and how large each workload's transfers are.
         cells: give the repetitions.
         metric: a key of `Cell.metrics`.
+        across_grades: whether joules of different grades (wall, modelled) may be ranked against each other: else nobody wins.
 
     Among all file systems, and where a kind has several variants beside other kinds, among those.
     """
@@ -71,7 +74,16 @@ def winners(records: Sequence[Record], cells: Sequence[Cell], metric: str = "thr
     for among in ["", *(several if len(set(kinds.values())) > 1 else [])]:
         chosen = [c for c in cells if metric in c.metrics and among in ("", kinds[c.filesystem])]
         found += _findings(among, chosen, metric, classes)
-    return tuple(found)
+    if across_grades or not metric.endswith(("_per_j", "_j", "_w")):
+        return tuple(found)
+    of = [cell for cell in cells if metric in cell.metrics]
+    return tuple(replace(one, grades=differing([c for c in of if c.filesystem in one.compared])) for one in found)
+
+
+def differing(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """Name the grades of the power of cells, where they differ: then nothing by the joule may be ranked among them."""
+    different = sorted({cell.grade for cell in cells if cell.grade})
+    return tuple(different) if len(different) > 1 else ()
 
 
 def _findings(among: str, cells: Sequence[Cell], metric: str, classes: Mapping[str, str]) -> Iterator[Finding]:
@@ -117,6 +129,7 @@ def judge(values: Values, *, among: str, workload: str, direction: Direction, cl
         over_average=over_average(values[best], [values[other] for other in others]).ratio,
         rivals=tuple(other for other in others if other not in apart),
         repeated=all(len(v) > 1 for own in values.values() for v in own.values()),
+        compared=tuple(ordered),
     )
 
 
