@@ -1,0 +1,217 @@
+"""Power analysers by ZES ZIMMER (LMG) and Yokogawa (WT), over TCP or a serial line: https://www.zes.com, https://tmi.yokogawa.com
+
+They integrate without a gap and say the mean of each of their own measuring cycles: with the cycle's length as reported, the sum
+over the cycles is the energy. A cycle that is missed is a gap. Fixed ranges are best: a change of range costs cycles.
+Tried against a simulator that speaks as the manuals and lmgtools do; on no real instrument.
+"""
+
+import math
+import queue
+import threading
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+
+from pydantic.dataclasses import dataclass
+
+from perjoule.errors import MachineError, PerjouleError
+from perjoule.meters._metered import Boundary, Metered, Read, Reading
+from perjoule.meters._scpi_dialects import KNOWN, Dialect, dialect, errors, fields, range_w
+from perjoule.meters._visa import Flow, Instrument, instrument, libraries
+from perjoule.model import OPTIONS, Grade, Json, Specification
+from perjoule.protocols import Check
+from perjoule.units import Ratio, Seconds, Watts
+
+EXAMPLE = """
+[[meter]]
+kind = "scpi"
+address = "TCPIP::192.0.2.50::5025::SOCKET"     # or "ASRL/dev/ttyUSB0::INSTR", with baud and flow
+cycle = "500 ms"
+range = "1500 W"
+"""
+
+CYCLES = 2.0  # so many, and the time limit, may pass without a line
+DRIFT_RATIO = 1e-4  # by which the instrument's clock may be off
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Scpi(Metered):
+    """A power analyser that gives the mean power of each of its measuring cycles."""
+
+    address: str
+    """As VISA writes it: "TCPIP::HOST::PORT::SOCKET", "ASRL/dev/ttyUSB0::INSTR"."""
+
+    channel: str = ""
+    """Which of its power values: "1" of P1 (ZES), the element 1 or "SIGMA" (Yokogawa); the first when empty."""
+
+    cycle_s: Seconds | None = None
+    """Sets its measuring cycle; absent: as it is set on the instrument."""
+
+    timeout_s: Seconds = 0.5
+    """How long an answer may take; a cycle that is later by this is a gap."""
+
+    baud: int = 115200
+    """Of a serial line."""
+
+    flow: Flow = "none"
+    """How a serial line is held up: "none", "rts/cts", "xon/xoff"."""
+
+    range_w: Watts | None = None
+    """Its power range, for its error: with ZES the product of both ranges' peak values, with Yokogawa of both ranges."""
+
+    accuracy_ratio: Ratio | None = None
+    """Its error, of the reading, where a calibration says it; otherwise its maker's word, where it is known."""
+
+    grade: Grade = "wall"
+    """Where it sits: "wall", or "component" behind the power supply."""
+
+    @contextmanager
+    def connect(self, where: Boundary) -> Generator[Read]:
+        """Ask who it is, set it up, and listen to its cycles. Raises OSError, ValueError, MachineError (no known instrument)."""
+        with instrument(self.address, timeout_s=self.timeout_s, baud=self.baud, flow=self.flow) as device:
+            identity, said = identified(device)
+            cycle_s = self._prepared(device, said)
+            channel = where.channel("power", "window mean", self.grade, self._specification(device, identity, said, cycle_s))
+            limit_s = CYCLES * cycle_s + self.timeout_s
+            dated = Dated()
+            with _lines(device, said, limit_s) as lines:
+
+                def read() -> list[Reading]:
+                    found = [(fields(line, said.fields), t_s) for line, t_s in lines()]
+                    ends_s = [(now, dated.end_s(now, t_s)) for now, t_s in found]
+                    durations_s = [now.get("duration", cycle_s) for now, _ in found]
+                    return [
+                        Reading(channel, now["power"], end_s, duration_s)
+                        for (now, end_s), duration_s in zip(ends_s, durations_s, strict=True)
+                        if end_s is not None
+                    ]
+
+                yield read
+
+    @classmethod
+    def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
+        """Find what answers *IDN? as a known analyser at VISA addresses."""
+        return tuple({"kind": "scpi", "address": one} for one in addresses if "::" in one and _is_known(one))
+
+    def checks(self) -> tuple[Check, ...]:
+        """It needs pyvisa, pyvisa-py, and pyserial for serial lines."""
+        return libraries()
+
+    def _prepared(self, device: Instrument, said: Dialect) -> float:
+        """Set it up, and give its cycle."""
+        words = {"channel": self.channel or said.channel}
+        for command in said.begin:
+            device.tell(command.format(**words))
+        if self.cycle_s is not None:
+            device.tell(said.cycle.format(cycle_s=self.cycle_s, cycle_ms=self.cycle_s * 1000))
+        cycle_s = float(device.ask(said.cycle_question))
+        if not 0 < cycle_s < math.inf:
+            raise ValueError(f"{self.address} says that its cycle is {cycle_s} s")
+        for command in said.go:
+            device.tell(command.format(**words))
+        return cycle_s
+
+    def _specification(self, device: Instrument, identity: str, said: Dialect, cycle_s: float) -> Specification:
+        of_reading, of_range = errors(identity)
+        full_w = self.range_w
+        if full_w is None and said.ranges:
+            full_w = range_w(device.ask(said.ranges))
+        return Specification(
+            gain_ratio=of_reading if self.accuracy_ratio is None else self.accuracy_ratio,
+            offset=None if of_range is None or full_w is None else of_range * full_w,
+            period_s=cycle_s,
+            latency_s=self.timeout_s,
+        )
+
+
+def identified(device: Instrument) -> tuple[str, Dialect]:
+    """Who it says it is, and its dialect. Raises OSError, MachineError."""
+    device.tell("CONT OFF")  # a ZES may still be sending from before; others have it in their list of errors
+    device.quiet()
+    identity = device.ask("*IDN?")
+    said = dialect(identity)
+    if said is None:
+        raise MachineError(f"it says that it is {identity!r}, which speaks no dialect known here", next=f"known: {KNOWN}")
+    return identity, said
+
+
+def _is_known(address: str) -> bool:
+    try:
+        with instrument(address, timeout_s=0.5) as device:
+            return bool(identified(device))
+    except (PerjouleError, OSError, ValueError):
+        return False
+
+
+class Dated:
+    """When cycles ended: at the latest when their line came, at the earliest one cycle after the one before.
+
+    A line that is held up on its way is thus dated as the lines before it. Instruments that don't count their cycles are dated by
+    the arrival alone.
+    """
+
+    def __init__(self) -> None:
+        self._count = self._time_s = self._end_s = math.nan
+
+    def end_s(self, now: Mapping[str, float], came_s: float) -> float | None:
+        """The end of this cycle on CLOCK_MONOTONIC; None: it is the same as before, and says nothing new."""
+        count, time_s = now.get("count", math.nan), now.get("time", math.nan)
+        steps, since_s = count - self._count, time_s - self._time_s
+        if steps == 0 or since_s == 0:
+            return None
+        passed_s = steps * now.get("duration", math.nan) if steps > 0 else since_s
+        follows = passed_s > 0 and not math.isnan(self._end_s)
+        self._end_s = min(came_s, self._end_s + passed_s * (1 + DRIFT_RATIO)) if follows else came_s
+        self._count, self._time_s = count, time_s
+        return self._end_s
+
+
+@contextmanager
+def _lines(device: Instrument, said: Dialect, limit_s: float) -> Generator["_Lines"]:
+    """Listen in a thread, so that each line is dated when it comes; give what gives those since the last time."""
+    came: queue.SimpleQueue[tuple[str, float] | Exception] = queue.SimpleQueue()
+    stop = threading.Event()
+
+    def listen() -> None:
+        try:
+            while not stop.is_set():
+                for question in said.line[:1]:
+                    device.tell(question)
+                first, t_s = device.hear(limit_s), time.monotonic()
+                came.put((";".join([first, *map(device.ask, said.line[1:])]), t_s))
+        except Exception as error:
+            came.put(error)
+
+    thread = threading.Thread(target=listen, name="scpi", daemon=True)
+    thread.start()
+    try:
+        yield _Lines(came, limit_s)
+    finally:
+        stop.set()
+        thread.join()
+        with suppress(OSError):
+            for command in said.end:
+                device.tell(command)
+
+
+class _Lines:
+    """What has come; it waits only where nothing has come for too long, and for the first."""
+
+    def __init__(self, came: "queue.SimpleQueue[tuple[str, float] | Exception]", limit_s: float) -> None:
+        self._came, self._limit_s, self._last_s = came, limit_s, -math.inf
+
+    def __call__(self) -> list[tuple[str, float]]:
+        """Lines and when they came, oldest first. Raises OSError: no line for too long."""
+        found: list[tuple[str, float]] = []
+        while True:
+            overdue = not found and time.monotonic() - self._last_s > self._limit_s
+            try:
+                one = self._came.get(block=overdue, timeout=self._limit_s)
+            except queue.Empty:
+                if overdue:
+                    raise OSError(f"no cycle within {self._limit_s:g} s") from None
+                return found
+            if isinstance(one, Exception):
+                raise one
+            self._last_s = one[1]
+            found.append(one)

@@ -1,0 +1,94 @@
+"""An instrument that takes lines, at a TCP port or at a serial line (a pseudo-terminal), with the same code for both."""
+
+import os
+import select
+import socket
+import threading
+import tty
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from typing import Literal, Protocol
+
+from perjoule.simulators._tcp import connections
+
+Line = Literal["tcp", "serial"]
+LOOK_S = 0.02  # how often a serial line looks whether it is to end
+
+
+class Session(Protocol):
+    """One connection's instrument."""
+
+    def take(self, line: str) -> bytes | None:
+        """What it answers to a line, if anything. Raises OSError: it hangs up."""
+        ...
+
+    def close(self) -> None:
+        """End what it has begun."""
+        ...
+
+
+Begin = Callable[[Callable[[bytes], None], Callable[[], None]], Session]  # given: what sends bytes, and what hangs up
+
+
+@contextmanager
+def lines(begin: Begin, line: Line, address: str, port: int) -> Generator[str]:
+    """Serve while the block runs; gives the VISA address. What hangs up does so on TCP only: a cable stays where it is."""
+    if line == "serial":
+        with _terminal(begin) as path:
+            yield f"ASRL{path}::INSTR"
+        return
+
+    def handle(client: socket.socket, stop: threading.Event) -> None:
+        def hang_up() -> None:
+            with suppress(OSError):
+                client.shutdown(socket.SHUT_RDWR)
+
+        session = begin(client.sendall, hang_up)
+        try:
+            with client.makefile("rb") as stream:
+                for text in stream:
+                    answer = session.take(text.decode("ascii", "replace").strip())
+                    if answer is not None:
+                        client.sendall(answer)
+        finally:
+            session.close()
+
+    with connections(handle, address, port) as own_port:
+        yield f"TCPIP::{address}::{own_port}::SOCKET"
+
+
+@contextmanager
+def _terminal(begin: Begin) -> Generator[str]:
+    ours, theirs = os.openpty()
+    tty.setraw(theirs)
+    stop = threading.Event()
+    session = begin(lambda said: _write(ours, said), lambda: None)
+
+    def serve() -> None:
+        waiting = b""
+        while not stop.is_set():
+            if not select.select([ours], [], [], LOOK_S)[0]:
+                continue
+            with suppress(OSError):  # nobody has it open
+                waiting += os.read(ours, 4096)
+            *whole, waiting = waiting.split(b"\n")
+            for text in whole:
+                with suppress(OSError):
+                    if (answer := session.take(text.decode("ascii", "replace").strip())) is not None:
+                        _write(ours, answer)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield os.ttyname(theirs)
+    finally:
+        stop.set()
+        thread.join()
+        session.close()
+        os.close(ours)
+        os.close(theirs)
+
+
+def _write(terminal: int, said: bytes) -> None:
+    with suppress(OSError):
+        os.write(terminal, said)
