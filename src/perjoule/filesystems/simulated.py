@@ -3,8 +3,9 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.errors import CampaignError, TransientError
@@ -32,6 +33,9 @@ class Simulated(FileSystem):
     """With it, the throughput is that of one storage host, and more of them speed it up as Amdahl's law says with this share
     of the work done by one alone; without it, their number makes no difference."""
 
+    least_servers_count: Annotated[int, Field(ge=0)] = 0
+    """How many storage hosts its layout needs; on fewer it is impossible."""
+
     noise_ratio: Ratio = 0.0
     """Standard deviation of the throughput, as a share of it."""
 
@@ -53,6 +57,9 @@ class Simulated(FileSystem):
             raise CampaignError(
                 "the layout is impossible on these hosts, as asked", where="simulated", next='set failure = "none"'
             )
+        if self.least_servers_count > (there_count := len(hosts.by_role("storage"))):
+            what = f"this layout needs {self.least_servers_count} storage hosts, and there are {there_count}"
+            raise CampaignError(what, where="simulated", next="set least_servers lower")
         if self.failure == "daemon":
             raise TransientError('a simulated daemon did not start, as asked; it last said: "goodbye"', where=hosts.metadata.name)
         yield _SimulatedMount(self, hosts)

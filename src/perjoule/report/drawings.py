@@ -61,7 +61,9 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         kept = "while a user's jobs ran: mean, 95 % interval, and a small mark for each repetition; fair is Jain's index"
         yield "users", users(pairs, axis="MiB/s", notes=[kept, *plain])
     if grown := growths(scaled(cells)):
-        drawn = "dashed: ideal from the smallest number; solid: the fitted law; marks as above"
+        drawn = (
+            "dashed: ideal from the smallest number; solid: the fitted law; mean, 95 % interval, a small mark for each repetition"
+        )
         yield "scaling", scaling(grown, notes=[drawn, *power_notes])
     if found.overheads:
         most = max(r.trial.clients_count for r in found.records)
