@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from perjoule import drivers
 from perjoule.errors import TransientError, WorkloadError
 from perjoule.model import Json, Outcome
-from perjoule.protocols import FileSystem, Testbed, Workload
+from perjoule.protocols import Check, FileSystem, Host, Mounted, Testbed, Workload
 from perjoule.units import MIB
 
 pytestmark = pytest.mark.live
@@ -98,3 +99,71 @@ def test_virtual_clients_start_together(tmp_path: Path) -> None:
         assert [(r.host, r.moved_bytes) for r in outcome.results] == [("client-1", 64 * MIB), ("client-2", 64 * MIB)]
         starts_s = [r.began_s for r in outcome.results]
         assert max(starts_s) - min(starts_s) < 0.05
+
+
+def test_fios_own_servers_load_from_all_clients_and_are_gone_afterwards(tmp_path: Path) -> None:
+    loads = [fio(operation=operation, size="16 MiB", transfer="1 MiB", client_server=True) for operation in ("write", "randrw")]
+    left: list[str] = []
+    look = Aside(lambda _: left.extend(processes_with("fio", "--server=ip:")))
+    written, _, mixed = outcomes("virtual", 2, tmp_path, loads[0], look, loads[1])
+    assert sorted((r.host, r.moved_bytes) for r in written.results) == [("client-1", 16 * MIB), ("client-2", 16 * MIB)]
+    assert sum(r.moved_bytes for r in mixed.results) == 32 * MIB
+    assert not left
+
+
+def processes_with(*words: str) -> list[str]:
+    """Command lines of this machine's programs that have all of these words."""
+    lines = [path.read_bytes().replace(b"\0", b" ").decode(errors="replace") for path in Path("/proc").glob("[0-9]*/cmdline")]
+    return [line for line in lines if all(word in line for word in words)]
+
+
+def test_a_load_goes_on_until_it_is_steady_or_has_had_its_rounds(tmp_path: Path) -> None:
+    load = fio(operation="randwrite", size="16 MiB", transfer="64 KiB", direct=True, round="0.5 s", rounds=8)
+    (outcome,) = outcomes("virtual", 2, tmp_path, load)
+    assert {r.host for r in outcome.results} == {"client-1", "client-2"}
+    assert all(r.ended_s - r.began_s == pytest.approx(2.5, abs=0.2) for r in outcome.results)
+    assert 0 <= outcome.measured["warm_up_rounds_count"] <= 3
+    assert bool(re.search("not steady after 8 rounds", " ".join(outcome.doubts))) <= (
+        outcome.measured["warm_up_rounds_count"] == 3
+    )
+
+
+def test_what_was_written_is_verified_over_cold_caches_and_a_lie_is_found(tmp_path: Path) -> None:
+    same = {"size": "4 MiB", "transfer": "64 KiB", "verify": "crc32c"}
+    written, read = outcomes("virtual", 2, tmp_path, fio(operation="write", **same), fio(operation="randread", **same))
+    assert "read back and verified (crc32c)" in written.note
+    assert [(r.direction, r.moved_bytes) for r in read.results] == [("read", 4 * MIB)] * 2
+    other = tmp_path / "other"
+    other.mkdir()
+    with pytest.raises(WorkloadError, match=r"local: fio failed .*error 84.*verify"):
+        outcomes("local", 1, other, fio(operation="write", **same), Aside(lie), fio(operation="read", **same))
+
+
+def lie(mounted: Mounted) -> None:
+    """Change one byte of each file, behind fio's back."""
+    for path in mounted.directories["local"].glob("*.crc32c-*"):
+        with path.open("r+b") as file:
+            file.seek(1_000_000)
+            file.write(b"!")
+
+
+class Aside(Workload):
+    """Do something else between two loads."""
+
+    def __init__(self, do: Callable[[Mounted], object]) -> None:
+        self.do = do
+
+    def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
+        self.do(mounted)
+
+    def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
+        return self.outcome(folder)
+
+    def outcome(self, folder: Path) -> Outcome:
+        return Outcome("aside", ())
+
+    def checks(self) -> tuple[Check, ...]:
+        return ()
+
+    def moved_bytes(self, clients_count: int) -> int:
+        return 0

@@ -15,6 +15,7 @@ from perjoule.model import ClientResult, Disk, Json
 from perjoule.protocols import Completed, Counters, Host, Mounted, Process, Workload
 from perjoule.units import MIB
 from perjoule.workloads import _fio_report as report
+from perjoule.workloads import _fio_server as server
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "fio"
 
@@ -169,13 +170,13 @@ def test_a_mix_has_a_result_in_each_direction() -> None:
 
 def test_a_window_too_short_for_the_log_is_one_sample() -> None:
     moved = ClientResult("client-1", "write", 10.0, 10.25, 5 * MIB, 5)
-    series = report.goodput("", (moved,), 0.0)
+    series = report.goodput([""], (moved,), 0.0)
     assert (series.t_s.tolist(), series.duration_s.tolist(), series.value.tolist()) == ([10.25], [0.25], [20 * MIB])
 
 
 def test_a_long_closing_fsync_is_a_window_of_its_own() -> None:
     moved = ClientResult("client-1", "write", 10.0, 12.0, 5 * MIB, 5)
-    series = report.goodput("10500, 10240, 1, 0, 0\n", (moved,), 0.0)
+    series = report.goodput(["10500, 10240, 1, 0, 0\n"], (moved,), 0.0)
     assert series.duration_s.tolist() == [0.5, 1.5]
     assert series.value.tolist() == [10 * MIB, 0]
 
@@ -293,7 +294,7 @@ def test_a_write_begins_without_the_old_file_and_with_cold_caches(tmp_path: Path
     mount = ScriptedMount(client)
     fio(size="16 MiB").prepare([client], mount, tmp_path)
     assert client.ran == [
-        ["rm", "-f", "--", "/mnt/files/client-1.data", "/mnt/files/client-1.holes"],
+        ["find", "/mnt/files", "-maxdepth", "1", "-type", "f", "-name", "client-1.*", "-delete"],
         ["sync", "-f", "/mnt/files"],
         ["drop caches"],
     ]
@@ -304,7 +305,7 @@ def test_a_read_finds_a_file_of_the_right_size_or_writes_it(tmp_path: Path) -> N
     clients = [ScriptedHost("client-1", "write", size_bytes=16 * MIB), ScriptedHost("client-2", "write", size_bytes=3)]
     fio(operation="read", size="16 MiB").prepare(clients, ScriptedMount(*clients), tmp_path)
     programs = [[argv[0] if argv[0] != "env" else argv[3] for argv in client.ran] for client in clients]
-    assert programs == [["stat", "sync", "drop caches"], ["stat", "rm", "test", "fio", "sync", "drop caches"]]
+    assert programs == [["stat", "sync", "drop caches"], ["stat", "find", "test", "fio", "sync", "drop caches"]]
     assert (tmp_path / "layout-client-2.json").exists()
 
 
@@ -372,3 +373,80 @@ def test_a_shared_size_is_the_same_work_for_any_number_of_clients(tmp_path: Path
     load.prepare(clients, ScriptedMount(*clients), tmp_path)
     load.run(clients, ScriptedMount(*clients), tmp_path)
     assert all(f"--size={16 * MIB}" in client.ran[-1] for client in clients)
+
+
+def test_the_sum_of_all_clients_is_not_a_client() -> None:
+    text = said("servers", "servers.json")
+    assert "All clients" in text
+    assert sorted(one["jobname"] for one in report.jobs(text)) == ["client-1", "client-2"]
+    load = fio(operation="randrw", transfer="1 MiB", size="64 MiB", client_server=True)
+    outcome = load.outcome(TRANSCRIPTS / "servers")
+    assert sum(r.moved_bytes for r in outcome.results) == load.moved_bytes(2)
+    for name in ("client-1", "client-2"):
+        assert sum(r.moved_bytes for r in outcome.results if r.host == name) == 64 * MIB
+
+
+def test_servers_that_begin_apart_are_told() -> None:
+    assert server.doubts([10.0, 10.3]) == ("fio's servers began 300 ms apart",)
+    assert server.doubts([10.0, 10.02]) == ()
+
+
+def test_a_listening_port_is_found_among_the_kernels() -> None:
+    table = """  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1
+   1: 0100007F:223D 0100007F:C350 01 00000000:00000000 00:00000000 00000000     0        0 2
+"""
+    assert server.listens(table, 8080)
+    assert not server.listens(table, 8765)  # connected, not listening
+    assert not server.listens("", 8080)
+
+
+def test_what_is_verified_is_read_back_after_the_measured_window() -> None:
+    load = fio(operation="randwrite", transfer="64 KiB", size="16 MiB", verify="crc32c")
+    outcome = load.outcome(TRANSCRIPTS / "verified")
+    assert [r.direction for r in outcome.results] == ["write", "write"]
+    assert outcome.note == "read back and verified (crc32c) after the measured window"
+
+
+def test_what_was_not_all_read_back_is_not_verified(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    shutil.copytree(TRANSCRIPTS / "verified", raw)
+    short = (raw / "back-client-2.json").read_text().replace('"io_bytes" : 16777216', '"io_bytes" : 8388608')
+    (raw / "back-client-2.json").write_text(short)
+    with pytest.raises(WorkloadError, match="client-2: fio read 8 MiB of 16 MiB back"):
+        fio(operation="randwrite", transfer="64 KiB", size="16 MiB", verify="crc32c").outcome(raw)
+
+
+def test_checksums_are_written_by_a_layout_that_a_verified_read_finds(tmp_path: Path) -> None:
+    client = ScriptedHost("client-1", "write")
+    fio(operation="randread", size="16 MiB", transfer="64 KiB", verify="crc32c").prepare(
+        [client], ScriptedMount(client), tmp_path
+    )
+    layout = next(argv for argv in client.ran if "fio" in argv)
+    assert {"--verify=crc32c", "--do_verify=0", "--bs=65536"} <= set(layout)
+    assert "--filename=/mnt/files/client-1.crc32c-65536" in layout
+
+
+@pytest.mark.parametrize("options", [{"operation": "rw"}, {"duration": "1 s"}])
+def test_only_whole_files_are_verified(options: Mapping[str, Json]) -> None:
+    with pytest.raises(ValidationError, match="verify is for whole files"):
+        fio(verify="crc32c", **options)
+
+
+def test_of_all_servers_the_one_that_failed_is_named_in_fios_words(tmp_path: Path) -> None:
+    class Reporting(ScriptedHost):
+        """A host whose fio, server or controller, leaves the report of a full disk."""
+
+        address, directory = "127.0.0.1", Path("/scratch")
+
+        def run(self, argv: Sequence[str | Path], **_: object) -> Completed:
+            rows = "".join(f"{n}: 0100007F:{port:04X} 00000000:0000 0A\n" for n, port in enumerate(server.PORTS))
+            return Completed((), 0, f"head\n{rows}" if argv[0] == "cat" else "", "")
+
+        def spawn(self, argv: Sequence[str | Path], *, log: Path, **_: object) -> Process:
+            shutil.copy(TRANSCRIPTS / "servers-full" / "servers.json", log.parent)
+            return ScriptedProcess(1)
+
+    clients = [Reporting(f"client-{n}", "servers-full") for n in (1, 2)]
+    with pytest.raises(WorkloadError, match=r"client-2: fio failed .*error 28\): .*No space left on device"):
+        server.together({c.name: (c, ["rw=write"]) for c in clients}, tmp_path, "", time_limit_s=1)

@@ -1,10 +1,21 @@
 """The SNIA's rule of steady state: what it accepts, what it refuses, and that units and time's direction mean nothing to it."""
 
+from collections.abc import Mapping
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
+from perjoule import drivers
+from perjoule.model import Json
+from perjoule.protocols import Workload
+from perjoule.units import MIB
+from perjoule.workloads import _fio_rounds as rounds
 from perjoule.workloads._steady import first_steady, spread, steady
+
+TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "fio"
 
 rates = st.lists(st.floats(1.0, 1e9), min_size=5, max_size=5)
 
@@ -57,3 +68,60 @@ def test_the_first_steady_rounds_are_found_and_none_before_them(rounds: list[flo
 def test_a_drive_that_slows_down_is_steady_only_when_it_has_settled() -> None:
     assert first_steady([400, 300, 200, 150, 120, 101, 100, 100, 99, 100, 100]) == 5
     assert first_steady([100, 100, 100, 100]) is None
+
+
+def fio(**options: Json) -> Workload:
+    made = drivers.build("workloads", "fio", options)
+    assert isinstance(made, Workload)
+    return made
+
+
+def test_a_load_that_never_settled_is_kept_with_a_doubt_and_its_warm_up() -> None:
+    outcome = fio(size="16 MiB", round="0.6 s", rounds=7).outcome(TRANSCRIPTS / "rounds")
+    (doubt,) = outcome.doubts
+    assert doubt == "not steady after 7 rounds: range 18% of the mean (limit 20%), slope 15% (limit 10%)"
+    assert outcome.measured["warm_up_rounds_count"] == 2
+    assert "rounds 3 to 7 count; before them 2.488 GiB in 1.6 s as warm-up" in outcome.note
+
+
+def test_goodput_holds_the_warm_up_and_results_hold_the_window() -> None:
+    outcome = fio(size="16 MiB", round="0.6 s", rounds=7).outcome(TRANSCRIPTS / "rounds")
+    (result,), (series,) = outcome.results, outcome.series
+    assert result.ended_s - result.began_s == pytest.approx(5 * 0.6, abs=0.05)
+    assert result.began_s - (series.t_s[0] - series.duration_s[0]) == pytest.approx(outcome.measured["warm_up_s"])
+    inside = (series.t_s > result.began_s) & (series.t_s <= result.ended_s)
+    logged_bytes = float((series.value * series.duration_s)[inside].sum())
+    assert logged_bytes == pytest.approx(result.moved_bytes, rel=0.25)  # samples of 0.5 s do not end with the rounds
+    assert result.operations_count * 4 * MIB == result.moved_bytes
+    assert 0 < result.latency_s["p50"] <= result.latency_s["p99"] <= result.latency_s["max"]
+    assert result.latency_s["mean"] == pytest.approx((result.ended_s - result.began_s) / result.operations_count, rel=0.2)
+
+
+def test_fewer_rounds_than_the_rule_needs_are_no_result() -> None:
+    text = (TRANSCRIPTS / "rounds" / "local.json").read_text()
+    few = rounds.read({"a": text[: text.index("{", len(text) // 2)], "b": text})
+    assert not few.enough(7)
+    with pytest.raises(ValueError, match=r"fio ended after . rounds, and 5 are needed"):
+        few.window(7)
+
+
+def test_a_report_that_is_still_being_written_is_no_round() -> None:
+    text = (TRANSCRIPTS / "rounds" / "local.json").read_text()
+    counts = [len(rounds.read({"a": text[:end]}).rates_bytes_per_s or []) for end in range(0, len(text), 997)]
+    assert counts == sorted(counts)
+    assert rounds.read({"a": ""}).rates_bytes_per_s == []
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"duration": "10 s", "round": "1 s"}, "leave duration and client_server out"),
+        ({"round": "0.1 s"}, "a round takes at least 0.5 s"),
+        ({"round": "60 s"}, 'rounds may take "26 min 0 s", and time_limit is "10 min 0 s"'),
+        ({"round": "1 s", "verify": "crc32c"}, "verify is for whole files"),
+        ({"round": "1 s", "rounds": 4}, "greater than or equal to 5"),
+    ],
+)
+def test_rounds_that_can_not_be_are_refused(options: Mapping[str, Json], sentence: str) -> None:
+    with pytest.raises(ValidationError, match=sentence):
+        fio(**options)

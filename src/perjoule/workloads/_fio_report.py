@@ -2,67 +2,107 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NoReturn, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perjoule.errors import TransientError, WorkloadError
 from perjoule.model import Channel, ClientResult, Series
+from perjoule.workloads._running import last_words
 
+FloatArray = NDArray[np.float64]
 DIRECTIONS: tuple[Literal["write", "read"], ...] = ("write", "read")
 SHORTEST_S = 0.1  # fio counts whole milliseconds: below this they are more than 1 %
 UNSURE_S = 0.01  # what fio's report may lack of the duration asked for
 MERGED_S = 0.1  # a shorter last window joins the one before: one transfer would look like a burst
 # EIO, ENODEV, ENOTCONN, ECONNREFUSED, ESTALE, ETIMEDOUT, ECONNABORTED: a mount whose daemon went away
 TRANSIENT_ERRNOS = frozenset({5, 19, 103, 107, 110, 111, 116})
+KEPT = "fio's whole output is kept with the trial"
+_BEGIN = re.compile(r"^\{", re.MULTILINE)
 
 
-def job(text: str) -> Mapping[str, Any]:
-    """Find the one job in a JSON report; warnings may precede the first brace.
+def documents(text: str) -> list[Mapping[str, Any]]:
+    """Find the JSON reports in what a fio wrote: one, or with a status interval several; warnings may stand before each.
 
     Raises:
-        ValueError: the report is missing or truncated.
+        ValueError: there is none, or the first is truncated. (A later one may still be being written.)
     """
-    begin = re.search(r"^\{", text, re.MULTILINE)
-    if begin is None:
+    found: list[Mapping[str, Any]] = []
+    begin = _BEGIN.search(text)
+    while begin is not None:
+        try:
+            report, end = json.JSONDecoder().raw_decode(text, begin.start())
+        except json.JSONDecodeError as error:
+            if not found:
+                raise ValueError(f"fio's report is truncated or empty ({error})") from error
+            break
+        found.append(cast("Mapping[str, Any]", report))
+        begin = _BEGIN.search(text, end)
+    if not found:
         raise ValueError("fio left no report")
-    try:
-        report, _ = json.JSONDecoder().raw_decode(text, begin.start())
-        found = cast("Mapping[str, Any]", (report.get("jobs") or report["client_stats"])[0])
-    except (json.JSONDecodeError, LookupError) as error:
-        raise ValueError(f"fio's report is truncated or empty ({error})") from error
-    return {"fio version": report["fio version"], **found}
+    return found
+
+
+def jobs(text: str) -> Sequence[Mapping[str, Any]]:
+    """Find the jobs in the last report, each with fio's version; the sum of all clients is not one. Raises ValueError."""
+    report = documents(text)[-1]
+    found = cast("list[Mapping[str, Any]]", report.get("jobs") or report.get("client_stats") or [])
+    own = [{"fio version": report["fio version"], **one} for one in found if one["jobname"] != "All clients"]
+    if not own:
+        raise ValueError("fio's report is truncated or empty (no job is in it)")
+    return own
+
+
+def job(text: str, name: str = "") -> Mapping[str, Any]:
+    """Find the job of this name in the last report, or the first job. Raises ValueError."""
+    for one in jobs(text):
+        if not name or one["jobname"] == name:
+            return one
+    raise ValueError(f"fio's report does not name {name}")
 
 
 def words(report: str, log: str) -> str:
     """Give fio's own last words: what precedes its JSON, and its stderr."""
-    begin = re.search(r"^\{", report, re.MULTILINE)
+    begin = _BEGIN.search(report)
     lines = (report[: begin.start()] if begin else report).splitlines() + log.splitlines()
-    said = [line.strip() for line in lines if line.strip() and not line.startswith("note:")]
-    return " | ".join(dict.fromkeys(said[-3:])) or "it said nothing"
+    return last_words("\n".join(line for line in lines if not line.startswith("note:")))
 
 
-def check(client: str, returncode: int, report: str, log: str) -> None:
+def check(client: str, returncode: int, report: str, log: str, *, asked: bool = False) -> None:
     """Judge how one fio ended. After a failure its `io_bytes` still count the transfer that failed, so only this decides.
+
+    Args:
+        client: whose it was.
+        returncode: 128 after a signal, with `error` 0 in the report.
+        report: its JSON, warnings before it.
+        log: what it said elsewhere.
+        asked: whether we sent that signal.
 
     Raises:
         TransientError: I/O errors as of a mount whose daemon is gone.
-        WorkloadError: any other failure, an interruption (exit code 128 with `error` 0) or a missing report.
+        WorkloadError: any other failure, an interruption or a missing report.
     """
     try:
-        found = job(report)
-        errno = int(found["error"])
-        missing = ""
+        errno, missing = next((error for one in jobs(report) if (error := int(one["error"]))), 0), ""
     except ValueError as error:
         errno, missing = 0, str(error)
-    if returncode == 0 and errno == 0 and not missing:
+    if not errno and not missing and (returncode == 0 or (asked and returncode == 128)):
         return
-    how = "fio was interrupted" if returncode == 128 and not errno else f"fio failed (exit code {returncode}, error {errno})"
-    what = f"{missing if returncode == 0 and missing else how}: {words(report, log)}"
+    if returncode == 0 and missing:
+        raise WorkloadError(f"{missing}: {words(report, log)}", where=client, next=KEPT)
+    if returncode == 128 and not errno:
+        raise WorkloadError(f"fio was interrupted: {words(report, log)}", where=client, next=KEPT)
+    fail(client, returncode, errno, words(report, log))
+
+
+def fail(client: str, returncode: int, errno: int, said: str) -> NoReturn:
+    """Stop for a fio that failed, in its own words. Raises TransientError, WorkloadError."""
+    what = f"fio failed (exit code {returncode}, error {errno}): {said}"
     if errno in TRANSIENT_ERRNOS:
         raise TransientError(what, where=client, next="look at the file system's logs, kept with the trial")
-    raise WorkloadError(what, where=client, next="fio's whole output is kept with the trial")
+    raise WorkloadError(what, where=client, next=KEPT)
 
 
 def results(host: str, found: Mapping[str, Any], began_s: float) -> tuple[ClientResult, ...]:
@@ -92,46 +132,49 @@ def _latency_s(one: Mapping[str, Any]) -> dict[str, float]:
     return {name: ns / 1e9 for name, ns in {"mean": latency["mean"], **wanted, "max": latency["max"]}.items()}
 
 
-def goodput(log: str, moved: tuple[ClientResult, ...], offset_s: float) -> Series:
-    """Read the bandwidth log of one client (`log_avg_msec`, `log_unix_epoch`): both directions together.
+def goodput(logs: Sequence[str], moved: Sequence[ClientResult], offset_s: float) -> Series:
+    """Read the bandwidth logs of one client (`log_avg_msec`, `log_unix_epoch`): all jobs and both directions together.
 
     `value` is BYTES PER SECOND over the sample's own window, of `duration_s` ending at `t_s`, although the channel's unit says
-    "B": sum(value * duration_s) is what the client moved. fio logs no last, partial window; what the log lacks of `moved` is
+    "B": sum(value * duration_s) is what the client moved. fio logs no last, partial window; what the logs lack of `moved` is
     put there, so that closing fsync and last transfers count.
 
     Args:
-        log: lines "UTC ms, KiB/s, direction, block size, offset".
+        logs: one per job: lines "UTC ms, KiB/s, direction, block size, offset".
         moved: the client's results, in the monotonic clock.
         offset_s: the monotonic clock minus UTC.
     """
-    began_s, ended_s = moved[0].began_s, max(one.ended_s for one in moved)
-    rates: dict[float, float] = {}
-    for utc_ms, kib_per_s in _samples(log):
-        t_s = utc_ms / 1e3 + offset_s
-        if began_s < t_s <= ended_s:
-            rates[t_s] = rates.get(t_s, 0.0) + kib_per_s * 1024
-    t_s = np.array(sorted(rates), dtype=np.float64)
-    value = np.array([rates[t] for t in sorted(rates)], dtype=np.float64)
-    logged_bytes = value * np.diff(t_s, prepend=began_s)
-    rest_bytes = max(0.0, sum(one.moved_bytes for one in moved) - float(logged_bytes.sum()))
+    began_s, ended_s = min(one.began_s for one in moved), max(one.ended_s for one in moved)
+    lines = [line for log in logs for line in _lines(log, began_s, ended_s, offset_s)]
+    t_s = np.unique(np.concatenate([np.empty(0), *(times for times, _ in lines)]))
+    so_far = sum((np.interp(t_s, [began_s, *times], [0.0, *total]) for times, total in lines), np.zeros(len(t_s)))
+    moved_bytes = float(sum(one.moved_bytes for one in moved))
     if len(t_s) and ended_s - t_s[-1] < MERGED_S:
-        t_s[-1] = ended_s
-        logged_bytes[-1] += rest_bytes
-    else:
-        t_s, logged_bytes = np.append(t_s, ended_s), np.append(logged_bytes, rest_bytes)
+        t_s, so_far = t_s[:-1], so_far[:-1]
+    so_far = np.append(so_far, max(moved_bytes, so_far[-1] if len(so_far) else 0.0))
+    t_s = np.append(t_s, ended_s)
     duration_s = np.diff(t_s, prepend=began_s)
     channel = Channel("fio", moved[0].host, "all", "goodput", "B", "window mean", "counter")
-    return Series(channel, t_s, duration_s, logged_bytes / duration_s)
+    return Series(channel, t_s, duration_s, np.diff(so_far, prepend=0.0) / duration_s)
 
 
-def _samples(log: str) -> Iterator[tuple[float, float]]:
+def _lines(log: str, began_s: float, ended_s: float, offset_s: float) -> list[tuple[FloatArray, FloatArray]]:
+    """What a log says was moved by when, for each direction: times and bytes so far."""
+    found: dict[str, list[tuple[float, float]]] = {}
     for line in log.splitlines():
         fields = line.split(",")
         if len(fields) >= 3:  # a line that a killed fio tore has fewer
-            yield float(fields[0]), float(fields[1])
+            found.setdefault(fields[2].strip(), []).append((float(fields[0]) / 1e3 + offset_s, float(fields[1]) * 1024))
+    lines: list[tuple[FloatArray, FloatArray]] = []
+    for samples in found.values():
+        inside = [(t_s, rate) for t_s, rate in samples if began_s < t_s <= ended_s]
+        times = np.array([t_s for t_s, _ in inside], dtype=np.float64)
+        rates = np.array([rate for _, rate in inside], dtype=np.float64)
+        lines.append((times, np.cumsum(rates * np.diff(times, prepend=began_s))))
+    return lines
 
 
-def doubts(moved: tuple[ClientResult, ...], clock_drift_s: float) -> tuple[str, ...]:
+def doubts(moved: Sequence[ClientResult], clock_drift_s: float) -> tuple[str, ...]:
     """Say what fio alone can tell against a run: a window too short to time, a clock that moved."""
     shortest_s = min(one.ended_s - one.began_s for one in moved)
     found: list[str] = []

@@ -3,23 +3,37 @@
 import fcntl
 import os
 import time
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
 
-from perjoule.errors import TransientError
 from perjoule.protocols import Host, Process
-from perjoule.units import seconds_text
 from perjoule.workloads._fio_report import check
+from perjoule.workloads._running import codes, stop
 
 WAIT_FOR_START = "flock --shared . date +%s.%N"  # fio's prerun, last before its first I/O: wait at the barrier, note the time
 READY_S = 0.05  # from the moment a fio opens its prerun's output until it waits at the barrier for sure
-STOP_S = 3.0  # a fio that hangs in a dead mount can't be killed: it is left to the testbed's end
+LOOK_S = 0.1  # between two looks at reports that grow
+REPORT_S = 30.0  # for a fio that is asked to end until it has written its report
 
 
-def together(jobs: Mapping[str, tuple[Host, Sequence[str | Path]]], folder: Path, *, time_limit_s: float) -> None:
+def together(
+    jobs: Mapping[str, tuple[Host, Sequence[str | Path]]],
+    folder: Path,
+    *,
+    time_limit_s: float,
+    barrier: bool = True,
+    enough: Callable[[], bool] | None = None,
+) -> None:
     """Run the jobs (by name: a host, its arguments) to their end; each leaves `<name>.json` and `<name>.log` in `folder`.
+
+    Args:
+        jobs: with `barrier` their prerun is `WAIT_FOR_START`, in `folder`.
+        folder: takes what they leave.
+        time_limit_s: by when all must have ended.
+        barrier: whether they wait for each other; else each begins as soon as it can.
+        enough: looked at while they run; when it says so, they are asked to end.
 
     Raises:
         TransientError: one is not done within the time limit, or its mount is gone.
@@ -27,27 +41,20 @@ def together(jobs: Mapping[str, tuple[Host, Sequence[str | Path]]], folder: Path
     """
     until_s = time.monotonic() + time_limit_s
     running: dict[str, Process] = {}
+    asked = False
     try:
         with _barrier(folder):
             for name, (host, argv) in jobs.items():
                 running[name] = host.spawn(argv, log=folder / f"{name}.log")
-            _wait_ready(folder, running, until_s)
-        codes = {name: _code(process, running, until_s, time_limit_s) for name, process in running.items()}
+            if barrier:
+                _wait_ready(folder, running, until_s)
+        if enough is not None:
+            asked = _wait_enough(running, until_s, enough)
+        ended = codes("fio", running, until_s=until_s, time_limit_s=time_limit_s)
     finally:
-        _stop(running.values())
-    for name, code in codes.items():
-        check(name, code, *(_text(folder / f"{name}.{ending}") for ending in ("json", "log")))
-
-
-def _code(process: Process, running: Mapping[str, Process], until_s: float, time_limit_s: float) -> int:
-    try:
-        return process.wait(timeout_s=max(0.01, until_s - time.monotonic()))
-    except TimeoutError:
-        late = ", ".join(name for name, process in running.items() if process.returncode is None)
-        raise TransientError(
-            f"fio not done within {seconds_text(time_limit_s)} on {late}",
-            next="raise time_limit, or look at the file system's logs, kept with the trial",
-        ) from None
+        stop(running.values())
+    for name, code in ended.items():
+        check(name, code, *(text_of(folder / f"{name}.{ending}") for ending in ("json", "log")), asked=asked)
 
 
 @contextmanager
@@ -70,20 +77,21 @@ def _wait_ready(folder: Path, running: Mapping[str, Process], until_s: float) ->
     time.sleep(READY_S)
 
 
-def _stop(processes: Iterable[Process]) -> None:
-    """End what still runs, together and without waiting for what can't be ended."""
-
-    def stop(process: Process) -> None:
-        with suppress(Exception):  # it may hang in the kernel; the testbed removes what is left
-            process.stop()
-
-    threads = [Thread(target=stop, args=[p], daemon=True) for p in processes if p.returncode is None]
-    for thread in threads:
-        thread.start()
-    until_s = time.monotonic() + STOP_S
-    for thread in threads:
-        thread.join(max(0.0, until_s - time.monotonic()))
+def _wait_enough(running: Mapping[str, Process], until_s: float, enough: Callable[[], bool]) -> bool:
+    """Ask all to end when it is enough; whether that was before one ended by itself."""
+    while time.monotonic() < until_s and all(process.returncode is None for process in running.values()):
+        if enough():
+            with ThreadPoolExecutor(len(running)) as pool:
+                list(pool.map(_end, running.values()))
+            return True
+        time.sleep(LOOK_S)
+    return False
 
 
-def _text(path: Path) -> str:
+def _end(process: Process) -> None:
+    process.stop(timeout_s=REPORT_S)
+
+
+def text_of(path: Path) -> str:
+    """Read what a fio left; "" where it left nothing."""
     return path.read_text(errors="replace") if path.exists() else ""

@@ -15,7 +15,7 @@ from perjoule.workloads import _hep_fit as fits
 
 SHORTEST_S = 0.1
 MOST_DRIFT_S = 0.05
-APART_RATIO = 0.1  # between the two localities, above which the one by placement is doubted
+PLACED_RATIO, REMOTE_RATIO = 0.9, 0.1  # so local by placement, and so much over the network all the same: that is doubted
 MOST_PULL = 4.0  # errors between a peak and its truth, above which it is doubted; chance alone gives one in 16 000
 EV = 1e9  # electronvolts in a GeV
 
@@ -51,7 +51,7 @@ def outcome(folder: Path) -> Outcome:
     results = tuple(result(name, done, offset_s) for name, done in own.items())
     local = localities(tasks, prepared["holders"], ran["received_bytes"])
     measured, doubts = physics(spectrum(folder))
-    if local.get("network_locality_ratio", 1.0) < local["locality_ratio"] - APART_RATIO:
+    if local["locality_ratio"] > PLACED_RATIO and local.get("network_locality_ratio", 1.0) < 1 - REMOTE_RATIO:
         read, placed = (f"{local[name]:.0%}" for name in ("network_locality_ratio", "locality_ratio"))
         doubts += (f"{placed} of the bytes were read on hosts that hold their files, but only {read} not over the network",)
     if any(one.ended_s - one.began_s < SHORTEST_S for one in results):

@@ -75,17 +75,6 @@ def program(name: str, prefix: str) -> str:
     return str(Path(prefix, "bin", name).absolute()) if prefix else name
 
 
-def cold(clients: Sequence[Host], mounted: Mounted) -> list[str]:
-    """Drop caches, and say what speaks against it."""
-    mounted.drop_caches()
-    try:
-        for client in clients:
-            client.drop_caches()
-    except WorkloadError as error:
-        return [f"page caches were not dropped: {error}"]
-    return []
-
-
 def room(client: Host) -> Path:
     """A folder of a client's own for the launch, and for reports that are read from there."""
     return client.directory / "mpi"

@@ -1,12 +1,12 @@
-"""Programs of a load that run side by side: waited for together, and none left behind."""
+"""What loads share: caches dropped before, programs side by side waited for together, and none left behind."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from threading import Thread
 
-from perjoule.errors import TransientError
-from perjoule.protocols import Process
+from perjoule.errors import TransientError, WorkloadError
+from perjoule.protocols import Host, Mounted, Process
 from perjoule.units import seconds_text
 
 STOP_S = 3.0  # what hangs in a dead mount can't be killed: it is left to the testbed's end
@@ -54,3 +54,14 @@ def last_words(text: str) -> str:
     """Give the last lines that say something."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return " | ".join(dict.fromkeys(lines[-3:])) or "it said nothing"
+
+
+def cold(clients: Sequence[Host], mounted: Mounted) -> list[str]:
+    """Drop caches, and say what speaks against it."""
+    mounted.drop_caches()
+    try:
+        for client in clients:
+            client.drop_caches()
+    except WorkloadError as error:
+        return [f"page caches were not dropped: {error}"]
+    return []

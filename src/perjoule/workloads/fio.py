@@ -1,25 +1,31 @@
 """fio, the flexible I/O tester, as the load engine: https://fio.readthedocs.io
 
 One fio and one file per client. All clients get the same start instant; what is measured runs from the first I/O to the end of
-the closing fsync. Reads find a file that an earlier trial or `prepare` wrote, and cold caches.
+the closing fsync. Reads find a file that an earlier trial or `prepare` wrote, and cold caches. With `round`, the load goes on
+until it is steady, and what is measured are the steady rounds.
 """
 
 import json
 import shutil
-import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import TransientError, WorkloadError
-from perjoule.model import OPTIONS, ClientResult, Clock, Outcome
+from perjoule.errors import WorkloadError
+from perjoule.model import OPTIONS, ClientResult, Outcome
 from perjoule.protocols import Check, Host, Mounted, Workload
 from perjoule.units import BYTES, MIB, Bytes, Ratio, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads import _fio_report as report
-from perjoule.workloads._fio_start import WAIT_FOR_START, together
+from perjoule.workloads import _fio_rounds as rounds
+from perjoule.workloads import _fio_server as server
+from perjoule.workloads._fio_load import Rounds, run_jobs
+from perjoule.workloads._fio_raw import BACK, Raw, noted
+from perjoule.workloads._running import cold
+from perjoule.workloads._steady import ROUNDS_COUNT
 
 EXAMPLE = """
 [[workload]]
@@ -30,6 +36,8 @@ size = "256 MiB"
 """
 
 LAYOUT_TRANSFER_BYTES = 4 * MIB
+MORE_ROUNDS = 3  # that fio would go on for: it is asked to end
+SHORTEST_ROUND_S = 0.5  # between two reports of fio's
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -60,6 +68,21 @@ class Fio(Workload):
     duration_s: Seconds | None = None
     """End the load after this time even if not all is moved: whichever of time and size comes first, which a note tells."""
 
+    verify: Literal["crc32c", "md5", "sha256", "xxhash"] | None = None
+    """Give every block a checksum: a write is read back and verified after the measured window, a read while it is measured, both
+    over cold caches. A mismatch makes the trial failed."""
+
+    round_s: Seconds | None = None
+    """Go on, over the file again and again, until five rounds of this length in a row are steady by the SNIA's rule (range at
+    most 20 % of the mean, fitted line at most 10 %). They are what is measured; what came before is kept as warm-up."""
+
+    rounds_count: int = Field(default=25, ge=ROUNDS_COUNT, le=1000)
+    """Stop after so many rounds though it is not steady: the last five are measured, with a doubt."""
+
+    client_server: bool = False
+    """Use fio's own client/server mode: a server on each client host, told what to do by one fio on the first. They start nearly
+    together, where perjoule's own start lets them go at one instant."""
+
     time_limit_s: Seconds = 600.0
     """Give a run, or the layout before it, up as failed after this time."""
 
@@ -77,9 +100,23 @@ class Fio(Workload):
             raise ValueError(f'read_share is for operation "rw" or "randrw", not "{self.operation}" (leave it out)')
         if self.read_share_ratio is not None and abs(self.read_share_ratio * 100 - self._read_percent) > 1e-6:
             raise ValueError("read_share is taken in whole percent")
+        limit = seconds_text(self.time_limit_s)
         if self.duration_s is not None and self.duration_s >= self.time_limit_s:
-            raise ValueError(f'duration must be below time_limit, "{seconds_text(self.time_limit_s)}" (raise time_limit)')
+            raise ValueError(f'duration must be below time_limit, "{limit}" (raise time_limit)')
+        if self.verify and (self._mixed or self.duration_s or self.round_s):
+            raise ValueError("verify is for whole files, written or read once (leave out duration and round, and mix nothing)")
+        if self.round_s is not None:
+            self._possible_rounds(self.round_s, limit)
         return self
+
+    def _possible_rounds(self, round_s: float, limit: str) -> None:
+        if self.duration_s or self.client_server:
+            raise ValueError("rounds end when they are steady, by fio on each client (leave duration and client_server out)")
+        if round_s < SHORTEST_ROUND_S:
+            raise ValueError(f"a round takes at least {seconds_text(SHORTEST_ROUND_S)}")
+        if (self.rounds_count + 1) * round_s >= self.time_limit_s:
+            all_text = seconds_text((self.rounds_count + 1) * round_s)
+            raise ValueError(f'rounds may take "{all_text}", and time_limit is "{limit}" (raise time_limit)')
 
     @property
     def _mixed(self) -> bool:
@@ -127,40 +164,51 @@ class Fio(Workload):
             for client in clients:
                 self._remove(client, mounted)
         else:
-            size_bytes = self.client_bytes(len(clients))
-            bare = [client for client in clients if not self._laid_out(client, mounted, size_bytes)]
+            bare = [client for client in clients if not self._laid_out(client, mounted, self.client_bytes(len(clients)))]
             for client in bare:
                 self._remove(client, mounted)
-            layout = ["--rw=write", f"--bs={min(size_bytes, LAYOUT_TRANSFER_BYTES)}", "--ioengine=psync"]
-            self._load(bare, mounted, folder, "layout-", layout, size_bytes)
-        for client in clients:
-            client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s)
-        mounted.drop_caches()
-        warm = ""
-        try:
-            for client in clients:
-                client.drop_caches()
-        except WorkloadError as error:
-            warm = f"page caches were not dropped: {error}"
-        (folder / "prepared.json").write_text(json.dumps({"doubts": [warm] if warm else []}))
+            size_bytes = self.client_bytes(len(clients))
+            transfer_bytes = self.transfer_bytes if self.verify else min(size_bytes, LAYOUT_TRANSFER_BYTES)
+            layout = ["rw=write", f"bs={transfer_bytes}", "ioengine=psync", "end_fsync=1", *self._checksums("write")]
+            self._load(bare, mounted, folder, "layout-", [*layout, f"size={size_bytes}"])
+        (folder / "prepared.json").write_text(json.dumps({"doubts": self._cold(clients, mounted)}))
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Load from all clients together and read the reports.
 
         Raises:
             TransientError: a daemon died, or a client was not done within the time limit.
-            WorkloadError: a client moved less than asked; the message ends in fio's own words.
+            WorkloadError: a client moved less than asked, or read something else than was written; the message ends in fio's own
+                words.
         """
-        mix = [f"--rwmixread={self._read_percent}"] if self._mixed else []
-        cap = [f"--runtime={self.duration_s * 1e6:.0f}us"] if self.duration_s else []
-        depth = [f"--ioengine={self._engine}", f"--iodepth={self.in_flight_count}", f"--direct={self.direct:d}"]
-        load = [f"--rw={self.operation}", f"--bs={self.transfer_bytes}", *depth, *mix, *cap]
-        clocks = [_clock()]
-        self._load(clients, mounted, folder, "", load, self.client_bytes(len(clients)))
-        clocks.append(_clock())
-        clock_pairs = [{"monotonic_s": c.monotonic_s, "utc_s": c.utc_s} for c in clocks]
-        (folder / "run.json").write_text(json.dumps({"clients": [c.name for c in clients], "clocks": clock_pairs}))
+        size = f"size={self.client_bytes(len(clients))}"
+        how = [f"bs={self.transfer_bytes}", f"ioengine={self._engine}", f"iodepth={self.in_flight_count}"]
+        how += [f"direct={self.direct:d}", size]
+        load = [f"rw={self.operation}", *how, *self._limits(), *self._checksums(self.operation)]
+        if self._mixed:
+            load.append(f"rwmixread={self._read_percent}")
+        with noted(folder, clients):
+            self._load(clients, mounted, folder, "", load)
+        if self._reads_back:
+            warm = self._cold(clients, mounted)
+            self._load(clients, mounted, folder, BACK, ["rw=read", *how, *self._checksums("read")])
+            (folder / "read-back.json").write_text(json.dumps({"doubts": warm}))
         return self.outcome(folder)
+
+    def _limits(self) -> list[str]:
+        """When the load ends: with its rounds, or when all is moved or the time is over, and then with an fsync."""
+        if self.round_s:
+            return ["time_based=1", f"runtime={(self.rounds_count + MORE_ROUNDS) * self.round_s:.0f}"]
+        return ["end_fsync=1", *([f"runtime={self.duration_s * 1e6:.0f}us"] if self.duration_s else [])]
+
+    def _checksums(self, operation: str) -> list[str]:
+        if not self.verify:
+            return []
+        return [f"verify={self.verify}", "do_verify=0" if "write" in operation else "verify_fatal=1"]
+
+    @property
+    def _reads_back(self) -> bool:
+        return self.verify is not None and "write" in self.operation
 
     def outcome(self, folder: Path) -> Outcome:
         """Read a raw folder again. Raises WorkloadError when a client moved less than asked, or a file is damaged."""
@@ -170,23 +218,29 @@ class Fio(Workload):
             raise WorkloadError(f"fio's raw output can't be read: {error}", where=str(folder)) from error
 
     def _outcome(self, folder: Path) -> Outcome:
-        ran = json.loads((folder / "run.json").read_text())
-        doubts = tuple(json.loads((folder / "prepared.json").read_text())["doubts"])
-        first, last = (Clock(**pair) for pair in ran["clocks"])
-        offset_s = first.monotonic_s - first.utc_s
-        names: list[str] = ran["clients"]
-        jobs = {name: report.job((folder / f"{name}.json").read_text()) for name in names}
-        moved = {
-            name: report.results(name, job, float((folder / f"{name}.prerun.txt").read_text()) + offset_s)
-            for name, job in jobs.items()
-        }
-        ended_by = {name: self._ended_by(name, results, self.client_bytes(len(names))) for name, results in moved.items()}
-        everything = tuple(one for results in moved.values() for one in results)
-        series = (report.goodput((folder / f"{name}_bw.1.log").read_text(), moved[name], offset_s) for name in names)
-        drift_s = (last.monotonic_s - last.utc_s) - offset_s
-        engine = str(jobs[names[0]]["fio version"])
-        note = report.ended_by_text(ended_by) if self.duration_s else ""
-        return Outcome(engine, everything, doubts + report.doubts(everything, drift_s), tuple(series), note=note)
+        found = Raw(folder)
+        whole = found.whole()
+        if self.round_s:
+            return self._steady(whole, found)
+        size_bytes = self.client_bytes(len(found.names))
+        moved = {name: [one for one in whole.results if one.host == name] for name in found.names}
+        ended_by = {name: self._ended_by(name, results, size_bytes) for name, results in moved.items()}
+        doubts, notes = list(whole.doubts), [report.ended_by_text(ended_by)] if self.duration_s else []
+        if self._reads_back:
+            doubts += found.read_back(size_bytes)
+            notes.append(f"read back and verified ({self.verify}) after the measured window")
+        if self.client_server:
+            doubts += server.doubts(list(found.began_s.values()))
+        return replace(whole, doubts=tuple(dict.fromkeys(doubts)), note="; ".join(notes))
+
+    def _steady(self, whole: Outcome, found: Raw) -> Outcome:
+        """Take the steady rounds out of a whole load, whose goodput stays whole."""
+        reported = rounds.read({name: found.report(name) for name in found.names})
+        start, doubt = reported.window(self.rounds_count)
+        results = [one for name, jobs in reported.jobs.items() for one in rounds.results(name, jobs, start, found.began_s[name])]
+        warmed = rounds.warm_up(reported, start)
+        doubts = (*whole.doubts, *([doubt] if doubt else []))
+        return replace(whole, results=tuple(results), doubts=doubts, measured=warmed, note=rounds.note(start, warmed))
 
     def _ended_by(self, client: str, moved: Sequence[ClientResult], size_bytes: int) -> Literal["size", "duration"]:
         """Compare a report with the request. Raises WorkloadError where the client was done with neither size nor duration."""
@@ -200,55 +254,34 @@ class Fio(Workload):
         raise WorkloadError(what, where=client)
 
     def _file(self, client: Host, mounted: Mounted) -> Path:
-        # What random writes leave has holes until all is written: it must never pass for a layout.
-        kind = "holes" if self.operation == "randwrite" else "data"
+        # What random writes leave has holes until all is written: it must never pass for a layout, nor what has no checksums.
+        kind = f"{self.verify}-{self.transfer_bytes}" if self.verify else "holes" if self.operation == "randwrite" else "data"
         return mounted.directories[client.name] / f"{client.name}.{kind}"
 
     def _remove(self, client: Host, mounted: Mounted) -> None:
         folder = mounted.directories[client.name]
-        files = [folder / f"{client.name}.{kind}" for kind in ("data", "holes")]
-        client.run(["rm", "-f", "--", *files], timeout_s=self.time_limit_s)
+        old = ["-maxdepth", "1", "-type", "f", "-name", f"{client.name}.*", "-delete"]
+        client.run(["find", folder, *old], timeout_s=self.time_limit_s)
 
     def _laid_out(self, client: Host, mounted: Mounted, size_bytes: int) -> bool:
         path = self._file(client, mounted)
         found = client.run(["stat", "--format=%s", path], timeout_s=self.time_limit_s, check=False)
         return found.returncode == 0 and found.stdout.strip() == str(size_bytes)
 
-    def _load(
-        self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, load: Sequence[str], size_bytes: int
-    ) -> None:
-        """Run one fio per client, all from the same instant, to their end; outputs are named by prefix and client."""
+    def _cold(self, clients: Sequence[Host], mounted: Mounted) -> list[str]:
+        """Write back and drop all caches; what speaks against that."""
         for client in clients:
-            # fio makes missing folders: on a mount that is gone it would fill the disk below
-            directory = mounted.directories[client.name]
-            if client.run(["test", "-d", directory], timeout_s=self.time_limit_s, check=False).returncode != 0:
-                mounted.alive()
-                raise TransientError(f"the folder in the file system is gone ({directory})", where=client.name)
-        wanted = {prefix + client.name: (client, self._file(client, mounted)) for client in clients}
-        jobs = {name: (client, [*_argv(folder, name, file, size_bytes), *load]) for name, (client, file) in wanted.items()}
-        try:
-            together(jobs, folder, time_limit_s=self.time_limit_s)
-        except WorkloadError:
-            mounted.alive()  # a daemon that died is the better reason
-            raise
+            client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s)
+        return cold(clients, mounted)
+
+    def _load(self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, load: Sequence[str]) -> None:
+        """Run one fio per client to its end, each on its own file."""
+        wanted = {client.name: [_filename(self._file(client, mounted)), *load] for client in clients}
+        steady = Rounds(self.round_s, self.rounds_count) if self.round_s and not prefix else None
+        run_jobs(
+            clients, mounted, folder, prefix, wanted, time_limit_s=self.time_limit_s, by_server=self.client_server, steady=steady
+        )
 
 
-def _argv(folder: Path, name: str, file: Path, size_bytes: int) -> list[str | Path]:
-    """Ask for one job, all its outputs in `folder`.
-
-    Last before its first I/O, fio runs the prerun: wait at the barrier, then note the time. (Its own startdelay is looked at only
-    every 100 ms.)
-    """
-    return [
-        *("env", "-C", folder.resolve(), "fio", f"--name={name}"),
-        f"--filename={str(file).replace(':', chr(92) + ':')}",  # a bare colon separates files
-        f"--size={size_bytes}",
-        f"--exec_prerun={WAIT_FOR_START}",
-        *("--fallocate=none", "--end_fsync=1"),
-        *("--eta=never", "--output-format=json", f"--output={name}.json", "--lat_percentiles=1", "--clat_percentiles=0"),
-        *(f"--write_bw_log={name}", "--log_avg_msec=500", "--log_unix_epoch=1"),
-    ]
-
-
-def _clock() -> Clock:
-    return Clock(time.monotonic(), time.time())
+def _filename(file: Path) -> str:
+    return f"filename={str(file).replace(':', chr(92) + ':')}"  # a bare colon separates files

@@ -21,6 +21,7 @@ from perjoule.protocols import Check, Host, Mounted, Workload
 from perjoule.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads import _ior_report as report
 from perjoule.workloads import _mpi as mpi
+from perjoule.workloads._running import cold
 
 EXAMPLE = """
 [[workload]]
@@ -129,7 +130,7 @@ class Ior(Workload):
                 self._load(clients, mounted, folder, "layout-", ["-w", "-e", *self._pattern(), "-o", self._file()])
         for client in clients:
             client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s)
-        (folder / "prepared.json").write_text(json.dumps({"doubts": mpi.cold(clients, mounted)}))
+        (folder / "prepared.json").write_text(json.dumps({"doubts": cold(clients, mounted)}))
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Load from all clients together and read the reports.

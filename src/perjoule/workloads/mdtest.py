@@ -22,6 +22,7 @@ from perjoule.model import OPTIONS, ClientResult, Clock, Outcome
 from perjoule.protocols import Check, Host, Mounted, Workload
 from perjoule.units import Seconds
 from perjoule.workloads import _mpi as mpi
+from perjoule.workloads._running import cold
 
 EXAMPLE = """
 [[workload]]
@@ -93,7 +94,7 @@ class MdTest(Workload):
             self._load(clients, mounted, folder, "layout-", "create")
         for client in clients:
             client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s)
-        (folder / "prepared.json").write_text(json.dumps({"doubts": mpi.cold(clients, mounted)}))
+        (folder / "prepared.json").write_text(json.dumps({"doubts": cold(clients, mounted)}))
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Load from all clients together and read the reports. Raises WorkloadError, TransientError."""

@@ -23,6 +23,7 @@ from perjoule.model import OPTIONS, Channel, ClientResult, Outcome, Series
 from perjoule.protocols import Access, Check, Host, Mounted, Workload
 from perjoule.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads._rados_start import together
+from perjoule.workloads._running import cold
 
 EXAMPLE = """
 [[workload]]
@@ -101,14 +102,7 @@ class RadosBench(Workload):
                     what = f"rados wrote {made} of {self.objects_count} objects and reported no error"
                     raise WorkloadError(what, where=client.name)
                 self._mark(client, mounted)
-        mounted.drop_caches()
-        warm = ""
-        try:
-            for client in clients:
-                client.drop_caches()
-        except WorkloadError as error:
-            warm = f"page caches were not dropped: {error}"
-        (folder / "prepared.json").write_text(json.dumps({"doubts": [warm] if warm else []}))
+        (folder / "prepared.json").write_text(json.dumps({"doubts": cold(clients, mounted)}))
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Load from all clients together and read the reports. Raises WorkloadError, TransientError."""

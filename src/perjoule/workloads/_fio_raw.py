@@ -1,0 +1,80 @@
+"""A raw folder of fio's, read again."""
+
+import json
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+from perjoule.errors import WorkloadError
+from perjoule.model import Clock, Outcome
+from perjoule.protocols import Host
+from perjoule.units import bytes_text
+from perjoule.workloads import _fio_report as report
+from perjoule.workloads import _fio_server as server
+
+BACK = "back-"  # begins the names of what reading back leaves
+
+
+@contextmanager
+def noted(folder: Path, clients: Sequence[Host]) -> Generator[None]:
+    """Note who loads in the block, and both clocks before and after it."""
+    clocks = [_clock()]
+    yield
+    clocks.append(_clock())
+    (folder / "run.json").write_text(json.dumps({"clients": [c.name for c in clients], "clocks": clocks}))
+
+
+def _clock() -> dict[str, float]:
+    return {"monotonic_s": time.monotonic(), "utc_s": time.time()}
+
+
+class Raw:
+    """What a run left. Everything here raises OSError, ValueError or LookupError where a file is missing or damaged."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        ran = json.loads((folder / "run.json").read_text())
+        self.names: list[str] = ran["clients"]
+        first, last = (Clock(**pair) for pair in ran["clocks"])
+        self.offset_s = first.monotonic_s - first.utc_s  # the monotonic clock minus UTC
+        self.drift_s = (last.monotonic_s - last.utc_s) - self.offset_s
+
+    def report(self, name: str, prefix: str = "") -> str:
+        """The report that holds a client's job: its own, or that of all servers."""
+        own = self.folder / f"{prefix}{name}.json"
+        return (own if own.exists() else self.folder / f"{prefix}{server.REPORT}").read_text()
+
+    def doubts(self, name: str) -> tuple[str, ...]:
+        """What was found against the run before fio began, or between its passes."""
+        return tuple(json.loads((self.folder / name).read_text())["doubts"])
+
+    @cached_property
+    def began_s(self) -> dict[str, float]:
+        """When each client made its first I/O."""
+        return {name: float((self.folder / f"{name}.prerun.txt").read_text()) + self.offset_s for name in self.names}
+
+    def whole(self) -> Outcome:
+        """What all clients moved from their first I/O to their end."""
+        jobs = {name: report.job(self.report(name), name) for name in self.names}
+        moved = {name: report.results(name, job, self.began_s[name]) for name, job in jobs.items()}
+        for name in self.names:
+            if not moved[name]:
+                raise WorkloadError("fio moved nothing and reported no error", where=name)
+        logs = {name: [(self.folder / f"{name}_bw.1.log").read_text()] for name in self.names}
+        results = tuple(one for found in moved.values() for one in found)
+        return Outcome(
+            engine=str(jobs[self.names[0]]["fio version"]),
+            results=results,
+            doubts=self.doubts("prepared.json") + report.doubts(results, self.drift_s),
+            series=tuple(report.goodput(logs[name], moved[name], self.offset_s) for name in self.names),
+        )
+
+    def read_back(self, size_bytes: int) -> tuple[str, ...]:
+        """See that all was read back, which fio compared, and give the doubts. Raises WorkloadError."""
+        for name in self.names:
+            back_bytes: int = report.job(self.report(name, BACK), BACK + name)["read"]["io_bytes"]
+            if back_bytes != size_bytes:
+                raise WorkloadError(f"fio read {bytes_text(back_bytes)} of {bytes_text(size_bytes)} back", where=name)
+        return self.doubts("read-back.json")
