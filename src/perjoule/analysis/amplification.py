@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+from perjoule.analysis.overhead import loaded_servers
 from perjoule.model import Flow, Record
 
 TOLERANCE_RATIO = 0.03  # of what is derived, or of the user's bytes where that is more
@@ -54,14 +55,16 @@ def compare(record: Record, direction: Literal["write", "read"], measured: Mappi
     Args:
         record: with the amplification; without one, or when both directions ran in the trial, nothing is compared.
         direction: of the user's bytes.
-        measured: metrics per user byte, from `analysis.overhead`; what is missing there is not compared.
+        measured: metrics per user byte, from `analysis.overhead`; what is missing there is not compared, and networks are
+            not when the load ran on servers themselves, which the layout knows nothing of.
     """
     directions = {r.direction for r in record.outcome.results} if record.outcome else set[str]()
     if record.amplification is None or directions != {direction}:
         return Comparison({}, ())
     flow = record.amplification.write if direction == "write" else record.amplification.read
     derived: dict[str, float] = asdict(flow)
-    found = {name: measured[metric] for name, metric in METRICS.items() if metric in measured}
+    telling = set(METRICS) - (set(OPPOSITE) if loaded_servers(record) else set[str]())
+    found = {name: measured[metric] for name, metric in METRICS.items() if metric in measured and name in telling}
     doubts = [_doubt(direction, name, value, derived) for name, value in found.items()]
     return Comparison({f"derived_{METRICS[name]}": derived[name] for name in found}, tuple(d for d in doubts if d))
 

@@ -104,6 +104,12 @@ def roles(record: Record) -> Mapping[str, frozenset[str]]:
     return {role: frozenset(names) for role, names in found.items()}
 
 
+def loaded_servers(record: Record) -> frozenset[str]:
+    """Name the servers on which the load itself ran: what they read of their own data crosses no network."""
+    loading = {r.host for r in record.outcome.results} if record.outcome else set[str]()
+    return roles(record).get("servers", frozenset()) & loading
+
+
 def total(series: Sequence[Series], quantity: Quantity, hosts: frozenset[str], began_s: float, ended_s: float) -> Amount:
     """Add up a counter over hosts; None (without a doubt) when one of them lacks it."""
     counters = [s for s in series if s.channel.quantity == quantity and s.channel.host in hosts]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from perjoule import catalogue
 from perjoule.analysis.efficiency import peak_bytes_per_s
-from perjoule.analysis.overhead import total, window
+from perjoule.analysis.overhead import loaded_servers, total, window
 from perjoule.catalogue import Cluster
 from perjoule.errors import CampaignError
 from perjoule.model import ClientResult, Record, Series
@@ -23,7 +23,7 @@ def doubts(record: Record, series: Sequence[Series]) -> tuple[str, ...]:
         dict.fromkeys(
             [
                 *(() if any(r.user for r in record.outcome.results) else _apart(record.outcome.results)),
-                *_bounds(record, record.outcome.results),
+                *_bounds(record, [r for r in record.outcome.results if r.host not in loaded_servers(record)]),
                 *_cached(record, series, [r for r in record.outcome.results if r.direction == "read"]),
                 *_machine(record, series),
             ]
@@ -100,7 +100,7 @@ def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResu
     span = window(record, min(r.began_s for r in reads), max(r.ended_s for r in reads))
     clients = frozenset(r.host for r in reads)
     servers = frozenset(h.name for h in record.hosts if h.role in ("storage", "metadata"))
-    if servers:
+    if servers and not loaded_servers(record):
         received = total(series, "network_received", clients, *span).value
         if received is not None and received < CACHED_RATIO * read_bytes:
             yield f"the clients' page cache served reads: they received {received / read_bytes:.0%} of the bytes they read"
