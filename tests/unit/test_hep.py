@@ -3,6 +3,7 @@
 import importlib.metadata
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 import pytest
 
 from perjoule import drivers
+from perjoule.analysis.overhead import loaded_servers
 from perjoule.analysis.points import points
 from perjoule.errors import WorkloadError
-from perjoule.model import Json, Outcome
+from perjoule.model import Amplification, ClientResult, Flow, Json, Outcome
 from perjoule.protocols import Workload
 from perjoule.workloads import _hep_analysis, _hep_data, _hep_fit, _hep_report, hep
 
@@ -48,11 +50,15 @@ def edges_gev() -> np.ndarray:
     return np.geomspace(_hep_analysis.LOW_GEV, _hep_analysis.HIGH_GEV, _hep_analysis.BINS_COUNT + 1)
 
 
-def test_events_are_jagged_and_as_large_as_a_plan_believes() -> None:
+def test_a_file_is_as_large_as_a_plan_believes(tmp_path: Path) -> None:
+    pytest.importorskip("uproot")
+    _hep_data.write(tmp_path / "muons.root", 5, 0, 20_000, "none")
+    assert (tmp_path / "muons.root").stat().st_size / 20_000 == pytest.approx(_hep_data.EVENT_BYTES, rel=0.03)
+
+
+def test_events_are_jagged() -> None:
     per_event, columns = _hep_data.muons(seed=3, number=0, events_count=20_000)
     assert set(per_event) >= {0, 1, 2, 3, 4}
-    event_bytes = 4 + sum(column.nbytes for column in columns.values()) / len(per_event)
-    assert event_bytes == pytest.approx(_hep_data.EVENT_BYTES, rel=0.03)
     assert columns["pt"].min() >= 2
     assert set(columns["charge"]) == {-1, 1}
     last = np.cumsum(per_event)[per_event > 0][:-1]
@@ -228,3 +234,18 @@ def test_the_recorded_histogram_is_what_the_spectrum_is_drawn_from() -> None:
     found = _hep_report.spectrum(RECORDED)
     assert found.edges_gev == pytest.approx(edges_gev())
     assert found.counts.sum() > 800_000
+
+
+def test_networks_say_nothing_of_a_load_on_the_servers_themselves(made: Any) -> None:
+    results = tuple(ClientResult(f"storage-{n}", "read", 10.0, 20.0, 1000, 10) for n in (1, 2))
+    record = replace(
+        made.record(moved=results), amplification=Amplification(Flow(), Flow(client_received_ratio=1, storage_sent_ratio=1))
+    )
+    hosts = [host.name for host in record.hosts]
+    series = [made.counter(name, quantity, 0.0) for name in hosts for quantity in ("network_received", "network_sent")]
+    assert loaded_servers(record) == {"storage-1", "storage-2"}
+    point = points(record, series)[0]
+    assert point.metrics["network_sent_servers_ratio"] == 0
+    assert not [name for name in point.metrics if name.startswith("derived_network")]
+    assert point.doubts == points(replace(record, amplification=None), series)[0].doubts
+    assert not [doubt for doubt in point.doubts if "cache" in doubt]

@@ -1,0 +1,122 @@
+"""The muon analysis by Dask on four virtual storage hosts, through the whole of perjoule."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from perjoule import campaign, run, store, verify
+from perjoule.analysis.points import points
+from perjoule.model import Record
+from perjoule.store import Results
+from perjoule.units import MIB
+from perjoule.workloads import _hep_fit, hep
+
+pytestmark = pytest.mark.live
+
+HEAD = """
+name = "hep"
+clients = 1
+repetitions = 1
+seed = 1
+settle = "200 ms"
+quiet = "5 s"
+
+[testbed]
+kind = "virtual"
+servers = 4
+disk = "directory"
+cpu_cap = false
+
+[[meter]]
+kind = "system"
+
+[[meter]]
+kind = "modelled"
+
+"""
+MOOSEFS = """
+[[filesystem]]
+kind = "moosefs"
+goal = 2
+
+[[workload]]
+kind = "hep"
+size = "48 MiB"
+locality = [true, false]
+
+[[workload]]
+kind = "hep"
+size = "48 MiB"
+workers = "clients"
+"""
+GLUSTERFS = """
+[[filesystem]]
+kind = "glusterfs"
+layout = "distributed"
+hosts = 4
+
+[[workload]]
+kind = "hep"
+size = "24 MiB"
+files = 12
+compression = "none"
+"""
+
+
+@pytest.fixture(autouse=True)
+def libraries() -> None:
+    for name in hep.LIBRARIES:
+        pytest.importorskip(name)
+
+
+def measured(text: str, folder: Path) -> tuple[Results, tuple[Record, ...]]:
+    asked = campaign.parse(HEAD + text, source="hep")
+    results = store.create(folder, asked.text, asked.name, asked.overrides)
+    run.run(asked, results, lambda event: None)
+    records = results.latest()
+    assert [record.reason for record in records if record.status != "valid"] == []
+    assert verify.verify(results).differences == ()
+    return results, records
+
+
+def histogram(results: Results, record: Record) -> list[int]:
+    return json.loads((results.folder_of(record) / "raw" / "histogram.json").read_text())["counts"]
+
+
+def test_the_analysis_reads_where_the_data_lie_and_finds_the_same_physics_everywhere(tmp_path: Path) -> None:
+    results, records = measured(MOOSEFS, tmp_path / "results")
+    places = [
+        (record.trial.workload.options.get("workers", "storage"), record.trial.workload.options.get("locality", True))
+        for record in records
+    ]
+    by_place = dict(zip(places, records, strict=True))
+    local, anywhere, client = by_place["storage", True], by_place["storage", False], by_place["clients", True]
+    outcomes = {name: one.outcome for name, one in (("local", local), ("anywhere", anywhere), ("client", client))}
+    assert all(outcomes.values())
+    found = {name: outcome.measured for name, outcome in outcomes.items() if outcome}
+
+    assert found["local"]["locality_ratio"] == 1.0
+    assert found["local"]["network_locality_ratio"] >= 0.95  # of two copies the one on the worker's own host is read
+    assert found["anywhere"]["network_locality_ratio"] < 0.8
+    assert found["client"]["locality_ratio"] == found["client"]["network_locality_ratio"] == 0.0
+    assert {result.host for result in outcomes["client"].results} == {"client-1"}
+    assert {result.host for result in outcomes["local"].results} == {f"storage-{n}" for n in (1, 2, 3, 4)}
+    assert len({sum(result.moved_bytes for result in outcome.results) for outcome in outcomes.values() if outcome}) == 1
+
+    assert histogram(results, local) == histogram(results, anywhere) == histogram(results, client)
+    for name, peak in _hep_fit.PEAKS.items():
+        pull = (found["local"][f"{name}_mass_ev"] - peak.mass_gev * 1e9) / found["local"][f"{name}_mass_error_ev"]
+        assert abs(pull) < 3
+    (point,) = points(local, results.series(local))
+    assert point.metrics["energy_per_event_j"] == pytest.approx(point.metrics["energy_j"] / found["local"]["events_count"])
+
+
+def test_files_that_a_hash_places_are_analysed_where_they_lie(tmp_path: Path) -> None:
+    _, (record,) = measured(GLUSTERFS, tmp_path / "results")
+    assert record.outcome is not None
+    assert record.outcome.measured["locality_ratio"] == 1.0
+    assert record.outcome.measured["network_locality_ratio"] >= 0.95
+    read_bytes = sum(result.moved_bytes for result in record.outcome.results)
+    assert read_bytes == pytest.approx(hep.READ_RATIO * 24 * MIB, rel=0.05)
+    assert sum(result.operations_count for result in record.outcome.results) == 12
