@@ -1,0 +1,111 @@
+"""Plugwise: frames, pulses and their calibration, and Circles read through a stick at a pseudo-terminal."""
+
+import math
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from perjoule import drivers
+from perjoule.errors import CampaignError, MachineError
+from perjoule.meters import _plugwise_stick as stick
+from perjoule.simulators import plugwise as simulator
+from perjoule.simulators._behaviour import Behaviour
+from perjoule.waveforms import Waveform
+
+PLAIN = stick.Calibration(1.0, 0.0, 0.0, 0.0)
+
+
+def test_a_frame_is_the_known_one():
+    # the first words of every session, as published
+    assert stick.frame("000A") == b"\x05\x05\x03\x03000AB43C\r\n"
+
+
+def test_chatter_is_passed_over_and_a_wrong_checksum_told():
+    assert stick.said(b"# APSRequestNodeInfo\r\n") is None
+    assert stick.said(b"\x83" + stick.frame("0000001500C1")) == stick.Said("0000", "0015", "00C1")
+    with pytest.raises(ValueError, match="wrong checksum"):
+        stick.said(stick.frame("0000001500C1").replace(b"C1", b"C2", 1))
+
+
+def test_pulses_become_watts_by_the_circles_own_calibration():
+    assert stick.power_w(1, 1.0, PLAIN) == pytest.approx(2.1325, abs=1e-4)  # its step at 1 s
+    assert stick.power_w(8 * 100, 8.0, PLAIN) == pytest.approx(213.25, abs=0.01)
+    assert stick.power_w(0, 1.0, stick.Calibration(1.0, 0.0, 5.0, 1.0)) == 0  # nothing flows
+    own = stick.Calibration(0.97, -2e-6, 0.03, -0.2)
+    x = 100 - 0.2
+    assert stick.power_w(100, 1.0, own) == pytest.approx((-2e-6 * x * x + 0.97 * x + 0.03) / 0.4689385193)
+
+
+def test_pulses_have_a_sign_and_none_yet_is_no_number():
+    mac = "000D6F0000B1B64B"
+    assert stick.pulses(mac + "001C00DF0000ABCD00000000000E") == (28, 223)
+    assert stick.pulses(mac + "FFF0FF80" + "0" * 20) == (-16, -128)
+    assert all(map(math.isnan, stick.pulses(mac + "FFFFFFFF" + "0" * 20)))
+    with pytest.raises(ValueError, match="cut off"):
+        stick.pulses(mac + "00")
+    with pytest.raises(ValueError, match="cut off"):
+        stick.calibration(mac + "3F80")
+
+
+@pytest.mark.parametrize(("window", "step_w"), [("1 s", 2.1325), ("8 s", 0.2666)])
+def test_each_circle_is_a_channel_with_the_watts_that_flow(listen, stepping, window, step_w):
+    truth = Waveform("sine", 40, 2000, period_s=30)
+    with simulator.serve(Behaviour(truth, now_s=stepping)) as table:
+        heard = listen({**table, "rate": "50 Hz", "window": window}, lambda heard: len(heard.samples) > 60)
+    window_s = float(window.split()[0])
+    true = np.array([truth.energy_j(t / 4 - window_s, t / 4) / window_s for t in range(2000)])
+    values = heard.of("power")[1]
+    assert max(np.abs(true - value).min() for value in values) < step_w
+    assert np.ptp(values) > 300
+    assert {sample[0].host for sample in heard.samples} == {"storage-1", "storage-2"}
+    assert {sample[3] for sample in heard.samples} == {window_s}
+    channel = heard.samples[0][0]
+    assert (channel.semantics, channel.grade) == ("window mean", "wall")
+    assert channel.specification.resolution == pytest.approx(step_w, abs=1e-3)
+
+
+@pytest.mark.parametrize("fault", ["missing", "late", "disconnect", "nan", "frozen", "duplicate"])
+def test_no_fault_invents_a_number_and_the_circles_come_back(listen, fault):
+    behaviour = Behaviour(Waveform("constant"), faults=(fault,), share_ratio=0.2, seed=3, late_s=0.4, away_s=0.2)
+
+    def back_again(heard):
+        valid = np.isfinite(heard.of("power")[1])
+        return len(valid) > 20 and valid[-2:].all() and (fault in ("frozen", "duplicate") or not valid.all())
+
+    with simulator.serve(behaviour) as table:
+        heard = listen({**table, "rate": "50 Hz", "timeout": "150 ms", "window": "8 s"}, back_again)
+    values = heard.of("power")[1]
+    assert np.abs(values[np.isfinite(values)] - 60).max() < 0.3
+
+
+def test_a_circle_that_was_pulled_out_is_told_at_the_beginning(listen):
+    with (
+        simulator.serve(Behaviour(), absent=simulator.CIRCLES[1:]) as table,
+        pytest.raises(MachineError, match=r"Circle does not answer the stick \(000D6F0000B1C02A\)"),
+    ):
+        listen(table, any)
+
+
+def test_a_stick_that_is_not_there_is_told(listen):
+    with pytest.raises(MachineError, match="can't be read"):
+        listen({"kind": "plugwise", "address": "/dev/no-such-line", "circles": {"000D6F0000B1B64B": ""}}, any)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"), [({"circles": {"B1B64B": "x"}}, "16 hexadecimal digits"), ({"window": "2 s"}, "last 1 s and the last 8 s")]
+)
+def test_wrong_options_are_told(wrong, said):
+    right = {"address": "/dev/ttyUSB0", "circles": {"000d6f0000b1b64b": "storage-1"}}
+    assert set(drivers.build("meters", "plugwise", right).circles) == {"000D6F0000B1B64B"}
+    with pytest.raises(ValidationError, match=said):
+        drivers.build("meters", "plugwise", {**right, **wrong})
+
+
+def test_a_circle_on_a_host_that_is_not_there_is_told(listen):
+    from types import SimpleNamespace
+
+    host = SimpleNamespace(name="storage-1", role="storage")
+    table = {"kind": "plugwise", "address": "/dev/null", "circles": {"000D6F0000B1B64B": "storage-9"}}
+    with pytest.raises(CampaignError, match="storage-9"):
+        listen(table, any, hosts=(host,))
