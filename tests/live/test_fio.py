@@ -108,7 +108,14 @@ def test_fios_own_servers_load_from_all_clients_and_are_gone_afterwards(tmp_path
     written, _, mixed = outcomes("virtual", 2, tmp_path, loads[0], look, loads[1])
     assert sorted((r.host, r.moved_bytes) for r in written.results) == [("client-1", 16 * MIB), ("client-2", 16 * MIB)]
     assert sum(r.moved_bytes for r in mixed.results) == 32 * MIB
-    assert not left
+    assert left == []
+
+
+def test_servers_end_with_a_time_limit_and_their_jobs_with_them(tmp_path: Path) -> None:
+    endless = fio(operation="randwrite", size="1 GiB", transfer="4 KiB", direct=True, client_server=True, time_limit="1 s")
+    with pytest.raises(TransientError, match="fio not done within 1 s"):
+        outcomes("local", 1, tmp_path, endless)
+    assert processes_with("fio", "--server=ip:127.0.0.1") == []
 
 
 def processes_with(*words: str) -> list[str]:

@@ -57,7 +57,9 @@ def together(jobs: Mapping[str, tuple[Host, Sequence[str]]], folder: Path, prefi
         running["the controlling fio"] = controller
         code = codes("fio", {first.name: controller}, until_s=until_s, time_limit_s=time_limit_s)[first.name]
     finally:
-        stop(running.values())
+        stop(reversed(running.values()))
+        for host, _ in jobs.values():
+            _end_children(host, port)
     _check(jobs, folder, prefix, code)
     for name, (host, _) in jobs.items():
         (folder / f"{name}.prerun.txt").write_bytes(host.read(_room(host) / f"{name}.prerun.txt"))
@@ -67,6 +69,15 @@ def together(jobs: Mapping[str, tuple[Host, Sequence[str]]], folder: Path, prefi
 def _room(host: Host) -> Path:
     """Where a server works: fio writes a prerun's output there, and an empty file named like the report."""
     return host.directory / "fio"
+
+
+def _end_children(host: Host, port: int) -> None:
+    """End what a server leaves behind when it is ended: a child for its connection, whose jobs go on."""
+    left = host.run(["pgrep", "-f", f"^fio --server=ip:{host.address},{port}$"], timeout_s=SHORT_S, check=False).stdout.split()
+    for pid in left:  # by the drawn port; the folder tells them from those of another run on such an address
+        folder = host.run(["readlink", f"/proc/{pid}/cwd"], timeout_s=SHORT_S, check=False).stdout.strip()
+        if folder == str(_room(host)):
+            host.run(["kill", "-KILL", pid], timeout_s=SHORT_S, check=False)
 
 
 def _wait_listening(host: Host, server: Process, port: int) -> None:
