@@ -98,6 +98,11 @@ class Heard(Sink):
     def append(self, channel, t_s, value, duration_s=0.0):
         self.samples.append((channel, t_s, value, duration_s))
 
+    @property
+    def failures(self):
+        """Doubts that tell of reads that failed; a slow machine may add others, of samples left out."""
+        return [doubt for doubt in self.doubts if "reads failed" in doubt]
+
     def of(self, quantity="power", component=None):
         """Times and values of one channel, gaps included."""
         chosen = [(t, v) for c, t, v, _ in self.samples if c.quantity == quantity and component in (None, c.component)]

@@ -1,0 +1,76 @@
+"""A log or a number whose meaning only the user knows: unit, semantics, grade and accuracy are declared, never guessed."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
+
+from perjoule.meters._metered import Boundary, Metered
+from perjoule.model import OPTIONS, Channel, Specification
+from perjoule.units import JOULES, WATTS, Joules, Ratio, Seconds, Watts
+
+_FACTORS = {**WATTS, **JOULES, "mJ": 1e-3}
+
+_UNIT = "What its numbers are in."
+_SEMANTICS = "What a number is: energy so far (counter), the mean of its own window, the power of a moment, or a running average."
+_GRADE = "What kind of meter it came from."
+_WINDOW = "How long the window of a window mean is, back from its time."
+_ACCURACY = "The meter's error, as a share of the reading; unknown when absent."
+_OFFSET = "The part of the error that does not depend on the reading."
+_RESOLUTION = "The smallest step of a power."
+_STEP = "The smallest step of a counter."
+_PERIOD = "How often the meter itself has something new."
+_LATENCY = "How much older than its time a number may be."
+_RANGE = "Where a counter begins anew; without it one that falls is not added up."
+_MOST = "More than ever flows; with `range` it tells a counter that wrapped from one that was reset."
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Declared(Metered):
+    """What is declared of a number. The words are not docstrings for the reason in Metered."""
+
+    unit: Annotated[Literal["W", "mW", "kW", "J", "mJ", "kJ", "Wh", "kWh"], Field(description=_UNIT)]
+    semantics: Annotated[Literal["counter", "window mean", "instantaneous", "average"], Field(description=_SEMANTICS)]
+    grade: Annotated[Literal["wall", "PDU", "BMC", "component", "modelled"], Field(description=_GRADE)]
+    window_s: Annotated[Seconds | None, Field(description=_WINDOW)] = None
+    accuracy_ratio: Annotated[Ratio | None, Field(description=_ACCURACY)] = None
+    offset_w: Annotated[Watts | None, Field(description=_OFFSET)] = None
+    resolution_w: Annotated[Watts | None, Field(description=_RESOLUTION)] = None
+    step_j: Annotated[Joules | None, Field(description=_STEP)] = None
+    period_s: Annotated[Seconds | None, Field(description=_PERIOD)] = None
+    latency_s: Annotated[Seconds | None, Field(description=_LATENCY)] = None
+    range_j: Annotated[Joules | None, Field(description=_RANGE)] = None
+    most_w: Annotated[Watts | None, Field(description=_MOST)] = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        counts = self.unit in JOULES or self.unit == "mJ"
+        if counts != (self.semantics == "counter"):
+            raise ValueError(f'{self.unit} and "{self.semantics}" do not go together (energy is a counter, power is not)')
+        if self.semantics == "window mean" and self.window_s is None and not self.tells_window:
+            raise ValueError("a window mean needs its window (set window)")
+        return self
+
+    @property
+    def tells_window(self) -> bool:
+        """Whether each number comes with the length of its window."""
+        return False
+
+    @property
+    def factor(self) -> float:
+        """From its unit to W or J."""
+        return _FACTORS[self.unit]
+
+    def declared(self, where: Boundary) -> Channel:
+        """The channel of what is declared."""
+        counts = self.semantics == "counter"
+        stated = Specification(
+            gain_ratio=self.accuracy_ratio,
+            offset=None if counts else self.offset_w,
+            resolution=self.step_j if counts else self.resolution_w,
+            period_s=self.period_s,
+            latency_s=self.latency_s,
+            range_value=self.range_j if counts else None,
+            most_w=self.most_w,
+        )
+        return where.channel("energy" if counts else "power", self.semantics, self.grade, stated)

@@ -1,0 +1,94 @@
+"""Prometheus's words: https://prometheus.io/docs/instrumenting/exposition_formats/ and https://prometheus.io/docs/prometheus/latest/querying/api/"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+_LABEL = re.compile(r'\s*([a-zA-Z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?')
+_SELECTOR = re.compile(rf"\s*({_NAME})\s*(?:\{{(.*)\}})?\s*")
+_LINE = re.compile(rf'({_NAME})\s*(?:\{{((?:[^"}}]|"(?:[^"\\]|\\.)*")*)\}})?\s+(\S+)(?:\s+(-?\d+))?\s*')
+_ESCAPED = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One number of one series; `utc_s` where the exporter dates it."""
+
+    value: float
+    utc_s: float | None = None
+
+
+def selector(text: str) -> tuple[str, Mapping[str, str]]:
+    """A name and labels out of `name{label="value"}`.
+
+    Raises:
+        ValueError: it is none.
+    """
+    match = _SELECTOR.fullmatch(text)
+    labels = _labels(match[2] or "") if match else None
+    if match is None or labels is None:
+        raise ValueError(f'{text!r} names no metric (write name or name{{label="value"}})')
+    return match[1], labels
+
+
+def exposed(text: str, name: str, labels: Mapping[str, str]) -> tuple[Sample, str]:
+    """The one series of this name with these labels on an exporter's page, and its type ("gauge", "counter", "").
+
+    Raises:
+        ValueError: there is none, or more than one.
+    """
+    found: list[tuple[Sample, Mapping[str, str]]] = []
+    kind = ""
+    for line in text.splitlines():
+        if line.startswith("#"):
+            words = line.split()
+            if words[1:2] == ["TYPE"] and words[2:3] == [name]:
+                kind = words[3] if len(words) > 3 else ""
+            continue
+        match = _LINE.fullmatch(line.strip())
+        if match is None or match[1] != name:
+            continue
+        there = _labels(match[2] or "") or {}
+        if labels.items() <= there.items():
+            found.append((Sample(float(match[3]), int(match[4]) / 1e3 if match[4] else None), there))
+    if len(found) != 1:
+        raise ValueError(_count_words(name, [there for _, there in found]))
+    return found[0][0], kind
+
+
+def queried(said: Mapping[str, Any]) -> list[Sample]:
+    """The samples of the one series in a server's answer to a range selector, oldest first.
+
+    Raises:
+        ValueError: the query failed, or there is no series, or more than one.
+    """
+    if said.get("status") != "success":
+        raise ValueError(f"the query failed: {said.get('error', 'no words')}")
+    data: Mapping[str, Any] = said["data"]
+    if data.get("resultType") != "matrix":
+        raise ValueError(f"the answer is a {data.get('resultType')}, not samples of a series")
+    result: list[Mapping[str, Any]] = data["result"]
+    if len(result) != 1:
+        raise ValueError(_count_words("the metric", [series["metric"] for series in result]))
+    return [Sample(float(value), float(utc_s)) for utc_s, value in result[0]["values"]]
+
+
+def _labels(text: str) -> dict[str, str] | None:
+    found: dict[str, str] = {}
+    at = 0
+    while at < len(text):
+        match = _LABEL.match(text, at)
+        if match is None:
+            return None if text[at:].strip() else found
+        found[match[1]] = re.sub(r"\\.", lambda escape: _ESCAPED.get(escape[0], escape[0]), match[2])
+        at = match.end()
+    return found
+
+
+def _count_words(name: str, series: list[Mapping[str, str]]) -> str:
+    if not series:
+        return f"there is no series of {name} with these labels"
+    shown = "; ".join(", ".join(f'{k}="{v}"' for k, v in labels.items() if k != "__name__") for labels in series[:4])
+    return f"{len(series)} series of {name} have these labels; one must be meant: {shown}"

@@ -1,0 +1,149 @@
+"""Energy counters of NVIDIA's GPUs by nvidia-ml-py: https://docs.nvidia.com/deploy/nvml-api/
+
+The counter (Volta and later) is best. The power is an average over about a second on most GPUs; on A100 and H100 its sensor looks
+only a quarter of the time (https://arxiv.org/abs/2312.02741), so that a load with a rhythm of its own may be misjudged by far.
+"""
+
+import importlib.util
+import math
+import re
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from pydantic.dataclasses import dataclass
+
+from perjoule.errors import MachineError, PerjouleError
+from perjoule.meters._metered import Boundary, Metered, Read, Reading
+from perjoule.model import OPTIONS, Channel, Json, Specification
+from perjoule.protocols import Check
+
+EXAMPLE = """
+[[meter]]
+kind = "nvml"
+covers = ["clients"]
+"""
+
+_FIX = ".venv/bin/pip install 'perjoule[meters]'"
+_STEP = 1e-3  # both are shown in thousandths
+_POWER_WINDOW_S = 1.0
+_PART_TIME = re.compile(r"\b[AH]100\b|\bGH200\b")
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Nvml(Metered):
+    """The GPUs of this machine, each a channel of its own."""
+
+    covers: tuple[str, ...] = ("clients",)
+    """Whose work the GPUs do."""
+
+    gpus: tuple[str, ...] = ()
+    """Only these, by UUID as `nvidia-smi -L` shows it; all by default."""
+
+    quantity: Literal["", "energy", "power"] = ""
+    """By default the energy counter, on a GPU that has none the power."""
+
+    @contextmanager
+    def connect(self, where: Boundary) -> Generator[Read]:
+        """Find the GPUs. Raises MachineError when there is no driver or no such GPU, or it doesn't know the quantity."""
+        with _library() as nvml:
+            found = [(gpu, self._channel(nvml, gpu, where)) for gpu in self._chosen(nvml)]
+
+            def read() -> Iterable[Reading]:
+                for gpu, channel in found:
+                    yield Reading(channel, _value(nvml, gpu, channel))
+
+            yield read
+
+    def caveats(self) -> Iterable[str]:
+        """GPUs whose power sensor looks part of the time."""
+        try:
+            with _library() as nvml:
+                for gpu in self._chosen(nvml):
+                    name = _text(nvml.nvmlDeviceGetName(gpu))
+                    if _PART_TIME.search(name) and (self.quantity == "power" or not _counts(nvml, gpu)):
+                        yield f"{self.label}: the power of {name} is sampled a quarter of the time only (read its energy counter)"
+        except PerjouleError:
+            return
+
+    def checks(self) -> tuple[Check, ...]:
+        """There is the library, the driver, and a GPU."""
+        if importlib.util.find_spec("pynvml") is None:
+            return (Check("nvidia-ml-py", ok=False, detail="missing", fix=_FIX),)
+        try:
+            with _library() as nvml:
+                return (Check("GPU", ok=True, detail=", ".join(_uuid(nvml, gpu) for gpu in self._chosen(nvml))),)
+        except MachineError as error:
+            return (Check("GPU", ok=False, detail=error.what, fix=error.next or "leave this meter out"),)
+
+    @classmethod
+    def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
+        """This machine's GPUs."""
+        return ({"kind": "nvml"},) if importlib.util.find_spec("pynvml") and all(check.ok for check in cls().checks()) else ()
+
+    def _chosen(self, nvml: Any) -> list[Any]:
+        found = {_uuid(nvml, gpu): gpu for gpu in map(nvml.nvmlDeviceGetHandleByIndex, range(nvml.nvmlDeviceGetCount()))}
+        missing = [uuid for uuid in self.gpus if uuid not in found]
+        if missing or not found:
+            what = f"there is no GPU {missing[0]}" if missing else "there is no GPU"
+            raise MachineError(what, where=f"meter {self.label}", next=f"there is {', '.join(found) or 'none'}")
+        return [found[uuid] for uuid in self.gpus or found]
+
+    def _channel(self, nvml: Any, gpu: Any, where: Boundary) -> Channel:
+        counts = _counts(nvml, gpu)
+        if self.quantity == "energy" and not counts:
+            name = _text(nvml.nvmlDeviceGetName(gpu))
+            raise MachineError(f"{name} has no energy counter", where=f"meter {self.label}", next='set quantity = "power"')
+        part = "gpu-" + _uuid(nvml, gpu).removeprefix("GPU-").partition("-")[0]
+        if counts and self.quantity != "power":
+            return where.channel("energy", "counter", "component", Specification(resolution=_STEP), component=part)
+        stated = Specification(resolution=_STEP, latency_s=_POWER_WINDOW_S)
+        return where.channel("power", "average", "component", stated, component=part)
+
+
+def _value(nvml: Any, gpu: Any, channel: Channel) -> float:
+    ask = nvml.nvmlDeviceGetTotalEnergyConsumption if channel.quantity == "energy" else nvml.nvmlDeviceGetPowerUsage
+    try:
+        return ask(gpu) * _STEP
+    except nvml.NVMLError as error:
+        if error.value == nvml.NVML_ERROR_GPU_IS_LOST:
+            raise MachineError("the GPU is lost", where=channel.name, next="see dmesg") from None
+        return math.nan
+
+
+def _counts(nvml: Any, gpu: Any) -> bool:
+    try:
+        nvml.nvmlDeviceGetTotalEnergyConsumption(gpu)
+    except nvml.NVMLError:
+        return False
+    return True
+
+
+def _uuid(nvml: Any, gpu: Any) -> str:
+    return _text(nvml.nvmlDeviceGetUUID(gpu))
+
+
+def _text(said: str | bytes) -> str:
+    return said.decode() if isinstance(said, bytes) else said
+
+
+@contextmanager
+def _library() -> Generator[Any]:
+    """NVIDIA's library, ready to be asked. Raises MachineError in its own words."""
+    try:
+        import pynvml
+    except ImportError:
+        raise MachineError("nvidia-ml-py is missing", next=_FIX) from None
+    nvml: Any = pynvml
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError as error:
+        raise MachineError(
+            f"no NVIDIA driver answers ({error})", next="install NVIDIA's driver, or leave this meter out"
+        ) from None
+    try:
+        yield nvml
+    except nvml.NVMLError as error:
+        raise MachineError(f"the NVIDIA driver failed ({error})") from None
+    finally:
+        nvml.nvmlShutdown()

@@ -1,0 +1,149 @@
+"""Prometheus: declared meaning, one series and no other, samples with their own times and never twice."""
+
+import json
+import math
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perjoule import drivers
+from perjoule.errors import PerjouleError
+from perjoule.meters import _exposition
+from perjoule.meters.prometheus import Prometheus
+from perjoule.simulators import prometheus as simulator
+from perjoule.waveforms import Waveform
+
+SAID = Path(__file__).parents[1] / "transcripts" / "prometheus"
+WAVE = Waveform("sine", 20.0, 80.0, 1.0)
+PAGE = (SAID / "metrics.txt").read_text()
+DECLARED = {"unit": "W", "semantics": "instantaneous", "grade": "wall"}
+
+
+def test_a_page_is_read_by_name_and_labels():
+    sample, kind = _exposition.exposed(PAGE, simulator.POWER, {"room": "lab"})
+    assert (sample.value, sample.utc_s, kind) == (42.0, 1790000002.0, "gauge")
+    assert _exposition.exposed(PAGE, simulator.POWER, {"socket": "2"})[0] == _exposition.Sample(1.5)
+    assert _exposition.exposed(PAGE, simulator.ENERGY, {})[1] == "counter"
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ('x{a="b"} 1e3', 1e3),
+        ('x{ a = "b" , } +Inf', math.inf),
+        ('x{a="b",c="}\\"{ \\\\ 5"} 7 1790000000000', 7.0),
+        ('x{a="b"}\t-2.5', -2.5),
+    ],
+)
+def test_lines_may_look_odd(line, value):
+    assert _exposition.exposed(f"# HELP x {{\n{line}\nx2 9\n", "x", {"a": "b"})[0].value == value
+
+
+def test_escapes_in_labels_are_undone():
+    assert _exposition.selector(r'x{a="\"\\\n"}') == ("x", {"a": '"\\\n'})
+
+
+@pytest.mark.parametrize("text", ["", "x{", "x{a=b}", "rate(x[5m])", "x{a='b'}", "5x"])
+def test_what_is_no_selector_is_refused(text):
+    with pytest.raises(ValueError, match="names no metric"):
+        _exposition.selector(text)
+    with pytest.raises(ValueError, match="names no metric"):
+        drivers.build("meters", "prometheus", {"address": "http://127.0.0.1/metrics", "metric": text, **DECLARED})
+
+
+def test_two_series_are_not_guessed_between_and_none_is_told():
+    with pytest.raises(ValueError, match=r'2 series .* room="lab", socket="1"; room="hall", socket="2"'):
+        _exposition.exposed(PAGE, simulator.POWER, {})
+    with pytest.raises(ValueError, match="no series of simulated_power_watts"):
+        _exposition.exposed(PAGE, simulator.POWER, {"room": "attic"})
+
+
+def test_an_answer_of_a_server_is_samples_in_order():
+    samples = _exposition.queried(json.loads((SAID / "query.json").read_text()))
+    assert [(s.value, s.utc_s - 1790000000) for s in samples] == [(40.0, 0.0), (41.0, 1.0), (42.0, 2.0)]
+    with pytest.raises(ValueError, match="query failed: invalid parameter"):
+        _exposition.queried(json.loads((SAID / "query-error.json").read_text()))
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        ({"unit": "J"}, "do not go together"),
+        ({"semantics": "counter"}, "do not go together"),
+        ({"semantics": "window mean"}, "needs its window"),
+        ({"grade": None}, "grade"),
+    ],
+)
+def test_what_is_not_declared_or_contradicts_itself_is_refused(declared, words):
+    options = {key: value for key, value in {**DECLARED, **declared}.items() if value is not None}
+    with pytest.raises(ValueError, match=words):
+        drivers.build("meters", "prometheus", {"address": "http://127.0.0.1", "metric": "x", **options})
+
+
+@pytest.mark.parametrize("server", [False, True])
+def test_the_watts_are_those_of_the_waveform_each_sample_once(listen, noted, server):
+    behaviour = noted(WAVE)
+    with simulator.serve(behaviour, server=server) as options:
+        began_s = time.monotonic()
+        heard = listen({**options, "rate": "50 Hz"}, lambda h: len(h.samples) > 15)
+        ended_s = time.monotonic()
+    t_s, watts = heard.of()
+    assert behaviour.told(watts, lambda said: round(said.power_w, 6))
+    assert (np.diff(t_s) > 0).all()
+    assert began_s - 0.01 < t_s[0] < t_s[-1] < ended_s + 0.01
+    near_w = [WAVE.power_w(t) for t in t_s]  # dated by the exporter, to the millisecond
+    assert watts == pytest.approx(near_w, abs=2.0)
+
+
+def test_a_counter_is_read_in_its_unit(listen, noted):
+    behaviour = noted(WAVE)
+    with simulator.serve(behaviour) as options:
+        asked = {**options, "metric": simulator.ENERGY, "unit": "kWh", "semantics": "counter", "rate": "50 Hz"}
+        heard = listen(asked, lambda h: len(h.samples) > 5)
+    assert behaviour.told(heard.of("energy")[1], lambda said: round(said.energy_j * 3.6e6, 6))
+    assert heard.samples[0][0].unit == "J"
+
+
+def test_a_gauge_declared_a_counter_is_refused(listen, noted):
+    with simulator.serve(noted(WAVE)) as options, pytest.raises(PerjouleError, match=r"is a gauge; set unit and semantics"):
+        listen({**options, "unit": "J", "semantics": "counter"}, lambda h: True)
+
+
+@pytest.mark.parametrize("server", [False, True])
+def test_a_clock_that_jumped_dates_nothing(listen, noted, server):
+    with (
+        simulator.serve(noted(WAVE, faults=("clock jump",), share_ratio=1.0), server=server) as options,
+        pytest.raises(PerjouleError, match=r"its clock is 3\d\d\d s ahead"),
+    ):
+        listen({**options, "rate": "50 Hz"}, lambda h: True)
+
+
+def test_what_smells_of_power_is_found_but_its_meaning_is_left_to_declare(noted):
+    with simulator.serve(noted(WAVE)) as options:
+        found = Prometheus.discover([str(options["address"]), "127.0.0.1:1"])
+    assert [table["metric"] for table in found] == [simulator.ENERGY, simulator.POWER]
+
+
+@pytest.mark.parametrize("server", [False, True])
+@pytest.mark.parametrize("fault", ["late", "duplicate", "missing", "frozen", "nan", "spike", "disconnect"])
+def test_a_fault_is_a_gap_or_nothing_new(listen, noted, fault, server):
+    behaviour = noted(WAVE, faults=(fault,), share_ratio=0.0, late_s=1.5, away_s=0.1)
+    lost = fault in ("late", "missing", "disconnect")
+
+    def told(heard):
+        behaviour.share_ratio = 0.2  # what is asked at the beginning is answered
+        watts = heard.of()[1]
+        if fault in ("frozen", "duplicate"):
+            return len(watts) > 8
+        odd = np.isnan(watts) | (watts > 1000)
+        return odd.any() and not odd[-1]
+
+    with simulator.serve(behaviour, server=server) as options:
+        heard = listen({**options, "rate": "40 Hz", "timeout": "0.7 s" if lost else "30 s"}, told)
+    t_s, watts = heard.of()
+    assert behaviour.told([w for w in watts if not math.isnan(w)], lambda said: round(said.power_w, 6))
+    if not lost:
+        assert not heard.failures
+        assert (np.diff(t_s) > 0).all()  # nothing is told twice
