@@ -129,7 +129,8 @@ def _mix_key(trial: Trial) -> str:
 def _mix(whole: Mapping[int, Point], alone: Mapping[str, Mapping[int, Point]]) -> Mix:
     repetitions = sorted(whole)
     first = whole[repetitions[0]]
-    names = list(dict.fromkeys(key.split("/")[1] for key in first.metrics if key.startswith("user/")))
+    rates = [key.split("/") for key in first.metrics if key.startswith("user/") and key.endswith(RATES)]
+    names = list(dict.fromkeys(name for _, name, *_ in rates))
     totals = {key: [whole[n].metrics[key] for n in repetitions if key in whole[n].metrics] for key in first.metrics}
     progress: dict[int, list[float]] = {n: [] for n in repetitions}
     users = tuple(_user(name, whole, alone.get(name, {}), progress) for name in names)
