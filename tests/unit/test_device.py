@@ -147,6 +147,8 @@ def test_before_the_first_read_all_of_the_size_is_written_to_the_device_once(cli
     prepared(client, tmp_path, load(operation="randread", transfer="32 KiB"))
     with pytest.raises(Started):  # more than was laid out
         prepared(client, tmp_path, load(operation="read", size="32 MiB"))
+    with pytest.raises(Started):  # checksums, over which other loads wrote
+        prepared(client, tmp_path, load(operation="read", verify="crc32c"))
 
 
 def test_a_device_smaller_than_the_load_is_told_before_anything_is_written(client: Client, tmp_path: Path) -> None:

@@ -209,6 +209,7 @@ def spoil_lsblk(machine: Machine, key: str) -> None:
         lambda m: m.put("sys/class/block/loop1/diskseq", ""),
         lambda m: (m.folder / "sys/class/block/loop1/holders").rmdir(),
         lambda m: m.put("sys/block/loop9/loop/backing_file", ""),
+        lambda m: m.put("proc/4711/fd", "no folder that can be looked into"),
     ],
 )
 def test_an_answer_that_can_not_be_read_is_a_refusal_and_never_a_pass(

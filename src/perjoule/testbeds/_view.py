@@ -180,11 +180,11 @@ def _mounts(view: View, numbers: set[str], paths: set[str]) -> Iterator[str]:
 
 
 def _openers(view: View, numbers: set[str]) -> Iterator[str]:
-    """Name other processes that have it open; those of other users are seen by root alone."""
+    """Name other processes that have it open. Raises PermissionError: not all can be looked into, as by anyone but root."""
     for process in sorted(view.proc.glob("[0-9]*")):
         if process.name == str(os.getpid()):
             continue
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):  # it ended, or can't be looked into
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended
             if any(_opened(file, numbers) for file in (process / "fd").iterdir()):
                 yield f"{_read(process / 'comm')} ({process.name})"
 
