@@ -15,10 +15,12 @@ from perjoule.analysis.points import points
 from perjoule.analysis.replacement import machines, replacements
 from perjoule.analysis.timeline import means, net_power_w, summed
 from perjoule.analysis.winners import winners
+from perjoule.figures.dimuon import Dimuon
 from perjoule.figures.overhead import Overhead
 from perjoule.figures.power import Samples
 from perjoule.figures.timeline import Timeline
 from perjoule.model import Cell, Channel, Finding, Point, Quantity, Record, Replacement, Series
+from perjoule.report.muons import dimuon
 from perjoule.store import Results
 from perjoule.units import MIB
 
@@ -45,6 +47,7 @@ class Content:
     overheads: tuple[Overhead, ...]  # the first trial with the most clients of each file system and direction
     winners: tuple[Finding, ...]
     replacements: tuple[Replacement, ...]  # of machines by themselves
+    dimuon: Dimuon | None  # the spectrum of a muon analysis
 
     @property
     def scale(self) -> float:
@@ -104,6 +107,7 @@ def content(results: Results) -> Content:
         overheads=tuple(overheads.values()),
         winners=winners(records, summary),
         replacements=replacements(machines(records, summary)),
+        dimuon=dimuon(results, records),
     )
 
 

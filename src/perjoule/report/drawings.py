@@ -8,6 +8,7 @@ from perjoule.analysis.fairness import mixes
 from perjoule.analysis.scaling import scaling as scaled
 from perjoule.figures.capacity import capacity
 from perjoule.figures.cost import cost
+from perjoule.figures.dimuon import dimuon
 from perjoule.figures.edp import edp
 from perjoule.figures.efficiency import efficiency
 from perjoule.figures.overhead import overhead
@@ -72,6 +73,9 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
     if found.replacements:
         as_many = "as many machines as do the server's throughput, fractions included; mean and 95 % interval"
         yield "replacement", replacement(found.replacements, notes=[as_many, *power_notes])
+    if found.dimuon:
+        told = "pairs of opposite charge of one trial; below: standard errors, and the fit of a peak over a background"
+        yield "dimuon", dimuon(found.dimuon, notes=[told])
     if found.timelines:
         yield "timeline", timeline(notes=["grey: the measured window", *power_notes])
     if any(catalogue.servers(catalogue.cluster(name)) for name in found.clusters if name in catalogue.names()):

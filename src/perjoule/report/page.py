@@ -12,7 +12,7 @@ from perjoule.analysis.fairness import mixes
 from perjoule.analysis.scaling import scaling
 from perjoule.figures import vega
 from perjoule.model import Cell, Interval, Record
-from perjoule.report import growth, together
+from perjoule.report import growth, muons, together
 from perjoule.report.content import Content
 from perjoule.report.drawings import drawings
 from perjoule.table import amplification_table, number, table, winners_table, with_interval
@@ -60,6 +60,7 @@ def _body(found: Content, specs: Mapping[str, vega.Spec], root: str) -> Iterator
     yield from _failed(found.records)
     yield "<h2>Figures</h2>"
     yield from (_figure(name, found, root) for name in specs)
+    yield from _muons(found.cells)
     yield from _amplification(found.cells)
     yield from _doubts(found.cells)
     yield from _all_metrics(found.cells)
@@ -150,6 +151,14 @@ def _scaling(found: Content) -> Iterator[str]:
         yield _html_table(laid.headers, laid.rows, [h in ("file system", "workload", "direction", "of") for h in laid.headers])
         yield _html_table(laws.headers, laws.rows, [header != "clients" for header in laws.headers])
         yield f"<p><small>{escape(growth.NOTE)}</small></p>"
+
+
+def _muons(cells: Sequence[Cell]) -> Iterator[str]:
+    laid = muons.muons_table(cells)
+    if laid.rows:
+        yield "<h2>The muon analysis</h2>"
+        yield _html_table(laid.headers, laid.rows, [header in ("file system", "workload") for header in laid.headers])
+        yield f"<p><small>{escape(muons.NOTE)}</small></p>"
 
 
 def _amplification(cells: Sequence[Cell]) -> Iterator[str]:

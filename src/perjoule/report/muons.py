@@ -1,0 +1,91 @@
+"""The muon analysis in a report: what an event costs, how much was read where it lies, and the physics."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perjoule.figures.dimuon import Dimuon, Peak
+from perjoule.model import Cell, Record
+from perjoule.store import Results
+from perjoule.table import Table, with_interval
+from perjoule.workloads import _hep_fit as fits
+from perjoule.workloads._hep_report import Spectrum, spectrum
+
+TITLES = {"jpsi": "J/ψ", "z": "Z"}
+TOGETHER_COUNT = 8  # bins of the histogram in one step of the drawn spectrum
+STEPS_COUNT = 150  # of a fitted curve
+COLUMNS = (  # header, metric, what one unit of it is
+    ("events/s", "events_per_s", 1.0),
+    ("mJ/event", "energy_per_event_j", 1e-3),
+    ("Wh/job", "energy_j", 3600.0),
+    ("% local by placement", "locality_ratio", 0.01),
+    ("% local by network", "network_locality_ratio", 0.01),
+)
+NOTE = (
+    "A job is the analysis of the whole data set; J and Wh are those of the servers without switch and clients. Local is what was "
+    "read on a host that holds the file; by network, what hosts did not receive from elsewhere. Masses are with standard errors."
+)
+
+
+def muons_table(cells: Sequence[Cell]) -> Table:
+    """Lay out what events took, and the masses that were found; no rows where no load counted events."""
+    rows = [
+        (
+            *(cell.filesystem, cell.workload, str(cell.clients_count)),
+            *(with_interval(cell.metrics[key], per) if key in cell.metrics else "–" for _, key, per in COLUMNS),
+            *(_mass(cell, name) for name in TITLES),
+        )
+        for cell in cells
+        if "events_per_s" in cell.metrics
+    ]
+    headers = ("file system", "workload", "clients", *(column[0] for column in COLUMNS))
+    return Table((*headers, *(f"{title} in GeV" for title in TITLES.values())), tuple(rows))
+
+
+def _mass(cell: Cell, name: str) -> str:
+    mass, error = (cell.metrics.get(f"{name}_{what}_ev") for what in ("mass", "mass_error"))
+    return f"{mass.mean / 1e9:.4f} ± {error.mean / 1e9:.4f}" if mass and error else "–"
+
+
+def dimuon(results: Results, records: Sequence[Record]) -> Dimuon | None:
+    """Read the spectrum of the first valid analysis again; all others of the same data set have the same."""
+    for record in records:
+        if record.status == "valid" and record.trial.workload.kind == "hep":
+            try:
+                return drawn(spectrum(results.folder_of(record) / "raw"))
+            except (OSError, ValueError, LookupError):
+                continue  # `perjoule verify` tells what is wrong with it
+    return None
+
+
+def drawn(seen: Spectrum) -> Dimuon:
+    """Give the figure what it draws."""
+    whole = seen.counts[: len(seen.counts) // TOGETHER_COUNT * TOGETHER_COUNT].reshape(-1, TOGETHER_COUNT).sum(axis=1)
+    edges_gev = seen.edges_gev[::TOGETHER_COUNT][: len(whole) + 1]
+    rows = _per_gev(edges_gev, whole)
+    peaks = {name: peak for name in TITLES if (peak := _peak(name, seen))}
+    return Dimuon([(mass, pairs) for mass, pairs, _ in rows if pairs > 0], peaks)
+
+
+def _peak(name: str, seen: Spectrum) -> Peak | None:
+    try:
+        found = fits.fit(name, seen.edges_gev, seen.counts)
+    except ValueError:
+        return None  # the outcome's doubts say it
+    low, high = fits.WINDOW_GEV[name]
+    rows = [row for row in _per_gev(seen.edges_gev, seen.counts) if low <= row[0] <= high]
+    masses_gev = np.linspace(low, high, STEPS_COUNT)
+    curve = fits.density(name, masses_gev, *found.parameters)
+    words = f"{TITLES[name]}: {found.mass_gev:.4f} ± {found.mass_error_gev:.4f} GeV"
+    return Peak(words, rows, [(_short(m), _short(n)) for m, n in zip(masses_gev, curve, strict=True)])
+
+
+def _per_gev(edges_gev: NDArray[np.float64], counts: NDArray[np.int64]) -> list[tuple[float, float, float]]:
+    """The middle of each bin, its counts per GeV, and their standard error."""
+    middles, widths = (edges_gev[1:] + edges_gev[:-1]) / 2, np.diff(edges_gev)
+    return [(_short(m), _short(n / w), _short(n**0.5 / w)) for m, n, w in zip(middles, counts, widths, strict=True)]
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.5g}")
