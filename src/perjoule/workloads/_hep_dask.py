@@ -1,6 +1,7 @@
 """Dask on the hosts of a job: a scheduler, a worker per host, the job, and the end of them all. https://distributed.dask.org"""
 
 import json
+import secrets
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +35,8 @@ def job(first: Host, workers: Sequence[Host], asked: Mapping[str, Json], folder:
     """
     until_s = time.monotonic() + time_limit_s
     running: dict[str, Process] = {}
-    rooms = {host.name: host.directory / "hep" for host in (first, *workers)}
+    room = f"hep-{secrets.token_hex(4)}"  # several users may run jobs at once
+    rooms = {host.name: host.directory / room for host in (first, *workers)}
 
     def wait(what: str, ready: Callable[[], T | None]) -> T:
         while (found := ready()) is None:

@@ -23,7 +23,7 @@ from perjoule.protocols import Check, Host, Mounted, Process, Workload
 from perjoule.units import MIB, Bytes, Seconds
 from perjoule.workloads import _hep_dask, _hep_report
 from perjoule.workloads._hep_data import EVENT_BYTES, file_name
-from perjoule.workloads._running import codes, last_words, stop
+from perjoule.workloads._running import codes, cold, last_words, stop
 
 EXAMPLE = """
 [[workload]]
@@ -101,12 +101,7 @@ class Hep(Workload):
         holders = {file: mounted.locate(place / file) for file in files}
         bare = sorted({host.name for host in clients if host.role == "storage"}.difference(*holders.values()))
         doubts = [f"no file of the data set lies on {', '.join(bare)}"] if bare else []
-        mounted.drop_caches()
-        try:
-            for host in clients:
-                host.drop_caches()
-        except WorkloadError as error:
-            doubts.append(f"page caches were not dropped: {error}")
+        doubts += cold(clients, mounted)
         (folder / "prepared.json").write_text(json.dumps({"doubts": doubts, "holders": holders}))
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
