@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from perjoule.analysis.alignment import Offset, drift, offset, pattern
+from perjoule.analysis.alignment import Offset, drift, expected, offset, pattern
 from perjoule.model import Channel, Semantics, Series
 
 
@@ -56,3 +56,18 @@ def test_two_patterns_give_the_drift_with_its_uncertainty() -> None:
 def test_a_pattern_is_the_same_for_the_same_seed_and_ends_with_the_load_off() -> None:
     assert pattern(30.0, seed=2) == pattern(30.0, seed=2) != pattern(30.0, seed=3)
     assert len(pattern(30.0)) % 2 == 0 and pattern(30.0)[-1] >= 30.0
+
+
+def test_a_counter_is_aligned_by_its_steps_and_the_fit_follows_them() -> None:
+    edges_s = tuple(1000.0 + edge for edge in pattern(30.0, seed=5))
+    edges = np.array(edges_s)
+    t_s = np.arange(995.0, 1040.0, 0.5)
+    on_s = np.concatenate(([0.0], np.cumsum(np.diff(edges) * (np.arange(len(edges) - 1) % 2 == 0))))
+    counted_j = np.floor(40 * t_s + 20 * np.interp(t_s, edges, on_s))
+    channel = Channel("plug", "", "total", "energy", "J", "counter", "wall")
+    series = Series(channel, t_s + 0.7, np.zeros(len(t_s)), counted_j)
+    found = offset(series, edges_s)
+    assert found is not None and found.offset_s == pytest.approx(0.7, abs=0.02)
+    times_s, watts, fit_w = expected(series, edges_s, found)
+    assert len(times_s) == len(watts) == len(t_s) - 1
+    assert float(np.std(watts - fit_w)) < 2

@@ -1,27 +1,31 @@
 """How far a meter's clock is from the hosts': a load that goes on and off at known moments, found again in what the meter says.
 
 The pattern, averaged over the meter's own windows, is fitted to the samples by least squares for every offset in question
-(samples = low + step * pattern(t - offset)); the best offset is where the residual is least, and its standard uncertainty is how
-far it can be moved until the sum of squares has grown by one residual variance (the likelihood of normal noise, one standard
-deviation). Two patterns, before and after, give the drift.
+(samples = low + step * pattern(t - offset)). With a noise that is not known either, an offset is as probable as its sum of
+squares to the power of -(n-2)/2; the mean and the deviation of that are the offset and its standard uncertainty.
+
+    G. L. Bretthorst, Bayesian Spectrum Analysis and Parameter Estimation, Springer 1988, chapter 3
+
+Two patterns, before and after, give the drift.
 """
 
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import hypot
+from math import hypot, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
+from perjoule.analysis.integral import Integral
+from perjoule.analysis.samples import Floats
 from perjoule.model import Series
-
-Floats = NDArray[np.float64]
 
 SHORTEST_S, LONGEST_S = 0.4, 2.6  # of one state of the load: edges at many phases of a meter's cycle
 LEAST_SEEN_RATIO = 0.5  # of the samples' variance that the pattern explains, below which it was not seen
 LEAST_COUNT = 8  # samples
-GRID_S = 0.02  # of offsets that are tried first
+GRID_S = 0.01  # of offsets that are tried first
+FINE_S = 0.00025
+SWITCHED_S = 0.003  # standard uncertainty of when a load was really there: programs start, capacitors fill
 
 
 @dataclass(frozen=True)
@@ -67,31 +71,22 @@ def offset(series: Series, edges_s: Sequence[float], *, most_s: float = 10.0, wi
     None where the pattern is not seen: too few samples, no step, or other loads.
     """
     edges = np.asarray(edges_s, dtype=np.float64)
-    near = (series.t_s > edges[0] - 2 * most_s) & (series.t_s < edges[-1] + 2 * most_s) & np.isfinite(series.value)
-    t_s, watts, widths_s = series.t_s[near], series.value[near], series.duration_s[near]
-    if series.channel.semantics in ("counter", "state") or len(t_s) < LEAST_COUNT or float(np.ptp(watts)) == 0:
+    began_s, ended_s, watts = _windows(series, window_s)
+    near = (ended_s > edges[0] - 2 * most_s) & (ended_s < edges[-1] + 2 * most_s)
+    began_s, ended_s, watts = began_s[near], ended_s[near], watts[near]
+    if len(watts) < LEAST_COUNT or float(np.ptp(watts)) == 0:
         return None
-    widths_s = np.where(widths_s > 0, widths_s, window_s) if series.channel.semantics != "instantaneous" else np.zeros_like(t_s)
-
-    def residuals(offsets_s: Floats) -> Floats:
-        return np.array([_residual(_expected(t_s - one, widths_s, edges), watts)[0] for one in offsets_s])
-
-    coarse_s = np.arange(-most_s, most_s + GRID_S, GRID_S)
-    coarse = residuals(coarse_s)
-    middle_s = _middle(coarse_s, coarse)
-    fine_s = middle_s + np.arange(-3 * GRID_S, 3 * GRID_S, GRID_S / 40)
-    found = residuals(fine_s)
-    variance = float(found.min()) / (len(t_s) - 3)
-    best_s = _middle(fine_s, found)
-    # Out from the best until the likelihood has fallen by one standard deviation: on the fine grid, or on the coarse one.
-    wide_s = np.concatenate((fine_s, coarse_s))
-    rise = np.concatenate((found, coarse)) - float(found.min())
-    beyond_s = np.abs(wide_s - best_s)[rise > variance]
-    uncertainty_s = float(beyond_s.min()) if len(beyond_s) else most_s
-    _, step_w, seen_ratio = _residual(_expected(t_s - best_s, widths_s, edges), watts)
-    if step_w <= 0 or seen_ratio < LEAST_SEEN_RATIO:
+    middle_s, spread_s = _likely(began_s, ended_s, watts, edges, np.arange(-most_s, most_s + GRID_S, GRID_S))
+    if spread_s > most_s / 4:  # it could be anywhere
         return None
-    return Offset(float(edges.mean()), best_s, max(uncertainty_s, GRID_S / 40), step_w, seen_ratio)
+    spread_s = max(spread_s, GRID_S)
+    fine_s = middle_s + np.arange(-8 * spread_s, 8 * spread_s, max(FINE_S, spread_s / 50))
+    best_s, spread_s = _likely(began_s, ended_s, watts, edges, fine_s)
+    squares, steps = _squares(began_s, ended_s, watts, edges, np.array([best_s]))
+    seen_ratio = 1 - float(squares[0] / np.sum((watts - watts.mean()) ** 2))
+    if steps[0] <= 0 or seen_ratio < LEAST_SEEN_RATIO:
+        return None
+    return Offset(float(edges.mean()), best_s, hypot(spread_s, FINE_S, SWITCHED_S), float(steps[0]), seen_ratio)
 
 
 def drift(before: Offset, after: Offset | None = None) -> Drift:
@@ -105,29 +100,53 @@ def drift(before: Offset, after: Offset | None = None) -> Drift:
     return Drift((before.at_s + after.at_s) / 2, middle_s, spread_s / 2, ratio, spread_s / apart_s)
 
 
-def _expected(end_s: Floats, widths_s: Floats, edges_s: Floats) -> Floats:
-    """The share of each window in which the load was on; of a moment, whether it was."""
+def expected(series: Series, edges_s: Sequence[float], found: Offset, *, window_s: float = 0.0) -> tuple[Floats, Floats, Floats]:
+    """Give what a pattern makes of the samples beside what they are: times by the meter's clock, samples, and the fit (W)."""
+    began_s, ended_s, watts = _windows(series, window_s)
+    share = _shares(began_s, ended_s, np.asarray(edges_s, dtype=np.float64), np.array([found.offset_s]))[0]
+    return ended_s, watts, watts.mean() + found.step_w * (share - share.mean())
+
+
+def _windows(series: Series, window_s: float) -> tuple[Floats, Floats, Floats]:
+    """What each sample is the mean of: begin, end, watts; a moment has no length, and a counter's steps are windows."""
+    whole = Integral(series)
+    t_s, value = whole.samples.t_s, whole.samples.value
+    if series.channel.semantics == "state":
+        return t_s[:0], t_s[:0], value[:0]
+    if series.channel.semantics == "counter":
+        pieces = whole.pieces(np.arange(1, len(t_s)))
+        known = pieces.length_s > 0
+        return pieces.began_s[known], (pieces.began_s + pieces.length_s)[known], pieces.first_rate[known]
+    if series.channel.semantics == "window mean":
+        return t_s - whole.samples.duration_s, t_s, value
+    return t_s - (window_s if series.channel.semantics == "average" else 0.0), t_s, value
+
+
+def _shares(began_s: Floats, ended_s: Floats, edges_s: Floats, offsets_s: Floats) -> Floats:
+    """The share of each window in which the load was on, or whether it was at a moment. Shape (offsets, windows)."""
     on_s = np.concatenate(([0.0], np.cumsum(np.diff(edges_s) * (np.arange(len(edges_s) - 1) % 2 == 0))))
-    shares = (np.interp(end_s, edges_s, on_s) - np.interp(end_s - widths_s, edges_s, on_s)) / np.where(
-        widths_s > 0, widths_s, 1.0
-    )
-    moments = (np.searchsorted(edges_s, end_s, side="right") % 2 == 1).astype(np.float64)
-    return np.where(widths_s > 0, shares, moments)
+    length_s = ended_s - began_s
+    before_s, after_s = (np.interp(t_s - offsets_s[:, None], edges_s, on_s) for t_s in (began_s, ended_s))
+    if (length_s > 0).all():
+        return (after_s - before_s) / length_s
+    on = np.searchsorted(edges_s, ended_s - offsets_s[:, None], side="right") % 2 == 1
+    return np.where(length_s > 0, (after_s - before_s) / np.where(length_s > 0, length_s, 1.0), on)
 
 
-def _residual(expected: Floats, watts: Floats) -> tuple[float, float, float]:
-    """The sum of squares that is left when low and step are fitted; the step; the share of the variance explained."""
-    x, y = expected - expected.mean(), watts - watts.mean()
-    sxx, syy = float(x @ x), float(y @ y)
-    if sxx == 0:
-        return syy, 0.0, 0.0
-    step = float(x @ y) / sxx
-    left = max(syy - step * float(x @ y), 0.0) if step > 0 else syy
-    return left, step, 1 - left / syy
+def _squares(began_s: Floats, ended_s: Floats, watts: Floats, edges_s: Floats, offsets_s: Floats) -> tuple[Floats, Floats]:
+    """The sum of squares that is left when low and step are fitted, and the step, for each offset; a fall explains nothing."""
+    share = _shares(began_s, ended_s, edges_s, offsets_s)
+    x, y = share - share.mean(axis=1, keepdims=True), watts - watts.mean()
+    sxx, sxy = np.einsum("ij,ij->i", x, x), x @ y
+    step = np.where(sxx > 1e-12, sxy / np.maximum(sxx, 1e-12), 0.0)
+    return float(y @ y) - np.maximum(step, 0.0) * sxy, step
 
 
-def _middle(offsets_s: Floats, residuals: Floats) -> float:
-    """The offset of the least residual: the middle of it where it is flat, as for samples of moments."""
-    least = int(residuals.argmin())
-    flat = np.flatnonzero(residuals <= residuals[least] + 1e-12)
-    return float(offsets_s[flat].mean()) if flat[-1] - flat[0] == len(flat) - 1 else float(offsets_s[least])
+def _likely(began_s: Floats, ended_s: Floats, watts: Floats, edges_s: Floats, offsets_s: Floats) -> tuple[float, float]:
+    """The mean and the deviation of the offset, by how probable each is."""
+    squares, _ = _squares(began_s, ended_s, watts, edges_s, offsets_s)
+    logarithm = -(len(watts) - 2) / 2 * np.log(np.maximum(squares, 1e-9 * float(squares.max())))
+    weight = np.exp(logarithm - logarithm.max())
+    weight /= weight.sum()
+    middle_s = float(weight @ offsets_s)
+    return middle_s, sqrt(float(weight @ (offsets_s - middle_s) ** 2))
