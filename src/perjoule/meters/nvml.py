@@ -114,8 +114,10 @@ def _value(nvml: Any, gpu: Any, channel: Channel) -> float:
 def _counts(nvml: Any, gpu: Any) -> bool:
     try:
         nvml.nvmlDeviceGetTotalEnergyConsumption(gpu)
-    except nvml.NVMLError:
-        return False
+    except nvml.NVMLError as error:
+        if error.value in (nvml.NVML_ERROR_NOT_SUPPORTED, nvml.NVML_ERROR_FUNCTION_NOT_FOUND):
+            return False
+        raise  # it has one that fails: its power is not to be taken for it when the connection is made anew
     return True
 
 
