@@ -20,7 +20,7 @@ from perjoule.units import Bytes
 
 Json = None | bool | int | float | str | list["Json"] | Mapping[str, "Json"]
 
-UNIT_SUFFIXES = ("_bytes_per_s", "_bytes", "_s", "_j", "_w", "_hz", "_count", "_ratio")
+UNIT_SUFFIXES = ("_bytes_per_s", "_bytes", "_s", "_j", "_w", "_v", "_hz", "_count", "_ratio")
 
 
 def option_name(field_name: str) -> str:

@@ -15,6 +15,7 @@ RATES: dict[str, float] = {f"{unit}/s": factor for unit, factor in (BYTES | BITS
 SECONDS: dict[str, float] = {"us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600, "d": 86400}
 HERTZ: dict[str, float] = {"Hz": 1, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9}
 WATTS: dict[str, float] = {"mW": 1e-3, "W": 1, "kW": 1e3, "MW": 1e6}
+VOLTS: dict[str, float] = {"mV": 1e-3, "V": 1}
 JOULES: dict[str, float] = {"J": 1, "kJ": 1e3, "Wh": 3600, "kWh": 3.6e6}
 RATIOS: dict[str, float] = {"%": 0.01}
 BYTES_PER_J: dict[str, float] = {f"{unit}/J": factor for unit, factor in BYTES.items()}  # MiB/J and MiB/s per W are the same
@@ -80,6 +81,7 @@ Bytes = Annotated[int, *_option("4 MiB", BYTES, lambda text: round(quantity(text
 Seconds = Annotated[float, *_option("60 s", SECONDS, seconds), Field(gt=0)]
 Hertz = Annotated[float, *_option("5 Hz", HERTZ, lambda text: quantity(text, HERTZ)), Field(gt=0)]
 Watts = Annotated[float, *_option("40.9 W", WATTS, lambda text: quantity(text, WATTS))]
+Volts = Annotated[float, *_option("2.5 V", VOLTS, lambda text: quantity(text, VOLTS))]
 Joules = Annotated[float, *_option("1 kJ", JOULES, lambda text: quantity(text, JOULES))]
 BytesPerSecond = Annotated[float, *_option("111.34 MiB/s", RATES, lambda text: quantity(text, RATES)), Field(gt=0)]
 Ratio = Annotated[
@@ -90,7 +92,7 @@ Ratio = Annotated[
 ]
 
 # A field's name ends in its unit.
-OF_SUFFIX = {"_bytes_per_s": RATES, "_bytes": BYTES, "_s": SECONDS, "_hz": HERTZ, "_w": WATTS, "_j": JOULES}
+OF_SUFFIX = {"_bytes_per_s": RATES, "_bytes": BYTES, "_s": SECONDS, "_hz": HERTZ, "_w": WATTS, "_v": VOLTS, "_j": JOULES}
 
 
 def _scaled(value: float, steps: dict[str, float]) -> str:
