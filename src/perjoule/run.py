@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from perjoule import drivers, quiet
+from perjoule import aligning, drivers, quiet
 from perjoule.environment import environment
 from perjoule.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
 from perjoule.model import Amplification, Campaign, Channel, Clock, HostFact, Json, Outcome, Phase, Record, Trial
@@ -149,6 +149,7 @@ class _Group:
             where = f" on {len(hosts.servers)} servers" if hosts.servers else ""
             took = f"{first.filesystem.label} is up{where} after {time.monotonic() - began_s:.1f} s"
             self.observe(Event("deployed", took, trial=first, hosts=hosts))
+            self._align(first, hosts)
             while todo:
                 if settled := self.until.settled(todo[0]):
                     self.observe(Event("settled", settled, trial=todo.pop(0)))
@@ -158,6 +159,13 @@ class _Group:
                 self.observe(Event("kept", trial=record.trial, record=record))
                 if transient:
                     raise TransientError(record.reason)
+            self._align(first, hosts)
+
+    def _align(self, trial: Trial, hosts: Hosts) -> None:
+        if self.campaign.align_s:
+            self.observe(Event("note", "a load pattern, for the clocks of the meters"))
+            meters = [drivers.meter(spec) for spec in trial.meters]
+            aligning.align(hosts, meters, self.results, self.campaign.align_s, self.campaign.seed % 2**31)
 
     def _measure(self, trial: Trial, hosts: Hosts, mounted: Mounted) -> tuple[Record, bool]:
         with self.results.attempt(trial) as attempt:

@@ -112,6 +112,7 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = ())
         settle_s=header.settle_s,
         edp_weight=header.edp_weight,
         quiet_s=header.quiet_s,
+        align_s=header.align_s,
         until=header.until and StopRule(header.until.metric, header.until.interval_ratio, header.until.max_count),
         least_count=header.repetitions_count,
         overwrite=header.overwrite,

@@ -77,8 +77,8 @@ class Header:
     """Where the shuffling starts: the same seed gives the same order. Drawn and recorded when absent."""
 
     order: Literal["shuffled", "interleaved", "written"] = "shuffled"
-    """Shuffled within each repetition, so that drift of the machine falls on all alike; interleaved: file systems take turns, too,
-    deployed afresh for each repetition; or as written."""
+    """Shuffled within each repetition, so that drift of the machine falls on all alike; interleaved: file systems take turns,
+    too, deployed afresh for each repetition; or as written."""
 
     settle_s: Seconds = 1.0
     """Idle window before and after each measured window, in which the meters go on."""
@@ -86,6 +86,10 @@ class Header:
     quiet_s: _Wait = 30.0
     """How long to wait after each load, at most, until the servers have written back and the file system does nothing of its own
     accord; 0 waits for nothing but `settle`."""
+
+    align_s: _Wait = 0.0
+    """How long to switch the servers' load on and off at known moments, at begin and end of each deployment, to find the clocks
+    of meters; 30 s is enough for a meter of one sample a second, 0 does nothing."""
 
     shrink_ratio: Annotated[float, Field(ge=1)] = 1.0
     """Divide the sizes of all workloads by this, rounded up to whole transfers: one option scales a campaign down."""

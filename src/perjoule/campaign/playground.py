@@ -1,7 +1,6 @@
 """Parts without a campaign: a testbed and a file system to play with (`perjoule up`), meters alone (`perjoule meters`)."""
 
 from collections.abc import Sequence
-
 from pathlib import Path
 
 from perjoule.campaign.source import Source, Table, is_list, is_table, override, read_toml, text_of

@@ -9,15 +9,18 @@ from pathlib import Path
 import click
 from rich.live import Live
 
-from perjoule import campaign, drivers, exporter, metering, simulators, stops
+from perjoule import aligning, campaign, drivers, exporter, metering, options, simulators, stops
+from perjoule.analysis import alignment
 from perjoule.analysis.behaviour import Agreement, agreement, behaviour
 from perjoule.cli._plot import covered, named, plot
+from perjoule.cli.results import measured
 from perjoule.display import err, out, show_checks
 from perjoule.errors import CampaignError, MachineError
 from perjoule.model import Json, Series
 from perjoule.options import InOrder, completing, examples
-from perjoule.store.recordings import Recording
-from perjoule.units import seconds, seconds_text
+from perjoule.store.recordings import ClockError, Recording, read_recording
+from perjoule.testbeds.local import Local
+from perjoule.units import SECONDS, quantity, seconds, seconds_text
 from perjoule.waveforms import Shape, Waveform
 
 WATCHED_COUNT = 5000  # samples kept of each channel while watching
@@ -33,6 +36,13 @@ _port = click.option("--port", default=0, type=click.IntRange(0, 65535), help="P
 def _time(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float:
     try:
         return inf if text is None else seconds(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _signed(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float | None:
+    try:
+        return None if text is None else quantity(text, SECONDS)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 
@@ -193,6 +203,65 @@ def record(names: tuple[str, ...], overrides: tuple[str, ...], target: Path, dur
         sink.close()
     out.print(f"{target}: {sink.samples_count} samples")
     _tell(doubts)
+
+
+@meters.command(epilog=examples("perjoule meters align rapl", 'perjoule meters align my.toml --for "60 s"'))
+@_names
+@_set
+@click.option("--for", "duration_s", metavar="TIME", default="30 s", show_default=True, callback=_time, help="How long.")
+def align(names: tuple[str, ...], overrides: tuple[str, ...], duration_s: float) -> None:
+    """Find how late meters are that see this machine: its load goes on and off at known moments.
+
+    In a campaign, align = "30 s" does the same on all servers, before and after the trials of each deployment.
+    """
+    asked = campaign.meters(names, overrides)
+    memory = metering.Memory()
+    with Local().hold(1) as hosts, metering.recording(asked, memory) as doubts:
+        time.sleep(aligning.QUIET_S)
+        edges_s = aligning.drive(hosts.all, alignment.pattern(duration_s), hosts.all[0].directory)
+        time.sleep(aligning.QUIET_S)
+    for series in memory.series():
+        found = alignment.offset(series, edges_s, window_s=series.channel.specification.period_s or 0.0)
+        said = "the load is not seen in it: too few samples, or it covers something else"
+        if found is not None:
+            late = "late" if found.offset_s >= 0 else "early"
+            spread = f"{abs(found.offset_s) * 1e3:.0f} ± {2 * found.uncertainty_s * 1e3:.0f} ms {late}"
+            said = f"{spread}; the load drew {found.step_w:.3g} W"
+        out.print(f"{named(series.channel)} of {covered(series.channel)}: {said}")
+    _tell(doubts)
+
+
+@meters.command(
+    epilog=examples(
+        "perjoule meters join results/demo lmg.csv",
+        'perjoule meters join results/demo lmg.csv --offset "0.12 s" --uncertainty "10 ms"',
+    )
+)
+@options.folder
+@click.argument("recording", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--offset", "offset_s", metavar="TIME", callback=_signed, help="By how much the recorder's clock was ahead.")
+@click.option(
+    "--uncertainty", "uncertainty_s", metavar="TIME", default="0.1 s", show_default=True, callback=_time, help="Of that offset."
+)
+def join(folder: Path, recording: Path, offset_s: float | None, uncertainty_s: float) -> None:
+    """Take a recording made elsewhere into the results in DIR, by the time of day; the report is written again.
+
+    The recorder's clock is found by the load patterns of the campaign (align = "30 s"); without them say its offset.
+    """
+    from perjoule import report
+
+    results = measured(folder)
+    seen = None if offset_s is not None else aligning.clock_of(read_recording(recording), results)
+    if offset_s is None and seen is None:
+        what = "no load pattern of these results is seen in the recording, so that its clock can't be found"
+        advice = 'say it: --offset "0 s" --uncertainty "0.1 s", or measure with align = "30 s"'
+        raise CampaignError(what, where=str(recording), next=advice)
+    clock = seen or ClockError(offset_s or 0.0, uncertainty_s)
+    results.join(recording, clock)
+    moves = f", it drifts by {clock.drift_ratio * 1e6:.1f} us each second" if clock.drift_ratio else ""
+    out.print(f"its clock was {clock.offset_s:.3f} s ahead, standard uncertainty {clock.uncertainty_s * 1e3:.0f} ms{moves}")
+    with stops.place(folder):
+        out.print(f"report: {report.write(results, folder / 'report.html')}")
 
 
 @meters.command(

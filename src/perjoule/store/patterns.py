@@ -1,0 +1,64 @@
+"""Load patterns, by which the clocks of meters are found again: when the load was switched, and what the meters said meanwhile.
+
+alignment/<n>/pattern.json, series.parquet
+"""
+
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from perjoule.model import Clock, Series
+from perjoule.store.disk import replace_file, spoken
+from perjoule.store.records import from_json, to_json
+from perjoule.store.samples import ParquetSink, read_series
+
+PATTERN, SERIES = "pattern.json", "series.parquet"
+
+
+@dataclass(frozen=True)
+class LoadPattern:
+    """When the load of some hosts was switched, on at the first moment, by the clock of the machine that runs perjoule."""
+
+    clock: Clock
+    edges_s: tuple[float, ...]
+    hosts: tuple[str, ...]
+
+    @property
+    def edges_utc_s(self) -> tuple[float, ...]:
+        """The same moments in seconds of UTC."""
+        return tuple(edge_s - self.clock.monotonic_s + self.clock.utc_s for edge_s in self.edges_s)
+
+
+@contextmanager
+def new_pattern(results: Path) -> Generator[tuple[Path, ParquetSink]]:
+    """Give the folder of the next pattern and where its samples go. What is not kept by `keep_pattern` is never read."""
+    top = results / "alignment"
+    with spoken(top):
+        top.mkdir(exist_ok=True)
+        folder = top / str(1 + max((int(path.name) for path in top.iterdir() if path.name.isdigit()), default=0))
+        folder.mkdir()
+        sink = ParquetSink(folder / SERIES)
+    try:
+        yield folder, sink
+    finally:
+        sink.abandon()
+
+
+def keep_pattern(folder: Path, sink: ParquetSink, pattern: LoadPattern) -> None:
+    """Keep a pattern with what was sampled. Raises MachineError."""
+    with spoken(folder):
+        sink.close()
+        replace_file(folder / PATTERN, json.dumps(to_json(pattern), indent=1) + "\n")
+
+
+def read_patterns(results: Path) -> tuple[tuple[LoadPattern, tuple[Series, ...]], ...]:
+    """Read the patterns that were kept, in their order. Raises MachineError."""
+    found: list[tuple[LoadPattern, tuple[Series, ...]]] = []
+    for path in sorted((results / "alignment").glob(f"*/{PATTERN}"), key=lambda p: int(p.parent.name)):
+        with spoken(path.parent):
+            pattern = cast("LoadPattern", from_json(LoadPattern, json.loads(path.read_text())))
+            found.append((pattern, read_series(path.parent / SERIES)))
+    return tuple(found)
