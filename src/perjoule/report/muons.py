@@ -17,14 +17,15 @@ TOGETHER_COUNT = 8  # bins of the histogram in one step of the drawn spectrum
 STEPS_COUNT = 150  # of a fitted curve
 COLUMNS = (  # header, metric, what one unit of it is
     ("events/s", "events_per_s", 1.0),
-    ("mJ/event", "energy_per_event_j", 1e-3),
+    ("µJ/event", "energy_per_event_j", 1e-6),
     ("Wh/job", "energy_j", 3600.0),
     ("% local by placement", "locality_ratio", 0.01),
     ("% local by network", "network_locality_ratio", 0.01),
 )
 NOTE = (
-    "A job is the analysis of the whole data set; J and Wh are those of the servers without switch and clients. Local is what was "
-    "read on a host that holds the file; by network, what hosts did not receive from elsewhere. Masses are with standard errors."
+    "A job is the analysis of the whole data set. J and Wh are those of the servers without switch and clients: an analysis on "
+    "clients looks cheaper than it is. Local is what was read on a host that holds the file; by network, what the hosts that "
+    "analysed did not receive from elsewhere. Masses are with standard errors."
 )
 
 
