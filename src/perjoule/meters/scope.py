@@ -1,0 +1,199 @@
+"""An oscilloscope's voltage and current channel, multiplied: Agilent and Keysight InfiniiVision (DSO6014A, ...) by SCPI
+
+https://www.keysight.com/us/en/assets/9018-08017/programming-guides/9018-08017.pdf. The power is the mean of u x i over an
+acquisition, point by point: the mean of u times the mean of i is another number where both vary. Between acquisitions it sees
+nothing, so that what it says are powers at moments. Spoken to a simulator, never to a real one.
+"""
+
+import math
+import re
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass as plain_dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic.dataclasses import dataclass
+
+from perjoule.errors import MachineError, PerjouleError
+from perjoule.meters._metered import Boundary, Metered, Read, Reading
+from perjoule.meters._visa import Instrument, instrument, libraries
+from perjoule.model import OPTIONS, Grade, Json, Specification
+from perjoule.protocols import Check
+from perjoule.units import Ratio, Seconds, Volts
+
+EXAMPLE = """
+[[meter]]
+kind = "scope"
+address = "TCPIP::192.0.2.60::5025::SOCKET"     # or "USB::0x0957::0x1734::SERIAL::INSTR"
+component = "disks"
+covers = ["storage-1"]
+current_channel = 2
+ampere_per_volt = 5.405       # a Hall sensor ACS712-05B: 185 mV for each ampere ...
+current_zero = "2.5 V"        # ... around half of its supply
+"""
+
+KNOWN = r"(AGILENT|KEYSIGHT).*,\s*(DSO|MSO|EDUX)"
+HOLE, LOWEST, HIGHEST = 0, 1, 255  # bytes of a waveform that are no values: nothing there, below the screen, above it
+NOTHING = 9e37  # 9.9E+37 is a measurement that could not be made
+POINTS = 1000
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Scope(Metered):
+    """The mean of voltage times current in each acquisition of an oscilloscope."""
+
+    address: str
+    """As VISA writes it: "TCPIP::HOST::5025::SOCKET", "USB::0x0957::0x1734::SERIAL::INSTR"."""
+
+    voltage_channel: int = 1
+    """Where the voltage is."""
+
+    current_channel: int = 2
+    """Where the current's probe is."""
+
+    volt_per_volt_ratio: float = 1.0
+    """Volts at the load for each volt that the scope shows; the attenuation set on the scope itself is in what it shows."""
+
+    ampere_per_volt_ratio: float = 1.0
+    """Amperes for each volt that the scope shows of the current's probe."""
+
+    voltage_zero_v: Volts = 0.0
+    """What it shows without voltage."""
+
+    current_zero_v: Volts = 0.0
+    """What it shows without current: measure it with the load switched off."""
+
+    window_s: Seconds = 0.5
+    """How long an acquisition is; some whole periods of the mains, where it is alternating current."""
+
+    reads: Literal["waveforms", "means"] = "waveforms"
+    """Multiply point by point, or only the means that the scope measures (each recording then says so as a doubt)."""
+
+    voltage_accuracy_ratio: Ratio | None = None
+    """Error of the voltage, probe included, of the reading."""
+
+    current_accuracy_ratio: Ratio | None = None
+    """The same of the current."""
+
+    timeout_s: Seconds = 2.0
+    """How long an answer may take, beside the acquisition itself."""
+
+    grade: Grade = "component"
+    """Where the probes sit: "component" behind a power supply, "wall" before it."""
+
+    @contextmanager
+    def connect(self, where: Boundary) -> Generator[Read]:
+        """Ask who it is, set it up, and acquire. Raises OSError, ValueError, MachineError (no known oscilloscope)."""
+        with instrument(self.address, timeout_s=self.timeout_s) as device:
+            identified(device)
+            channels = (self.voltage_channel, self.current_channel)
+            for command in setup(channels, self.window_s):
+                device.tell(command)
+            if not (error := device.ask(":SYST:ERR?")).lstrip("+").startswith("0"):
+                raise MachineError(f"the oscilloscope refuses its setup: {error}", where=self.address)
+            channel = where.channel("power", "instantaneous", self.grade, self._specification())
+            power_w = self._of_waveforms if self.reads == "waveforms" else self._of_means
+
+            def read() -> list[Reading]:
+                device.tell(f":DIG CHAN{channels[0]},CHAN{channels[1]}")
+                device.tell("*OPC?")
+                device.hear(self.window_s + self.timeout_s)
+                middle_s = time.monotonic() - self.window_s / 2
+                return [Reading(channel, power_w(device), middle_s)]
+
+            yield read
+
+    def caveats(self) -> Iterable[str]:
+        """That the means alone were multiplied, where they were."""
+        if self.reads == "means":
+            yield f"{self.label}: mean voltage times mean current, which is the power only where one of them is steady"
+
+    @classmethod
+    def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
+        """Find what answers *IDN? as a known oscilloscope at VISA addresses; what its channels show is for you to say."""
+        return tuple({"kind": "scope", "address": one} for one in addresses if "::" in one and _is_known(one))
+
+    def checks(self) -> tuple[Check, ...]:
+        """It needs pyvisa and pyvisa-py."""
+        return libraries()
+
+    def _of_waveforms(self, device: Instrument) -> float:
+        def shown_v(channel: int) -> NDArray[np.float64]:
+            device.tell(f":WAV:SOUR CHAN{channel}")
+            return volts(device.block(":WAV:DATA?"), Preamble.of(device.ask(":WAV:PRE?")))
+
+        return self._power_w(shown_v)
+
+    def _of_means(self, device: Instrument) -> float:
+        def shown_v(channel: int) -> NDArray[np.float64]:
+            mean_v = float(device.ask(f":MEAS:VAV? CHAN{channel}"))
+            return np.array([mean_v if abs(mean_v) < NOTHING else math.nan])
+
+        return self._power_w(shown_v)
+
+    def _power_w(self, shown_v: Callable[[int], NDArray[np.float64]]) -> float:
+        """The mean of u x i; NaN where a point of either is missing or beyond the screen."""
+        voltage_v = (shown_v(self.voltage_channel) - self.voltage_zero_v) * self.volt_per_volt_ratio
+        current_a = (shown_v(self.current_channel) - self.current_zero_v) * self.ampere_per_volt_ratio
+        if len(voltage_v) != len(current_a):
+            raise ValueError(f"the channels have {len(voltage_v)} and {len(current_a)} points")
+        return float(np.mean(voltage_v * current_a))
+
+    def _specification(self) -> Specification:
+        """Both errors at their worst add up."""
+        parts = (self.voltage_accuracy_ratio, self.current_accuracy_ratio)
+        gain_ratio = None if None in parts else sum(part for part in parts if part is not None)
+        return Specification(gain_ratio=gain_ratio, latency_s=self.window_s / 2)
+
+
+def identified(device: Instrument) -> str:
+    """Who it says it is. Raises OSError, MachineError: no known oscilloscope."""
+    device.quiet()
+    identity = device.ask("*IDN?")
+    if not re.search(KNOWN, identity, re.IGNORECASE):
+        raise MachineError(f"it says that it is {identity!r}", next="known: Agilent and Keysight InfiniiVision (DSO, MSO)")
+    return identity
+
+
+def _is_known(address: str) -> bool:
+    try:
+        with instrument(address, timeout_s=0.5) as device:
+            return bool(identified(device))
+    except (PerjouleError, OSError, ValueError):
+        return False
+
+
+def setup(channels: Sequence[int], window_s: float) -> tuple[str, ...]:
+    """Commands before the first acquisition: both channels on, a window that begins without waiting for an edge, bytes."""
+    shown = tuple(f":CHAN{channel}:DISP ON" for channel in channels)
+    window = (f":TIM:RANG {window_s:g}", ":TRIG:SWE AUTO", ":ACQ:TYPE NORM")
+    return ("*CLS", *shown, *window, ":WAV:FORM BYTE", ":WAV:UNS ON", f":WAV:POIN {POINTS}")
+
+
+@plain_dataclass(frozen=True)
+class Preamble:
+    """How bytes become volts: (byte - reference) x increment + origin."""
+
+    increment_v: float
+    origin_v: float
+    reference: float
+
+    @classmethod
+    def of(cls, text: str) -> "Preamble":
+        """Read an answer to :WAV:PRE?, ten numbers. Raises ValueError."""
+        parts = text.split(",")
+        if len(parts) != 10:
+            raise ValueError(f"a preamble of {len(parts)} numbers, not ten: {text[:60]!r}")
+        return cls(float(parts[7]), float(parts[8]), float(parts[9]))
+
+
+def volts(block: bytes, preamble: Preamble) -> NDArray[np.float64]:
+    """The volts shown, shape (N,); NaN for holes and for what is beyond the screen. Raises ValueError: there are none."""
+    if not block:
+        raise ValueError("an acquisition without a point")
+    raw = np.frombuffer(block, dtype=np.uint8)
+    shown_v = (raw.astype(np.float64) - preamble.reference) * preamble.increment_v + preamble.origin_v
+    return np.where(np.isin(raw, (HOLE, LOWEST, HIGHEST)), math.nan, shown_v)
