@@ -304,6 +304,8 @@ def test_a_campaign_overwrites_a_device_only_with_a_word_of_the_user(
     assert ended.exit_code == 0, ended.output
     assert disk.signatures() == []
     assert (into / "report.html").exists()
+    again = CliRunner().invoke(cli, ["resume", str(into)])  # nothing is missing: nothing is asked
+    assert again.exit_code == 0, again.output
 
 
 def test_what_would_be_lost_is_shown_on_the_terminal(disk: Disk) -> None:
