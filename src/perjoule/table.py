@@ -72,6 +72,7 @@ def table(cells: Sequence[Cell]) -> Table:
     """Lay out cells, a row each; W, J and MiB/J are those of the servers without the switch."""
     columns = (*COLUMNS, *(column for column in OPERATIONS if any(column[1] in cell.metrics for cell in cells)))
     several = len({cell.workload for cell in cells}) > len({cell.direction for cell in cells})
+    several |= any(cell.direction == "mixed" for cell in cells)  # a user alone reads, say, and is not the mix
     words = ("file system", *(("workload",) if several else ()), "direction", "clients")
     headers = (*words, *(column[0] for column in columns), "n", "failed", "doubts")
     rows: list[tuple[str, ...]] = []

@@ -91,6 +91,15 @@ def test_crosstalk_is_found_where_there_is_some() -> None:
     assert law.at(16) < law.at(8)  # it grows backwards
 
 
+def test_values_without_any_scatter_have_no_crosstalk_of_rounding_and_their_bend_is_seen() -> None:
+    values = grown(lambda n: 100 * n / (1 + 0.05 * (n - 1)), (1, 2, 4, 8), noise=0)
+    assert scalability_law(values).kind == "Amdahl"
+    (found,) = scaling([cell(n, own) for n, own in values.items()])
+    assert len(found.doubts) == 1
+    (straight,) = scaling([cell(n, own) for n, own in grown(lambda n: 100 * n, (1, 2, 4, 8), noise=0).items()])
+    assert straight.doubts == ()
+
+
 @pytest.mark.parametrize("counts", [(2, 4), (2, 4, 8)])
 def test_too_few_numbers_of_hosts_are_refused_with_the_reason(counts: tuple[int, ...]) -> None:
     (found,) = scaling([cell(n, values) for n, values in grown(lambda n: 100 * n, counts).items()])

@@ -30,6 +30,8 @@ IDEAL_EXPONENTS: Mapping[str, int] = {  # what is told, and the power of n with 
     "efficiency_bytes_per_j": 0,
     "operations_per_j": 0,
 }
+RELEVANT_RATIO = 1e-3  # of the ideal at the largest number of hosts, below which crosstalk is none
+LEAST_SCATTER = 1e-12  # squared and relative: repetitions that are alike to the last digits
 LEAST_COUNTS = {"power law": 3, "scalability law": 4}
 
 Floats = NDArray[np.float64]
@@ -130,8 +132,10 @@ def power_law(values: Values) -> Law:
 def scalability_law(values: Values) -> Law:
     """Fit the Universal Scalability Law, or Amdahl's where crosstalk is not apart from 0, at 4 numbers of hosts or more."""
     universal = _rational(values, ("serial", "crosstalk"))
-    crosstalk = universal.parameters["crosstalk"]
-    return universal if crosstalk.low > 0 or crosstalk.high < 0 else _rational(values, ("serial",))
+    crosstalk, most = universal.parameters["crosstalk"], max(values)
+    apart = crosstalk.low > 0 or crosstalk.high < 0
+    relevant = abs(crosstalk.mean) * most * (most - 1) > RELEVANT_RATIO
+    return universal if apart and relevant else _rational(values, ("serial",))
 
 
 def _rational(values: Values, names: Sequence[str]) -> Law:
@@ -155,9 +159,9 @@ def _doubts(values: Values) -> tuple[str, ...]:
     law, repeated = power_law(values), len(y) - len(values)
     scatter = sum(float(np.sum((np.log(own) - np.mean(np.log(own))) ** 2)) for own in map(np.asarray, values.values()))
     left = float(sum((log(v) - log(law.at(count))) ** 2 for count, v in zip(n, y, strict=True))) - scatter
-    if repeated < 1 or scatter <= 0 or left <= 0:
+    if repeated < 1 or left <= LEAST_SCATTER:
         return ()
-    ratio = (left / (len(values) - 2)) / (scatter / repeated)
+    ratio = (left / (len(values) - 2)) / (max(scatter, LEAST_SCATTER) / repeated)
     p = float(special.fdtrc(len(values) - 2, repeated, ratio))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  # untyped
     if p >= 1 - CONFIDENCE_RATIO:
         return ()
