@@ -66,13 +66,14 @@ def test_watts_and_joules_are_those_that_flow(listen, stepping, judge, generatio
     assert {channel.grade for channel in channels.values()} == {"wall"}
 
 
-def test_a_login_is_answered_and_a_wrong_one_told(listen):
+def test_a_login_is_answered_and_a_wrong_one_told(listen, tmp_path):
     with simulator.serve(Behaviour(), password="vault") as table:
         assert listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 10).samples
         with pytest.raises(MachineError, match="does not take this user and password"):
-            listen({**table, "password": "guess"}, any)
+            (tmp_path / "guess").write_text("guess\n")
+            listen({**table, "password_file": str(tmp_path / "guess")}, any)
         with pytest.raises(MachineError, match="wants a user and a password"):
-            listen({**table, "password": ""}, any)
+            listen({"kind": "shelly", "address": table["address"]}, any)
 
 
 def test_the_digest_is_that_of_the_standard():

@@ -74,9 +74,12 @@ def test_the_step_is_that_of_the_decimals():
     assert decimals_step({"Command": "Unknown"}, "EnergyRes") is None
 
 
-def test_over_http_it_is_read_right(listen, stepping, judge):
+def test_over_http_it_is_read_right(listen, stepping, judge, tmp_path):
+    (tmp_path / "password").write_text("a b&c\n")
     with simulator.serve(Behaviour(SINE, now_s=stepping)) as table:
-        heard = listen({**table, "rate": "100 Hz", "password": "a b&c"}, lambda heard: len(heard.samples) > 80)
+        heard = listen(
+            {**table, "rate": "100 Hz", "password_file": str(tmp_path / "password")}, lambda heard: len(heard.samples) > 80
+        )
         assert Tasmota.discover([str(table["address"])]) == ({"kind": "tasmota", "address": table["address"]},)
     judge(heard, SINE, step_w=0.1, step_j=36)
     stated = {channel.quantity: channel.specification.resolution for channel, *_ in heard.samples}

@@ -38,7 +38,7 @@ class Http:
             raise MachineError(
                 "it wants a user and a password" if not self._password else "it does not take this user and password",
                 where=self._address,
-                next="set both in the [[meter]] table",
+                next="set user and password_file in the [[meter]] table",
             )
         if status != 200:
             raise OSError(f"{self._address} answers {path} with the HTTP status {status}")

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.meters._metered import Boundary, Metered
+from perjoule.meters._secret import secret
 from perjoule.model import OPTIONS, Channel, Specification
 from perjoule.units import Ratio, Seconds
 
@@ -16,6 +18,8 @@ JOULES_PER_KWH = 3.6e6
 
 ADDRESS = 'Its host name or IP address, with ":port" where it is not the usual one.'
 TIMEOUT = "How long an answer may take; later ones are gaps, for nobody knows of which moment they tell."
+_USER = "Who asks, where it wants a login."
+_PASSWORD = "A file that holds the password alone."
 _ACCURACY = "The most by which its readings may be wrong: of its maker for this model, or of your own calibration."
 
 
@@ -27,6 +31,13 @@ class Plug(Metered):
     address: Annotated[str, Field(description=ADDRESS)]
     timeout_s: Annotated[Seconds, Field(description=TIMEOUT)] = 1.0
     accuracy_ratio: Annotated[Ratio | None, Field(description=_ACCURACY)] = None
+    user: Annotated[str, Field(description=_USER)] = "admin"
+    password_file: Annotated[Path | None, Field(description=_PASSWORD)] = None
+
+    @property
+    def password(self) -> str:
+        """The password, "" where none is needed. Raises MachineError: its file can't be read."""
+        return secret(self.password_file)
 
     def power(self, where: Boundary, *, resolution_w: float | None = None, period_s: float | None = None) -> Channel:
         """Its power, as it says it at a moment."""

@@ -109,7 +109,7 @@ def listening(
             raise OSError(f"the broker {broker} does not answer") from None
         if refused:
             raise MachineError(
-                f"the broker says {refused}", where=broker, next="set its user and password in the [[meter]] table"
+                f"the broker says {refused}", where=broker, next="set its user and password_file in the [[meter]] table"
             )
         yield answers
     finally:

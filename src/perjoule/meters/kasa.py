@@ -44,10 +44,7 @@ class Kasa(Plug):
     """Which socket of a strip, from 0; absent: all of it."""
 
     user: str = ""
-    """Of the TP-Link account, for newer plugs."""
-
-    password: str = ""
-    """The same."""
+    """Of the TP-Link account, for newer plugs; with password_file."""
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
@@ -89,9 +86,10 @@ class Kasa(Plug):
         from kasa import Device, DeviceConfig, Discover
 
         host, _, port = self.address.partition(":")
-        if not self.password:
+        password = self.password
+        if not password:
             return await Device.connect(config=DeviceConfig(host, port_override=int(port) if port else None))
-        device = await Discover.discover_single(host, username=self.user, password=self.password)  # pyright: ignore[reportUnknownMemberType]
+        device = await Discover.discover_single(host, username=self.user, password=password)  # pyright: ignore[reportUnknownMemberType]
         if device is None:
             raise OSError(f"no plug answers at {host}")
         await device.update()
@@ -121,7 +119,7 @@ def _running(address: str) -> Generator[Run]:
         try:
             return asyncio.run_coroutine_threadsafe(asyncio.wait_for(coroutine, timeout_s), loop).result()
         except AuthenticationError as error:
-            advice = "set user and password of the TP-Link account in the [[meter]] table"
+            advice = "set user and password_file of the TP-Link account in the [[meter]] table"
             raise MachineError("it does not take this user and password", where=address, next=advice) from error
         except TimeoutError:
             raise OSError(f"{address} does not answer within {timeout_s:g} s") from None

@@ -46,12 +46,6 @@ class Shelly(Plug):
     output: int = 0
     """Which of its outputs or inputs, from 0."""
 
-    user: str = "admin"
-    """Of the plug's own login, where it asks for one."""
-
-    password: str = ""
-    """The same."""
-
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
         """Ask which generation it is, then for its status. Raises OSError, MachineError, ValueError (no such output)."""

@@ -46,12 +46,6 @@ class Tasmota(Plug):
     ask: bool = True
     """Over MQTT: ask for each reading; false: listen to what it says of its own accord, each TelePeriod (300 s by default)."""
 
-    user: str = "admin"
-    """Of the plug's web console, or of the broker, where it asks for one."""
-
-    password: str = ""
-    """The same."""
-
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
         """Ask how finely it counts, then for its readings. Raises OSError, ValueError, MachineError."""
@@ -82,17 +76,16 @@ class Tasmota(Plug):
         return (library(),) if self.topic else ()
 
     def _asking(self) -> AbstractContextManager[Callable[[str], Sequence[Said]]]:
+        password = self.password
         if self.topic:
-            return listening(
-                self.address, self.topic, timeout_s=self.timeout_s, user=self.user, password=self.password, ask=self.ask
-            )
+            return listening(self.address, self.topic, timeout_s=self.timeout_s, user=self.user, password=password, ask=self.ask)
         plug = Http(self.address, timeout_s=self.timeout_s)
-        login = {"user": self.user, "password": self.password} if self.password else {}
+        login = {"user": self.user, "password": password} if password else {}
 
         def ask(command: str) -> Sequence[Said]:
             said = plug.json("/cm?" + urlencode({**login, "cmnd": command}, quote_via=quote))
             if "WARNING" in said:
-                advice = "set user and password of its web console in the [[meter]] table"
+                advice = "set user and password_file of its web console in the [[meter]] table"
                 raise MachineError("it does not take this user and password", where=self.address, next=advice)
             return [Said(said)]
 

@@ -4,8 +4,10 @@ import hashlib
 import json
 import math
 import re
+import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from perjoule.model import Json
 from perjoule.simulators._behaviour import Behaviour, Fault, Truth
@@ -35,8 +37,10 @@ def serve(
             return Answer(b"", 401, {"WWW-Authenticate": asked})
         return _json(status(behaviour.truth()))
 
-    with answering(behaviour, answer, address, port) as where:
-        yield {"kind": "shelly", "address": where, **({"password": password} if password else {})}
+    with answering(behaviour, answer, address, port) as where, tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "password")
+        file.write_text(password)
+        yield {"kind": "shelly", "address": where, **({"password_file": str(file)} if password else {})}
 
 
 _WHO: Mapping[int, Json] = {
