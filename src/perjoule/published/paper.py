@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar, Literal
 
 from pydantic import ConfigDict
@@ -33,6 +34,25 @@ QUANTITIES: dict[str, dict[str, float]] = {
     "length": {"inch": 0.0254},
 }
 Fact = str | int | float
+
+# What a configuration may say of itself for the bounds on its throughputs; each is an expression over ids.
+BOUNDS = {
+    "clients": "number of clients",
+    "client_nic": "network of a client",
+    "servers": "number of servers",
+    "server_nic": "network of a server",
+    "copies": "number of copies",
+    "disks": "number of disks",
+    "disk_write": "rate at which a disk writes",
+    "disk_read": "rate at which a disk reads",
+    "disk_copies": "number of copies on a server's own disks",
+    "client_expansion": "bytes that a client sends for each byte that it writes",
+    "in_flight": "number of requests that a client has in flight",
+    "data": "bytes that are written or read",
+    "client_memory": "memory of a client",
+    "server_memory": "memory of a server",
+    "processed": "bytes that are processed",
+}
 
 
 @dataclass(frozen=True)
@@ -69,7 +89,7 @@ class Number:
     unchecked: str = ""  # why it can't be recomputed
     note: str = ""
 
-    @property
+    @cached_property
     def words(self) -> Mapping[str, Fact]:
         """Its facts, with quantity, statistic and place among them."""
         return {**self.facts, "quantity": self.quantity, "statistic": self.statistic, "place": self.place}
@@ -124,7 +144,11 @@ class Paper:
 
     def number(self, id: str) -> Number:
         """Find a number by its id. Raises KeyError."""
-        return {one.id: one for one in self.numbers}[id]
+        return self._by_id[id]
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, Number]:
+        return {one.id: one for one in self.numbers}
 
     def find(self, **words: Fact) -> tuple[Number, ...]:
         """List the numbers that have all these words, as in `find(quantity="throughput", direction="read")`."""

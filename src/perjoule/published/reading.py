@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from perjoule.errors import CampaignError
-from perjoule.published.paper import QUANTITIES, Claim, Fact, Number, Paper, Uncertainty
+from perjoule.published.paper import BOUNDS, QUANTITIES, Claim, Fact, Number, Paper, Uncertainty
 from perjoule.published.printed import half_unit, printed
 
 _OWN_WORDS = ("id", "quantity", "printed", "unit", "statistic", "plus_minus", "derived", "unchecked", "note")
@@ -33,6 +33,20 @@ class _Table(_Strict):
     rows: list[list[str | int]] = []
 
 
+def _bound(word: str) -> str:
+    if word not in BOUNDS:
+        raise ValueError(f'unknown bound "{word}" (known: {", ".join(BOUNDS)})')
+    return word
+
+
+class _Configuration(BaseModel):
+    """Whatever facts, and what bounds its throughputs."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, Fact]
+    bounds: dict[Annotated[str, AfterValidator(_bound)], str] = {}
+
+
 class _File(_Strict):
     title: str
     authors: str
@@ -40,7 +54,7 @@ class _File(_Strict):
     year: int | None = None
     doi: str = ""
     notes: list[str] = []
-    configuration: dict[str, dict[str, Fact | dict[str, str]]] = {}
+    configuration: dict[str, _Configuration] = {}
     table: list[_Table]
     claim: list[Claim] = []
 
@@ -54,11 +68,8 @@ def read(text: str, name: str) -> Paper:
     where = f"published file {name}.toml"
     try:
         file = _File.model_validate(tomllib.loads(text))
-        words = {key: {k: v for k, v in facts.items() if not isinstance(v, dict)} for key, facts in file.configuration.items()}
-        bounds = {
-            key: {k: v for b in facts.values() if isinstance(b, dict) for k, v in b.items()}
-            for key, facts in file.configuration.items()
-        }
+        words = {name: one.model_extra or {} for name, one in file.configuration.items()}
+        bounds = {name: one.bounds for name, one in file.configuration.items()}
         numbers = tuple(_number(raw, table.place, words) for table in file.table for raw in _raw(table))
     except tomllib.TOMLDecodeError as error:
         raise CampaignError(f"not TOML: {error}", where=where) from error

@@ -8,6 +8,7 @@ from perjoule.analysis.audit.recipe import Recipe, Relation, Values, Verdict, te
 from perjoule.analysis.audit.rules import slack
 from perjoule.analysis.audit.span import Span, exactly
 from perjoule.published import Number, Paper
+from perjoule.published.paper import BOUNDS as SAID
 
 Expressions = dict[str, str]
 
@@ -54,16 +55,6 @@ BOUNDS = (
 OPTIONAL = ("client_expansion", "disk_copies")
 TOLD_COPIES = 4  # nobody keeps more
 FEATURES = ("in_flight",)  # only bounds where a configuration has them
-WORDS = {
-    "clients": "number of clients",
-    "client_nic": "clients' network",
-    "servers": "number of servers",
-    "server_nic": "servers' network",
-    "copies": "number of copies",
-    "disks": "number of disks",
-    "disk_write": "rate at which a disk writes",
-    "disk_read": "rate at which a disk reads",
-}
 
 
 def recipes(paper: Paper) -> list[Recipe]:
@@ -142,9 +133,9 @@ def unknown(paper: Paper) -> Iterator[Verdict]:
         for bound in BOUNDS:
             lacking = tuple(need for need in bound.needs if need not in known)
             if one.own["direction"] in bound.directions and lacking and not set(lacking) & set(FEATURES):
-                missing.setdefault((bound.words, " and the ".join(WORDS[need] for need in lacking)), []).append(one)
+                missing.setdefault((bound.words, " and the ".join(SAID[need] for need in lacking)), []).append(one)
     for (rule, lacking), numbers in missing.items():
-        fits = "" if lacking != WORDS["copies"] else _copies_that_fit(numbers, rule, paper)
+        fits = "" if lacking != SAID["copies"] else _copies_that_fit(numbers, rule, paper)
         names = ", ".join(dict.fromkeys(str(n.own["configuration"]) for n in numbers))
         what = f"{len(numbers)} throughput{'s' * (len(numbers) > 1)} ({names})"
         yield Verdict(

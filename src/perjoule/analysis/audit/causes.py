@@ -102,7 +102,7 @@ def _substituted(recipe: Recipe, numbers: Sequence[Number], *, elsewhere: bool =
 def _operands(recipe: Recipe) -> Iterator[str]:
     one, result = recipe.subject, recipe.result()
     printed = Span(one.low, one.high)
-    if (exactly(1.0) / result).meets(printed) or (exactly(0.0) - result).meets(printed):
+    if (exactly(one.unit**2) / result).meets(printed) or (exactly(0.0) - result).meets(printed):
         yield "operands exchanged"
     if one.quantity in ("gain", "ratio", "share"):
         for shift, words in ((1.0, "the whole counted in"), (-1.0, "the whole left out")):  # 274 % of it is 174 % more

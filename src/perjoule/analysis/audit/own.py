@@ -32,9 +32,12 @@ def audit_cells(cells: Sequence[Cell], cluster: str, implausible: Collection[str
         cluster: the catalogue's cluster that they were measured on; "" when it is not known.
         implausible: those of the doubts in which physics speaks (`analysis.plausibility`); the others are what can't be checked.
     """
-    numbers = [*_peak(cluster), *(number for cell in cells for number in _numbers(cell, cluster))]
-    judged = judge(rules.recipes(numbers), numbers)
-    return (*judged, *(verdict for cell in cells for verdict in _doubts(cell, implausible)))
+    return tuple(verdict for cell in cells for verdict in (*_judged(cell, cluster), *_doubts(cell, implausible)))
+
+
+def _judged(cell: Cell, cluster: str) -> tuple[Verdict, ...]:
+    numbers = [*_peak(cluster), *_numbers(cell, cluster)]
+    return judge(rules.recipes(numbers), numbers)
 
 
 def _peak(cluster: str) -> Iterator[Number]:

@@ -87,7 +87,7 @@ def text(span: Span, like: Number) -> str:
 def uncertainty(of: Number, kind: str) -> Number | None:
     """Take what is printed behind a ± as a number of its own."""
     unit, digits = unit_and_digits(of.printed)
-    for found, behind in zip(of.uncertainties, digits.split("±")[1:], strict=True):
+    for found, behind in zip(of.uncertainties, digits.split("±")[1:], strict=False):
         if found.kind == kind:
             return replace(
                 of,

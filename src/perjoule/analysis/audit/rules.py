@@ -62,9 +62,9 @@ def peak(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
 
 def below_line_rate(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
     """What a network reaches is no more than its line rate."""
-    line = named(numbers, what="line rate", cluster=one.facts.get("cluster", ""))
-    if one.words.get("what") == "network" and line:
-        yield Recipe("network <= line rate", one, (line[0],), lambda v: v(line[0]), "at most")
+    if one.own.get("what") == "network":
+        for line in named(numbers, what="line rate", cluster=one.facts.get("cluster", ""))[:1]:
+            yield Recipe("network <= line rate", one, (line,), lambda v, line=line: v(line), "at most")
 
 
 def sum_of_parts(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
@@ -122,9 +122,10 @@ def repeats(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
         return
     for other in numbers:
         if other.id == one.id:
-            return  # those that follow are the later ones: they have this as their first
-        first, second = (other, one) if not one.place.startswith("Table") else (one, other)
-        if (one.quantity, one.statistic, one.own) == (other.quantity, other.statistic, other.own) and not other.derived:
+            return  # a later one has this as its first
+        same = other.quantity == one.quantity and other.own == one.own and other.statistic == one.statistic
+        if same and not other.derived:
+            first, second = (one, other) if one.place.startswith("Table") else (other, one)
             yield Recipe("the same number elsewhere", second, (first,), lambda v, first=first: v(first))
             return
 
@@ -150,11 +151,11 @@ def efficiency(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
 def capacity_per_watt(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
     """Capacity per watt = raw capacity of the data disks, as the catalogue has them, / power in the same state."""
     cluster = str(one.facts.get("cluster", ""))
-    power = [
-        n for n in named(numbers, quantity="power", cluster=cluster, state=one.facts.get("state", "")) if "component" not in n.own
-    ]
-    power.sort(key=lambda n: n.own.get("switch") != "without")
-    if one.quantity != "capacity per watt" or one.derived or not power or cluster not in catalogue.names():
+    if one.quantity != "capacity per watt" or one.derived or cluster not in catalogue.names():
+        return
+    found = named(numbers, quantity="power", cluster=cluster, state=one.facts.get("state", ""))
+    power = sorted((n for n in found if "component" not in n.own), key=lambda n: n.own.get("switch") != "without")
+    if not power:
         return
     kinds = [
         (count, disk)
