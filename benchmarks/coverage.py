@@ -9,7 +9,7 @@ what it states: accuracy, resolution, noise, latency, clock, period. A good inte
 import argparse
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -164,6 +164,147 @@ def bounded(runs_count: int, seed: int = 1) -> float:
     return held / runs_count
 
 
+Window = tuple[float, float]
+Fault = Callable[[Series, Window, Dice], Series]
+
+
+def chosen(found: Series, index: Floats, *, value: Floats | None = None, later_s: Floats | float = 0.0) -> Series:
+    """These samples of a series, in this order, with other values or times."""
+    kept = found.value[index] if value is None else value[index]
+    return replace(found, t_s=(found.t_s + later_s)[index], duration_s=found.duration_s[index], value=kept)
+
+
+def within(found: Series, window: Window, length_s: float) -> Floats:
+    """Which samples lie in so many seconds from a quarter of the window on."""
+    from_s = window[0] + (window[1] - window[0]) / 4
+    return (found.t_s >= from_s) & (found.t_s < from_s + length_s)
+
+
+def late(found: Series, window: Window, dice: Dice) -> Series:
+    """Some samples come after others that are younger."""
+    order = np.arange(len(found.t_s), dtype=float)
+    order[np.flatnonzero(within(found, window, 10.0))[::3]] += 2.5
+    return chosen(found, np.argsort(order, kind="stable"))
+
+
+def held_up(found: Series, window: Window, dice: Dice) -> Series:
+    """The samples of 5 s come all at once, with the time of their coming."""
+    held = within(found, window, 5.0)
+    until_s = found.t_s[held][-1] + 1e-3 * np.arange(held.sum())
+    t_s = found.t_s.copy()
+    t_s[held] = until_s
+    return replace(found, t_s=t_s)
+
+
+def duplicate(found: Series, window: Window, dice: Dice) -> Series:
+    """Some samples come twice."""
+    times = np.ones(len(found.t_s), dtype=int)
+    times[np.flatnonzero(within(found, window, 10.0))[::4]] = 2
+    return chosen(found, np.repeat(np.arange(len(times)), times))
+
+
+def missing(found: Series, window: Window, dice: Dice) -> Series:
+    """The samples of 5 s are not there."""
+    return chosen(found, np.flatnonzero(~within(found, window, 5.0)))
+
+
+def frozen(found: Series, window: Window, dice: Dice) -> Series:
+    """It says the same for 20 s and more."""
+    value, stuck = found.value.copy(), within(found, window, 25.0)
+    value[stuck] = value[stuck][0]
+    return replace(found, value=value)
+
+
+def not_a_number(found: Series, window: Window, dice: Dice) -> Series:
+    """Three samples are an instrument's 9.91E37, three more are NaN."""
+    value, where = found.value.copy(), np.flatnonzero(within(found, window, 10.0))
+    value[where[1:4]], value[where[5:8]] = 9.91e37, np.nan
+    return replace(found, value=value)
+
+
+def wrap(found: Series, window: Window, dice: Dice) -> Series:
+    """A counter falls back at a range that nobody stated."""
+    if found.channel.semantics != "counter":
+        return found
+    stated = replace(found.channel.specification, range_value=None, most_w=None)
+    return replace(found, channel=replace(found.channel, specification=stated))
+
+
+def reset(found: Series, window: Window, dice: Dice) -> Series:
+    """A counter begins anew at 0; a power is 0 for as long as it starts."""
+    after = found.t_s >= window[0] + (window[1] - window[0]) / 4
+    value = found.value.copy()
+    if found.channel.semantics == "counter":
+        value[after] = np.maximum(value[after] - value[after][0], 0.0) if (value[after] >= value[after][0]).all() else 0.0
+    else:
+        value[np.flatnonzero(after)[:1]] = 0.0
+    return replace(found, value=value)
+
+
+def spike(found: Series, window: Window, dice: Dice) -> Series:
+    """One sample is a hundred times too large."""
+    value = found.value.copy()
+    value[np.flatnonzero(within(found, window, 10.0))[3]] *= 100
+    return replace(found, value=value)
+
+
+def clock_ahead(found: Series, window: Window, dice: Dice) -> Series:
+    """The meter's clock is set 10 s ahead."""
+    return replace(found, t_s=found.t_s + 10.0 * (found.t_s >= sum(window) / 2))
+
+
+def clock_back(found: Series, window: Window, dice: Dice) -> Series:
+    """The meter's clock is set 5 s back."""
+    return replace(found, t_s=found.t_s - 5.0 * (found.t_s >= sum(window) / 2))
+
+
+def disconnect(found: Series, window: Window, dice: Dice) -> Series:
+    """It is gone for 12 s; a counter has begun anew since."""
+    gone = within(found, window, 12.0)
+    left = chosen(found, np.flatnonzero(~gone))
+    return reset(left, (found.t_s[gone][-1], found.t_s[gone][-1]), dice) if found.channel.semantics == "counter" else left
+
+
+FAULTS: tuple[Fault, ...] = (
+    late, held_up, duplicate, missing, frozen, not_a_number, wrap, reset, spike, clock_ahead, clock_back, disconnect
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Told:
+    """Of so many runs with a fault: how many energies were refused, doubted, or stated without a word; the words of one."""
+
+    refused_count: int = 0
+    doubted_count: int = 0
+    silent_count: int = 0
+    example: str = ""
+
+
+def kind(doubt: str) -> str:
+    """A doubt without its numbers."""
+    return "".join(c for c in doubt if not c.isdigit())
+
+
+def told(case: Callable[[Dice], tuple[Series, Load, float]], fault: Fault, runs_count: int, seed: int = 1) -> Told:
+    """Run one fault in one meter; doubts that it has without the fault don't count, nor do runs without the fault."""
+    counts, example = [0, 0, 0], ""
+    for run in range(runs_count):
+        dice = np.random.default_rng([seed, run])
+        clean, _, _ = case(dice)
+        began_s = dice.uniform(0, 10)
+        window = (began_s, began_s + dice.uniform(30, 40))
+        found = fault(clean, window, dice)
+        if found is clean:
+            continue
+        if fault is wrap and not (np.diff(found.value[(found.t_s > window[0]) & (found.t_s < window[1])]) < 0).any():
+            continue
+        got, before = amount(found, *window), {kind(doubt) for doubt in amount(clean, *window).doubts}
+        new = [doubt for doubt in got.doubts if kind(doubt) not in before]
+        counts[0 if got.value is None else 1 if new else 2] += 1
+        example = example or next(iter(new), "")
+    return Told(*counts, example)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=1000)
@@ -179,6 +320,14 @@ def main() -> None:
     kept = bounded(asked.runs, asked.seed)
     wrong += kept < 1
     print(f"{'state':18} {kept:7.1%} {'100 %, a bound':>13} {'all':>8}")
+    print(f"\n{'fault':14} {'semantics':18} {'refused':>8} {'doubted':>8} {'silent':>7}  the first words of one")
+    for fault in FAULTS:
+        for name, case in CASES.items():
+            seen = told(case, fault, max(20, asked.runs // 10), asked.seed)
+            if seen != Told():
+                wrong += seen.silent_count
+                figures = f"{seen.refused_count:8} {seen.doubted_count:8} {seen.silent_count:7}"
+                print(f"{fault.__name__:14} {name:18} {figures}  {seen.example.partition(': ')[2]}", flush=True)
     sys.exit(wrong > 0)
 
 

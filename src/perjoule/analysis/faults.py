@@ -13,7 +13,7 @@ from perjoule.analysis.integral import Integral
 from perjoule.analysis.samples import Floats
 
 NEVER = 1e-6  # how probable a run of equal samples may be, below which the meter is said to stand still
-LEAST_COUNT = 10  # equal samples that are called a run
+LEAST_COUNT = 3  # steps in a row without a change that are called a run
 CONSTANT_COUNT = 20  # samples that are all the same
 FAR_FACTOR = 10.0  # times the range of the middle half (or a tenth of the median, where that is more): far out
 RARE_RATIO = 0.02  # of all samples: more than so many that are far out are bursts
@@ -27,12 +27,13 @@ def of(whole: Integral, began_s: float, ended_s: float) -> Iterator[str]:
     t_s, value = whole.samples.t_s, whole.samples.value
     if len(t_s) < 3:
         return
-    yield from _still(t_s, value, began_s, ended_s, counter=channel.semantics == "counter")
+    counter = channel.semantics == "counter"
+    yield from _still(t_s, value, began_s, ended_s, counter=counter)
     pieces = whole.pieces(np.arange(1, len(t_s)))
     known = pieces.length_s > 0
-    if channel.semantics == "counter":
+    if counter:
         t_s, value = t_s[1:][known], pieces.first_rate[known]
-    yield from _far(t_s, value, (t_s >= began_s) & (t_s <= ended_s))
+    yield from _far(value, (t_s >= began_s) & (t_s <= ended_s), counter=counter)
 
 
 def _still(t_s: Floats, value: Floats, began_s: float, ended_s: float, *, counter: bool) -> Iterator[str]:
@@ -54,7 +55,7 @@ def _still(t_s: Floats, value: Floats, began_s: float, ended_s: float, *, counte
         yield f"the {'counter' if counter else 'meter'} stood still for {length_s:.3g} s ({count + 1} equal samples)"
 
 
-def _far(t_s: Floats, value: Floats, here: NDArray[np.bool_]) -> Iterator[str]:
+def _far(value: Floats, here: NDArray[np.bool_], *, counter: bool) -> Iterator[str]:
     if len(value) < 4:
         return
     low, median, high = np.percentile(value, [25, 50, 75])
@@ -62,7 +63,8 @@ def _far(t_s: Floats, value: Floats, here: NDArray[np.bool_]) -> Iterator[str]:
     above = value > high + reach
     if (above & here).any() and above.sum() <= max(1, RARE_RATIO * len(value)):
         yield f"{_samples(above & here)} far above all others, up to {value[above & here].max():.4g} W, and counted"
-    if (nothing := (value <= 0) & here).any() and median > 0:
+    # A counter that is asked twice between two of its updates has stood still, and nothing is wrong.
+    if not counter and (nothing := (value <= 0) & here).any() and median > 0:
         yield f"{_samples(nothing)} at 0 W or below, where the median is {median:.4g} W, and counted (a failed read?)"
 
 
