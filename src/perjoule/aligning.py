@@ -12,14 +12,13 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from perjoule.analysis.alignment import Drift, drift, offset, pattern
+from perjoule.analysis.alignment import QUIET_S, Drift, drift, offset, pattern
 from perjoule.model import Clock, Series
 from perjoule.protocols import Host, Hosts, Meter, Process
 from perjoule.store import Results
 from perjoule.store.patterns import LoadPattern, keep_pattern, new_pattern, read_patterns
 from perjoule.store.recordings import ClockError
 
-QUIET_S = 2.0  # before and after the pattern, so that windows of the meters begin and end idle
 BURN = ("dd", "if=/dev/zero", "of=/dev/null", "bs=64K")
 
 

@@ -23,7 +23,9 @@ from perjoule.model import Series
 SHORTEST_S, LONGEST_S = 0.4, 2.6  # of one state of the load: edges at many phases of a meter's cycle
 LEAST_SEEN_RATIO = 0.5  # of the samples' variance that the pattern explains, below which it was not seen
 LEAST_COUNT = 8  # samples
-GRID_S = 0.01  # of offsets that are tried first
+QUIET_S = 2.0  # that no other load runs before and after a pattern; beyond may be anything
+ROUGH_S = 0.1  # of offsets that are tried first
+GRID_S = 0.01  # of those around the best of them
 FINE_S = 0.00025
 SWITCHED_S = 0.003  # standard uncertainty of when a load was really there: programs start, capacitors fill
 
@@ -72,12 +74,13 @@ def offset(series: Series, edges_s: Sequence[float], *, most_s: float = 10.0, wi
     """
     edges = np.asarray(edges_s, dtype=np.float64)
     began_s, ended_s, watts = _windows(series, window_s)
-    near = (ended_s > edges[0] - 2 * most_s) & (ended_s < edges[-1] + 2 * most_s)
+    about_s = _roughly(began_s, ended_s, watts, edges, np.arange(-most_s, most_s + ROUGH_S, ROUGH_S))
+    near = (began_s > edges[0] + about_s - QUIET_S) & (ended_s < edges[-1] + about_s + QUIET_S)
     began_s, ended_s, watts = began_s[near], ended_s[near], watts[near]
     if len(watts) < LEAST_COUNT or float(np.ptp(watts)) == 0:
         return None
-    middle_s, spread_s = _likely(began_s, ended_s, watts, edges, np.arange(-most_s, most_s + GRID_S, GRID_S))
-    if spread_s > most_s / 4:  # it could be anywhere
+    middle_s, spread_s = _likely(began_s, ended_s, watts, edges, about_s + np.arange(-QUIET_S, QUIET_S, GRID_S))
+    if spread_s > QUIET_S / 4:  # it could be anywhere
         return None
     spread_s = max(spread_s, GRID_S)
     fine_s = middle_s + np.arange(-8 * spread_s, 8 * spread_s, max(FINE_S, spread_s / 50))
@@ -131,6 +134,20 @@ def _shares(began_s: Floats, ended_s: Floats, edges_s: Floats, offsets_s: Floats
         return (after_s - before_s) / length_s
     on = np.searchsorted(edges_s, ended_s - offsets_s[:, None], side="right") % 2 == 1
     return np.where(length_s > 0, (after_s - before_s) / np.where(length_s > 0, length_s, 1.0), on)
+
+
+def _roughly(began_s: Floats, ended_s: Floats, watts: Floats, edges_s: Floats, offsets_s: Floats) -> float:
+    """The offset for which the pattern explains most of the samples that would then lie around it, and no others."""
+    best_s, most_ratio = 0.0, 0.0
+    for offset_s in offsets_s:
+        inside = (began_s > edges_s[0] + offset_s - QUIET_S) & (ended_s < edges_s[-1] + offset_s + QUIET_S)
+        if int(inside.sum()) < LEAST_COUNT or not float(np.ptp(watts[inside])):
+            continue
+        squares, _ = _squares(began_s[inside], ended_s[inside], watts[inside], edges_s, np.array([offset_s]))
+        explained = 1 - float(squares[0]) / float(((watts[inside] - watts[inside].mean()) ** 2).sum())
+        if explained > most_ratio:
+            best_s, most_ratio = float(offset_s), explained
+    return best_s
 
 
 def _squares(began_s: Floats, ended_s: Floats, watts: Floats, edges_s: Floats, offsets_s: Floats) -> tuple[Floats, Floats]:

@@ -217,9 +217,9 @@ def align(names: tuple[str, ...], overrides: tuple[str, ...], duration_s: float)
     asked = campaign.meters(names, overrides)
     memory = metering.Memory()
     with Local().hold(1) as hosts, metering.recording(asked, memory) as doubts:
-        time.sleep(aligning.QUIET_S)
+        time.sleep(alignment.QUIET_S)
         edges_s = aligning.drive(hosts.all, alignment.pattern(duration_s), hosts.all[0].directory)
-        time.sleep(aligning.QUIET_S)
+        time.sleep(alignment.QUIET_S)
     for series in memory.series():
         found = alignment.offset(series, edges_s, window_s=series.channel.specification.period_s or 0.0)
         said = "the load is not seen in it: too few samples, or it covers something else"
