@@ -13,9 +13,13 @@ import pytest
 from perjoule import drivers
 from perjoule.analysis.overhead import loaded_servers
 from perjoule.analysis.points import points
+from perjoule.analysis.statistics import interval
 from perjoule.errors import WorkloadError
-from perjoule.model import Amplification, ClientResult, Flow, Json, Outcome
+from perjoule.figures import vega
+from perjoule.figures.dimuon import dimuon
+from perjoule.model import Amplification, Cell, ClientResult, Flow, Json, Outcome
 from perjoule.protocols import Workload
+from perjoule.report import muons
 from perjoule.workloads import _hep_analysis, _hep_data, _hep_fit, _hep_report, hep
 
 RECORDED = Path(__file__).parents[1] / "transcripts" / "hep" / "local"  # 16 files on MooseFS with four chunk servers
@@ -249,3 +253,26 @@ def test_networks_say_nothing_of_a_load_on_the_servers_themselves(made: Any) -> 
     assert not [name for name in point.metrics if name.startswith("derived_network")]
     assert point.doubts == points(replace(record, amplification=None), series)[0].doubts
     assert not [doubt for doubt in point.doubts if "cache" in doubt]
+
+
+def test_the_report_has_the_spectrum_the_peaks_and_what_an_event_costs() -> None:
+    drawn = muons.drawn(_hep_report.spectrum(RECORDED))
+    assert list(drawn.peaks) == ["jpsi", "z"]
+    assert drawn.peaks["z"].words == "Z: 91.1804 ± 0.0095 GeV"
+    low, top = min(pairs for _, pairs in drawn.peaks["z"].fitted), max(drawn.peaks["z"].fitted, key=lambda point: point[1])
+    assert top[0] == pytest.approx(91.19, abs=0.2)
+    assert top[1] > 5 * low
+    assert "<svg" in vega.svg(dimuon(drawn))
+
+    measured = {"events_per_s": 2e6, "energy_per_event_j": 2e-5, "energy_j": 7200.0, "locality_ratio": 1.0}
+    masses = {"z_mass_ev": 91.18e9, "z_mass_error_ev": 0.01e9}
+    cell = Cell("MooseFS", "hep", "read", 1, {name: interval([value] * 2) for name, value in (measured | masses).items()})
+    (row,) = muons.muons_table([cell, replace(cell, metrics={})]).rows
+    assert row[:3] == ("MooseFS", "hep", "1")
+    assert [text.split(" ")[0] for text in row[3:]] == ["2000000", "20.00", "2.00", "100.0", "–", "–", "91.1800"]
+
+
+def test_a_histogram_of_another_length_is_refused(raw: Path) -> None:
+    changed(raw / "histogram.json", counts=[1, 2, 3])
+    with pytest.raises(WorkloadError, match="the histogram has 3 bins, not 2000"):
+        analysis().outcome(raw)

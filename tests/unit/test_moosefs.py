@@ -55,6 +55,11 @@ def test_only_the_clients_may_mount_and_only_with_the_password() -> None:
     assert all(line.endswith("password=secret") for line in text.splitlines())
 
 
+def test_a_client_on_a_chunk_servers_host_prefers_that_one_and_others_none() -> None:
+    assert words.mount_text("10.98.0.1", "secret", "auto", "B").splitlines()[-1] == "mfspreflabels=B"
+    assert "mfspreflabels" not in words.mount_text("10.98.0.1", "secret", "auto")
+
+
 def test_options_are_read_as_people_write_them() -> None:
     options = MooseFS(**{"goal": 2, "trash": "24 h", "metalogger": True})
     assert (options.goal, options.trash_s, options.metalogger) == (2, 86400.0, True)
