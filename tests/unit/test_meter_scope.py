@@ -79,7 +79,7 @@ def test_another_instrument_and_a_refused_setup_are_told(listen, monkeypatch):
     with simulator.serve(Behaviour()) as table:
         with pytest.raises(MachineError, match="refuses its setup: -113"):
             listen({**table, "voltage_channel": 7}, any)
-        assert Scope.discover([str(table["address"]), "192.0.2.1"]) == ({"kind": "scope", "address": table["address"]},)
+        assert Scope.discover([str(table["address"]), "127.0.0.1:1"]) == ({"kind": "scope", "address": table["address"]},)
         monkeypatch.setattr(simulator, "IDENTITY", "ACME,Toaster,1,1")
         with pytest.raises(MachineError, match="Toaster"):
             listen(table, any)

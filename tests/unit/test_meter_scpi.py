@@ -8,6 +8,7 @@ import pytest
 
 from perjoule.errors import MachineError
 from perjoule.meters import _scpi_dialects as dialects
+from perjoule.meters._visa import visa
 from perjoule.meters.scpi import Dated, Scpi
 from perjoule.simulators import scpi as simulator
 from perjoule.simulators._behaviour import Behaviour
@@ -131,4 +132,19 @@ def test_an_instrument_that_is_not_there_is_told(listen):
 
 def test_it_is_found_at_its_address():
     with simulator.serve(Behaviour(), model="WT310") as table:
-        assert Scpi.discover([str(table["address"]), "TCPIP::127.0.0.1::1::SOCKET", "plug"]) == (table,)
+        _, host, port, _ = str(table["address"]).split("::")
+        plain = f"{host}:{port}"
+        assert Scpi.discover([plain, "127.0.0.1:1", "/dev/no-such-line"]) == ({"kind": "scpi", "address": plain},)
+
+
+@pytest.mark.parametrize(
+    ("address", "as_visa"),
+    [
+        ("lmg", "TCPIP::lmg::5025::SOCKET"),
+        ("192.0.2.5:2101", "TCPIP::192.0.2.5::2101::SOCKET"),
+        ("/dev/ttyUSB0", "ASRL/dev/ttyUSB0::INSTR"),
+        ("TCPIP::192.0.2.5::INSTR", "TCPIP::192.0.2.5::INSTR"),
+    ],
+)
+def test_an_address_is_written_as_people_write_it(address, as_visa):
+    assert visa(address) == as_visa

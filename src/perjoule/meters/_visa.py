@@ -1,6 +1,6 @@
 """Instruments that take commands as lines, over TCP, serial lines or USB, through pyvisa-py: https://pyvisa.readthedocs.io/projects/pyvisa-py
 
-Addresses are VISA's: "TCPIP::192.0.2.50::5025::SOCKET", "ASRL/dev/ttyUSB0::INSTR", "USB::0x0957::0x1234::SERIAL::INSTR".
+Addresses are "192.0.2.50:5025", "/dev/ttyUSB0", or VISA's: "TCPIP::192.0.2.50::INSTR", "USB::0x0957::0x1234::SERIAL::INSTR".
 """
 
 import importlib.util
@@ -14,6 +14,23 @@ from perjoule.protocols import Check
 FIX = ".venv/bin/pip install 'perjoule[meters]'"
 Flow = Literal["none", "rts/cts", "xon/xoff"]
 STALE_LINES = 100  # what may be left in a line from before
+
+
+PORT = 5025  # where instruments take lines
+
+ADDRESS = (
+    """Host or "HOST:PORT", a serial line as "/dev/ttyUSB0", or as VISA writes it: "TCPIP::HOST::INSTR", "USB::...::INSTR"."""
+)
+
+
+def visa(address: str) -> str:
+    """An address as VISA writes it."""
+    if "::" in address:
+        return address
+    if address.startswith("/"):
+        return f"ASRL{address}::INSTR"
+    host, _, port = address.partition(":")
+    return f"TCPIP::{host}::{port or PORT}::SOCKET"
 
 
 class Instrument:
@@ -64,12 +81,12 @@ def instrument(address: str, *, timeout_s: float, baud: int = 115200, flow: Flow
     from pyvisa.constants import ControlFlow
 
     with _as_os_error(address):
-        opened: Any = pyvisa.ResourceManager("@py").open_resource(address, open_timeout=round(timeout_s * 1000))
+        opened: Any = pyvisa.ResourceManager("@py").open_resource(visa(address), open_timeout=round(timeout_s * 1000))
     try:
         with _as_os_error(address):
             opened.read_termination = opened.write_termination = "\n"
             opened.timeout = timeout_s * 1000
-            if address.upper().startswith("ASRL"):
+            if visa(address).upper().startswith("ASRL"):
                 opened.baud_rate = baud
                 opened.flow_control = {
                     "none": ControlFlow.none, "rts/cts": ControlFlow.rts_cts, "xon/xoff": ControlFlow.xon_xoff

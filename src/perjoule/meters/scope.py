@@ -11,15 +11,16 @@ import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass as plain_dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.errors import MachineError, PerjouleError
 from perjoule.meters._metered import Boundary, Metered, Read, Reading
-from perjoule.meters._visa import Instrument, instrument, libraries
+from perjoule.meters._visa import ADDRESS, Instrument, instrument, libraries
 from perjoule.model import OPTIONS, Grade, Json, Specification
 from perjoule.protocols import Check
 from perjoule.units import Ratio, Seconds, Volts
@@ -27,7 +28,7 @@ from perjoule.units import Ratio, Seconds, Volts
 EXAMPLE = """
 [[meter]]
 kind = "scope"
-address = "TCPIP::192.0.2.60::5025::SOCKET"     # or "USB::0x0957::0x1734::SERIAL::INSTR"
+address = "192.0.2.60"        # or "USB::0x0957::0x1734::SERIAL::INSTR"
 component = "disks"
 covers = ["storage-1"]
 current_channel = 2
@@ -45,8 +46,7 @@ POINTS = 1000
 class Scope(Metered):
     """The mean of voltage times current in each acquisition of an oscilloscope."""
 
-    address: str
-    """As VISA writes it: "TCPIP::HOST::5025::SOCKET", "USB::0x0957::0x1734::SERIAL::INSTR"."""
+    address: Annotated[str, Field(description=ADDRESS)]
 
     voltage_channel: int = 1
     """Where the voltage is."""
@@ -113,8 +113,8 @@ class Scope(Metered):
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
-        """Find what answers *IDN? as a known oscilloscope at VISA addresses; what its channels show is for you to say."""
-        return tuple({"kind": "scope", "address": one} for one in addresses if "::" in one and _is_known(one))
+        """Find what answers *IDN? as a known oscilloscope at these addresses; what its channels show is for you to say."""
+        return tuple({"kind": "scope", "address": one} for one in addresses if _is_known(one))
 
     def checks(self) -> tuple[Check, ...]:
         """It needs pyvisa and pyvisa-py."""

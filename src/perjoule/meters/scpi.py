@@ -11,13 +11,15 @@ import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from typing import Annotated
 
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.errors import MachineError, PerjouleError
 from perjoule.meters._metered import Boundary, Metered, Read, Reading
 from perjoule.meters._scpi_dialects import KNOWN, Dialect, dialect, errors, fields, range_w
-from perjoule.meters._visa import Flow, Instrument, instrument, libraries
+from perjoule.meters._visa import ADDRESS, Flow, Instrument, instrument, libraries
 from perjoule.model import OPTIONS, Grade, Json, Specification
 from perjoule.protocols import Check
 from perjoule.units import Ratio, Seconds, Watts
@@ -25,7 +27,7 @@ from perjoule.units import Ratio, Seconds, Watts
 EXAMPLE = """
 [[meter]]
 kind = "scpi"
-address = "TCPIP::192.0.2.50::5025::SOCKET"     # or "ASRL/dev/ttyUSB0::INSTR", with baud and flow
+address = "192.0.2.50"        # or "/dev/ttyUSB0", with baud and flow
 cycle = "500 ms"
 range = "1500 W"
 """
@@ -38,8 +40,7 @@ DRIFT_RATIO = 1e-4  # by which the instrument's clock may be off
 class Scpi(Metered):
     """A power analyser that gives the mean power of each of its measuring cycles."""
 
-    address: str
-    """As VISA writes it: "TCPIP::HOST::PORT::SOCKET", "ASRL/dev/ttyUSB0::INSTR"."""
+    address: Annotated[str, Field(description=ADDRESS)]
 
     channel: str = ""
     """Which of its power values: "1" of P1 (ZES), the element 1 or "SIGMA" (Yokogawa); the first when empty."""
@@ -90,8 +91,8 @@ class Scpi(Metered):
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
-        """Find what answers *IDN? as a known analyser at VISA addresses."""
-        return tuple({"kind": "scpi", "address": one} for one in addresses if "::" in one and _is_known(one))
+        """Find what answers *IDN? as a known analyser at these addresses."""
+        return tuple({"kind": "scpi", "address": one} for one in addresses if _is_known(one))
 
     def checks(self) -> tuple[Check, ...]:
         """It needs pyvisa, pyvisa-py, and pyserial for serial lines."""
