@@ -73,6 +73,15 @@ class Overwrite:
 
 
 @dataclass(frozen=True)
+class Permit:
+    """A raw device that may be overwritten: named by the campaign, shown to the user, and confirmed."""
+
+    device: str
+    signature: tuple[str, ...] = ()
+    identity: str = ""  # of the device that was shown, by the kernel's number and count: "8:16 41"; "" where nothing was shown
+
+
+@dataclass(frozen=True)
 class Spec:
     """A driver by name with the options as written, so that it can be stored and built again."""
 
@@ -135,7 +144,7 @@ class Campaign:
     until: StopRule | None = None  # how many of the repetitions are needed; None: all
     least_count: int = 1  # of repetitions, which all combinations get
     overwrite: tuple[Overwrite, ...] = ()  # raw devices that the file names
-    confirmed: frozenset[str] = frozenset()  # of these, the devices that the user has confirmed
+    confirmed: tuple[Permit, ...] = ()  # of these, what the user has confirmed
     overrides: tuple[str, ...] = ()  # "filesystem.goal=2", "seed=..." when it was drawn: with them `text` gives this again
 
     @property

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 from perjoule.catalogue import Cluster, Node
 from perjoule.errors import CampaignError, TransientError
-from perjoule.model import Amplification, Channel, Disk, Json, Outcome, Overwrite
+from perjoule.model import Amplification, Channel, Disk, Json, Outcome, Permit
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Host(ABC):
     address: str
     node: Node | None  # the catalogue's hardware that it is or stands for
     directory: Path  # on this host's own disk: ours to fill, gone after the run; the same path seen from inside and outside
-    overwrite: tuple[Overwrite, ...] = ()  # raw devices that the campaign names and the user has confirmed
+    overwrite: tuple[Permit, ...] = ()  # raw devices that the campaign names and the user has confirmed
     cpu_capacity_cores: float | None = None  # CPU seconds that it can use per second; None: all cores of the machine
 
     @abstractmethod

@@ -138,9 +138,8 @@ class _Group:
         began_s = time.monotonic()
         using = tuple(dict.fromkeys(role for trial in todo for role in drivers.workload(trial.workload).using))
         with drivers.testbed(first.testbed).hold(clients_count) as held, ExitStack() as deployment:
-            confirmed = tuple(one for one in self.campaign.overwrite if one.device in self.campaign.confirmed)
-            for host in held.all if confirmed else ():
-                host.overwrite = confirmed
+            for host in held.all if self.campaign.confirmed else ():
+                host.overwrite = self.campaign.confirmed
             hosts = replace(held, using=using)
             try:
                 mounted = deployment.enter_context(drivers.filesystem(first.filesystem).mount(hosts))

@@ -40,7 +40,7 @@ DEVICE = """
 import subprocess, sys
 from pathlib import Path
 from perjoule.errors import CampaignError
-from perjoule.model import Disk, Overwrite
+from perjoule.model import Disk, Permit
 from perjoule.testbeds import _view
 from perjoule.testbeds.local import Local
 device = Path(sys.argv[1])
@@ -56,7 +56,7 @@ def refused(name):
         print(error)
 with Local().hold(1) as hosts:
     refused("unnamed")
-    hosts.all[0].overwrite = (Overwrite(device=str(device)),)
+    hosts.all[0].overwrite = (Permit(str(device)),)
     (hosts.all[0].disk("mine", wanted) / "file").write_text("data")
     say()
     refused("again")
@@ -67,10 +67,10 @@ say()
 copies.communicate(b"")
 subprocess.run(["mkfs.ext4", "-q", "-L", "photos", device], check=True)
 with Local().hold(1) as hosts:
-    hosts.all[0].overwrite = (Overwrite(device=str(device)),)
+    hosts.all[0].overwrite = (Permit(str(device)),)
     refused("mine")
     say()
-    hosts.all[0].overwrite = (Overwrite(device=str(device), signature="ext4"),)
+    hosts.all[0].overwrite = (Permit(str(device), ("ext4",)),)
     hosts.all[0].disk("mine", wanted)
     say()
 say()

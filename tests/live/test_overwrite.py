@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from perjoule.cli import cli
 from perjoule.errors import CampaignError, MachineError, TransientError
 from perjoule.filesystems.device import Device
-from perjoule.model import Overwrite
+from perjoule.model import Overwrite, Permit
 from perjoule.protocols import Hosts
 from perjoule.testbeds import _device, _view
 from perjoule.testbeds._device import Claim
@@ -26,13 +26,13 @@ MIB = 1024**2
 HOLDER = """
 import sys, time
 from pathlib import Path
-from perjoule.model import Overwrite
+from perjoule.model import Overwrite, Permit
 from perjoule.testbeds import _view
 from perjoule.testbeds.local import Local
 device = Path(sys.argv[1])
 _view.HERE = _view.View(links=device.parents[1])
 with Local().hold(1) as hosts:
-    hosts.all[0].overwrite = (Overwrite(device=str(device), signature="ext4"),)
+    hosts.all[0].overwrite = (Permit(str(device), ("ext4",)),)
     path = hosts.all[0].device("device", size_bytes=1, device=str(device))
     with path.open("r+b") as file:
         file.write(b"x" * 1048576)
@@ -60,7 +60,7 @@ class Disk:
         self.view = _view.View(links=self.links)
 
     def claim(self, *signature: str) -> Claim:
-        return Claim(str(self.link), (Overwrite(device=str(self.link), signature=signature),), self.view)
+        return Claim(str(self.link), (Permit(device=str(self.link), signature=signature),), self.view)
 
     def refused(self, *signature: str) -> str:
         with pytest.raises(CampaignError) as refusal:
@@ -188,7 +188,7 @@ def test_a_link_that_leads_elsewhere_by_the_second_look_is_refused(disk: Disk, t
         return disk.view.ask(argv)
 
     try:
-        named = (Overwrite(device=str(disk.link)),)
+        named = (Permit(device=str(disk.link)),)
         with pytest.raises(CampaignError, match="a moment ago and is"):
             Claim(str(disk.link), named, replace(disk.view, ask=ask))
     finally:
@@ -206,7 +206,7 @@ def test_something_that_appears_between_the_looks_is_refused(disk: Disk) -> None
         return said
 
     with pytest.raises(CampaignError, match='bears ext4 "photos"'):
-        Claim(str(disk.link), (Overwrite(device=str(disk.link)),), replace(disk.view, ask=ask))
+        Claim(str(disk.link), (Permit(device=str(disk.link)),), replace(disk.view, ask=ask))
     assert disk.signatures() == ["ext4"]
 
 
@@ -219,9 +219,20 @@ def test_a_device_that_became_another_is_not_written_to(disk: Disk, tmp_path: Pa
     claim.release()
 
 
+def test_a_device_that_came_in_the_place_of_the_one_that_was_shown_is_refused(disk: Disk, tmp_path: Path) -> None:
+    permit, _ = _device.shown(Overwrite(device=str(disk.link)), disk.view)
+    Claim(str(disk.link), (permit,), disk.view).release()
+    run("losetup", "--detach", disk.node)
+    run("losetup", disk.node, tmp_path / "image")  # the same number, as a disk in the same slot
+    if not Path("/sys/block", Path(disk.node).name, "diskseq").exists():
+        pytest.skip("this kernel does not count devices (diskseq, since Linux 5.15)")
+    with pytest.raises(CampaignError, match=r"is another device .* than the one that was shown and confirmed"):
+        Claim(str(disk.link), (permit,), disk.view)
+
+
 def _held(disk: Disk, call: Callable[[Hosts], None], *signature: str) -> None:
     with Local().hold(1) as hosts:
-        hosts.all[0].overwrite = (Overwrite(device=str(disk.link), signature=signature),)
+        hosts.all[0].overwrite = (Permit(device=str(disk.link), signature=signature),)
         call(hosts)
 
 
@@ -310,7 +321,9 @@ def test_a_campaign_overwrites_a_device_only_with_a_word_of_the_user(
 
 def test_what_would_be_lost_is_shown_on_the_terminal(disk: Disk) -> None:
     run("mkfs.ext4", "-q", "-L", "photos", disk.node)
-    lines = _device.described(Overwrite(device=str(disk.link), signature=("ext4",)), disk.view)
+    permit, lines = _device.shown(Overwrite(device=str(disk.link), signature=("ext4",)), disk.view)
+    sequence = Path("/sys/block", Path(disk.node).name, "diskseq")
+    assert permit.identity.endswith(sequence.read_text().strip() if sequence.exists() else "")
     assert lines[0] == f"{disk.link} -> {disk.node}"
     assert "size 64M" in lines[1]
     assert lines[2].startswith('bears ext4 "photos"')

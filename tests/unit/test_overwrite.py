@@ -12,9 +12,10 @@ import pytest
 from perjoule import campaign
 from perjoule.cli import consent
 from perjoule.errors import CampaignError, MachineError
-from perjoule.model import Campaign, Overwrite
+from perjoule.model import Campaign, Overwrite, Permit
 from perjoule.testbeds import local
-from perjoule.testbeds._device import Claim, described, node, refused
+from perjoule.testbeds._device import Claim, node, refused
+from perjoule.testbeds._device import shown as shown_to_user
 from perjoule.testbeds._view import Seen, View, look
 
 SAID = Path(__file__).parents[1] / "transcripts" / "devices"
@@ -264,21 +265,22 @@ def test_a_device_that_nobody_named_is_not_even_looked_at(machine: Machine) -> N
     with pytest.raises(
         CampaignError, match=r'not named, or nobody has confirmed it; write overwrite = \["/dev/disk/by-id/ata-X"\]'
     ):
-        Claim(ID, (Overwrite(device="/dev/disk/by-id/ata-Y"),), replace(machine.view, ask=fail))
+        Claim(ID, (Permit("/dev/disk/by-id/ata-Y"),), replace(machine.view, ask=fail))
 
 
 def test_what_would_be_lost_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = Machine(tmp_path, "lsblk-parts.json", "wipefs-parts.json")
     parts.row.update(model="ST96023AS ", serial="3MK0")
     monkeypatch.setattr("perjoule.testbeds._device.node", lambda device, view: Path("/dev/loop1"))
-    lines = described(Overwrite(device=ID, signature=("gpt", "ext4")), parts.view)
+    permit, lines = shown_to_user(Overwrite(device=ID, signature=("gpt", "ext4")), parts.view)
+    assert permit == Permit(ID, ("gpt", "ext4"), "7:1 17")
     assert lines[:2] == [f"{ID} -> /dev/loop1", "model ST96023AS, serial 3MK0, size 64M"]
     assert lines[2].startswith('bears gpt, PMBR, ext4 "photos"')
     assert lines[3:] == ["part loop1p1 part 20M", "part loop1p2 part 20M"]
     with pytest.raises(
         CampaignError, match=r'if nobody needs that: overwrite = \[\{device = .*, signature = \["gpt", "ext4"\]\}\]'
     ):
-        described(Overwrite(device=ID), parts.view)
+        shown_to_user(Overwrite(device=ID), parts.view)
 
 
 TEXT = """
@@ -299,7 +301,7 @@ def asked(text: str = TEXT) -> Campaign:
 
 def test_a_campaign_names_devices_alone_or_with_what_may_be_lost() -> None:
     assert asked().overwrite == (Overwrite(device=ID), Overwrite(device="/dev/disk/by-id/ata-Y", signature=("ext4",)))
-    assert asked().confirmed == frozenset()
+    assert asked().confirmed == ()
 
 
 @pytest.mark.parametrize("table", ["device = 'X'", "device = ['X', '/dev/disk/by-id/ata-X']"])
@@ -323,11 +325,11 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The devices that were shown to the user, on no terminal."""
     found: list[str] = []
 
-    def overwritable(permit: Overwrite) -> list[str]:
-        found.append(permit.device)
-        return ["model X"]
+    def show(named: Overwrite) -> tuple[Permit, list[str]]:
+        found.append(named.device)
+        return Permit(named.device, named.signature, "8:0 17"), ["model X"]
 
-    monkeypatch.setattr(local, "overwritable", overwritable)
+    monkeypatch.setattr(local, "shown", show)
     monkeypatch.setattr("sys.stdin.isatty", lambda: False)
     return found
 
@@ -345,7 +347,7 @@ def test_without_a_terminal_and_a_flag_nothing_is_confirmed(shown: list[str]) ->
 
 @pytest.mark.parametrize("flag", ["ata-X", ID])
 def test_a_flag_confirms_one_device(flag: str, shown: list[str]) -> None:
-    assert confirmed(flag).confirmed == {ID}
+    assert confirmed(flag).confirmed == (Permit(ID, (), "8:0 17"),)
     assert shown == [ID]
 
 
@@ -368,17 +370,17 @@ def test_on_a_terminal_the_id_must_be_typed(typed: str, well: bool, shown: list[
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr(click, "prompt", lambda *_, **__: typed)
     if well:
-        assert confirmed().confirmed == {ID}
+        assert confirmed().confirmed == (Permit(ID, (), "8:0 17"),)
     else:
         with pytest.raises(CampaignError, match="was not confirmed; nothing has been touched"):
             confirmed()
 
 
 def test_a_device_that_can_not_be_overwritten_is_refused_before_anyone_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    def overwritable(permit: Overwrite) -> list[str]:
+    def show(named: Overwrite) -> tuple[Permit, list[str]]:
         raise CampaignError("is mounted")
 
-    monkeypatch.setattr(local, "overwritable", overwritable)
+    monkeypatch.setattr(local, "shown", show)
     with pytest.raises(CampaignError, match="is mounted"):
         confirmed("ata-X")
 
@@ -390,5 +392,5 @@ def test_nobody_is_asked_for_what_is_not_overwritten(other: str, shown: list[str
         if "virtual" in other
         else TEXT.replace(f'kind = "device"\ndevice = "{ID}"', 'kind = "device"')
     )
-    assert confirmed(text=text).confirmed == frozenset()
+    assert confirmed(text=text).confirmed == ()
     assert shown == []

@@ -10,7 +10,7 @@ import click
 from perjoule import campaign
 from perjoule.display import err
 from perjoule.errors import CampaignError
-from perjoule.model import Campaign, Trial
+from perjoule.model import Campaign, Permit, Trial
 from perjoule.testbeds import local
 
 
@@ -32,12 +32,15 @@ def confirmed(asked: Campaign, trials: Iterable[Trial], flags: Sequence[str]) ->
         raise CampaignError(f"--overwrite {unknown[0]} is none of the campaign", next=f"its overwrite names {known}")
     said = {by_word[flag] for flag in flags}
     wanted = dict.fromkeys(d for t in trials if t.testbed.kind == "local" for d in campaign.devices(t.filesystem))
-    for permit in (one for one in asked.overwrite if one.device in wanted):
-        for line in local.overwritable(permit):
+    permits: list[Permit] = []
+    for named in (one for one in asked.overwrite if one.device in wanted):
+        permit, lines = local.shown(named)
+        for line in lines:
             err.print(line, soft_wrap=True, markup=False, highlight=False)
         if permit.device not in said:
             _ask(permit.device)
-    return replace(asked, confirmed=frozenset(wanted))
+        permits.append(permit)
+    return replace(asked, confirmed=tuple(permits))
 
 
 def _ask(device: str) -> None:

@@ -12,8 +12,8 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from perjoule.errors import CampaignError, MachineError, PerjouleError
-from perjoule.model import Overwrite
+from perjoule.errors import CampaignError, MachineError
+from perjoule.model import Overwrite, Permit
 from perjoule.testbeds._view import STABLE, Seen, View, identity, look
 
 # Signatures of a part of something larger: what is lost is not on this device alone, so that none may be named.
@@ -70,43 +70,54 @@ def refused(seen: Seen, allowed: Sequence[str]) -> str:
     return ""
 
 
-def described(permit: Overwrite, view: View) -> list[str]:
-    """Say in lines what a device is and what would be lost. Raises CampaignError: it can't be overwritten; MachineError."""
-    seen = _judged(permit.device, look(view, node(permit.device, view)), permit)
+def shown(named: Overwrite, view: View) -> tuple[Permit, list[str]]:
+    """Say in lines what a device is and what would be lost, and give the permit for it, should the user agree.
+
+    Raises:
+        CampaignError: it can't be overwritten.
+        MachineError: something that must be known can't be read.
+    """
+    seen = _judged(named.device, look(view, node(named.device, view)), named.signature)
     whole = seen.whole
     lines = [
-        f"{permit.device} -> {seen.path}",
+        f"{named.device} -> {seen.path}",
         f"model {whole.model or 'not told'}, serial {whole.serial or 'not told'}, size {whole.size}",
         f"bears {', '.join(dict.fromkeys(map(str, seen.signatures))) or 'no signature that wipefs knows'}",
     ]
-    return [*lines, *(f"part {one}" for one in whole.children)]
+    return Permit(named.device, named.signature, seen.identity), [*lines, *(f"part {one}" for one in whole.children)]
 
 
 class Claim:
     """A device that is ours alone until `release`: nobody can mount it or make anything of it meanwhile."""
 
-    def __init__(self, device: str, named: Sequence[Overwrite], view: View) -> None:
+    def __init__(self, device: str, permits: Sequence[Permit], view: View) -> None:
         """Look, take it, and look again.
 
         Raises:
             CampaignError: it is not to be overwritten; the message says why, and what would be lost.
             MachineError: something that must be known can't be read.
         """
-        permit = next((one for one in named if one.device == device), None)
+        permit = next((one for one in permits if one.device == device), None)
         if permit is None:
             advice = f'write overwrite = ["{device}"] at the top of the campaign, and confirm it when asked or by --overwrite'
             raise _refusal(device, "is not to be overwritten: it is not named, or nobody has confirmed it", advice)
         self.device, self._view = device, view
         self.path = node(device, view)
-        before = _judged(device, look(view, self.path), permit)
+        before = _judged(device, look(view, self.path), permit.signature)
+        if permit.identity and before.identity != permit.identity:
+            what = f"is another device ({before.identity}) than the one that was shown and confirmed ({permit.identity})"
+            raise _refusal(device, what, "look at it again and confirm it")
         try:
             self._fd = os.open(self.path, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
         except OSError as error:
             raise _refusal(device, f"is in use ({error.strerror})") from None
         try:
-            self.seen = _judged(device, look(view, node(device, view)), permit)
-            if (before.path, before.number, before.sequence) != (self.seen.path, self.seen.number, self.seen.sequence):
-                raise _refusal(device, f"was {before.path} ({before.number}) a moment ago and is {self.seen.path} now")
+            self.seen = _judged(device, look(view, node(device, view)), permit.signature)
+            if (before.path, before.identity) != (self.seen.path, self.seen.identity):
+                raise _refusal(
+                    device,
+                    f"was {before.path} ({before.identity}) a moment ago and is {self.seen.path} now ({self.seen.identity})",
+                )
             self.check()
         except BaseException:
             os.close(self._fd)
@@ -142,8 +153,8 @@ class Claim:
             self._fd = -1
 
 
-def _judged(device: str, seen: Seen, permit: Overwrite) -> Seen:
-    if reason := refused(seen, permit.signature):
+def _judged(device: str, seen: Seen, allowed: Sequence[str]) -> Seen:
+    if reason := refused(seen, allowed):
         raise _refusal(device, reason, _advice(device, seen, reason))
     return seen
 
@@ -156,5 +167,5 @@ def _advice(device: str, seen: Seen, reason: str) -> str:
     return f'if nobody needs that: overwrite = [{{device = "{device}", signature = {written}}}]'
 
 
-def _refusal(device: str, reason: str, next: str = "name a disk that is empty") -> PerjouleError:
+def _refusal(device: str, reason: str, next: str = "name a disk that is empty") -> CampaignError:
     return CampaignError(f'device = "{device}" {reason}', where="disk", next=next)

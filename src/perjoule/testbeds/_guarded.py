@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 
 from perjoule.errors import CampaignError, MachineError
-from perjoule.model import Disk, Overwrite
+from perjoule.model import Disk, Permit
 from perjoule.testbeds import _disk, _format, _process
 from perjoule.testbeds._device import Claim
 from perjoule.testbeds._view import HERE, View
@@ -38,7 +38,7 @@ _TIMEOUT_S = 60.0
 class Guarded:
     """A file or a named device that is ours until `remove`, or until perjoule's end, however that comes."""
 
-    def __init__(self, place: Path, device: str, named: Sequence[Overwrite], view: View) -> None:
+    def __init__(self, place: Path, device: str, named: Sequence[Permit], view: View) -> None:
         """Claim the device, if one is named, and set the guard.
 
         Args:
@@ -95,7 +95,7 @@ class Guarded:
 class GuardedDisk(Guarded):
     """A file system, made and mounted at once."""
 
-    def __init__(self, place: Path, wanted: Disk, named: Sequence[Overwrite] = (), view: View = HERE) -> None:
+    def __init__(self, place: Path, wanted: Disk, named: Sequence[Permit] = (), view: View = HERE) -> None:
         """Make it; see `Guarded`. Raises CampaignError, MachineError: a tool or the kernel's support is missing or failed."""
         if wanted.mirror != "none":
             what = f'mirror = "{wanted.mirror}" can\'t be on this machine itself'
@@ -121,7 +121,7 @@ class GuardedDisk(Guarded):
 class GuardedDevice(Guarded):
     """A block device as it is: a named one, which stays claimed, or a sparse file as a loop device."""
 
-    def __init__(self, place: Path, size_bytes: int, device: str, named: Sequence[Overwrite] = (), view: View = HERE) -> None:
+    def __init__(self, place: Path, size_bytes: int, device: str, named: Sequence[Permit] = (), view: View = HERE) -> None:
         """Lend it; see `Guarded`. Raises CampaignError, MachineError."""
         super().__init__(place, device, named, view)
         with self._made():

@@ -95,6 +95,11 @@ class Seen:
     mounts: tuple[str, ...]
     openers: tuple[str, ...]  # processes that have it open, but not this one
 
+    @property
+    def identity(self) -> str:
+        """What no other device has at any time, where the kernel counts devices."""
+        return f"{self.number} {self.sequence}".strip()
+
 
 def look(view: View, node: Path) -> Seen:
     """Read everything of a device. Raises MachineError when any of it can't be read."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic.dataclasses import dataclass
 
 from perjoule.errors import CampaignError, MachineError, WorkloadError
-from perjoule.model import OPTIONS, Disk, Overwrite
+from perjoule.model import OPTIONS, Disk, Overwrite, Permit
 from perjoule.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed
 from perjoule.testbeds import _device, _process, _view
 from perjoule.testbeds._guarded import Guarded, GuardedDevice, GuardedDisk
@@ -143,14 +143,14 @@ class LocalHost(Host):
             disk.remove()
 
 
-def overwritable(permit: Overwrite) -> list[str]:
-    """Say in lines what a device of this machine is and what would be lost with it.
+def shown(named: Overwrite) -> tuple[Permit, list[str]]:
+    """Say in lines what a device of this machine is and what would be lost with it; the permit is for that device alone.
 
     Raises:
         CampaignError: it can't be overwritten; the message says why.
         MachineError: what must be known of it can't be read.
     """
-    return _device.described(permit, _view.HERE)
+    return _device.shown(named, _view.HERE)
 
 
 def cpu_ticks(stat: str) -> int:
