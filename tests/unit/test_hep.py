@@ -45,7 +45,7 @@ def changed(path: Path, **values: Any) -> None:
 def counts() -> np.ndarray:
     """What the analysis counts in 150 000 events."""
     awkward = pytest.importorskip("awkward")
-    per_event, columns = _hep_data.muons(seed=7, number=0, events_count=150_000)
+    per_event, columns = _hep_data.muons(seed=7, number=0, part=0, events_count=150_000)
     events = awkward.Array({f"Muon_{name}": awkward.unflatten(column, per_event) for name, column in columns.items()})
     return _hep_analysis.counted(events)
 
@@ -61,7 +61,7 @@ def test_a_file_is_as_large_as_a_plan_believes(tmp_path: Path) -> None:
 
 
 def test_events_are_jagged() -> None:
-    per_event, columns = _hep_data.muons(seed=3, number=0, events_count=20_000)
+    per_event, columns = _hep_data.muons(seed=3, number=0, part=0, events_count=20_000)
     assert set(per_event) >= {0, 1, 2, 3, 4}
     assert columns["pt"].min() >= 2
     assert set(columns["charge"]) == {-1, 1}
@@ -82,11 +82,16 @@ def test_the_same_seed_gives_the_same_bytes_and_another_number_others(tmp_path: 
 
 
 @pytest.mark.parametrize("compression", _hep_data.COMPRESSIONS)
-def test_what_is_written_is_a_tree_that_is_read_again(tmp_path: Path, compression: str) -> None:
+def test_what_is_written_in_parts_is_a_tree_that_is_read_again(
+    tmp_path: Path, compression: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_hep_data, "EVENTS_AT_ONCE", 300)
     uproot = pytest.importorskip("uproot")
     path = tmp_path / "muons.root"
     _hep_data.write(path, 5, 0, 400, compression)
-    per_event, columns = _hep_data.muons(5, 0, 400)
+    parts = [_hep_data.muons(5, 0, part, count) for part, count in ((0, 300), (1, 100))]
+    per_event = np.concatenate([counts for counts, _ in parts])
+    columns = {name: np.concatenate([found[name] for _, found in parts]) for name in _hep_data.COLUMNS}
     with uproot.open({str(path): _hep_data.TREE}) as tree:
         assert tree.classname == "TTree"
         assert (tree["nMuon"].array(library="np") == per_event).all()
@@ -118,7 +123,7 @@ def test_a_fit_knows_its_errors() -> None:
     middles, widths = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
     expected = _hep_fit.density("jpsi", middles, 2000.0, 3.0969, 0.031, 1500.0, -1.0, 0.0) * widths
     expected[(middles < 2) | (middles > 5)] = 0
-    fits = [_hep_fit.fit("jpsi", edges, rng.poisson(expected)) for _ in range(60)]
+    fits = [_hep_fit.fit("jpsi", edges, rng.poisson(expected)) for _ in range(40)]
     pulls = np.array([(fit.mass_gev - 3.0969) / fit.mass_error_gev for fit in fits])
     assert abs(pulls.mean()) < 0.5
     assert 0.7 < pulls.std() < 1.4

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perjoule.workloads._hep_data import MUON_GEV, TREE
+from perjoule.workloads._hep_data import EVENTS_AT_ONCE, MUON_GEV, TREE
 
 BINS_COUNT = 2000  # equal in the logarithm of the mass
 LOW_GEV, HIGH_GEV = 0.3, 300.0
 READ = ("pt", "eta", "phi", "mass", "charge")  # of a muon's columns
-EVENTS_AT_ONCE = 500_000  # bounds what a task holds in memory
 
 
 def counted(events: Any) -> NDArray[np.int64]:

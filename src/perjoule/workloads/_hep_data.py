@@ -27,6 +27,8 @@ LEAST_PT_GEV, MOST_ETA = 2.0, 2.4  # what the detector sees of muons
 CONTINUUM_GEV = (1.0, 200.0)
 Z_GEV = (60.0, 120.0)  # where its Breit-Wigner shape is cut off
 COLUMNS = {"pt": "f4", "eta": "f4", "phi": "f4", "mass": "f4", "charge": "i4", "dxy": "f4", "dz": "f4"}
+MUON = f"var * {{{', '.join(f'{name}: {np.dtype(kind).name}' for name, kind in COLUMNS.items())}}}"
+EVENTS_AT_ONCE = 500_000  # bounds what a program holds in memory
 EVENT_BYTES = 61  # on average, before compression; nearly half of it are offsets, of which each jagged column has its own
 COMPRESSIONS = {"none": "", "zlib": "ZLIB", "lz4": "LZ4", "zstd": "ZSTD"}
 LONE_MEAN = 0.8  # muons of an event that belong to no pair
@@ -85,9 +87,9 @@ def pairs(rng: np.random.Generator, mass: Array) -> list[tuple[Array, Array, Arr
     return [(leg.pt, leg.eta, leg.phi) for leg in legs]
 
 
-def muons(seed: int, number: int, events_count: int) -> tuple[NDArray[np.int64], dict[str, NDArray[Any]]]:
-    """Make the events of file `number`: muons per event, and the columns of all their muons, by event and falling pt."""
-    rng = np.random.default_rng([seed, number])
+def muons(seed: int, number: int, part: int, events_count: int) -> tuple[NDArray[np.int64], dict[str, NDArray[Any]]]:
+    """Make a part of the events of file `number`: muons per event, and the columns of all muons, by event and falling pt."""
+    rng = np.random.default_rng([seed, number, part])
     mass = masses_gev(rng, rng.random(events_count))
     paired = np.flatnonzero(np.isfinite(mass))
     lone = np.repeat(np.arange(events_count), rng.poisson(LONE_MEAN, events_count))
@@ -109,12 +111,12 @@ def write(path: Path, seed: int, number: int, events_count: int, compression: st
     uproot: Any = importlib.import_module("uproot")
     awkward: Any = importlib.import_module("awkward")
     uproot._util.datetime_to_code = _written  # there is no option for the dates in a file's records
-    per_event, columns = muons(seed, number, events_count)
-    jagged = awkward.zip({name: awkward.unflatten(column, per_event) for name, column in columns.items()})
     packed = getattr(uproot, COMPRESSIONS[compression])(1) if COMPRESSIONS[compression] else None
     with uproot.recreate(path, compression=packed, uuid_function=lambda: uuid.UUID(int=seed << 32 | number)) as file:
-        tree = file.mktree(TREE, {"Muon": awkward.type(jagged).content})
-        tree.extend({"Muon": jagged})
+        tree = file.mktree(TREE, {"Muon": MUON})
+        for part, begun_count in enumerate(range(0, events_count, EVENTS_AT_ONCE)):
+            per_event, columns = muons(seed, number, part, min(EVENTS_AT_ONCE, events_count - begun_count))
+            tree.extend({"Muon": awkward.zip({name: awkward.unflatten(column, per_event) for name, column in columns.items()})})
 
 
 def _written(_: object) -> int:
