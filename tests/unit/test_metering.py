@@ -14,7 +14,6 @@ from perjoule.analysis.points import points
 from perjoule.errors import MachineError
 from perjoule.meters.simulated import Simulated
 from perjoule.model import Channel, Series, Specification
-from perjoule.store.patterns import read_patterns
 from perjoule.store.recordings import ClockError, Recording, read_recording
 from perjoule.testbeds.local import Local
 
@@ -164,28 +163,6 @@ def test_the_dashboard_asks_for_nothing_that_is_not_exported() -> None:
         exported = set(re.findall(r"^(perjoule_[a-z_]+)\{", answer.read().decode(), re.MULTILINE))
     assert asked == exported
     assert set(re.findall(r"[{,] ?([a-z]+)=~", dashboard.replace('\\"', '"'))) <= set(exporter.LABELS)
-
-
-def test_a_recorders_clock_is_found_by_the_load_patterns_of_the_campaign(tmp_path: Path) -> None:
-    text = ELSEWHERE.replace("quiet = 0", 'quiet = 0\nalign = "6 s"').replace('name = "joined"', 'name = "aligned"')
-    asked = campaign.parse(text)
-    results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides)
-    run.run(asked, results, lambda _: None)
-    patterns = read_patterns(results.folder)
-    assert len(patterns) == 2 and all(len(load.edges_s) >= 4 for load, _ in patterns)
-    sink = Recording(tmp_path / "lmg.csv")
-    whole = Channel("lmg", "", "total", "power", "W", "window mean", "wall")
-    ahead_s, width_s = 1.3, 0.25
-    first_s, last_s = patterns[0][0].edges_s[0] - 3, patterns[-1][0].edges_s[-1] + 3
-    on = [(low, high) for load, _ in patterns for low, high in zip(load.edges_s[::2], load.edges_s[1::2], strict=True)]
-    for t_s in np.arange(first_s, last_s, width_s):
-        share = sum(max(0.0, min(t_s, high) - max(t_s - width_s, low)) for low, high in on) / width_s
-        sink.append(whole, t_s + ahead_s, 40 + 15 * share, width_s)
-    sink.close()
-    found = aligning.clock_of(read_recording(tmp_path / "lmg.csv"), results)
-    assert found is not None
-    assert found.offset_s == pytest.approx(ahead_s, abs=0.02)
-    assert found.drift_ratio == pytest.approx(0, abs=0.005)
 
 
 def test_the_load_of_a_pattern_is_real_on_time_and_gone_afterwards(tmp_path: Path) -> None:
