@@ -321,7 +321,7 @@ class Workload(ABC):
 
     @property
     def directions(self) -> tuple[str, ...]:
-        """The directions measured: ("write",), ("read",) or both."""
+        """The directions measured: ("write",), ("read",) or both; ("mixed",) of several users who do both at once."""
         return ("write",)
 
 
