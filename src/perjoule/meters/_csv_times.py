@@ -1,0 +1,54 @@
+"""Times of a log as moments: dates in a declared zone, where an hour may be missing or come twice.
+
+https://docs.python.org/3/library/zoneinfo.html
+"""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+from perjoule.model import Clock
+
+Kind = Literal["date", "unix", "monotonic", "beginning"]
+
+
+@dataclass
+class Times:
+    """Turns the times of a log, in order, into seconds of CLOCK_MONOTONIC."""
+
+    kind: Kind
+    clock: Clock  # one moment on both clocks, which ties dates to CLOCK_MONOTONIC
+    began_s: float = 0.0  # of the recording, for times since its beginning
+    format: str = ""  # of strptime; ISO 8601 when empty
+    zone: str = ""  # of dates that name none
+    twice: Literal["refuse", "in order"] = "refuse"  # for the hour that comes twice when summer time ends
+    _last_utc_s: float = field(default=-1.0, init=False)
+
+    def moment_s(self, text: str) -> float:
+        """A time as it is written. Raises ValueError when it is none, is ambiguous, or never was."""
+        if self.kind == "monotonic":
+            return float(text)
+        if self.kind == "beginning":
+            return self.began_s + float(text)
+        utc_s = float(text) if self.kind == "unix" else self._date_s(text)
+        self._last_utc_s = utc_s
+        return self.clock.monotonic_s + (utc_s - self.clock.utc_s)
+
+    def _date_s(self, text: str) -> float:
+        if self.format and not any(word in self.format for word in ("%Y", "%y", "%c", "%x", "%s")):
+            raise ValueError(f"the format {self.format!r} has no date (name the columns of date and time, and a format for both)")
+        date = datetime.strptime(text, self.format) if self.format else datetime.fromisoformat(text)
+        if date.tzinfo is not None:
+            return date.timestamp()
+        if not self.zone:
+            raise ValueError(f"{text!r} names no zone (set zone)")
+        zone: tzinfo = UTC if self.zone == "UTC" else ZoneInfo(self.zone)
+        first, second = (date.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
+        if first.utcoffset() == second.utcoffset():
+            return first.timestamp()
+        if first.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != date:
+            raise ValueError(f"{text!r} never was in {self.zone}: summer time began over it (is the zone right?)")
+        if self.twice == "refuse":
+            raise ValueError(f'{text!r} came twice in {self.zone}, as summer time ended (log in UTC, or set twice = "in order")')
+        return first.timestamp() if first.timestamp() >= self._last_utc_s else second.timestamp()

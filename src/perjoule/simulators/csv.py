@@ -1,0 +1,52 @@
+"""A log as a ZES LMG writes it: lines above the header, units below it, semicolons, commas, and 9,91E+37 for no number."""
+
+import math
+import tempfile
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from perjoule.model import Json
+from perjoule.simulators._behaviour import Behaviour, Fault, Truth
+
+FAULTS: tuple[Fault, ...] = ("duplicate", "missing", "frozen", "nan", "spike", "clock jump", "disconnect")
+UPDATE_S = 0.02
+HEAD = "ZES ZIMMER LMG450;simulated\nGroup;1\n\nDate;Time;P1\n;hh:mm:ss;W\n"
+
+
+@contextmanager
+def serve(behaviour: Behaviour, *, address: str = "", port: int = 0) -> Generator[Mapping[str, Json]]:
+    """Write the log while the block runs; address and port are without meaning. While disconnected there is no log."""
+    with tempfile.TemporaryDirectory(prefix="perjoule-csv-") as folder:
+        log, stop = Path(folder, "power.csv"), threading.Event()
+        log.write_text(HEAD)
+
+        def loop() -> None:
+            while not stop.wait(UPDATE_S):
+                manner = behaviour.manner()
+                if manner.hang_up:
+                    log.unlink(missing_ok=True)
+                elif not log.exists():
+                    log.write_text(HEAD)
+                elif not manner.silent:
+                    with log.open("a") as file:
+                        file.write(line(behaviour.truth()))
+
+        thread = threading.Thread(target=loop, name="csv", daemon=True)
+        thread.start()
+        try:
+            written: dict[str, Json] = {"time": ["Date", "Time"], "format": "%d.%m.%Y %H:%M:%S,%f", "zone": "UTC", "value": "P1"}
+            marks = {"delimiter": ";", "decimal": ",", "unit": "W", "semantics": "instantaneous", "grade": "wall"}
+            yield {"kind": "csv", "path": str(log), **written, **marks}
+        finally:
+            stop.set()
+            thread.join()
+
+
+def line(said: Truth) -> str:
+    """One row."""
+    date = datetime.fromtimestamp(said.clock_s, UTC)
+    value = "9,91E+37" if math.isnan(said.power_w) else f"{said.power_w:.4f}".replace(".", ",")
+    return f"{date:%d.%m.%Y;%H:%M:%S,%f};{value}\n"

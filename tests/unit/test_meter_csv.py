@@ -1,0 +1,226 @@
+"""Logs: lines above the header, commas, hours that come twice or never, and files that grow while they are read."""
+
+import math
+import threading
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perjoule import drivers
+from perjoule.errors import PerjouleError
+from perjoule.meters._csv_rows import number
+from perjoule.meters.csv import Csv
+from perjoule.model import Clock
+from perjoule.simulators import csv as simulator
+from perjoule.waveforms import Waveform
+
+SAID = Path(__file__).parents[1] / "transcripts" / "csv"
+WAVE = Waveform("sine", 20.0, 80.0, 1.0)
+DECLARED = {"unit": "W", "semantics": "instantaneous", "grade": "wall", "value": "P"}
+NOON = Clock(100.0, datetime(2026, 10, 25, 12, tzinfo=UTC).timestamp())
+
+
+def samples(text, *, began_s=0.0, **options):
+    return list(drivers.build("meters", "csv", {"path": "log.csv", **DECLARED, **options}).samples(text, NOON, began_s))
+
+
+def test_an_export_of_an_lmg_is_read_as_it_is():
+    lmg = {"time": ["Date", "Time"], "value": "P1", "delimiter": ";", "decimal": ",", "zone": "UTC"}
+    text = (SAID / "lmg450.csv").read_text()
+    whole = (
+        text.replace(",5;230", ",500000;230").replace("00;230,1;1,0021", "00,0;230,1;1,0021").replace("01;230,0", "01,0;230,0")
+    )
+    found = samples(whole, **lmg, semantics="window mean", window="500 ms", format="%d.%m.%Y %H:%M:%S,%f")
+    assert [(s.t_s, s.duration_s) for s in found] == [(100.0, 0.5), (100.5, 0.5), (101.0, 0.5), (101.5, 0.5)]
+    assert [s.value for s in found[:2]] == [225.8, 225.75]
+    assert math.isnan(found[2].value)  # 9.91E+37
+
+
+def test_an_export_of_a_yokogawa_is_read_as_it_is():
+    wt = {"time": ["Date", "Time"], "format": "%Y/%m/%d %H:%M:%S", "zone": "UTC"}
+    found = samples((SAID / "wt310.csv").read_text(), value="P-1 [W]", **wt)
+    assert [s.t_s for s in found] == [100.0, 101.0, 102.0]
+    assert [s.value for s in found if not math.isnan(s.value)] == [225.8, 226.1]  # -OL- is overload, not a power
+    counted = samples((SAID / "wt310.csv").read_text(), value="WP-1 [Wh]", unit="Wh", semantics="counter", **wt)
+    assert counted[-1].value == pytest.approx(0.1255 * 3600)
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal", "value"), [("1.5", ".", 1.5), ("1,5", ",", 1.5), ("-3e2", ".", -300), (".5", ".", 0.5)]
+)
+def test_numbers(text, decimal, value):
+    assert number(text, decimal) == value
+
+
+@pytest.mark.parametrize("text", ["", "-", "NaN", "inf", "9.91E37", "9.9E+37", "-9.91E37"])
+def test_what_instruments_write_for_no_number_is_none(text):
+    assert math.isnan(number(text))
+
+
+@pytest.mark.parametrize("text", ["abc", "1_000", "0x10", "12 W", "1.2.3"])
+def test_what_is_no_number_is_not_made_one(text):
+    assert number(text) is None
+
+
+def test_a_comma_is_not_guessed_at():
+    with pytest.raises(PerjouleError, match=r"'12,5' has a comma, .*set decimal"):
+        samples('time;P\n2026-10-25T12:00:00Z;"12,5"\n', delimiter=";")
+    with pytest.raises(PerjouleError, match=r"'12\.5' has a point"):
+        samples("time;P\n2026-10-25T12:00:00Z;12.5\n", delimiter=";", decimal=",")
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "t_s"),
+    [
+        ({}, "2026-10-25T12:00:01Z", 101.0),
+        ({}, "2026-10-25T13:00:01.5+01:00", 101.5),
+        ({"zone": "Europe/Berlin"}, "2026-10-25 13:00:01", 101.0),
+        ({"clock": "unix"}, str(NOON.utc_s + 2.25), 102.25),
+        ({"clock": "monotonic"}, "123.5", 123.5),
+        ({"clock": "beginning"}, "3", 53.0),
+    ],
+)
+def test_times_are_put_on_the_records_clock(options, text, t_s):
+    assert samples(f"time,P\n{text},5\n", began_s=50.0, **options)[0].t_s == pytest.approx(t_s)
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "words"),
+    [
+        ({}, "2026-10-25 13:00:00", "names no zone"),
+        ({"zone": "Europe/Berlin"}, "2026-10-25 02:30:00", "came twice in Europe/Berlin"),
+        ({"zone": "Europe/Berlin"}, "2026-03-29 02:30:00", "never was in Europe/Berlin"),
+        ({"zone": "UTC", "format": "%H:%M:%S"}, "12:00:00", "has no date"),
+        ({"zone": "UTC", "format": "%d.%m.%Y"}, "2026-10-25", "does not match"),
+    ],
+)
+def test_times_that_can_not_be_told_are_refused(options, text, words):
+    with pytest.raises(PerjouleError, match=words):
+        samples(f"time,P\n{text},5\n", **options)
+
+
+def test_the_hour_that_comes_twice_can_be_told_by_the_order_of_the_rows():
+    rows = ["01:59:00", "02:20:00", "02:40:00", "02:10:00", "02:30:00", "03:00:00"]
+    text = "time,P\n" + "".join(f"2026-10-25 {row},5\n" for row in rows)
+    found = samples(text, zone="Europe/Berlin", twice="in order")
+    assert list(np.diff([s.t_s for s in found]) / 60) == [21, 20, 30, 20, 30]
+
+
+def test_time_that_goes_back_is_refused_and_a_line_written_twice_is_one():
+    with pytest.raises(PerjouleError, match="time goes back 1 s"):
+        samples("time,P\n5,1\n4,1\n", clock="monotonic")
+    assert len(samples("time,P\n5,1\n5,1\n6,1\n", clock="monotonic")) == 2
+
+
+def test_a_damaged_line_is_a_gap_and_a_header_again_is_none():
+    found = samples("time,P\n5,1\nti5!\n6,x\ntime,P\n7,2\n", clock="monotonic")
+    assert [(s.t_s, str(s.value)) for s in found] == [(5.0, "1.0"), (5.0, "nan"), (6.0, "nan"), (7.0, "2.0")]
+
+
+def test_columns_may_have_numbers_in_the_place_of_names():
+    assert samples("5;x;1\n6;x;2\n", clock="monotonic", header=False, time=["1"], value="3", delimiter=";")[1].value == 2.0
+
+
+def test_columns_that_are_not_there_are_told_with_what_is():
+    with pytest.raises(PerjouleError, match=r"no line has the columns time, P; the first lines are: when,watts \| 5,1"):
+        samples("when,watts\n5,1\n", clock="monotonic")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"delimiter": ",", "decimal": ","}, "another than decimal"),
+        ({"header": False}, "columns are numbers"),
+        ({"zone": "Mars/Olympus"}, "not known"),
+        ({"semantics": "window mean"}, "needs its window"),
+    ],
+)
+def test_what_can_not_be_is_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        samples("", **options)
+
+
+def test_each_row_may_tell_its_own_window():
+    found = samples("time,P,s\n5,1,0.5\n6,2,1\n", clock="monotonic", semantics="window mean", window_column="s")
+    assert [s.duration_s for s in found] == [0.5, 1.0]
+
+
+def test_a_log_is_replayed_from_the_beginning_as_time_goes(tmp_path, listen):
+    log = tmp_path / "log.csv"
+    log.write_text("time,P\n" + "".join(f"{n / 50},{n}\n" for n in range(15)) + "3600,99\n")
+    heard = listen(
+        {"kind": "csv", "path": str(log), "clock": "beginning", "rate": "50 Hz", **DECLARED}, lambda h: len(h.samples) > 14
+    )
+    t_s, watts = heard.of()
+    assert list(watts) == list(range(15))
+    assert np.diff(t_s) == pytest.approx(0.02, abs=1e-6)
+
+
+def test_a_line_is_read_when_it_is_whole(tmp_path, listen):
+    log = tmp_path / "log.csv"
+    log.write_text("time,P\n")
+
+    def write():
+        with log.open("a") as file:
+            for n in range(20):
+                file.write(f"{time.monotonic()},1")
+                file.flush()
+                time.sleep(0.005)
+                file.write(f"{n:02d}\n")
+                file.flush()
+
+    writer = threading.Thread(target=write)
+    options = {"kind": "csv", "path": str(log), "clock": "monotonic", "rate": "200 Hz", **DECLARED}
+    started = []
+
+    def until(heard):
+        if not started:
+            started.append(writer.start())
+        return len(heard.samples) >= 20
+
+    heard = listen(options, until)
+    writer.join()
+    assert list(heard.of()[1]) == [float(f"1{n:02d}") for n in range(20)]
+
+
+def test_a_log_that_is_not_there_is_told(listen):
+    (check,) = drivers.build("meters", "csv", {"path": "/nonexistent.csv", **DECLARED}).checks()
+    assert not check.ok
+    with pytest.raises(PerjouleError, match="No such file"):
+        listen({"kind": "csv", "path": "/nonexistent.csv", **DECLARED}, lambda h: True)
+
+
+def test_the_watts_are_those_of_the_waveform(listen, noted):
+    behaviour = noted(WAVE)
+    with simulator.serve(behaviour) as options:
+        heard = listen({**options, "rate": "50 Hz"}, lambda h: len(h.samples) > 20)
+    t_s, watts = heard.of()
+    assert behaviour.told(watts, lambda said: round(said.power_w, 4))
+    assert watts == pytest.approx([WAVE.power_w(t) for t in t_s], abs=2.0)  # dated by the log itself
+    assert isinstance(drivers.build("meters", "csv", {k: v for k, v in options.items() if k != "kind"}), Csv)
+
+
+@pytest.mark.parametrize("fault", simulator.FAULTS)
+def test_a_fault_is_a_gap_or_nothing_new(listen, noted, fault):
+    behaviour = noted(WAVE, faults=(fault,), share_ratio=0.0, away_s=0.1)
+
+    def told(heard):
+        watts = heard.of()[1]
+        behaviour.share_ratio = 0.2 if len(watts) > 2 else 0.0
+        if fault in ("duplicate", "frozen", "missing"):
+            return len(watts) > 10
+        odd = np.isnan(watts) | (watts > 1000)
+        return odd.any() and (fault == "clock jump" or not odd[-1])
+
+    with simulator.serve(behaviour) as options:
+        heard = listen({**options, "rate": "50 Hz"}, told)
+    t_s, watts = heard.of()
+    assert behaviour.told([w for w in watts if not math.isnan(w)], lambda said: round(said.power_w, 4))
+    if fault == "clock jump":
+        assert any("its clock is 3" in failure and "ahead" in failure for failure in heard.failures)
+    elif fault != "disconnect":
+        assert not heard.failures
+        assert (np.diff(t_s) > 0).all()  # nothing is told twice
