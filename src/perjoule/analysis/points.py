@@ -30,15 +30,20 @@ def points(record: Record, series: Sequence[Series]) -> tuple[Point, ...]:
     Where no bytes are moved (metadata), operations are counted in their place, and what is told by the byte is not told.
     A metric that was not measured, or whose amount is refused, is not among the keys; the doubts say why.
     """
+    return tuple(_point(record, series, direction, results) for direction, results in loads(record).items())
+
+
+def loads(record: Record) -> Mapping[Direction, Sequence[ClientResult]]:
+    """Group what clients did by what a point is of: a direction, or all users together. Nothing of a failed trial."""
     if record.status != "valid" or record.outcome is None:
-        return ()
+        return {}
     found: dict[Direction, list[ClientResult]] = {}
     for result in sorted(record.outcome.results, key=lambda r: r.direction == "read"):
         found.setdefault(result.direction, []).append(result)
     found = {d: results for d, results in found.items() if any(r.moved_bytes or r.operations_count for r in results)}
     if found and any(r.user for r in record.outcome.results):
-        return (_point(record, series, "mixed" if len(found) > 1 else next(iter(found)), record.outcome.results),)
-    return tuple(_point(record, series, direction, results) for direction, results in found.items())
+        return {"mixed" if len(found) > 1 else next(iter(found)): record.outcome.results}
+    return found
 
 
 def _point(record: Record, series: Sequence[Series], direction: Direction, results: Sequence[ClientResult]) -> Point:

@@ -1,0 +1,111 @@
+"""What was metered, for the report and `perjoule show --budget`: budgets by cell, what meters cover, and where they differ."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import hypot
+
+from perjoule.analysis.budget import SHRINK, Budget
+from perjoule.analysis.cover import SWITCH, items
+from perjoule.analysis.energies import UNBUDGETED, Energies, Work, energies
+from perjoule.analysis.energy import energy_j
+from perjoule.analysis.points import loads
+from perjoule.analysis.power import Unexplained, server_names, unexplained
+from perjoule.figures.boundaries import Bar, Device
+from perjoule.model import Record, Series
+from perjoule.table import Table, number
+
+KINDS = ("net", "gross", "dynamic", "controller")
+Key = tuple[str, str, str, int]  # file system, workload, direction, clients
+
+
+@dataclass(frozen=True)
+class Metered:
+    """What was metered in one trial: the budgets of each direction, the channels with their watts, and what is unexplained."""
+
+    key: tuple[str, str, int]  # file system, workload, clients
+    energies: Mapping[str, Energies]  # by direction
+    devices: tuple[Device, ...]
+    bars: tuple[Bar, ...]
+    unexplained: tuple[Unexplained, ...]
+
+
+def metered(record: Record, series: Sequence[Series]) -> Metered | None:
+    """Gather what the meters of a valid trial say of its measured window; None where nothing was metered or done."""
+    powers = [s for s in series if s.channel.quantity in ("power", "energy")]
+    if record.status != "valid" or record.outcome is None or not record.outcome.results or not powers:
+        return None
+    found: dict[str, Energies] = {}
+    for direction, results in loads(record).items():
+        began_s, ended_s = min(r.began_s for r in results), max(r.ended_s for r in results)
+        work = Work("work_per_j", 1, (ended_s - began_s) * record.scale)
+        found[direction] = energies(record, series, began_s, ended_s, work)
+    began_s, ended_s = record.outcome.began_s, record.outcome.ended_s
+    key = (record.trial.filesystem.label, record.trial.workload.label, record.trial.clients_count)
+    covered = items(powers, server_names(record), switch=True)
+    bars: list[Bar] = []
+    for item in covered:
+        channel, amount_j = item.series.channel, energy_j(item.series, began_s, ended_s).value
+        row = channel.meter + ("" if channel.component in ("all", "total", "group", SWITCH) else f", {channel.component}")
+        hosts = tuple(dict.fromkeys(device.partition("/")[0] for device in sorted(item.devices)))
+        bars.append(Bar(row, hosts, channel.grade, None if amount_j is None else amount_j / (ended_s - began_s)))
+    devices = [Device(h.name, h.role) for h in record.hosts]
+    if any(SWITCH in item.devices for item in covered):
+        devices.append(Device(SWITCH, SWITCH))
+    return Metered(key, found, tuple(devices), tuple(bars), unexplained(record, series, began_s, ended_s))
+
+
+def budget_table(found: Sequence[Metered]) -> Table:
+    """Lay out what energies may be wrong by: for each cell and boundary each term in % of the energy, the mean of repetitions."""
+    rows: dict[tuple[Key, str], list[Budget]] = {}
+    for one in found:
+        for direction, energy in one.energies.items():
+            for kind in KINDS:
+                if kind in energy.budgets and energy.grade not in UNBUDGETED:
+                    rows.setdefault(((*one.key[:2], direction, one.key[2]), kind), []).append(energy.budgets[kind])
+    names = [name for name in SHRINK if any(t.name == name for budgets in rows.values() for b in budgets for t in b.terms)]
+    headers = ("file system", "workload", "direction", "clients", "energy", "J", "± %", "k", *names, "most of it", "not known")
+    laid = [_row(key, kind, budgets, names) for (key, kind), budgets in rows.items()]
+    return Table(headers, tuple(laid))
+
+
+def _row(key: Key, kind: str, budgets: Sequence[Budget], names: Sequence[str]) -> tuple[str, ...]:
+    count = len(budgets)
+    terms = relative(budgets)
+    dominant = max(terms, key=lambda name: terms[name], default="")
+    expanded = sum(b.expanded_j / b.value_j for b in budgets) / count
+    unknown = dict.fromkeys(what for b in budgets for what in b.unknown)
+    return (
+        *(str(part) for part in key),
+        kind,
+        number(sum(b.value_j for b in budgets) / count),
+        f"{100 * expanded:.2g}",
+        f"{sum(b.coverage_factor for b in budgets) / count:.2f}",
+        *(f"{100 * terms[name]:.2g}" if name in terms else "–" for name in names),
+        f"{dominant}: {SHRINK[dominant]}" if dominant else "–",
+        ", ".join(unknown) or "–",
+    )
+
+
+def relative(budgets: Sequence[Budget]) -> dict[str, float]:
+    """Give each term's standard uncertainty as a share of the energy, the mean over budgets."""
+    found: dict[str, float] = {}
+    for budget in budgets:
+        for name in dict.fromkeys(t.name for t in budget.terms):
+            share = hypot(*(t.standard_j for t in budget.terms if t.name == name)) / abs(budget.value_j)
+            found[name] = found.get(name, 0.0) + share / len(budgets)
+    return found
+
+
+def unexplained_table(found: Sequence[Metered]) -> Table:
+    """Lay out by how much a meter of several devices differs from those of each of them, the mean over trials."""
+    seen: dict[tuple[str, tuple[str, ...]], list[Unexplained]] = {}
+    for one in found:
+        for pair in one.unexplained:
+            seen.setdefault((pair.whole, pair.parts), []).append(pair)
+    rows: list[tuple[str, ...]] = []
+    for (whole, parts), pairs in seen.items():
+        count = len(pairs)
+        whole_w, parts_w = sum(p.whole_w for p in pairs) / count, sum(p.parts_w for p in pairs) / count
+        share = f"{100 * (whole_w - parts_w) / whole_w:.1f}" if whole_w else "–"
+        rows.append((whole, ", ".join(parts), number(whole_w), number(parts_w), number(whole_w - parts_w), share, str(count)))
+    return Table(("meter of several devices", "meters of each", "W", "sum in W", "unexplained W", "%", "trials"), tuple(rows))
