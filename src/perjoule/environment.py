@@ -32,6 +32,7 @@ def environment(campaign_folder: Path | None = None) -> Mapping[str, Json]:
         "cores_count": len(os.sched_getaffinity(0)),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "cpu_governor": _text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").strip() or None,
+        "clock": clock(_output(["chronyc", "-c", "tracking"]), _output(["timedatectl", "show", "--property=NTPSynchronized"])),
         "python": platform.python_version(),
         "modules": {name: _module(name) for name in MODULES},
         "packages": packages(_output(["dpkg-query", "--show", "--showformat", "${Package}\t${Version}\n", *PACKAGES])),
@@ -44,6 +45,25 @@ def cpu_model(cpuinfo: str) -> str:
     entries = [line.partition(":") for line in cpuinfo.splitlines()]
     found = {key.strip(): value.strip() for key, _, value in reversed(entries)}
     return next((found[key] for key in ("model name", "Hardware", "CPU part") if found.get(key)), "")
+
+
+def clock(tracking: str, timedatectl: str) -> Json:
+    """Read how far this machine's clock may be from UTC: chrony's "tracking" as CSV, or else whether anything keeps it.
+
+    The offset is what chrony estimates; it says itself that the true one is at most root delay / 2 + root dispersion beyond:
+    https://chrony-project.org/doc/4.3/chronyc.html
+    """
+    words = tracking.strip().split(",")
+    if len(words) >= 14 and words[-1] != "Not synchronised":
+        offset_s, delay_s, dispersion_s = (float(words[n]) for n in (4, 10, 11))
+        return {
+            "kept_by": "chrony",
+            "source": words[1],
+            "offset_s": offset_s,
+            "most_s": abs(offset_s) + delay_s / 2 + dispersion_s,
+        }
+    kept = timedatectl.strip().partition("=")[2]
+    return {"kept_by": "NTP"} if kept == "yes" else {"kept_by": None} if kept == "no" else None
 
 
 def packages(listing: str) -> Mapping[str, Json]:

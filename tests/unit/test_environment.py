@@ -1,7 +1,7 @@
 import json
 import subprocess
 
-from perjoule.environment import cpu_model, environment, packages
+from perjoule.environment import clock, cpu_model, environment, packages
 
 
 def test_the_environment_is_json_and_names_what_matters():
@@ -48,3 +48,14 @@ def test_without_any_tool_nothing_fails(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     found = environment(tmp_path)
     assert (found["packages"], found["git"]) == ({}, None)
+
+
+def test_the_clock_is_told_as_chrony_knows_it_or_as_systemd_does():
+    local = "7F7F0101,,10,1795271033.078398249,0.000000000,0.000000000,0.000000000,0.000,0.000,0.000,0.0,0.0,0.0,Normal\n"
+    assert clock(local, "")["kept_by"] == "chrony"
+    far = "C0A80101,ntp1,3,1795271033.1,-0.000120000,0.000080000,0.000090000,12.3,0.01,0.2,0.004000000,0.000500000,64.2,Normal\n"
+    assert clock(far, "") == {"kept_by": "chrony", "source": "ntp1", "offset_s": -0.00012, "most_s": 0.00012 + 0.002 + 0.0005}
+    lost = far.replace("Normal", "Not synchronised")
+    assert clock(lost, "NTPSynchronized=no\n") == {"kept_by": None}
+    assert clock("506 Cannot talk to daemon", "NTPSynchronized=yes\n") == {"kept_by": "NTP"}
+    assert clock("", "") is None
