@@ -18,6 +18,8 @@ from perjoule.errors import CampaignError
 from perjoule.options import examples
 from perjoule.published import Number, Paper
 
+_SHOWN = 4  # places for one reason
+
 
 @click.command(
     "papers",
@@ -157,13 +159,7 @@ def _show(name: str, verdicts: Sequence[Verdict], everything: bool) -> None:
             show_line(f"    {verdict.rests_on}")
     if kinds["unchecked"]:
         out.print("Can't be checked", style="yellow")
-        for (place, cause), group in groupby(kinds["unchecked"], key=lambda v: (v.place, v.cause)):
-            there = list(group)
-            what = " and ".join(dict.fromkeys(v.what for v in there)) if len(there) < 3 else f"{len(there)} numbers"
-            printed = ", ".join(v.printed for v in there if v.printed)
-            rule = f" ({there[0].rule})" if there[0].rule else ""
-            show_line(f"  {place}: {what}{rule}{': ' + printed if printed else ''}")
-            show_line(f"    {cause}")
+        _show_unchecked(kinds["unchecked"])
     if everything:
         out.print("Agrees", style="green")
         for verdict in kinds["agrees"]:
@@ -184,3 +180,20 @@ def _show_disagreement(verdict: Verdict) -> None:
         show_line(f"    likely cause: {verdict.cause or 'no single slip explains it'}")
     else:
         show_line(f"    {verdict.of + ': ' if verdict.of else ''}{verdict.recomputed}")
+
+
+def _show_unchecked(verdicts: Sequence[Verdict]) -> None:
+    """Print each reason once, with what it keeps from being checked."""
+    for cause, rule in dict.fromkeys((v.cause, v.rule) for v in verdicts):
+        there = [v for v in verdicts if (v.cause, v.rule) == (cause, rule)]
+        show_line(f"  {cause}{f' ({rule})' if rule else ''}")
+        places = {place: [v for v in there if v.place == place] for place in dict.fromkeys(v.place for v in there)}
+        for place, group in list(places.items())[:_SHOWN]:
+            what = ", ".join(v.printed for v in group) if len(group) > 1 and group[0].printed else "; ".join(map(_named, group))
+            show_line(f"    {place}: {what}")
+        if len(places) > _SHOWN:
+            out.print(f"    and {len(places) - _SHOWN} more")
+
+
+def _named(verdict: Verdict) -> str:
+    return f"{verdict.printed}, {verdict.what}" if verdict.printed else verdict.what

@@ -43,7 +43,6 @@ class _Configuration(BaseModel):
     """Whatever facts, and what bounds its throughputs."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    __pydantic_extra__: dict[str, Fact]
     bounds: dict[Annotated[str, AfterValidator(_bound)], str] = {}
 
 
@@ -68,7 +67,7 @@ def read(text: str, name: str) -> Paper:
     where = f"published file {name}.toml"
     try:
         file = _File.model_validate(tomllib.loads(text))
-        words = {name: one.model_extra or {} for name, one in file.configuration.items()}
+        words: dict[str, dict[str, Fact]] = {name: one.model_extra or {} for name, one in file.configuration.items()}
         bounds = {name: one.bounds for name, one in file.configuration.items()}
         numbers = tuple(_number(raw, table.place, words) for table in file.table for raw in _raw(table))
     except tomllib.TOMLDecodeError as error:

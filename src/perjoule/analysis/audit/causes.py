@@ -131,7 +131,7 @@ def _bound_causes(recipe: Recipe, others: Sequence[Recipe], numbers: Sequence[Nu
     for other in siblings(recipe.subject, numbers):
         theirs = Span(other.low, other.high)
         its = [r for r in others if r.subject.id == other.id and r.rule == recipe.rule]
-        if its and recipe.holds(printed=theirs) and all(r.holds(printed=own) for r in its):
+        if its and recipe.holds(own=theirs) and all(r.holds(own=own) for r in its):
             yield f"exchanged with {other.printed} ({difference(recipe.subject, other)})"
     for one in recipe.inputs:
         if one.quantity == "count" and recipe.relation == "at most":

@@ -11,6 +11,13 @@ from perjoule.published import Claim, Number, Paper, printed
 from perjoule.published.paper import Fact
 from perjoule.units import BYTES
 
+RULES = {
+    "best": "said in words: the largest",
+    "above": "said in words: larger than",
+    "rising": "said in words: rising",
+    "holds": "said in words: larger or smaller",
+}
+
 
 def verdicts(paper: Paper) -> list[Verdict]:
     """Judge every claim of a paper by its own numbers."""
@@ -28,11 +35,11 @@ def _verdict(claim: Claim, paper: Paper) -> Verdict:
         checks = list(found)
         against, count = [words for words in checks if words], len(checks)
     if not count:
-        return Verdict("unchecked", claim.rule, claim.place, f'"{claim.text}"', cause="the paper prints no numbers for it")
+        return Verdict("unchecked", RULES[claim.rule], claim.place, f'"{claim.text}"', cause="the paper prints no numbers for it")
     kind = "disagrees" if against else "agrees"
     shown = "; ".join(against[:3]) + (f"; and {len(against) - 3} more" if len(against) > 3 else "")
     of = f"{len(against)} of {count} cases" if against and count > 1 else ""
-    return Verdict(kind, claim.rule, claim.place, f'"{claim.text}"', recomputed=shown, of=of)
+    return Verdict(kind, RULES[claim.rule], claim.place, f'"{claim.text}"', recomputed=shown, of=of)
 
 
 # Each yields "" for a case that is so, and words for one that is not.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from perjoule.analysis.audit.span import Span, exactly
-from perjoule.published import Number
+from perjoule.published import Number, printed
 
 Values = Callable[[Number], Span]
 Relation = Literal["equals", "at most", "at least", "within"]
@@ -36,17 +36,21 @@ class Recipe:
     def central(self, changed: Mapping[str, Span] | None = None) -> Span:
         """Compute with the digits as printed: a single value, unless the rule itself leaves something open."""
         new = changed or {}
-        return self.compute(lambda one: new.get(one.id) or exactly(one.value))
+        return self.compute(lambda one: new.get(one.id) or _as_printed(one))
 
-    def holds(self, changed: Mapping[str, Span] | None = None, printed: Span | None = None) -> bool:
+    def holds(self, changed: Mapping[str, Span] | None = None, own: Span | None = None) -> bool:
         """Whether the printed number and the recomputed one can be the same, or keep the bound."""
-        own = printed or Span(self.subject.low - self.slack, self.subject.high + self.slack)
+        own = own or Span(self.subject.low - self.slack, self.subject.high + self.slack)
         result = self.result(changed)
-        if self.relation == "equals":
-            return own.meets(result)
-        if self.relation == "within":
-            return own.low <= result.low and result.high <= own.high
-        return result.reaches(own) if self.relation == "at most" else own.reaches(result)
+        match self.relation:
+            case "equals":
+                return own.meets(result)
+            case "within":
+                return own.low <= result.low and result.high <= own.high
+            case "at most":
+                return result.reaches(own)
+            case "at least":
+                return own.reaches(result)
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,19 @@ class Verdict:
     of: str = ""  # what was put in
     cause: str = ""  # the likely one of a disagreement; why something can't be checked
     rests_on: str = ""  # what it becomes where it was computed from a number that disagrees
+
+
+def _as_printed(one: Number) -> Span:
+    """One value, or of a printed range its ends."""
+    if not is_range(one):
+        return exactly(one.value)
+    ends = printed(one.printed, exact=True)
+    return Span(ends.low * one.unit, ends.high * one.unit)
+
+
+def is_range(one: Number) -> bool:
+    """Whether "6-9 %" or the like was printed."""
+    return any(dash in one.printed for dash in "-–")
 
 
 _SPLIT = re.compile(r"[<>~]?\s*(?P<digits>[\d.,–± -]*\d)\s*(?P<unit>.*)")

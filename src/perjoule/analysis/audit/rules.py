@@ -6,7 +6,7 @@ from dataclasses import replace
 from perjoule import catalogue
 from perjoule.analysis.audit import span
 from perjoule.analysis.audit.matching import named, partner
-from perjoule.analysis.audit.recipe import Recipe, Relation, Values, uncertainty
+from perjoule.analysis.audit.recipe import Recipe, Relation, Values, is_range, uncertainty
 from perjoule.analysis.audit.span import Span, exactly
 from perjoule.published import QUANTITIES, Number
 
@@ -247,13 +247,13 @@ def gain_over_others(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]
         return
 
     def reading(among: Callable[[Number, Number], bool]) -> Callable[[Values], Span]:
-        return lambda v: _over_cases(v, groups, among, is_range=_is_range(one))
+        return lambda v: _over_cases(v, groups, among, is_range=is_range(one))
 
     words = "gain of the best over the average of the others"
     alternatives = (("the best counted into the average", reading(lambda _winner, _other: True)),)
     compute = reading(lambda winner, other: other.id != winner.id)
     inputs = tuple(n for _, there in groups for n in there)
-    yield Recipe(words, one, inputs, compute, "within" if _is_range(one) else "equals", alternatives=alternatives)
+    yield Recipe(words, one, inputs, compute, "within" if is_range(one) else "equals", alternatives=alternatives)
 
 
 def _over_cases(
@@ -268,10 +268,6 @@ def _over_cases(
     if is_range:
         return Span(min(s.middle for s in gains), max(s.middle for s in gains))
     return span.total(*gains) / exactly(len(gains))
-
-
-def _is_range(one: Number) -> bool:
-    return any(dash in one.printed for dash in "-–")
 
 
 def _quadrature(there: Sequence[Number]) -> Callable[[Values], Span]:

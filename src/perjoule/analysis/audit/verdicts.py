@@ -1,10 +1,14 @@
 """Recipes to verdicts: does the number follow, by what slip doesn't it, and what rests on it."""
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 from perjoule.analysis.audit.causes import likely
 from perjoule.analysis.audit.recipe import Recipe, Verdict, text
+from perjoule.analysis.audit.span import exactly
 from perjoule.published import Number
+
+_SHOWN = 6  # inputs of a place
 
 
 def judge(recipes: Sequence[Recipe], numbers: Sequence[Number]) -> tuple[Verdict, ...]:
@@ -15,7 +19,8 @@ def judge(recipes: Sequence[Recipe], numbers: Sequence[Number]) -> tuple[Verdict
 
 def _verdict(recipe: Recipe, recipes: Sequence[Recipe], numbers: Sequence[Number], wrong: Mapping[str, Recipe]) -> Verdict:
     one, holds, central = recipe.subject, recipe.holds(), recipe.central()
-    word = {"equals": "", "within": "from "}.get(recipe.relation, f"{recipe.relation} ")
+    words = {"equals": "", "within": "from ", "at most": "at most ", "at least": "at least "}[recipe.relation]
+    shown = {"at most": exactly(central.high), "at least": exactly(central.low)}.get(recipe.relation, central)
     return Verdict(
         kind="agrees" if holds else "disagrees",
         rule=recipe.rule,
@@ -23,11 +28,23 @@ def _verdict(recipe: Recipe, recipes: Sequence[Recipe], numbers: Sequence[Number
         what=one.name,
         id=one.id,
         printed=one.printed,
-        recomputed=word + text(central, one),
-        of=", ".join(f"{n.printed}{'' if n.place == one.place else f' ({n.place})'}" for n in recipe.inputs[:6]),
+        recomputed=words + text(shown, one),
+        of=_of(recipe),
         cause="" if holds else likely(recipe, recipes, numbers),
         rests_on=_rests_on(recipe, wrong),
     )
+
+
+def _of(recipe: Recipe) -> str:
+    """List what was put in, by place."""
+    groups = [(place, list(group)) for place, group in groupby(recipe.inputs, key=lambda one: one.place)]
+    texts = [
+        ", ".join(one.printed for one in group[:_SHOWN])
+        + (f" and {len(group) - _SHOWN} more" if len(group) > _SHOWN else "")
+        + (f" ({place})" if place != recipe.subject.place else "")
+        for place, group in groups
+    ]
+    return ", ".join(texts)
 
 
 def _rests_on(recipe: Recipe, wrong: Mapping[str, Recipe]) -> str:
