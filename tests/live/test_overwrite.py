@@ -19,6 +19,7 @@ from perjoule.protocols import Hosts
 from perjoule.testbeds import _device, _view
 from perjoule.testbeds._device import Claim
 from perjoule.testbeds.local import Local
+from perjoule.testbeds.virtual import clean
 
 pytestmark = pytest.mark.live
 
@@ -327,3 +328,32 @@ def test_what_would_be_lost_is_shown_on_the_terminal(disk: Disk) -> None:
     assert lines[0] == f"{disk.link} -> {disk.node}"
     assert "size 64M" in lines[1]
     assert lines[2].startswith('bears ext4 "photos"')
+
+
+VIRTUAL = """
+import os, signal
+from perjoule.testbeds.virtual import Virtual
+with Virtual(cluster="mpsoc-ssd1", disk="directory").hold(1) as hosts:
+    client = hosts.clients[0]
+    path = client.device("device", size_bytes=64 << 20)
+    path = client.device("device", size_bytes=64 << 20)  # one of that name that was there before goes
+    client.run(["dd", "if=/dev/zero", f"of={path}", "bs=1M", "count=16"], timeout_s=30)
+    print(path, client.directory.parent, flush=True)
+    if DIE:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("kill", [False, True])
+def test_devices_of_virtual_hosts_are_gone_at_the_end_or_with_the_next_cleaning(kill: bool) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root makes virtual hosts")
+    program = VIRTUAL.replace("DIE", str(kill))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == (-9 if kill else 0), done.stderr
+    path, folder = done.stdout.split()
+    if kill:
+        clean()
+    backing = Path("/sys/block", Path(path).name, "loop", "backing_file")
+    assert not backing.exists() or folder not in backing.read_text()
+    assert not Path(folder).exists()
