@@ -1,12 +1,13 @@
 import json
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from perjoule import catalogue, published
 from perjoule.cli.papers import papers_command
-from perjoule.errors import CampaignError
+from perjoule.errors import CampaignError, PerjouleError
 from perjoule.published import printed
 
 MIB = 1024**2
@@ -145,3 +146,22 @@ def test_numbers_of_a_place_that_is_not_there_are_answered_with_its_neighbour():
     result = CliRunner().invoke(papers_command, ["green-storage", "--table", "Table 2"])
     assert isinstance(result.exception, CampaignError)
     assert "did you mean" in str(result.exception)
+
+
+def test_a_paper_of_one_s_own_is_read_from_its_file(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(PAPER)
+    assert "220.0 MiB/s" in CliRunner().invoke(papers_command, [str(path)]).output
+
+
+def test_a_paper_s_file_that_is_not_there_is_one_sentence(tmp_path):
+    result = CliRunner().invoke(papers_command, [str(tmp_path / "none.toml")])
+    assert isinstance(result.exception, PerjouleError)
+    assert "none.toml" in str(result.exception)
+
+
+def test_the_documents_say_how_many_numbers_there_are():
+    text = (Path(__file__).parents[2] / "docs/reference/papers.md").read_text()
+    for name in published.names():
+        row = next(line for line in text.splitlines() if line.startswith(f"| `{name}`"))
+        assert row.endswith(f"| {len(published.paper(name).numbers)} |")

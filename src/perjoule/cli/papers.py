@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from perjoule import options, published
+from perjoule import options, published, stops
 from perjoule.analysis.audit import Verdict, audit, audit_cells
 from perjoule.analysis.plausibility import doubts
 from perjoule.display import counted, out, show_line
@@ -30,7 +30,7 @@ _SHOWN = 4  # places for one reason
         "perjoule papers cubieboard --quantity power --json",
     ),
 )
-@click.argument("name", metavar="[PAPER]", required=False, shell_complete=options.completing(published.names))
+@click.argument("name", metavar="[PAPER|FILE.toml]", required=False, shell_complete=options.completing(published.names))
 @click.option("--quantity", type=click.Choice(list(published.QUANTITIES)), help="Only numbers of this quantity.")
 @click.option("--table", "place", metavar="PLACE", help='Only numbers of this table or section, as in "Table II".')
 @click.option("--json", "as_json", is_flag=True, help="For programs: values in SI units, beside the text as printed.")
@@ -44,7 +44,7 @@ def papers_command(name: str | None, quantity: str | None, place: str | None, as
             for paper in found:
                 _show_paper(paper)
         return
-    paper = published.paper(name)
+    paper = _paper(name)
     numbers = _chosen(paper, quantity, place)
     if as_json:
         click.echo(json.dumps([_as_json(one) for one in numbers], indent=2, ensure_ascii=False))
@@ -55,6 +55,15 @@ def papers_command(name: str | None, quantity: str | None, place: str | None, as
             is_what = "" if one.statistic in ("unknown", "nominal") else f", {one.statistic}"
             note = f"; {one.note}" if one.note else ""
             show_line(f"  {one.printed}: {one.name}{is_what} [{one.id}]{note}")
+
+
+def _paper(name: str) -> Paper:
+    """Find a paper by its name, or read it from a file of one's own."""
+    path = Path(name)
+    if name in published.names() or path.suffix != ".toml":
+        return published.paper(name)
+    with stops.place(path):
+        return published.read(path.read_text("utf-8"), name.removesuffix(".toml"))
 
 
 def _chosen(paper: Paper, quantity: str | None, place: str | None) -> list[Number]:
@@ -99,7 +108,9 @@ def _as_json(one: Number) -> dict[str, object]:
     short_help="Recompute what a paper, or a results folder, derives.",
     epilog=examples("perjoule audit green-storage", "perjoule audit all --strict", "perjoule audit results/demo --json"),
 )
-@click.argument("target", metavar="PAPER|all|DIR", shell_complete=options.completing(lambda: ("all", *published.names())))
+@click.argument(
+    "target", metavar="PAPER|all|FILE.toml|DIR", shell_complete=options.completing(lambda: ("all", *published.names()))
+)
 @click.option("--strict", is_flag=True, help="Exit code 1 when something disagrees.")
 @click.option("--all", "everything", is_flag=True, help="List what agrees, too.")
 @click.option("--json", "as_json", is_flag=True, help="For programs: every verdict.")
@@ -124,7 +135,7 @@ def _audited(target: str) -> dict[str, Sequence[Verdict]]:
         return {name: audit(published.paper(name)) for name in published.names()}
     if target not in published.names() and Path(target).is_dir():
         return {target: _of_results(Path(target))}
-    return {target: audit(published.paper(target))}
+    return {target: audit(_paper(target))}
 
 
 def _of_results(folder: Path) -> tuple[Verdict, ...]:
