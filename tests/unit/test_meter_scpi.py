@@ -28,11 +28,21 @@ def test_a_line_is_the_cycles_mean_its_length_and_its_place(name, dialect):
     first, second, last = (dialects.fields(line, dialect.fields) for line in lines)
     assert (first["power"], second["power"]) == pytest.approx((41.231, 41.551), abs=0.0005)
     assert math.isnan(last["power"])
-    dated = Dated()
-    ends_s = [dated.end_s(now, came_s) for now, came_s in ((first, 10.0), (second, 10.9), (second, 10.95), (last, 11.6))]
-    assert ends_s[2] is None or name == "wt310"  # said twice: nothing new, where cycles can be told apart
-    if name != "wt310":  # held up on its way, but dated by the cycles
-        assert [ends_s[n] for n in (0, 1, 3)] == pytest.approx([10.0, 10.5, 11.5], abs=0.002)
+    dated = Dated(0.5)
+    said = [dated.window(now, came_s) for now, came_s in ((first, 10.0), (second, 10.6), (second, 10.65), (last, 11.6))]
+    if name == "wt310":  # it does not tell its cycles apart: what counts is when they came
+        assert said[0] == (10.0, 0.5)
+    else:  # said twice: nothing new; held up on its way, but dated by the cycles, the third of which was missed
+        assert said[2] is None
+        assert [said[n] for n in (0, 1, 3)] == [pytest.approx(one, abs=0.002) for one in ((10.0, 0.5), (10.5, 0.5), (11.5, 0.5))]
+
+
+def test_cycles_that_follow_each_other_leave_no_gap():
+    dated = Dated(0.1)
+    windows = [dated.window({"power": 50.0}, came_s) for came_s in (10.0, 10.11, 10.2, 10.32, 10.52)]
+    began_s = [end_s - duration_s for end_s, duration_s in windows]
+    assert began_s[1:4] == pytest.approx([10.0, 10.11, 10.2])
+    assert began_s[4] == pytest.approx(10.42)  # one was missed
 
 
 def test_a_line_cut_off_is_no_number():
@@ -41,10 +51,9 @@ def test_a_line_cut_off_is_no_number():
 
 
 def test_a_meters_clock_that_jumps_moves_no_sample():
-    dated = Dated()
-    assert dated.end_s({"time": 100.0, "duration": 0.5}, 10.0) == 10.0
-    assert dated.end_s({"time": 3700.5, "duration": 0.5}, 10.5) == 10.5
-    assert dated.end_s({"time": 101.0, "duration": 0.5}, 11.0) == 11.0
+    dated = Dated(0.5)
+    for time_s, came_s in ((100.0, 10.0), (3700.5, 10.5), (101.0, 11.0)):
+        assert dated.window({"time": time_s, "duration": 0.5}, came_s) == pytest.approx((came_s, 0.5))
 
 
 @pytest.mark.parametrize(
@@ -76,9 +85,8 @@ def test_its_cycles_hold_the_whole_energy(listen, model, line):
     ends_s, means_w, durations_s = np.array([sample[1:] for sample in heard.samples]).T
     began_s, ended_s = ends_s[0] - durations_s[0], ends_s[-1]
     assert means_w @ durations_s == pytest.approx(SINE.energy_j(began_s, ended_s), rel=0.1)
-    if model != "WT310":  # the others say how long each cycle was
+    if model != "WT310":  # a machine under load makes its lines late, and what comes 1.5 cycles late may be another cycle
         assert durations_s.sum() == pytest.approx(ended_s - began_s, abs=0.03)
-        assert len(set(durations_s)) > 1
     channel = heard.samples[0][0]
     assert (channel.semantics, channel.grade, channel.unit) == ("window mean", "wall", "W")
     assert channel.specification.period_s == pytest.approx(0.02)

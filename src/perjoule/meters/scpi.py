@@ -74,18 +74,13 @@ class Scpi(Metered):
             cycle_s = self._prepared(device, said)
             channel = where.channel("power", "window mean", self.grade, self._specification(device, identity, said, cycle_s))
             limit_s = CYCLES * cycle_s + self.timeout_s
-            dated = Dated()
+            dated = Dated(cycle_s)
             with _lines(device, said, limit_s) as lines:
 
                 def read() -> list[Reading]:
-                    found = [(fields(line, said.fields), t_s) for line, t_s in lines()]
-                    ends_s = [(now, dated.end_s(now, t_s)) for now, t_s in found]
-                    durations_s = [now.get("duration", cycle_s) for now, _ in found]
-                    return [
-                        Reading(channel, now["power"], end_s, duration_s)
-                        for (now, end_s), duration_s in zip(ends_s, durations_s, strict=True)
-                        if end_s is not None
-                    ]
+                    heard = [(fields(line, said.fields), came_s) for line, came_s in lines()]
+                    windows = [(now["power"], dated.window(now, came_s)) for now, came_s in heard]
+                    return [Reading(channel, power_w, *window) for power_w, window in windows if window is not None]
 
                 yield read
 
@@ -145,26 +140,29 @@ def _is_known(address: str) -> bool:
 
 
 class Dated:
-    """When cycles ended: at the latest when their line came, at the earliest one cycle after the one before.
+    """When cycles were: they ended at the latest when their line came, at the earliest one cycle after the one before.
 
-    A line that is held up on its way is thus dated as the lines before it. Instruments that don't count their cycles are dated by
-    the arrival alone.
+    A line that is held up on its way is thus dated by those before it, where the instrument counts or dates its cycles.
+    Cycles that follow each other leave no gap, whatever the jitter of their lines.
     """
 
-    def __init__(self) -> None:
-        self._count = self._time_s = self._end_s = math.nan
+    def __init__(self, cycle_s: float) -> None:
+        self._cycle_s = cycle_s
+        self._count = self._time_s = self._end_s = math.nan  # of the cycle before
 
-    def end_s(self, now: Mapping[str, float], came_s: float) -> float | None:
-        """The end of this cycle on CLOCK_MONOTONIC; None: it is the same as before, and says nothing new."""
-        count, time_s = now.get("count", math.nan), now.get("time", math.nan)
+    def window(self, now: Mapping[str, float], came_s: float) -> tuple[float, float] | None:
+        """End on CLOCK_MONOTONIC and length of this cycle; None: it is the same as before, and says nothing new."""
+        duration_s = now.get("duration", self._cycle_s)
+        count, time_s, before_s = now.get("count", math.nan), now.get("time", math.nan), self._end_s
         steps, since_s = count - self._count, time_s - self._time_s
         if steps == 0 or since_s == 0:
             return None
-        passed_s = steps * now.get("duration", math.nan) if steps > 0 else since_s
-        follows = passed_s > 0 and not math.isnan(self._end_s)
-        self._end_s = min(came_s, self._end_s + passed_s * (1 + DRIFT_RATIO)) if follows else came_s
-        self._count, self._time_s = count, time_s
-        return self._end_s
+        passed_s = since_s if "time" in now else steps * duration_s  # NaN where it says neither
+        end_s = min(came_s, before_s + passed_s * (1 + DRIFT_RATIO)) if passed_s > 0 else came_s
+        self._count, self._time_s, self._end_s = count, time_s, end_s
+        elapsed_s = end_s - before_s
+        follows = duration_s / 2 < elapsed_s < duration_s * 3 / 2
+        return end_s, elapsed_s if follows else duration_s
 
 
 @contextmanager
