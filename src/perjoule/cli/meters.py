@@ -88,9 +88,15 @@ def list_command(addresses: tuple[str, ...]) -> None:
 
 def table_text(options: Mapping[str, Json]) -> str:
     """Write options as a [[meter]] table."""
+    return "\n".join(["[[meter]]", *(f"{key} = {_toml(value)}" for key, value in options.items())])
+
+
+def _toml(value: Json) -> str:
     import json
 
-    return "\n".join(["[[meter]]", *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in options.items())])
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items()) + "}"
+    return json.dumps(value, ensure_ascii=False)
 
 
 @meters.command(epilog=examples("perjoule meters watch rapl", 'perjoule meters watch my.toml --for "5 min"'))
