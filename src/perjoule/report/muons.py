@@ -1,12 +1,13 @@
 """The muon analysis in a report: what an event costs, how much was read where it lies, and the physics."""
 
 from collections.abc import Sequence
+from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perjoule.figures.dimuon import Dimuon, Peak
-from perjoule.model import Cell, Record
+from perjoule.model import Cell, Interval, Record
 from perjoule.store import Results
 from perjoule.table import Table, with_interval
 from perjoule.workloads import _hep_fit as fits
@@ -34,7 +35,7 @@ def muons_table(cells: Sequence[Cell]) -> Table:
     rows = [
         (
             *(cell.filesystem, cell.workload, str(cell.clients_count)),
-            *(with_interval(cell.metrics[key], per) if key in cell.metrics else "–" for _, key, per in COLUMNS),
+            *(_text(cell.metrics[key], per) if key in cell.metrics else "–" for _, key, per in COLUMNS),
             *(_mass(cell, name) for name in TITLES),
         )
         for cell in cells
@@ -42,6 +43,13 @@ def muons_table(cells: Sequence[Cell]) -> Table:
     ]
     headers = ("file system", "workload", "clients", *(column[0] for column in COLUMNS))
     return Table((*headers, *(f"{title} in GeV" for title in TITLES.values())), tuple(rows))
+
+
+def _text(value: Interval, per: float) -> str:
+    if abs(value.mean) >= 0.1 * per or not value.mean:
+        return with_interval(value, per)
+    half = f"{(value.high - value.low) / 2 / per:.2g}" if isfinite(value.high) else "?"
+    return f"{value.mean / per:.3g} ± {half}"  # a small job has few watt-hours
 
 
 def _mass(cell: Cell, name: str) -> str:
