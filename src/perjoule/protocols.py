@@ -134,7 +134,7 @@ class Host(ABC):
         """
 
     def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
-        """Lend a block device as it is, with nothing on it; it goes with the host, and what was written to it with it.
+        """Lend a block device as it is, with nothing on it; a file that stands for one goes with the host.
 
         Args:
             name: names its folder below `directory`.

@@ -11,8 +11,8 @@ from perjoule.testbeds import _disk, _format, _process
 from perjoule.testbeds._device import Claim
 from perjoule.testbeds._view import HERE, View
 
-# $1 is where it is mounted, $2 its file or device, $3 the device's number. It waits for the end of perjoule and of every tool
-# that perjoule started.
+# $1 is where it is mounted, $2 its file or device, $3 the device's number, $4 the file system that we made on it, if any: nothing
+# else is ever wiped here. It waits for the end of perjoule and of every tool that perjoule started.
 _GUARD = """
 read -r _
 trap '' TERM INT HUP
@@ -20,9 +20,9 @@ umount "$1" 2> /dev/null || umount --lazy "$1" 2> /dev/null
 rmdir "$1" # with it go the copies of the mount in namespaces that somebody made meanwhile
 case "$2" in
 /dev/*)  # busy while the kernel takes the last of them down
-  for _ in $(seq 50); do
+  for _ in $([ -z "$4" ] || seq 50); do
     [ "$(lsblk --noheadings --nodeps --raw --output MAJ:MIN "$2")" = "$3" ] || break
-    wipefs --all --quiet "$2" 2> /dev/null && break
+    wipefs --all --types "$4" --quiet "$2" 2> /dev/null && break
     sleep 0.1
   done
   ;;
@@ -38,7 +38,7 @@ _TIMEOUT_S = 60.0
 class Guarded:
     """A file or a named device that is ours until `remove`, or until perjoule's end, however that comes."""
 
-    def __init__(self, place: Path, device: str, named: Sequence[Permit], view: View) -> None:
+    def __init__(self, place: Path, device: str, named: Sequence[Permit], view: View, *, made: str = "") -> None:
         """Claim the device, if one is named, and set the guard.
 
         Args:
@@ -46,6 +46,7 @@ class Guarded:
             device: by its stable id; "" for a file beside `place`.
             named: what may be overwritten.
             view: of this machine.
+            made: the file system that will be made on the device, and goes with it.
 
         Raises:
             CampaignError: something speaks against this device.
@@ -58,7 +59,7 @@ class Guarded:
         stdin, self._lifeline = os.pipe2(os.O_CLOEXEC)
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         try:
-            argv = ["sh", "-c", _GUARD, "perjoule-guard", str(place), str(self._target), number]
+            argv = ["sh", "-c", _GUARD, "perjoule-guard", str(place), str(self._target), number, made]
             self._guard = _process.Child(argv, stdin=stdin, stdout=null, stderr=null)
         except BaseException:
             os.close(self._lifeline)
@@ -86,7 +87,7 @@ class Guarded:
             self._claim.release()
 
     def remove(self) -> None:
-        """Have the guard take it away: what is on it is lost, a device of its own bears nothing again."""
+        """Have the guard take it away: what is on it is lost, a device of its own bears no file system of ours any more."""
         self._release()
         os.close(self._lifeline)
         self._guard.ended(_TIMEOUT_S)
@@ -101,7 +102,7 @@ class GuardedDisk(Guarded):
             what = f'mirror = "{wanted.mirror}" can\'t be on this machine itself'
             raise CampaignError(what, where=str(place), next="leave mirror out, or take testbed virtual")
         _format.make_words(wanted)  # what can't be is told before anything is touched
-        super().__init__(place, wanted.device, named, view)
+        super().__init__(place, wanted.device, named, view, made=wanted.kind)
         self._source = self._target
         with self._made():
             if self._claim:
