@@ -26,10 +26,18 @@ from perjoule.table import Table, amplification_table, replacement_table, table,
 @click.option("--scaling", is_flag=True, help="Growth with storage hosts: % of the ideal, and the law it follows.")
 @click.option("--winners", "best", is_flag=True, help="The best file system for each workload, or that there is none.")
 @click.option("--bytes", "amplification", is_flag=True, help="Bytes per user byte, beside what redundancy alone explains.")
+@click.option("--budget", is_flag=True, help="What energies may be wrong by, term by term, and watts that meters do not explain.")
 @click.option("--replacement", is_flag=True, help="How many low-power machines do the work of a server, and their power.")
 @click.option("--with", "others", multiple=True, type=click.Path(path_type=Path), metavar="DIR", help="Results of more machines.")
 def show_command(
-    folder: Path, users: bool, scaling: bool, best: bool, amplification: bool, replacement: bool, others: tuple[Path, ...]
+    folder: Path,
+    users: bool,
+    scaling: bool,
+    best: bool,
+    amplification: bool,
+    budget: bool,
+    replacement: bool,
+    others: tuple[Path, ...],
 ) -> None:
     """Print the table of a results folder: means with 95 % intervals, and the maximum beside."""
     from perjoule import report
@@ -39,18 +47,26 @@ def show_command(
     if users:
         _show(report.users_tables(results), folder, "no users loaded at once here", "see docs/how-to/mixed-users.md")
     if scaling:
-        _show(report.scaling_tables(results), folder, "the number of storage hosts was the same in all trials", "see docs/how-to/scaling.md")
+        _show(
+            report.scaling_tables(results),
+            folder,
+            "the number of storage hosts was the same in all trials",
+            "see docs/how-to/scaling.md",
+        )
     if best:
         show(winners_table(report.winners(results, cells)), (), ())
     if amplification:
         show(amplification_table(cells), (), ())
+    if budget:
+        nothing = "no energy here has a budget: modelled watts have none"
+        _show(report.budget_tables(results), folder, nothing, "see docs/explanations/uncertainty.md")
     if replacement:
         found = report.replacements([results, *map(measured, others)])
         if not found:
             what = "no two machines by themselves did the same and had their power metered here"
             raise MachineError(what, where=str(folder), next="add the results of another machine: --with DIR")
         show(replacement_table(found), (), ())
-    if not (users or scaling or best or amplification or replacement):
+    if not (users or scaling or best or amplification or budget or replacement):
         show(table(cells), cells, results.latest())
 
 

@@ -7,6 +7,7 @@ from perjoule.figures.vega import FULL_WIDTH, Spec, labels, titled
 
 ROW, BOX = 24, 46  # heights
 LEAST_WIDTH = 46  # of a box
+PALE = 0.4  # so that words on it can be read in both themes
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ def boundaries(devices: Sequence[Device], bars: Sequence[Bar], *, notes: Sequenc
         "height": BOX,
         "data": {"values": boxes},
         "layer": [
-            {"mark": {"type": "rect", "cornerRadius": 4}, "encoding": {**fill, "color": labels(roles, "role")}},
-            {"mark": {"type": "text", "fontSize": 10, "style": ["panel"]}, "encoding": {**words, "text": {"field": "text"}}},
+            {"mark": {"type": "rect", "cornerRadius": 4, "opacity": PALE}, "encoding": {**fill, "color": labels(roles, "role")}},
+            {"mark": {"type": "text", "fontSize": 11}, "encoding": {**words, "text": {"field": "text"}}},
         ],
     }
     y: Spec = {"field": "row", "type": "nominal", "title": None, "sort": rows, "axis": {"ticks": False, "labelLimit": 126}}
@@ -58,7 +59,7 @@ def boundaries(devices: Sequence[Device], bars: Sequence[Bar], *, notes: Sequenc
         "data": {"values": pieces},
         "layer": [
             {
-                "mark": {"type": "rect", "height": ROW - 8, "cornerRadius": 2},
+                "mark": {"type": "rect", "height": ROW - 6, "cornerRadius": 2, "opacity": PALE},
                 "encoding": {
                     **fill,
                     "y": y,
@@ -68,7 +69,7 @@ def boundaries(devices: Sequence[Device], bars: Sequence[Bar], *, notes: Sequenc
             },
             {
                 "transform": [{"filter": "datum.first"}],
-                "mark": {"type": "text", "fontSize": 10, "align": "left", "dx": 4, "style": ["paper"]},
+                "mark": {"type": "text", "fontSize": 11, "align": "left", "dx": 4},
                 "encoding": {"x": x, "y": y, "text": {"field": "text"}},
             },
         ],

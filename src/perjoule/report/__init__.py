@@ -15,12 +15,13 @@ from perjoule.model import Cell, Finding, Replacement
 from perjoule.report.content import Content, content
 from perjoule.report.drawings import drawings
 from perjoule.report.growth import laws_table, scaling_table
+from perjoule.report.metered import budget_table, metered, unexplained_table
 from perjoule.report.page import page
 from perjoule.report.together import users_table
 from perjoule.store import Results
 from perjoule.table import Table
 
-__all__ = ["cells", "figures", "replacements", "scaling_tables", "users_tables", "winners", "write"]
+__all__ = ["budget_tables", "cells", "figures", "replacements", "scaling_tables", "users_tables", "winners", "write"]
 
 
 def cells(results: Results) -> tuple[Cell, ...]:
@@ -48,6 +49,12 @@ def scaling_tables(results: Results) -> tuple[Table, ...]:
     """Lay out how file systems grow with storage hosts, and the laws; nothing where their number was always the same."""
     found = scaling(cells(results))
     return (scaling_table(found), laws_table(found)) if found else ()
+
+
+def budget_tables(results: Results) -> tuple[Table, ...]:
+    """Lay out what energies may be wrong by, and watts that meters do not explain; nothing where no watts were measured."""
+    found = [one for record in results.latest() if (one := metered(record, results.series(record))) is not None]
+    return tuple(laid for laid in (budget_table(found), unexplained_table(found)) if laid.rows)
 
 
 def write(results: Results, target: Path) -> Path:

@@ -20,6 +20,7 @@ from perjoule.figures.overhead import Overhead
 from perjoule.figures.power import Samples
 from perjoule.figures.timeline import Timeline
 from perjoule.model import Cell, Channel, Finding, Point, Quantity, Record, Replacement, Series
+from perjoule.report.metered import Metered, metered
 from perjoule.report.muons import dimuon
 from perjoule.store import Results
 from perjoule.units import MIB
@@ -48,6 +49,7 @@ class Content:
     winners: tuple[Finding, ...]
     replacements: tuple[Replacement, ...]  # of machines by themselves
     dimuon: Dimuon | None  # the spectrum of a muon analysis
+    metered: tuple[Metered, ...] = ()  # what meters said of each valid trial
 
     @property
     def scale(self) -> float:
@@ -70,6 +72,7 @@ def content(results: Results) -> Content:
     """Compute the content of a report; each series file is read once."""
     records = results.latest()
     found: list[Point] = []
+    seen: list[Metered | None] = []
     timelines: dict[str, Timeline] = {}
     power: dict[tuple[str, str], list[float]] = {}
     overheads: dict[tuple[str, str], Overhead] = {}
@@ -80,6 +83,7 @@ def content(results: Results) -> Content:
         series = results.series(record)
         own = points(record, series)
         found += own
+        seen.append(metered(record, series))
         if len(timelines) < TIMELINES_COUNT:
             timelines[record.trial.id] = _timeline(record, series)
         if record.trial.clients_count == most_clients:
@@ -100,6 +104,7 @@ def content(results: Results) -> Content:
         overrides=results.overrides,
         records=records,
         points=tuple(found),
+        metered=tuple(one for one in seen if one is not None),
         edp_weight=weight,
         cells=(summary := cells(records, found, edp_weight=weight, stopped=bool(asked and asked.until))),
         power={key: power[key] for key in sorted(power) if power[key]},  # in the order of the cells, so in their colours

@@ -4,8 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from perjoule import catalogue
 from perjoule.analysis.efficiency import capacity_bytes_per_idle_w, peak_bytes_per_s
+from perjoule.analysis.energies import UNBUDGETED
 from perjoule.analysis.fairness import mixes
 from perjoule.analysis.scaling import scaling as scaled
+from perjoule.figures.boundaries import boundaries
+from perjoule.figures.budget import budget
 from perjoule.figures.capacity import capacity
 from perjoule.figures.cost import cost
 from perjoule.figures.dimuon import dimuon
@@ -21,9 +24,11 @@ from perjoule.figures.users import users
 from perjoule.figures.vega import Spec
 from perjoule.report.content import Content
 from perjoule.report.growth import growths
+from perjoule.report.metered import relative
 from perjoule.report.together import bars
 
 TIB = 1024**4
+BUDGETS_COUNT = 40  # in one figure
 
 
 def grades(found: Content, *, watts: bool) -> list[str]:
@@ -33,6 +38,8 @@ def grades(found: Content, *, watts: bool) -> list[str]:
         notes.append(f"emulated at scale {found.scale:g}")
     if watts and found.modelled:
         notes.append("watts modelled")
+    if watts and len(several := sorted({cell.grade for cell in found.cells if cell.grade})) > 1:
+        notes.append(f"power of different grades ({', '.join(several)}), not to be ranked against each other")
     return [", ".join(notes)] if notes else []
 
 
@@ -76,6 +83,18 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
     if found.dimuon:
         told = "pairs of opposite charge of one trial; below: standard errors, and the fit of a peak over a background"
         yield "dimuon", dimuon(found.dimuon, notes=[told])
+    shares = {
+        f"{', '.join(map(str, one.key[:2]))}, {direction}, {one.key[2]} clients": relative([energy.budgets["net"]])
+        for one in found.metered
+        for direction, energy in one.energies.items()
+        if "net" in energy.budgets and energy.grade not in UNBUDGETED and energy.budgets["net"].terms
+    }
+    if shares:
+        of_one = "net energy of one trial each; right: one standard uncertainty in % of the energy"
+        yield "budget", budget(dict(list(shares.items())[:BUDGETS_COUNT]), notes=[of_one, *power_notes])
+    if covering := max(found.metered, key=lambda one: one.key[2], default=None):
+        notes = ["watts: the mean of the measured window of one trial", *power_notes]
+        yield "boundaries", boundaries(covering.devices, covering.bars, notes=notes)
     if found.timelines:
         yield "timeline", timeline(notes=["grey: the measured window", *power_notes])
     if any(catalogue.servers(catalogue.cluster(name)) for name in found.clusters if name in catalogue.names()):

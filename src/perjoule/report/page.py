@@ -15,7 +15,8 @@ from perjoule.model import Cell, Interval, Record
 from perjoule.report import growth, muons, together
 from perjoule.report.content import Content
 from perjoule.report.drawings import drawings
-from perjoule.table import amplification_table, number, table, winners_table, with_interval
+from perjoule.report.metered import budget_table, unexplained_table
+from perjoule.table import amplification_table, number, table, winners_table, with_meter
 from perjoule.units import MIB
 
 
@@ -50,9 +51,10 @@ def _body(found: Content, specs: Mapping[str, vega.Spec], root: str) -> Iterator
     yield "<h2>Results</h2>"
     yield _table(found.cells)
     yield (
-        "<p><small>Mean ± half of the 95 % interval over repetitions (? where one repetition gives none); max is the largest "
-        "repetition, an order statistic. W, J and MiB/J are those of the servers without switch and clients. EDP is energy "
-        "times duration for the same work, divided by the best. Click a header to sort.</small></p>"
+        "<p><small>Mean ± half of the 95 % interval over repetitions (? where one repetition gives none); a second ± is what the "
+        "meter adds, the same in all repetitions. Max is the largest repetition, an order statistic. W, J and MiB/J are those of "
+        "the servers without switch and clients. EDP is energy times duration for the same work, divided by the best. Click a "
+        "header to sort.</small></p>"
     )
     yield from _winners(found)
     yield from _users(found)
@@ -61,6 +63,7 @@ def _body(found: Content, specs: Mapping[str, vega.Spec], root: str) -> Iterator
     yield "<h2>Figures</h2>"
     yield from (_figure(name, found, root) for name in specs)
     yield from _muons(found.cells)
+    yield from _budgets(found)
     yield from _amplification(found.cells)
     yield from _doubts(found.cells)
     yield from _all_metrics(found.cells)
@@ -97,11 +100,13 @@ def _card(cells: Sequence[Cell], metric: str, unit: str, heading: str) -> str:
     interval = best.metrics[metric]
     if not others:
         verdict = "the only one measured"
+    elif metric.endswith("_per_j") and len({c.grade for c in cells}) > 1:
+        verdict = f"power is of different grades ({', '.join(sorted({c.grade for c in cells}))}): not ranked"
     elif interval.low > others[0].metrics[metric].high:
         verdict = f"apart from {others[0].filesystem}, the next"
     else:
         verdict = f"not apart from {others[0].filesystem} at 95 %: no winner"
-    value = f"{with_interval(interval, MIB)} {unit}"
+    value = f"{with_meter(best, metric, MIB)} {unit}"
     return (
         f'<div class="card"><small>{escape(heading)}</small><b>{escape(value)}</b>{escape(best.filesystem)}'
         f'<br><small class="verdict">{escape(verdict)}</small></div>'
@@ -159,6 +164,22 @@ def _muons(cells: Sequence[Cell]) -> Iterator[str]:
         yield "<h2>The muon analysis</h2>"
         yield _html_table(laid.headers, laid.rows, [header in ("file system", "workload") for header in laid.headers])
         yield f"<p><small>{escape(muons.NOTE)}</small></p>"
+
+
+def _budgets(found: Content) -> Iterator[str]:
+    laid, apart = budget_table(found.metered), unexplained_table(found.metered)
+    if laid.rows:
+        words = ("file system", "workload", "direction", "energy", "most of it", "not known")
+        yield "<h2>What the energies may be wrong by</h2>"
+        yield _html_table(laid.headers, laid.rows, [header in words for header in laid.headers])
+        yield (
+            "<p><small>± is half of the 95 % interval of one trial, k the factor from its standard uncertainty; the terms are "
+            "standard uncertainties in % of the energy, the mean over repetitions. Net: the servers; gross: with the switch; "
+            "dynamic: net without idle; controller: net without disks.</small></p>"
+        )
+    if apart.rows:
+        yield "<h3>Watts that the meters do not explain</h3>"
+        yield _html_table(apart.headers, apart.rows, [True, True, *[False] * 5])
 
 
 def _amplification(cells: Sequence[Cell]) -> Iterator[str]:
