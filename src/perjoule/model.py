@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, ConfigDict, model_validator
+from pydantic import BeforeValidator, ConfigDict, WithJsonSchema, model_validator
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from perjoule.units import Bytes
@@ -70,6 +70,18 @@ class Overwrite:
     """Its stable id below /dev/disk (by-id, by-path, by-uuid, by-partuuid)."""
     signature: Annotated[tuple[str, ...], BeforeValidator(lambda said: [said] if isinstance(said, str) else said)] = ()
     """What it bears that may be lost, as wipefs calls it: "ext4", or ["gpt", "vfat"]; nothing when left out."""
+
+
+@pydantic_dataclass(frozen=True)
+class AttachedText:
+    """A small text file by its path beside the campaign that names it; its text is what is asked."""
+
+    name: str
+    text: str
+
+
+# The type of an option that is written as such a path.
+TextFile = Annotated[AttachedText, WithJsonSchema({"type": "string", "examples": ["my.fio"]})]
 
 
 @dataclass(frozen=True)
@@ -146,6 +158,7 @@ class Campaign:
     overwrite: tuple[Overwrite, ...] = ()  # raw devices that the file names
     confirmed: tuple[Permit, ...] = ()  # of these, what the user has confirmed
     overrides: tuple[str, ...] = ()  # "filesystem.goal=2", "seed=..." when it was drawn: with them `text` gives this again
+    files: Mapping[str, str] = field(default_factory=dict[str, str])  # text files that it names, by their path beside it
 
     @property
     def trials(self) -> tuple[Trial, ...]:

@@ -92,7 +92,7 @@ def _table(results: Results) -> Iterator[str]:
         if stored is None:  # no report was written yet
             return
         records = results.latest()
-        asked = campaign.of_results(results.campaign_text, results.overrides)
+        asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
         found = [p for r in records if r.status == "valid" for p in points(r, results.series(r))]
         computed = cells(records, found, edp_weight=asked.edp_weight if asked else 1, stopped=bool(asked and asked.until))
     except PerjouleError as error:

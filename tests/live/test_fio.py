@@ -174,3 +174,29 @@ class Aside(Workload):
 
     def moved_bytes(self, clients_count: int) -> int:
         return 0
+
+
+JOB = """
+[global]
+size=4m
+bs=64k
+filename=data
+[w]
+rw=write
+end_fsync=1
+[mix]
+stonewall
+rw=randrw
+numjobs=2
+percentile_list=50:99.5
+"""
+
+
+def test_a_job_file_is_measured_as_it_is_on_every_client(tmp_path: Path) -> None:
+    (outcome,) = outcomes("virtual", 2, tmp_path, fio(job={"name": "my.fio", "text": JOB}))
+    for host in ("client-1", "client-2"):
+        own = {(r.user, r.direction): r for r in outcome.results if r.host == host}
+        assert own["w", "write"].moved_bytes == 4 * MIB
+        assert own["mix", "write"].moved_bytes + own["mix", "read"].moved_bytes == 8 * MIB
+        assert own["mix", "read"].began_s >= own["w", "write"].ended_s - 0.002
+    assert (tmp_path / "raw-0" / "job.fio").read_text() == JOB

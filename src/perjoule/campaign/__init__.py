@@ -12,12 +12,14 @@ spans the matrix: all combinations of a table's lists are measured. Several [[me
 import itertools
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import as_file, files
 from pathlib import Path as File
 
 from pydantic import ValidationError
 
 from perjoule import drivers
+from perjoule.campaign.attached import files_of
 from perjoule.campaign.describe import describe, example
 from perjoule.campaign.devices import check_named, devices
 from perjoule.campaign.header import TOP_KEYS, Header, Until
@@ -58,7 +60,7 @@ BRACKETS = {name: "[testbed]" if name == "testbed" else f"[[{name}]]" for name i
 
 def read(path: File, overrides: Sequence[str] = ()) -> Campaign:
     """Read a campaign file; `overrides` are of the kind "filesystem.goal=2". Raises CampaignError."""
-    return parse(text_of(path), source=path.name, overrides=overrides)
+    return parse(text_of(path), source=path.name, overrides=overrides, folder=path.parent)
 
 
 def demo(overrides: Sequence[str] = ()) -> Campaign:
@@ -67,7 +69,7 @@ def demo(overrides: Sequence[str] = ()) -> Campaign:
         return read(file, overrides)
 
 
-def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = ()) -> Campaign:
+def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (), folder: File | None = None) -> Campaign:
     """Read a campaign.
 
     Args:
@@ -75,11 +77,13 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = ())
         source: what errors call it; the name of a campaign that has none.
         overrides: "PATH=VALUE" from the command line, for every table of that name that has the option. What comes out holds
             them, and name and seed where the text has none: `parse(c.text, overrides=c.overrides)` gives the same campaign again.
+        folder: where files lie that it names.
 
     Raises:
         CampaignError: one sentence with the line of the fault.
     """
     document, place = read_toml(text, source)
+    place = replace(place, folder=folder)
     _check_shape(document, place)
     place = _override(document, [o for o in overrides if not o.startswith("meter.")], place)
     modelled = "cluster" in known_options("testbed", ("testbed",), document["testbed"], place)
@@ -117,13 +121,14 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = ())
         least_count=header.repetitions_count,
         overwrite=header.overwrite,
         overrides=(*overrides, *drawn),
+        files=files_of(itertools.chain.from_iterable(parts.values())),
     )
 
 
-def of_results(text: str, overrides: Sequence[str]) -> Campaign | None:
+def of_results(text: str, overrides: Sequence[str], folder: File | None = None) -> Campaign | None:
     """Read the campaign of a results folder; None when it asks for what this perjoule no longer knows."""
     try:
-        return parse(text, source="campaign.toml", overrides=overrides)
+        return parse(text, source="campaign.toml", overrides=overrides, folder=folder)
     except CampaignError:
         return None
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from perjoule.campaign.attached import takes_file
 from perjoule.campaign.source import Source, Table, is_list, is_table
 from perjoule.campaign.tables import Row, fields_of
 from perjoule.model import Spec
@@ -27,10 +28,12 @@ def specs(rows: Sequence[Row], source: Source) -> tuple[Spec, ...]:
 
 def _words(row: Row, family: Sequence[Row]) -> list[str]:
     words: list[str] = []
-    for option, (field, _) in fields_of(row.name, row.kind).items():
+    for option, (field, info) in fields_of(row.name, row.kind).items():
         if len({repr(getattr(other.driver, field)) for other in family}) > 1:
             said = row.options.get(option)
-            if is_table(said):
+            if is_table(said) and takes_file(info.annotation):
+                words.append(str(said["name"]))
+            elif is_table(said):
                 words.append(" ".join([option, *_inner_words(said, [other.options.get(option) for other in family])]))
             else:
                 words.append(_word(option, field, row.options, getattr(row.driver, field)))

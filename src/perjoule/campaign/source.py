@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path as File
 from typing import Any, TypeGuard
 
@@ -32,6 +32,7 @@ class Source:
     name: str
     lines: Mapping[Path, int]
     changed: Mapping[Path, str] = field(default_factory=dict[Path, str])  # the override that gave a key its value
+    folder: File | None = None  # where files lie that it names
 
     def error(self, path: Path, what: str, next: str = "") -> CampaignError:
         """Make the error for a fault at a key."""
@@ -111,7 +112,7 @@ def override(document: Table, overrides: Sequence[str], source: Source, options:
             table: Table = document[name][n] if len(path) == 2 else document[name] if name else document
             table[option] = _value(value)
             changed[*path, option] = text
-    return Source(source.name, source.lines, changed)
+    return replace(source, changed=changed)
 
 
 def _advice(option: str, known: Sequence[str], options: Mapping[str, Sequence[Sequence[str]]]) -> str:

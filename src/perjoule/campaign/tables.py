@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from perjoule import catalogue, drivers
+from perjoule.campaign.attached import attached, takes_file
 from perjoule.campaign.header import TOP_KEYS
 from perjoule.campaign.lines import Path
 from perjoule.campaign.source import Source, Table, is_list
@@ -79,6 +80,9 @@ def rows(name: str, path: Path, table: Table, source: Source, shrink_ratio: floa
     found: list[Row] = []
     for values in itertools.product(*choices):
         chosen = dict(zip(options, values, strict=True))
+        for option in options:
+            if takes_file(fields[option][1].annotation):
+                chosen[option] = attached(path, option, chosen[option], source)
         driver = _build(name, path, kind, chosen, source)
         if shrink_ratio != 1:
             chosen = _shrunk(path, kind, chosen, driver, source, shrink_ratio)

@@ -66,7 +66,7 @@ def resume(folder: Path, failed: bool, devices: tuple[str, ...]) -> None:
     """Go on with a campaign that was interrupted: measure what is missing and write its report."""
     results = store.open_results(folder)
     source = str(folder / "campaign.toml")
-    asked = campaign.parse(results.campaign_text, source=source, overrides=results.overrides)
+    asked = campaign.parse(results.campaign_text, source=source, overrides=results.overrides, folder=folder)
     asked = confirmed(asked, run.missing(asked, results, again_failed=failed), devices)
     _go_on(asked, results, folder, failed)
 
@@ -81,7 +81,7 @@ def _start(asked: Campaign, into: Path | None, source: Path | None = None, devic
     run.require((*run.checks(asked), _room(folder)))
     asked = confirmed(asked, asked.trials, devices)
     made = [path for path in (folder, *folder.parents) if not path.exists()]
-    results = store.create(folder, asked.text, asked.name, asked.overrides)
+    results = store.create(folder, asked.text, asked.name, asked.overrides, asked.files)
     _go_on(asked, results, made[-1] if made else folder, source=source)
 
 

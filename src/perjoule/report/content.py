@@ -94,7 +94,7 @@ def content(results: Results) -> Content:
             for point in own:
                 watts = power.setdefault((record.trial.filesystem.label, point.direction), [])
                 watts += _power_samples(record, series)
-    asked = campaign.of_results(results.campaign_text, results.overrides)
+    asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
     weight = asked.edp_weight if asked else 1
     return Content(
         name=asked.name if asked else results.folder.name,

@@ -1,7 +1,7 @@
 """A results folder: append a Record, read Records. Versioned, atomic, never overwritten; kill it anywhere.
 
     results.json                      format version, the campaign's name and overrides
-    campaign.toml                     the campaign as it was read
+    campaign.toml                     the campaign as it was read, beside it the files that it names
     journal.jsonl                     one line per kept attempt: the commit point
     lock                              held (flock) while perjoule works on the folder
     trials/<trial id>/attempt-<n>/    record.json, series.parquet, raw/, logs/
@@ -15,10 +15,11 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 from perjoule.errors import MachineError
@@ -33,9 +34,12 @@ from perjoule.store.samples import ParquetSink, read_series
 __all__ = ["Attempt", "Entry", "Results", "create", "open_results"]
 
 VERSION = 1
+NO_FILES: Mapping[str, str] = MappingProxyType({})
 
 
-def create(folder: Path, campaign_text: str, name: str, overrides: tuple[str, ...] = ()) -> "Results":
+def create(
+    folder: Path, campaign_text: str, name: str, overrides: tuple[str, ...] = (), files: Mapping[str, str] = NO_FILES
+) -> "Results":
     """Make a results folder, or open it when it already holds this very campaign with the same overrides.
 
     Raises:
@@ -43,7 +47,8 @@ def create(folder: Path, campaign_text: str, name: str, overrides: tuple[str, ..
     """
     if (folder / "results.json").exists():
         results = open_results(folder)
-        if (results.campaign_text, results.overrides) != (campaign_text, overrides):
+        same_files = all((folder / file).is_file() and (folder / file).read_text() == text for file, text in files.items())
+        if (results.campaign_text, results.overrides) != (campaign_text, overrides) or not same_files:
             raise MachineError(
                 "this results folder belongs to another campaign",
                 where=str(folder),
@@ -54,6 +59,7 @@ def create(folder: Path, campaign_text: str, name: str, overrides: tuple[str, ..
         folder.mkdir(parents=True, exist_ok=True)
         # An earlier create that was killed may have left the files below; results.json, written last, is what counts.
         foreign = {p.name for p in folder.iterdir()} - {"campaign.toml", "journal.jsonl", "trials", "results.json.partial"}
+        foreign -= {Path(file).parts[0] for file in files}
         if foreign:
             raise MachineError(
                 f'the folder is not empty (it holds "{min(foreign)}") and is not a results folder',
@@ -62,6 +68,9 @@ def create(folder: Path, campaign_text: str, name: str, overrides: tuple[str, ..
             )
         (folder / "trials").mkdir(exist_ok=True)
         write(folder / "campaign.toml", campaign_text)
+        for file, text in files.items():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            write(folder / file, text)
         write(folder / "journal.jsonl", "")
         head = {"format": "perjoule results", "version": VERSION, "name": name, "overrides": overrides}
         replace_file(folder / "results.json", json.dumps(head) + "\n")

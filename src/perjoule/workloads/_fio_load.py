@@ -9,9 +9,10 @@ from perjoule.errors import TransientError, WorkloadError
 from perjoule.protocols import Host, Mounted
 from perjoule.workloads import _fio_rounds as rounds
 from perjoule.workloads import _fio_server as server
+from perjoule.workloads._fio_report import AVERAGED_S
 from perjoule.workloads._fio_start import WAIT_FOR_START, text_of, together
 
-LOGS = ("lat_percentiles=1", "clat_percentiles=0", "log_avg_msec=500", "log_unix_epoch=1")
+LOGS = ("lat_percentiles=1", "clat_percentiles=0", f"log_avg_msec={AVERAGED_S * 1e3:.0f}", "log_unix_epoch=1")
 
 
 class Rounds(NamedTuple):
@@ -60,6 +61,33 @@ def run_jobs(
     except WorkloadError:
         mounted.alive()  # a daemon that died is the better reason
         raise
+
+
+def run_file(
+    clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, *, time_limit_s: float, options: Sequence[str] = ()
+) -> None:
+    """Run `job.fio` of `folder` as it is, on each client in its `job_room`, with `options` and those of output before it.
+
+    fio takes options before a job file as defaults, which the file may overrule. Raises as `run_jobs` does.
+    """
+    require_folders(clients, mounted, time_limit_s)
+    there = folder.resolve()
+    jobs: dict[str, tuple[Host, list[str | Path]]] = {}
+    for client in clients:
+        name = prefix + client.name
+        output = ["--eta=never", "--output-format=json", f"--output={there / name}.json"]
+        logs = [f"--{line}" for line in (*LOGS, f"write_bw_log={there / name}")]
+        jobs[name] = client, ["env", "-C", job_room(client, mounted), "fio", *output, *logs, *options, there / "job.fio"]
+    try:
+        together(jobs, folder, time_limit_s=time_limit_s, barrier=False)
+    except WorkloadError:
+        mounted.alive()
+        raise
+
+
+def job_room(client: Host, mounted: Mounted) -> Path:
+    """The folder in the file system that a client's job file is started in."""
+    return mounted.directories[client.name] / f"{client.name}.job"
 
 
 def require_folders(clients: Sequence[Host], mounted: Mounted, time_limit_s: float) -> None:

@@ -8,9 +8,11 @@ from functools import cached_property
 from pathlib import Path
 
 from perjoule.errors import WorkloadError
-from perjoule.model import Clock, Outcome
+from perjoule.model import Clock, Outcome, Series
 from perjoule.protocols import Host
 from perjoule.units import bytes_text
+from perjoule.workloads import _fio_job as file
+from perjoule.workloads import _fio_job_report as job_report
 from perjoule.workloads import _fio_report as report
 from perjoule.workloads import _fio_server as server
 
@@ -70,6 +72,24 @@ class Raw:
             doubts=self.doubts("prepared.json") + report.doubts(results, self.drift_s),
             series=tuple(report.goodput(logs[name], moved[name], self.offset_s) for name in self.names),
         )
+
+    def jobs(self) -> Outcome:
+        """What the jobs of a job file moved."""
+        jobs = {name: report.jobs(self.report(name)) for name in self.names}
+        ended_s = {name: found[0]["timestamp_ms"] / 1e3 + self.offset_s for name, found in jobs.items()}
+        waiting = file.waiting((self.folder / "job.fio").read_text())
+        moved = {name: job_report.results(name, found, waiting, ended_s[name]) for name, found in jobs.items()}
+        doubts, series = self.doubts("prepared.json"), list[Series]()
+        for name in self.names:
+            if not moved[name]:
+                raise WorkloadError("fio moved nothing and reported no error", where=name)
+            doubts += job_report.doubts(name, jobs[name], moved[name])
+            logs = [path.read_text() for path in sorted(self.folder.glob(f"{name}_bw.*.log"))]
+            series += [report.goodput(logs, moved[name], self.offset_s)] if logs else []  # a job file may put its logs elsewhere
+        results = tuple(one for found in moved.values() for one in found)
+        doubts += report.doubts(results, self.drift_s)
+        version = str(jobs[self.names[0]][0]["fio version"])
+        return Outcome(version, results, tuple(dict.fromkeys(doubts)), tuple(series))
 
     def read_back(self, size_bytes: int) -> tuple[str, ...]:
         """See that all was read back, which fio compared, and give the doubts. Raises WorkloadError."""

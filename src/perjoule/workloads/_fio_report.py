@@ -14,8 +14,10 @@ from perjoule.workloads._running import last_words
 
 FloatArray = NDArray[np.float64]
 DIRECTIONS: tuple[Literal["write", "read"], ...] = ("write", "read")
+PERCENTILES = (50, 95, 99, 99.9)  # of those that fio tells, where a job does not list its own
 SHORTEST_S = 0.1  # fio counts whole milliseconds: below this they are more than 1 %
 UNSURE_S = 0.01  # what fio's report may lack of the duration asked for
+AVERAGED_S = 0.5  # the bandwidth log's samples, as they are asked for
 MERGED_S = 0.1  # a shorter last window joins the one before: one transfer would look like a burst
 # EIO, ENODEV, ENOTCONN, ECONNREFUSED, ESTALE, ETIMEDOUT, ECONNABORTED: a mount whose daemon went away
 TRANSIENT_ERRNOS = frozenset({5, 19, 103, 107, 110, 111, 116})
@@ -49,7 +51,8 @@ def jobs(text: str) -> Sequence[Mapping[str, Any]]:
     """Find the jobs in the last report, each with fio's version; the sum of all clients is not one. Raises ValueError."""
     report = documents(text)[-1]
     found = cast("list[Mapping[str, Any]]", report.get("jobs") or report.get("client_stats") or [])
-    own = [{"fio version": report["fio version"], **one} for one in found if one["jobname"] != "All clients"]
+    common = {key: report.get(key, {}) for key in ("fio version", "timestamp_ms")}
+    own = [{**common, **one} for one in found if one["jobname"] != "All clients"]
     if not own:
         raise ValueError("fio's report is truncated or empty (no job is in it)")
     return own
@@ -118,17 +121,17 @@ def results(host: str, found: Mapping[str, Any], began_s: float) -> tuple[Client
             ended_s=began_s + found[direction]["runtime"] / 1e3,
             moved_bytes=found[direction]["io_bytes"],
             operations_count=found[direction]["total_ios"],
-            latency_s=_latency_s(found[direction]),
+            latency_s=_latency_s(found[direction], own_list="percentile_list" in found.get("job options", {})),
         )
         for direction in DIRECTIONS
         if found[direction]["io_bytes"]
     )
 
 
-def _latency_s(one: Mapping[str, Any]) -> dict[str, float]:
+def _latency_s(one: Mapping[str, Any], *, own_list: bool) -> dict[str, float]:
     latency = one["lat_ns"] if "percentile" in one["lat_ns"] else one["clat_ns"]
     percentiles = {float(key): value for key, value in latency.get("percentile", {}).items()}
-    wanted = {f"p{p:g}": percentiles[p] for p in (50, 95, 99, 99.9) if p in percentiles}
+    wanted = {f"p{p:g}": percentiles[p] for p in (percentiles if own_list else PERCENTILES) if p in percentiles}
     return {name: ns / 1e9 for name, ns in {"mean": latency["mean"], **wanted, "max": latency["max"]}.items()}
 
 
@@ -146,8 +149,8 @@ def goodput(logs: Sequence[str], moved: Sequence[ClientResult], offset_s: float)
     """
     began_s, ended_s = min(one.began_s for one in moved), max(one.ended_s for one in moved)
     lines = [line for log in logs for line in _lines(log, began_s, ended_s, offset_s)]
-    t_s = np.unique(np.concatenate([np.empty(0), *(times for times, _ in lines)]))
-    so_far = sum((np.interp(t_s, [began_s, *times], [0.0, *total]) for times, total in lines), np.zeros(len(t_s)))
+    t_s = np.unique(np.concatenate([np.empty(0), *(times[1:] for times, _ in lines)]))
+    so_far = sum((np.interp(t_s, times, total) for times, total in lines), np.zeros(len(t_s)))
     moved_bytes = float(sum(one.moved_bytes for one in moved))
     if len(t_s) and ended_s - t_s[-1] < MERGED_S:
         t_s, so_far = t_s[:-1], so_far[:-1]
@@ -168,9 +171,12 @@ def _lines(log: str, began_s: float, ended_s: float, offset_s: float) -> list[tu
     lines: list[tuple[FloatArray, FloatArray]] = []
     for samples in found.values():
         inside = [(t_s, rate) for t_s, rate in samples if began_s < t_s <= ended_s]
-        times = np.array([t_s for t_s, _ in inside], dtype=np.float64)
-        rates = np.array([rate for _, rate in inside], dtype=np.float64)
-        lines.append((times, np.cumsum(rates * np.diff(times, prepend=began_s))))
+        if not inside:
+            continue
+        start_s = max(began_s, inside[0][0] - AVERAGED_S)
+        times = np.array([start_s, *(t_s for t_s, _ in inside)], dtype=np.float64)
+        rates = np.array([0.0, *(rate for _, rate in inside)], dtype=np.float64)
+        lines.append((times, np.cumsum(rates * np.diff(times, prepend=start_s))))
     return lines
 
 

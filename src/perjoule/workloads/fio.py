@@ -7,22 +7,24 @@ until it is steady, and what is measured are the steady rounds.
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
+from pydantic.fields import FieldInfo
 
 from perjoule.errors import WorkloadError
-from perjoule.model import OPTIONS, ClientResult, Outcome
+from perjoule.model import OPTIONS, ClientResult, Outcome, TextFile, option_name
 from perjoule.protocols import Check, Host, Mounted, Workload
 from perjoule.units import BYTES, MIB, Bytes, Ratio, Seconds, bytes_text, exact_text, seconds_text
+from perjoule.workloads import _fio_job as file
 from perjoule.workloads import _fio_report as report
 from perjoule.workloads import _fio_rounds as rounds
 from perjoule.workloads import _fio_server as server
-from perjoule.workloads._fio_load import Rounds, run_jobs
+from perjoule.workloads._fio_load import Rounds, job_room, run_file, run_jobs
 from perjoule.workloads._fio_raw import BACK, Raw, noted
 from perjoule.workloads._running import cold
 from perjoule.workloads._steady import ROUNDS_COUNT
@@ -83,8 +85,25 @@ class Fio(Workload):
     """Use fio's own client/server mode: a server on each client host, told what to do by one fio on the first. They start nearly
     together, where perjoule's own start lets them go at one instant."""
 
+    job: TextFile | None = None
+    """A fio job file beside the campaign, measured as it is, on each client in a folder of its own in the file system; then no
+    option but time_limit is taken. A file that would reach outside of that folder is refused."""
+
     time_limit_s: Seconds = 600.0
     """Give a run, or the layout before it, up as failed after this time."""
+
+    @model_validator(mode="after")
+    def _possible_job(self) -> Self:
+        if self.job is not None:
+            known: Mapping[str, FieldInfo] = getattr(type(self), "__pydantic_fields__", {})
+            others = {name: info.default for name, info in known.items() if name not in ("job", "time_limit_s")}
+            if more := next((name for name, default in others.items() if getattr(self, name) != default), ""):
+                raise ValueError(f"a job file is measured as it is (leave {option_name(more)} out)")
+            try:
+                file.check(self.job.text)
+            except ValueError as error:
+                raise ValueError(f"{self.job.name} {error}") from None
+        return self
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -129,11 +148,13 @@ class Fio(Workload):
     @property
     def directions(self) -> tuple[str, ...]:
         """Mixed loads are measured in both directions."""
+        if self.job is not None:
+            return file.moves(self.job.text)
         return ("write", "read") if self._mixed else ("write" if "write" in self.operation else "read",)
 
     def moved_bytes(self, clients_count: int) -> int:
         """All clients' bytes, both directions together."""
-        return clients_count * self.client_bytes(clients_count)
+        return clients_count * (self.client_bytes(clients_count) if self.job is None else file.moved_bytes(self.job.text))
 
     def client_bytes(self, clients_count: int) -> int:
         """What each of so many clients moves."""
@@ -160,6 +181,9 @@ class Fio(Workload):
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
         """Remove old files before a write, lay missing ones out before anything else, then drop caches."""
+        if self.job is not None:
+            self._prepare_job(self.job.text, clients, mounted, folder)
+            return
         if "write" in self.operation:
             for client in clients:
                 self._remove(client, mounted)
@@ -173,6 +197,15 @@ class Fio(Workload):
             self._load(bare, mounted, folder, "layout-", [*layout, f"size={size_bytes}"])
         (folder / "prepared.json").write_text(json.dumps({"doubts": self._cold(clients, mounted)}))
 
+    def _prepare_job(self, text: str, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
+        """Let fio itself make the files of a job file, in an empty folder, and drop caches."""
+        for client in clients:
+            client.run(["rm", "-rf", job_room(client, mounted)], timeout_s=self.time_limit_s)
+            client.run(["mkdir", job_room(client, mounted)], timeout_s=self.time_limit_s)
+        (folder / "job.fio").write_text(text)
+        run_file(clients, mounted, folder, "layout-", time_limit_s=self.time_limit_s, options=["--create_only=1"])
+        (folder / "prepared.json").write_text(json.dumps({"doubts": self._cold(clients, mounted)}))
+
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Load from all clients together and read the reports.
 
@@ -181,6 +214,10 @@ class Fio(Workload):
             WorkloadError: a client moved less than asked, or read something else than was written; the message ends in fio's own
                 words.
         """
+        if self.job is not None:
+            with noted(folder, clients):
+                run_file(clients, mounted, folder, "", time_limit_s=self.time_limit_s)
+            return self.outcome(folder)
         size = f"size={self.client_bytes(len(clients))}"
         how = [f"bs={self.transfer_bytes}", f"ioengine={self._engine}", f"iodepth={self.in_flight_count}"]
         how += [f"direct={self.direct:d}", size]
@@ -219,6 +256,8 @@ class Fio(Workload):
 
     def _outcome(self, folder: Path) -> Outcome:
         found = Raw(folder)
+        if self.job is not None:
+            return found.jobs()
         whole = found.whole()
         if self.round_s:
             return self._steady(whole, found)

@@ -1,0 +1,125 @@
+"""A fio job file as it is: what it may ask for, and which way it moves bytes.
+
+It is started in a folder of its own in the file system that is measured. What would reach outside of it is refused: other paths,
+devices, commands, other files' jobs. https://fio.readthedocs.io/en/latest/fio_doc.html#job-file-format
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+ENGINES = ("sync", "psync", "vsync", "pvsync", "pvsync2", "libaio", "io_uring", "posixaio", "mmap", "splice")  # of files
+OUTSIDE = {
+    "exec_prerun": "runs a command",
+    "exec_postrun": "runs a command",
+    "read_iolog": "replays files by any name",
+    "replay_redirect": "names a device",
+    "merge_blktrace_file": "writes elsewhere",
+    "ioscheduler": "changes a disk's scheduler",
+    "cgroup": "changes control groups",
+    "uid": "changes the user",
+    "gid": "changes the group",
+    "allow_mounted_write": "is for devices",
+    "zonemode": "is for devices",
+}
+KEYWORDS = ("$jobname", "$jobnum", "$filenum", "$clientuid")  # all that a `$` may begin: others fio hands to a shell
+SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
+MOVES = {
+    **dict.fromkeys(("read", "randread"), ("read",)),
+    **dict.fromkeys(("write", "randwrite"), ("write",)),
+    **dict.fromkeys(("rw", "readwrite", "randrw"), ("write", "read")),
+}
+
+
+class Line(NamedTuple):
+    """One option of a job file."""
+
+    number: int
+    section: str
+    key: str
+    value: str
+    whole: str  # the value with what may be a comment behind it, or may not
+
+
+def lines(text: str) -> Iterator[Line]:
+    """Read the options of a job file. Raises ValueError, with the line, for what is none."""
+    section = ""
+    for number, raw in enumerate(text.splitlines(), start=1):
+        line = re.split(r"[;#]", raw, maxsplit=1)[0].strip()
+        if not line:
+            continue
+        if heading := re.fullmatch(r"\[(.*)\]", line):
+            section = heading[1].strip()
+            if "/" in section:
+                raise ValueError(f'line {number}: the job "{section}" would name its files outside the client\'s folder')
+        elif not section or line.split()[0] == "include" or line.startswith("["):
+            raise ValueError(f'line {number}: "{line}" stands in no section of this file')
+        else:
+            key, _, value = line.partition("=")
+            yield Line(number, section, key.strip().lower(), value.strip(), raw.partition("=")[2])
+
+
+def check(text: str) -> None:
+    """See that a job file stays in the folder that it is started in. Raises ValueError with the line that doesn't."""
+    for line in lines(text):
+        if reason := _outside(line):
+            raise ValueError(f"line {line.number}: {line.key} {reason}")
+    if not moves(text):
+        raise ValueError("it has no job that reads or writes")
+
+
+def _outside(line: Line) -> str:
+    if line.key in OUTSIDE:
+        return OUTSIDE[line.key]
+    if line.key == "ioengine" and line.value not in ENGINES:
+        return f"= {line.value} may reach beyond files (those of files are {', '.join(ENGINES)})"
+    if re.sub("|".join(map(re.escape, KEYWORDS)), "", line.value).count("$") or "`" in line.whole:
+        return f"= {line.value} is a value that the machine makes, not the file"
+    if line.key in ("rw", "readwrite") and line.value.split(":")[0] not in MOVES:
+        return f"= {line.value} neither reads nor writes"
+    parts = [part.strip(" \t\"'\\") for part in re.split(r"[:,|]", line.whole)]
+    if any(part.startswith(("/", "~")) for part in parts):
+        return f"= {line.value} is an absolute path, and the job may only use the client's folder"
+    if any(".." in part.split("/") for part in parts):
+        return f"= {line.value} leads out of the client's folder"
+    if line.key == "filename" and "-" in parts:
+        return "= - is no file"
+    return ""
+
+
+def _jobs(text: str) -> dict[str, dict[str, str]]:
+    """The options of each job, those of [global] beneath its own."""
+    found: dict[str, dict[str, str]] = {}
+    common: dict[str, str] = {}
+    for heading in re.findall(r"^\s*\[([^\]]*)\]", text, re.MULTILINE):
+        if heading != "global":
+            found.setdefault(heading.strip(), {})
+    for line in lines(text):
+        if line.section == "global":
+            common[line.key] = line.value
+        else:
+            found[line.section][line.key] = line.value
+    return {name: {**common, **own} for name, own in found.items()}
+
+
+def moves(text: str) -> tuple[str, ...]:
+    """The directions in which a job file moves bytes, "write" first."""
+    patterns = [options.get("rw", options.get("readwrite", "read")).split(":")[0] for options in _jobs(text).values()]
+    found = {direction for pattern in patterns for direction in MOVES.get(pattern, ())}
+    return tuple(direction for direction in ("write", "read") if direction in found)
+
+
+def waiting(text: str) -> frozenset[str]:
+    """The jobs that begin only when those before them in the file have ended."""
+    words = ("stonewall", "wait_for_previous")
+    return frozenset(name for name, options in _jobs(text).items() if any(options.get(word, "0") != "0" for word in words))
+
+
+def moved_bytes(text: str) -> int:
+    """What its jobs move by their sizes, as far as they can be told without fio; for plans only."""
+    total = 0
+    for options in _jobs(text).values():
+        size = re.fullmatch(r"(\d+)([kmgt]?)(?:i?b)?", options.get("io_size", options.get("size", "")).lower())
+        count = options.get("numjobs", "1")
+        total += int(size[1]) * SIZES[size[2]] * (int(count) if count.isdigit() else 1) if size else 0
+    return total
