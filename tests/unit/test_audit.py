@@ -3,11 +3,14 @@ from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis.strategies import floats
 
-from perjoule import published
+from perjoule import campaign, published, report, run, store
 from perjoule.analysis.audit import audit, audit_cells
 from perjoule.analysis.audit.span import Span, compare, evaluate, exactly
 from perjoule.cli.papers import audit_command
+from perjoule.errors import PerjouleError
 from perjoule.model import Cell, Interval
 
 CONSISTENT = """
@@ -221,6 +224,16 @@ def test_rounding_of_all_inputs_is_carried_through():
     assert exactly(1.0) / Span(-1.0, 1.0) == Span(float("-inf"), float("inf"))
 
 
+@given(*(floats(-1e6, 1e6) for _ in range(4)), floats(0, 1), floats(0, 1))
+def test_whatever_lies_in_the_spans_has_its_result_in_the_span_of_the_result(a, b, c, d, at, by):
+    one, other = Span(min(a, b), max(a, b)), Span(min(c, d), max(c, d))
+    x, y = one.low + at * (one.high - one.low), other.low + by * (other.high - other.low)
+    for text in ("x + y", "x - y", "x * y", "x / y", "min(x, y)", "max(x, y)", "abs(x - y)"):
+        if text != "x / y" or abs(y) > 1e-6:
+            spans, points = {"x": one, "y": other}, {"x": exactly(x), "y": exactly(y)}
+            assert evaluate(text, spans.__getitem__).meets(evaluate(text, points.__getitem__)), text
+
+
 @pytest.mark.parametrize("text", ["__import__('os')", "a ** b", "a.b", "'a'"])
 def test_expressions_are_arithmetic_and_nothing_else(text):
     with pytest.raises(ValueError, match="not arithmetic"):
@@ -335,3 +348,46 @@ def test_the_audit_of_all_papers_is_there_for_programs():
     found = json.loads(CliRunner().invoke(audit_command, ["all", "--json"]).output)
     assert set(found) == set(published.names())
     assert {v["kind"] for verdicts in found.values() for v in verdicts} == {"agrees", "disagrees", "unchecked"}
+
+
+def test_a_folder_that_is_not_there_is_one_sentence():
+    error = CliRunner().invoke(audit_command, ["results/nowhere"]).exception
+    assert isinstance(error, PerjouleError)
+    assert "results/nowhere: no such folder" in str(error)
+
+
+MEASURED = """
+name = "audited"
+clients = [1, 2]
+settle = "30 ms"
+[testbed]
+kind = "simulated"
+[[filesystem]]
+kind = "simulated"
+throughput = "80 MiB/s"
+[[workload]]
+kind = "simulated"
+size = "4 MiB"
+[[meter]]
+kind = "simulated"
+waveform = "constant"
+rate = "200 Hz"
+"""
+
+
+def test_a_results_folder_is_audited_and_a_number_changed_in_its_table_is_found(tmp_path):
+    asked = campaign.parse(MEASURED)
+    results = store.create(tmp_path / "results", asked.text, asked.name)
+    run.run(asked, results, lambda event: None)
+    results.keep_table(report.cells(results))
+    said = CliRunner().invoke(audit_command, [str(results.folder), "--strict"])
+    assert said.exit_code == 0, said.output
+    assert "energy = power x duration" in said.output
+    path = results.folder / "table.json"
+    table = json.loads(path.read_text())
+    table["cells"][0]["metrics"]["energy_j"]["values"][0] *= 10
+    path.write_text(json.dumps(table))
+    said = CliRunner().invoke(audit_command, [str(results.folder), "--strict"])
+    assert said.exit_code == 1
+    assert "likely cause: the decimal point one place off" in said.output
+    assert "energy_j is" in said.output  # as `perjoule verify` says

@@ -133,6 +133,10 @@ def audit_command(target: str, strict: bool, everything: bool, as_json: bool) ->
 def _audited(target: str) -> dict[str, Sequence[Verdict]]:
     if target == "all":
         return {name: audit(published.paper(name)) for name in published.names()}
+    if target not in published.names() and "/" in target and not Path(target).exists():
+        raise CampaignError(
+            "no such folder or file", where=target, next="a paper is named without a path, as `perjoule papers` does"
+        )
     if target not in published.names() and Path(target).is_dir():
         return {target: _of_results(Path(target))}
     return {target: audit(_paper(target))}

@@ -1,7 +1,7 @@
 """How a printed number follows from others, and the verdict on it."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -51,6 +51,9 @@ class Recipe:
                 return result.reaches(own)
             case "at least":
                 return own.reaches(result)
+
+
+Rule = Callable[[Number, Sequence[Number]], Iterator[Recipe]]  # how a number follows from those among which it stands
 
 
 @dataclass(frozen=True)
