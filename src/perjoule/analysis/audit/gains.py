@@ -26,25 +26,26 @@ def efficiency_gain(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
 
 
 def bounded_gain(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
-    """A gain in throughput per watt, where power is known no better than between idle and peak."""
+    """A gain of the best in throughput per watt, where power is known no better than between idle and peak."""
     if one.quantity != "gain" or one.own.get("metric") != "efficiency":
         return
-    sides: list[tuple[Number, Number, Number]] = []
-    for side in ("better", "worse"):
-        rates = named(numbers, quantity="throughput", configuration=one.own[side], direction=one.own.get("direction", ""))
+    sides: list[tuple[list[Number], Number, Number]] = []
+    for side in (one.own["better"], one.own["worse"]):
+        measured = named(numbers, quantity="throughput", direction=one.own.get("direction", ""))
+        rates = [n for n in measured if "what" not in n.own and side in (n.facts.get("configuration"), n.facts.get("cluster"))]
         cluster = rates[0].facts.get("cluster", "") if rates else ""
         idle = named(numbers, quantity="power", cluster=cluster, state="idle", switch="without")
         peaks = named(numbers, quantity="power", cluster=cluster, state="peak")
         if not (rates and idle and peaks):
             return
-        sides.append((rates[0], idle[0], peaks[0]))
+        sides.append((rates, idle[0], peaks[0]))
 
     def compute(v: Values) -> Span:
-        better, worse = (v(rate) / Span(v(idle).low, v(peak).high) for rate, idle, peak in sides)
+        better, worse = (span.most(*map(v, rates)) / Span(v(idle).low, v(peak).high) for rates, idle, peak in sides)
         return better / worse - exactly(1.0)
 
     words = "gain in throughput per watt, power between idle and peak"
-    yield Recipe(words, one, tuple(n for side in sides for n in side), compute)
+    yield Recipe(words, one, tuple(n for rates, *powers in sides for n in (*rates, *powers)), compute)
 
 
 def gain_over_others(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
