@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from importlib.resources import files
 
 import pytest
 from click.testing import CliRunner
@@ -278,6 +279,32 @@ def test_what_the_access_pattern_study_says_of_its_tables():
     assert "gain_beegfs_64_KB_read" not in gains
     assert len(gains) == 7
     assert found['"the default block size is best for XFS"'].of == "6 of 12 cases"
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong", "id"),
+    [
+        ("green-storage", '"365.57"', '"356.57"', "tpp_arm_moosefs_write"),
+        ("green-storage", '"32.4"', '"34.2"', "ref2_supermicro_tpp"),
+        ("green-storage", '"~174 %"', '"~500 %"', "write_efficiency_gain"),
+        ("green-storage", '"40.9 W"', '"41.9 W"', "arm_idle"),
+        ("cubieboard", '"127.9 ± 0.1 ± 1.0"', '"129.7 ± 0.1 ± 1.0"', "power_2_boards_disks_mean"),
+        ("cubieboard", '"77.1 %"', '"71.7 %"', "write_5_share"),
+        ("cubieboard", '"272.0 ± 1.5 ± 2.3"', '"372.0 ± 1.5 ± 2.3"', "energy_hep_boards_disks"),
+        (
+            "access-patterns",
+            'beneath = "ext4, xfs", printed = "10"',
+            'beneath = "ext4, xfs", printed = "14"',
+            "gain_beegfs_64_KB_read",
+        ),
+        ("ssd-vs-hdd", '"96"', '"64"', "experiments"),
+    ],
+)
+def test_a_slip_planted_in_a_copy_of_a_paper_is_found_and_was_not_there_before(name, right, wrong, id):
+    text = files("perjoule.published").joinpath(f"{name}.toml").read_text("utf-8")
+    assert text.count(right) == 1
+    assert id not in found_in(name)
+    assert id in {verdict.id for verdict in disagreements(text.replace(right, wrong))}
 
 
 # One's own results.
