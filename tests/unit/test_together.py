@@ -150,6 +150,7 @@ WRONG = [
     ('"backup", kind = "simulated"', '"backup", kind = "simulatd"', 'line 17: there is no workload "simulatd"', "simulated"),
     ('"backup", kind = "simulated",', '"backup",', "line 17: this workload has no kind", 'kind = "..."'),
     ("clients = 2}", "clients = 3}", "line 17: user backup loads from client 3, and there are trials with 2", "3 or more"),
+    ("clients = 2}", "clients = []}", "line 17: clients: [] names no client", "leave clients out"),
     ("clients = 2}", "clients = 0}", "line 17: clients = 0 is impossible", "at least 1"),
     ("clients = 2}", 'arrival = "evry 5 s"}', 'line 17: arrival: "evry 5 s" is no way to arrive', '"every 10 s"'),
     ("clients = 2}", 'arrival = "every 0 s"}', 'line 17: arrival: "every 0 s" has no time in it', '"every 10 s"'),

@@ -35,6 +35,8 @@ def _arrival(text: str) -> str:
 
 
 def _listed(value: object) -> object:
+    if value == []:
+        raise ValueError("[] names no client (leave clients out for all of them)")
     return value if isinstance(value, list | tuple) else (value,)  # pyright: ignore[reportUnknownVariableType]
 
 
