@@ -79,7 +79,8 @@ def test_errors_that_fio_passed_over_and_short_windows_are_doubts() -> None:
 
 def test_what_a_file_asks_for_is_known_before_it_runs() -> None:
     load = fio()
-    assert load.directions == ("write", "read")
+    assert load.directions == ("mixed",)
+    assert fio("[a]\nrw=randrw\n[global]\n").directions == ("write", "read")
     assert load.moved_bytes(2) == 2 * 96 * MIB
     assert file.moves("[a]\nsize=1m") == ("read",)
     assert fio("[a]\nrw=randwrite:4\nsize=50%").moved_bytes(1) == 0

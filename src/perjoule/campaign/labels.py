@@ -27,13 +27,15 @@ def specs(rows: Sequence[Row], source: Source) -> tuple[Spec, ...]:
 
 
 def _words(row: Row, family: Sequence[Row]) -> list[str]:
+    fields = fields_of(row.name, row.kind)
+    files = [row.options.get(option) for option, (_, info) in fields.items() if takes_file(info.annotation)]
+    if names := [str(file["name"]) for file in files if is_table(file)]:
+        return names  # it says all that is asked
     words: list[str] = []
-    for option, (field, info) in fields_of(row.name, row.kind).items():
-        if len({repr(getattr(other.driver, field)) for other in family}) > 1:
+    for option, (field, info) in fields.items():
+        if not takes_file(info.annotation) and len({repr(getattr(other.driver, field)) for other in family}) > 1:
             said = row.options.get(option)
-            if is_table(said) and takes_file(info.annotation):
-                words.append(str(said["name"]))
-            elif is_table(said):
+            if is_table(said):
                 words.append(" ".join([option, *_inner_words(said, [other.options.get(option) for other in family])]))
             else:
                 words.append(_word(option, field, row.options, getattr(row.driver, field)))

@@ -102,6 +102,11 @@ def _jobs(text: str) -> dict[str, dict[str, str]]:
     return {name: {**common, **own} for name, own in found.items()}
 
 
+def directions(text: str) -> tuple[str, ...]:
+    """How its points are told: several jobs that read and write are users whose load is "mixed"."""
+    return ("mixed",) if len(_jobs(text)) > 1 and len(moves(text)) > 1 else moves(text)
+
+
 def moves(text: str) -> tuple[str, ...]:
     """The directions in which a job file moves bytes, "write" first."""
     patterns = [options.get("rw", options.get("readwrite", "read")).split(":")[0] for options in _jobs(text).values()]

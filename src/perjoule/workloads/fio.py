@@ -149,7 +149,7 @@ class Fio(Workload):
     def directions(self) -> tuple[str, ...]:
         """Mixed loads are measured in both directions."""
         if self.job is not None:
-            return file.moves(self.job.text)
+            return file.directions(self.job.text)
         return ("write", "read") if self._mixed else ("write" if "write" in self.operation else "read",)
 
     def moved_bytes(self, clients_count: int) -> int:
