@@ -68,7 +68,7 @@ def accuracy(dice: Dice, power_w: Floats, gain_ratio: float, offset_w: float) ->
     return dice.uniform(-1, 1) * (gain_ratio * power_w + offset_w)
 
 
-def counter(dice: Dice) -> tuple[Series, Load, float]:
+def counter(dice: Dice) -> tuple[Series, Load]:
     """A plug: counts in 0.5 J, five times a second, is asked twice a second, and wraps."""
     load, t_s = bursts(dice), steps_s(dice, 2.0)
     phase_s = dice.uniform(0, 0.2)
@@ -76,29 +76,29 @@ def counter(dice: Dice) -> tuple[Series, Load, float]:
     counted_j = load.until(updated_s) * (1 + dice.uniform(-0.005, 0.005)) + dice.uniform(0, 2000)
     value = np.floor(counted_j / 0.5) * 0.5 % 2000
     stated = {"gain_ratio": 0.005, "resolution": 0.5, "period_s": 0.2, "range_value": 2000.0, "most_w": 200.0}
-    return series("counter", t_s, value, **stated), load, 0.0
+    return series("counter", t_s, value, **stated), load
 
 
-def window_mean(dice: Dice) -> tuple[Series, Load, float]:
+def window_mean(dice: Dice) -> tuple[Series, Load]:
     """A laboratory meter: 1 s cycles without a gap, in a box with a clock of its own that was aligned to 20 ms."""
     load, clock_s = bursts(dice), 0.02
     t_s = np.arange(-40.0, 100.0) + dice.uniform(0, 1)
     mean_w = np.diff(load.until(np.concatenate(([t_s[0] - 1], t_s))))
     value = mean_w + accuracy(dice, mean_w, 0.001, 0.05) + dice.normal(0, 0.2, len(t_s))
-    found = series("window mean", t_s + dice.normal(0, clock_s), value, 1.0, gain_ratio=0.001, offset=0.05)
-    return found, load, clock_s
+    found = series("window mean", t_s + dice.normal(0, clock_s), value, 1.0, gain_ratio=0.001, offset=0.05, clock_s=clock_s)
+    return found, load
 
 
-def instantaneous(dice: Dice) -> tuple[Series, Load, float]:
+def instantaneous(dice: Dice) -> tuple[Series, Load]:
     """A plug that shows the power of the moment in 0.1 W, asked ten times a second; its answer is up to 50 ms old."""
     load, t_s = bursts(dice), steps_s(dice, 10.0)
     true_w = load.power(t_s - dice.uniform(0, 0.05))
     value = np.round((true_w + accuracy(dice, true_w, 0.002, 0.05) + dice.normal(0, 1.0, len(t_s))) / 0.1) * 0.1
     stated = {"gain_ratio": 0.002, "offset": 0.05, "resolution": 0.1, "latency_s": 0.05}
-    return series("instantaneous", t_s, value, **stated), load, 0.0
+    return series("instantaneous", t_s, value, **stated), load
 
 
-def average(dice: Dice) -> tuple[Series, Load, float]:
+def average(dice: Dice) -> tuple[Series, Load]:
     """A BMC: a running average over a time that nobody knows (up to 4 s), in 1 W, with noise that it smooths, too."""
     load, t_s, over_s = bursts(dice, 48.0, 50.0), steps_s(dice, 1.0), dice.uniform(0.1, 4.0)
     mean_w = (load.until(t_s) - load.until(t_s - over_s)) / over_s
@@ -106,10 +106,10 @@ def average(dice: Dice) -> tuple[Series, Load, float]:
     for index in range(1, len(t_s)):
         noise_w[index] = 0.6 * noise_w[index - 1] + shocks[index]
     value = np.round(mean_w + accuracy(dice, mean_w, 0.01, 0.0) + noise_w)
-    return series("average", t_s, value, gain_ratio=0.01, resolution=1.0, latency_s=2.0), load, 0.0
+    return series("average", t_s, value, gain_ratio=0.01, resolution=1.0, latency_s=2.0), load
 
 
-CASES: Mapping[str, Callable[[Dice], tuple[Series, Load, float]]] = {
+CASES: Mapping[str, Callable[[Dice], tuple[Series, Load]]] = {
     "counter": counter,
     "window mean": window_mean,
     "instantaneous": instantaneous,
@@ -128,14 +128,14 @@ class Coverage:
     dominant: str
 
 
-def coverage(case: Callable[[Dice], tuple[Series, Load, float]], runs_count: int, seed: int = 1) -> Coverage:
+def coverage(case: Callable[[Dice], tuple[Series, Load]], runs_count: int, seed: int = 1) -> Coverage:
     held, errors, halves, dominant = 0, list[float](), list[float](), dict[str, int]()
     for run in range(runs_count):
         dice = np.random.default_rng([seed, run])
-        found, load, clock_s = case(dice)
+        found, load = case(dice)
         began_s = dice.uniform(0, 10)
         ended_s = began_s + dice.uniform(20, 40)
-        stated = budget(found, began_s, ended_s, clock_s=clock_s, quiet=(QUIET_S,))
+        stated = budget(found, began_s, ended_s, quiet=(QUIET_S,))
         if stated is None:
             continue
         true_j = load.energy(began_s, ended_s)
@@ -285,12 +285,12 @@ def kind(doubt: str) -> str:
     return "".join(c for c in doubt if not c.isdigit())
 
 
-def told(case: Callable[[Dice], tuple[Series, Load, float]], fault: Fault, runs_count: int, seed: int = 1) -> Told:
+def told(case: Callable[[Dice], tuple[Series, Load]], fault: Fault, runs_count: int, seed: int = 1) -> Told:
     """Run one fault in one meter; doubts that it has without the fault don't count, nor do runs without the fault."""
     counts, example = [0, 0, 0], ""
     for run in range(runs_count):
         dice = np.random.default_rng([seed, run])
-        clean, _, _ = case(dice)
+        clean, _ = case(dice)
         began_s = dice.uniform(0, 10)
         window = (began_s, began_s + dice.uniform(30, 40))
         found = fault(clean, window, dice)

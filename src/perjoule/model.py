@@ -187,6 +187,7 @@ class Specification:
     latency_s: float | None = None  # how much older than its moment a value may be
     range_value: float | None = None  # where a counter falls back to 0
     most_w: float | None = None  # the highest power that it can show or that can flow
+    clock_s: float | None = None  # standard uncertainty of the times of its samples
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def test_an_unknown_latency_costs_it_times_the_difference_of_the_ends():
 
 def test_a_clock_that_may_be_off_is_a_term():
     t_s = np.arange(0, 100.05, 0.1)
-    found = budget(series("instantaneous", t_s, 40 + 0.2 * t_s), 10, 60, clock_s=0.5)
+    found = budget(series("instantaneous", t_s, 40 + 0.2 * t_s, clock_s=0.5), 10, 60)
     assert term(found, "clock").standard_j == pytest.approx(5)
 
 

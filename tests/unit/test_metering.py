@@ -117,7 +117,7 @@ def test_a_recording_from_elsewhere_is_joined_by_its_clock(tmp_path: Path) -> No
     assert "energy_j" not in points(record, results.series(record))[0].metrics
     results.join(tmp_path / "plug.csv", ClockError(offset_s=ahead_s, uncertainty_s=0.02))
     joined = next(s for s in results.series(record) if s.channel.meter == "plug")
-    assert joined.channel.specification.latency_s == 0.02
+    assert joined.channel.specification.clock_s == 0.02
     point = points(record, results.series(record))[0]
     assert point.metrics["gross_mean_w"] == pytest.approx(30.0, rel=1e-6)
     with pytest.raises(MachineError, match="another recording of this name"):

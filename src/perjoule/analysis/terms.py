@@ -30,7 +30,7 @@ DITHERED_RATIO = 0.4  # of steps that change, from which on the noise makes erro
 
 
 def budget(
-    series: Series | Integral, began_s: float, ended_s: float, *, quiet: Sequence[tuple[float, float]] = (), clock_s: float = 0.0
+    series: Series | Integral, began_s: float, ended_s: float, *, quiet: Sequence[tuple[float, float]] = ()
 ) -> Budget | None:
     """List what the energy of a window may be wrong by; None when the energy is refused.
 
@@ -39,7 +39,6 @@ def budget(
         began_s: begin of the window, seconds.
         ended_s: its end.
         quiet: windows in which nothing went on, where the noise of a meter that integrates can be told from the load.
-        clock_s: standard uncertainty of the meter's clock.
     """
     whole = series if isinstance(series, Integral) else Integral(series)
     found = amount(whole, began_s, ended_s)
@@ -47,7 +46,7 @@ def budget(
         return None
     channel = whole.series.channel
     stated = channel.specification
-    terms = [t for t in _terms(whole, found.value, began_s, ended_s, quiet, clock_s, found.coverage_ratio) if t.standard_j > 0]
+    terms = [t for t in _terms(whole, found.value, began_s, ended_s, quiet, found.coverage_ratio) if t.standard_j > 0]
     unknown = [] if stated.gain_ratio is not None or stated.offset is not None else ["accuracy"]
     unknown += ["latency"] if stated.latency_s is None and channel.semantics in ("average", "instantaneous") else []
     return Budget(found.value, tuple(terms), tuple(unknown) if channel.grade not in ("modelled", "nameplate") else ())
@@ -59,7 +58,6 @@ def _terms(
     began_s: float,
     ended_s: float,
     quiet: Sequence[tuple[float, float]],
-    clock_s: float,
     coverage: float,
 ) -> Iterator[Term]:
     channel = whole.series.channel
@@ -84,7 +82,7 @@ def _terms(
         latency_s = stated.period_s or whole.usual_s
     if latency_s:
         yield Term("latency", _shifted_j(whole, began_s, ended_s, latency_s * SHIFTS), name, shared=True, rectangular=True)
-    if clock_s:
+    if clock_s := stated.clock_s:
         yield Term("clock", _shifted_j(whole, began_s, ended_s, clock_s * np.array([-1.0, 1.0])), name, shared=True)
     if coverage < 1 - 1e-6 and coverage >= LEAST_COVERAGE_RATIO:
         _, values = inside(whole, began_s, ended_s)

@@ -96,8 +96,7 @@ def on_clock_of(record: Record, recording: tuple[Series, ...], clock: ClockError
         near = (t_s >= low_s) & (t_s <= high_s)
         if near.any():
             stated = series.channel.specification
-            late_s = max(stated.latency_s or 0.0, clock.uncertainty_s)
-            channel = replace(series.channel, specification=replace(stated, latency_s=late_s or None))
+            channel = replace(series.channel, specification=replace(stated, clock_s=clock.uncertainty_s or None))
             yield Series(channel, t_s[near], series.duration_s[near], series.value[near])
 
 
