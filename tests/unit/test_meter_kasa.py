@@ -26,7 +26,7 @@ def test_the_cipher_is_the_known_one():
 def test_watts_and_joules_are_those_that_flow(listen, stepping, judge, hardware):
     fast = Waveform("sine", 40e3, 4000e3, period_s=7.3)  # watts enough for its steps of 1 Wh
     with simulator.serve(Behaviour(fast, now_s=stepping), hardware=hardware) as table:
-        heard = listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 80)
+        heard = listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 50)
     judge(heard, fast, step_w=0.001, step_j=3600)
     stated = {channel.quantity: channel.specification.resolution for channel, *_ in heard.samples}
     assert stated == pytest.approx({"power": 0.001, "energy": 3600})
@@ -34,7 +34,7 @@ def test_watts_and_joules_are_those_that_flow(listen, stepping, judge, hardware)
 
 @pytest.mark.parametrize("fault", ["missing", "late", "disconnect", "nan"])
 def test_what_does_not_come_is_a_gap_and_the_plug_comes_back(listen, fault):
-    behaviour = Behaviour(Waveform("constant"), faults=(fault,), share_ratio=0.2, seed=3, late_s=0.9, away_s=0.2)
+    behaviour = Behaviour(Waveform("constant"), faults=(fault,), share_ratio=0.2, seed=3, late_s=0.6, away_s=0.2)
 
     def back_again(heard):
         valid = np.isfinite(heard.of("power")[1])

@@ -33,7 +33,7 @@ def test_holes_and_what_is_beyond_the_screen_are_no_volts():
 @pytest.mark.parametrize("line", ["tcp", "serial"])
 def test_the_power_is_the_mean_of_the_product(listen, stepping, line):
     with simulator.serve(Behaviour(SINE, now_s=stepping), line=line) as table:
-        heard = listen({**table, **fast, "voltage_accuracy": "1 %", "current_accuracy": "1.5 %"}, lambda h: len(h.samples) > 12)
+        heard = listen({**table, **fast, "voltage_accuracy": "1 %", "current_accuracy": "1.5 %"}, lambda h: len(h.samples) > 8)
     true = np.array([SINE.energy_j(t / 4 - 0.004, t / 4) / 0.004 for t in range(1, 400)])
     values = heard.of("power")[1]
     # half a step of either channel's bytes: 40 mV of some 12 V, 54 mA of some 3 A
@@ -63,14 +63,14 @@ def test_the_product_of_the_means_is_another_number_and_says_so(listen):
     [*((fault, "waveforms") for fault in ("missing", "late", "disconnect", "nan", "spike")), ("nan", "means")],
 )
 def test_no_fault_invents_a_number_and_it_comes_back(listen, fault, reads):
-    behaviour = Behaviour(Waveform("constant", high_w=30), faults=(fault,), share_ratio=0.2, seed=3, late_s=0.5, away_s=0.2)
+    behaviour = Behaviour(Waveform("constant", high_w=30), faults=(fault,), share_ratio=0.2, seed=3, late_s=0.3, away_s=0.15)
 
     def back_again(heard):
         valid = np.isfinite(heard.of("power")[1])
         return len(valid) and valid[-2:].all() and not valid.all()
 
     with simulator.serve(behaviour) as table:
-        heard = listen({**table, **fast, "timeout": "250 ms", "reads": reads}, back_again)
+        heard = listen({**table, **fast, "timeout": "200 ms", "reads": reads}, back_again)
     values = heard.of("power")[1]
     assert np.abs(values[np.isfinite(values)] - 30).max() < 1.2
 

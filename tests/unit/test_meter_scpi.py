@@ -110,7 +110,7 @@ GAPS = ("late", "disconnect", "nan")
     [*(("LMG450", fault) for fault in simulator.FAULTS), ("LMG670", "clock jump"), *(("WT310", fault) for fault in GAPS)],
 )
 def test_no_fault_invents_a_number_and_it_comes_back(listen, model, fault):
-    behaviour = Behaviour(Waveform("constant"), faults=(fault,), share_ratio=0.15, seed=6, late_s=0.5, away_s=0.15)
+    behaviour = Behaviour(Waveform("constant"), faults=(fault,), share_ratio=0.15, seed=6, late_s=0.4, away_s=0.1)
 
     def enough(heard):
         good = np.isfinite(heard.of("power")[1])

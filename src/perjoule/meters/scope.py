@@ -90,16 +90,14 @@ class Scope(Metered):
         with instrument(self.address, timeout_s=self.timeout_s) as device:
             identified(device)
             channels = (self.voltage_channel, self.current_channel)
-            for command in setup(channels, self.window_s):
-                device.tell(command)
-            if not (error := device.ask(":SYST:ERR?")).lstrip("+").startswith("0"):
+            error = device.ask(";".join((*setup(channels, self.window_s), ":SYST:ERR?")))
+            if not error.lstrip("+").startswith("0"):
                 raise MachineError(f"the oscilloscope refuses its setup: {error}", where=self.address)
             channel = where.channel("power", "instantaneous", self.grade, self._specification())
             power_w = self._of_waveforms if self.reads == "waveforms" else self._of_means
 
             def read() -> list[Reading]:
-                device.tell(f":DIG CHAN{channels[0]},CHAN{channels[1]}")
-                device.tell("*OPC?")
+                device.tell(f":DIG CHAN{channels[0]},CHAN{channels[1]};*OPC?")
                 device.hear(self.window_s + self.timeout_s)
                 middle_s = time.monotonic() - self.window_s / 2
                 return [Reading(channel, power_w(device), middle_s)]
@@ -122,8 +120,8 @@ class Scope(Metered):
 
     def _of_waveforms(self, device: Instrument) -> float:
         def shown_v(channel: int) -> NDArray[np.float64]:
-            device.tell(f":WAV:SOUR CHAN{channel}")
-            return volts(device.block(":WAV:DATA?"), Preamble.of(device.ask(":WAV:PRE?")))
+            preamble = Preamble.of(device.ask(f":WAV:SOUR CHAN{channel};:WAV:PRE?"))
+            return volts(device.block(":WAV:DATA?"), preamble)
 
         return self._power_w(shown_v)
 

@@ -43,8 +43,12 @@ class _Scope:
         self._stop.set()
 
     def take(self, line: str) -> bytes | None:
-        """Obey a command, answer a question."""
-        word, _, value = line.upper().partition(" ")
+        """Obey commands, answer the last question."""
+        answers = [answer for command in line.upper().split(";") if (answer := self._answer(command)) is not None]
+        return answers[-1] + b"\n" if answers else None
+
+    def _answer(self, command: str) -> bytes | None:
+        word, _, value = command.partition(" ")
         answer: str | None = None
         match word:
             case "*IDN?":
@@ -70,7 +74,7 @@ class _Scope:
                 answer = f"0,0,{POINTS},1,{step_s:.5E},{-self._window_s / 2:.5E},0,{increment_v:.5E},{origin_v:.5E},{reference}"
             case ":WAV:DATA?":
                 block = bytes(map(self._byte, self._shown[self._source]))
-                return f"#8{len(block):08d}".encode() + block + b"\n"
+                return f"#8{len(block):08d}".encode() + block
             case ":MEAS:VAV?":
                 shown_v = self._shown[int(value.removeprefix("CHAN"))]
                 answer = f"{math.fsum(shown_v) / len(shown_v):.6E}" if not any(map(math.isnan, shown_v)) else "+9.9E+37"
@@ -78,7 +82,7 @@ class _Scope:
                 pass
             case _:
                 self._errors.append('-113,"Undefined header"')
-        return None if answer is None else f"{answer}\n".encode()
+        return None if answer is None else answer.encode()
 
     def _acquire(self) -> None:
         """The current that makes the known power of each moment out of the voltage."""
