@@ -63,6 +63,15 @@ def run_jobs(
         raise
 
 
+def prepare_file(text: str, clients: Sequence[Host], mounted: Mounted, folder: Path, *, time_limit_s: float) -> None:
+    """Put a job file into `folder` as `job.fio`, and let fio itself make its files, on each client in an empty folder."""
+    for client in clients:
+        client.run(["rm", "-rf", job_room(client, mounted)], timeout_s=time_limit_s)
+        client.run(["mkdir", job_room(client, mounted)], timeout_s=time_limit_s)
+    (folder / "job.fio").write_text(text)
+    run_file(clients, mounted, folder, "layout-", time_limit_s=time_limit_s, options=["--create_only=1"])
+
+
 def run_file(
     clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, *, time_limit_s: float, options: Sequence[str] = ()
 ) -> None:

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from perjoule.units import bytes_text
 from perjoule.workloads import _fio_job as file
 from perjoule.workloads import _fio_job_report as job_report
 from perjoule.workloads import _fio_report as report
+from perjoule.workloads import _fio_rounds as rounds
 from perjoule.workloads import _fio_server as server
 
 BACK = "back-"  # begins the names of what reading back leaves
@@ -73,6 +75,16 @@ class Raw:
             series=tuple(report.goodput(logs[name], moved[name], self.offset_s) for name in self.names),
         )
 
+    def steady(self, most_count: int) -> Outcome:
+        """What was moved in the steady rounds of a load, whose goodput stays whole."""
+        whole = self.whole()
+        found = rounds.read({name: self.report(name) for name in self.names})
+        start, doubt = found.window(most_count)
+        results = [one for name, jobs in found.jobs.items() for one in rounds.results(name, jobs, start, self.began_s[name])]
+        warmed = rounds.warm_up(found, start)
+        doubts = (*whole.doubts, *([doubt] if doubt else []))
+        return replace(whole, results=tuple(results), doubts=doubts, measured=warmed, note=rounds.note(start, warmed))
+
     def jobs(self) -> Outcome:
         """What the jobs of a job file moved."""
         jobs = {name: report.jobs(self.report(name)) for name in self.names}
@@ -97,4 +109,4 @@ class Raw:
             back_bytes: int = report.job(self.report(name, BACK), BACK + name)["read"]["io_bytes"]
             if back_bytes != size_bytes:
                 raise WorkloadError(f"fio read {bytes_text(back_bytes)} of {bytes_text(size_bytes)} back", where=name)
-        return self.doubts("read-back.json")
+        return self.doubts(f"{BACK}prepared.json")

@@ -22,9 +22,8 @@ from perjoule.protocols import Check, Host, Mounted, Workload
 from perjoule.units import BYTES, MIB, Bytes, Ratio, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads import _fio_job as file
 from perjoule.workloads import _fio_report as report
-from perjoule.workloads import _fio_rounds as rounds
 from perjoule.workloads import _fio_server as server
-from perjoule.workloads._fio_load import Rounds, job_room, run_file, run_jobs
+from perjoule.workloads._fio_load import Rounds, prepare_file, run_file, run_jobs
 from perjoule.workloads._fio_raw import BACK, Raw, noted
 from perjoule.workloads._running import cold
 from perjoule.workloads._steady import ROUNDS_COUNT
@@ -182,7 +181,8 @@ class Fio(Workload):
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
         """Remove old files before a write, lay missing ones out before anything else, then drop caches."""
         if self.job is not None:
-            self._prepare_job(self.job.text, clients, mounted, folder)
+            prepare_file(self.job.text, clients, mounted, folder, time_limit_s=self.time_limit_s)
+            self._cool(clients, mounted, folder)
             return
         if "write" in self.operation:
             for client in clients:
@@ -195,16 +195,7 @@ class Fio(Workload):
             transfer_bytes = self.transfer_bytes if self.verify else min(size_bytes, LAYOUT_TRANSFER_BYTES)
             layout = ["rw=write", f"bs={transfer_bytes}", "ioengine=psync", "end_fsync=1", *self._checksums("write")]
             self._load(bare, mounted, folder, "layout-", [*layout, f"size={size_bytes}"])
-        (folder / "prepared.json").write_text(json.dumps({"doubts": self._cold(clients, mounted)}))
-
-    def _prepare_job(self, text: str, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
-        """Let fio itself make the files of a job file, in an empty folder, and drop caches."""
-        for client in clients:
-            client.run(["rm", "-rf", job_room(client, mounted)], timeout_s=self.time_limit_s)
-            client.run(["mkdir", job_room(client, mounted)], timeout_s=self.time_limit_s)
-        (folder / "job.fio").write_text(text)
-        run_file(clients, mounted, folder, "layout-", time_limit_s=self.time_limit_s, options=["--create_only=1"])
-        (folder / "prepared.json").write_text(json.dumps({"doubts": self._cold(clients, mounted)}))
+        self._cool(clients, mounted, folder)
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Load from all clients together and read the reports.
@@ -227,9 +218,8 @@ class Fio(Workload):
         with noted(folder, clients):
             self._load(clients, mounted, folder, "", load)
         if self._reads_back:
-            warm = self._cold(clients, mounted)
+            self._cool(clients, mounted, folder, BACK)
             self._load(clients, mounted, folder, BACK, ["rw=read", *how, *self._checksums("read")])
-            (folder / "read-back.json").write_text(json.dumps({"doubts": warm}))
         return self.outcome(folder)
 
     def _limits(self) -> list[str]:
@@ -258,9 +248,9 @@ class Fio(Workload):
         found = Raw(folder)
         if self.job is not None:
             return found.jobs()
-        whole = found.whole()
         if self.round_s:
-            return self._steady(whole, found)
+            return found.steady(self.rounds_count)
+        whole = found.whole()
         size_bytes = self.client_bytes(len(found.names))
         moved = {name: [one for one in whole.results if one.host == name] for name in found.names}
         ended_by = {name: self._ended_by(name, results, size_bytes) for name, results in moved.items()}
@@ -271,15 +261,6 @@ class Fio(Workload):
         if self.client_server:
             doubts += server.doubts(list(found.began_s.values()))
         return replace(whole, doubts=tuple(dict.fromkeys(doubts)), note="; ".join(notes))
-
-    def _steady(self, whole: Outcome, found: Raw) -> Outcome:
-        """Take the steady rounds out of a whole load, whose goodput stays whole."""
-        reported = rounds.read({name: found.report(name) for name in found.names})
-        start, doubt = reported.window(self.rounds_count)
-        results = [one for name, jobs in reported.jobs.items() for one in rounds.results(name, jobs, start, found.began_s[name])]
-        warmed = rounds.warm_up(reported, start)
-        doubts = (*whole.doubts, *([doubt] if doubt else []))
-        return replace(whole, results=tuple(results), doubts=doubts, measured=warmed, note=rounds.note(start, warmed))
 
     def _ended_by(self, client: str, moved: Sequence[ClientResult], size_bytes: int) -> Literal["size", "duration"]:
         """Compare a report with the request. Raises WorkloadError where the client was done with neither size nor duration."""
@@ -307,11 +288,11 @@ class Fio(Workload):
         found = client.run(["stat", "--format=%s", path], timeout_s=self.time_limit_s, check=False)
         return found.returncode == 0 and found.stdout.strip() == str(size_bytes)
 
-    def _cold(self, clients: Sequence[Host], mounted: Mounted) -> list[str]:
-        """Write back and drop all caches; what speaks against that."""
+    def _cool(self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str = "") -> None:
+        """Write back and drop all caches, and note what speaks against that."""
         for client in clients:
             client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s)
-        return cold(clients, mounted)
+        (folder / f"{prefix}prepared.json").write_text(json.dumps({"doubts": cold(clients, mounted)}))
 
     def _load(self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, load: Sequence[str]) -> None:
         """Run one fio per client to its end, each on its own file."""
