@@ -99,33 +99,44 @@ def test_readable_counters_are_fine(two_sockets):
     assert (check.ok, check.fix) == (True, "")
 
 
-def test_the_joules_are_those_of_the_waveform(listen):
-    with simulator.serve(Behaviour(WAVE)) as options:
+def test_the_joules_are_those_of_the_waveform(listen, noted):
+    behaviour = noted(WAVE)
+    with simulator.serve(behaviour) as options:
         heard = listen({**options, "rate": "50 Hz"}, lambda h: len(h.of("energy", "package-0")[0]) > 20)
     for component, share in (("package-0", 1.0), ("core-0", 0.6), ("dram-0", 0.1)):
-        t_s, energy_j = heard.of("energy", component)
-        assert energy_j[-1] - energy_j[0] == pytest.approx(share * WAVE.energy_j(t_s[0], t_s[-1]), abs=share * 0.1 * 80)
+        energy_j = heard.of("energy", component)[1]
+        assert behaviour.told(energy_j, lambda said, share=share: round(said.energy_j * share, 6))
+        assert energy_j[-1] > energy_j[0]
 
 
-def test_a_wrap_reaches_the_sink_as_it_is_and_unwraps_with_the_range(listen):
-    with simulator.serve(Behaviour(WAVE, faults=("wrap",), range_j=10.0)) as options:
+def test_a_wrap_reaches_the_sink_as_it_is_and_unwraps_with_the_range(listen, noted):
+    behaviour = noted(WAVE, faults=("wrap",), range_j=10.0)
+    with simulator.serve(behaviour) as options:
         heard = listen(
-            {**options, "rate": "50 Hz", "most": "100 W"}, lambda h: (np.diff(h.of("energy", "package-0")[1]) < 0).any()
+            {**options, "rate": "50 Hz", "most": "100 W", "zones": ["package-0"]},
+            lambda h: (np.diff(h.of("energy", "package-0")[1]) < 0).any(),
         )
-    t_s, energy_j = heard.of("energy", "package-0")
-    (range_j,) = {c.specification.range_value for c, *_ in heard.samples}
+    energy_j = heard.of("energy", "package-0")[1]
+    (range_j,) = {c.specification.range_value for c, *_ in heard.samples if c.component == "package-0"}
+    assert behaviour.told(energy_j, lambda said: round(said.energy_j, 6))
+    assert range_j == pytest.approx(10.0)
     assert np.diff(energy_j).min() < 0
-    assert sum(np.diff(energy_j) % range_j) == pytest.approx(WAVE.energy_j(t_s[0], t_s[-1]), abs=8)
 
 
 @pytest.mark.parametrize("fault", [f for f in simulator.FAULTS if f not in ("wrap", "disconnect")])
-def test_a_fault_never_makes_joules(listen, fault):
-    behaviour = Behaviour(WAVE, faults=(fault,), share_ratio=0.3, away_s=0.1)
+def test_a_fault_never_makes_joules(listen, noted, fault):
+    behaviour = noted(WAVE, faults=(fault,), share_ratio=0.0, away_s=0.1)
+
+    def shown(energy_j):
+        behaviour.share_ratio = 0.3  # what is there at the beginning can be read
+        if fault in ("missing", "nan"):
+            return np.isnan(energy_j).any()
+        return len(energy_j) > 15 and (fault != "reset" or (np.diff(energy_j) < 0).any())
+
     with simulator.serve(behaviour) as options:
-        heard = listen({**options, "rate": "100 Hz"}, lambda h: len(h.samples) > 90)
-    t_s, energy_j = heard.of("energy", "package-0")
-    for (t0, e0), (t1, e1) in zip(zip(t_s, energy_j, strict=True), zip(t_s[1:], energy_j[1:], strict=True), strict=False):
-        assert not e1 - e0 > WAVE.energy_j(t0 - 0.3, t1) + 0.01  # a NaN is a gap; late news may hold the energy before it
+        heard = listen({**options, "rate": "100 Hz"}, lambda h: shown(h.of("energy", "package-0")[1]))
+    energy_j = heard.of("energy", "package-0")[1]
+    assert behaviour.told(energy_j[~np.isnan(energy_j)], lambda said: round(said.energy_j, 6))
     if fault in ("missing", "nan"):
         assert np.isnan(energy_j).any()
         assert heard.failures
@@ -135,15 +146,17 @@ def test_a_fault_never_makes_joules(listen, fault):
 
 def test_counters_that_go_and_come_back_leave_a_gap(listen):
     def back(heard):
+        behaviour.share_ratio = 0.05
         value = heard.of("energy", "package-0")[1]
         gaps = np.flatnonzero(np.isnan(value))
         return gaps.size > 0 and not math.isnan(value[-1])
 
-    with simulator.serve(Behaviour(WAVE, faults=("disconnect",), share_ratio=0.05, away_s=0.2)) as options:
+    behaviour = Behaviour(WAVE, faults=("disconnect",), share_ratio=0.0, away_s=0.2)
+    with simulator.serve(behaviour) as options:
         heard = listen({**options, "rate": "100 Hz"}, back)
     assert heard.failures
 
 
 def test_a_simulated_cpu_wraps_where_it_is_told_to():
     with simulator.serve(Behaviour(WAVE, range_j=5.0)) as options:
-        assert {z.range_j for z in rapl.zones(Path(str(options["root"])))} == {5.0}
+        assert [z.range_j for z in rapl.zones(Path(str(options["root"])))] == [5.0, 3.0, 0.5]

@@ -151,7 +151,7 @@ class _Poll:
                 self._read = self._connection.enter_context(self._connect())
             readings = list(self._read())
         except (PerjouleError, OSError, ValueError) as error:
-            words = " ".join(str(error).split()) or type(error).__name__
+            words = _words(error)
             if self._asked_count == 1:
                 if isinstance(error, PerjouleError):
                     raise
@@ -173,3 +173,10 @@ class _Poll:
         if not self._failures:
             return []
         return [f"{self._label}: {len(self._failures)} of {self._asked_count} reads failed, the last with: {self._failures[-1]}"]
+
+
+def _words(error: Exception) -> str:
+    """What is wrong, in one line and without a number that only a kernel knows."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split()) or type(error).__name__

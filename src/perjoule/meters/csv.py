@@ -205,7 +205,7 @@ class _Log:
                 if first:
                     self._strange_count += 1  # units, below the names
                 else:
-                    yield Sample(math.nextafter(self._last_s, math.inf), math.nan, 0.0)  # a damaged line: a gap after the one before
+                    yield Sample(math.nextafter(self._last_s, math.inf), math.nan, 0.0)  # damaged: a gap after the last
                 continue
             if t_s < self._last_s:
                 raise ValueError(f"time goes back {self._last_s - t_s:.3g} s at {row.time!r}")

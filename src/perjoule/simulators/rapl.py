@@ -2,7 +2,6 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 
 from perjoule.model import Json
 from perjoule.simulators import _sysfs
@@ -18,12 +17,11 @@ NAMES = {"intel-rapl:0": "package-0", "intel-rapl:0:0": "core", "intel-rapl:0:1"
 def serve(behaviour: Behaviour, *, address: str = "", port: int = 0) -> Generator[Mapping[str, Json]]:
     """Show the folder while the block runs; address and port are without meaning."""
     range_j = min(RANGE_J, behaviour.range_j)
-    wrapping = replace(behaviour, range_j=range_j) if range_j != behaviour.range_j else behaviour
     fixed = {f"{zone}/name": f"{name}\n" for zone, name in NAMES.items()}
-    fixed |= {f"{zone}/max_energy_range_uj": _sysfs.micro(range_j) for zone in NAMES}
+    fixed |= {f"{zone}/max_energy_range_uj": _sysfs.micro(range_j * share) for zone, share in SHARES.items()}
 
     def values(said: Truth) -> dict[str, str]:
-        return {f"{zone}/energy_uj": _sysfs.micro(said.energy_j * share) for zone, share in SHARES.items()}
+        return {f"{zone}/energy_uj": _sysfs.micro(said.energy_j % range_j * share) for zone, share in SHARES.items()}
 
-    with _sysfs.tree(wrapping, fixed, values) as shown:
+    with _sysfs.tree(behaviour, fixed, values) as shown:
         yield {"kind": "rapl", "root": str(shown)}

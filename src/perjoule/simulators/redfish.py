@@ -54,7 +54,7 @@ def resource(path: str, said: Truth, schema: Schema) -> dict[str, Json] | None:
     """What is at a path; None where there is nothing."""
     power_w = None if math.isnan(said.power_w) else round(said.power_w, 1)
     energy_j = None if math.isnan(said.energy_j) else said.energy_j
-    whole_w = None if power_w is None else round(power_w)
+    whole_w = None if math.isnan(said.power_w) else round(said.power_w)
     old = schema in ("power", "average")
     match path:
         case "/redfish/v1/Chassis":
