@@ -23,7 +23,7 @@ _MEND = "nothing is touched before it can be read"
 
 
 def _tool(argv: Sequence[str]) -> str:
-    return tool(*argv, lock=2)
+    return tool(*argv, lock=2)  # nobody has to wait for what only looks: stderr in the place of a lifeline
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def _holders(view: View, names: Sequence[str], paths: set[str]) -> Iterator[str]
 
 
 def _swaps(view: View) -> Iterator[str]:
-    lines = _text(view.proc / "swaps").splitlines()
+    lines = (view.proc / "swaps").read_text().splitlines()
     if not lines or not lines[0].startswith("Filename"):
         raise ValueError("/proc/swaps is not as the kernel writes it")
     for line in lines[1:]:
@@ -174,7 +174,7 @@ def _swaps(view: View) -> Iterator[str]:
 
 
 def _mounts(view: View, numbers: set[str], paths: set[str]) -> Iterator[str]:
-    lines = _text(view.proc / "self/mountinfo").splitlines()
+    lines = (view.proc / "self/mountinfo").read_text().splitlines()
     if not lines:
         raise ValueError("/proc/self/mountinfo is empty")
     for line in lines:
@@ -212,7 +212,3 @@ def _read(path: Path) -> str:
     if not text:
         raise ValueError(f"{path} is empty")
     return text
-
-
-def _text(path: Path) -> str:
-    return path.read_text()
