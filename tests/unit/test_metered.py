@@ -1,14 +1,18 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from perjoule.analysis.alignment import pattern
 from perjoule.analysis.energies import Work, energies
 from perjoule.analysis.points import points
 from perjoule.figures import vega
+from perjoule.figures.alignment import alignment
 from perjoule.figures.boundaries import Bar, Device, boundaries
 from perjoule.figures.budget import budget
-from perjoule.model import Phase, Specification
-from perjoule.report.metered import budget_table, metered, relative, unexplained_table
+from perjoule.model import Clock, Phase, Specification
+from perjoule.report.metered import alignments, budget_table, metered, relative, unexplained_table
+from perjoule.store.patterns import LoadPattern
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 
@@ -116,3 +120,15 @@ def test_budgets_are_drawn_as_shares_of_the_variance():
     shares = {row["name"]: row["share"] for row in spec["data"]["values"]}
     assert shares == pytest.approx({"accuracy": 0.36, "noise": 0.64})
     assert "<svg" in vega.svg(spec)
+
+
+def test_a_pattern_that_was_found_is_drawn_over_its_samples(made):
+    edges_s = tuple(100.0 + edge for edge in pattern(30.0))
+    t_s = np.arange(95.0, 140.0, 0.5)
+    on = np.searchsorted(edges_s, t_s, side="right") % 2
+    meter = made.series(made.channel("", "total", meter="lmg"), t_s + 0.3, 40 + 20 * on)
+    load = LoadPattern(Clock(0.0, 1.7e9), edges_s, ("storage-1",))
+    (found,) = alignments([(load, [meter, made.counter("storage-1", "cpu", 1.0)])])
+    assert found.offset_s == pytest.approx(0.3, abs=0.3)
+    assert len(found.t_s) == len(found.watts) == len(found.fit_w)
+    assert "<svg" in vega.svg(alignment([found]))

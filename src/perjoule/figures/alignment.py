@@ -10,7 +10,8 @@ from perjoule.figures.vega import FULL_WIDTH, Spec, titled
 class Found:
     """One pattern in one meter: times (of the hosts' clock, from the pattern's begin), samples and fit, all of shape (N,)."""
 
-    name: str  # "lmg before", "lmg after"
+    name: str  # "lmg, pattern 1"
+    channel: str  # the offsets of one are joined by a line
     t_s: Sequence[float]
     watts: Sequence[float]
     fit_w: Sequence[float]
@@ -53,6 +54,7 @@ def _offsets(found: Sequence[Found]) -> Spec:
     rows = [
         {
             "name": one.name,
+            "channel": one.channel,
             "at": one.at_s,
             "offset": 1e3 * one.offset_s,
             "low": 1e3 * (one.offset_s - 1.96 * one.standard_s),
@@ -67,7 +69,10 @@ def _offsets(found: Sequence[Found]) -> Spec:
         "height": 120,
         "data": {"values": rows},
         "layer": [
-            {"mark": {"type": "line", "style": ["bound"]}, "encoding": {"x": x, "y": {"field": "offset", **axis}}},
+            {
+                "mark": {"type": "line", "style": ["bound"]},
+                "encoding": {"x": x, "y": {"field": "offset", **axis}, "detail": {"field": "channel"}},
+            },
             {
                 "mark": {"type": "rule", "strokeWidth": 2},
                 "encoding": {"x": x, "y": {"field": "low", **axis}, "y2": {"field": "high"}},

@@ -15,14 +15,16 @@ from perjoule.analysis.points import points
 from perjoule.analysis.replacement import machines, replacements
 from perjoule.analysis.timeline import means, net_power_w, summed
 from perjoule.analysis.winners import winners
+from perjoule.figures.alignment import Found
 from perjoule.figures.dimuon import Dimuon
 from perjoule.figures.overhead import Overhead
 from perjoule.figures.power import Samples
 from perjoule.figures.timeline import Timeline
 from perjoule.model import Cell, Channel, Finding, Point, Quantity, Record, Replacement, Series
-from perjoule.report.metered import Metered, metered
+from perjoule.report.metered import Metered, alignments, metered
 from perjoule.report.muons import dimuon
 from perjoule.store import Results
+from perjoule.store.patterns import read_patterns
 from perjoule.units import MIB
 
 STEPS_COUNT = 100  # of a timeline
@@ -50,6 +52,7 @@ class Content:
     replacements: tuple[Replacement, ...]  # of machines by themselves
     dimuon: Dimuon | None  # the spectrum of a muon analysis
     metered: tuple[Metered, ...] = ()  # what meters said of each valid trial
+    alignments: tuple[Found, ...] = ()  # load patterns, found in the meters
 
     @property
     def scale(self) -> float:
@@ -105,6 +108,7 @@ def content(results: Results) -> Content:
         records=records,
         points=tuple(found),
         metered=tuple(one for one in seen if one is not None),
+        alignments=alignments(read_patterns(results.folder)),
         edp_weight=weight,
         cells=(summary := cells(records, found, edp_weight=weight, stopped=bool(asked and asked.until))),
         power={key: power[key] for key in sorted(power) if power[key]},  # in the order of the cells, so in their colours

@@ -7,6 +7,7 @@ from perjoule.analysis.efficiency import capacity_bytes_per_idle_w, peak_bytes_p
 from perjoule.analysis.energies import UNBUDGETED
 from perjoule.analysis.fairness import mixes
 from perjoule.analysis.scaling import scaling as scaled
+from perjoule.figures.alignment import alignment
 from perjoule.figures.boundaries import boundaries
 from perjoule.figures.budget import budget
 from perjoule.figures.capacity import capacity
@@ -29,6 +30,7 @@ from perjoule.report.together import bars
 
 TIB = 1024**4
 BUDGETS_COUNT = 40  # in one figure
+ALIGNMENTS_COUNT = 6
 
 
 def grades(found: Content, *, watts: bool) -> list[str]:
@@ -95,6 +97,9 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
     if covering := max(found.metered, key=lambda one: one.key[2], default=None):
         notes = ["watts: the mean of the measured window of one trial", *power_notes]
         yield "boundaries", boundaries(covering.devices, covering.bars, notes=notes)
+    if found.alignments:
+        shown = "samples over what the load pattern makes of them; below: by how much the meter's clock is ahead, 95 % intervals"
+        yield "alignment", alignment(found.alignments[:ALIGNMENTS_COUNT], notes=[shown])
     if found.timelines:
         yield "timeline", timeline(notes=["grey: the measured window", *power_notes])
     if any(catalogue.servers(catalogue.cluster(name)) for name in found.clusters if name in catalogue.names()):

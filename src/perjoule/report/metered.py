@@ -4,14 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import hypot
 
+from perjoule.analysis.alignment import expected, offset
 from perjoule.analysis.budget import SHRINK, Budget
 from perjoule.analysis.cover import SWITCH, items
 from perjoule.analysis.energies import UNBUDGETED, Energies, Work, energies
 from perjoule.analysis.energy import energy_j
 from perjoule.analysis.points import loads
 from perjoule.analysis.power import Unexplained, server_names, unexplained
+from perjoule.figures.alignment import Found
 from perjoule.figures.boundaries import Bar, Device
 from perjoule.model import Record, Series
+from perjoule.store.patterns import LoadPattern
 from perjoule.table import Table, number
 
 KINDS = ("net", "gross", "dynamic", "controller")
@@ -52,6 +55,23 @@ def metered(record: Record, series: Sequence[Series]) -> Metered | None:
     if any(SWITCH in item.devices for item in covered):
         devices.append(Device(SWITCH, SWITCH))
     return Metered(key, found, tuple(devices), tuple(bars), unexplained(record, series, began_s, ended_s))
+
+
+def alignments(patterns: Sequence[tuple[LoadPattern, Sequence[Series]]]) -> tuple[Found, ...]:
+    """Find each load pattern in each channel of power or energy that was recorded with it; those that show none are left out."""
+    found: list[Found] = []
+    for index, (load, series) in enumerate(patterns, start=1):
+        for one in series:
+            if one.channel.quantity in ("power", "energy") and (seen := offset(one, load.edges_s)) is not None:
+                t_s, watts, fit_w = expected(one, load.edges_s, seen)
+                times_s = t_s - seen.offset_s - load.edges_s[0]
+                near = (times_s > -2) & (times_s < load.edges_s[-1] - load.edges_s[0] + 2)
+                told = [[float(v) for v in values[near]] for values in (times_s, watts, fit_w)]
+                at_s = seen.at_s - sum(patterns[0][0].edges_s) / len(patterns[0][0].edges_s)
+                channel = one.channel.name
+                title = f"{channel}, pattern {index}"
+                found.append(Found(title, channel, told[0], told[1], told[2], at_s, seen.offset_s, seen.uncertainty_s))
+    return tuple(found)
 
 
 def budget_table(found: Sequence[Metered]) -> Table:
