@@ -114,6 +114,7 @@ def _row(cell: Cell) -> str:
 def _same_cell(row: str, stored: Cell, computed: Cell) -> Iterator[str]:
     yield "" if stored.failed_count == computed.failed_count else f"table: {row}: count of failed trials differs"
     yield "" if stored.doubts == computed.doubts else f"table: {row}: doubts differ"
+    yield "" if stored.grade == computed.grade else f"table: {row}: the grade of its power differs"
     for name in sorted(stored.metrics.keys() | computed.metrics.keys()):
         one, other = stored.metrics.get(name), computed.metrics.get(name)
         if one is None or other is None:

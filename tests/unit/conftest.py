@@ -2,13 +2,14 @@
 
 import itertools
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from perjoule import drivers
-from perjoule.model import Channel, ClientResult, Clock, HostFact, Outcome, Phase, Record, Series, Spec, Trial
+from perjoule.model import Channel, ClientResult, Clock, HostFact, Outcome, Phase, Record, Series, Spec, Specification, Trial
 from perjoule.protocols import Hosts, Sink
 from perjoule.simulators._behaviour import Behaviour
 
@@ -82,10 +83,17 @@ def counter(host, quantity, rate, *, began_s=0.0, ended_s=30.0):
     return series(channel(host, "all", quantity, "counter", "counter", "system"), t_s, 7.0 + rate * t_s)
 
 
+def stating(semantics, t_s, value, duration_s=0.0, grade="wall", **stated):
+    """What one meter of a host said, with what it states of itself."""
+    kind = "energy" if semantics == "counter" else "power"
+    of = channel("host", "all", kind, semantics, grade)
+    return series(replace(of, specification=Specification(**stated)), t_s, value, duration_s)
+
+
 @pytest.fixture
 def made():
     """The makers above."""
-    makers = (trial, results, record, channel, series, steady, counter)
+    makers = (trial, results, record, channel, series, steady, counter, stating)
     return SimpleNamespace(**{maker.__name__: maker for maker in makers})
 
 

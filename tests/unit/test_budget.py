@@ -8,19 +8,10 @@ import pytest
 
 from perjoule.analysis.budget import Budget, Term, combined, edp_uncertainty, expanded, folded, ratio_uncertainty
 from perjoule.analysis.terms import budget, independent, noise
-from perjoule.model import Channel, Series, Specification
 
 _SPEC = importlib.util.spec_from_file_location("coverage_benchmark", Path(__file__).parents[2] / "benchmarks/coverage.py")
 coverage_benchmark = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(coverage_benchmark)
-
-
-def series(semantics, t_s, value, duration_s=0.0, **stated):
-    kind = ("energy", "J") if semantics == "counter" else ("power", "W")
-    channel = Channel("meter", "host", "all", *kind, semantics, "wall", specification=Specification(**stated))
-    t_s = np.asarray(t_s, dtype=np.float64)
-    spread = (np.broadcast_to(np.asarray(v, dtype=np.float64), t_s.shape).copy() for v in (duration_s, value))
-    return Series(channel, t_s, *spread)
 
 
 def term(found, name):
@@ -30,47 +21,47 @@ def term(found, name):
 SECONDS = np.arange(1.0, 101.0)
 
 
-def test_the_accuracy_is_the_stated_limit_over_the_root_of_three():
-    found = budget(series("window mean", SECONDS, 50.0, 1.0, gain_ratio=0.01, offset=0.5), 10, 90)
+def test_the_accuracy_is_the_stated_limit_over_the_root_of_three(made):
+    found = budget(made.stating("window mean", SECONDS, 50.0, 1.0, gain_ratio=0.01, offset=0.5), 10, 90)
     assert term(found, "accuracy").standard_j == pytest.approx((0.01 * 50 + 0.5) * 80 / sqrt(3))
     assert found.dominant.name == "accuracy"
     assert found.expanded_j == pytest.approx(0.95 * (0.01 * 50 + 0.5) * 80)
     assert found.unknown == ()
 
 
-def test_what_a_meter_does_not_state_is_named():
-    assert budget(series("instantaneous", SECONDS / 10, 50.0), 1, 9).unknown == ("accuracy", "latency")
+def test_what_a_meter_does_not_state_is_named(made):
+    assert budget(made.stating("instantaneous", SECONDS / 10, 50.0), 1, 9).unknown == ("accuracy", "latency")
 
 
-def test_one_step_of_resolution_is_rectangular_and_as_long_as_the_window():
-    found = term(budget(series("window mean", SECONDS, 50.0, 1.0, resolution=1.0), 10, 90), "resolution")
+def test_one_step_of_resolution_is_rectangular_and_as_long_as_the_window(made):
+    found = term(budget(made.stating("window mean", SECONDS, 50.0, 1.0, resolution=1.0), 10, 90), "resolution")
     assert found.standard_j == pytest.approx(80 / sqrt(12))
     assert found.rectangular
 
 
-def test_jumps_between_samples_are_the_formula_for_edges():
+def test_jumps_between_samples_are_the_formula_for_edges(made):
     t_s = np.arange(0, 100.05, 0.1)
     square = np.where(t_s % 4 < 2, 60.0, 40.0)
-    found = term(budget(series("instantaneous", t_s, square), 5.0, 85.0), "under-sampling")
+    found = term(budget(made.stating("instantaneous", t_s, square), 5.0, 85.0), "under-sampling")
     assert found.standard_j == pytest.approx(20 * 0.1 * sqrt(40 / 12), rel=0.02)
 
 
-def test_an_unknown_latency_costs_it_times_the_difference_of_the_ends():
+def test_an_unknown_latency_costs_it_times_the_difference_of_the_ends(made):
     t_s = np.arange(0, 100.05, 0.1)
-    ramp = series("instantaneous", t_s, 40 + 0.2 * t_s, latency_s=1.0)
+    ramp = made.stating("instantaneous", t_s, 40 + 0.2 * t_s, latency_s=1.0)
     shifts = np.linspace(0, 1, 9)
     assert term(budget(ramp, 10, 60), "latency").standard_j == pytest.approx(10 * sqrt(np.mean(shifts**2)), rel=1e-6)
 
 
-def test_a_clock_that_may_be_off_is_a_term():
+def test_a_clock_that_may_be_off_is_a_term(made):
     t_s = np.arange(0, 100.05, 0.1)
-    found = budget(series("instantaneous", t_s, 40 + 0.2 * t_s, clock_s=0.5), 10, 60)
+    found = budget(made.stating("instantaneous", t_s, 40 + 0.2 * t_s, clock_s=0.5), 10, 60)
     assert term(found, "clock").standard_j == pytest.approx(5)
 
 
-def test_a_counter_errs_by_its_step_and_its_update_at_both_ends():
+def test_a_counter_errs_by_its_step_and_its_update_at_both_ends(made):
     t_s = np.arange(0, 101.0)
-    found = budget(series("counter", t_s, 50 * t_s, resolution=10.0, period_s=1.0), 10, 90)
+    found = budget(made.stating("counter", t_s, 50 * t_s, resolution=10.0, period_s=1.0), 10, 90)
     assert term(found, "resolution").standard_j == pytest.approx(10 / sqrt(6))
     assert term(found, "update").standard_j == pytest.approx(50 / sqrt(6))
 
@@ -91,9 +82,9 @@ def test_correlated_samples_are_worth_fewer():
     assert spread == pytest.approx(1 / sqrt(1 - 0.36), rel=0.05)
 
 
-def test_a_refused_energy_has_no_budget():
-    assert budget(series("state", SECONDS, 5.0), 10, 90) is None
-    assert budget(series("window mean", SECONDS, 50.0, 1.0), 90, 190) is None
+def test_a_refused_energy_has_no_budget(made):
+    assert budget(made.stating("state", SECONDS, 5.0), 10, 90) is None
+    assert budget(made.stating("window mean", SECONDS, 50.0, 1.0), 90, 190) is None
 
 
 @pytest.mark.parametrize("half", [0.0, 0.5, 2.0, 20.0])
@@ -137,8 +128,8 @@ def test_the_delay_weighs_in_the_uncertainty_of_the_product():
     assert edp_uncertainty(0.03, 0.02, 1) == pytest.approx(0.05)
 
 
-def test_a_budget_in_another_time_keeps_its_ratios():
-    found = budget(series("window mean", SECONDS, 50.0, 1.0, gain_ratio=0.01, offset=0.5), 10, 90)
+def test_a_budget_in_another_time_keeps_its_ratios(made):
+    found = budget(made.stating("window mean", SECONDS, 50.0, 1.0, gain_ratio=0.01, offset=0.5), 10, 90)
     scaled = found.times(0.2)
     assert (scaled.value_j, scaled.expanded_j) == pytest.approx((found.value_j / 5, found.expanded_j / 5))
     assert replace(found, terms=()).expanded_j == 0

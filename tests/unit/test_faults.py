@@ -7,19 +7,10 @@ import numpy as np
 import pytest
 
 from perjoule.analysis.energy import amount, energy_j
-from perjoule.model import Channel, Series, Specification
 
 _SPEC = importlib.util.spec_from_file_location("coverage_benchmark", Path(__file__).parents[2] / "benchmarks/coverage.py")
 menu = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(menu)
-
-
-def series(semantics, t_s, value, duration_s=0.0, grade="wall", **stated):
-    kind = ("energy", "J") if semantics == "counter" else ("power", "W")
-    channel = Channel("meter", "host", "all", *kind, semantics, grade, specification=Specification(**stated))
-    t_s = np.asarray(t_s, dtype=np.float64)
-    spread = (np.broadcast_to(np.asarray(v, dtype=np.float64), t_s.shape).copy() for v in (duration_s, value))
-    return Series(channel, t_s, *spread)
 
 
 @pytest.mark.parametrize("fault", menu.FAULTS, ids=lambda fault: fault.__name__)
@@ -35,50 +26,52 @@ def test_a_meter_that_works_is_not_doubted(semantics):
         assert amount(found, 5.0, 40.0).doubts == ()
 
 
-def test_a_wrap_that_is_stated_is_right_without_a_word():
+def test_a_wrap_that_is_stated_is_right_without_a_word(made):
     t_s = np.arange(0, 30.5, 0.5)
-    found = energy_j(series("counter", t_s, 50 * t_s % 200, range_value=200.0, most_w=100.0), 5, 25)
+    found = energy_j(made.stating("counter", t_s, 50 * t_s % 200, range_value=200.0, most_w=100.0), 5, 25)
     assert (found.value, found.doubts) == (pytest.approx(1000), ())
 
 
-def test_a_reset_is_no_wrap_though_the_range_is_known_and_the_highest_power_is_not():
+def test_a_reset_is_no_wrap_though_the_range_is_known_and_the_highest_power_is_not(made):
     t_s = np.arange(0, 100.5, 0.5)
-    found = energy_j(series("counter", t_s, np.where(t_s < 50, 1000 + 50 * t_s, 50 * (t_s - 50)), range_value=262_144), 0, 100)
+    found = energy_j(
+        made.stating("counter", t_s, np.where(t_s < 50, 1000 + 50 * t_s, 50 * (t_s - 50)), range_value=262_144), 0, 100
+    )
     assert found.value == pytest.approx(5000)
     assert "no wrap" in found.doubts[0]
 
 
-def test_late_samples_are_put_where_they_belong_and_no_moment_counts_twice():
+def test_late_samples_are_put_where_they_belong_and_no_moment_counts_twice(made):
     t_s = np.arange(0, 10.05, 0.1)
     order = np.arange(101)
     order[[40, 42]] = order[[42, 40]]
-    found = energy_j(series("instantaneous", t_s[order], (40 + t_s)[order]), 1, 9)
+    found = energy_j(made.stating("instantaneous", t_s[order], (40 + t_s)[order]), 1, 9)
     assert found.value == pytest.approx(8 * 45)
     assert "1 samples came out of the order" in found.doubts[0] or "2 samples came out of the order" in found.doubts[0]
 
 
-def test_what_a_meter_cannot_show_is_a_gap():
+def test_what_a_meter_cannot_show_is_a_gap(made):
     value = np.full(101, 50.0)
     value[50] = 4.29e6  # what ACPI means by "not known"
-    found = energy_j(series("instantaneous", np.arange(0, 10.05, 0.1), value, most_w=2000.0), 1, 9)
+    found = energy_j(made.stating("instantaneous", np.arange(0, 10.05, 0.1), value, most_w=2000.0), 1, 9)
     assert found.value == pytest.approx(400)
     assert "no samples" in found.doubts[0]
 
 
-def test_a_constant_meter_is_doubted_where_it_measures_and_not_where_it_models():
+def test_a_constant_meter_is_doubted_where_it_measures_and_not_where_it_models(made):
     t_s = np.arange(0, 30.5, 0.5)
-    assert "stands still" in energy_j(series("window mean", t_s, 50.0, 0.5), 5, 25).doubts[0]
-    assert energy_j(series("window mean", t_s, 50.0, 0.5, grade="modelled"), 5, 25).doubts == ()
+    assert "stands still" in energy_j(made.stating("window mean", t_s, 50.0, 0.5), 5, 25).doubts[0]
+    assert energy_j(made.stating("window mean", t_s, 50.0, 0.5, grade="modelled"), 5, 25).doubts == ()
 
 
-def test_a_fault_elsewhere_is_no_doubt_of_this_window():
+def test_a_fault_elsewhere_is_no_doubt_of_this_window(made):
     t_s = np.arange(0, 100.05, 0.1)
     value = 40 + np.sin(t_s) + np.random.default_rng(1).normal(0, 0.1, len(t_s))
     value[900:950] = np.nan
-    assert energy_j(series("instantaneous", t_s, value), 5, 50).doubts == ()
+    assert energy_j(made.stating("instantaneous", t_s, value), 5, 50).doubts == ()
 
 
-def test_bursts_that_are_rare_are_no_outliers():
+def test_bursts_that_are_rare_are_no_outliers(made):
     t_s = np.arange(0, 100.0, 0.1)
     value = np.where(t_s % 20 < 2, 90.0, 40.0) + np.random.default_rng(1).normal(0, 0.2, len(t_s))
-    assert energy_j(series("instantaneous", t_s, value), 5, 95).doubts == ()
+    assert energy_j(made.stating("instantaneous", t_s, value), 5, 95).doubts == ()
