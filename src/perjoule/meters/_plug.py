@@ -57,4 +57,5 @@ def table(said: Any) -> Mapping[str, Any]:
 
 def number(said: Any) -> float:
     """What was said where a number is wanted; NaN where it is none."""
-    return float(said) if isinstance(said, int | float) and not isinstance(said, bool) else math.nan
+    plain = isinstance(said, int | float) and not isinstance(said, bool) and abs(said) < 1e15
+    return float(said) if plain else math.nan

@@ -84,8 +84,8 @@ def _is_shelly(address: str) -> bool:
 def gen1(status: Mapping[str, Any], output: int) -> tuple[float, float]:
     """Watts and joules of an output in a Gen1's /status; NaN where it says that they are not valid. Raises ValueError."""
     for name, joules in (("emeters", JOULES_PER_WH), ("meters", JOULES_PER_WMIN)):
-        found: Sequence[Any] = status.get(name) or ()
-        if output < len(found):
+        found: Any = status.get(name)
+        if isinstance(found, list) and output < len(found):  # pyright: ignore[reportUnknownArgumentType]
             meter = table(found[output])
             valid = meter.get("is_valid", True)
             return (number(meter.get("power")), number(meter.get("total")) * joules) if valid else (math.nan, math.nan)

@@ -121,4 +121,4 @@ def _sum(said: Any) -> float:
 def decimals_step(said: Mapping[str, Any], command: str) -> float | None:
     """The smallest step by an answer to WattRes or EnergyRes, in W or kWh; None where the firmware doesn't tell."""
     decimals = said.get(command)
-    return 10.0**-decimals if isinstance(decimals, int) else None
+    return 10.0**-decimals if isinstance(decimals, int) and 0 <= decimals < 10 else None
