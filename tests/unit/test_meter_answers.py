@@ -11,10 +11,30 @@ from perjoule.meters.scope import Preamble, volts
 from perjoule.meters.shelly import gen1, gen2
 from perjoule.meters.tasmota import decimals_step, readings
 
-WORDS = (
-    "meters emeters power total is_valid switch:0 em:0 emdata:0 em1:0 em1data:0 pm1:0 apower aenergy act_power total_act"
-    " total_act_power total_act_energy StatusSNS ENERGY Power Total EnergyRes"
-).split()
+WORDS = [
+    "meters",
+    "emeters",
+    "power",
+    "total",
+    "is_valid",
+    "switch:0",
+    "em:0",
+    "emdata:0",
+    "em1:0",
+    "em1data:0",
+    "pm1:0",
+    "apower",
+    "aenergy",
+    "act_power",
+    "total_act",
+    "total_act_power",
+    "total_act_energy",
+    "StatusSNS",
+    "ENERGY",
+    "Power",
+    "Total",
+    "EnergyRes",
+]
 words = st.sampled_from(WORDS)
 leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4)
 values = st.recursive(

@@ -1,12 +1,14 @@
 """Plugwise: frames, pulses and their calibration, and Circles read through a stick at a pseudo-terminal."""
 
 import math
+import tomllib
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
 from perjoule import drivers
+from perjoule.cli.meters import table_text
 from perjoule.errors import CampaignError, MachineError
 from perjoule.meters import _plugwise_stick as stick
 from perjoule.simulators import plugwise as simulator
@@ -109,3 +111,8 @@ def test_a_circle_on_a_host_that_is_not_there_is_told(listen):
     table = {"kind": "plugwise", "address": "/dev/null", "circles": {"000D6F0000B1B64B": "storage-9"}}
     with pytest.raises(CampaignError, match="storage-9"):
         listen(table, any, hosts=(host,))
+
+
+def test_its_table_is_toml_as_it_is_printed():
+    with simulator.serve(Behaviour()) as table:
+        assert tomllib.loads(table_text(table)) == {"meter": [table]}
