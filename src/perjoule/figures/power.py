@@ -12,7 +12,8 @@ def power(samples: Samples, *, notes: Sequence[str] = ()) -> Spec:
     """Draw the spread of power samples in watts, read left, write right, a box per file system."""
     names = list(dict.fromkeys(name for name, _ in samples))
     values = [w for watts in samples.values() for w in watts]
-    margin = 0.08 * ((max(values) - min(values)) or 1.0) if values else 1.0
+    # Never less than the watts are rounded to: a mark outside of the scale would stretch the figure over many screens.
+    margin = max(0.08 * (max(values) - min(values)), 0.002 * max(values), 0.01) if values else 1.0
     domain = [min(values, default=0.0) - margin, max(values, default=1.0) + margin]
     y: Spec = {"field": "watts", "type": "quantitative", "title": "W, servers without switch"}
     y |= {"scale": {"domain": domain, "nice": False, "zero": False}}
