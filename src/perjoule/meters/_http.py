@@ -40,14 +40,15 @@ class Http:
                 where=self._address,
                 next="set user and password_file in the [[meter]] table",
             )
+        place = path.partition("?")[0]  # a password may follow
         if status != 200:
-            raise OSError(f"{self._address} answers {path} with the HTTP status {status}")
+            raise OSError(f"{self._address} answers {place} with the HTTP status {status}")
         try:
             said = json.loads(body)
         except ValueError:
             said = None
         if not isinstance(said, dict):
-            raise ValueError(f"{self._address} answers {path} with what is no JSON object: {body[:60]!r}")
+            raise ValueError(f"{self._address} answers {place} with what is no JSON object: {body[:60]!r}")
         return said  # pyright: ignore[reportUnknownVariableType]
 
     def _get(self, path: str) -> tuple[int, str, bytes]:
