@@ -1,17 +1,13 @@
 """Records and series made to order, for the tests of what stands right of the results folder."""
 
 import itertools
-import time
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from perjoule import drivers
 from perjoule.model import Channel, ClientResult, Clock, HostFact, Outcome, Phase, Record, Series, Spec, Specification, Trial
-from perjoule.protocols import Hosts, Sink
-from perjoule.simulators._behaviour import Behaviour
 
 HOSTS = (
     *(HostFact(f"storage-{n}", "storage", "storage") for n in (1, 2)),
@@ -97,44 +93,6 @@ def made():
     return SimpleNamespace(**{maker.__name__: maker for maker in makers})
 
 
-class Heard(Sink):
-    """What a meter said, as it came."""
-
-    def __init__(self):
-        self.samples, self.doubts = [], []
-
-    def append(self, channel, t_s, value, duration_s=0.0):
-        self.samples.append((channel, t_s, value, duration_s))
-
-    @property
-    def failures(self):
-        """Doubts that tell of reads that failed; a slow machine may add others, of samples left out."""
-        return [doubt for doubt in self.doubts if "reads failed" in doubt]
-
-    def of(self, quantity="power", component=None):
-        """Times and values of one channel, gaps included."""
-        chosen = [(t, v) for c, t, v, _ in self.samples if c.quantity == quantity and component in (None, c.component)]
-        return np.array(chosen).reshape(-1, 2).T
-
-
-def _listen(options, until, *, timeout_s=60.0, hosts=()):
-    """Record the meter of a [[meter]] table until `until(heard)`; an AssertionError when that takes too long."""
-    heard = Heard()
-    meter = drivers.build("meters", options["kind"], {k: v for k, v in options.items() if k != "kind"})
-    with meter.record(Hosts(tuple(hosts)), heard) as heard.doubts:
-        deadline_s = time.monotonic() + timeout_s
-        while not until(heard):
-            assert time.monotonic() < deadline_s, (heard.samples[-3:], heard.doubts)
-            time.sleep(0.005)
-    return heard
-
-
-@pytest.fixture
-def listen():
-    """Record a meter until something is heard: `listen({"kind": ..., ...}, lambda heard: len(heard.samples) > 20)`."""
-    return _listen
-
-
 @pytest.fixture
 def stepping():
     """A clock for a simulator's behaviour, on by 1/4 s whenever it is looked at, so that no load moves what is said."""
@@ -156,29 +114,3 @@ def judge():
         assert np.ptp(watts) > (truth.high_w - truth.low_w) / 2
 
     return judge
-
-
-class _Noted(Behaviour):
-    """A behaviour that remembers what it had a simulator say: what is heard is held against that, however slow this machine."""
-
-    def __post_init__(self):
-        super().__post_init__()
-        self.said = []
-
-    def truth(self):
-        self.said.append(super().truth())
-        return self.said[-1]
-
-    def told(self, heard, shown):
-        """Whether all that was heard was said, in this order, as `shown(truth)` has it; nothing heard is no proof."""
-        said = iter([shown(truth) for truth in self.said])
-        last = None
-        return len(heard) > 0 and all(
-            value == last or any((last := one) == value for one in said) for value in (round(v, 6) for v in heard)
-        )
-
-
-@pytest.fixture(scope="session")
-def noted():
-    """`noted(waveform, ...)` is a Behaviour that keeps what it had said."""
-    return _Noted

@@ -129,7 +129,7 @@ def test_what_smells_of_power_is_found_but_its_meaning_is_left_to_declare(noted)
 @pytest.mark.parametrize("server", [False, True])
 @pytest.mark.parametrize("fault", ["late", "duplicate", "missing", "frozen", "nan", "spike", "disconnect"])
 def test_a_fault_is_a_gap_or_nothing_new(listen, noted, fault, server):
-    behaviour = noted(WAVE, faults=(fault,), share_ratio=0.0, late_s=1.5, away_s=0.1)
+    behaviour = noted(WAVE, faults=(fault,), share_ratio=0.0, late_s=0.9, away_s=0.1)
     lost = fault in ("late", "missing", "disconnect")
 
     def told(heard):
@@ -141,7 +141,7 @@ def test_a_fault_is_a_gap_or_nothing_new(listen, noted, fault, server):
         return odd.any() and not odd[-1]
 
     with simulator.serve(behaviour, server=server) as options:
-        heard = listen({**options, "rate": "40 Hz", "timeout": "0.7 s" if lost else "30 s"}, told)
+        heard = listen({**options, "rate": "40 Hz", "timeout": "0.6 s" if lost else "30 s"}, told)
     t_s, watts = heard.of()
     assert behaviour.told([w for w in watts if not math.isnan(w)], lambda said: round(said.power_w, 6))
     if not lost:

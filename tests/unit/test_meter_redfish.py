@@ -120,7 +120,7 @@ def test_a_password_file_that_is_not_there_is_told():
 @pytest.mark.parametrize("fault", simulator.FAULTS)
 def test_a_fault_is_a_gap_or_stays_what_the_meter_said(listen, noted, fault):
     range_j = 30.0 if fault == "wrap" else math.inf
-    behaviour = noted(WAVE, faults=(fault,), share_ratio=0.0, late_s=1.5, away_s=0.1, range_j=range_j)
+    behaviour = noted(WAVE, faults=(fault,), share_ratio=0.0, late_s=0.9, away_s=0.1, range_j=range_j)
     counts = fault in ("wrap", "reset")
 
     def told(heard):
@@ -132,7 +132,7 @@ def test_a_fault_is_a_gap_or_stays_what_the_meter_said(listen, noted, fault):
         return odd.any() and not odd[-1]
 
     with simulator.serve(behaviour, schema="energy in joules" if counts else "environment") as options:
-        heard = listen({**options, "rate": "40 Hz", "timeout": "0.7 s" if fault in ("late", "missing") else "30 s"}, told)
+        heard = listen({**options, "rate": "40 Hz", "timeout": "0.6 s" if fault in ("late", "missing") else "30 s"}, told)
     gaps = fault in ("late", "missing", "disconnect")
     assert bool(heard.failures) == gaps, heard.doubts
     if not counts:

@@ -1,29 +1,22 @@
 """Power strips over SNMP: steps of 10 W and of 360 kJ, whole numbers to be scaled, -1 that is no power."""
 
 import math
-import os
-import shutil
-import subprocess
-import time
 
-import numpy as np
 import pytest
 
 from perjoule.errors import PerjouleError
 from perjoule.meters import snmp_pdu
 from perjoule.meters._snmp import FIX
 from perjoule.simulators import snmp_pdu as simulator
-from perjoule.simulators._behaviour import Manner
 from perjoule.waveforms import Waveform
 
 WAVE = Waveform("sine", 123.4, 246.8, 1.0)
-GAPS = ("late", "missing", "nan", "disconnect")
 
 
 @pytest.fixture(scope="module")
 def strip(noted):
-    """One strip for all tests, and its behaviour to be changed."""
-    behaviour = noted(WAVE, late_s=2.0, away_s=0.1)
+    """One strip for all tests, and what it says."""
+    behaviour = noted(WAVE)
     with simulator.serve(behaviour) as options:
         yield behaviour, options
 
@@ -70,7 +63,7 @@ def test_a_counter_steps_by_360_kj_or_a_watt_hour(listen, noted):
     behaviour = noted(Waveform("constant", 0.0, 20e6))
     with simulator.serve(behaviour) as options:
         for model, step_j in (("apc", 360e3), ("raritan", 3600.0)):
-            heard = listen({**options, "model": model, "quantity": "energy", "rate": "40 Hz"}, lambda h: len(h.samples) > 5)
+            heard = listen({**options, "model": model, "quantity": "energy", "rate": "40 Hz"}, lambda h: len(h.samples) > 3)
             (channel,) = {channel for channel, *_ in heard.samples}
             assert (channel.semantics, channel.unit, channel.specification.resolution) == ("counter", "J", step_j)
             assert behaviour.told(heard.of("energy")[1], lambda said, step_j=step_j: math.floor(said.energy_j / step_j) * step_j)
@@ -111,42 +104,3 @@ def test_what_is_no_power_is_never_one(said):
 
 def test_zero_is_a_power():
     assert snmp_pdu.apc("power", 3, 1).value([0]) == 0.0
-
-
-@pytest.mark.skipif(not shutil.which("snmpget"), reason="snmpget is missing (sudo apt install snmp)")
-def test_snmpget_says_the_same(strip, tmp_path):
-    argv = ["snmpget", "-v2c", "-cpublic", "-Oqv", f"127.0.0.1:{strip[1]['port']}", f"{snmp_pdu.APC}.9.4.3.1.7.3"]
-    environment = {**os.environ, "SNMP_PERSISTENT_DIR": str(tmp_path), "MIBS": ""}
-    done = subprocess.run(argv, capture_output=True, text=True, env=environment, timeout=10, check=True)
-    assert int(done.stdout) == math.floor(strip[0].said[-1].power_w)
-
-
-@pytest.mark.parametrize(
-    ("fault", "model"),
-    [*((fault, "apc") for fault in simulator.FAULTS if fault not in ("wrap", "reset")), ("nan", "raritan"), ("spike", "raritan")],
-)
-def test_a_fault_is_a_gap_or_stays_what_the_meter_said(listen, strip, fault, model):
-    behaviour, options = strip
-
-    def told(heard):
-        behaviour.faults, behaviour.share_ratio = (fault,), 0.3  # what is asked at the beginning is answered
-        watts = heard.of()[1]
-        if fault in ("frozen", "duplicate"):
-            return len(watts) > 8
-        odd = np.isnan(watts) | (watts > 1000)
-        return odd.any() and not odd[-1]
-
-    try:
-        heard = listen({**options, "model": model, "rate": "30 Hz", "timeout": "1 s" if fault in GAPS else "30 s"}, told)
-    finally:
-        behaviour.faults = ()
-        while behaviour.manner() != Manner():  # until it is well again
-            time.sleep(0.01)
-    watts = heard.of()[1]
-    step_w = 1.0 if model == "apc" else 0.1
-    known = [said for said in behaviour.said if not math.isnan(said.power_w)]
-    assert {round(power, 6) for power in watts if not math.isnan(power)} <= {
-        round(math.floor(said.power_w / step_w) * step_w, 6) for said in known
-    }
-    if fault not in GAPS:
-        assert not heard.failures
