@@ -1,0 +1,121 @@
+"""What the order of a campaign's trials did to a metric: drift over time, and neighbours that resemble each other.
+
+Both are told by residuals: the logarithm of a value less its cell's mean. Drift is their slope over time with as many means as
+cells (time, too, is taken less its cell's mean). Autocorrelation is that of lag 1 in the order of running after the slope is
+taken out, tested by von Neumann's ratio. Residuals of few repetitions are correlated by themselves, so that the ratio is held
+against its own with values exchanged within cells, and the correlation is given less the mean of those.
+
+    J. von Neumann, Distribution of the ratio of the mean square successive difference to the variance, Ann. Math. Statist. 12
+    (1941), https://doi.org/10.1214/aoms/1177731677
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from math import expm1, log1p, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perjoule.analysis.statistics import student_p, student_quantile
+
+LEAST_FREEDOM = 5  # residuals beyond the means, before which nothing is told
+SIGNIFICANT = 0.05
+MOST_CORRELATION = 0.9  # beyond it a campaign has hardly more than one value
+_EXCHANGES_COUNT, _SEED = 999, 1941
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A value of a cell, and when it was measured."""
+
+    cell: Hashable
+    t_s: float
+    value: float
+
+
+@dataclass(frozen=True)
+class Trend:
+    """Drift from the first trial to the last, relative, with its 95 % interval; and the correlation of lag 1."""
+
+    drift_ratio: float
+    drift_low_ratio: float
+    drift_high_ratio: float
+    drift_p: float
+    correlation_ratio: float
+    correlation_p: float
+
+    @property
+    def drifts(self) -> bool:
+        """Whether the drift is significant."""
+        return self.drift_p < SIGNIFICANT
+
+    @property
+    def correlated(self) -> bool:
+        """Whether neighbours resemble each other significantly: that alone makes intervals too narrow."""
+        return self.correlation_p < SIGNIFICANT and self.correlation_ratio > 0
+
+    def reach_ratio(self, share: float = 1.0) -> float:
+        """The largest change, up or down, that the drift's interval leaves open over such a share of the campaign's time."""
+        return max(expm1(abs(share * log1p(end))) for end in (self.drift_low_ratio, self.drift_high_ratio))
+
+    def between(self, gap: float) -> float:
+        """The correlation of trials that lie so many trials apart; 0 where none is significant."""
+        return min(self.correlation_ratio, MOST_CORRELATION) ** max(gap, 1.0) if self.correlated else 0.0
+
+
+def trend(timed: Sequence[Timed]) -> Trend | None:
+    """Find what time did to the positive values of a campaign; None where too few repetitions can tell."""
+    counts: dict[Hashable, int] = {}
+    for one in timed:
+        counts[one.cell] = counts.get(one.cell, 0) + 1
+    told = sorted((one for one in timed if counts[one.cell] > 1), key=lambda one: one.t_s)
+    cells = list(dict.fromkeys(one.cell for one in told))
+    freedom = len(told) - len(cells) - 1
+    if freedom < LEAST_FREEDOM or min(one.value for one in told) <= 0:
+        return None
+    members = [np.array([i for i, one in enumerate(told) if one.cell == cell]) for cell in cells]
+    residual = _centred(np.log([one.value for one in told]), members)
+    t_s = _centred(np.array([one.t_s for one in told]), members)
+    time_square, span_s = float(t_s @ t_s), told[-1].t_s - told[0].t_s
+    if not time_square or not float(residual @ residual):
+        return None
+    slope = float(t_s @ residual) / time_square
+    rest = residual - slope * t_s
+    if not float(rest @ rest) > 1e-18:
+        return None
+    correlation, correlation_p = _correlation(rest, members)
+    error = sqrt(float(rest @ rest) / freedom / time_square)
+    if correlation_p < SIGNIFICANT and correlation > 0:
+        error *= sqrt(inflation(min(correlation, MOST_CORRELATION)))
+    half = student_quantile(freedom) * error
+    low, mean, high = (expm1(span_s * one) for one in (slope - half, slope, slope + half))
+    return Trend(mean, low, high, student_p(slope / error, freedom), correlation, correlation_p)
+
+
+def inflation(correlation: float) -> float:
+    """Give what a mean's variance grows by where successive values have this correlation: n over the effective n.
+
+    Of an AR(1) process, for many values: n_eff = n (1 - r) / (1 + r).
+    """
+    return (1 + correlation) / (1 - correlation)
+
+
+def _centred(values: NDArray[np.float64], members: Sequence[NDArray[np.int_]]) -> NDArray[np.float64]:
+    found = values.copy()
+    for own in members:
+        found[own] -= found[own].mean()
+    return found
+
+
+def _correlation(rest: NDArray[np.float64], members: Sequence[NDArray[np.int_]]) -> tuple[float, float]:
+    """Give the correlation of lag 1 and how likely von Neumann's ratio is as low by chance alone."""
+    dice = np.random.default_rng(_SEED)
+    exchanged = np.tile(rest, (_EXCHANGES_COUNT, 1))
+    for own in members:
+        exchanged[:, own] = dice.permuted(exchanged[:, own], axis=1)
+    ratios = np.sum(np.diff(exchanged, axis=1) ** 2, axis=1)
+    products = np.sum(exchanged[:, 1:] * exchanged[:, :-1], axis=1)
+    square = float(rest @ rest)
+    correlation = (float(rest[1:] @ rest[:-1]) - float(products.mean())) / square
+    lower_count = int(np.sum(ratios <= float(np.sum(np.diff(rest) ** 2)) * (1 + 1e-12)))
+    return correlation, (lower_count + 1) / (_EXCHANGES_COUNT + 1)
