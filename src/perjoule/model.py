@@ -159,6 +159,7 @@ class Campaign:
     confirmed: tuple[Permit, ...] = ()  # of these, what the user has confirmed
     overrides: tuple[str, ...] = ()  # "filesystem.goal=2", "seed=..." when it was drawn: with them `text` gives this again
     files: Mapping[str, str] = field(default_factory=dict[str, str])  # text files that it names, by their path beside it
+    reproduces: str = ""  # the paper whose study it repeats
 
     @property
     def trials(self) -> tuple[Trial, ...]:

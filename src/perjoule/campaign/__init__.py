@@ -110,6 +110,7 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
     return Campaign(
         name=header.name,
         description=header.description,
+        reproduces=header.reproduces,
         seed=seed,
         groups=simulated(asked) if header.simulate else asked,
         text=text,

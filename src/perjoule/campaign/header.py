@@ -60,6 +60,9 @@ class Header:
     description: str = ""
     """What it is for, in a sentence or two; the report begins with it."""
 
+    reproduces: str = ""
+    """Name of the paper whose study this repeats: the report holds its claims and numbers against what was measured."""
+
     clients_count: _Counts = (1,)
     """How many clients load together; a list measures each of them."""
 

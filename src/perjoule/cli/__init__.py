@@ -39,6 +39,7 @@ COMMANDS = (
     results.verify_command,
     papers.papers_command,
     papers.audit_command,
+    papers.reproduce_command,
     meters.meters,
     machine.up,
     machine.down,

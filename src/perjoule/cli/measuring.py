@@ -36,7 +36,7 @@ def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool) -> None:
 
     Takes about ten minutes on two cores. Ctrl-C stops it cleanly; `perjoule resume DIR` goes on.
     """
-    _start(campaign.demo(_with(overrides, simulate=simulate)), into)
+    start(campaign.demo(_with(overrides, simulate=simulate)), into)
 
 
 @click.command(
@@ -52,7 +52,7 @@ def run_command(
     file: Path, into: Path | None, overrides: tuple[str, ...], shrink: int | None, simulate: bool, devices: tuple[str, ...]
 ) -> None:
     """Run a campaign and write its report."""
-    _start(campaign.read(file, _with(overrides, shrink, simulate=simulate)), into, file.parent, devices)
+    start(campaign.read(file, _with(overrides, shrink, simulate=simulate)), into, file.parent, devices)
 
 
 @click.command(
@@ -76,7 +76,8 @@ def _with(overrides: tuple[str, ...], shrink: int | None = None, *, simulate: bo
     return (*overrides, *(("simulate=true",) if simulate else ()), *((f"shrink={shrink}",) if shrink else ()))
 
 
-def _start(asked: Campaign, into: Path | None, source: Path | None = None, devices: tuple[str, ...] = ()) -> None:
+def start(asked: Campaign, into: Path | None, source: Path | None = None, devices: tuple[str, ...] = ()) -> None:
+    """Measure a campaign into a folder and conclude; `source` is the folder of its file, `devices` those that are confirmed."""
     folder = into or Path("results") / f"{asked.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     run.require((*run.checks(asked), _room(folder)))
     asked = confirmed(asked, asked.trials, devices)

@@ -1,4 +1,4 @@
-"""Commands about published numbers: papers, audit."""
+"""Commands about published numbers: papers, audit, reproduce."""
 
 import json
 import sys
@@ -10,10 +10,11 @@ from pathlib import Path
 
 import click
 
-from perjoule import options, published, stops
+from perjoule import campaign, options, published, reproducing, stops
 from perjoule.analysis.audit import Verdict, audit, audit_cells
 from perjoule.analysis.plausibility import doubts
-from perjoule.display import counted, out, show_line
+from perjoule.cli.measuring import start
+from perjoule.display import counted, err, out, show_line
 from perjoule.errors import CampaignError
 from perjoule.options import examples
 from perjoule.published import Number, Paper
@@ -212,3 +213,50 @@ def _show_unchecked(verdicts: Sequence[Verdict]) -> None:
 
 def _named(verdict: Verdict) -> str:
     return f"{verdict.printed}, {verdict.what}" if verdict.printed else verdict.what
+
+
+@click.command(
+    "reproduce",
+    short_help="Repeat a paper's study: write its campaign, or run it.",
+    epilog=examples(
+        "sudo perjoule reproduce green-storage --scale 0.1",
+        "perjoule reproduce green-storage --scale 0.1 --write green.toml",
+        "perjoule reproduce green-storage --testbed my-cluster.toml --write green.toml",
+        "perjoule reproduce green-storage --simulate",
+    ),
+)
+@click.argument("name", metavar="PAPER", shell_complete=options.completing(published.names))
+@click.option("--scale", type=click.FloatRange(min=0, max=1, min_open=True), help="Speed of the virtual hosts.")
+@click.option(
+    "--testbed", default="virtual", metavar="virtual|FILE.toml", help="Where: a file with your [testbed] and [[meter]]."
+)
+@options.shrink
+@click.option("--repetitions", type=click.IntRange(min=1), help="Of each data point; the paper's by default.")
+@click.option("--write", "target", type=click.Path(path_type=Path), metavar="FILE.toml", help="Write the campaign, run nothing.")
+@options.into
+@options.simulate
+def reproduce_command(
+    name: str,
+    scale: float | None,
+    testbed: str,
+    shrink: int | None,
+    repetitions: int | None,
+    target: Path | None,
+    into: Path | None,
+    simulate: bool,
+) -> None:
+    """Repeat the study of PAPER, as far as that can be: its file systems and workload, on virtual hosts or your own.
+
+    The report has the paper's numbers beside what was measured, and says of each claim of the paper whether it holds here.
+    """
+    own = None if testbed == "virtual" else Path(testbed)
+    text = reproducing.written(name, scale=scale, shrink=shrink, repetitions=repetitions, testbed=own, simulate=simulate)
+    asked = campaign.parse(text, source=target.name if target else f"{name}.toml")
+    for missing in reproducing.reproduction(name).missing:
+        err.print(f"can't be repeated: {missing}")
+    if target is None:
+        start(asked, into)
+    else:
+        with stops.place(target):
+            target.write_text(text, encoding="utf-8")
+        show_line(f"{target}: {counted(len(asked.trials), 'trial')}; perjoule check {target} says how long they take")
