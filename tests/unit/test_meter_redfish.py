@@ -2,6 +2,11 @@
 
 import json
 import math
+import shutil
+import ssl
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +15,7 @@ import pytest
 from perjoule import drivers
 from perjoule.errors import PerjouleError
 from perjoule.meters import _redfish_words as words
+from perjoule.meters._url import Place
 from perjoule.meters.redfish import Redfish
 from perjoule.simulators import redfish as simulator
 from perjoule.simulators._behaviour import Behaviour
@@ -115,6 +121,48 @@ def test_a_service_is_found_at_its_address():
 def test_a_password_file_that_is_not_there_is_told():
     (check,) = drivers.build("meters", "redfish", {"address": "192.0.2.1", "password_file": "/nonexistent"}).checks()
     assert not check.ok
+
+
+def test_an_address_that_is_no_web_service_is_refused(listen):
+    with pytest.raises(PerjouleError, match=r'write "http://" or "https://" before it'):
+        listen({"kind": "redfish", "address": "file:///etc"}, lambda h: True)
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is missing (sudo apt install openssl)")
+def test_a_certificate_is_believed_only_when_it_is_given_or_nobody_asks(tmp_path):
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    name = ["-subj", "/CN=bmc", "-addext", "subjectAltName=IP:127.0.0.1"]
+    argv = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "1", *name]
+    subprocess.run(argv, check=True, capture_output=True, timeout=60)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+
+    class Root(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"RedfishVersion": "1.15.0"}')
+
+        def log_message(self, format, *args):
+            pass
+
+    class Quiet(ThreadingHTTPServer):
+        def handle_error(self, request, client_address):
+            """A client that does not believe the certificate hangs up."""
+
+    with Quiet(("127.0.0.1", 0), Root) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.02))
+        thread.start()
+        try:
+            address = f"https://127.0.0.1:{server.server_address[1]}"
+            with pytest.raises(PerjouleError, match=r"not to be believed \(self.signed certificate\); set authorities"):
+                Place(address, timeout_s=30).json("/redfish/v1/")
+            for place in (Place(address, 30, authorities=certificate), Place(address, 30, verify=False)):
+                assert place.json("/redfish/v1/")["RedfishVersion"] == "1.15.0"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @pytest.mark.parametrize("fault", simulator.FAULTS)

@@ -34,6 +34,8 @@ class Place:
             OSError: it can't be reached, or answers with an error; the message names the address.
         """
         url = self.address + path
+        if not url.startswith(("http://", "https://")):
+            raise MachineError("that is no address of a web service", where=url, next='write "http://" or "https://" before it')
         sent = {"Accept": "*/*"} | dict(self.headers) | ({"Content-Type": "application/json"} if body is not None else {})
         handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]  # a meter is near
         try:
