@@ -186,6 +186,22 @@ def test_a_line_is_read_when_it_is_whole(tmp_path, listen):
     assert list(heard.of()[1]) == [float(f"1{n:02d}") for n in range(20)]
 
 
+def test_what_was_logged_before_need_not_be_in_order_but_its_last_row_must_be_as_declared(tmp_path, listen):
+    log = tmp_path / "log.csv"
+    log.write_text("time,P\n9,1\n5,1\n6,1\n")
+    options = {"kind": "csv", "path": str(log), "clock": "monotonic", "rate": "100 Hz", **DECLARED}
+
+    def grown(heard):
+        with log.open("a") as file:
+            file.write(f"{time.monotonic()},7\n")
+        return len(heard.samples) > 2
+
+    heard = listen(options, grown)
+    assert set(heard.of()[1]) == {7.0}
+    with pytest.raises(PerjouleError, match=r"names no zone|Invalid isoformat"):
+        listen({**options, "clock": "date"}, lambda h: True)
+
+
 def test_a_log_that_is_not_there_is_told(listen):
     (check,) = drivers.build("meters", "csv", {"path": "/nonexistent.csv", **DECLARED}).checks()
     assert not check.ok

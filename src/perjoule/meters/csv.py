@@ -132,16 +132,16 @@ class Csv(Declared):
             decoder = codecs.getincrementaldecoder(self.encoding)(errors="replace")
             rest, held = "", deque[Sample]()
 
-            def new() -> Iterable[Sample]:
+            def new(*, only_last: bool = False) -> Iterable[Sample]:
                 nonlocal rest
                 self._same(file.fileno(), file.tell())
                 *lines, rest = (rest + decoder.decode(file.read())).split("\n")
-                found = list(log.samples(lines))
+                found = list(log.samples(lines, only_last=only_last))
                 if lines and not log.rows.began:
                     raise ValueError(log.rows.missing())
                 return found
 
-            old = new()
+            old = new(only_last=not replays)  # the last row alone shows whether it is as declared
             held.extend(old if replays else ())
 
             def read() -> Iterable[Reading]:
@@ -192,9 +192,10 @@ class _Log:
         self._last_s = math.nan
         self._strange_count = 0
 
-    def samples(self, lines: Iterable[str]) -> Iterator[Sample]:
+    def samples(self, lines: Iterable[str], *, only_last: bool = False) -> Iterator[Sample]:
         """Read lines. Raises ValueError when they are not as declared, or time goes back."""
-        for row in self.rows.rows(lines):
+        rows = self.rows.rows(lines)
+        for row in list(rows)[-1:] if only_last else rows:
             value = math.nan if row.value is None else row.value * self._meter.factor
             try:
                 t_s = self._times.moment_s(row.time)

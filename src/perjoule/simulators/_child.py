@@ -34,6 +34,7 @@ def child(behaviour: Behaviour, module: str, *arguments: str) -> Generator[str]:
     asked, answers = server.stdout, server.stdin
     clock = threading.Timer(_START_S, server.kill)
     clock.start()
+    threads: list[threading.Thread] = []
     try:
         said = asked.readline().strip()
         clock.cancel()
@@ -55,7 +56,7 @@ def child(behaviour: Behaviour, module: str, *arguments: str) -> Generator[str]:
             for _ in server.stderr or ():  # a pipe that nobody empties would stop it
                 pass
 
-        threads = [threading.Thread(target=work, name=module, daemon=True) for work in (answer, drain)]
+        threads += [threading.Thread(target=work, name=module, daemon=True) for work in (answer, drain)]
         for thread in threads:
             thread.start()
         yield said
@@ -67,6 +68,8 @@ def child(behaviour: Behaviour, module: str, *arguments: str) -> Generator[str]:
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()
+        for thread in threads:
+            thread.join()  # both end with the child's pipes
         with suppress(OSError):  # what was still to be said to it
             answers.close()
         asked.close()
