@@ -31,7 +31,8 @@
     } else if (copy.vconcat) {
       for (const panel of copy.vconcat) {
         panel.width = width - AXIS - 20;
-        panel.layer[1].encoding.color.legend.columns = narrow ? 3 : 6;
+        const legend = panel.layer[1].encoding.color?.legend;
+        if (legend) legend.columns = narrow ? 3 : 6;
       }
     } else copy.width = narrow ? width - 170 : width - 230;
     if (narrow && copy.title?.subtitle) copy.title.subtitle = copy.title.subtitle.flatMap((line) => wrapped(line, Math.floor(width / 6)));
@@ -54,7 +55,15 @@
     await vegaEmbed(place, fitted(complete(name), place.clientWidth), options);
     place.dataset.drawn = theme();
   };
-  const drawAll = async () => { for (const name of Object.keys(data.figures)) await draw(name); root.dataset.drawn = theme(); };
+  const drawAll = async () => {
+    for (const name of Object.keys(data.figures)) {
+      try { await draw(name); } catch (error) {  // one figure that fails must not take the others away
+        document.querySelector(`#${name} .drawing`).textContent = `this figure could not be drawn: ${error.message}`;
+        console.error(error);
+      }
+    }
+    root.dataset.drawn = theme();
+  };
 
   const save = async (name) => {
     const aside = document.createElement("div");
