@@ -1,0 +1,193 @@
+"""What other tools measured into a results folder, joined by the time of day.
+
+`sources` finds files and their formats, `runs` puts what they tell together to trials, `counters` and `power` read what belongs
+to hosts, `missing` says what nobody measured. Times of imported results are seconds of UTC on either clock.
+"""
+
+import hashlib
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from perjoule import __version__, drivers, store
+from perjoule.errors import CampaignError, WorkloadError
+from perjoule.importing.counters import counters
+from perjoule.importing.power import UTC_CLOCK, Log, near
+from perjoule.importing.runs import Found, Load, labels, loads, runs, workload
+from perjoule.importing.sources import COUNTERS, Source
+from perjoule.model import HostFact, Phase, Record, Series, Spec, Trial
+from perjoule.store import Attempt, Results
+from perjoule.store.disk import spoken
+from perjoule.store.journal import sha256
+from perjoule.workloads.imported import MANIFEST, Part, manifest
+
+__all__ = ["Brought", "bring", "create"]
+
+CAMPAIGN = "# These trials were imported; there is no campaign that could be run.\n"
+UNALIGNED = "power is joined by the time of day: how far the clocks are apart is not known"
+ROLES = ("storage", "metadata", "management", "client")
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What came in."""
+
+    records: tuple[Record, ...]
+    series: Mapping[str, tuple[Series, ...]]  # by trial id: counters and power
+    known_count: int = 0  # loads that were here already
+    nodes: tuple[str, ...] = ()  # whose counters are of no known role
+    hosts: Mapping[str, str] = field(default_factory=dict[str, str])  # roles
+
+
+def create(folder: Path) -> Results:
+    """Make a results folder for imports, or open one. Raises MachineError: it holds something else."""
+    return store.create(folder, CAMPAIGN, folder.resolve().name)
+
+
+def bring(
+    results: Results,
+    found: Sequence[Source],
+    logs: Sequence[Log] = (),
+    *,
+    filesystem: str = "",
+    roles: Mapping[str, str] | None = None,
+    zone_doubt: str = "",
+) -> Brought:
+    """Bring sources and logs into a results folder; what is there already is left alone.
+
+    Args:
+        results: made by `create`.
+        found: by `sources`.
+        logs: of power.
+        filesystem: label of what was measured; by default where the load worked.
+        roles: the role of each host that is no client.
+        zone_doubt: what speaks against times that name no zone.
+
+    Raises:
+        CampaignError: there is no run among the sources, or a log covers what is not there.
+        WorkloadError: a file is damaged.
+    """
+    told = dict(roles or {})
+    all_loads = loads([run for source in found if source.format != COUNTERS for run in runs(source)], filesystem)
+    if not all_loads:
+        where = ", ".join(str(source.path) for source in found)
+        raise CampaignError("there are counters and no run that they could belong to", where=where, next="name what ran, too")
+    nodes: dict[str, list[tuple[Source, tuple[Series, ...]]]] = {}
+    for source in found:
+        for node, series in counters(source).items() if source.format == COUNTERS else ():
+            nodes.setdefault(node, []).append((source, series))
+    clients = {client for load in all_loads for client in load.clients}
+    with results.hold():
+        known = {digest for entry in results.entries() for digest in entry.files.values()}
+        trials, seen = _trials(results, all_loads, known)
+        records: list[Record] = []
+        kept: dict[str, tuple[Series, ...]] = {}
+        for trial, load in trials:
+            hosts = {**dict.fromkeys(load.clients, "client"), **told}
+            record, series = _keep(results, trial, load, hosts, nodes, logs, zone_doubt)
+            records.append(record)
+            kept[trial.id] = series
+    without = tuple(sorted(node for node in nodes if node not in clients and node not in told))
+    everyone = {**dict.fromkeys(sorted(clients), "client"), **told}
+    return Brought(tuple(records), kept, seen, without, everyone)
+
+
+def _trials(results: Results, all_loads: Sequence[Load], known: set[str]) -> tuple[list[tuple[Trial, Load]], int]:
+    """Number the loads that are not here yet among their equals."""
+    before = [record.trial for record in results.records()]
+    names = labels(all_loads, {trial.workload.label: trial.workload.options for trial in before})
+    taken = {trial.id for trial in before}
+    found: list[tuple[Trial, Load]] = []
+    for index, load in enumerate(all_loads):
+        digests = {sha256(one.source.files[name]) for one in load.found for name in one.files}
+        if {hashlib.sha256(_manifest(load).encode()).hexdigest(), *digests} <= known:
+            continue
+        trial = Trial(
+            testbed=Spec("imported", {}, "imported"),
+            filesystem=Spec("imported", {"name": load.filesystem}, load.filesystem),
+            workload=workload(load, names[index]),
+            meters=(),
+            clients_count=max(1, len(load.clients)),
+            repetition=1,
+        )
+        while trial.id in taken:
+            trial = replace(trial, repetition=trial.repetition + 1)
+        taken.add(trial.id)
+        found.append((trial, load))
+    return found, len(all_loads) - len(found)
+
+
+def _keep(
+    results: Results,
+    trial: Trial,
+    load: Load,
+    hosts: Mapping[str, str],
+    nodes: Mapping[str, Sequence[tuple[Source, tuple[Series, ...]]]],
+    logs: Sequence[Log],
+    zone_doubt: str,
+) -> tuple[Record, tuple[Series, ...]]:
+    with results.attempt(trial) as attempt:
+        with spoken(attempt.raw):
+            for number, one in enumerate(load.found):
+                _copy([one.source.files[name] for name in one.files], attempt.raw / str(number))
+            (attempt.raw / MANIFEST).write_text(_manifest(load))
+        outcome, failure = None, ""
+        try:
+            outcome = drivers.workload(trial.workload).outcome(attempt.raw)
+        except WorkloadError as error:
+            failure = error.what
+        series: list[Series] = []
+        if outcome is not None:
+            counted = [(s, source.path) for name in hosts for source, own in nodes.get(name, ()) for s in own]
+            metered = [(s, log.path) for log in logs for s in log.of(hosts)]
+            series = _joined(attempt, (*counted, *metered), outcome.began_s, outcome.ended_s)
+            for one in (*outcome.series, *series):
+                for t_s, value, duration_s in zip(one.t_s, one.value, one.duration_s, strict=True):
+                    attempt.sink.append(one.channel, float(t_s), float(value), float(duration_s))
+        powered = any(s.channel.quantity in ("power", "energy") for s in series)
+        local = load.found[0].source.format in ("ior", "mdtest", "io500") and zone_doubt
+        record = Record(
+            trial=trial,
+            status="valid" if outcome else "failed",
+            reason=failure,
+            attempt=attempt.number,
+            clock=UTC_CLOCK,
+            scale=1.0,
+            cluster="",
+            hosts=tuple(HostFact(name, role, "") for name, role in hosts.items()),
+            phases=(Phase("measure", outcome.began_s, outcome.ended_s),) if outcome else (),
+            outcome=outcome,
+            facts={"imported": [one.source.path.name for one in load.found]},
+            environment={"imported by": f"perjoule {__version__}"},
+            doubts=(*(outcome.doubts if outcome else ()), *((zone_doubt,) if local else ()), *((UNALIGNED,) if powered else ())),
+        )
+        attempt.keep(record)
+    return record, tuple(series)
+
+
+def _joined(attempt: Attempt, those: Sequence[tuple[Series, Path]], began_s: float, ended_s: float) -> list[Series]:
+    """Take what lies around a window, and keep the whole files that it comes from."""
+    found: list[Series] = []
+    for series, path in those:
+        part = near(series, began_s, ended_s)
+        if part is not None:
+            found.append(part)
+            if not (attempt.raw / "joined" / path.name).exists():
+                with spoken(attempt.raw):
+                    _copy([path], attempt.raw / "joined")
+    return found
+
+
+def _copy(files: Sequence[Path], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in files:
+        shutil.copyfile(path, folder / path.name)
+
+
+def _manifest(load: Load) -> str:
+    return manifest([_part(number, one) for number, one in enumerate(load.found)])
+
+
+def _part(number: int, one: Found) -> Part:
+    return Part(one.source.format, tuple(f"{number}/{name}" for name in one.files), one.number, one.source.told)

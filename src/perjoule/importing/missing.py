@@ -1,0 +1,49 @@
+"""What nobody measured, in sentences: what an import can't tell for want of it."""
+
+from collections.abc import Iterator
+
+from perjoule.importing import Brought
+from perjoule.model import Record, Series
+
+WITHOUT = {"mdtest": "mdtest", "ior": "IOR", "io500": "IO500"}  # tools that tell no latencies
+
+
+def missing(brought: Brought) -> Iterator[str]:
+    """Say what is missing, most important first."""
+    valid = [record for record in brought.records if record.outcome]
+    if not valid:
+        return
+    bare = sum(not _powered(record, brought.series[record.trial.id]) for record in valid)
+    if bare:
+        yield f"no power covers {bare} of {len(valid)} trials: name logs by --power"
+    elif any(s.channel.component == "total" for s in _all(brought)):
+        yield "power is of the servers and the switch: --covers servers where it is of the servers alone"
+    if brought.nodes:
+        example = f"--role {brought.nodes[0]}=storage"
+        yield f"counters of {', '.join(brought.nodes)} were left out, whose role is not known: say it ({example})"
+    counted = {s.channel.host for s in _all(brought) if s.channel.meter == "sadf"}
+    storage = [name for name, role in brought.hosts.items() if role != "client"]
+    if not storage:
+        yield "no storage hosts are known: --role NODE=storage names them"
+    elif lacking := [name for name in storage if name not in counted]:
+        yield f"no counters of {', '.join(lacking)}: overhead of the servers is not told"
+    formats = {str(record.trial.workload.options["format"]) for record in valid}
+    if silent := [name for tool, name in WITHOUT.items() if tool in formats]:
+        yield f"latencies are not in {', '.join(silent)}"
+    if "rados" in formats:
+        yield "percentiles of latencies are not in rados bench"
+    yield "no idle time before the loads is known: energies are with idle power"
+
+
+def _all(brought: Brought) -> Iterator[Series]:
+    for series in brought.series.values():
+        yield from series
+
+
+def _powered(record: Record, series: tuple[Series, ...]) -> bool:
+    assert record.outcome is not None
+    began_s, ended_s = record.outcome.began_s, record.outcome.ended_s
+    return any(
+        s.channel.quantity in ("power", "energy") and float((s.t_s - s.duration_s)[0]) <= began_s and float(s.t_s[-1]) >= ended_s
+        for s in series
+    )

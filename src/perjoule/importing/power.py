@@ -1,0 +1,115 @@
+"""Logs of power, joined by the time of day: CSV with declared columns, or what `perjoule meters record` wrote."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from perjoule import campaign
+from perjoule.errors import CampaignError
+from perjoule.importing.sources import text_of
+from perjoule.meters._metered import boundary
+from perjoule.meters.csv import Csv
+from perjoule.model import Clock, Series
+from perjoule.protocols import Hosts
+from perjoule.store.recordings import HEADINGS, read_recording
+
+EVERYTHING: tuple[str, ...] = ()
+UTC_CLOCK = Clock(0.0, 0.0)  # of imported results: their monotonic seconds are those of UTC
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log with its samples in seconds of UTC."""
+
+    path: Path
+    meter: Csv | None  # None: a recording, whose channels say what they cover
+    covers: tuple[str, ...]  # EVERYTHING, or names of hosts, "servers", "clients", "switch"
+    series: tuple[Series, ...]
+
+    def of(self, roles: Mapping[str, str]) -> tuple[Series, ...]:
+        """Give its series as they cover the hosts of a trial.
+
+        Args:
+            roles: the role of each host.
+
+        Raises:
+            CampaignError: there is no such host.
+        """
+        if self.meter is None:
+            return self.series
+        where = boundary(self.meter.label, _covered(self.covers, roles, self.path), Hosts(()), self.meter.component)
+        return tuple(replace(series, channel=self.meter.declared(where)) for series in self.series)
+
+
+def logs(path: Path, declared: Sequence[str], covers: Sequence[str], zone: str) -> tuple[Log, ...]:
+    """Read a log, or those that the [[meter]] tables of a TOML file name.
+
+    Args:
+        path: CSV, a recording of perjoule, or TOML with tables of kind "csv".
+        declared: "OPTION=VALUE" of the meter `csv`: "unit=W".
+        covers: what it covers; everything where nothing is named.
+        zone: of dates that name none.
+
+    Raises:
+        CampaignError: it is not as declared.
+        MachineError: it can't be read.
+    """
+    tables = path.suffix == ".toml"
+    if not path.is_file():
+        raise CampaignError("there is no such log of power", where=str(path), next="see docs/how-to/import.md")
+    if not tables and text_of(path).partition("\n")[0].strip().split(",") == HEADINGS:
+        return (Log(path, None, EVERYTHING, read_recording(path)),)
+    names = [str(path)] if tables else ["csv"]
+    asked = [*declared, *((f"path={json.dumps(str(path))}",) if not tables else ())]
+    if not any(text.startswith("zone=") for text in asked) and not tables:
+        asked.append(f"zone={json.dumps(zone)}")
+    return tuple(_log(meter, covers, tables) for meter in campaign.meters(names, asked))
+
+
+def near(series: Series, began_s: float, ended_s: float) -> Series | None:
+    """Give the samples of a window and some around it; None where it has none inside."""
+    before, after = series.t_s > began_s, series.t_s - series.duration_s < ended_s
+    if not (before & after).any() and not (before.any() and (~before).any()):
+        return None
+    low = max(0, int(np.searchsorted(series.t_s, began_s)) - AROUND_COUNT)
+    high = int(np.searchsorted(series.t_s - series.duration_s, ended_s)) + AROUND_COUNT
+    return replace(series, t_s=series.t_s[low:high], duration_s=series.duration_s[low:high], value=series.value[low:high])
+
+
+AROUND_COUNT = 10  # samples before and after a window: a trapezoid needs one, an average a few
+
+
+def _log(meter: object, covers: Sequence[str], tables: bool) -> Log:
+    if not isinstance(meter, Csv):
+        raise CampaignError("only logs can be imported", where="[[meter]]", next='set kind = "csv"')
+    if meter.clock not in ("date", "unix"):
+        what = f'times by clock = "{meter.clock}" can\'t be joined with anything'
+        raise CampaignError(what, where=str(meter.path), next='a log needs times of day: clock = "date" or "unix"')
+    path = meter.path.expanduser()
+    rows = np.array(list(meter.samples(text_of(path), UTC_CLOCK)), dtype=np.float64).reshape(-1, 3)
+    if not len(rows):
+        raise CampaignError("the log has no rows", where=str(path), next="see that it is the right file")
+    chosen = tuple(covers) or (tuple(meter.covers) if tables else EVERYTHING)
+    alone = boundary(meter.label, ("servers",), Hosts(()))
+    series = Series(meter.declared(alone), rows[:, 0].copy(), rows[:, 2].copy(), rows[:, 1].copy())
+    return Log(path, meter, chosen, (series,))
+
+
+def _covered(covers: Sequence[str], roles: Mapping[str, str], path: Path) -> tuple[str, ...]:
+    """Write out what is covered as names of hosts; where servers are known everything is these and the switch."""
+    servers = [name for name, role in roles.items() if role != "client"]
+    clients = [name for name, role in roles.items() if role == "client"]
+    if covers == EVERYTHING:
+        return ("servers", "switch") if servers else tuple(clients)
+    if set(covers) == {"servers", "switch"}:
+        return ("servers", "switch")
+    words = {"servers": servers or clients, "clients": clients, "switch": ["switch"]}
+    if strange := [name for name in covers if name not in (*words, *roles)]:
+        there = ", ".join((*roles, *words))
+        raise CampaignError(
+            f'there is no host "{strange[0]}" to be covered', where=str(path), next=f"there is {there}; name hosts by --role"
+        )
+    return tuple(dict.fromkeys(name for word in covers for name in words.get(word, [word])))

@@ -1,0 +1,112 @@
+"""What lies at the paths that a user names: each file's format by its content, never by its name."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perjoule.errors import CampaignError, MachineError
+from perjoule.workloads.imported import Told
+
+COUNTERS = "sadf"
+FORMATS = "fio, IOR, rados bench and sadf as JSON, mdtest as text, folders of IO500"
+_IO500 = ("result.txt", "result_summary.txt")
+_HEAD = 100_000  # characters, in which every format betrays itself
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, or a folder of files that belong together."""
+
+    path: Path
+    format: str  # of `workloads.imported`, or "sadf"
+    files: Mapping[str, Path]  # by their names
+    told: Told
+
+    def texts(self, names: Sequence[str] = ()) -> dict[str, str]:
+        """Read its files, or some of them. Raises MachineError."""
+        return {name: text_of(self.files[name]) for name in names or self.files}
+
+
+def sources(words: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tuple[Path, ...]]:
+    """Find what can be read, and name the files in folders that are nothing known.
+
+    Args:
+        words: paths, or CLIENT=PATH where the user says whose run it was (CLIENT,CLIENT=PATH of several nodes).
+        zone: of times that name none.
+
+    Raises:
+        CampaignError: a path is not there, or a file that is named is nothing known.
+        MachineError: a file can't be read.
+    """
+    found: list[Source] = []
+    strange: list[Path] = []
+    for word in words:
+        clients, path = _split(word)
+        if not path.exists():
+            raise CampaignError("there is no such file or folder", where=str(path), next="name what a tool wrote")
+        for source in _below(path, clients, zone):
+            if isinstance(source, Source):
+                found.append(source)
+            elif path.is_file():
+                advice = f"known are {FORMATS}; a log of power is named by --power"
+                raise CampaignError("its content is nothing known", where=str(path), next=advice)
+            else:
+                strange.append(source)
+    if not found:
+        raise CampaignError("nothing known is there", where=", ".join(words), next=f"known are {FORMATS}")
+    return tuple(found), tuple(strange)
+
+
+def text_of(path: Path) -> str:
+    """Read a file; what is no text in it shows as such. Raises MachineError."""
+    try:
+        return path.read_text("utf-8", errors="replace")
+    except OSError as error:
+        raise MachineError(
+            (error.strerror or str(error)).lower(), where=str(path), next="check the path and its rights"
+        ) from error
+
+
+def format_of(text: str) -> str:
+    """Tell a format by its content: one of `workloads.imported`, "sadf", or "" when it is nothing known."""
+    head = text[:_HEAD]
+    if "mdtest-" in head and " was launched with " in head:
+        return "mdtest"
+    if "{" not in head:
+        return ""
+    for name, words in (
+        ("fio", ('"fio version"',)),
+        ("sadf", ('"sysstat"', '"hosts"')),
+        ("ior", ('"Command line"', '"tests"')),
+    ):
+        if all(word in head for word in words):
+            return name
+    return "rados" if '"total_time_run"' in text and '"datas"' in head else ""
+
+
+def _split(word: str) -> tuple[tuple[str, ...], Path]:
+    names, mark, path = word.partition("=")
+    if not mark or "/" in names or Path(word).exists():
+        return (), Path(word)
+    return tuple(filter(None, names.split(","))), Path(path)
+
+
+def _below(path: Path, clients: tuple[str, ...], zone: str) -> Iterator[Source | Path]:
+    if path.is_dir():
+        if all((path / name).is_file() for name in _IO500):
+            files = {p.name: p for p in sorted(path.iterdir()) if p.suffix in (".txt", ".csv", ".ini") and p.is_file()}
+            yield Source(path, "io500", files, Told(path.name, clients, zone))
+            return
+        for child in sorted(path.iterdir()):
+            if not child.name.startswith("."):
+                yield from _below(child, clients, zone)
+        return
+    if not path.is_file():  # a socket, a pipe
+        return
+    found = format_of(text_of(path))
+    if not found:
+        yield path
+        return
+    # rados bench alone tells no time; for the others the file's own is without meaning
+    ended_s = path.stat().st_mtime if found == "rados" else 0.0
+    yield Source(path, found, {path.name: path}, Told(path.stem, clients, zone, ended_s))

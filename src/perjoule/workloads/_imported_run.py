@@ -1,0 +1,71 @@
+"""What a file that another tool wrote tells of a run, and the words that its readers share."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from perjoule.model import Outcome
+
+Texts = Mapping[str, str]  # of the files that tell of the same runs, by their names
+
+
+@dataclass(frozen=True)
+class Told:
+    """What files do not say themselves."""
+
+    stem: str = ""  # of the file's name: the client where nothing else names one
+    clients: tuple[str, ...] = ()  # as the user names them; () as the files do
+    zone: str = "UTC"  # of times that name none
+    ended_s: float = 0.0  # when the file was written, UTC: the end where it tells no time
+
+    def hosts(self, found: str, count: int = 1) -> tuple[str, ...]:
+        """Name the clients: as the user says, or by what the file tells of one. Raises ValueError when their number differs."""
+        if self.clients and len(self.clients) != count:
+            raise ValueError(f"{len(self.clients)} clients are named, and {count} ran (name each, or none)")
+        name = found or self.stem
+        return self.clients or ((name,) if count == 1 else tuple(f"{name}-{n}" for n in range(1, count + 1)))
+
+
+@dataclass(frozen=True)
+class Run:
+    """One load by the clients of one file: what makes it equal to another, and what came out."""
+
+    operation: str  # in the tool's words: "randwrite", "File creation"
+    details: tuple[str, ...]  # what else was asked: "4 jobs", "direct"
+    transfer_bytes: int | None
+    folder: str  # where it worked; "" where that is not told
+    outcome: Outcome | None  # times are UTC; None where it failed
+    failure: str = ""
+
+
+def moment_s(text: str, form: str, zone: str) -> float:
+    """Read a local time that names no zone, as seconds of UTC; where an hour comes twice, its first. Raises ValueError."""
+    return datetime.strptime(text.strip(), form).replace(tzinfo=_zone(zone)).timestamp()
+
+
+def local_zone() -> str:
+    """This machine's zone: its name where that is told, and its present offset otherwise."""
+    named = os.environ.get("TZ") or str(Path("/etc/localtime").resolve()).partition("zoneinfo/")[2]
+    try:
+        return ZoneInfo(named).key
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return datetime.now().astimezone().strftime("%z")
+
+
+def check_zone(name: str) -> None:
+    """See that there is such a zone. Raises ValueError."""
+    _zone(name)
+
+
+def _zone(name: str) -> tzinfo:
+    if name == "UTC":
+        return UTC
+    if name[:1] in "+-" and len(name) == 5 and name[1:].isdigit():
+        return timezone((1 if name[0] == "+" else -1) * timedelta(hours=int(name[1:3]), minutes=int(name[3:])))
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(f'there is no time zone "{name}" (write it like Europe/Berlin, UTC or +0100)') from None

@@ -1,0 +1,173 @@
+"""A run that another tool made and `perjoule import` read; it can't be run again. fio, IOR, mdtest, IO500, rados bench:
+https://fio.readthedocs.io, https://ior.readthedocs.io, https://io500.org, https://docs.ceph.com
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass as plain_dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic.dataclasses import dataclass
+
+from perjoule.errors import CampaignError, WorkloadError
+from perjoule.model import OPTIONS, Outcome
+from perjoule.protocols import Check, Host, Mounted, Workload
+from perjoule.units import Bytes
+from perjoule.workloads import _imported_fio as fio
+from perjoule.workloads import _imported_io500 as io500
+from perjoule.workloads import _imported_ior as ior
+from perjoule.workloads import _imported_mdtest as mdtest
+from perjoule.workloads import _imported_rados as rados
+from perjoule.workloads._imported_run import Run, Texts, Told, check_zone, local_zone
+
+__all__ = ["FORMATS", "MANIFEST", "Imported", "Part", "Run", "Told", "check_zone", "local_zone", "read", "told_files"]
+
+EXAMPLE = """
+[[workload]]
+kind = "imported"
+format = "fio"
+operation = "randwrite"
+transfer = "4 KiB"
+details = "32 in flight, direct"
+"""
+
+Format = Literal["fio", "ior", "mdtest", "io500", "rados"]
+
+MANIFEST = "imported.json"
+NEVER = "what was imported can't be run"
+
+
+def _single(runs: Callable[[str, Told], tuple[Run, ...]]) -> Callable[[Texts, Told], tuple[Run, ...]]:
+    """Read a format of one file."""
+    return lambda texts, told: runs(next(iter(texts.values())), told)
+
+
+FORMATS: Mapping[str, Callable[[Texts, Told], tuple[Run, ...]]] = {
+    "fio": _single(fio.runs),
+    "ior": _single(ior.runs),
+    "mdtest": _single(mdtest.runs),
+    "io500": io500.runs,
+    "rados": _single(rados.runs),
+}
+
+
+@plain_dataclass(frozen=True)
+class Part:
+    """Which files of a raw folder tell of one client's run, and which of their runs it is."""
+
+    format: str
+    files: tuple[str, ...]  # below the raw folder
+    number: int
+    told: Told
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Imported(Workload):
+    """What a file of another tool tells of a run."""
+
+    format: Format
+    """The tool that made it."""
+
+    operation: str
+    """What it did, in the tool's words."""
+
+    transfer_bytes: Bytes | None = None
+    """How much one call moved, where that is told."""
+
+    details: str = ""
+    """What else was asked of the tool, as far as that tells one run from another."""
+
+    direction: Literal["write", "read", "both"] = "write"
+    """The direction in which it worked."""
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """As it was found."""
+        return ("write", "read") if self.direction == "both" else (self.direction,)
+
+    def moved_bytes(self, clients_count: int) -> int:
+        """Nothing will be."""
+        return 0
+
+    def checks(self) -> tuple[Check, ...]:
+        """It needs nothing."""
+        return (Check("imported runs", True, "are read by `perjoule import`", needed=False),)
+
+    def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
+        """Refuse. Raises CampaignError."""
+        raise CampaignError(NEVER, where="workload imported", next="name the tool itself as a workload (`perjoule drivers`)")
+
+    def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
+        """Refuse. Raises CampaignError."""
+        raise CampaignError(NEVER, where="workload imported", next="name the tool itself as a workload (`perjoule drivers`)")
+
+    def outcome(self, folder: Path) -> Outcome:
+        """Read the tool's own files again. Raises WorkloadError."""
+        try:
+            found = [_part(folder, part) for part in parts((folder / MANIFEST).read_text())]
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise WorkloadError(f"what was imported can't be read: {error}", where=str(folder)) from error
+        return joined(found)
+
+
+def read(format: str, texts: Texts, told: Told) -> tuple[Run, ...]:
+    """Read all runs that the files of one format tell of.
+
+    Raises:
+        WorkloadError: they are damaged, or not of that format.
+    """
+    try:
+        return FORMATS[format](texts, told)
+    except (ValueError, LookupError, TypeError, AttributeError, StopIteration) as error:
+        words = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        raise WorkloadError(f"this can't be read as {format}: {words}", next="see docs/how-to/import.md") from error
+
+
+def told_files(format: str, run: Run, names: Texts) -> tuple[str, ...]:
+    """Name the files that tell of a run."""
+    return io500.files_of(run.operation, names) if format == "io500" else tuple(names)
+
+
+def joined(found: Sequence[Run]) -> Outcome:
+    """Put the runs of several clients together. Raises WorkloadError when one of them failed."""
+    outcomes: list[Outcome] = []
+    for run in found:
+        if run.outcome is None:
+            raise WorkloadError(run.failure)
+        outcomes.append(run.outcome)
+    return Outcome(
+        engine=outcomes[0].engine,
+        results=tuple(result for one in outcomes for result in one.results),
+        doubts=tuple(dict.fromkeys(doubt for one in outcomes for doubt in one.doubts)),
+        series=tuple(series for one in outcomes for series in one.series),
+    )
+
+
+def manifest(parts: Sequence[Part]) -> str:
+    """Write down how a raw folder is read."""
+    listed = [{"format": part.format, "files": part.files, "number": part.number, **_told(part.told)} for part in parts]
+    return json.dumps({"version": 1, "parts": listed}, indent=1) + "\n"
+
+
+def parts(text: str) -> tuple[Part, ...]:
+    """Read what `manifest` wrote. Raises ValueError, LookupError, TypeError."""
+    found: list[dict[str, Any]] = json.loads(text)["parts"]
+    return tuple(
+        Part(
+            one["format"],
+            tuple(one["files"]),
+            one["number"],
+            Told(one["stem"], tuple(one["clients"]), one["zone"], one["ended_s"]),
+        )
+        for one in found
+    )
+
+
+def _told(told: Told) -> dict[str, Any]:
+    return {"stem": told.stem, "clients": told.clients, "zone": told.zone, "ended_s": told.ended_s}
+
+
+def _part(folder: Path, part: Part) -> Run:
+    texts = {Path(name).name: (folder / name).read_text("utf-8", errors="replace") for name in part.files}
+    return read(part.format, texts, part.told)[part.number]
