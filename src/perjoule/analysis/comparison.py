@@ -12,7 +12,7 @@ repetitions are correlated. Values too skewed for either are bootstrapped.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import exp, inf, log, nan, sqrt
+from math import exp, inf, log, log1p, nan, sqrt
 from statistics import fmean, median, variance
 from typing import Literal
 
@@ -67,24 +67,27 @@ class Difference:
         if not self.freedom:
             return "one repetition can't tell"
         if p < 1 - CONFIDENCE_RATIO and abs(self.value) >= _RELEVANT:
-            if abs(self.value) <= log(1 + self.drift_ratio):
+            if min(abs(self.low), abs(self.high)) <= log1p(self.drift_ratio):  # the near end: a drift and chance may add up
                 return "may be drift"
             return "higher" if self.value > 0 else "lower"
         return "no relevant difference" if max(abs(self.low), abs(self.high)) <= _RELEVANT else "can't tell"
 
-    @property
-    def more_count(self) -> float:
+    def more_count(self, p: float) -> float:
         """How many more repetitions of each would settle it, should mean and scatter stay; infinite above MOST_COUNT.
 
-        Settled is: the interval is apart from 0 for a relevant difference, within what is irrelevant for another.
+        Settled is: the interval is apart from 0 for a relevant difference, at the level that is left of 5 % when `p` is corrected
+        for the number of comparisons; or it is within what is irrelevant for another difference.
         """
         if not self.freedom:
             return nan
         size = abs(self.value)
-        wanted = size if size >= _RELEVANT else _RELEVANT - size
-        for count in range(self.count, MOST_COUNT + 1):
-            freedom = self.freedom + (count - self.count) * self.freedom / max(self.count - 1, 1)
-            if student_quantile(freedom) * self.error * sqrt(self.count / count) <= wanted:
+        relevant = size >= _RELEVANT
+        wanted = size if relevant else _RELEVANT - size
+        level = (1 - CONFIDENCE_RATIO) * (min(self.p / p, 1.0) if relevant and p > 0 else 1.0)
+        for count in range(self.count + 1, MOST_COUNT + 1):
+            freedom = self.freedom * (count - 1) / max(self.count - 1, 1)
+            reach = wanted / (self.error * sqrt(self.count / count)) if self.error else inf
+            if student_p(reach, freedom) < level:
                 return count - self.count
         return inf
 

@@ -5,7 +5,7 @@ import sys
 import click
 
 from perjoule import __version__, options, stops
-from perjoule.cli import machine, measuring, meters, papers, results
+from perjoule.cli import compare, machine, measuring, meters, papers, results
 from perjoule.options import InOrder, examples
 
 
@@ -37,6 +37,7 @@ COMMANDS = (
     results.show_command,
     results.report_command,
     results.verify_command,
+    compare.compare_command,
     papers.papers_command,
     papers.audit_command,
     papers.reproduce_command,

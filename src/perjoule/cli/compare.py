@@ -1,0 +1,137 @@
+"""The command that holds results against other results, or against a paper."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from perjoule import options, published, stops
+from perjoule.cli.results import measured
+from perjoule.display import counted, out, show, show_line
+from perjoule.errors import CampaignError
+from perjoule.options import examples
+
+if TYPE_CHECKING:  # what computes is imported where it is used: that takes longer than `--help` and an error should
+    from perjoule.analysis.changes import Change
+    from perjoule.comparing import Limit, Row
+    from perjoule.sides import Side
+
+
+@click.command(
+    "compare",
+    short_help="Compare results with others, or with a paper.",
+    epilog=examples(
+        "perjoule compare results/before results/after --change environment.kernel",
+        'perjoule compare results/main results/branch --any-change --fail-if "MiB/J < -5 %"',
+        "perjoule compare results/demo --between MooseFS CephFS",
+        "perjoule compare results/demo --with green-storage",
+    ),
+)
+@options.folder
+@click.argument("other", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@click.option("--between", nargs=2, metavar="LABEL LABEL", help="Compare two file systems of the one folder.")
+@click.option(
+    "--with",
+    "paper",
+    metavar="PAPER|FILE.toml",
+    help="Hold results against what a paper prints.",
+    shell_complete=options.completing(published.names),
+)
+@click.option("--change", "declared", multiple=True, metavar="NAME", help="What differs on purpose: filesystem.goal.")
+@click.option("--any-change", is_flag=True, help="Compare whatever differs, with a doubt.")
+@click.option("--metric", "metrics", multiple=True, metavar="METRIC", help='Only this metric: "MiB/J", "W", "s", ...')
+@click.option("--across-grades", is_flag=True, help="Compare energies of measured and modelled power, with a doubt.")
+@click.option("--fail-if", "limits", multiple=True, metavar="LIMIT", help='Exit code 1 if so for certain: "MiB/J < -5 %".')
+@click.option("--report", "target", type=click.Path(path_type=Path), metavar="FILE.html", help="Write a page with a figure.")
+@click.option("--json", "as_json", is_flag=True, help="For programs: everything, in SI units.")
+def compare_command(
+    folder: Path,
+    other: Path | None,
+    between: tuple[str, str] | None,
+    paper: str | None,
+    declared: tuple[str, ...],
+    any_change: bool,
+    metrics: tuple[str, ...],
+    across_grades: bool,
+    limits: tuple[str, ...],
+    target: Path | None,
+    as_json: bool,
+) -> None:
+    """Compare two results folders, two file systems of one, or one with a paper.
+
+    Lists what differs in circumstances first, and goes no further (exit code 2) when that isn't what --change declares. Then the
+    second over the first: ratio with its 95 % interval, p after Holm's correction, effect (Hedges' g), a verdict, and how many
+    more repetitions would settle it.
+    """
+    if sum(one is not None for one in (other, between, paper)) != 1:
+        raise CampaignError("one thing is to be compared with", next="name another DIR, --between two labels, or --with a paper")
+    if paper is not None:
+        if declared or any_change or across_grades or limits:
+            raise CampaignError("--with goes with --metric, --report and --json alone", next="leave the other options out")
+        raise CampaignError("not yet")
+    from perjoule import comparing
+    from perjoule.report import comparison
+
+    asked = [comparing.limit(text) for text in limits]
+    wanted = list(dict.fromkeys([*map(comparing.known, metrics or comparing.DEFAULT), *(one.metric for one in asked)]))
+    first, second = _sides(folder, other, between)
+    changes = _changes(first, second, (*declared, *(["filesystem"] if between else [])), any_change, show=not as_json)
+    found = comparing.compare(first, second, wanted, across_grades=across_grades, changes=changes)
+    if as_json:
+        click.echo(json.dumps(comparison.as_data(found), indent=2, ensure_ascii=False))
+    else:
+        show(comparison.comparison_table(found), (), ())
+        for line in (*(f"doubt: {one}" for one in found.doubts), *(f"outlier, kept: {one}" for one in found.outliers)):
+            show_line(line)
+    if target is not None:
+        with stops.place(target):
+            target.write_text(comparison.page(found), encoding="utf-8")
+    if _broken(found.rows, asked, show=not as_json):
+        sys.exit(1)
+
+
+def _sides(folder: Path, other: Path | None, labels: tuple[str, str] | None) -> "tuple[Side, Side]":
+    from perjoule import sides
+
+    if other is None:
+        assert labels is not None
+        return sides.between(sides.side(measured(folder), folder.name), labels)
+    names = (str(folder), str(other)) if folder.name == other.name else (folder.name, other.name)
+    return sides.side(measured(folder), names[0]), sides.side(measured(other), names[1])
+
+
+def _changes(first: "Side", second: "Side", declared: Sequence[str], any_change: bool, *, show: bool) -> "Sequence[Change]":
+    """List what differs, and refuse what is not declared."""
+    from perjoule import comparing, sides
+    from perjoule.analysis.changes import undeclared
+    from perjoule.report import comparison
+
+    changes = sides.changed(first, second, declared)
+    if show:
+        out.print(f"{second.name} over {first.name}", style="bold")
+        for line in comparison.change_lines(changes):
+            show_line(f"  {line}")
+    left = [one.name for one in undeclared(changes)]
+    if left and not any_change:
+        advice = f"declare it by --change {left[0]}, or look all the same with --any-change"
+        raise CampaignError(
+            f"undeclared differences: {comparing.few(left)}", where=f"{first.name} and {second.name}", next=advice
+        )
+    return changes
+
+
+def _broken(rows: "Sequence[Row]", limits: "Sequence[Limit]", *, show: bool) -> bool:
+    """Say of each limit in how many rows it is broken, kept, or neither for certain."""
+    broken = False
+    for limit in limits:
+        judged = [limit.judge(row) for row in rows if row.metric == limit.metric]
+        if not judged:
+            raise CampaignError(f"{limit.metric} was not measured in both", next=f'leave out --fail-if "{limit.text}"')
+        broken |= "broken" in judged
+        if show:
+            told = ", ".join(f"{kind} in {judged.count(kind)}" for kind in dict.fromkeys(judged))
+            show_line(f"--fail-if {limit.text}: {told} of {counted(len(judged), 'row')}")
+    return broken

@@ -1,0 +1,128 @@
+"""A comparison for people: as lines, as a table, as data, and as a page that works offline."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from html import escape
+from math import isfinite, isnan
+
+from perjoule.analysis.changes import Change
+from perjoule.analysis.comparison import MOST_COUNT
+from perjoule.analysis.stopping import METRICS
+from perjoule.analysis.winners import RELEVANT_RATIO
+from perjoule.comparing import PER, Comparison, Row
+from perjoule.figures import comparison as figure
+from perjoule.report.document import document, drawn, html_table
+from perjoule.table import Table, with_interval
+
+WORDS = ("file system", "workload", "direction", "metric", "verdict")
+HEADERS = (*WORDS[:3], "clients", "metric", "before", "after", "ratio (95 %)", "p", "g", "verdict", "n more")
+NOTE = (
+    f"Ratio of geometric means, after over before, with its 95 % interval. Relevant: at least {RELEVANT_RATIO:.0%}; significant: "
+    "p below 5 % after Holm's correction for all rows. Paired: both were measured in the same blocks of time, repetition by "
+    "repetition; else Welch's test; bootstrap (percentile-t) where at least ten values are skewed. g is Hedges' effect size. "
+    "n more: repetitions of each that would settle it, should mean and scatter stay. Outliers are told and never dropped."
+)
+
+
+def change_lines(changes: Sequence[Change]) -> Iterator[str]:
+    """Say in lines what differs between the two."""
+    if not changes:
+        yield "nothing differs in options, software, machine or deployment"
+    for one in sorted(changes, key=lambda c: (c.declared or c.follows, c.name)):
+        how = "declared" if one.declared else "follows" if one.follows else "NOT DECLARED"
+        yield f"{one.name}: {one.before or 'nothing'} -> {one.after or 'nothing'} ({how})"
+
+
+def comparison_table(found: Comparison) -> Table:
+    """Lay out a comparison, a row for each metric of each combination."""
+    return Table(HEADERS, tuple(_cells(row) for row in found.rows))
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    per = PER.get(row.metric, 1.0)
+    place = (row.filesystem, row.workload, row.direction, str(row.clients_count), row.metric)
+    values = with_interval(row.before, per), with_interval(row.after, per)
+    found = row.difference
+    if found is None:
+        return (*place, *values, "–", "–", "–", row.verdict, "–")
+    ends = f" ({found.ratio.low:.3f} to {found.ratio.high:.3f})" if isfinite(found.ratio.high) else ""
+    effect = "–" if isnan(found.effect) else f"{found.effect:+.1f}"
+    method = f", {found.method}" if found.freedom else ""
+    return (*place, *values, f"{found.ratio.mean:.3f}{ends}", p_text(row.p), effect, row.verdict + method, _more(row))
+
+
+def p_text(p: float) -> str:
+    """Print how likely something is by chance alone."""
+    return "< 0.001" if p < 1e-3 else f"{p:.2g}"
+
+
+def _more(row: Row) -> str:
+    if row.difference is None or row.verdict != "can't tell":
+        return "–"
+    more = row.difference.more_count(row.p)
+    return "?" if isnan(more) else f"> {MOST_COUNT}" if not isfinite(more) else str(int(more))
+
+
+def as_data(found: Comparison) -> dict[str, object]:
+    """Give a comparison as JSON can hold it: what is not finite is null."""
+    return {
+        "before": found.names[0],
+        "after": found.names[1],
+        "changes": [asdict(one) for one in found.changes],
+        "rows": [_row_data(row) for row in found.rows],
+        "doubts": found.doubts,
+        "outliers": found.outliers,
+    }
+
+
+def _row_data(row: Row) -> dict[str, object]:
+    told: dict[str, object] = {
+        "filesystem": row.filesystem,
+        "workload": row.workload,
+        "direction": row.direction,
+        "clients": row.clients_count,
+        "metric": METRICS[row.metric],
+        "before": row.before.values,
+        "after": row.after.values,
+        "verdict": row.verdict,
+    }
+    if row.difference is None:
+        return told
+    one = row.difference
+    numbers = {"ratio": one.ratio.mean, "low": one.ratio.low, "high": one.ratio.high, "p": row.p, "effect": one.effect}
+    numbers["more_count"] = one.more_count(row.p)
+    return told | {"method": one.method} | {name: value if isfinite(value) else None for name, value in numbers.items()}
+
+
+def page(found: Comparison) -> str:
+    """Lay a comparison out as HTML."""
+    marks = [
+        figure.Mark(
+            f"{row.filesystem}, {row.workload}, {row.clients_count}",
+            row.metric,
+            row.difference.ratio.mean,
+            row.difference.ratio.low,
+            row.difference.ratio.high,
+            row.verdict,
+        )
+        for row in found.rows
+        if row.difference
+    ]
+    title = f"{found.names[1]} over {found.names[0]}"
+    notes = [f"Points: ratio of geometric means; lines: 95 % interval. The band is what is irrelevant, {RELEVANT_RATIO:.0%}."]
+    drawings = {"comparison": figure.ratios(marks, RELEVANT_RATIO, title, notes)} if marks else {}
+    return document(title, "\n".join(_body(found, title, list(drawings))), drawings)
+
+
+def _body(found: Comparison, title: str, drawings: Sequence[str]) -> Iterator[str]:
+    yield f'<header><div><h1>{escape(title)}</h1></div><button id="theme">light / dark</button></header>'
+    yield "<h2>What changed</h2><ul>"
+    yield from (f"<li>{escape(line)}</li>" for line in change_lines(found.changes))
+    yield "</ul><h2>What came of it</h2>"
+    laid = comparison_table(found)
+    yield html_table(laid.headers, laid.rows, [header in WORDS for header in laid.headers])
+    yield f"<p><small>{escape(NOTE)}</small></p>"
+    yield from map(drawn, drawings)
+    for heading, lines in (("Doubts", found.doubts), ("Outliers, kept", found.outliers)):
+        if lines:
+            yield f"<h2>{heading}</h2><ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"

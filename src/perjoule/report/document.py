@@ -1,0 +1,42 @@
+"""What pages of HTML have in common: the frame with figures that needs nothing from outside, tables, places for drawings."""
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+
+from perjoule.figures import vega
+
+
+def document(title: str, body: str, figures: Mapping[str, vega.Spec]) -> str:
+    """Give the whole page; a figure is drawn in the place that `drawn` of its name makes."""
+    data = {"name": title, "figures": figures, "themes": vega.THEMES, "timelines": {}}
+    return Template(_asset("page.html")).substitute(
+        title=escape(f"{title}: perjoule"),
+        css=_asset("page.css"),
+        body=body,
+        data=json.dumps(data, separators=(",", ":"), allow_nan=False).replace("</", "<\\/"),
+        library=vega.javascript().replace("</script", "<\\/script"),
+        script=_asset("page.js"),
+    )
+
+
+def drawn(name: str) -> str:
+    """Give a figure its place."""
+    tools = f'<div class="tools"><button data-save="{name}">save as SVG</button></div>'
+    return f'<figure id="{name}"><div class="drawing"></div>{tools}</figure>'
+
+
+def html_table(headers: Sequence[str], rows: Sequence[Sequence[str]], words: Sequence[bool]) -> str:
+    """Give a table that sorts by a click; columns of words are to the left."""
+    marks = [' class="word"' if word else "" for word in words]
+    head = "".join(f"<th{mark}>{escape(text)}</th>" for text, mark in zip(headers, marks, strict=True))
+    body = "".join(
+        f"<tr>{''.join(f'<td{mark}>{escape(text)}</td>' for text, mark in zip(row, marks, strict=True))}</tr>" for row in rows
+    )
+    return f'<div class="scroll"><table class="sortable"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _asset(name: str) -> str:
+    return (files(__package__ or "perjoule.report") / name).read_text(encoding="utf-8")
