@@ -9,9 +9,9 @@ from string import Template
 from perjoule.figures import vega
 
 
-def document(title: str, body: str, figures: Mapping[str, vega.Spec]) -> str:
-    """Give the whole page; a figure is drawn in the place that `drawn` of its name makes."""
-    data = {"name": title, "figures": figures, "themes": vega.THEMES, "timelines": {}}
+def document(title: str, body: str, figures: Mapping[str, vega.Spec], timelines: Mapping[str, object] | None = None) -> str:
+    """Give the whole page; a figure is drawn in the place that `drawn` of its name makes, "timeline" with those of trials."""
+    data = {"name": title, "figures": figures, "themes": vega.THEMES, "timelines": timelines or {}}
     return Template(_asset("page.html")).substitute(
         title=escape(f"{title}: perjoule"),
         css=_asset("page.css"),

@@ -4,8 +4,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from html import escape
-from importlib.resources import files
-from string import Template
 
 from perjoule import __version__
 from perjoule.analysis.fairness import mixes
@@ -14,6 +12,7 @@ from perjoule.figures import vega
 from perjoule.model import Cell, Interval, Record
 from perjoule.report import growth, muons, together
 from perjoule.report.content import Content
+from perjoule.report.document import document, html_table
 from perjoule.report.drawings import drawings
 from perjoule.report.metered import budget_table, unexplained_table
 from perjoule.table import amplification_table, number, table, winners_table, with_meter
@@ -23,24 +22,8 @@ from perjoule.units import MIB
 def page(found: Content, root: str) -> str:
     """Lay the report out as HTML; `root` is the way from it to the results folder."""
     specs = dict(drawings(found))
-    data = {
-        "name": found.name,
-        "figures": specs,
-        "themes": vega.THEMES,
-        "timelines": {trial: asdict(line) for trial, line in found.timelines.items()},
-    }
-    return Template(_asset("page.html")).substitute(
-        title=escape(f"{found.name}: perjoule"),
-        css=_asset("page.css"),
-        body="\n".join(_body(found, specs, root)),
-        data=json.dumps(data, separators=(",", ":"), allow_nan=False).replace("</", "<\\/"),
-        library=vega.javascript().replace("</script", "<\\/script"),
-        script=_asset("page.js"),
-    )
-
-
-def _asset(name: str) -> str:
-    return (files(__package__ or "perjoule.report") / name).read_text(encoding="utf-8")
+    timelines = {trial: asdict(line) for trial, line in found.timelines.items()}
+    return document(found.name, "\n".join(_body(found, specs, root)), specs, timelines)
 
 
 def _body(found: Content, specs: Mapping[str, vega.Spec], root: str) -> Iterator[str]:
@@ -116,23 +99,14 @@ def _card(cells: Sequence[Cell], metric: str, unit: str, heading: str) -> str:
 def _table(cells: Sequence[Cell]) -> str:
     laid = table(cells)
     words = [header in ("file system", "workload", "direction") for header in laid.headers]
-    return _html_table(laid.headers, laid.rows, words)
-
-
-def _html_table(headers: Sequence[str], rows: Sequence[Sequence[str]], words: Sequence[bool]) -> str:
-    marks = [' class="word"' if word else "" for word in words]
-    head = "".join(f"<th{mark}>{escape(text)}</th>" for text, mark in zip(headers, marks, strict=True))
-    body = "".join(
-        f"<tr>{''.join(f'<td{mark}>{escape(text)}</td>' for text, mark in zip(row, marks, strict=True))}</tr>" for row in rows
-    )
-    return f'<div class="scroll"><table class="sortable"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return html_table(laid.headers, laid.rows, words)
 
 
 def _winners(found: Content) -> Iterator[str]:
     if found.winners:
         laid = winners_table(found.winners)
         yield "<h2>The best for each workload</h2>"
-        yield _html_table(laid.headers, laid.rows, [header not in ("clients",) for header in laid.headers])
+        yield html_table(laid.headers, laid.rows, [header not in ("clients",) for header in laid.headers])
         yield (
             "<p><small>By throughput, over the average of the others, with its 95 % interval. Significant: at least 2 % above "
             "each other by Welch's test on logarithms with Holm's correction. A class of workloads weighs each of them the same."
@@ -144,7 +118,7 @@ def _users(found: Content) -> Iterator[str]:
     laid = together.users_table(mixes(found.points))
     if laid.rows:
         yield "<h2>Users together and alone</h2>"
-        yield _html_table(laid.headers, laid.rows, [header in ("file system", "workload", "user") for header in laid.headers])
+        yield html_table(laid.headers, laid.rows, [header in ("file system", "workload", "user") for header in laid.headers])
         yield f"<p><small>{escape(together.NOTE)}</small></p>"
 
 
@@ -153,8 +127,8 @@ def _scaling(found: Content) -> Iterator[str]:
     if grown:
         yield "<h2>Growing with storage hosts</h2>"
         laid, laws = growth.scaling_table(grown), growth.laws_table(grown)
-        yield _html_table(laid.headers, laid.rows, [h in ("file system", "workload", "direction", "of") for h in laid.headers])
-        yield _html_table(laws.headers, laws.rows, [header != "clients" for header in laws.headers])
+        yield html_table(laid.headers, laid.rows, [h in ("file system", "workload", "direction", "of") for h in laid.headers])
+        yield html_table(laws.headers, laws.rows, [header != "clients" for header in laws.headers])
         yield f"<p><small>{escape(growth.NOTE)}</small></p>"
 
 
@@ -162,7 +136,7 @@ def _muons(cells: Sequence[Cell]) -> Iterator[str]:
     laid = muons.muons_table(cells)
     if laid.rows:
         yield "<h2>The muon analysis</h2>"
-        yield _html_table(laid.headers, laid.rows, [header in ("file system", "workload") for header in laid.headers])
+        yield html_table(laid.headers, laid.rows, [header in ("file system", "workload") for header in laid.headers])
         yield f"<p><small>{escape(muons.NOTE)}</small></p>"
 
 
@@ -171,7 +145,7 @@ def _budgets(found: Content) -> Iterator[str]:
     if laid.rows:
         words = ("file system", "workload", "direction", "energy", "most of it", "not known")
         yield "<h2>What the energies may be wrong by</h2>"
-        yield _html_table(laid.headers, laid.rows, [header in words for header in laid.headers])
+        yield html_table(laid.headers, laid.rows, [header in words for header in laid.headers])
         yield (
             "<p><small>± is half of the 95 % interval of one trial, k the factor from its standard uncertainty; the terms are "
             "standard uncertainties in % of the energy, the mean over repetitions. Net: the servers; gross: with the switch; "
@@ -179,16 +153,14 @@ def _budgets(found: Content) -> Iterator[str]:
         )
     if apart.rows:
         yield "<h3>Watts that the meters do not explain</h3>"
-        yield _html_table(apart.headers, apart.rows, [True, True, *[False] * 5])
+        yield html_table(apart.headers, apart.rows, [True, True, *[False] * 5])
 
 
 def _amplification(cells: Sequence[Cell]) -> Iterator[str]:
     laid = amplification_table(cells)
     if laid.rows:
         yield "<h2>Bytes per user byte</h2>"
-        yield _html_table(
-            laid.headers, laid.rows, [header in ("file system", "workload", "direction") for header in laid.headers]
-        )
+        yield html_table(laid.headers, laid.rows, [header in ("file system", "workload", "direction") for header in laid.headers])
         yield (
             "<p><small>Measured, from the baseline to the end of the tail, and in parentheses what redundancy alone explains. "
             "Network bytes count headers: up to 4.6 % more than the data, and 2.3 % of them the other way for acknowledgements."
@@ -240,7 +212,7 @@ def _all_metrics(cells: Sequence[Cell]) -> Iterator[str]:
     headers = ("file system", "direction", "clients", *names)
     rows = [(c.filesystem, c.direction, str(c.clients_count), *(text(c.metrics.get(n)) for n in names)) for c in cells]
     yield "<h2>Behind the numbers</h2><details><summary>All metrics in SI units, means</summary>"
-    yield _html_table(headers, rows, [True, True, *[False] * (len(names) + 1)])
+    yield html_table(headers, rows, [True, True, *[False] * (len(names) + 1)])
     yield "</details>"
 
 
