@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from perjoule import importing, stops
+from perjoule import campaign, importing, stops
+from perjoule.cli.results import measured
 from perjoule.display import counted, err, out, trial_text
 from perjoule.errors import CampaignError
 from perjoule.importing import Brought
@@ -102,3 +103,55 @@ def _tell(brought: Brought) -> None:
     out.print(f"{counted(len(brought.records), 'trial')} brought in{here}; hosts: {hosts}", soft_wrap=True)
     for words in missing(brought):
         out.print(f"missing: {words}", style="yellow", soft_wrap=True)
+
+
+@click.command(
+    "export",
+    short_help="Give results to others: CSV, Parquet, one file.",
+    epilog=examples(
+        "perjoule export results/demo --csv demo.csv --parquet demo.parquet",
+        "perjoule export results/demo --bundle demo.zip --license CC-BY-4.0 --author 'Ada Lovelace'",
+        "perjoule verify demo.zip",
+    ),
+)
+@click.argument("folder", type=_path, metavar="DIR")
+@click.option("--csv", "csv_file", type=_path, metavar="FILE", help="All metrics of trials and cells as one long table.")
+@click.option("--parquet", type=_path, metavar="FILE", help="The same as Parquet.")
+@click.option("--bundle", type=_path, metavar="FILE.zip", help="Raw data, series, report, checksums and citation (RO-Crate).")
+@click.option("--license", "license_name", default="", metavar="SPDX", help="Of the bundle: CC-BY-4.0, or a URL.")
+@click.option("--author", "authors", multiple=True, metavar="NAME", help="Whom to cite; may be given several times.")
+def export_command(
+    folder: Path,
+    csv_file: Path | None,
+    parquet: Path | None,
+    bundle: Path | None,
+    license_name: str,
+    authors: tuple[str, ...],
+) -> None:
+    """Give the results in DIR to others: as one long table for any program, or as one file that `perjoule verify` checks."""
+    from perjoule import exporting, report
+
+    if not (csv_file or parquet or bundle):
+        raise CampaignError("nothing is to be written", next="name a file: --csv, --parquet or --bundle")
+    results = measured(folder)
+    rows = list(exporting.rows(results, report.cells(results)))
+    table = exporting.csv_text(rows)
+    if csv_file:
+        with stops.place(csv_file):
+            csv_file.write_text(table, encoding="utf-8", newline="")
+        out.print(f"{csv_file}: {counted(len(rows), 'row')}", soft_wrap=True)
+    if parquet:
+        with stops.place(parquet):
+            exporting.write_parquet(rows, parquet)
+        out.print(f"{parquet}: {counted(len(rows), 'row')}", soft_wrap=True)
+    if bundle:
+        with stops.place(bundle):
+            if not (folder / "report.html").exists():
+                report.write(results, folder / "report.html")
+            asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
+            name = asked.name if asked else folder.resolve().name
+            said = exporting.Said(name, asked.description.strip() if asked else "", license_name, authors)
+            count = exporting.write_bundle(results, bundle, table, said)
+        out.print(f"{bundle}: {counted(count, 'file')}; `perjoule verify` checks it", soft_wrap=True)
+        if not license_name:
+            err.print("it has no license, so that nobody may use it: say --license CC-BY-4.0, for example", style="yellow")

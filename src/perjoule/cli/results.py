@@ -94,13 +94,20 @@ def report_command(folder: Path, figures: Path | None) -> None:
             out.print(path)
 
 
-@click.command("verify", short_help="Recompute every number from raw.", epilog=examples("perjoule verify results/demo"))
+@click.command(
+    "verify",
+    short_help="Recompute every number from raw.",
+    epilog=examples("perjoule verify results/demo", "perjoule verify demo.zip"),
+)
 @options.folder
 def verify_command(folder: Path) -> None:
-    """Recompute every printed number of a results folder from its raw files. Exit code 1 when something differs."""
-    from perjoule import verify
+    """Recompute every printed number of a results folder, or of a bundle of one, from its raw files.
 
-    findings = verify.verify(measured(folder))
+    Exit code 1 when something differs.
+    """
+    from perjoule import exporting, verify
+
+    findings = exporting.verify_bundle(folder) if folder.is_file() else verify.verify(measured(folder))
     for finding in findings.differences:
         out.print(finding, style="red")
     out.print(f"{findings.checked_count} numbers and files checked, {len(findings.differences)} differ")

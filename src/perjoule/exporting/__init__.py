@@ -1,0 +1,7 @@
+"""Results for others: a long table as CSV or Parquet, and one file with everything in it that describes and checks itself."""
+
+from perjoule.exporting.bundle import verify_bundle, write_bundle
+from perjoule.exporting.crate import Said
+from perjoule.exporting.rows import csv_text, rows, write_parquet
+
+__all__ = ["Said", "csv_text", "rows", "verify_bundle", "write_bundle", "write_parquet"]

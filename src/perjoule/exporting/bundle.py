@@ -1,0 +1,197 @@
+"""A results folder as one file that describes itself, and back: written with the same bytes each time, unpacked with care."""
+
+import hashlib
+import shutil
+import stat
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+from perjoule import store, verify
+from perjoule.errors import MachineError
+from perjoule.exporting.crate import CHECKSUMS, CITATION, METADATA, File, Said, checksums, citation, metadata
+from perjoule.store import Results
+
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: when files were written is no part of a bundle
+TABLE = "table.csv"
+LEFT_OUT = ("lock", METADATA, CITATION, CHECKSUMS, TABLE)  # of a folder that was unpacked from a bundle
+_CHUNK_BYTES = 1 << 20
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+
+
+def write_bundle(results: Results, target: Path, table: str, said: Said) -> int:
+    """Write all kept attempts, the report if there is one, table and description to a zip file; give the number of files.
+
+    Args:
+        results: a folder.
+        target: replaced when it is there.
+        table: all metrics as CSV.
+        said: what describes them.
+
+    Raises:
+        OSError: it can't be written.
+    """
+    records = results.records()
+    paths = {_name(results.folder, path): path for path in _kept(results) if path.resolve() != target.resolve()}
+    texts = {TABLE: table, CITATION: citation(said, records)}
+    files = {name: File(path.stat().st_size, _sha256(path)) for name, path in paths.items()}
+    files |= {name: _described(text) for name, text in texts.items()}
+    # description and checksums name each other: it tells their size alone, which does not depend on it
+    size_bytes = len(checksums({**files, METADATA: File(0, "0" * 64)}).encode())
+    texts[METADATA] = metadata(said, records, {**files, CHECKSUMS: File(size_bytes, "")})
+    texts[CHECKSUMS] = checksums({**files, METADATA: _described(texts[METADATA])})
+    partial = target.with_name(f".{target.name}.partial")
+    try:
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as bundle:
+            for name in sorted((*paths, *texts), key=lambda one: (one != METADATA, one)):
+                entry = zipfile.ZipInfo(name, EPOCH)
+                entry.external_attr, entry.create_system = (stat.S_IFREG | 0o644) << 16, 3
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                if name in texts:
+                    bundle.writestr(entry, texts[name])
+                else:
+                    entry.file_size = files[name].size_bytes
+                    with paths[name].open("rb") as source, bundle.open(entry, "w") as sink:
+                        shutil.copyfileobj(source, sink, _CHUNK_BYTES)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return len(paths) + len(texts)
+
+
+def verify_bundle(path: Path) -> verify.Findings:
+    """Check a bundle: its checksums first, and if they hold every number, as of a results folder.
+
+    Raises:
+        MachineError: it is no bundle, or can't be read.
+    """
+    differences = [difference for difference in differing(path) if difference]
+    if differences:
+        return verify.Findings(_files_count(path), tuple(differences))
+    with unpacked(path) as folder:
+        found = verify.verify(store.open_results(folder))
+        told = tuple(words.replace(f"{folder}/", "") for words in found.differences)
+        return verify.Findings(_files_count(path) + found.checked_count, told)
+
+
+@contextmanager
+def unpacked(path: Path) -> Generator[Path]:
+    """Unpack a bundle into a temporary folder, whatever its names say never beside it. Raises MachineError."""
+    with tempfile.TemporaryDirectory(prefix="perjoule-bundle-") as folder, _opened(path) as bundle:
+        entries = _entries(bundle, path)
+        needed_bytes = sum(entry.file_size for entry in entries.values())
+        if needed_bytes > shutil.disk_usage(folder).free:
+            raise MachineError("there is no room to unpack it", where=folder, next="set TMPDIR to a disk with more room")
+        for name, entry in entries.items():
+            target = Path(folder) / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("xb") as sink:
+                for chunk in _chunks(bundle, entry):
+                    sink.write(chunk)
+        yield Path(folder)
+
+
+def differing(path: Path) -> Iterator[str]:
+    """Hold every file of a bundle against the checksums in it; "" for one that is as it was. Raises MachineError."""
+    with _opened(path) as bundle:
+        entries = _entries(bundle, path)
+        try:
+            if CHECKSUMS not in entries:
+                raise MachineError(
+                    "this is no bundle of results (no checksums in it)", where=str(path), next="see `perjoule export`"
+                )
+            lines = b"".join(_chunks(bundle, entries[CHECKSUMS])).decode().splitlines()
+            wanted = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+        except _DAMAGE:
+            yield f"{CHECKSUMS}: damaged, so that nothing can be held against it"
+            return
+        for name in sorted(wanted.keys() | entries.keys() - {CHECKSUMS}):
+            if name not in entries:
+                yield f"{name}: is not in the bundle"
+            elif name not in wanted:
+                yield f"{name}: was not there when the bundle was written"
+            else:
+                yield "" if _digest(bundle, entries[name]) == wanted[name] else f"{name}: not the file that was bundled"
+
+
+def _digest(bundle: zipfile.ZipFile, entry: zipfile.ZipInfo) -> str:
+    digest = hashlib.sha256()
+    try:
+        for chunk in _chunks(bundle, entry):
+            digest.update(chunk)
+    except _DAMAGE:
+        return "damaged"
+    return digest.hexdigest()
+
+
+def _chunks(bundle: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
+    """Read a file no further than the size it claims to have."""
+    left_bytes = entry.file_size
+    with bundle.open(entry) as source:
+        while chunk := source.read(min(_CHUNK_BYTES, left_bytes + 1)):
+            left_bytes -= len(chunk)
+            if left_bytes < 0:
+                raise ValueError("it is longer than it claims to be")
+            yield chunk
+
+
+@contextmanager
+def _opened(path: Path) -> Generator[zipfile.ZipFile]:
+    try:
+        bundle = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, OSError) as error:
+        words = (error.strerror or "").lower() if isinstance(error, OSError) else "this is no bundle, or its end is damaged"
+        raise MachineError(words, where=str(path), next="see `perjoule export --help`") from error
+    with bundle:
+        yield bundle
+
+
+def _entries(bundle: zipfile.ZipFile, path: Path) -> Mapping[str, zipfile.ZipInfo]:
+    """The files of a bundle by their names. Raises MachineError: a name would lead out of a folder, or is there twice."""
+    found: dict[str, zipfile.ZipInfo] = {}
+    for entry in bundle.infolist():
+        name = entry.filename
+        pure = PurePosixPath(name)
+        kind = stat.S_IFMT(entry.external_attr >> 16)
+        odd = "\\" in name or "\0" in name or ":" in pure.parts[0] if pure.parts else True
+        if odd or pure.is_absolute() or ".." in pure.parts or str(pure) != name or kind not in (0, stat.S_IFREG) or name in found:
+            advice = "it was not written by `perjoule export`: look into it before you trust it"
+            raise MachineError(f'"{name}" has no place in a bundle', where=str(path), next=advice)
+        found[name] = entry
+    return found
+
+
+def _files_count(path: Path) -> int:
+    with _opened(path) as bundle:
+        return len(bundle.infolist())
+
+
+def _kept(results: Results) -> Iterator[Path]:
+    """The files of a results folder that belong to its results: nothing of an attempt that is under way."""
+    folder, entries = results.folder, results.entries()
+    kept = {results.folder_of_attempt(entry.trial, entry.attempt) for entry in entries}
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() or not path.is_file() or path.name.endswith(".partial"):
+            continue
+        if path.parent == folder and (path.name in LEFT_OUT or path.suffix == ".zip"):
+            continue
+        if path.is_relative_to(folder / "trials") and not any(path.is_relative_to(attempt) for attempt in kept):
+            continue
+        yield path
+
+
+def _name(folder: Path, path: Path) -> str:
+    return path.relative_to(folder).as_posix()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _described(text: str) -> File:
+    content = text.encode()
+    return File(len(content), hashlib.sha256(content).hexdigest())

@@ -1,0 +1,107 @@
+"""Results as one long table for any program: a row for each trial, direction and metric, and one for each cell and metric."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from perjoule.analysis.points import points
+from perjoule.model import Cell, Trial
+from perjoule.store import Results
+
+UNITS = (  # of a metric, by how its name ends; the first that fits
+    ("_bytes_per_s", "B/s"),
+    ("_bytes_per_j", "B/J"),
+    ("_s_per_byte", "s/B"),
+    ("_per_event_j", "J"),
+    ("_per_s", "1/s"),
+    ("_per_j", "1/J"),
+    ("_bytes", "B"),
+    ("_js", "J s"),
+    ("_ratio", "1"),
+    ("_count", "1"),
+    ("_hz", "Hz"),
+    ("_j", "J"),
+    ("_w", "W"),
+    ("_v", "V"),
+    ("_s", "s"),
+)
+
+# pyarrow ships no types; every use of it is on this page.
+_pa = cast("Any", pa)
+_pq = cast("Any", pq)
+
+
+class Row(NamedTuple):
+    """One number. Of a cell `value` is the mean, `low` and `high` are its 95 % interval (infinite when n = 1)."""
+
+    of: str  # "trial" or "cell"
+    testbed: str  # "" of a cell
+    filesystem: str
+    workload: str
+    direction: str
+    clients_count: int
+    repetition: int | None
+    trial: str  # its id; "" of a cell
+    metric: str
+    unit: str
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    grade: str  # of the energy
+    doubts: str  # one in a line
+
+
+def rows(results: Results, cells: Sequence[Cell]) -> Iterator[Row]:
+    """Give all rows: trials in the order in which they were kept, then cells.
+
+    Args:
+        results: a folder.
+        cells: its table.
+    """
+    for record in results.latest():
+        for point in points(record, results.series(record)):
+            for metric, value in point.metrics.items():
+                words = _words(point.trial, point.direction)
+                yield Row("trial", *words, metric, unit(metric), value, None, None, 1, point.grade, "\n".join(point.doubts))
+    for cell in cells:
+        where = ("", cell.filesystem, cell.workload, cell.direction, cell.clients_count, None, "")
+        for metric, found in cell.metrics.items():
+            numbers = (found.mean, found.low, found.high, len(found.values))
+            yield Row("cell", *where, metric, unit(metric), *numbers, cell.grade, "\n".join(cell.doubts))
+
+
+def unit(metric: str) -> str:
+    """The unit of a metric, which its name ends in."""
+    return next((symbol for suffix, symbol in UNITS if f"_{metric}".endswith(suffix)), "")
+
+
+def csv_text(found: Sequence[Row]) -> str:
+    """Lay rows out as CSV (RFC 4180); numbers in full, nothing where there is none."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(Row._fields)
+    writer.writerows(found)
+    return text.getvalue()
+
+
+def write_parquet(found: Sequence[Row], path: Path) -> None:
+    """Write rows as Parquet. Raises OSError."""
+    types = {int: _pa.int64(), int | None: _pa.int64(), float: _pa.float64(), float | None: _pa.float64(), str: _pa.string()}
+    schema = _pa.schema([(name, types[kind]) for name, kind in Row.__annotations__.items()], metadata={"perjoule": "export 1"})
+    columns = [list(column) for column in zip(*found, strict=True)] or [[] for _ in Row._fields]
+    table = _pa.Table.from_arrays(
+        [_pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
+    )
+    with path.open("wb") as file:
+        _pq.write_table(table, file, compression="zstd")
+
+
+def _words(trial: Trial, direction: str) -> tuple[str, str, str, str, int, int, str]:
+    labels = (trial.testbed.label, trial.filesystem.label, trial.workload.label)
+    return (*labels, direction, trial.clients_count, trial.repetition, trial.id)
