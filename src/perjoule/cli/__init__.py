@@ -5,7 +5,7 @@ import sys
 import click
 
 from perjoule import __version__, options, stops
-from perjoule.cli import compare, machine, measuring, meters, papers, results
+from perjoule.cli import compare, exchange, machine, measuring, meters, papers, results
 from perjoule.options import InOrder, examples
 
 
@@ -38,6 +38,8 @@ COMMANDS = (
     results.report_command,
     results.verify_command,
     compare.compare_command,
+    exchange.import_command,
+    exchange.export_command,
     papers.papers_command,
     papers.audit_command,
     papers.reproduce_command,
