@@ -116,7 +116,7 @@ def test_an_unknown_cluster_is_answered_with_its_neighbour():
 
 
 def test_a_name_without_neighbour_is_answered_with_the_list():
-    with pytest.raises(CampaignError, match="cubieboard2, mpsoc-hdd1, .*odroid-hc4"):
+    with pytest.raises(CampaignError, match=r"cubieboard2, mpsoc-hdd1, .*odroid-hc4"):
         catalogue.cluster("zzz")
 
 
