@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perjoule import options, published, stops
+from perjoule.cli.papers import paper_named
 from perjoule.cli.results import measured
 from perjoule.display import counted, out, show, show_line
 from perjoule.errors import CampaignError
@@ -71,7 +72,8 @@ def compare_command(
     if paper is not None:
         if declared or any_change or across_grades or limits:
             raise CampaignError("--with goes with --metric, --report and --json alone", next="leave the other options out")
-        raise CampaignError("not yet")
+        _with_paper(folder, paper, metrics, target, as_json)
+        return
     from perjoule import comparing
     from perjoule.report import comparison
 
@@ -91,6 +93,27 @@ def compare_command(
             target.write_text(comparison.page(found), encoding="utf-8")
     if _broken(found.rows, asked, show=not as_json):
         sys.exit(1)
+
+
+def _with_paper(folder: Path, name: str, metrics: Sequence[str], target: Path | None, as_json: bool) -> None:
+    from perjoule.analysis.stopping import METRICS
+    from perjoule.comparing import known
+    from perjoule.report import alongside
+
+    paper = paper_named(name)
+    found = alongside.alongside(measured(folder), paper, [METRICS[known(metric)] for metric in metrics])
+    if not found:
+        what = f"{paper.name} prints nothing of the kind that was measured here"
+        raise CampaignError(what, where=str(folder), next=f"see what it prints: perjoule papers {name}")
+    if as_json:
+        click.echo(json.dumps(alongside.as_data(paper, found), indent=2, ensure_ascii=False))
+    else:
+        show(alongside.alongside_table(found), (), ())
+        for line in alongside.lines(found):
+            show_line(line)
+    if target is not None:
+        with stops.place(target):
+            target.write_text(alongside.page(folder.name, paper, found), encoding="utf-8")
 
 
 def _sides(folder: Path, other: Path | None, labels: tuple[str, str] | None) -> "tuple[Side, Side]":

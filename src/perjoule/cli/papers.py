@@ -45,7 +45,7 @@ def papers_command(name: str | None, quantity: str | None, place: str | None, as
             for paper in found:
                 _show_paper(paper)
         return
-    paper = _paper(name)
+    paper = paper_named(name)
     numbers = _chosen(paper, quantity, place)
     if as_json:
         click.echo(json.dumps([_as_json(one) for one in numbers], indent=2, ensure_ascii=False))
@@ -58,7 +58,7 @@ def papers_command(name: str | None, quantity: str | None, place: str | None, as
             show_line(f"  {one.printed}: {one.name}{is_what} [{one.id}]{note}")
 
 
-def _paper(name: str) -> Paper:
+def paper_named(name: str) -> Paper:
     """Find a paper by its name, or read it from a file of one's own."""
     path = Path(name)
     if name in published.names() or path.suffix != ".toml":
@@ -140,7 +140,7 @@ def _audited(target: str) -> dict[str, Sequence[Verdict]]:
         )
     if target not in published.names() and Path(target).is_dir():
         return {target: _of_results(Path(target))}
-    return {target: audit(_paper(target))}
+    return {target: audit(paper_named(target))}
 
 
 def _of_results(folder: Path) -> tuple[Verdict, ...]:
