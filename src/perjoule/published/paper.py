@@ -109,15 +109,16 @@ class Claim:
     """A sentence of a paper about numbers of its own.
 
     Rules: "best" (among those with the facts `among`, the largest are those with `which`), "above" (those with `which` are larger
-    than those with `than`, all else equal), "rising" (along the fact `along` they never fall), each within groups of equal facts
-    `per`; and "holds" (the comparison `holds` over ids). Among facts stand `quantity`, `statistic` and `place`, too.
+    than those with `than`, all else equal), "rising" and "falling" (along the fact `along` they never go the other way), each
+    within groups of equal facts `per`; and "holds" (the comparison `holds` over ids). Facts are `quantity`, `statistic` and
+    `place`, too. A claim that the paper shows in a figure, and prints no numbers for, can be held against measurements alone.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     place: str
     text: str
-    rule: Literal["best", "above", "rising", "holds"]
+    rule: Literal["best", "above", "rising", "falling", "holds"]
     holds: str = ""
     among: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
     which: Mapping[str, Fact] = field(default_factory=dict[str, Fact])

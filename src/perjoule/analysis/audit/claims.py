@@ -1,4 +1,4 @@
-"""What a paper says of its numbers in words: the best, above, rising, holds."""
+"""What a paper says of its numbers in words: the best, above, rising, falling, holds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -15,6 +15,7 @@ RULES = {
     "best": "said in words: the largest",
     "above": "said in words: larger than",
     "rising": "said in words: rising",
+    "falling": "said in words: falling",
     "holds": "said in words: larger or smaller",
 }
 
@@ -31,7 +32,7 @@ def _verdict(claim: Claim, paper: Paper) -> Verdict:
         against, count = ([] if holds else [f"{left.middle:.4g} {sign} {right.middle:.4g} is not so"]), 1
     else:
         among = named(paper.numbers, **claim.among)
-        found = {"best": _best, "above": _above, "rising": _rising}[claim.rule](claim, among)
+        found = {"best": _best, "above": _above, "rising": _rising, "falling": _rising}[claim.rule](claim, among)
         checks = list(found)
         against, count = [words for words in checks if words], len(checks)
     if not count:
@@ -64,10 +65,12 @@ def _above(claim: Claim, among: Sequence[Number]) -> Iterator[str]:
 
 def _rising(claim: Claim, among: Sequence[Number]) -> Iterator[str]:
     for facts, group in _groups(claim, among):
-        ordered = sorted(group, key=lambda one: _size(one.own[claim.along]))
+        having = [one for one in group if claim.along in one.own]
+        ordered = sorted(having, key=lambda one: _size(one.own[claim.along]))
         for one, after in pairwise(ordered):
             if _size(one.own[claim.along]) < _size(after.own[claim.along]):
-                so = _span(after).reaches(_span(one))
+                low, high = (one, after) if claim.rule == "rising" else (after, one)
+                so = _span(high).reaches(_span(low))
                 steps = f"{claim.along} {one.own[claim.along]} to {after.own[claim.along]}"
                 yield "" if so else f"{facts + ': ' if facts else ''}{steps}: {one.printed} to {after.printed}"
 

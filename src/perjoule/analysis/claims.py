@@ -1,0 +1,237 @@
+"""Whether what a paper says in words is so in one's own measurements, too: it holds here, it doesn't, or nothing can be told.
+
+A claim is made of cases: one file system above another for each direction and number of clients, the best of a group against the
+next, the steps along a fact. Over all cases (along a fact: of the last over the first) the mean logarithm of the ratio is tested
+after Welch, with Holm's correction over all claims. A claim holds when that is relevant (2 % at least) and significant in the
+direction claimed, and no single case is so in the other direction, by Holm's correction over the claim's cases.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import log
+from typing import Literal
+
+from perjoule.analysis.audit import span
+from perjoule.analysis.audit.matching import named
+from perjoule.analysis.audit.span import Span
+from perjoule.analysis.beside import APART, SIZES, Measured, beside, size_bytes
+from perjoule.analysis.statistics import CONFIDENCE_RATIO
+from perjoule.analysis.winners import RELEVANT_RATIO, Estimate, difference, holm
+from perjoule.model import Interval
+from perjoule.published import Claim, Paper
+from perjoule.published.paper import Fact
+
+Holds = Literal["holds here", "doesn't hold here", "can't tell"]
+_IGNORED = ("place", "statistic")  # of a claim: where the paper's own numbers stand
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a claim says of two cells: the first is larger."""
+
+    of: str
+    larger: Measured
+    smaller: Measured
+    step: str = ""  # along a fact
+
+    @property
+    def words(self) -> str:
+        """Which case it is."""
+        return f"{self.of}, {self.step}" if self.step else self.of
+
+    @property
+    def estimate(self) -> Estimate:
+        """The logarithm of their ratio."""
+        return difference({"": self.larger.interval.values}, {"": self.smaller.interval.values})
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim and what may be said of it here."""
+
+    claim: Claim
+    verdict: Holds
+    why: str  # in words: what speaks against it, or why nothing can be told
+    ratio: Interval | None = None  # of what is said to be larger to the other, over all cases
+    p: float | None = None  # after Holm
+    cases_count: int = 0
+    grade: str = ""  # of the power in it
+
+
+def judged(paper: Paper, found: Sequence[Measured]) -> tuple[Judged, ...]:
+    """Judge every claim of a paper by what was measured."""
+    cases = {n: _cases(claim, paper, found) for n, claim in enumerate(paper.claims) if claim.rule != "holds"}
+    estimates = {n: _pooled(own, paper.claims[n]) for n, own in cases.items() if isinstance(own, list)}
+    p = holm({str(n): one.p for n, one in estimates.items()})
+    verdicts: list[Judged] = []
+    for n, claim in enumerate(paper.claims):
+        own = cases.get(n, "")
+        if claim.rule == "holds":
+            verdicts.append(_expression(claim, paper, found))
+        elif isinstance(own, str):
+            verdicts.append(Judged(claim, "can't tell", own))
+        else:
+            verdicts.append(_verdict(claim, own, estimates[n], p[str(n)]))
+    return tuple(verdicts)
+
+
+def _verdict(claim: Claim, cases: Sequence[Case], estimate: Estimate, p: float) -> Judged:
+    grades = sorted({one.cell.grade for case in cases for one in (case.larger, case.smaller) if _of_power(one)})
+    each = {str(n): case.estimate for n, case in enumerate(cases)}
+    adjusted = holm({n: one.p for n, one in each.items()})
+    against = [case.words for n, case in enumerate(cases) if _apart(each[str(n)], adjusted[str(n)], -1)]
+    verdict: Holds = "can't tell"
+    why = ""
+    if len(grades) > 1:
+        why = f"power is of different grades ({', '.join(grades)}), which are not ranked against each other"
+    elif not estimate.freedom:
+        why = "one repetition can't tell"
+    elif against or _apart(estimate, p, -1):
+        verdict, why = "doesn't hold here", f"the other way round: {_shown(against)}" if against else ""
+    elif _apart(estimate, p, +1):
+        verdict = "holds here"
+    else:
+        why = "no significant difference of 2 % or more"
+    return Judged(claim, verdict, why, estimate.ratio, p, len(cases), ", ".join(grades))
+
+
+def _apart(one: Estimate, p: float, sign: int) -> bool:
+    return p < 1 - CONFIDENCE_RATIO and sign * one.value >= log(1 + RELEVANT_RATIO)
+
+
+def _of_power(one: Measured) -> bool:
+    return one.quantity in ("power", "energy", "efficiency", "energy-delay product")
+
+
+def _pooled(cases: Sequence[Case], claim: Claim) -> Estimate:
+    """The mean over all cases; along a fact, over its ends: what lies between cancels."""
+    whole = cases
+    if claim.along:
+        chains: dict[str, list[Case]] = {}
+        for case in cases:
+            chains.setdefault(case.of, []).append(case)
+        first, last = (0, -1) if claim.rule == "falling" else (-1, 0)
+        whole = [Case(of, own[first].larger, own[last].smaller) for of, own in chains.items()]
+    larger = {str(n): case.larger.interval.values for n, case in enumerate(whole)}
+    return difference(larger, {str(n): case.smaller.interval.values for n, case in enumerate(whole)})
+
+
+def _cases(claim: Claim, paper: Paper, found: Sequence[Measured]) -> list[Case] | str:
+    """What a claim says of pairs of cells, or why nothing was measured for it."""
+    wanted = {**_shared(claim, paper), **_facts(claim.among, paper)}
+    among = [one for one in found if one.has(**wanted) and min(one.interval.values) > 0]
+    sides = [side for side in (_facts(claim.which, paper), _facts(claim.than, paper)) if side]
+    for side in sides or [wanted]:
+        if not any(one.has(**side) for one in among):
+            system = side.get("filesystem", wanted.get("filesystem"))
+            if system is not None and not any(one.has(filesystem=system) for one in found):
+                return f"not measured: {system}"
+            return f"not measured: {', '.join(map(str, {**wanted, **side}.values()))}"
+    if claim.rule == "above":
+        cases = _above(sides[0], sides[1], among)
+    elif claim.rule == "best":
+        cases = _best(claim, sides[0], among)
+    else:
+        cases = _along(claim, among)
+    return cases or "nothing was measured of which it says something"
+
+
+def _facts(words: Mapping[str, Fact], paper: Paper) -> dict[str, Fact]:
+    """A claim's words in facts that measurements have: a configuration is its file system, a cluster is known by its name."""
+    found = {key: fact for key, fact in words.items() if key not in (*_IGNORED, *APART)}
+    if (of := words.get("configuration")) is not None:
+        given = paper.configurations[str(of)]
+        found |= {key: given[key] for key in ("filesystem",) if key in given}
+    if "cluster" in words:
+        found["cluster"] = words["cluster"]
+    return found
+
+
+def _shared(claim: Claim, paper: Paper) -> dict[str, Fact]:
+    """What all the numbers have in common that the paper prints for a claim, and it does not say: their file system."""
+    numbers = named(paper.numbers, **claim.among)
+    systems = {one.facts.get("filesystem") for one in numbers}
+    only = systems.pop() if len(numbers) > 1 and len(systems) == 1 else None
+    return {} if only is None else {"filesystem": only}
+
+
+def _above(which: Mapping[str, Fact], than: Mapping[str, Fact], among: Sequence[Measured]) -> list[Case]:
+    """Pair what is equal but for the facts that the claim names."""
+    different = {*which, *than, "cluster"} - {"quantity"}
+    cases: list[Case] = []
+    for one in (m for m in among if m.has(**which)):
+        rest = {key: fact for key, fact in one.facts.items() if key not in different}
+        cases += [Case(_case(one, different), one, other) for other in among if other.has(**than, **rest) and other is not one]
+    return cases
+
+
+def _best(claim: Claim, which: Mapping[str, Fact], among: Sequence[Measured]) -> list[Case]:
+    """Hold the best of those named against the best of the others, in each group."""
+    cases: list[Case] = []
+    for group in _groups(claim, among):
+        own = [one for one in group if one.has(**which)]
+        others = [one for one in group if not one.has(**which)]
+        if own and others:
+            best, rival = (max(side, key=lambda one: one.interval.mean) for side in (own, others))
+            cases.append(Case(f"{rival.words}, {rival.facts['direction']}", best, rival))
+    return cases
+
+
+def _along(claim: Claim, among: Sequence[Measured]) -> list[Case]:
+    """Pair each step along a fact: the first is said to be the smaller where it rises."""
+    cases: list[Case] = []
+    for group in _groups(claim, among):
+        ordered = sorted((one for one in group if claim.along in one.facts), key=lambda one: _size(claim.along, one))
+        for one, after in pairwise(ordered):
+            if _size(claim.along, one) < _size(claim.along, after):
+                larger, smaller = (after, one) if claim.rule == "rising" else (one, after)
+                steps = f"{claim.along} {one.facts[claim.along]} to {after.facts[claim.along]}"
+                of = f"{one.cell.filesystem}, {_case(one, {claim.along})}"
+                cases.append(Case(of, larger, smaller, steps))
+    return cases
+
+
+def _groups(claim: Claim, among: Sequence[Measured]) -> list[list[Measured]]:
+    """Those that are equal in the facts that the claim names; along a fact, in all others."""
+    found: dict[object, list[Measured]] = {}
+    for one in among:
+        keys = [k for k in one.facts if k != claim.along] if claim.along else claim.per
+        found.setdefault(tuple(str(one.facts.get(key, "")) for key in keys), []).append(one)
+    return list(found.values())
+
+
+def _size(along: str, one: Measured) -> float:
+    fact = one.facts[along]
+    return size_bytes(fact) if along in SIZES else float(fact)
+
+
+def _case(one: Measured, different: set[str]) -> str:
+    count = one.cell.clients_count
+    clients = f", {count} client{'s' if count > 1 else ''}" if "clients" not in different else ""
+    return f"{one.cell.workload if one.cell.direction in one.cell.workload else one.cell.direction}{clients}"
+
+
+def _expression(claim: Claim, paper: Paper, found: Sequence[Measured]) -> Judged:
+    """Compare by the intervals of what was measured of the same kind."""
+    pairs = {pair.number.id: pair for pair in beside(paper, found)}
+    lacking = [id for id in span.names(claim.holds) if id not in pairs]
+    if lacking:
+        of = paper.number(lacking[0])
+        return Judged(claim, "can't tell", f"not measured: {of.name} of {of.facts.get('cluster', of.place)}")
+
+    def look(id: str) -> Span:
+        interval = pairs[id].measured.interval
+        return Span(interval.low, interval.high)
+
+    left, sign, right = span.compare(claim.holds, look)
+    below, above = (left, right) if sign == "<" else (right, left)
+    if below.high < above.low:
+        return Judged(claim, "holds here", "", cases_count=1)
+    if below.low > above.high:
+        return Judged(claim, "doesn't hold here", f"{left.middle:.4g} {sign} {right.middle:.4g} is not so", cases_count=1)
+    return Judged(claim, "can't tell", "the intervals overlap", cases_count=1)
+
+
+def _shown(words: Sequence[str]) -> str:
+    return "; ".join(words[:3]) + (f"; and {len(words) - 3} more" if len(words) > 3 else "")
