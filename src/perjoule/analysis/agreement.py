@@ -15,7 +15,7 @@ from perjoule.analysis.audit import span
 from perjoule.analysis.audit.span import Span
 from perjoule.analysis.beside import Pair, same
 from perjoule.analysis.statistics import ratio_interval
-from perjoule.model import Interval, Record
+from perjoule.model import Interval, Json, Record
 from perjoule.published import Paper
 from perjoule.published.paper import Fact
 
@@ -66,9 +66,8 @@ def _held(paper: Paper, pair: Pair, record: Record | None) -> Held:
         printed = sqrt(sum((_STANDARD_TO_95 * one.value / number.value) ** 2 for one in number.uncertainties))
         mean, half = own.mean, sqrt(log(own.high / own.mean) ** 2 + printed**2)
     half += rounding
-    ratio = Interval(
-        mean, mean * exp(-half), mean * exp(half) if half < inf else inf, tuple(v / number.value for v in interval.values)
-    )
+    ratios = tuple(value / number.value for value in interval.values)
+    ratio = Interval(mean, mean * exp(-half), mean * exp(half) if half < inf else inf, ratios)
     return Held(pair, ratio, f"{'maximum' if most else 'mean'} of {count}", tuple(_differences(paper, pair, record)))
 
 
@@ -85,7 +84,7 @@ def _differences(paper: Paper, pair: Pair, record: Record | None) -> Iterator[st
     bounds = paper.bounds.get(str(number.facts.get("configuration", "")), {})
     servers = span.evaluate(bounds["servers"], lambda id: _span(paper, id)).middle if "servers" in bounds else 0
     if servers and servers != measured.cell.servers_count:
-        yield f"servers: {servers:g} there, {measured.cell.servers_count} here"
+        yield f"servers: {servers:g} there, {measured.cell.servers_count} storage hosts here"
     if record is not None and record.scale != 1:
         yield f"scale: hardware there, emulated at {record.scale:g} here"
     if measured.cell.grade and measured.quantity in ("power", "energy", "efficiency", "energy-delay product"):
@@ -93,10 +92,10 @@ def _differences(paper: Paper, pair: Pair, record: Record | None) -> Iterator[st
 
 
 def _told(record: Record) -> Mapping[str, Fact]:
-    filesystem = record.facts.get("filesystem")
-    told = filesystem if isinstance(filesystem, Mapping) else {}
-    options = record.trial.filesystem.options
-    return {key: str(one) for key, one in (options | dict(told)).items() if isinstance(one, str | int | float)}
+    """The options as written, and above them what the deployment reports."""
+    reported = record.facts.get("filesystem")
+    told: dict[str, Json] = {**record.trial.filesystem.options, **(reported if isinstance(reported, Mapping) else {})}
+    return {key: str(one) for key, one in told.items() if isinstance(one, str | int | float)}
 
 
 def _span(paper: Paper, id: str) -> Span:
@@ -120,9 +119,8 @@ def _ranking(key: Sequence[str], own: Mapping[str, Held]) -> Ranking:
     here = {name: one.pair.value for name, one in own.items()}
     tau, p, least_p = kendall(list(there.values()), list(here.values()))
     ordered = [tuple(sorted(values, key=lambda name: -values[name])) for values in (there, here)]
-    return Ranking(
-        key[0], ", ".join(word for word in key[1:] if word not in ("", "unknown")), ordered[0], ordered[1], tau, p, least_p
-    )
+    of = ", ".join(word for word in key[1:] if word not in ("", "unknown"))
+    return Ranking(key[0], of, ordered[0], ordered[1], tau, p, least_p)
 
 
 def kendall(one: Sequence[float], other: Sequence[float]) -> tuple[float, float, float]:

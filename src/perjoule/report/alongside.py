@@ -19,8 +19,8 @@ from perjoule.table import Table, number
 WORDS = ("file system", "workload", "direction", "number", "compared")
 HEADERS = (*WORDS[:3], "clients", "here", "published", "compared", "here / published", "number")
 NOTE = (
-    "Ratios are own over published. A mean's interval is that of 95 % over repetitions, with what is printed behind a ± taken as a "
-    "standard uncertainty; a maximum's ratio leaves open only what the printed digits do, for a largest value has no interval."
+    "Ratios are own over published. A mean's interval is that of 95 % over repetitions, with what is printed behind a ± taken as "
+    "a standard uncertainty; a maximum's ratio leaves open only what the printed digits do, for a largest value has no interval."
 )
 
 
@@ -74,7 +74,8 @@ def ranking_line(one: Ranking) -> str:
     """Say how two rankings agree."""
     few = "" if one.least_p < 0.05 else f"; {len(one.own)} file systems can't reach 5 %"
     here, there = " > ".join(one.own), " > ".join(one.published)
-    return f"ranking by {one.quantity} ({one.of}): {here} here, {there} there; Kendall's tau {one.tau:+.2f}, p = {p_text(one.p)}{few}"
+    agreement = f"Kendall's tau {one.tau:+.2f}, p = {p_text(one.p)}{few}"
+    return f"ranking by {one.quantity} ({one.of}): {here} here, {there} there; {agreement}"
 
 
 def as_data(paper: Paper, found: Sequence[Held]) -> dict[str, object]:
