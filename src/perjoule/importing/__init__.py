@@ -77,6 +77,8 @@ def bring(
     for source in found:
         for node, series in counters(source).items() if source.format == COUNTERS else ():
             nodes.setdefault(node, []).append((source, series))
+    for own in nodes.values():  # a node's files follow each other
+        own.sort(key=lambda one: min((float(s.t_s[0]) for s in one[1]), default=0.0))
     clients = {client for load in all_loads for client in load.clients}
     with results.hold():
         known = {digest for entry in results.entries() for digest in entry.files.values()}
@@ -169,13 +171,15 @@ def _keep(
 def _joined(attempt: Attempt, those: Sequence[tuple[Series, Path]], began_s: float, ended_s: float) -> list[Series]:
     """Take what lies around a window, and keep the whole files that it comes from."""
     found: list[Series] = []
+    files: dict[Path, None] = {}
     for series, path in those:
         part = near(series, began_s, ended_s)
         if part is not None:
             found.append(part)
-            if not (attempt.raw / "joined" / path.name).exists():
-                with spoken(attempt.raw):
-                    _copy([path], attempt.raw / "joined")
+            files[path] = None
+    with spoken(attempt.raw):
+        for number, path in enumerate(files):
+            _copy([path], attempt.raw / "joined" / str(number))
     return found
 
 

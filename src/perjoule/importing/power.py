@@ -63,7 +63,7 @@ def logs(path: Path, declared: Sequence[str], covers: Sequence[str], zone: str) 
     if not tables and text_of(path).partition("\n")[0].strip().split(",") == HEADINGS:
         return (Log(path, None, EVERYTHING, read_recording(path)),)
     names = [str(path)] if tables else ["csv"]
-    asked = [*declared, *((f"path={json.dumps(str(path))}",) if not tables else ())]
+    asked = [*map(_listed, declared), *((f"path={json.dumps(str(path))}",) if not tables else ())]
     if not any(text.startswith("zone=") for text in asked) and not tables:
         asked.append(f"zone={json.dumps(zone)}")
     return tuple(_log(meter, covers, tables) for meter in campaign.meters(names, asked))
@@ -96,6 +96,12 @@ def _log(meter: object, covers: Sequence[str], tables: bool) -> Log:
     alone = boundary(meter.label, ("servers",), Hosts(()))
     series = Series(meter.declared(alone), rows[:, 0].copy(), rows[:, 2].copy(), rows[:, 1].copy())
     return Log(path, meter, chosen, (series,))
+
+
+def _listed(text: str) -> str:
+    """Let people write one column of time as they write any other: time=Time."""
+    name, _, value = text.partition("=")
+    return f"time={json.dumps([value])}" if name.strip() == "time" and not value.lstrip().startswith("[") else text
 
 
 def _covered(covers: Sequence[str], roles: Mapping[str, str], path: Path) -> tuple[str, ...]:

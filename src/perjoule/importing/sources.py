@@ -1,5 +1,6 @@
 """What lies at the paths that a user names: each file's format by its content, never by its name."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,12 @@ COUNTERS = "sadf"
 FORMATS = "fio, IOR, rados bench and sadf as JSON, mdtest as text, folders of IO500"
 _IO500 = ("result.txt", "result_summary.txt")
 _HEAD = 100_000  # characters, in which every format betrays itself
+_KEYS = {  # of JSON, by format
+    "fio": ("fio version",),
+    "sadf": ("sysstat", "hosts"),
+    "ior": ("Command line", "tests"),
+    "rados": ("datas", "started", "finished", "avg_lat"),
+}
 
 
 @dataclass(frozen=True)
@@ -72,16 +79,7 @@ def format_of(text: str) -> str:
     head = text[:_HEAD]
     if "mdtest-" in head and " was launched with " in head:
         return "mdtest"
-    if "{" not in head:
-        return ""
-    for name, words in (
-        ("fio", ('"fio version"',)),
-        ("sadf", ('"sysstat"', '"hosts"')),
-        ("ior", ('"Command line"', '"tests"')),
-    ):
-        if all(word in head for word in words):
-            return name
-    return "rados" if '"total_time_run"' in text and '"datas"' in head else ""
+    return next((name for name, keys in _KEYS.items() if all(re.search(rf'"{key}"\s*:', head) for key in keys)), "")
 
 
 def _split(word: str) -> tuple[tuple[str, ...], Path]:

@@ -54,7 +54,7 @@ def brief(took_s: float) -> tuple[str, ...]:
 
 def _mdtest(text: str, told: Told) -> Iterator[Run]:
     began, launched, count, table = (found.search(text) for found in (_BEGIN, _LAUNCHED, _COUNT, _ITERATIONS))
-    if not (began and launched and count and table):
+    if not (began and launched and count and table and "-- finished at " in text):
         raise ValueError("mdtest's output is truncated")
     version, tasks_count, nodes_count = launched[1], int(launched[2]), int(launched[3])
     hosts = told.hosts("", nodes_count)
