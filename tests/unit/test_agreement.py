@@ -1,0 +1,64 @@
+"""Own results beside a paper's: Kendall's tau with its exact p, ratios of maxima and means."""
+
+import pytest
+from scipy import stats
+
+from perjoule import published
+from perjoule.analysis.agreement import held, kendall, rankings
+from perjoule.analysis.beside import Measured, beside
+from perjoule.analysis.statistics import interval
+from perjoule.model import Cell
+from perjoule.units import MIB
+
+PAPER = published.paper("green-storage")
+VALUES = {"cephfs": (80.0, 90.0, 100.0), "moosefs": (300.0, 310.0, 320.0), "glusterfs": (330.0, 340.0, 350.0)}
+
+
+def measured(kind, values, metric="throughput_bytes_per_s", quantity="throughput", **facts):
+    cell = Cell(kind, "fio write", "write", 4, {metric: interval([v * MIB for v in values])}, servers_count=4)
+    return Measured(
+        quantity, metric, {"filesystem": kind, "cluster": "odroid-hc4", "direction": "write", "clients": 4} | facts, cell
+    )
+
+
+@pytest.mark.parametrize("other", [(1, 2, 3, 4, 5), (5, 4, 3, 2, 1), (2, 1, 4, 3, 5), (3, 1, 5, 2, 4)])
+def test_tau_and_its_exact_p_are_those_of_scipy(other: tuple[int, ...]) -> None:
+    reference = stats.kendalltau((1, 2, 3, 4, 5), other, method="exact")
+    tau, p, least_p = kendall((1, 2, 3, 4, 5), other)
+    assert (tau, p) == pytest.approx((reference.statistic, reference.pvalue))
+    assert least_p == pytest.approx(2 / 120)
+
+
+def test_ties_are_taken_as_tau_b_does_and_three_can_never_be_significant() -> None:
+    assert kendall((1, 2, 2, 3), (1, 2, 3, 4))[0] == pytest.approx(stats.kendalltau((1, 2, 2, 3), (1, 2, 3, 4)).statistic)
+    assert kendall((1, 2, 3), (1, 2, 3))[1:] == pytest.approx((1 / 3, 1 / 3))
+    assert kendall((1, 1), (1, 2)) == (0.0, 1.0, 1.0)
+    with pytest.raises(ValueError, match="two or more"):
+        kendall((1,), (1,))
+
+
+def test_maxima_are_held_against_maxima_and_have_no_interval_but_of_their_digits() -> None:
+    found = held(PAPER, beside(PAPER, [measured("moosefs", VALUES["moosefs"])]), ())
+    assert [one.kind for one in found] == ["maximum of 3"]
+    assert found[0].ratio.mean == pytest.approx(320 / 365.57)
+    assert found[0].ratio.high / found[0].ratio.low == pytest.approx(1, abs=1e-4)
+    assert "clients: not said there, 4 here" in found[0].differs
+    assert "version: 3.0.115 there, not told here" in found[0].differs
+
+
+def test_means_are_held_against_means_with_what_is_printed_behind_the_plus_minus() -> None:
+    paper = published.paper("cubieboard")
+    own = measured("rados", (80.0, 81.0, 82.0), cluster="cubieboard2", direction="read", clients=1, workload="rados bench")
+    pairs = [pair for pair in beside(paper, [own]) if pair.number.statistic == "mean"]
+    assert pairs
+    found = held(paper, pairs, ())[0]
+    assert found.kind == "mean of 3"
+    assert found.ratio.low < found.ratio.mean < found.ratio.high
+    assert found.ratio.mean == pytest.approx(81 * MIB / pairs[0].number.value, rel=1e-3)
+
+
+def test_the_ranking_of_file_systems_is_held_against_the_papers() -> None:
+    found = rankings(held(PAPER, beside(PAPER, [measured(kind, values) for kind, values in VALUES.items()]), ()))
+    assert [one.published for one in found] == [("moosefs", "glusterfs", "cephfs")]
+    assert found[0].own == ("glusterfs", "moosefs", "cephfs")
+    assert found[0].tau == pytest.approx(1 / 3)
