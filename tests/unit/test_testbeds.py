@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from perjoule import catalogue
 from perjoule.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.protocols import Check
-from perjoule.testbeds import _cgroup, _disk, _mark, _places, _power, _process, _shape, local, virtual
+from perjoule.testbeds import _cgroup, _disk, _kernel, _mark, _places, _power, _process, _shape, local, virtual
 from perjoule.units import MIB
 
 FOLDER = Path("/var/tmp/perjoule/pj-0badcafe")
@@ -208,16 +208,16 @@ def test_a_run_is_alive_while_somebody_holds_its_lock(tmp_path: Path) -> None:
 
 
 def test_busy_cpu_time_leaves_idle_and_guest_out() -> None:
-    assert local.cpu_ticks("cpu  10 1 5 1000 200 2 3 4 7 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n") == 25
+    assert _kernel.cpu_ticks("cpu  10 1 5 1000 200 2 3 4 7 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n") == 25
 
 
 def test_network_bytes_leave_loopback_out() -> None:
-    assert local.network_bytes(NET_DEV) == (123456789, 98765)
+    assert _kernel.network_bytes(NET_DEV) == (123456789, 98765)
 
 
 def test_disk_bytes_count_whole_disks_alone() -> None:
     text = " 254 0 vda 9 0 16 5 9 0 32 9 0 0 0\n 254 1 vda1 9 0 16 5 9 0 32 9 0 0 0\n 7 0 loop0 9 0 99 5 9 0 99 9 0 0 0\n"
-    assert local.disk_bytes(text, {"vda"}) == (16 * 512, 32 * 512)
+    assert _kernel.disk_bytes(text, {"vda"}) == (16 * 512, 32 * 512)
 
 
 def test_this_machine_is_one_client_and_serves_itself() -> None:

@@ -7,11 +7,14 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from perjoule.errors import TransientError, WorkloadError
 from perjoule.protocols import Completed, Process
+
+# What leads a program onto its host: words before its own, or how all of them are said (to ssh, as one).
+Lead = Sequence[str] | Callable[[Sequence[str]], list[str]]
 
 _DEFAULTED = (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 # How what leads onto a host says that it did not get there, or that there is no such program.
@@ -91,8 +94,13 @@ def descendants(pid: int) -> tuple[int, ...]:
     return below + tuple(pid for child in below for pid in descendants(child))
 
 
+def led(lead: Lead, words: Sequence[str]) -> list[str]:
+    """The whole command of a program that is led onto its host."""
+    return lead(words) if callable(lead) else [*lead, *words]
+
+
 def run(
-    prefix: Sequence[str],
+    lead: Lead,
     argv: Sequence[str | Path],
     *,
     where: str,
@@ -101,38 +109,47 @@ def run(
     text: str | None,
     env: Mapping[str, str] | None,
 ) -> Completed:
-    """Run a command to its end, as `Host.run` promises; `prefix` is what leads onto the host.
+    """Run a command to its end, as `Host.run` promises; `lead` is what leads onto the host."""
+    words = tuple(str(word) for word in argv)
+    try:
+        code, out, err = captured(led(lead, words), (text or "").encode(), timeout_s=timeout_s, env=env)
+    except OSError as error:
+        raise WorkloadError(f"{words[0]} could not be started ({error.strerror})", where=where) from None
+    stdout, stderr = out.decode(errors="replace"), err.decode(errors="replace")
+    if code is None:
+        raise TransientError(f"{words[0]} did not end within {timeout_s:g} s{_last_words(stdout, stderr)}", where=where)
+    completed = Completed(words, code, stdout, stderr)
+    refused = bool(lead) and code != 0 and stderr.startswith(_REFUSALS)
+    if refused or (check and code):
+        raise WorkloadError(failure(completed, "could not be started" if refused else f"ended with {code}"), where=where)
+    return completed
+
+
+def failure(completed: Completed, verb: str) -> str:
+    """What failed, and its own last words."""
+    return f"{' '.join(completed.argv[:3])} {verb}{_last_words(completed.stdout, completed.stderr)}"
+
+
+def captured(
+    command: Sequence[str], content: bytes = b"", *, timeout_s: float, env: Mapping[str, str] | None = None
+) -> tuple[int | None, bytes, bytes]:
+    """Run a command that reads `content`: its exit code (None: it was not done in time and was killed), stdout and stderr.
 
     Its streams are files in memory: no pipe that can fill up, and a daemon that it leaves behind can't hold us.
     """
-    words = tuple(str(word) for word in argv)
     streams = [os.memfd_create(name) for name in ("stdin", "stdout", "stderr")]
     try:
-        os.pwrite(streams[0], (text or "").encode(), 0)
-        try:
-            child = Child([*prefix, *words], stdin=streams[0], stdout=streams[1], stderr=streams[2], env=env)
-        except OSError as error:
-            raise WorkloadError(f"{words[0]} could not be started ({error.strerror})", where=where) from None
+        os.pwrite(streams[0], content, 0)
+        child = Child(command, stdin=streams[0], stdout=streams[1], stderr=streams[2], env=env)
         try:
             ended = child.ended(timeout_s)
         finally:
             child.kill()
-        stdout, stderr = (_content(fd) for fd in streams[1:])
+        stdout, stderr = (os.pread(fd, os.fstat(fd).st_size, 0) for fd in streams[1:])
     finally:
         for fd in streams:
             os.close(fd)
-    if not ended:
-        raise TransientError(f"{words[0]} did not end within {timeout_s:g} s{_last_words(stdout, stderr)}", where=where)
-    completed = Completed(words, child.returncode or 0, stdout, stderr)
-    refused = bool(prefix) and completed.returncode != 0 and stderr.startswith(_REFUSALS)
-    if refused or (check and completed.returncode):
-        verb = "could not be started" if refused else f"ended with {completed.returncode}"
-        raise WorkloadError(f"{' '.join(words[:3])} {verb}{_last_words(stdout, stderr)}", where=where)
-    return completed
-
-
-def _content(fd: int) -> str:
-    return os.pread(fd, os.fstat(fd).st_size, 0).decode(errors="replace")
+    return (child.returncode or 0) if ended else None, stdout, stderr
 
 
 def _last_words(stdout: str, stderr: str) -> str:
@@ -167,7 +184,7 @@ class Program(Process):
 
     def __init__(
         self,
-        prefix: Sequence[str],
+        lead: Lead,
         argv: Sequence[str | Path],
         *,
         where: str,
@@ -176,7 +193,7 @@ class Program(Process):
         text: str | None,
     ) -> None:
         words = [str(word) for word in argv]
-        self._inner = bool(prefix)
+        self._inner = bool(lead)
         self._log = log
         log.parent.mkdir(parents=True, exist_ok=True)
         stdin = os.memfd_create("stdin")
@@ -184,7 +201,7 @@ class Program(Process):
         try:
             self._began_at = os.fstat(out).st_size
             os.pwrite(stdin, (text or "").encode(), 0)
-            self._child = Child([*prefix, *words], stdin=stdin, stdout=out, stderr=out, env=env)
+            self._child = Child(led(lead, words), stdin=stdin, stdout=out, stderr=out, env=env)
         except OSError as error:
             raise WorkloadError(f"{words[0]} could not be started ({error.strerror})", where=where) from None
         finally:
