@@ -14,7 +14,7 @@ from perjoule.analysis import alignment
 from perjoule.analysis.behaviour import Agreement, agreement, behaviour
 from perjoule.cli._plot import covered, named, plot
 from perjoule.cli.results import measured
-from perjoule.display import err, out, show_checks
+from perjoule.display import err, out
 from perjoule.errors import CampaignError, MachineError
 from perjoule.model import Json, Series
 from perjoule.options import InOrder, completing, examples
@@ -68,10 +68,17 @@ def meters() -> None:
     """
 
 
-@meters.command("list", epilog=examples("perjoule meters list", "perjoule meters list 10.0.0.7 10.0.0.8:8080 bmc-1"))
+@meters.command(
+    "list",
+    short_help="Find meters here and at addresses.",
+    epilog=examples("perjoule meters list", "perjoule meters list 10.0.0.7 10.0.0.8:8080 bmc-1"),
+)
 @click.argument("addresses", nargs=-1, metavar="[ADDRESS]...")
 def list_command(addresses: tuple[str, ...]) -> None:
-    """List the meters that are found on this machine and at ADDRESSes, as tables for a campaign; and what each kind lacks."""
+    """List the meters that are found on this machine and at ADDRESSes, as tables for a campaign.
+
+    What each kind needs on this machine is told by `perjoule doctor`.
+    """
     found_count = 0
     for kind in drivers.kinds("meters"):
         discover = getattr(drivers.driver_class("meters", kind), "discover", None)
@@ -80,10 +87,6 @@ def list_command(addresses: tuple[str, ...]) -> None:
             out.print(table_text(table) + "\n")
     if not found_count:
         out.print("no meter found on this machine" + (f" or at {', '.join(addresses)}" if addresses else ""))
-    checks = {check.name: check for kind in drivers.kinds("meters") for check in campaign.example("meters", kind).checks()}
-    lacking = tuple(check for check in checks.values() if not check.ok)
-    if lacking:
-        show_checks(lacking)
 
 
 def table_text(options: Mapping[str, Json]) -> str:
@@ -99,7 +102,10 @@ def _toml(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-@meters.command(epilog=examples("perjoule meters watch rapl", 'perjoule meters watch my.toml --for "5 min"'))
+@meters.command(
+    short_help="Show what meters say as it comes.",
+    epilog=examples("perjoule meters watch rapl", 'perjoule meters watch my.toml --for "5 min"'),
+)
 @_names
 @_set
 @_for
@@ -116,7 +122,10 @@ def watch(names: tuple[str, ...], overrides: tuple[str, ...], duration_s: float)
     _tell(doubts)
 
 
-@meters.command(epilog=examples('perjoule meters test ipmi --set address="bmc-1"', "perjoule meters test my.toml --against rapl"))
+@meters.command(
+    short_help="Measure what meters really do.",
+    epilog=examples('perjoule meters test ipmi --set address="bmc-1"', "perjoule meters test my.toml --against rapl"),
+)
 @_names
 @_set
 @click.option("--against", metavar="METER", help="A second meter of the same thing, to compare energies with.")
@@ -180,10 +189,11 @@ def _compare(found: Agreement | None, against: str) -> None:
 
 
 @meters.command(
+    short_help="Record meters for a campaign elsewhere.",
     epilog=examples(
         'perjoule meters record scpi --set address="/dev/ttyUSB0" --to lmg.csv',
         "perjoule meters join results/demo lmg.csv       on the machine with the results",
-    )
+    ),
 )
 @_names
 @_set
@@ -211,7 +221,10 @@ def record(names: tuple[str, ...], overrides: tuple[str, ...], target: Path, dur
     _tell(doubts)
 
 
-@meters.command(epilog=examples("perjoule meters align rapl", 'perjoule meters align my.toml --for "60 s"'))
+@meters.command(
+    short_help="Find how late meters are.",
+    epilog=examples("perjoule meters align rapl", 'perjoule meters align my.toml --for "60 s"'),
+)
 @_names
 @_set
 @click.option("--for", "duration_s", metavar="TIME", default="30 s", show_default=True, callback=_time, help="How long.")
@@ -238,10 +251,11 @@ def align(names: tuple[str, ...], overrides: tuple[str, ...], duration_s: float)
 
 
 @meters.command(
+    short_help="Join a recording to results.",
     epilog=examples(
         "perjoule meters join results/demo lmg.csv",
         'perjoule meters join results/demo lmg.csv --offset "0.12 s" --uncertainty "10 ms"',
-    )
+    ),
 )
 @options.folder
 @click.argument("recording", type=click.Path(path_type=Path), metavar="FILE")
@@ -271,7 +285,8 @@ def join(folder: Path, recording: Path, offset_s: float | None, uncertainty_s: f
 
 
 @meters.command(
-    epilog=examples("perjoule meters serve my.toml --port 9618", "perjoule meters serve rapl --address 0.0.0.0 --port 9618")
+    short_help="Serve live channels to Prometheus.",
+    epilog=examples("perjoule meters serve my.toml --port 9618", "perjoule meters serve rapl --address 0.0.0.0 --port 9618"),
 )
 @_names
 @_set
@@ -291,10 +306,11 @@ def serve(names: tuple[str, ...], overrides: tuple[str, ...], address: str, port
 
 
 @meters.command(
+    short_help="Simulate a meter, with faults.",
     epilog=examples(
         "perjoule meters simulate shelly --waveform sine --low 5 --high 80",
         "perjoule meters simulate ipmi --fault frozen --fault late --share 0.2",
-    )
+    ),
 )
 @click.argument("kind", metavar="KIND", shell_complete=completing(simulators.kinds))
 @_address
