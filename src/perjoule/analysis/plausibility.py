@@ -90,7 +90,8 @@ def _disk_bounds(record: Record, results: Sequence[ClientResult], cluster: Clust
         most = sum((d.write_bytes_per_s if r.direction == "write" else d.read_bytes_per_s).value for d in disks)
         rate = r.moved_bytes / max(1e-9, (r.ended_s - r.began_s) * record.scale)
         if most and rate > BOUND_RATIO * most:
-            yield f"{r.host} moved {rate / most - 1:.0%} more than its disks can: a cache served the {r.direction}, or caps leaked"
+            more = f"{rate / most - 1:.0%} more than its disks can"
+            yield f"{r.host} moved {more}: a cache served the {r.direction}, or caps leaked"
 
 
 def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResult]) -> Iterator[str]:
