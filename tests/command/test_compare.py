@@ -1,0 +1,108 @@
+"""perjoule compare as a user has it: what changed first, refusals, exit codes for CI, pages, programs."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PERJOULE = Path(sys.executable).with_name("perjoule")
+CAMPAIGN = """
+name = "compared"
+repetitions = 3
+seed = 1
+settle = "5 ms"
+quiet = 0
+order = "interleaved"
+[testbed]
+kind = "simulated"
+cluster = "odroid-hc4"
+[[filesystem]]
+kind = "simulated"
+label = "one"
+throughput = ["{throughput}"]
+[[filesystem]]
+kind = "simulated"
+label = "other"
+throughput = "60 MiB/s"
+[[workload]]
+kind = "simulated"
+size = "2 MiB"
+"""
+
+
+def run(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([PERJOULE, *map(str, words)], capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The same but for the speed of one file system."""
+    place = tmp_path_factory.mktemp("compared")
+    for name, throughput in (("before", "80 MiB/s"), ("after", "50 MiB/s")):
+        (place / f"{name}.toml").write_text(CAMPAIGN.format(throughput=throughput))
+        done = run("run", place / f"{name}.toml", "--into", place / name)
+        assert done.returncode == 0, done.stderr
+    return place / "before", place / "after"
+
+
+def test_what_is_not_declared_is_listed_and_refused(folders: tuple[Path, Path]) -> None:
+    found = run("compare", *folders)
+    assert found.returncode == 2
+    assert "filesystem.throughput: 80 MiB/s -> 50 MiB/s (NOT DECLARED)" in found.stdout
+    assert "--change filesystem.throughput" in found.stderr
+    assert "ratio" not in found.stdout
+
+
+def test_what_is_declared_is_compared_and_a_limit_decides_the_exit_code(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    declared = ("compare", *folders, "--change", "filesystem.throughput")
+    page = tmp_path / "comparison.html"
+    found = run(*declared, "--fail-if", "MiB/s < -5 %", "--report", page)
+    assert found.returncode == 1, found.stderr
+    assert "lower, Welch" in found.stdout
+    assert "--fail-if MiB/s < -5 %: broken in 1" in found.stdout
+    assert run(*declared, "--fail-if", "MiB/s > 20 %").returncode == 0
+    assert run(*declared, "--fail-if", "op/s > 20 %").returncode == 2  # nothing here counts operations
+    html = page.read_text()
+    assert "after over before" in html
+    assert "http://" not in html.split("<script")[0]
+
+
+def test_whatever_differs_is_a_doubt_with_any_change(folders: tuple[Path, Path]) -> None:
+    found = run("compare", *folders, "--any-change", "--json")
+    assert found.returncode == 0, found.stderr
+    told = json.loads(found.stdout)
+    assert any("not declared to differ" in doubt for doubt in told["doubts"])
+    assert {row["filesystem"] for row in told["rows"]} >= {"other"}
+    assert {row["method"] for row in told["rows"]} == {"Welch"}
+
+
+def test_file_systems_of_one_folder_that_took_turns_are_compared_in_pairs(folders: tuple[Path, Path]) -> None:
+    labels = [record["trial"]["filesystem"]["label"] for record in records(folders[0])]
+    found = run("compare", folders[0], "--between", *dict.fromkeys(sorted(labels)))
+    assert found.returncode == 0, found.stderr
+    assert ", paired" in found.stdout
+    assert "not measured in turns" not in found.stdout
+
+
+def records(folder: Path) -> list[dict]:
+    return [json.loads(path.read_text()) for path in folder.glob("trials/*/attempt-1/record.json")]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "one thing is to be compared with"),
+        (("--with", "green-storage", "--any-change"), "--with goes with"),
+        (("--with", "green-storage"), "prints nothing of the kind"),
+        (("--with", "gren-storage"), 'did you mean "green-storage"'),
+        (("--between", "one", "two"), 'no file system is called "'),
+    ],
+)
+def test_what_can_not_be_compared_is_answered_in_one_sentence(folders: tuple[Path, Path], words: tuple, said: str) -> None:
+    found = run("compare", folders[0], *words)
+    assert found.returncode == 2
+    assert said in found.stderr
+    assert "Traceback" not in found.stderr
+    assert len(found.stderr.strip().splitlines()) == 1
