@@ -1,0 +1,59 @@
+"""What a host says of itself, read."""
+
+from dataclasses import dataclass
+
+from perjoule.errors import MachineError
+from perjoule.protocols import Counters
+from perjoule.testbeds._kernel import cpu_ticks, disk_busy_s, disk_bytes, network_bytes
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a host is and has."""
+
+    user: str
+    cores_count: int
+    ticks_hz: int
+    free_bytes: int
+    kernel: str
+    chronyc: str
+    timedatectl: str
+    readonly: str = ""  # the folder that can't be written to
+    missing: tuple[str, ...] = ()
+    disks: tuple[str, ...] = ()
+
+
+def probe(said: str, where: str) -> Probe:
+    """Read the answer to the script PROBE. Raises MachineError: it is no such answer."""
+    pairs = [(word, rest) for word, _, rest in (line.partition(" ") for line in said.splitlines())]
+    one = dict(pairs)
+    try:
+        return Probe(
+            user=one["user"],
+            cores_count=int(one["cores"]),
+            ticks_hz=int(one["ticks_hz"]),
+            free_bytes=int(one["free_bytes"]),
+            kernel=one["kernel"],
+            chronyc=one["chronyc"],
+            timedatectl=one["timedatectl"],
+            readonly=one.get("readonly", ""),
+            missing=tuple(value for word, value in pairs if word == "missing"),
+            disks=tuple(value for word, value in pairs if word == "disk"),
+        )
+    except (KeyError, ValueError):
+        first = (said.strip().splitlines() or ["nothing"])[0]
+        raise MachineError(f"it does not answer as Linux does: {first}", where=where, next="see its login shell") from None
+
+
+def counters(said: str, t_s: float, of: Probe) -> Counters:
+    """Read a keeper's answer: its clock and the line of all CPUs, then /proc/net/dev, a line "disks", and /proc/diskstats."""
+    first, _, rest = said.partition("\n")
+    net_dev, _, diskstats = rest.partition("\ndisks\n")
+    disks = set(of.disks)
+    cpu_s = cpu_ticks(first.partition(" ")[2]) / of.ticks_hz
+    return Counters(t_s, cpu_s, *network_bytes(net_dev), *disk_bytes(diskstats, disks), disk_busy_s(diskstats, disks))
+
+
+def clock_s(said: str) -> float:
+    """Read the host's own clock (UTC) from the same answer."""
+    return float(said.split(" ", 1)[0].replace(",", "."))

@@ -1,0 +1,91 @@
+"""Notes on this machine of which hosts a run uses, for `perjoule down` after a run was killed. They only say where to look."""
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import tempfile
+from collections.abc import Generator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from perjoule.errors import MachineError, PerjouleError
+from perjoule.testbeds._process import captured
+from perjoule.testbeds._ssh import Login
+from perjoule.testbeds._ssh_keeper import Keeper
+from perjoule.testbeds._ssh_scripts import FOLDER_NOTE
+
+
+def _folder() -> Path:
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "perjoule" / "cluster"
+
+
+@contextlib.contextmanager
+def noted(run: str, hosts: Sequence[tuple[Login, str]]) -> Generator[None]:
+    """Keep a note, locked, while the block runs. Raises MachineError: it can't be written."""
+    path = _folder() / f"{run}.json"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        note = path.open("x")
+    except OSError as error:
+        raise MachineError(f"no note can be kept ({error.strerror})", where=str(path), next="set XDG_STATE_HOME") from None
+    with note:
+        fcntl.flock(note, fcntl.LOCK_EX)
+        json.dump([{**asdict(login), "work": work} for login, work in hosts], note)
+        note.flush()
+        yield
+        path.unlink(missing_ok=True)
+
+
+def clean() -> tuple[str, ...]:
+    """Have the hosts of dead runs remove what is left there; see `cluster.clean`."""
+    said: list[str] = []
+    for path in sorted(_folder().glob("*.json")):
+        with contextlib.suppress(OSError), path.open() as note:
+            try:
+                fcntl.flock(note, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue  # its perjoule lives
+            said += _clean(path, note.read())
+    return tuple(said)
+
+
+def _clean(path: Path, text: str) -> list[str]:
+    """Start a keeper on each host of a note: the first it does is to remove what dead runs left."""
+    try:
+        hosts = [(one.pop("work"), Login(**one)) for one in json.loads(text)]
+    except (ValueError, TypeError, KeyError):  # it was killed before it had written it, and before it connected
+        path.unlink()
+        return []
+    said: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="pj-") as sockets:
+        for number, (work, login) in enumerate(hosts):
+            try:
+                keeper = Keeper(login, str(Path(sockets, str(number))), work, secrets.token_hex(4))
+            except PerjouleError as error:
+                said.append(f"nothing on {login.name}: {error}")
+                continue
+            keeper.close()
+            said += [f"{one} on {login.name}" for one in keeper.removed]
+            remove_logs(Path(work, "cluster", f"{path.stem}-{login.name}"))
+    if not any(words.startswith("nothing") for words in said):
+        path.unlink(missing_ok=True)
+    return said
+
+
+def make_logs(folder: Path) -> None:
+    """Make the folder of this machine that stands for a host's, for logs. Raises MachineError."""
+    try:
+        if not folder.parent.exists():
+            folder.parent.mkdir(parents=True)
+            (folder.parent / FOLDER_NOTE).write_text("folders of runs by perjoule\n")
+        folder.mkdir(exist_ok=True)  # it is there when the host is this machine
+    except OSError as error:
+        raise MachineError(f"no folder for logs ({error.strerror})", where=str(folder), next="set work") from None
+
+
+def remove_logs(folder: Path) -> None:
+    """Remove it again, but nothing that is mounted below, should the host be this machine."""
+    with contextlib.suppress(OSError):
+        captured(["rm", "-rf", "--one-file-system", "--", str(folder)], timeout_s=60.0)
