@@ -211,6 +211,7 @@ class Testbed(ABC):
     """Where hosts come from."""
 
     __test__: ClassVar[bool] = False  # the name is the field's; pytest is not to collect it
+    elsewhere: ClassVar[bool] = False  # its hosts are other machines: what is installed on this one says nothing of them
 
     @abstractmethod
     def hold(self, clients_count: int) -> AbstractContextManager[Hosts]:

@@ -45,8 +45,9 @@ def checks(campaign: Campaign) -> tuple[Check, ...]:
     """Ask every driver of a campaign what it needs on this machine."""
     found: dict[str, Check] = {}
     for trial in campaign.trials:
-        parts = [drivers.testbed(trial.testbed), drivers.filesystem(trial.filesystem), drivers.workload(trial.workload)]
-        for part in [*parts, *map(drivers.meter, trial.meters)]:
+        testbed = drivers.testbed(trial.testbed)
+        loading = [] if testbed.elsewhere else [drivers.filesystem(trial.filesystem), drivers.workload(trial.workload)]
+        for part in [testbed, *loading, *map(drivers.meter, trial.meters)]:
             found |= {check.name: check for check in part.checks()}
     return tuple(found.values())
 
