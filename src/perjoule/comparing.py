@@ -10,10 +10,12 @@ from perjoule.analysis.comparison import Difference, Sample, compared, outliers
 from perjoule.analysis.drift import Trend
 from perjoule.analysis.statistics import interval
 from perjoule.analysis.stopping import METRICS, WIDENING
+from perjoule.analysis.trends import doubts as told
+from perjoule.analysis.trends import window
 from perjoule.analysis.winners import holm
 from perjoule.errors import CampaignError
 from perjoule.model import Direction, Interval
-from perjoule.sides import Key, Side, matched, window
+from perjoule.sides import Key, Side, matched
 from perjoule.table import number
 from perjoule.units import MIB
 
@@ -115,7 +117,7 @@ def compare(
     left = [one.name for one in undeclared(changes)]
     doubts = [f"{few(left)}: not declared to differ, and may be the cause"] if left else []
     for metric in metrics or DEFAULT:
-        trends = first.trend(METRICS[metric]), second.trend(METRICS[metric])
+        trends = first.trend(metric), second.trend(metric)
         own = [_row(first, second, pair, metric, trends, across_grades) for pair in pairs]
         rows += [row for row in own if row]
         if any(own):
@@ -187,14 +189,8 @@ def _drifts(first: Side, second: Side, pair: tuple[Key, Key], trends: tuple[Tren
 def _trend_doubts(first: Side, second: Side, metric: str, trends: Sequence[Trend | None]) -> Iterator[str]:
     for side, found in list(zip((first, second), trends, strict=True))[: 1 if first.records is second.records else 2]:
         whose = "the campaign" if first.records is second.records else side.name
-        if found and found.drifts:
-            ends = f"{found.drift_low_ratio:+.1%} to {found.drift_high_ratio:+.1%}"
-            yield f"{whose}: {metric} drifts by {found.drift_ratio:+.1%} from first to last ({ends}, p = {found.drift_p:.2g})"
-        if found and found.correlated:
-            yield (
-                f"{whose}: {metric} of neighbouring trials is alike (correlation {found.correlation_ratio:.2f}, "
-                f"p = {found.correlation_p:.2g}): intervals are widened"
-            )
+        if found:
+            yield from (f"{whose}: {line}" for line in told(metric, found))
 
 
 def _doubts(first: Side, second: Side, pairs: Sequence[tuple[Key, Key]], rows: Sequence[Row], across: bool) -> Iterator[str]:

@@ -8,8 +8,9 @@ from statistics import fmean, median
 
 from perjoule import campaign
 from perjoule.analysis.changes import ROOTS, Change, changes
-from perjoule.analysis.drift import Timed, Trend, trend
+from perjoule.analysis.drift import Trend
 from perjoule.analysis.points import points
+from perjoule.analysis.trends import campaign_trend, window
 from perjoule.errors import CampaignError
 from perjoule.model import Campaign, Direction, Point, Record
 from perjoule.store import Results
@@ -51,9 +52,7 @@ class Side:
 
     def trend(self, metric: str) -> Trend | None:
         """Find what time did to a metric over the whole campaign."""
-        of = {record.trial.id: record for record in self.records}
-        told = [(p, p.metrics[metric]) for p in self.points if p.metrics.get(metric, 0.0) > 0]
-        return trend([Timed(_key(p), window(of[p.trial.id])[0], value) for p, value in told])
+        return campaign_trend(self.records, self.points, metric)
 
     def gap(self, key: Key) -> float:
         """How many trials lie between successive repetitions of a combination, and one: the median."""
@@ -63,17 +62,6 @@ class Side:
     def middle_s(self, key: Key) -> float:
         """When a combination was measured, on average (UTC)."""
         return fmean(time for record, _ in self.found[key] for time in window(record))
-
-
-def utc_s(record: Record, monotonic_s: float) -> float:
-    """Put a moment of a record on the clock that campaigns have in common."""
-    return record.clock.utc_s + monotonic_s - record.clock.monotonic_s
-
-
-def window(record: Record) -> tuple[float, float]:
-    """Say from when to when a valid trial was measured (UTC)."""
-    assert record.outcome is not None
-    return utc_s(record, record.outcome.began_s), utc_s(record, record.outcome.ended_s)
 
 
 def side(results: Results, name: str = "") -> Side:

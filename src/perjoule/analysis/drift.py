@@ -22,6 +22,7 @@ LEAST_FREEDOM = 5  # residuals beyond the means, before which nothing is told
 SIGNIFICANT = 0.05
 MOST_CORRELATION = 0.9  # beyond it a campaign has hardly more than one value
 _EXCHANGES_COUNT, _SEED = 999, 1941
+_NEXT_GAP = 2
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,13 @@ class Trend:
         return max(expm1(abs(share * log1p(end))) for end in (self.drift_low_ratio, self.drift_high_ratio))
 
     def between(self, gap: float) -> float:
-        """The correlation of trials that lie so many trials apart; 0 where none is significant."""
-        return min(self.correlation_ratio, MOST_CORRELATION) ** max(gap, 1.0) if self.correlated else 0.0
+        """The correlation of trials that lie so many trials apart: gap 1 is the next one.
+
+        0 where none is significant, unless they are next to each other: there even a small one counts, and few trials can't
+        exclude it, so that it is taken as it was found.
+        """
+        told = self.correlated or (gap < _NEXT_GAP and self.correlation_ratio > 0)
+        return min(self.correlation_ratio, MOST_CORRELATION) ** max(gap, 1.0) if told else 0.0
 
 
 def trend(timed: Sequence[Timed]) -> Trend | None:
