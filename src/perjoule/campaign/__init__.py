@@ -18,7 +18,7 @@ from pathlib import Path as File
 
 from pydantic import ValidationError
 
-from perjoule import drivers
+from perjoule import drivers, published
 from perjoule.campaign.attached import files_of
 from perjoule.campaign.describe import describe, example
 from perjoule.campaign.devices import check_named, devices
@@ -187,6 +187,9 @@ def _header(keys: Table, place: Source) -> Header:
         if len(first["loc"]) > 1 and key == "until":
             raise place.error((key,), *fault_inside(first, key, Until)) from None
         raise place.error((key,), *fault(first, key, TOP_KEYS[key])) from None
+    if header.reproduces and header.reproduces not in published.names():
+        what = f'no paper is called "{header.reproduces}"'
+        raise place.error(("reproduces",), what, instead(header.reproduces, published.names()))
     if header.until and header.repetitions_count < LEAST_COUNT:
         what = f"repetitions = {header.repetitions_count} are too few for until to judge by"
         raise place.error(("repetitions",), what, f"write {LEAST_COUNT} or more")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from perjoule import campaign, options, run, stops, store
+from perjoule import campaign, options, published, run, stops, store
 from perjoule.cli.consent import confirmed
-from perjoule.display import Progress, counted, err, out, show, trial_text
+from perjoule.display import Progress, counted, err, out, show, show_line, trial_text
 from perjoule.errors import CampaignError, Interrupted, MachineError, WorkloadError
 from perjoule.model import Campaign
 from perjoule.options import examples
@@ -123,6 +123,8 @@ def _conclude(asked: Campaign, results: store.Results) -> int:
 
     records, cells = results.latest(), report.cells(results)
     show(table(cells), cells, records)
+    for line in report.claims_lines(asked.reproduces, results, cells) if asked.reproduces in published.names() else ():
+        show_line(line)
     with stops.place(results.folder):
         out.print(f"\nreport: {report.write(results, results.folder / 'report.html')}")
     wanted = {trial.id for trial in asked.trials}

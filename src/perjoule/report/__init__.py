@@ -4,6 +4,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from perjoule import published
+from perjoule.analysis.beside import measured
+from perjoule.analysis.claims import judged as held_against
 from perjoule.analysis.fairness import mixes
 from perjoule.analysis.replacement import machines
 from perjoule.analysis.replacement import replacements as compared
@@ -12,6 +15,7 @@ from perjoule.analysis.winners import winners as judged
 from perjoule.figures import vega
 from perjoule.figures.timeline import datasets
 from perjoule.model import Cell, Finding, Replacement
+from perjoule.report import claims
 from perjoule.report.content import Content, content
 from perjoule.report.drawings import drawings
 from perjoule.report.growth import laws_table, scaling_table
@@ -21,7 +25,17 @@ from perjoule.report.together import users_table
 from perjoule.store import Results
 from perjoule.table import Table
 
-__all__ = ["budget_tables", "cells", "figures", "replacements", "scaling_tables", "users_tables", "winners", "write"]
+__all__ = [
+    "budget_tables",
+    "cells",
+    "claims_lines",
+    "figures",
+    "replacements",
+    "scaling_tables",
+    "users_tables",
+    "winners",
+    "write",
+]
 
 
 def cells(results: Results) -> tuple[Cell, ...]:
@@ -49,6 +63,14 @@ def scaling_tables(results: Results) -> tuple[Table, ...]:
     """Lay out how file systems grow with storage hosts, and the laws; nothing where their number was always the same."""
     found = scaling(cells(results))
     return (scaling_table(found), laws_table(found)) if found else ()
+
+
+def claims_lines(paper: str, results: Results, summary: Sequence[Cell]) -> tuple[str, ...]:
+    """Say of each claim of a paper whether it holds in a results folder, from its cells. Raises CampaignError: no such paper."""
+    records = results.latest()
+    scales = sorted({r.scale for r in records if r.hosts and r.scale != 1})
+    found = held_against(published.paper(paper), measured(records, summary))
+    return (claims.counts(found), *claims.lines(found, f"emulated at scale {scales[0]:g}" if scales else ""))
 
 
 def budget_tables(results: Results) -> tuple[Table, ...]:

@@ -9,9 +9,10 @@ from perjoule.analysis.agreement import Held, Ranking, held, rankings
 from perjoule.analysis.audit.own import METRICS
 from perjoule.analysis.beside import beside, measured
 from perjoule.figures import comparison as figure
+from perjoule.figures import vega
 from perjoule.published import QUANTITIES, Paper
-from perjoule.report import cells
 from perjoule.report.comparison import p_text
+from perjoule.report.content import content
 from perjoule.report.document import document, drawn, html_table
 from perjoule.store import Results
 from perjoule.table import Table, number
@@ -33,7 +34,7 @@ def alongside(results: Results, paper: Paper, metrics: Sequence[str] = ()) -> tu
         metrics: keys of `Cell.metrics`; by default all but shares, which say what their wholes do.
     """
     records = results.latest()
-    pairs = beside(paper, measured(records, cells(results)))
+    pairs = beside(paper, measured(records, content(results).cells))
     wanted = metrics or [metric for metric, (quantity, _) in METRICS.items() if quantity != "share"]
     return held(paper, [pair for pair in pairs if pair.measured.metric in wanted], records)
 
@@ -105,6 +106,11 @@ def as_data(paper: Paper, found: Sequence[Held]) -> dict[str, object]:
 def page(name: str, paper: Paper, found: Sequence[Held]) -> str:
     """Lay it out as HTML."""
     title = f"{name} beside {paper.name}"
+    return document(title, "\n".join(_body(title, paper, found)), {"beside": drawing(paper, found, title)})
+
+
+def drawing(paper: Paper, found: Sequence[Held], title: str) -> vega.Spec:
+    """Draw both series."""
     pairs = [
         figure.Beside(
             f"{one.pair.measured.cell.filesystem}",
@@ -114,8 +120,7 @@ def page(name: str, paper: Paper, found: Sequence[Held]) -> str:
         )
         for one in found
     ]
-    drawings = {"beside": figure.beside(pairs, paper.name, title, [paper.reference])}
-    return document(title, "\n".join(_body(title, paper, found)), drawings)
+    return figure.beside(pairs, paper.name, title, [paper.reference])
 
 
 def _body(title: str, paper: Paper, found: Sequence[Held]) -> Iterator[str]:

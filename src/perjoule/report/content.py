@@ -1,19 +1,24 @@
 """Everything that the report says, computed from the records and series by `perjoule.analysis`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from perjoule import campaign
+from perjoule import campaign, published
+from perjoule.analysis.agreement import Held, held
+from perjoule.analysis.audit.own import METRICS
+from perjoule.analysis.beside import beside, measured
 from perjoule.analysis.cells import cells
+from perjoule.analysis.claims import Judged, judged
 from perjoule.analysis.overhead import disk_limits, roles
 from perjoule.analysis.points import points
 from perjoule.analysis.replacement import machines, replacements
 from perjoule.analysis.timeline import means, net_power_w, summed
+from perjoule.analysis.trends import campaign_doubts
 from perjoule.analysis.winners import winners
 from perjoule.figures.alignment import Found
 from perjoule.figures.dimuon import Dimuon
@@ -52,7 +57,12 @@ class Content:
     replacements: tuple[Replacement, ...]  # of machines by themselves
     dimuon: Dimuon | None  # the spectrum of a muon analysis
     metered: tuple[Metered, ...] = ()  # what meters said of each valid trial
+    doubts: tuple[str, ...] = ()  # of the campaign as a whole
     alignments: tuple[Found, ...] = ()  # load patterns, found in the meters
+    channels: Mapping[Channel, float] = field(default_factory=dict[Channel, float])  # of power or energy: s between samples
+    reproduces: str = ""  # the paper whose study it repeats
+    held: tuple[Held, ...] = ()  # that paper's numbers beside the own
+    claims: tuple[Judged, ...] = ()  # and its claims, judged here
 
     @property
     def scale(self) -> float:
@@ -79,6 +89,7 @@ def content(results: Results) -> Content:
     timelines: dict[str, Timeline] = {}
     power: dict[tuple[str, str], list[float]] = {}
     overheads: dict[tuple[str, str], Overhead] = {}
+    channels: dict[Channel, float] = {}
     most_clients = max((r.trial.clients_count for r in records), default=0)
     for record in records:
         if record.status != "valid" or record.outcome is None:
@@ -87,6 +98,7 @@ def content(results: Results) -> Content:
         own = points(record, series)
         found += own
         seen.append(metered(record, series))
+        channels |= {s.channel: _period_s(s) for s in series if s.channel.quantity in ("power", "energy")}
         if len(timelines) < TIMELINES_COUNT:
             timelines[record.trial.id] = _timeline(record, series)
         if record.trial.clients_count == most_clients:
@@ -99,6 +111,9 @@ def content(results: Results) -> Content:
                 watts += _power_samples(record, series)
     asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
     weight = asked.edp_weight if asked else 1
+    summary = cells(records, found, edp_weight=weight, stopped=bool(asked and asked.until))
+    reproduces = asked.reproduces if asked and asked.reproduces in published.names() else ""
+    beside_it, claims = _reproduced(reproduces, records, summary) if reproduces else ((), ())
     return Content(
         name=asked.name if asked else results.folder.name,
         description=asked.description.strip() if asked else "",
@@ -110,14 +125,31 @@ def content(results: Results) -> Content:
         metered=tuple(one for one in seen if one is not None),
         alignments=alignments(read_patterns(results.folder)),
         edp_weight=weight,
-        cells=(summary := cells(records, found, edp_weight=weight, stopped=bool(asked and asked.until))),
+        cells=summary,
+        channels=channels,
+        reproduces=reproduces,
+        held=beside_it,
+        claims=claims,
         power={key: power[key] for key in sorted(power) if power[key]},  # in the order of the cells, so in their colours
         timelines=timelines,
         overheads=tuple(overheads.values()),
         winners=winners(records, summary),
         replacements=replacements(machines(records, summary)),
         dimuon=dimuon(results, records),
+        doubts=campaign_doubts(records, found),
     )
+
+
+def _reproduced(name: str, records: Sequence[Record], summary: Sequence[Cell]) -> tuple[tuple[Held, ...], tuple[Judged, ...]]:
+    """Hold what was measured against a paper: its numbers (shares say what their wholes do), and its claims."""
+    paper, own = published.paper(name), measured(records, summary)
+    pairs = [pair for pair in beside(paper, own) if METRICS[pair.measured.metric][0] != "share"]
+    return held(paper, pairs, records), judged(paper, own)
+
+
+def _period_s(series: Series) -> float:
+    """The usual time between two samples; 0 where there are not two."""
+    return float(np.median(np.diff(series.t_s))) if len(series.t_s) > 1 else 0.0
 
 
 def _overhead(record: Record, series: Sequence[Series], direction: Literal["write", "read"]) -> Overhead | None:

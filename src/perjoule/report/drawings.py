@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from perjoule import catalogue
+from perjoule import catalogue, published
 from perjoule.analysis.efficiency import capacity_bytes_per_idle_w, peak_bytes_per_s
 from perjoule.analysis.energies import UNBUDGETED
 from perjoule.analysis.fairness import mixes
@@ -23,6 +23,7 @@ from perjoule.figures.throughput import throughput
 from perjoule.figures.timeline import timeline
 from perjoule.figures.users import users
 from perjoule.figures.vega import Spec
+from perjoule.report import alongside
 from perjoule.report.content import Content
 from perjoule.report.growth import growths
 from perjoule.report.metered import relative
@@ -50,6 +51,8 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
     cells, plain, power_notes = found.cells, grades(found, watts=False), grades(found, watts=True)
     metrics = {name for cell in cells for name in cell.metrics}
     interval = "mean, 95 % interval, and a small mark for each repetition"
+    if found.held:
+        yield "beside", alongside.drawing(published.paper(found.reproduces), found.held, f"Here and in {found.reproduces}")
     if "throughput_bytes_per_s" in metrics:
         peaks = {peak_bytes_per_s(record) for record in found.records if record.status == "valid"}
         tpp = peaks.pop() if len(peaks) == 1 else None

@@ -5,16 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from html import escape
 
-from perjoule import __version__
+from perjoule import __version__, published
 from perjoule.analysis.fairness import mixes
 from perjoule.analysis.scaling import scaling
 from perjoule.figures import vega
 from perjoule.model import Cell, Interval, Record
-from perjoule.report import growth, muons, together
+from perjoule.report import alongside, claims, growth, muons, together
 from perjoule.report.content import Content
 from perjoule.report.document import document, html_table
-from perjoule.report.drawings import drawings
+from perjoule.report.drawings import drawings, grades
 from perjoule.report.metered import budget_table, unexplained_table
+from perjoule.report.methods import methods
 from perjoule.table import amplification_table, number, table, winners_table, with_meter
 from perjoule.units import MIB
 
@@ -39,6 +40,7 @@ def _body(found: Content, specs: Mapping[str, vega.Spec], root: str) -> Iterator
         "the servers without switch and clients. EDP is energy times duration for the same work, divided by the best. Click a "
         "header to sort.</small></p>"
     )
+    yield from _reproduced(found)
     yield from _winners(found)
     yield from _users(found)
     yield from _scaling(found)
@@ -48,8 +50,9 @@ def _body(found: Content, specs: Mapping[str, vega.Spec], root: str) -> Iterator
     yield from _muons(found.cells)
     yield from _budgets(found)
     yield from _amplification(found.cells)
-    yield from _doubts(found.cells)
+    yield from _doubts(found)
     yield from _all_metrics(found.cells)
+    yield from _methods(found)
     yield from _circumstances(found)
 
 
@@ -100,6 +103,29 @@ def _table(cells: Sequence[Cell]) -> str:
     laid = table(cells)
     words = [header in ("file system", "workload", "direction") for header in laid.headers]
     return html_table(laid.headers, laid.rows, words)
+
+
+def _reproduced(found: Content) -> Iterator[str]:
+    if found.claims:
+        paper = published.paper(found.reproduces)
+        graded = ", ".join(grades(found, watts=False))
+        yield f"<h2>What the paper claims</h2><p>{escape(f'{paper.authors}: {paper.title}. {claims.counts(found.claims)}')}</p>"
+        laid = claims.claims_table(found.claims, graded)
+        yield html_table(laid.headers, laid.rows, [header not in ("p", "cases") for header in laid.headers])
+        yield f"<p><small>{escape(claims.NOTE)}</small></p>"
+    if found.held:
+        laid = alongside.alongside_table(found.held)
+        yield "<h2>Here and in the paper</h2>"
+        yield html_table(laid.headers, laid.rows, [header in alongside.WORDS for header in laid.headers])
+        yield f"<p><small>{escape(alongside.NOTE)}</small></p><ul>"
+        yield from (f"<li>{escape(line)}</li>" for line in alongside.lines(found.held))
+        yield "</ul>"
+
+
+def _methods(found: Content) -> Iterator[str]:
+    if paragraphs := methods(found):
+        yield '<h2>Methods</h2><p class="quiet"><small>From the records; fit to be taken over.</small></p>'
+        yield from (f"<p>{escape(text)}</p>" for text in paragraphs)
 
 
 def _winners(found: Content) -> Iterator[str]:
@@ -190,15 +216,16 @@ def _figure(name: str, found: Content, root: str) -> str:
     return f'<figure id="{name}"><div class="drawing"></div><div class="tools">{tools}</div></figure>'
 
 
-def _doubts(cells: Sequence[Cell]) -> Iterator[str]:
+def _doubts(found: Content) -> Iterator[str]:
     places: dict[str, list[str]] = {}
-    for cell in cells:
+    for cell in found.cells:
         for doubt in cell.doubts:
             places.setdefault(doubt, []).append(f"{cell.filesystem} {cell.direction}, {cell.clients_count} clients")
-    if places:
+    if places or found.doubts:
         yield "<h2>Doubts</h2><ul>"
+        yield from (f"<li>{escape(doubt)} <small>(the campaign)</small></li>" for doubt in found.doubts)
         for doubt, where in sorted(places.items(), key=lambda item: -len(item[1])):
-            said = "all rows" if len(where) == len(cells) else "; ".join(where[:6]) + (" …" if len(where) > 6 else "")
+            said = "all rows" if len(where) == len(found.cells) else "; ".join(where[:6]) + (" …" if len(where) > 6 else "")
             yield f"<li>{escape(doubt)} <small>({escape(said)})</small></li>"
         yield "</ul>"
 

@@ -1,0 +1,62 @@
+"""A paper's claims and what may be said of them here, as a table and for the page."""
+
+from collections.abc import Iterator, Sequence
+from math import isfinite
+
+from perjoule.analysis.claims import Judged
+from perjoule.table import Table, number
+
+NOTE = (
+    "Holds here: over all cases the ratio is 2 % or more in the direction claimed, and significant by Welch's test on logarithms "
+    "with Holm's correction over all claims; and no single case is so in the other direction. The ratio is of what is said to be "
+    "larger to the other (along clients or sizes: of the ends), a geometric mean over cases."
+)
+
+
+def claims_table(found: Sequence[Judged], graded: str = "") -> Table:
+    """Lay out verdicts, a row for each claim; `graded` is how all numbers came about ("emulated at scale 0.1")."""
+    rows = tuple(
+        (
+            one.verdict,
+            one.claim.text,
+            one.claim.place,
+            _ratio(one),
+            "–" if one.p is None else "< 0.001" if one.p < 0.001 else f"{one.p:.3f}",
+            str(one.cases_count or "–"),
+            ", ".join(word for word in (graded if one.cases_count else "", _grade(one)) if word) or "–",
+            one.why or "–",
+        )
+        for one in found
+    )
+    return Table(("verdict", "claim", "place", "ratio", "p", "cases", "grade", "why"), rows)
+
+
+def lines(found: Sequence[Judged], graded: str = "") -> Iterator[str]:
+    """Say each verdict in a line or two, for a terminal."""
+    for (verdict, claim, place, ratio, p, _, grade, why), one in zip(claims_table(found, graded).rows, found, strict=True):
+        yield f"{verdict}: {claim} ({place})"
+        told = [
+            *([f"ratio {ratio}, p {p if p.startswith('<') else f'= {p}'}, {grade}"] if one.ratio else []),
+            *([why] if one.why else []),
+        ]
+        yield from (f"    {text}" for text in told)
+
+
+def _grade(one: Judged) -> str:
+    return f"{one.grade} watts" if one.grade else ""
+
+
+def _ratio(one: Judged) -> str:
+    if one.ratio is None:
+        return "–"
+    ends = f" ({number(one.ratio.low)} to {number(one.ratio.high)})" if isfinite(one.ratio.high) else ""
+    return f"{number(one.ratio.mean)}{ends}"
+
+
+def counts(found: Sequence[Judged]) -> str:
+    """Say how many claims hold, in words."""
+    told = {
+        verdict: sum(one.verdict == verdict for one in found) for verdict in ("holds here", "doesn't hold here", "can't tell")
+    }
+    hold, fail, open_ = told.values()
+    return f"Of {len(found)} claims {hold} hold here, {fail} do{'es' if fail == 1 else ''} not, of {open_} nothing can be told."
