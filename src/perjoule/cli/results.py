@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from perjoule import options, stops, store
-from perjoule.display import out, show
+from perjoule.display import out, show, show_line
 from perjoule.errors import MachineError
 from perjoule.options import examples
 from perjoule.table import Table, amplification_table, replacement_table, table, winners_table
@@ -41,9 +41,11 @@ def show_command(
 ) -> None:
     """Print the table of a results folder: means with 95 % intervals, and the maximum beside."""
     from perjoule import report
+    from perjoule.report.content import content
 
     results = measured(folder)
-    cells = report.cells(results)
+    found = content(results)
+    cells = found.cells
     if users:
         _show(report.users_tables(results), folder, "no users loaded at once here", "see docs/how-to/mixed-users.md")
     if scaling:
@@ -61,13 +63,15 @@ def show_command(
         nothing = "no energy here has a budget: modelled watts have none"
         _show(report.budget_tables(results), folder, nothing, "see docs/explanations/uncertainty.md")
     if replacement:
-        found = report.replacements([results, *map(measured, others)])
-        if not found:
+        replaced = report.replacements([results, *map(measured, others)])
+        if not replaced:
             what = "no two machines by themselves did the same and had their power metered here"
             raise MachineError(what, where=str(folder), next="add the results of another machine: --with DIR")
-        show(replacement_table(found), (), ())
+        show(replacement_table(replaced), (), ())
     if not (users or scaling or best or amplification or budget or replacement):
-        show(table(cells), cells, results.latest())
+        show(table(cells), cells, found.records)
+        for doubt in found.doubts:
+            show_line(f"doubt of the campaign: {doubt}")
 
 
 def _show(tables: Sequence[Table], folder: Path, none: str, advice: str) -> None:
