@@ -68,9 +68,8 @@ def scaling_tables(results: Results) -> tuple[Table, ...]:
 def claims_lines(paper: str, results: Results, summary: Sequence[Cell]) -> tuple[str, ...]:
     """Say of each claim of a paper whether it holds in a results folder, from its cells. Raises CampaignError: no such paper."""
     records = results.latest()
-    scales = sorted({r.scale for r in records if r.hosts and r.scale != 1})
     found = held_against(published.paper(paper), measured(records, summary))
-    return (claims.counts(found), *claims.lines(found, f"emulated at scale {scales[0]:g}" if scales else ""))
+    return (claims.counts(found), *claims.lines(found, claims.graded(records)))
 
 
 def budget_tables(results: Results) -> tuple[Table, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 
 from perjoule.analysis.claims import Judged
+from perjoule.model import Record
 from perjoule.table import Table, number
 
 NOTE = (
@@ -13,8 +14,15 @@ NOTE = (
 )
 
 
-def claims_table(found: Sequence[Judged], graded: str = "") -> Table:
-    """Lay out verdicts, a row for each claim; `graded` is how all numbers came about ("emulated at scale 0.1")."""
+def graded(records: Sequence[Record]) -> str:
+    """Say how the numbers of these records came about, where that is not by measuring real hosts."""
+    kinds, scales = {r.trial.testbed.kind for r in records}, sorted({r.scale for r in records if r.hosts and r.scale != 1})
+    words = [*(["simulated"] if "simulated" in kinds else []), *(f"emulated at scale {scale:g}" for scale in scales)]
+    return ", ".join(words)
+
+
+def claims_table(found: Sequence[Judged], came: str = "") -> Table:
+    """Lay out verdicts, a row for each claim; `came` is how all numbers came about ("emulated at scale 0.1")."""
     rows = tuple(
         (
             one.verdict,
@@ -23,7 +31,7 @@ def claims_table(found: Sequence[Judged], graded: str = "") -> Table:
             _ratio(one),
             "–" if one.p is None else "< 0.001" if one.p < 0.001 else f"{one.p:.3f}",
             str(one.cases_count or "–"),
-            ", ".join(word for word in (graded if one.cases_count else "", _grade(one)) if word) or "–",
+            ", ".join(word for word in (came if one.cases_count else "", _grade(one)) if word) or "–",
             one.why or "–",
         )
         for one in found
@@ -31,14 +39,12 @@ def claims_table(found: Sequence[Judged], graded: str = "") -> Table:
     return Table(("verdict", "claim", "place", "ratio", "p", "cases", "grade", "why"), rows)
 
 
-def lines(found: Sequence[Judged], graded: str = "") -> Iterator[str]:
+def lines(found: Sequence[Judged], came: str = "") -> Iterator[str]:
     """Say each verdict in a line or two, for a terminal."""
-    for (verdict, claim, place, ratio, p, _, grade, why), one in zip(claims_table(found, graded).rows, found, strict=True):
+    for (verdict, claim, place, ratio, p, _, grade, why), one in zip(claims_table(found, came).rows, found, strict=True):
         yield f"{verdict}: {claim} ({place})"
-        told = [
-            *([f"ratio {ratio}, p {p if p.startswith('<') else f'= {p}'}, {grade}"] if one.ratio else []),
-            *([why] if one.why else []),
-        ]
+        told = [f"ratio {ratio}, p {p if p.startswith('<') else f'= {p}'}, {grade}"] if one.ratio else []
+        told += [why] if one.why else []
         yield from (f"    {text}" for text in told)
 
 

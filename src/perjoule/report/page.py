@@ -13,7 +13,7 @@ from perjoule.model import Cell, Interval, Record
 from perjoule.report import alongside, claims, growth, muons, together
 from perjoule.report.content import Content
 from perjoule.report.document import document, html_table
-from perjoule.report.drawings import drawings, grades
+from perjoule.report.drawings import drawings
 from perjoule.report.metered import budget_table, unexplained_table
 from perjoule.report.methods import methods
 from perjoule.table import amplification_table, number, table, winners_table, with_meter
@@ -108,9 +108,8 @@ def _table(cells: Sequence[Cell]) -> str:
 def _reproduced(found: Content) -> Iterator[str]:
     if found.claims:
         paper = published.paper(found.reproduces)
-        graded = ", ".join(grades(found, watts=False))
         yield f"<h2>What the paper claims</h2><p>{escape(f'{paper.authors}: {paper.title}. {claims.counts(found.claims)}')}</p>"
-        laid = claims.claims_table(found.claims, graded)
+        laid = claims.claims_table(found.claims, claims.graded(found.records))
         yield html_table(laid.headers, laid.rows, [header not in ("p", "cases") for header in laid.headers])
         yield f"<p><small>{escape(claims.NOTE)}</small></p>"
     if found.held:
