@@ -154,9 +154,11 @@ def _entries(bundle: zipfile.ZipFile, path: Path) -> Mapping[str, zipfile.ZipInf
     found: dict[str, zipfile.ZipInfo] = {}
     for entry in bundle.infolist():
         name = entry.filename
+        if name.strip("/") and name.endswith("/") and not entry.file_size:
+            continue  # a folder of a bundle that was packed anew; folders are made with their files
         pure = PurePosixPath(name)
         kind = stat.S_IFMT(entry.external_attr >> 16)
-        odd = "\\" in name or "\0" in name or ":" in pure.parts[0] if pure.parts else True
+        odd = not pure.parts or "\\" in name or "\0" in name or ":" in pure.parts[0]
         if odd or pure.is_absolute() or ".." in pure.parts or str(pure) != name or kind not in (0, stat.S_IFREG) or name in found:
             advice = "it was not written by `perjoule export`: look into it before you trust it"
             raise MachineError(f'"{name}" has no place in a bundle', where=str(path), next=advice)

@@ -6,16 +6,16 @@ It tells rates over intervals that end at its timestamps, which become window me
 import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
 from perjoule.errors import WorkloadError
 from perjoule.importing.sources import Source
 from perjoule.model import Channel, Quantity, Series
+from perjoule.workloads.imported import moment_s
 
+DATE = "%Y-%m-%d %H:%M:%S"
 KIB = 1024
 SECTOR_BYTES = 512
 _HARDWARE = re.compile(r"(?:eth|en[opsx]|ib|wl|hsn|em)\w*")  # as udev names interfaces that are hardware
@@ -56,13 +56,13 @@ def _series(host: Mapping[str, Any], zone: str) -> Iterator[Series]:
 
 
 def _moment_s(stamp: Mapping[str, Any], named: str | None, zone: str) -> float:
-    moment = datetime.fromisoformat(f"{stamp['date']}T{stamp['time']}")
-    if stamp.get("utc"):
-        return moment.replace(tzinfo=UTC).timestamp()
-    try:
-        return moment.replace(tzinfo=ZoneInfo(named or zone)).timestamp()
-    except (ZoneInfoNotFoundError, OSError):  # "CEST" is no name of a zone
-        return moment.replace(tzinfo=ZoneInfo(zone)).timestamp()
+    text = f"{stamp['date']} {stamp['time']}"
+    for one in ("UTC",) if stamp.get("utc") else (named or zone, zone):
+        try:
+            return moment_s(text, DATE, one)
+        except ValueError:  # "CEST" is no name of a zone
+            continue
+    raise ValueError(f"{text} is no date")
 
 
 def _rates(one: Mapping[str, Any], cores_count: int) -> Iterator[tuple[Quantity, float]]:

@@ -64,10 +64,11 @@ def sources(words: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tuple[
     return tuple(found), tuple(strange)
 
 
-def text_of(path: Path) -> str:
-    """Read a file; what is no text in it shows as such. Raises MachineError."""
+def text_of(path: Path, most_count: int = -1) -> str:
+    """Read a file, or its first characters; what is no text in it shows as such. Raises MachineError."""
     try:
-        return path.read_text("utf-8", errors="replace")
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(most_count)
     except OSError as error:
         raise MachineError(
             (error.strerror or str(error)).lower(), where=str(path), next="check the path and its rights"
@@ -101,7 +102,7 @@ def _below(path: Path, clients: tuple[str, ...], zone: str) -> Iterator[Source |
         return
     if not path.is_file():  # a socket, a pipe
         return
-    found = format_of(text_of(path))
+    found = format_of(text_of(path, _HEAD))
     if not found:
         yield path
         return

@@ -19,9 +19,23 @@ from perjoule.workloads import _imported_io500 as io500
 from perjoule.workloads import _imported_ior as ior
 from perjoule.workloads import _imported_mdtest as mdtest
 from perjoule.workloads import _imported_rados as rados
-from perjoule.workloads._imported_run import Run, Texts, Told, check_zone, local_zone
+from perjoule.workloads._imported_run import Run, Texts, Told, check_zone, local_zone, moment_s
 
-__all__ = ["FORMATS", "MANIFEST", "Imported", "Part", "Run", "Told", "check_zone", "local_zone", "read", "told_files"]
+__all__ = [
+    "FORMATS",
+    "MANIFEST",
+    "Imported",
+    "Part",
+    "Run",
+    "Told",
+    "check_zone",
+    "joined",
+    "local_zone",
+    "manifest",
+    "moment_s",
+    "read",
+    "told_files",
+]
 
 EXAMPLE = """
 [[workload]]
