@@ -5,6 +5,8 @@ from hypothesis import strategies as st
 
 from perjoule.analysis.energy import amount
 from perjoule.analysis.timeline import means, net_power_w
+from perjoule.figures import vega
+from perjoule.figures.timeline import Timeline, completed, timeline
 from perjoule.model import Channel, Series
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
@@ -41,3 +43,19 @@ def test_the_power_of_the_servers_is_without_the_switch(made):
     series = [made.steady(host, 10.0) for host in SERVERS] + [made.steady("", 15.0, component="switch")]
     assert net_power_w(made.record(), series, np.arange(1.0, 5.0)) == pytest.approx([30, 30, 30])
     assert np.isnan(net_power_w(made.record(), series[1:], np.arange(1.0, 5.0))).all()
+
+
+def drawn(**rows):
+    return completed(timeline(), Timeline([0.5, 1.5], 2.0, rows))
+
+
+def test_rows_without_data_are_not_drawn_and_the_last_has_the_axis_of_time():
+    spec = drawn(rate={"client-1": [1.0, 2.0]}, watts={"disks": [3.0, None]}, cpu={"client-1": [None, None]})
+    titles = [row["layer"][1]["encoding"]["y"]["title"] for row in spec["vconcat"]]
+    assert titles == ["MiB/s by client", "W by component"]
+    assert [row["layer"][1]["encoding"]["x"]["axis"]["labels"] for row in spec["vconcat"]] == [False, True]
+    assert vega.pdf(spec).startswith(b"%PDF")
+
+
+def test_a_trial_that_no_meter_saw_is_no_picture_but_no_failure():
+    assert vega.pdf(drawn()).startswith(b"%PDF")

@@ -1,6 +1,7 @@
 """One trial over time: MiB/s by client, watts by component, CPU and network by host, one above the other."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 
 from perjoule.figures.vega import FULL_WIDTH, Spec, titled
@@ -18,14 +19,26 @@ class Timeline:
 
 
 def timeline(*, notes: Sequence[str] = ()) -> Spec:
-    """Draw four rows from the datasets "rate", "watts", "cpu", "network" and "window", which `datasets` gives."""
+    """Draw four rows from the datasets "rate", "watts", "cpu", "network" and "window", which `completed` gives."""
     rows = [_row(name, title, last=name == "network") for name, title in ROWS.items()]
     resolve: Spec = {"scale": {"color": "independent", "x": "shared"}}
     return titled({"vconcat": rows, "spacing": 14, "resolve": resolve}, "One trial over time", notes)
 
 
+def completed(spec: Spec, line: Timeline) -> Spec:
+    """Give `timeline` its data and keep the rows that have any: with an empty one Vega finds no finite size.
+
+    The last of them gets the axis of time. The report's page does the same in JavaScript.
+    """
+    data, whole = datasets(line), deepcopy(spec)
+    rows = [row for row in whole["vconcat"] if data[row["layer"][1]["data"]["name"]]]
+    for row in rows[-1:]:
+        row["layer"][1]["encoding"]["x"] = whole["vconcat"][-1]["layer"][1]["encoding"]["x"]
+    return {**whole, "vconcat": rows, "datasets": data}
+
+
 def datasets(line: Timeline) -> Spec:
-    """Lay a timeline out as the rows that `timeline` draws; the report's page does the same in JavaScript."""
+    """Lay a timeline out as the rows of data that `timeline` draws."""
     found: Spec = {"window": [{"begin": 0, "end": line.duration_s}]}
     for row in ROWS:
         found[row] = [

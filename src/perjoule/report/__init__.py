@@ -13,7 +13,7 @@ from perjoule.analysis.replacement import replacements as compared
 from perjoule.analysis.scaling import scaling
 from perjoule.analysis.winners import winners as judged
 from perjoule.figures import vega
-from perjoule.figures.timeline import datasets
+from perjoule.figures.timeline import completed
 from perjoule.model import Cell, Finding, Replacement
 from perjoule.report import claims
 from perjoule.report.content import Content, content
@@ -99,7 +99,7 @@ def _complete(found: Content) -> Sequence[tuple[str, vega.Spec]]:
     line = next(iter(found.timelines.values()), None)
     drawn = dict(drawings(found))
     if line is not None:
-        drawn["timeline"] = {**drawn["timeline"], "datasets": datasets(line)}
+        drawn["timeline"] = completed(drawn["timeline"], line)
     return list(drawn.items())
 
 

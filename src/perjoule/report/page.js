@@ -9,7 +9,7 @@
   const stored = (() => { try { return localStorage.getItem("perjoule-theme"); } catch { return null; } })();
   root.dataset.theme = stored || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 
-  // The same as perjoule.figures.timeline.datasets: columns to the rows that the figure draws.
+  // As perjoule.figures.timeline.datasets does: columns to rows of data.
   const unfolded = (line) => {
     const found = { window: [{ begin: 0, end: line.duration_s }] };
     for (const row of ["rate", "watts", "cpu", "network"]) {
@@ -44,10 +44,15 @@
     return lines;
   }, []);
 
+  // As perjoule.figures.timeline.completed does: the rows of the picture that have data, the last with the axis of time.
   const complete = (name) => {
     const spec = data.figures[name];
     if (name !== "timeline") return spec;
-    return { ...spec, datasets: unfolded(data.timelines[document.getElementById("trial").value]) };
+    const datasets = unfolded(data.timelines[document.getElementById("trial").value]);
+    const whole = structuredClone(spec).vconcat;
+    const rows = whole.filter((row) => datasets[row.layer[1].data.name].length);
+    for (const row of rows.slice(-1)) row.layer[1].encoding.x = whole.at(-1).layer[1].encoding.x;
+    return { ...spec, vconcat: rows, datasets };
   };
   const draw = async (name) => {
     const place = document.querySelector(`#${name} .drawing`);
