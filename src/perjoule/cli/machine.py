@@ -12,6 +12,7 @@ from perjoule import campaign, catalogue, drivers, run
 from perjoule.display import counted, out, show_checks, show_line
 from perjoule.errors import CampaignError
 from perjoule.options import all_kinds, completing, examples
+from perjoule.testbeds import cluster as real_hosts
 from perjoule.testbeds import virtual
 
 
@@ -62,7 +63,7 @@ def up(kind: str | None, clients: int, cluster: str, overrides: tuple[str, ...])
 @click.argument("kept", required=False, metavar="[RUN]", shell_complete=completing(lambda: [one.id for one in virtual.kept()]))
 @click.option("--all", "everything", is_flag=True, help="Also all clusters that `perjoule up` made.")
 def down(kept: str | None, everything: bool) -> None:
-    """Remove what is left of our hosts: processes, namespaces, mounts, loop devices, cgroups. Touches nothing that runs.
+    """Remove what is left of our hosts: processes, namespaces, mounts, loop devices, cgroups, folders. Touches nothing that runs.
 
     Clusters that `perjoule up` made stay, and are listed with the commands to enter them, unless they are named.
     """
@@ -70,7 +71,11 @@ def down(kept: str | None, everything: bool) -> None:
     if kept and kept not in known:
         advice = f"there is {', '.join(known)}" if known else "there is none"
         raise CampaignError(f'`perjoule up` made no cluster "{kept}"', next=advice)
-    removed = (*virtual.clean(everything=everything), *(virtual.clean(everything=True, run=kept) if kept else ()))
+    removed = (
+        *virtual.clean(everything=everything),
+        *(virtual.clean(everything=True, run=kept) if kept else ()),
+        *real_hosts.clean(),
+    )
     for words in removed:
         out.print(f"removed {words}")
     left = virtual.kept()

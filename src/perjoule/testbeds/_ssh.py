@@ -31,7 +31,7 @@ _SAYINGS = (
     (
         "REMOTE HOST IDENTIFICATION HAS CHANGED",
         "its host key has changed",
-        "find out why, then `ssh-keygen -R {host}`",
+        "find out why, then `ssh-keygen -R {key}`",
     ),
     ("Host key verification failed", "its host key is not known", "compare it and accept it once with `ssh {host}`"),
     ("sudo: a password is required", "sudo wants a password", "allow it without one, or log in as root (user)"),
@@ -57,6 +57,11 @@ class Login:
     config: str = ""
     sudo: bool = False
 
+    @property
+    def key(self) -> str:
+        """By which its key stands among the known hosts."""
+        return f"[{self.destination}]:{self.port}" if self.port not in (None, 22) else self.destination
+
     def command(self, argv: Sequence[str], *, socket: str = "", master: bool = False) -> list[str]:
         """The words by which this machine has the host run an argument list, over the connection at `socket` if there is one."""
         words = ["ssh", "-T", *(word for option, value in _OPTIONS.items() for word in ("-o", f"{option}={value}"))]
@@ -76,7 +81,7 @@ def refusal(login: Login, said: str) -> PerjouleError:
         return MachineError(f"ssh does not take the key: {last}", where=where, next=f"chmod 600 {login.identity}")
     for saying, what, advice in _SAYINGS:
         if saying in said:
-            return MachineError(f"{what} ({last})", where=where, next=advice.format(host=login.destination))
+            return MachineError(f"{what}", where=where, next=advice.format(host=login.destination, key=login.key))
     return MachineError(f"no connection: {last}", where=where, next=f"try `ssh {login.destination}`")
 
 

@@ -45,7 +45,8 @@ class SshHost(Host):
 
     def _lead(self, number: int, mode: str, env: Mapping[str, str] | None) -> _process.Lead:
         """What has the host launch a program under our mark."""
-        launch = [*BASH, LAUNCH, "perjoule-program", self._mark, str(number), str(self.directory), mode]
+        marks = [f"PERJOULE_HOST={self._mark}", f"PERJOULE_PROGRAM={self._mark}/{number}"]
+        launch = ["env", *marks, *BASH, LAUNCH, "perjoule-program", str(self.directory / "programs" / str(number)), mode]
         extra = ["env", *(f"{name}={value}" for name, value in env.items())] if env else []
         return lambda words: self._keeper.command([*launch, *extra, *words])
 

@@ -69,12 +69,12 @@ remove "$folder"
 """
 )
 
-# $1 the host's mark, $2 the program's number, $3 the host's folder, $4 "run" (its outputs wait in files, so that a daemon that
-# it leaves behind can't hold the connection) or "spawn"; then the program.
+# $1 how files of the program are to be called, $2 "run" (its outputs wait in files, so that a daemon that it leaves behind can't
+# hold the connection) or "spawn"; then the program. It bears the marks itself, as what it is started with.
 LAUNCH = r"""
-export PERJOULE_HOST="$1" PERJOULE_PROGRAM="$1/$2" LC_ALL=C.UTF-8 PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
-own=$3/programs/$2 mode=$4
-shift 4
+export LC_ALL=C.UTF-8 PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+own=$1 mode=$2
+shift 2
 cd /
 type -P -- "$1" > /dev/null || { echo "perjoule: $1 is not installed on this host" >&2; exit 127; }
 if [ "$mode" = run ]; then

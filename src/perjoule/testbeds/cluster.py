@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeVar
 
@@ -117,10 +118,9 @@ class Cluster(Testbed):
             for folder in folders:
                 _ssh_notes.make_logs(folder)
             probes = _at_once(lambda keeper: self._probe(keeper.login, keeper.socket), keepers)
-            for login, found in zip((keeper.login for keeper in keepers), probes, strict=True):
-                for check in _checks(login, found):
-                    if not check.ok:
-                        raise MachineError(f"{check.name}: {check.detail}", next=check.fix)
+            for keeper, found in zip(keepers, probes, strict=True):
+                if not (check := _check(keeper.login.name, found)).ok:
+                    raise MachineError(check.detail, where=check.name, next=check.fix)
             hosts = tuple(
                 SshHost(one.name, one.role, one.address, node and node[1], self._folder(run, one), keeper, found)
                 for one, node, keeper, found in zip(chosen, nodes, keepers, probes, strict=True)
@@ -134,16 +134,15 @@ class Cluster(Testbed):
         if not there:
             return tuple(found)
 
-        def look(machine: Machine) -> list[Check]:
-            login = self._login(machine)
+        def look(machine: Machine) -> Check:
             if _nobodys(machine.address):
-                return [Check(f"host {machine.name}", True, "an address of documents, nobody's", needed=False)]
+                return Check(machine.name, True, "an address of documents, nobody's", needed=False)
             try:
-                return _checks(login, self._probe(login))
+                return _check(machine.name, self._probe(self._login(machine)))
             except PerjouleError as error:
-                return [Check(f"host {machine.name}", False, str(error), error.next)]
+                return Check(machine.name, False, error.what, error.next)
 
-        return (*found, *(check for checks in _at_once(look, self.hosts) for check in checks))
+        return (*found, *_together(_at_once(look, self.hosts)))
 
     def _chosen(self, clients_count: int) -> list[Machine]:
         names = [machine.name for machine in self.hosts]
@@ -221,18 +220,28 @@ def _hardware(nodes: Sequence[tuple[Hardware, Node] | None]) -> Hardware | None:
     return nodes[0][0] if len(names) == 1 and nodes[0] else None
 
 
-def _checks(login: Login, found: Probe) -> list[Check]:
-    name = f"host {login.name}"
+def _check(name: str, found: Probe) -> Check:
     if found.readonly:
         what = f"{found.user} can't write to {found.readonly}"
-        return [Check(name, False, what, "log in as another user, or set work or sudo")]
+        return Check(name, False, what, "log in as another user, or set work or sudo")
     if found.missing:
-        return [Check(name, False, f"no {', '.join(found.missing)}", "apt install procps util-linux tar on it")]
+        return Check(name, False, f"no {', '.join(found.missing)}", "apt install procps util-linux tar on it")
     if found.free_bytes < LEAST_FREE_BYTES:
         what = f"only {bytes_text(found.free_bytes)} are free for work"
-        return [Check(name, False, what, "make room there, or set work")]
+        return Check(name, False, what, "make room there, or set work")
     root = "" if found.user == "root" else ", not root: no caches dropped, no disks made"
-    return [Check(name, True, f"{found.user} on {found.kernel}, {bytes_text(found.free_bytes)} free{root}")]
+    return Check(name, True, f"{found.user} on {found.kernel}, {bytes_text(found.free_bytes)} free{root}")
+
+
+def _together(checks: Sequence[Check]) -> list[Check]:
+    """Hosts of which there is the same to be said, in one line; what mends it is told of the first."""
+    same: dict[tuple[bool, str], list[Check]] = {}
+    for check in checks:
+        same.setdefault((check.ok, check.detail), []).append(check)
+    return [
+        replace(alike[0], name=f"host{'s' if len(alike) > 1 else ''} {', '.join(check.name for check in alike)}")
+        for alike in same.values()
+    ]
 
 
 def _clock(keeper: Keeper) -> dict[str, Json]:
