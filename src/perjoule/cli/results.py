@@ -13,6 +13,8 @@ from perjoule.errors import MachineError
 from perjoule.options import examples
 from perjoule.table import Table, amplification_table, replacement_table, table, winners_table
 
+CAMPAIGN = "campaign.toml"  # by which a results folder is known
+
 # `report` and `verify` are imported where they are used: that takes longer than `--help`, completion and an error should.
 
 
@@ -83,15 +85,30 @@ def _show(tables: Sequence[Table], folder: Path, none: str, advice: str) -> None
 
 @click.command(
     "report",
-    short_help="Write the report of a results folder again.",
-    epilog=examples("perjoule report results/demo", "perjoule report results/demo --figures figures/"),
+    short_help="Write the report of a results folder again, or of many.",
+    epilog=examples(
+        "perjoule report results/demo", "perjoule report results/demo --figures figures/", "perjoule report results/"
+    ),
 )
 @options.folder
 @click.option("--figures", type=click.Path(path_type=Path), help="Write each figure as SVG and PDF into this folder.")
 def report_command(folder: Path, figures: Path | None) -> None:
-    """Write the report of a results folder again: one HTML file that works offline."""
+    """Write the report of a results folder again: one HTML file that works offline.
+
+    Of a folder that holds several results folders: index.html, a page over all of them.
+    """
     from perjoule import report
 
+    several = () if figures or (folder / CAMPAIGN).exists() else sorted(path.parent for path in folder.glob(f"*/{CAMPAIGN}"))
+    if several:
+        opened = [results for results in map(store.open_results, several) if results.done()]
+        if not opened:
+            raise MachineError(
+                "no trial has been measured here yet", where=str(folder), next="perjoule resume one of its folders"
+            )
+        with stops.place(folder):
+            out.print(report.write_index(opened, folder / "index.html"))
+        return
     results = measured(folder)
     with stops.place(figures or folder):
         for path in report.figures(results, figures) if figures else [report.write(results, folder / "report.html")]:

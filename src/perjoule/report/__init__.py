@@ -19,6 +19,7 @@ from perjoule.report import claims
 from perjoule.report.content import Content, content
 from perjoule.report.drawings import drawings
 from perjoule.report.growth import laws_table, scaling_table
+from perjoule.report.index import entry, index
 from perjoule.report.metered import budget_table, metered, unexplained_table
 from perjoule.report.page import page
 from perjoule.report.together import users_table
@@ -35,6 +36,7 @@ __all__ = [
     "users_tables",
     "winners",
     "write",
+    "write_index",
 ]
 
 
@@ -84,6 +86,17 @@ def write(results: Results, target: Path) -> Path:
     results.keep_table(found.cells)
     partial = target.with_name(f".{target.name}.partial")
     partial.write_text(page(found, os.path.relpath(results.folder, target.parent)), encoding="utf-8")
+    partial.replace(target)
+    return target
+
+
+def write_index(several: Sequence[Results], target: Path) -> Path:
+    """Write a page over many results folders, and the reports of those that have none yet."""
+    for results in several:
+        if not (results.folder / "report.html").exists():
+            write(results, results.folder / "report.html")
+    partial = target.with_name(f".{target.name}.partial")
+    partial.write_text(index(target.absolute().parent.name, [entry(results, target) for results in several]), encoding="utf-8")
     partial.replace(target)
     return target
 

@@ -1,0 +1,43 @@
+"""The best of each campaign, with its interval."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from perjoule.figures.vega import FULL_WIDTH, Spec, titled
+
+_ROW_HEIGHT = 30
+
+
+@dataclass(frozen=True)
+class Best:
+    """The highest mean of a campaign; ends are infinite where there is no interval."""
+
+    campaign: str
+    of: str
+    mean: float
+    low: float
+    high: float
+
+
+def overview(bars: Sequence[Best], unit: str, title: str, notes: Sequence[str]) -> Spec:
+    """Draw a bar for each campaign, in the order given; values are in `unit`."""
+    rows = [f"{n}. {bar.campaign}" for n, bar in enumerate(bars, start=1)]  # two campaigns may have one name
+    values = [
+        {"row": row, "of": bar.of, "mean": bar.mean, "value": f"{bar.mean:.4g} {unit}"}
+        | ({"low": bar.low, "high": bar.high} if isfinite(bar.high - bar.low) else {})
+        for row, bar in zip(rows, bars, strict=True)
+    ]
+    x = {"type": "quantitative", "title": unit}
+    y = {"field": "row", "type": "nominal", "sort": rows, "title": None, "axis": {"labelLimit": 160}}
+    tooltip = [{"field": name} for name in ("row", "of", "value")]
+    layers: list[Spec] = [
+        {"mark": {"type": "bar", "height": {"band": 0.6}}, "encoding": {"x": {"field": "mean", **x}, "y": y, "tooltip": tooltip}},
+        {
+            "transform": [{"filter": "isValid(datum.low)"}],
+            "mark": {"type": "rule", "strokeWidth": 2},
+            "encoding": {"x": {"field": "low", **x}, "x2": {"field": "high"}, "y": y},
+        },
+    ]
+    size = {"width": FULL_WIDTH - 180, "height": max(60, _ROW_HEIGHT * len(bars))}
+    return titled({**size, "data": {"values": values}, "layer": layers}, title, notes)
