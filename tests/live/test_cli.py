@@ -143,6 +143,21 @@ def test_a_cluster_to_play_with_is_entered_by_the_printed_line_kept_by_down_and_
     assert state(work, {run}) == []
 
 
+def test_down_says_by_its_exit_code_that_something_could_not_be_removed(work: Path) -> None:
+    left = work / "pj-0dead0ff" / "host" / "stays"
+    left.parent.mkdir(parents=True)
+    left.touch()
+    subprocess.run(["chattr", "+i", left], check=True, timeout=20)
+    try:
+        down = perjoule("down")
+        assert down.returncode == 3, down.stdout
+        assert "0dead0ff could not be removed entirely: something is still busy; run `perjoule down` again" in down.stderr
+    finally:
+        subprocess.run(["chattr", "-i", left], check=True, timeout=20)
+    assert perjoule("down").returncode == 0
+    assert not left.parents[1].exists()
+
+
 def test_a_file_system_that_can_t_come_up_leaves_no_cluster(work: Path) -> None:
     up = perjoule("up", "moosefs", "--set", "goal=5", "--set", "testbed.disk=directory", "--set", "testbed.cpu_cap=false")
     assert up.returncode == 2, up.stdout

@@ -10,7 +10,7 @@ import click
 
 from perjoule import campaign, catalogue, drivers, run
 from perjoule.display import counted, out, show_checks, show_line
-from perjoule.errors import CampaignError
+from perjoule.errors import CampaignError, MachineError
 from perjoule.options import all_kinds, completing, examples
 from perjoule.testbeds import cluster as real_hosts
 from perjoule.testbeds import virtual
@@ -66,6 +66,7 @@ def down(kept: str | None, everything: bool) -> None:
     """Remove what is left of our hosts: processes, namespaces, mounts, loop devices, cgroups, folders. Touches nothing that runs.
 
     Clusters that `perjoule up` made stay, and are listed with the commands to enter them, unless they are named.
+    Exit code 3 when something could not be removed.
     """
     known = [one.id for one in virtual.kept()]
     if kept and kept not in known:
@@ -83,6 +84,9 @@ def down(kept: str | None, everything: bool) -> None:
         out.print(f"kept run {one.id}, made by `perjoule up`; `perjoule down {one.id}` removes it")
         for name, pid in sorted(pids.items()):
             out.print(_entrance(name, pid), soft_wrap=True)
+    if stuck := virtual.dead():
+        what = f"run {', '.join(one.id for one in stuck)} could not be removed entirely: something is still busy"
+        raise MachineError(what, where=str(stuck[0].folder), next="run `perjoule down` again")
     if not removed and not left:
         out.print("nothing left behind")
 

@@ -168,6 +168,12 @@ def kept() -> dict[Run, dict[str, int]]:
     return found
 
 
+def dead(*, everything: bool = False) -> tuple[Run, ...]:
+    """Every run that left something and whose perjoule is gone; kept clusters too with `everything`."""
+    spared = set[str]() if everything else {one.id for one in kept()}
+    return tuple(one for one in runs() if one.id not in spared and not one.alive())
+
+
 def clean(*, everything: bool = False, run: str = "") -> tuple[str, ...]:
     """Remove all that dead runs left; kept clusters too with `everything`; of one run alone if it is named.
 
@@ -178,11 +184,10 @@ def clean(*, everything: bool = False, run: str = "") -> tuple[str, ...]:
     """
     root = os.geteuid() == 0
     with _registry() if root else contextlib.nullcontext():
-        spared = set[str]() if everything else {one.id for one in kept()}
-        dead = [one for one in runs() if run in ("", one.id) and one.id not in spared and not one.alive()]
-        if dead and not root:
-            raise MachineError(f"run {dead[0].id} can't be removed", where=str(dead[0].folder), next="sudo perjoule down")
-        return tuple(remove(one) for one in dead)
+        left = [one for one in dead(everything=everything) if run in ("", one.id)]
+        if left and not root:
+            raise MachineError(f"run {left[0].id} can't be removed", where=str(left[0].folder), next="sudo perjoule down")
+        return tuple(remove(one) for one in left)
 
 
 def remove(run: Run) -> str:

@@ -17,12 +17,12 @@ from perjoule.model import OPTIONS, Disk, Json
 from perjoule.protocols import Check, Host, Hosts, Testbed
 from perjoule.testbeds import _disk, _power, _requirements
 from perjoule.testbeds._host import VirtualHost
-from perjoule.testbeds._mark import clean, kept
+from perjoule.testbeds._mark import clean, dead, kept
 from perjoule.testbeds._places import Place, places
 from perjoule.testbeds._rack import Rack
 from perjoule.units import BYTES, Bytes, exact_text
 
-__all__ = ["Virtual", "clean", "kept"]
+__all__ = ["Virtual", "clean", "dead", "kept"]
 
 EXAMPLE = '[testbed]\nkind = "virtual"\ncluster = "odroid-hc4"\nscale = 0.2\ndisk = "xfs"\n'
 
