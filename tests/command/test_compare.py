@@ -61,6 +61,8 @@ def test_what_is_declared_is_compared_and_a_limit_decides_the_exit_code(folders:
     found = run(*declared, "--fail-if", "MiB/s < -5 %", "--report", page)
     assert found.returncode == 1, found.stderr
     assert "lower, Welch" in found.stdout
+    assert "the same in both" not in found.stdout
+    assert "environment: declared, and the same in both" in run(*declared, "--change", "environment").stdout
     assert "--fail-if MiB/s < -5 %: broken in 1" in found.stdout
     assert run(*declared, "--fail-if", "MiB/s > 20 %").returncode == 0
     assert run(*declared, "--fail-if", "op/s > 20 %").returncode == 2  # nothing here counts operations

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from perjoule.analysis.changes import undeclared
+from perjoule.analysis.trends import campaign_doubts
 from perjoule.comparing import compare, known, limit
 from perjoule.errors import CampaignError
 from perjoule.model import Clock, Point, Spec
@@ -151,3 +152,10 @@ def test_metrics_have_the_names_that_people_use() -> None:
     assert known("MiB/J") == "MiB/J"
     with pytest.raises(CampaignError, match="no metric is called"):
         known("joules")
+
+
+def test_a_drift_is_a_doubt_of_the_campaign_by_itself(side) -> None:
+    one = side("a", {"moosefs": tuple(100.0 + n + 0.3 * (n % 2) for n in range(12))})
+    told = campaign_doubts(one.records, one.points)
+    assert any(line.startswith("MiB/s drifts by +") for line in told)
+    assert campaign_doubts(*(of[:3] for of in (one.records, one.points))) == ()

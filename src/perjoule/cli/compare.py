@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # what computes is imported where it is used: that takes long
     short_help="Compare results with others, or with a paper.",
     epilog=examples(
         "perjoule compare results/before results/after --change environment.kernel",
-        'perjoule compare results/main results/branch --any-change --fail-if "MiB/J < -5 %"',
+        'perjoule compare results/1 results/2 --fail-if "MiB/J < -5 %"',
         "perjoule compare results/demo --between MooseFS CephFS",
         "perjoule compare results/demo --with green-storage",
     ),
@@ -43,7 +43,7 @@ if TYPE_CHECKING:  # what computes is imported where it is used: that takes long
 )
 @click.option("--change", "declared", multiple=True, metavar="NAME", help="What differs on purpose: filesystem.goal.")
 @click.option("--any-change", is_flag=True, help="Compare whatever differs, with a doubt.")
-@click.option("--metric", "metrics", multiple=True, metavar="METRIC", help='Only this metric: "MiB/J", "W", "s", ...')
+@click.option("--metric", "metrics", multiple=True, metavar="METRIC", help='Only this metric: "MiB/J", "W", "s".')
 @click.option("--across-grades", is_flag=True, help="Compare energies of measured and modelled power, with a doubt.")
 @click.option("--fail-if", "limits", multiple=True, metavar="LIMIT", help='Exit code 1 if so for certain: "MiB/J < -5 %".')
 @click.option("--report", "target", type=click.Path(path_type=Path), metavar="FILE.html", help="Write a page with a figure.")
@@ -80,7 +80,7 @@ def compare_command(
     asked = [comparing.limit(text) for text in limits]
     wanted = list(dict.fromkeys([*map(comparing.known, metrics or comparing.DEFAULT), *(one.metric for one in asked)]))
     first, second = _sides(folder, other, between)
-    changes = _changes(first, second, (*declared, *(["filesystem"] if between else [])), any_change, show=not as_json)
+    changes = _changes(first, second, ("filesystem", *declared) if between else declared, any_change, show=not as_json)
     found = comparing.compare(first, second, wanted, across_grades=across_grades, changes=changes)
     if as_json:
         click.echo(json.dumps(comparison.as_data(found), indent=2, ensure_ascii=False))
@@ -135,7 +135,7 @@ def _changes(first: "Side", second: "Side", declared: Sequence[str], any_change:
     changes = sides.changed(first, second, declared)
     if show:
         out.print(f"{second.name} over {first.name}", style="bold")
-        for line in comparison.change_lines(changes):
+        for line in comparison.change_lines(changes, declared):
             show_line(f"  {line}")
     left = [one.name for one in undeclared(changes)]
     if left and not any_change:

@@ -24,13 +24,16 @@ NOTE = (
 )
 
 
-def change_lines(changes: Sequence[Change]) -> Iterator[str]:
-    """Say in lines what differs between the two."""
+def change_lines(changes: Sequence[Change], declared: Sequence[str] = ()) -> Iterator[str]:
+    """Say in lines what differs between the two, and what was declared to and does not."""
     if not changes:
         yield "nothing differs in options, software, machine or deployment"
     for one in sorted(changes, key=lambda c: (c.declared or c.follows, c.name)):
         how = "declared" if one.declared else "follows" if one.follows else "NOT DECLARED"
         yield f"{one.name}: {one.before or 'nothing'} -> {one.after or 'nothing'} ({how})"
+    for name in declared:
+        if not any(f"{one.name}.".startswith(f"{name}.") for one in changes):
+            yield f"{name}: declared, and the same in both"
 
 
 def comparison_table(found: Comparison) -> Table:
