@@ -327,6 +327,25 @@ def test_power_is_joined_by_the_time_of_day_for_what_it_covers(
     assert (results.folder_of(brought.records[0]) / "raw/joined/0/power.csv").read_bytes() == log.read_bytes()
 
 
+@pytest.mark.parametrize(("declared", "doubted"), [((), True), (("zone=UTC",), False)])
+def test_a_log_whose_zone_nobody_said_is_doubted(declared: tuple[str, ...], doubted: bool, tmp_path: Path) -> None:
+    rows = [f"2026-11-21T14:{44 + (40 + n) // 60}:{(40 + n) % 60:02},40" for n in range(40)]
+    (tmp_path / "power.csv").write_text("\n".join(["t,w", *rows]) + "\n")
+    words = (*POWER[:-1], *declared)
+    _, brought = bring(
+        tmp_path, "joined/client-1.json", power=[tmp_path / "power.csv"], declared=words, zone="UTC", zone_doubt="a zone"
+    )
+    (record,) = brought.records
+    assert any(brought.series.values())
+    assert ("a zone" in record.doubts) == doubted
+
+
+def test_a_file_that_is_named_twice_is_one_run(tmp_path: Path) -> None:
+    shutil.copy(REAL / "fio/steady.json", tmp_path / "a.json")
+    found, _ = sources([str(tmp_path), f"client-1={tmp_path / 'a.json'}", str(tmp_path / "a.json")], "UTC")
+    assert [source.told.clients for source in found] == [("client-1",)]
+
+
 def test_power_of_another_time_is_not_taken(tmp_path: Path) -> None:
     log = powered(tmp_path, 1795279300, 1795279306)
     _, brought = bring(tmp_path, "joined/client-1.json", power=[log])

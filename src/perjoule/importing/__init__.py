@@ -6,6 +6,7 @@ to hosts, `missing` says what nobody measured. Times of imported results are sec
 
 import hashlib
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,10 +14,10 @@ from pathlib import Path
 from perjoule import __version__, drivers, store
 from perjoule.errors import CampaignError, WorkloadError
 from perjoule.importing.counters import counters
-from perjoule.importing.power import UTC_CLOCK, Log, near
+from perjoule.importing.power import Log, near
 from perjoule.importing.runs import Found, Load, labels, loads, runs, workload
 from perjoule.importing.sources import COUNTERS, Source
-from perjoule.model import HostFact, Phase, Record, Series, Spec, Trial
+from perjoule.model import Clock, HostFact, Phase, Record, Series, Spec, Trial
 from perjoule.store import Attempt, Results
 from perjoule.store.disk import spoken
 from perjoule.store.journal import sha256
@@ -26,6 +27,7 @@ __all__ = ["Brought", "bring", "create"]
 
 CAMPAIGN = "# These trials were imported; there is no campaign that could be run.\n"
 UNALIGNED = "power is joined by the time of day: how far the clocks are apart is not known"
+LOCAL_TIMES = ("ior", "mdtest", "io500")  # formats whose times name no zone
 ROLES = ("storage", "metadata", "management", "client")
 
 
@@ -140,6 +142,7 @@ def _keep(
         except WorkloadError as error:
             failure = error.what
         series: list[Series] = []
+        local = load.found[0].source.format in LOCAL_TIMES
         if outcome is not None:
             counted = [(s, source.path) for name in hosts for source, own in nodes.get(name, ()) for s in own]
             metered = [(s, log.path) for log in logs for s in log.of(hosts)]
@@ -148,13 +151,14 @@ def _keep(
                 for t_s, value, duration_s in zip(one.t_s, one.value, one.duration_s, strict=True):
                     attempt.sink.append(one.channel, float(t_s), float(value), float(duration_s))
         powered = any(s.channel.quantity in ("power", "energy") for s in series)
-        local = load.found[0].source.format in ("ior", "mdtest", "io500") and zone_doubt
+        local |= powered and any(log.zone_assumed for log in logs)
+        moment_s = outcome.ended_s if outcome else time.time()
         record = Record(
             trial=trial,
             status="valid" if outcome else "failed",
             reason=failure,
             attempt=attempt.number,
-            clock=UTC_CLOCK,
+            clock=Clock(moment_s, moment_s),
             scale=1.0,
             cluster="",
             hosts=tuple(HostFact(name, role, "") for name, role in hosts.items()),
@@ -162,7 +166,11 @@ def _keep(
             outcome=outcome,
             facts={"imported": [one.source.path.name for one in load.found]},
             environment={"imported by": f"perjoule {__version__}"},
-            doubts=(*(outcome.doubts if outcome else ()), *((zone_doubt,) if local else ()), *((UNALIGNED,) if powered else ())),
+            doubts=(
+                *(outcome.doubts if outcome else ()),
+                *((zone_doubt,) if local and zone_doubt else ()),
+                *((UNALIGNED,) if powered else ()),
+            ),
         )
         attempt.keep(record)
     return record, tuple(series)

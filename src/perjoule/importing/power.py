@@ -17,7 +17,7 @@ from perjoule.protocols import Hosts
 from perjoule.store.recordings import HEADINGS, read_recording
 
 EVERYTHING: tuple[str, ...] = ()
-UTC_CLOCK = Clock(0.0, 0.0)  # of imported results: their monotonic seconds are those of UTC
+UTC_CLOCK = Clock(0.0, 0.0)  # monotonic seconds are those of UTC
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Log:
     meter: Csv | None  # None: a recording, whose channels say what they cover
     covers: tuple[str, ...]  # EVERYTHING, or names of hosts, "servers", "clients", "switch"
     series: tuple[Series, ...]
+    zone_assumed: bool = False  # its dates name no zone, and nobody said which it is
 
     def of(self, roles: Mapping[str, str]) -> tuple[Series, ...]:
         """Give its series as they cover the hosts of a trial.
@@ -64,9 +65,9 @@ def logs(path: Path, declared: Sequence[str], covers: Sequence[str], zone: str) 
         return (Log(path, None, EVERYTHING, read_recording(path)),)
     names = [str(path)] if tables else ["csv"]
     asked = [*map(_listed, declared), *((f"path={json.dumps(str(path))}",) if not tables else ())]
-    if not any(text.startswith("zone=") for text in asked) and not tables:
-        asked.append(f"zone={json.dumps(zone)}")
-    return tuple(_log(meter, covers, tables) for meter in campaign.meters(names, asked))
+    assumed = not tables and not any(text.startswith("zone=") for text in asked)
+    asked += [f"zone={json.dumps(zone)}"] if assumed else []
+    return tuple(_log(meter, covers, tables, assumed) for meter in campaign.meters(names, asked))
 
 
 def near(series: Series, began_s: float, ended_s: float) -> Series | None:
@@ -82,7 +83,7 @@ def near(series: Series, began_s: float, ended_s: float) -> Series | None:
 AROUND_COUNT = 10  # samples before and after a window: a trapezoid needs one, an average a few
 
 
-def _log(meter: object, covers: Sequence[str], tables: bool) -> Log:
+def _log(meter: object, covers: Sequence[str], tables: bool, assumed: bool) -> Log:
     if not isinstance(meter, Csv):
         raise CampaignError("only logs can be imported", where="[[meter]]", next='set kind = "csv"')
     if meter.clock not in ("date", "unix"):
@@ -95,7 +96,7 @@ def _log(meter: object, covers: Sequence[str], tables: bool) -> Log:
     chosen = tuple(covers) or (tuple(meter.covers) if tables else EVERYTHING)
     alone = boundary(meter.label, ("servers",), Hosts(()))
     series = Series(meter.declared(alone), rows[:, 0].copy(), rows[:, 2].copy(), rows[:, 1].copy())
-    return Log(path, meter, chosen, (series,))
+    return Log(path, meter, chosen, (series,), assumed and meter.clock == "date")
 
 
 def _listed(text: str) -> str:

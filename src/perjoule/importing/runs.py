@@ -41,7 +41,7 @@ class Load:
             "operation": run.operation,
             **({"transfer": exact_text(run.transfer_bytes, BYTES)} if run.transfer_bytes else {}),
             **({"details": ", ".join(run.details)} if run.details else {}),
-            "direction": "both" if len(ways) == 2 else next(iter(ways), "write"),
+            "direction": "both" if len(ways) == 2 else next(iter(ways), "read" if "read" in run.operation else "write"),
         }
 
     @property

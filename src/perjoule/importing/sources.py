@@ -45,7 +45,7 @@ def sources(words: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tuple[
         CampaignError: a path is not there, or a file that is named is nothing known.
         MachineError: a file can't be read.
     """
-    found: list[Source] = []
+    found: dict[tuple[Path, tuple[str, ...]], Source] = {}
     strange: list[Path] = []
     for word in words:
         clients, path = _split(word)
@@ -53,7 +53,7 @@ def sources(words: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tuple[
             raise CampaignError("there is no such file or folder", where=str(path), next="name what a tool wrote")
         for source in _below(path, clients, zone):
             if isinstance(source, Source):
-                found.append(source)
+                found.setdefault((source.path.resolve(), clients), source)
             elif path.is_file():
                 advice = f"known are {FORMATS}; a log of power is named by --power"
                 raise CampaignError("its content is nothing known", where=str(path), next=advice)
@@ -61,7 +61,8 @@ def sources(words: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tuple[
                 strange.append(source)
     if not found:
         raise CampaignError("nothing known is there", where=", ".join(words), next=f"known are {FORMATS}")
-    return tuple(found), tuple(strange)
+    named = {path for path, clients in found if clients}  # as in `run/ client-1=run/a.json`
+    return tuple(one for (path, clients), one in found.items() if clients or path not in named), tuple(strange)
 
 
 def text_of(path: Path, most_count: int = -1) -> str:
