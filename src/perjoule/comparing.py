@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite, nan
 from typing import Literal
 
 from perjoule.analysis.changes import Change, undeclared
@@ -14,7 +15,7 @@ from perjoule.analysis.trends import doubts as told
 from perjoule.analysis.trends import window
 from perjoule.analysis.winners import holm
 from perjoule.errors import CampaignError
-from perjoule.model import Direction, Interval
+from perjoule.model import Direction, Interval, Point
 from perjoule.sides import Key, Side, matched
 from perjoule.table import number
 from perjoule.units import MIB
@@ -140,7 +141,7 @@ def _row(
 ) -> Row | None:
     key = METRICS[metric]
     both = first.found[pair[0]], second.found[pair[1]]
-    values = [[p.metrics[key] for _, p in own if key in p.metrics] for own in both]
+    values = [[p.metrics[key] for _, p in own if _has(p, key)] for own in both]
     if not all(values):
         return None
     labels = list(dict.fromkeys(of[1] for of in pair))
@@ -159,7 +160,7 @@ def _row(
 
 
 def _sample(side: Side, of: Key, key: str, found: Trend | None, drift_ratio: float) -> Sample:
-    told = [(record, point) for record, point in side.found[of] if key in point.metrics]
+    told = [(record, point) for record, point in side.found[of] if _has(point, key)]
     times = [window(record) for record, _ in told]
     return Sample(
         tuple(point.metrics[key] for _, point in told),
@@ -195,11 +196,14 @@ def _trend_doubts(first: Side, second: Side, metric: str, trends: Sequence[Trend
 
 def _doubts(first: Side, second: Side, pairs: Sequence[tuple[Key, Key]], rows: Sequence[Row], across: bool) -> Iterator[str]:
     if any(row.difference and "paired" not in row.difference.method for row in rows):
-        yield (f"{first.name} and {second.name} were not measured in turns: what changed with time looks like a difference")
+        yield f"{first.name} and {second.name} were not measured in turns: what changed with time looks like a difference"
     if across:
         yield "energies are compared whatever the grade of their power"
     for side, n in ((first, 0), (second, 1)):
         alone = [key for key in side.found if key not in {pair[n] for pair in pairs}]
+        failed_count = sum(record.status == "failed" for record in side.records)
+        if failed_count and not (n and first.records is second.records):
+            yield f"{failed_count} of {len(side.records)} trials failed in {side.name}"
         if alone:
             yield f"only in {side.name}: {few([', '.join(map(str, key[1:])) + ' clients' for key in alone], '; ')}"
     against = [{doubt for own in side.found.values() for _, p in own for doubt in p.doubts} for side in (first, second)]
@@ -208,9 +212,13 @@ def _doubts(first: Side, second: Side, pairs: Sequence[tuple[Key, Key]], rows: S
             yield f"{side.name} alone is doubted: {few(alone, '; ', 2)}"
 
 
+def _has(point: Point, key: str) -> bool:
+    return isfinite(point.metrics.get(key, nan))
+
+
 def _outliers(side: Side, metric: str) -> Iterator[str]:
     for key, measured in side.found.items():
-        told = [point for _, point in measured if METRICS[metric] in point.metrics]
+        told = [point for _, point in measured if _has(point, METRICS[metric])]
         values = [point.metrics[METRICS[metric]] / PER.get(metric, 1.0) for point in told]
         for n in outliers(values):
             others = sorted(values)[len(values) // 2]

@@ -1,6 +1,7 @@
 """What time did to a whole campaign: its drift and autocorrelation by metric, and the doubts that they are."""
 
 from collections.abc import Iterator, Sequence
+from math import inf
 
 from perjoule.analysis.drift import Timed, Trend, trend
 from perjoule.analysis.stopping import METRICS
@@ -23,7 +24,7 @@ def window(record: Record) -> tuple[float, float]:
 def campaign_trend(records: Sequence[Record], points: Sequence[Point], metric: str) -> Trend | None:
     """Find what time did to a metric, as people call it; None where too few repetitions can tell."""
     of = {record.trial.id: record for record in records}
-    told = [(point, value) for point in points if (value := point.metrics.get(METRICS[metric], 0.0)) > 0]
+    told = [(point, value) for point in points if 0 < (value := point.metrics.get(METRICS[metric], 0.0)) < inf]
     return trend([Timed(_cell(point), window(of[point.trial.id])[0], value) for point, value in told])
 
 
