@@ -48,3 +48,12 @@ def test_each_client_has_a_pool_of_its_own_that_gives_back_what_was_put_in(tmp_p
             assert set(pools) == {"client-1", "client-2"}
             assert not any("mds" in log.name for log in mounted.logs)
         assert not any((host.directory / "ceph").exists() for host in hosts.all)
+
+
+def test_two_hosts_with_one_copy_of_each_object_get_healthy() -> None:
+    testbed = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, "servers": 2})
+    store = drivers.build("filesystems", "rados", {"copies": 1, "placement_groups": 8})
+    assert isinstance(testbed, Testbed)
+    assert isinstance(store, FileSystem)
+    with testbed.hold(1) as hosts, store.mount(hosts) as mounted:
+        mounted.alive()

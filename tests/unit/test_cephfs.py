@@ -77,6 +77,12 @@ def test_options_are_as_in_the_paper_unless_told_otherwise() -> None:
     pools = {pool["pool"]: (pool["pg_num"], pool["size"], pool["rule"]) for pool in stages(layout)["osd pool create"]}
     assert pools == {"cephfs_data": (64, 2, "cephfs_data"), "cephfs_metadata": (64, 2, "cephfs_metadata")}
     assert "osd_pool_default_min_size = 1\n" in text_of(layout)
+    assert "osd_pool_default_size = 2\n" in text_of(layout)
+
+
+def test_no_more_osds_are_wanted_for_health_than_there_are() -> None:
+    hosts = paper(storage=2, metadata=1, management=1, client=1)
+    assert "osd_pool_default_size = 1\n" in text_of(Rados(copies=1).layout(hosts))
 
 
 def text_of(layout: ceph.Layout) -> str:
