@@ -29,11 +29,11 @@ class SshHost(Host):
     """A computer of its own, by SSH."""
 
     def __init__(
-        self, name: str, role: str, address: str, node: Node | None, directory: Path, keeper: Keeper, probe: Probe
+        self, name: str, role: str, address: str, node: Node | None, directory: Path, keeper: Keeper, probe: Probe, doubt: str
     ) -> None:
         self.name, self.role, self.address, self.node, self.directory = name, role, address, node, directory
         self.cpu_capacity_cores = float(probe.cores_count)
-        self._keeper, self._probe = keeper, probe
+        self._keeper, self._probe, self._doubt = keeper, probe, doubt
         self._mark = directory.name
         self._count, self._lock = 0, threading.Lock()
         self._disks: dict[str, str] = {}
@@ -149,6 +149,11 @@ class SshHost(Host):
         except PerjouleError:
             return Counters(time.monotonic())  # a gap
         return counters(said, t_s, self._probe)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """That its clock is not ours: loads tell when they began by it."""
+        return (self._doubt,) if self._doubt else ()
 
     def drop_caches(self) -> None:
         """Write back and forget the page cache."""

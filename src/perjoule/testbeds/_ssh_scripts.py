@@ -49,7 +49,7 @@ for _ in {1..20}; do [ -f "$root/perjoule-made-this" ] && break; sleep 0.05; don
 [ -f "$root/perjoule-made-this" ] && [ -O "$root" ] || refuse "$root is not ours"
 exec 9> "$root/$2.lock" || refuse "$root can't be written to"
 flock -w 20 9 || refuse "another perjoule uses this host"
-for old in "$root"/*-"$2"; do
+for old in "$root"/????????-"$2"; do # a run has eight letters
   [ -d "$old" ] || continue
   sweep "PERJOULE_HOST=${old##*/}" && remove "$old" && echo "removed $old"
 done

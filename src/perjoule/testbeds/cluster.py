@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, TypeVar
+from typing import Annotated, ClassVar, Literal, NamedTuple, TypeVar
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -31,7 +31,7 @@ from perjoule.testbeds._ssh_facts import Probe, clock_s, probe
 from perjoule.testbeds._ssh_host import SshHost
 from perjoule.testbeds._ssh_keeper import Keeper
 from perjoule.testbeds._ssh_scripts import BASH, PROBE
-from perjoule.units import bytes_text
+from perjoule.units import bytes_text, seconds_text
 
 EXAMPLE = """
 [testbed]
@@ -43,6 +43,7 @@ hosts = [
 ]
 """
 LEAST_FREE_BYTES = 512 * 1024**2
+MOST_OFFSET_S = 0.01  # of a clock, above which it is told
 _CLOCKS_COUNT = 5  # of which the quickest answer counts
 _PROBE_S = 30.0
 # Nobody's, in documents alone (RFC 5737): an example is never asked whether it is there.
@@ -121,11 +122,14 @@ class Cluster(Testbed):
             for keeper, found in zip(keepers, probes, strict=True):
                 if not (check := _check(keeper.login.name, found)).ok:
                     raise MachineError(check.detail, where=check.name, next=check.fix)
+            clocks = _at_once(_clock, keepers)
             hosts = tuple(
-                SshHost(one.name, one.role, one.address, node and node[1], self._folder(run, one), keeper, found)
-                for one, node, keeper, found in zip(chosen, nodes, keepers, probes, strict=True)
+                SshHost(
+                    one.name, one.role, one.address, node and node[1], self._folder(run, one), keeper, found, _doubt(one, clock)
+                )
+                for one, node, keeper, found, clock in zip(chosen, nodes, keepers, probes, clocks, strict=True)
             )
-            yield Hosts(hosts, 1.0, _hardware(nodes), self._facts(run, keepers, probes))
+            yield Hosts(hosts, 1.0, _hardware(nodes), self._facts(run, keepers, probes, clocks))
 
     def checks(self) -> tuple[Check, ...]:
         """That each host can be reached, and has room and tools."""
@@ -169,15 +173,15 @@ class Cluster(Testbed):
             raise refusal(login, "it timed out" if code is None else err.decode(errors="replace"))
         return probe(out.decode(errors="replace"), login.name)
 
-    def _facts(self, run: str, keepers: Sequence[Keeper], probes: Sequence[Probe]) -> dict[str, Json]:
+    def _facts(self, run: str, keepers: Sequence[Keeper], probes: Sequence[Probe], clocks: Sequence[Clock]) -> dict[str, Json]:
         pairs = list(zip(keepers, probes, strict=True))
         return {
             "run": run,
             "counters": "of each whole machine, as its kernel keeps them",
             "kernels": {keeper.login.name: found.kernel for keeper, found in pairs},
             "clocks": {
-                keeper.login.name: {**_clock(keeper), "chronyc": found.chronyc, "timedatectl": found.timedatectl}
-                for keeper, found in pairs
+                keeper.login.name: {**clock._asdict(), "chronyc": found.chronyc, "timedatectl": found.timedatectl}
+                for (keeper, found), clock in zip(pairs, clocks, strict=True)
             },
             "removed": [words for keeper in keepers for words in keeper.removed],
         }
@@ -244,12 +248,27 @@ def _together(checks: Sequence[Check]) -> list[Check]:
     ]
 
 
-def _clock(keeper: Keeper) -> dict[str, Json]:
+class Clock(NamedTuple):
     """By how much a host's clock is ahead of ours, and by how much that may be wrong: half the time that asking took."""
+
+    offset_s: float
+    uncertainty_s: float
+
+
+def _doubt(machine: Machine, clock: Clock) -> str:
+    if abs(clock.offset_s) <= clock.uncertainty_s + MOST_OFFSET_S:
+        return ""
+    which = "ahead of" if clock.offset_s > 0 else "behind"
+    return (
+        f"the clock of {machine.name} is {seconds_text(abs(clock.offset_s))} {which} this machine's: its loads began by its own"
+    )
+
+
+def _clock(keeper: Keeper) -> Clock:
     offsets_s: list[tuple[float, float]] = []
     for _ in range(_CLOCKS_COUNT):
         t_s, half_s, said = keeper.counters()
         ours_s = time.time() - (time.monotonic() - t_s)
         offsets_s.append((half_s, clock_s(said) - ours_s))
     half_s, offset_s = min(offsets_s)
-    return {"offset_s": offset_s, "uncertainty_s": half_s}
+    return Clock(offset_s, half_s)
