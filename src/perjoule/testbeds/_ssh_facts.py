@@ -1,6 +1,7 @@
 """What a host says of itself, read."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from perjoule.errors import MachineError
 from perjoule.protocols import Counters
@@ -21,6 +22,13 @@ class Probe:
     readonly: str = ""  # the folder that can't be written to
     missing: tuple[str, ...] = ()
     disks: tuple[str, ...] = ()
+
+
+class Clock(NamedTuple):
+    """By how much a host's clock is ahead of ours, and by how much that may be wrong: half the time that asking took."""
+
+    offset_s: float
+    uncertainty_s: float
 
 
 def probe(said: str, where: str) -> Probe:

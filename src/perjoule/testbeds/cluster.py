@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -27,7 +27,7 @@ from perjoule.model import OPTIONS, Json
 from perjoule.protocols import Check, Hosts, Testbed
 from perjoule.testbeds import _process, _ssh_notes
 from perjoule.testbeds._ssh import Login, refusal
-from perjoule.testbeds._ssh_facts import Probe, clock_s, probe
+from perjoule.testbeds._ssh_facts import Clock, Probe, clock_s, probe
 from perjoule.testbeds._ssh_host import SshHost
 from perjoule.testbeds._ssh_keeper import Keeper
 from perjoule.testbeds._ssh_scripts import BASH, PROBE
@@ -246,13 +246,6 @@ def _together(checks: Sequence[Check]) -> list[Check]:
         replace(alike[0], name=f"host{'s' if len(alike) > 1 else ''} {', '.join(check.name for check in alike)}")
         for alike in same.values()
     ]
-
-
-class Clock(NamedTuple):
-    """By how much a host's clock is ahead of ours, and by how much that may be wrong: half the time that asking took."""
-
-    offset_s: float
-    uncertainty_s: float
 
 
 def _doubt(machine: Machine, clock: Clock) -> str:
