@@ -34,6 +34,7 @@ class Case:
     larger: Measured
     smaller: Measured
     step: str = ""  # along a fact
+    chain: int = 0  # which steps belong together
 
     @property
     def words(self) -> str:
@@ -108,11 +109,11 @@ def _pooled(cases: Sequence[Case], claim: Claim) -> Estimate:
     """The mean over all cases; along a fact, over its ends: what lies between cancels."""
     whole = cases
     if claim.along:
-        chains: dict[str, list[Case]] = {}
+        chains: dict[int, list[Case]] = {}
         for case in cases:
-            chains.setdefault(case.of, []).append(case)
+            chains.setdefault(case.chain, []).append(case)
         first, last = (0, -1) if claim.rule == "falling" else (-1, 0)
-        whole = [Case(of, own[first].larger, own[last].smaller) for of, own in chains.items()]
+        whole = [Case("", own[first].larger, own[last].smaller) for own in chains.values()]
     larger = {str(n): case.larger.interval.values for n, case in enumerate(whole)}
     return difference(larger, {str(n): case.smaller.interval.values for n, case in enumerate(whole)})
 
@@ -158,7 +159,7 @@ def _shared(claim: Claim, paper: Paper) -> dict[str, Fact]:
 
 def _above(which: Mapping[str, Fact], than: Mapping[str, Fact], among: Sequence[Measured]) -> list[Case]:
     """Pair what is equal but for the facts that the claim names."""
-    different = {*which, *than, "cluster"} - {"quantity"}
+    different = {*which, *than}
     cases: list[Case] = []
     for one in (m for m in among if m.has(**which)):
         rest = {key: fact for key, fact in one.facts.items() if key not in different}
@@ -181,14 +182,14 @@ def _best(claim: Claim, which: Mapping[str, Fact], among: Sequence[Measured]) ->
 def _along(claim: Claim, among: Sequence[Measured]) -> list[Case]:
     """Pair each step along a fact: the first is said to be the smaller where it rises."""
     cases: list[Case] = []
-    for group in _groups(claim, among):
+    for chain, group in enumerate(_groups(claim, among)):
         ordered = sorted((one for one in group if claim.along in one.facts), key=lambda one: _size(claim.along, one))
         for one, after in pairwise(ordered):
             if _size(claim.along, one) < _size(claim.along, after):
                 larger, smaller = (after, one) if claim.rule == "rising" else (one, after)
-                steps = f"{claim.along} {one.facts[claim.along]} to {after.facts[claim.along]}"
+                step = f"{claim.along} {one.facts[claim.along]} to {after.facts[claim.along]}"
                 of = f"{one.cell.filesystem}, {_case(one, {claim.along})}"
-                cases.append(Case(of, larger, smaller, steps))
+                cases.append(Case(of, larger, smaller, step, chain))
     return cases
 
 

@@ -11,9 +11,9 @@ _ROW_HEIGHT = 30
 
 @dataclass(frozen=True)
 class Best:
-    """The highest mean of a campaign; ends are infinite where there is no interval."""
+    """The highest mean of a results folder; ends are infinite where there is no interval."""
 
-    campaign: str
+    results: str
     of: str
     mean: float
     low: float
@@ -22,7 +22,7 @@ class Best:
 
 def overview(bars: Sequence[Best], unit: str, title: str, notes: Sequence[str]) -> Spec:
     """Draw a bar for each campaign, in the order given; values are in `unit`."""
-    rows = [f"{n}. {bar.campaign}" for n, bar in enumerate(bars, start=1)]  # two campaigns may have one name
+    rows = [bar.results for bar in bars]
     values = [
         {"row": row, "of": bar.of, "mean": bar.mean, "value": f"{bar.mean:.4g} {unit}"}
         | ({"low": bar.low, "high": bar.high} if isfinite(bar.high - bar.low) else {})

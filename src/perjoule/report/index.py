@@ -18,7 +18,7 @@ from perjoule.store import Results
 from perjoule.table import with_meter
 from perjoule.units import MIB
 
-WORDS = ("campaign", "measured (UTC)", "compared", "best by MiB/s", "best by MiB/J", "grade")
+WORDS = ("results", "measured (UTC)", "compared", "best by MiB/s", "best by MiB/J", "grade")
 HEADERS = (*WORDS[:3], "valid", "failed", "MiB/s", WORDS[3], "MiB/J", *WORDS[4:])
 METRICS = {"throughput_bytes_per_s": "MiB/s", "efficiency_bytes_per_j": "MiB/J"}
 
@@ -27,6 +27,7 @@ METRICS = {"throughput_bytes_per_s": "MiB/s", "efficiency_bytes_per_j": "MiB/J"}
 class Entry:
     """A results folder, and where its report is from the index."""
 
+    name: str  # of the folder: several may be of one campaign
     found: Content
     href: str
 
@@ -46,7 +47,7 @@ class Entry:
 def entry(results: Results, target: Path) -> Entry:
     """Compute a row; `target` is the index."""
     report = os.path.relpath(results.folder / "report.html", target.parent)
-    return Entry(content(results), quote(report))
+    return Entry(results.folder.name, content(results), quote(report))
 
 
 def index(title: str, entries: Sequence[Entry]) -> str:
@@ -78,7 +79,7 @@ def _body(title: str, entries: Sequence[Entry], figures: dict[str, vega.Spec]) -
 
 def _row(one: Entry) -> Iterator[str]:
     found = one.found
-    yield f'<td class="word"><a href="{escape(one.href)}">{escape(found.name)}</a></td>'
+    yield f'<td class="word"><a href="{escape(one.href)}">{escape(one.name)}</a></td>'
     yield _cell(time.strftime("%Y-%m-%d %H:%M", time.gmtime(_ended_s(found))), word=True)
     yield _cell(", ".join(dict.fromkeys(cell.filesystem for cell in found.cells)), word=True)
     valid_count = sum(r.status == "valid" for r in found.records)
@@ -100,7 +101,7 @@ def _named(cell: Cell) -> str:
 
 def _bar(one: Entry, cell: Cell, metric: str) -> Best:
     interval = cell.metrics[metric]
-    return Best(one.found.name, _named(cell), *(value / MIB for value in (interval.mean, interval.low, interval.high)))
+    return Best(one.name, _named(cell), *(value / MIB for value in (interval.mean, interval.low, interval.high)))
 
 
 def _ended_s(found: Content) -> float:

@@ -56,12 +56,8 @@ def methods(found: Content) -> tuple[str, ...]:
 
 
 def _what(valid: Sequence[Record]) -> Iterator[str]:
-    systems = {r.trial.filesystem.label: r for r in valid}
-    yield (
-        f"We compared {_list([_system(r) for r in systems.values()])}."
-        if len(systems) > 1
-        else f"We measured {_list([_system(r) for r in systems.values()])}."
-    )
+    systems = {r.trial.filesystem.label: r for r in sorted(valid, key=lambda r: r.trial.filesystem.label)}
+    yield f"We {'compared' if len(systems) > 1 else 'measured'} {_list([_system(r) for r in systems.values()])}."
     engines = _list(sorted({r.outcome.engine for r in valid if r.outcome}))
     loads = {r.trial.workload.label: _options(r.trial.workload.options) for r in valid}
     yield f"The load was made by {engines}: {_list([f'{label}{options}' for label, options in sorted(loads.items())])}."

@@ -110,7 +110,8 @@ def _reproduced(found: Content) -> Iterator[str]:
         paper = published.paper(found.reproduces)
         yield f"<h2>What the paper claims</h2><p>{escape(f'{paper.authors}: {paper.title}. {claims.counts(found.claims)}')}</p>"
         laid = claims.claims_table(found.claims, claims.graded(found.records))
-        yield html_table(laid.headers, laid.rows, [header not in ("p", "cases") for header in laid.headers])
+        words = [header not in ("p", "cases") for header in laid.headers]
+        yield f'<div class="prose">{html_table(laid.headers, laid.rows, words)}</div>'
         yield f"<p><small>{escape(claims.NOTE)}</small></p>"
     if found.held:
         laid = alongside.alongside_table(found.held)

@@ -1,0 +1,55 @@
+from pathlib import Path
+
+import pytest
+
+from perjoule import campaign, report, reproducing, run, store
+from perjoule.report.content import content
+from perjoule.report.methods import methods
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> store.Results:
+    text = reproducing.written("green-storage", repetitions=2, simulate=True)
+    overrides = ["clients=1", "settle=5 ms", "seed=7", "shrink=100000", "workload.operation=write"]
+    asked = campaign.parse(text, overrides=overrides)
+    found = store.create(tmp_path_factory.mktemp("many") / "a <study>", asked.text, asked.name, asked.overrides)
+    run.run(asked, found, lambda event: None)
+    return found
+
+
+@pytest.fixture(scope="module")
+def said(results: store.Results) -> str:
+    return "\n".join(methods(content(results)))
+
+
+def test_the_methods_say_what_was_run_on_what_how_often_and_how_power_was_got(said: str) -> None:
+    assert "We compared CephFS (simulated), GlusterFS (simulated) and MooseFS (simulated)" in said
+    assert "nothing real was measured" in said
+    assert "1 client loaded at a time" in said
+    assert "Each of 3 combinations was measured 2 times, 6 trials in all." in said
+    assert "shuffled within each repetition (seed 7)" in said
+    assert "Meters ran 5 ms before and after" in said
+    assert "95 % intervals by Student's t" in said
+    assert "The study repeated is T. L. Erxleben" in said
+    assert "measured at the mains" not in said
+
+
+def test_the_methods_are_the_same_each_time(results: store.Results, said: str) -> None:
+    assert "\n".join(methods(content(store.open_results(results.folder)))) == said
+
+
+def test_the_report_of_a_study_repeated_has_its_claims(results: store.Results) -> None:
+    page = report.write(results, results.folder / "report.html").read_text()
+    assert "What the paper claims" in page
+    assert "Methods" in page
+    assert report.claims_lines("green-storage", results, report.cells(results))[0].startswith("Of 18 claims")
+
+
+def test_an_index_leads_to_every_report(results: store.Results, tmp_path: Path) -> None:
+    target = report.write_index([results], results.folder.parent / "index.html")
+    page = target.read_text()
+    assert 'href="a%20%3Cstudy%3E/report.html"' in page
+    assert "a &lt;study&gt;" in page
+    assert (results.folder / "report.html").exists()
+    assert "<td>6</td><td>0</td>" in page
+    assert ">simulated, " in page
