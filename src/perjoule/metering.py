@@ -3,12 +3,16 @@
 import threading
 from array import array
 from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
 import numpy as np
 
-from perjoule.model import Channel, Series
+from perjoule import drivers
+from perjoule.model import Channel, Json, Series
 from perjoule.protocols import Hosts, Meter, Sink
+
+ASKED_COUNT = 16  # addresses at once
 
 Latest = Mapping[Channel, tuple[float, float, float]]
 
@@ -49,3 +53,19 @@ def recording(meters: Sequence[Meter], sink: Sink) -> Generator[list[list[str]]]
     """
     with ExitStack() as stack:
         yield [stack.enter_context(meter.record(Hosts(()), sink)) for meter in meters]
+
+
+def found(addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
+    """Find meters on this machine, then at each address: the options of complete [[meter]] tables, each once.
+
+    Addresses are asked all at once; one address by one kind after the other, as plugs and instruments take few connections.
+    """
+    classes = [drivers.driver_class("meters", kind) for kind in drivers.kinds("meters")]
+    asks = [discover for one in classes if (discover := getattr(one, "discover", None))]
+
+    def at(places: Sequence[str]) -> list[Mapping[str, Json]]:
+        return [table for discover in asks for table in discover(places)]
+
+    with ThreadPoolExecutor(ASKED_COUNT) as pool:
+        tables = [table for answer in pool.map(at, [(), *((address,) for address in addresses)]) for table in answer]
+    return tuple(table for n, table in enumerate(tables) if table not in tables[:n])

@@ -16,8 +16,9 @@ from perjoule.cli._plot import covered, named, plot
 from perjoule.cli.results import measured
 from perjoule.display import err, out
 from perjoule.errors import CampaignError, MachineError
-from perjoule.model import Json, Series
+from perjoule.model import Clock, Json, Series
 from perjoule.options import InOrder, completing, examples
+from perjoule.store.patterns import LoadPattern
 from perjoule.store.recordings import ClockError, Recording, read_recording
 from perjoule.testbeds.local import Local
 from perjoule.units import SECONDS, quantity, seconds, seconds_text
@@ -47,6 +48,9 @@ def _signed(_context: click.Context, _parameter: click.Parameter, text: str | No
         raise click.BadParameter(str(error)) from None
 
 
+_half_a_minute = click.option(
+    "--for", "duration_s", metavar="TIME", default="30 s", show_default=True, callback=_time, help="How long."
+)
 _for = click.option("--for", "duration_s", metavar="TIME", callback=_time, help='How long, as "60 s"; until Ctrl-C by default.')
 
 
@@ -79,13 +83,10 @@ def list_command(addresses: tuple[str, ...]) -> None:
 
     What each kind needs on this machine is told by `perjoule doctor`.
     """
-    found_count = 0
-    for kind in drivers.kinds("meters"):
-        discover = getattr(drivers.driver_class("meters", kind), "discover", None)
-        for table in discover(addresses) if discover else ():
-            found_count += 1
-            out.print(table_text(table) + "\n")
-    if not found_count:
+    tables = metering.found(addresses)
+    for table in tables:
+        out.print(table_text(table) + "\n")
+    if not tables:
         out.print("no meter found on this machine" + (f" or at {', '.join(addresses)}" if addresses else ""))
 
 
@@ -129,17 +130,22 @@ def watch(names: tuple[str, ...], overrides: tuple[str, ...], duration_s: float)
 @_names
 @_set
 @click.option("--against", metavar="METER", help="A second meter of the same thing, to compare energies with.")
-@click.option("--for", "duration_s", metavar="TIME", default="30 s", show_default=True, callback=_time, help="How long.")
-def test(names: tuple[str, ...], overrides: tuple[str, ...], against: str | None, duration_s: float) -> None:
-    """Measure what meters really do: update period, noise, steps, failed reads, the longest time frozen.
+@click.option("--load", is_flag=True, help="Switch this machine's load meanwhile: how late is the meter?")
+@_half_a_minute
+def test(names: tuple[str, ...], overrides: tuple[str, ...], against: str | None, load: bool, duration_s: float) -> None:
+    """Measure what meters really do: update period, noise, steps, failed reads, the longest time frozen, latency.
 
-    Noise is told best while the power is steady; the update period while it varies. `perjoule meters align` measures the latency.
+    Noise is told best while the power is steady; the update period while it varies. The latency needs a load that the meter
+    sees: with --load that of this machine, on and off at known moments.
     """
     memory, other = metering.Memory(), metering.Memory()
+    edges_s: tuple[float, ...] = ()
     with metering.recording(campaign.meters(names, overrides), memory) as doubts:
         rivals = campaign.meters((against,)) if against else ()
         with metering.recording(rivals, other) as other_doubts, suppress(KeyboardInterrupt):
-            for left_s in _ticks(duration_s, 1.0):
+            if load:
+                edges_s = _switched(duration_s)
+            for left_s in _ticks(0.0 if load else duration_s, 1.0):
                 if err.is_terminal:
                     err.print(f"{seconds_text(left_s)} left ", end="\r")
     found = memory.series()
@@ -147,6 +153,8 @@ def test(names: tuple[str, ...], overrides: tuple[str, ...], against: str | None
         raise MachineError("nothing came from the meter in this time", next="ask for longer (--for)")
     for series in found:
         _describe(series)
+        if load:
+            out.print(f"  {'latency':10} {_late(series, edges_s)}")
     if against:
         _compare(agreement(found, other.series()), against)
     _tell([*doubts, *other_doubts])
@@ -227,27 +235,54 @@ def record(names: tuple[str, ...], overrides: tuple[str, ...], target: Path, dur
 )
 @_names
 @_set
-@click.option("--for", "duration_s", metavar="TIME", default="30 s", show_default=True, callback=_time, help="How long.")
-def align(names: tuple[str, ...], overrides: tuple[str, ...], duration_s: float) -> None:
+@click.option("--plot", type=click.Path(path_type=Path), metavar="FILE.svg", help="Draw the samples with what was found.")
+@_half_a_minute
+def align(names: tuple[str, ...], overrides: tuple[str, ...], plot: Path | None, duration_s: float) -> None:
     """Find how late meters are that see this machine: its load goes on and off at known moments.
 
     In a campaign, align = "30 s" does the same on all servers, before and after the trials of each deployment.
     """
-    asked = campaign.meters(names, overrides)
     memory = metering.Memory()
-    with Local().hold(1) as hosts, metering.recording(asked, memory) as doubts:
+    with metering.recording(campaign.meters(names, overrides), memory) as doubts:
+        edges_s = _switched(duration_s)
+    for series in memory.series():
+        out.print(f"{named(series.channel)} of {covered(series.channel)}: {_late(series, edges_s)}")
+    if plot is not None:
+        _draw(plot, memory.series(), edges_s)
+    _tell(doubts)
+
+
+def _switched(duration_s: float) -> tuple[float, ...]:
+    """Switch this machine's load on and off; give the moments."""
+    with Local().hold(1) as hosts:
         time.sleep(alignment.QUIET_S)
         edges_s = aligning.drive(hosts.all, alignment.pattern(duration_s), hosts.all[0].directory)
         time.sleep(alignment.QUIET_S)
-    for series in memory.series():
-        found = alignment.offset(series, edges_s, window_s=series.channel.specification.period_s or 0.0)
-        said = "the load is not seen in it: too few samples, or it covers something else"
-        if found is not None:
-            late = "late" if found.offset_s >= 0 else "early"
-            spread = f"{abs(found.offset_s) * 1e3:.0f} ± {2 * found.uncertainty_s * 1e3:.0f} ms {late}"
-            said = f"{spread}; the load drew {found.step_w:.3g} W"
-        out.print(f"{named(series.channel)} of {covered(series.channel)}: {said}")
-    _tell(doubts)
+    return edges_s
+
+
+def _late(series: Series, edges_s: tuple[float, ...]) -> str:
+    found = alignment.offset(series, edges_s, window_s=series.channel.specification.period_s or 0.0)
+    if found is None:
+        return "the load is not seen in it: too few samples, or it covers something else"
+    late = "late" if found.offset_s >= 0 else "early"
+    spread = f"{abs(found.offset_s) * 1e3:.0f} ± {2 * found.uncertainty_s * 1e3:.0f} ms {late}"
+    return f"{spread}; the load drew {found.step_w:.3g} W"
+
+
+def _draw(target: Path, series: Sequence[Series], edges_s: tuple[float, ...]) -> None:
+    from perjoule.figures import vega
+    from perjoule.figures.alignment import alignment as drawn
+    from perjoule.report.metered import alignments
+
+    load = LoadPattern(Clock(time.monotonic(), time.time()), edges_s, ("this machine",))
+    found = alignments([(load, series)])
+    if not found:
+        raise MachineError("nothing to draw: the load is seen in no meter", next="see what they say: perjoule meters watch")
+    svg = vega.svg(drawn(found))
+    with stops.place(target):
+        target.write_text(svg, encoding="utf-8")
+    out.print(f"{target}")
 
 
 @meters.command(

@@ -10,12 +10,13 @@ from contextlib import contextmanager, suppress
 def connections(handle: Callable[[socket.socket, threading.Event], None], address: str, port: int) -> Generator[int]:
     """Let `handle` serve each connection until it returns or the event is set; gives the port.
 
-    An OSError in `handle` ends the connection: its client went away, or the block has ended.
+    An OSError in `handle` ends the connection: its client went away, or the block has ended. So does a ValueError: it speaks
+    another protocol, as one does who looks for meters.
     """
     stop, threads, clients = threading.Event(), list[threading.Thread](), list[socket.socket]()
 
     def serve(client: socket.socket) -> None:
-        with client, suppress(OSError):
+        with client, suppress(OSError, ValueError):
             handle(client, stop)
 
     def accept() -> None:

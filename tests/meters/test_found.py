@@ -1,0 +1,35 @@
+"""What `perjoule meters list` finds: everything that answers, in the order of the addresses, all asked at once."""
+
+import threading
+from contextlib import ExitStack
+from types import SimpleNamespace
+
+from perjoule import drivers, metering, simulators
+from perjoule.simulators import Behaviour
+from perjoule.waveforms import Waveform
+
+NOBODY = "127.0.0.1:1"
+
+
+def test_what_answers_is_found_in_the_order_of_the_addresses():
+    with ExitStack() as stack:
+        plug, other, strip = (
+            stack.enter_context(simulators.serve(kind, Behaviour(Waveform("constant", 40, 40))))
+            for kind in ("shelly", "tasmota", "kasa")
+        )
+        found = metering.found([strip["address"], NOBODY, plug["address"], other["address"]])
+        places = [(table["kind"], table["address"]) for table in found if "address" in table]
+        assert places == [("kasa", strip["address"]), ("shelly", plug["address"]), ("tasmota", other["address"])]
+
+
+def test_all_addresses_are_asked_at_once_and_this_machines_meters_told_once(monkeypatch):
+    together = threading.Barrier(4)
+
+    def discover(addresses):
+        together.wait(timeout=30)
+        return ({"kind": "here"}, *({"kind": "there", "address": address} for address in addresses))
+
+    monkeypatch.setattr(drivers, "kinds", lambda part: ("one",))
+    monkeypatch.setattr(drivers, "driver_class", lambda part, kind: SimpleNamespace(discover=discover))
+    there = [{"kind": "there", "address": address} for address in "abc"]
+    assert metering.found("abc") == ({"kind": "here"}, *there)
