@@ -229,7 +229,7 @@ def test_files_that_ran_at_the_same_time_are_the_clients_of_one_trial(tmp_path: 
     later = json.loads(path.read_text())
     later["timestamp_ms"] += 60_000
     (tmp_path / "client-1.json").write_text(json.dumps(later))
-    _, brought = bring(tmp_path, path, f"client-2={path}", tmp_path / "client-1.json")
+    _, brought = bring(tmp_path, f"client-1={path}", f"client-2={path}", tmp_path / "client-1.json")
     found = [(r.trial.clients_count, r.trial.repetition, {h.name for h in r.hosts}) for r in brought.records]
     assert found == [(2, 1, {"client-1", "client-2"}), (1, 1, {"client-1"})]
     assert {record.trial.workload.label for record in brought.records} == {"fio write 1 MiB"}

@@ -6,17 +6,16 @@ from pathlib import Path
 
 import click
 
-from perjoule import campaign, importing, stops
+from perjoule import campaign, options, stops
 from perjoule.cli.results import measured
 from perjoule.display import counted, err, out, trial_text
 from perjoule.errors import CampaignError
-from perjoule.importing import Brought
-from perjoule.importing.missing import missing
-from perjoule.importing.power import logs
-from perjoule.importing.sources import sources
+from perjoule.model import Record
 from perjoule.options import examples
-from perjoule.workloads.imported import check_zone, local_zone
 
+# `importing`, `exporting` and `report` are imported where they are used, as in `results`.
+
+ROLES = ("storage", "metadata", "management", "client")
 _path = click.Path(path_type=Path)
 
 
@@ -27,12 +26,13 @@ _path = click.Path(path_type=Path)
         "perjoule import results/lab fio/*.json",
         "perjoule import results/lab run/ --filesystem lustre --role oss-1=storage",
         "perjoule import results/lab client-1=a.json client-2=b.json",
-        "perjoule import results/lab ior.json --power lmg.csv --set value=P1 --set unit=W",
-        '           --set semantics="window mean" --set window="1 s" --set grade=wall --covers servers',
+        "perjoule import results/lab ior.json --power power.csv --covers servers",
+        "         --set value=watts --set unit=W --set grade=wall --set window='1 s'",
+        "         --set semantics='window mean'",
     ),
 )
 @click.argument("into", type=_path, metavar="INTO")
-@click.argument("files", nargs=-1, required=True, metavar="[CLIENT=]FILE|FOLDER...")
+@click.argument("files", nargs=-1, required=True, metavar="[CLIENT=]FILE|FOLDER")
 @click.option("--filesystem", default="", metavar="NAME", help="What was measured; by default the folder that was worked in.")
 @click.option("--power", multiple=True, type=_path, metavar="FILE", help="A log of power: CSV, or TOML with [[meter]] tables.")
 @click.option("--set", "declared", multiple=True, metavar="KEY=VALUE", help="What the log is, as `perjoule drivers csv` says.")
@@ -54,6 +54,12 @@ def import_command(
     Reads fio, IOR, rados bench and sadf as JSON, mdtest's text, folders of IO500 and logs of power, each known by its content.
     A client's name is that of its file, or CLIENT=FILE. See docs/how-to/import.md.
     """
+    from perjoule import importing, report
+    from perjoule.importing.missing import missing
+    from perjoule.importing.power import logs
+    from perjoule.importing.sources import sources
+    from perjoule.workloads.imported import check_zone, local_zone
+
     zone = timezone or local_zone()
     try:
         check_zone(zone)
@@ -66,11 +72,15 @@ def import_command(
     with stops.place(into):
         results = importing.create(into)
         brought = importing.bring(results, found, metered, filesystem=filesystem, roles=known, zone_doubt=doubt)
-        _tell(brought)
+        for record in brought.records:
+            _tell(record, len(brought.series[record.trial.id]))
+        hosts = ", ".join(f"{name} ({role})" for name, role in brought.hosts.items())
+        here = f", {brought.known_count} were here already" if brought.known_count else ""
+        out.print(f"{counted(len(brought.records), 'trial')} brought in{here}; hosts: {hosts}", soft_wrap=True)
+        for words in missing(brought):
+            out.print(f"missing: {words}", style="yellow", soft_wrap=True)
         for path in strange:
             err.print(f"{path}: passed over, its content is nothing known", style="yellow")
-        from perjoule import report
-
         if results.done():
             out.print(f"report: {report.write(results, into / 'report.html')}")
 
@@ -79,30 +89,20 @@ def _roles(words: tuple[str, ...]) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for word in words:
         name, _, role = word.partition("=")
-        if not name or role not in importing.ROLES:
-            advice = f"write NODE=ROLE with {', '.join(importing.ROLES)}"
+        if not name or role not in ROLES:
+            advice = f"write NODE=ROLE with {', '.join(ROLES)}"
             raise CampaignError(f'"{word}" gives no host a role', where="--role", next=advice)
         found[name] = role
     return found
 
 
-def _tell(brought: Brought) -> None:
-    """Print what came in, and what is missing."""
-    for record in brought.records:
-        began = ended = ""
-        if record.outcome:
-            began, ended = (
-                datetime.fromtimestamp(t, UTC).strftime(form)
-                for t, form in ((record.outcome.began_s, "%Y-%m-%d %H:%M:%S"), (record.outcome.ended_s, "%H:%M:%S"))
-            )
-        window = f"{began} to {ended} UTC" if began else f"failed: {record.reason}"
-        series = brought.series[record.trial.id]
-        out.print(f"{trial_text(record.trial)}: {window}, {counted(len(series), 'channel')}", soft_wrap=True)
-    hosts = ", ".join(f"{name} ({role})" for name, role in brought.hosts.items())
-    here = f", {brought.known_count} were here already" if brought.known_count else ""
-    out.print(f"{counted(len(brought.records), 'trial')} brought in{here}; hosts: {hosts}", soft_wrap=True)
-    for words in missing(brought):
-        out.print(f"missing: {words}", style="yellow", soft_wrap=True)
+def _tell(record: Record, channels_count: int) -> None:
+    """Print a trial that came in."""
+    said = f"failed: {record.reason}"
+    if record.outcome:
+        began, ended = (datetime.fromtimestamp(t, UTC) for t in (record.outcome.began_s, record.outcome.ended_s))
+        said = f"{began:%Y-%m-%d %H:%M:%S} to {ended:%H:%M:%S} UTC, {counted(channels_count, 'channel')}"
+    out.print(f"{trial_text(record.trial)}: {said}", soft_wrap=True)
 
 
 @click.command(
@@ -110,11 +110,11 @@ def _tell(brought: Brought) -> None:
     short_help="Give results to others: CSV, Parquet, one file.",
     epilog=examples(
         "perjoule export results/demo --csv demo.csv --parquet demo.parquet",
-        "perjoule export results/demo --bundle demo.zip --license CC-BY-4.0 --author 'Ada Lovelace'",
+        "perjoule export results/demo --bundle demo.zip --license CC-BY-4.0",
         "perjoule verify demo.zip",
     ),
 )
-@click.argument("folder", type=_path, metavar="DIR")
+@options.folder
 @click.option("--csv", "csv_file", type=_path, metavar="FILE", help="All metrics of trials and cells as one long table.")
 @click.option("--parquet", type=_path, metavar="FILE", help="The same as Parquet.")
 @click.option("--bundle", type=_path, metavar="FILE.zip", help="Raw data, series, report, checksums and citation (RO-Crate).")

@@ -28,7 +28,6 @@ __all__ = ["Brought", "bring", "create"]
 CAMPAIGN = "# These trials were imported; there is no campaign that could be run.\n"
 UNALIGNED = "power is joined by the time of day: how far the clocks are apart is not known"
 LOCAL_TIMES = ("ior", "mdtest", "io500")  # formats whose times name no zone
-ROLES = ("storage", "metadata", "management", "client")
 
 
 @dataclass(frozen=True)
