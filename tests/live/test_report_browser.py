@@ -116,3 +116,24 @@ def test_nothing_is_asked_of_the_network_and_nothing_goes_wrong(browser: webdriv
     requests = [entry["message"] for entry in browser.get_log("performance") if "requestWillBeSent" in entry["message"]]
     assert not [r for r in requests if '"url":"http' in r]
     assert not [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+
+
+def test_an_index_over_campaigns_is_readable_sorts_and_changes_its_theme(browser: webdriver.Chrome, report: Path) -> None:
+    perjoule = Path(sys.executable).with_name("perjoule")
+    subprocess.run([perjoule, "report", report.parent.parent], check=True, capture_output=True, timeout=300)
+    browser.get((report.parent.parent / "index.html").as_uri())
+    WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+    wide, there = browser.execute_script("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    assert wide <= there
+    for name in ("throughput", "efficiency"):
+        assert len(browser.find_elements(By.CSS_SELECTOR, f"#{name} svg .role-mark path")) > 0, name
+    link = browser.find_element(By.CSS_SELECTOR, "td a")
+    assert link.get_attribute("href") == report.as_uri()
+    heading = browser.find_element(By.CSS_SELECTOR, "th")
+    heading.click()
+    assert heading.get_attribute("aria-sort") in ("ascending", "descending")
+    before = browser.execute_script("return document.documentElement.dataset.theme")
+    browser.find_element(By.ID, "theme").click()
+    assert browser.execute_script("return document.documentElement.dataset.theme") != before
+    browser.get(report.as_uri())
+    WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
