@@ -242,7 +242,7 @@ def test_equal_runs_are_repetitions_and_what_is_there_is_not_brought_in_again(tm
         (tmp_path / "client-1.json").write_text(json.dumps(document))
         results, brought = bring(tmp_path, tmp_path / "client-1.json")
         assert [record.trial.repetition for record in brought.records] == [number + 1]
-    results, brought = bring(tmp_path, tmp_path / "client-1.json")
+    results, brought = bring(tmp_path, tmp_path / "client-1.json", zone="Europe/Berlin")  # fio has no use for a zone
     assert (brought.records, brought.known_count, len(results.latest())) == ((), 1, 3)
 
 

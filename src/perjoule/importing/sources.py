@@ -107,6 +107,7 @@ def _below(path: Path, clients: tuple[str, ...], zone: str) -> Iterator[Source |
     if not found:
         yield path
         return
-    # rados bench alone tells no time; for the others the file's own is without meaning
+    # What a format has no use for is left out, so that the same file is known again: only rados bench tells no time at all.
     ended_s = path.stat().st_mtime if found == "rados" else 0.0
-    yield Source(path, found, {path.name: path}, Told(path.stem, clients, zone, ended_s))
+    told = Told(path.stem, clients, "UTC" if found in ("fio", "rados") else zone, ended_s)
+    yield Source(path, found, {path.name: path}, told)
