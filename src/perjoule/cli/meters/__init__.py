@@ -1,0 +1,38 @@
+"""`perjoule meters`: meters of power on their own. The order below is that of the help."""
+
+import click
+
+from perjoule.cli.meters import quality, recording, simulating, watching
+from perjoule.options import InOrder, examples
+
+
+@click.group(
+    cls=InOrder,
+    short_help="Find, watch, test, record, serve, simulate meters.",
+    epilog=examples(
+        "perjoule meters list 10.0.0.7 bmc-1",
+        'perjoule meters watch shelly --set address="10.0.0.7"',
+        "perjoule meters test my.toml",
+        'perjoule meters record scpi --set address="/dev/ttyUSB0" --to lmg.csv',
+        "perjoule meters simulate shelly --fault spike",
+    ),
+)
+def meters() -> None:
+    """Meters of power on their own: find them, watch them, see how good they are; record, serve and simulate them.
+
+    METER is a kind (see `perjoule drivers`) with its options as --set, or a TOML file with [[meter]] tables.
+    """
+
+
+COMMANDS = (
+    watching.list_command,
+    watching.watch,
+    quality.test,
+    quality.align,
+    recording.record,
+    recording.join,
+    recording.serve,
+    simulating.simulate,
+)
+for _command in COMMANDS:
+    meters.add_command(_command)

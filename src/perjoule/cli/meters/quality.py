@@ -1,0 +1,151 @@
+"""Commands that tell how good meters are: what they really do, and how late."""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from math import isfinite
+from pathlib import Path
+
+import click
+
+from perjoule import aligning, campaign, metering, stops
+from perjoule.analysis import alignment
+from perjoule.analysis.behaviour import Agreement, agreement, behaviour
+from perjoule.cli.meters._common import chosen, half_a_minute, overrides, tell, ticks
+from perjoule.cli.meters._plot import covered, named
+from perjoule.display import err, out
+from perjoule.errors import MachineError
+from perjoule.model import Clock, Series
+from perjoule.options import examples
+from perjoule.store.patterns import LoadPattern
+from perjoule.testbeds.local import Local
+from perjoule.units import seconds_text
+
+
+@click.command(
+    short_help="Measure what meters really do.",
+    epilog=examples('perjoule meters test ipmi --set address="bmc-1"', "perjoule meters test my.toml --against rapl"),
+)
+@chosen
+@overrides
+@click.option("--against", metavar="METER", help="A second meter of the same thing, to compare energies with.")
+@click.option("--load", is_flag=True, help="Switch this machine's load meanwhile: how late is the meter?")
+@half_a_minute
+def test(names: tuple[str, ...], overrides: tuple[str, ...], against: str | None, load: bool, duration_s: float) -> None:
+    """Measure what meters really do: update period, noise, steps, failed reads, the longest time frozen, latency.
+
+    Noise is told best while the power is steady; the update period while it varies. The latency needs a load that the meter
+    sees: with --load that of this machine, on and off at known moments.
+    """
+    memory, other = metering.Memory(), metering.Memory()
+    edges_s: tuple[float, ...] = ()
+    with metering.recording(campaign.meters(names, overrides), memory) as doubts:
+        rivals = campaign.meters((against,)) if against else ()
+        with metering.recording(rivals, other) as other_doubts, suppress(KeyboardInterrupt):
+            if load:
+                edges_s = _switched(duration_s)
+            for left_s in ticks(0.0 if load else duration_s, 1.0):
+                if err.is_terminal:
+                    err.print(f"{seconds_text(left_s)} left ", end="\r")
+    found = memory.series()
+    if not found:
+        raise MachineError("nothing came from the meter in this time", next="ask for longer (--for)")
+    for series in found:
+        _describe(series)
+        if load:
+            out.print(f"  {'latency':10} {_late(series, edges_s)}")
+    if against:
+        _compare(agreement(found, other.series()), against)
+    tell([*doubts, *other_doubts])
+
+
+def _describe(series: Series) -> None:
+    seen, stated, unit = behaviour(series), series.channel.specification, series.channel.unit
+    out.print(f"{named(series.channel)} of {covered(series.channel)}: {series.channel.semantics}, grade {series.channel.grade}")
+    asked, step = _told(seen.asked_period_s, seconds_text), f"{seen.resolution:.3g} {unit}" if seen.resolution else "none seen"
+    lines = {
+        "samples": f"{seen.samples_count}, one in {asked}; {seen.failed_ratio:.1%} failed",
+        "new value": f"every {_told(seen.update_period_s, seconds_text)}" + _stated(stated.period_s, "s"),
+        "mean": _told(seen.mean, _watts),
+        "noise": f"{_told(seen.noise, _watts)} of a single value",
+        "step": step + _stated(stated.resolution, unit),
+        "frozen": f"{_told(seen.longest_frozen_s, seconds_text)} at the longest",
+    }
+    for name, words in lines.items():
+        out.print(f"  {name:10} {words}")
+
+
+def _told(value: float, text: Callable[[float], str]) -> str:
+    return text(value) if isfinite(value) else "? (too few samples, or no change)"
+
+
+def _watts(value: float) -> str:
+    return f"{value:.4g} W"
+
+
+def _stated(value: float | None, unit: str) -> str:
+    return "" if value is None else f" (stated: {value:.3g} {unit})"
+
+
+def _compare(found: Agreement | None, against: str) -> None:
+    if found is None:
+        out.print(f"against {against}: can't be compared, there is no common time with energy of both")
+        return
+    spread = f"{found.scatter_ratio:.2%} from one to the next of {found.windows_count} windows"
+    out.print(f"against {against}: {found.ratio:.4f} times its energy; the ratio varies by {spread}")
+
+
+@click.command(
+    short_help="Find how late meters are.",
+    epilog=examples("perjoule meters align rapl", 'perjoule meters align my.toml --for "60 s"'),
+)
+@chosen
+@overrides
+@click.option("--plot", type=click.Path(path_type=Path), metavar="FILE.svg", help="Draw the samples with what was found.")
+@half_a_minute
+def align(names: tuple[str, ...], overrides: tuple[str, ...], plot: Path | None, duration_s: float) -> None:
+    """Find how late meters are that see this machine: its load goes on and off at known moments.
+
+    In a campaign, align = "30 s" does the same on all servers, before and after the trials of each deployment.
+    """
+    memory = metering.Memory()
+    with metering.recording(campaign.meters(names, overrides), memory) as doubts:
+        edges_s = _switched(duration_s)
+    for series in memory.series():
+        out.print(f"{named(series.channel)} of {covered(series.channel)}: {_late(series, edges_s)}")
+    if plot is not None:
+        _draw(plot, memory.series(), edges_s)
+    tell(doubts)
+
+
+def _switched(duration_s: float) -> tuple[float, ...]:
+    """Switch this machine's load on and off; give the moments."""
+    with Local().hold(1) as hosts:
+        time.sleep(alignment.QUIET_S)
+        edges_s = aligning.drive(hosts.all, alignment.pattern(duration_s), hosts.all[0].directory)
+        time.sleep(alignment.QUIET_S)
+    return edges_s
+
+
+def _late(series: Series, edges_s: tuple[float, ...]) -> str:
+    found = alignment.offset(series, edges_s, window_s=series.channel.specification.period_s or 0.0)
+    if found is None:
+        return "the load is not seen in it: too few samples, or it covers something else"
+    late = "late" if found.offset_s >= 0 else "early"
+    spread = f"{abs(found.offset_s) * 1e3:.0f} ± {2 * found.uncertainty_s * 1e3:.0f} ms {late}"
+    return f"{spread}; the load drew {found.step_w:.3g} W"
+
+
+def _draw(target: Path, series: Sequence[Series], edges_s: tuple[float, ...]) -> None:
+    from perjoule.figures import vega
+    from perjoule.figures.alignment import alignment as drawn
+    from perjoule.report.metered import alignments
+
+    load = LoadPattern(Clock(time.monotonic(), time.time()), edges_s, ("this machine",))
+    found = alignments([(load, series)])
+    if not found:
+        raise MachineError("nothing to draw: the load is seen in no meter", next="see what they say: perjoule meters watch")
+    svg = vega.svg(drawn(found))
+    with stops.place(target):
+        target.write_text(svg, encoding="utf-8")
+    out.print(f"{target}")

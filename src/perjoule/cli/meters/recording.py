@@ -1,0 +1,108 @@
+"""Commands that pass on what meters say: to a file, from a file to results, to Prometheus."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from perjoule import aligning, campaign, exporter, metering, options, stops
+from perjoule.cli.meters._common import address, chosen, duration, for_a_time, overrides, port, signed, tell, ticks
+from perjoule.cli.results import measured
+from perjoule.display import err, out
+from perjoule.errors import CampaignError
+from perjoule.options import examples
+from perjoule.store.recordings import ClockError, Recording, read_recording
+
+
+@click.command(
+    short_help="Record meters for a campaign elsewhere.",
+    epilog=examples(
+        'perjoule meters record scpi --set address="/dev/ttyUSB0" --to lmg.csv',
+        "perjoule meters join results/demo lmg.csv       on the machine with the results",
+    ),
+)
+@chosen
+@overrides
+@click.option("--to", "target", required=True, type=click.Path(path_type=Path), metavar="FILE", help="A new CSV file.")
+@for_a_time
+def record(names: tuple[str, ...], overrides: tuple[str, ...], target: Path, duration_s: float) -> None:
+    """Record meters into FILE, for a campaign that runs elsewhere: on the one computer that the meter hangs on.
+
+    Every sample is on disk at once. Keep the clocks of both computers together with NTP; `align` in the campaign finds what is
+    left.
+    """
+    asked = campaign.meters(names, overrides)
+    if target.exists():
+        raise CampaignError("there is such a file already", where=str(target), next="choose another name")
+    with stops.place(target):
+        sink = Recording(target)
+    try:
+        with metering.recording(asked, sink) as doubts, suppress(KeyboardInterrupt):
+            for _ in ticks(duration_s, 1.0):
+                if err.is_terminal:
+                    err.print(f"{sink.samples_count} samples ", end="\r")
+    finally:
+        sink.close()
+    out.print(f"{target}: {sink.samples_count} samples")
+    tell(doubts)
+
+
+@click.command(
+    short_help="Join a recording to results.",
+    epilog=examples(
+        "perjoule meters join results/demo lmg.csv",
+        'perjoule meters join results/demo lmg.csv --offset "0.12 s" --uncertainty "10 ms"',
+    ),
+)
+@options.folder
+@click.argument("recording", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--offset", "offset_s", metavar="TIME", callback=signed, help="By how much the recorder's clock was ahead.")
+@click.option(
+    "--uncertainty",
+    "uncertainty_s",
+    metavar="TIME",
+    default="0.1 s",
+    show_default=True,
+    callback=duration,
+    help="Of that offset.",
+)
+def join(folder: Path, recording: Path, offset_s: float | None, uncertainty_s: float) -> None:
+    """Take a recording made elsewhere into the results in DIR, by the time of day; the report is written again.
+
+    The recorder's clock is found by the load patterns of the campaign (align = "30 s"); without them say its offset.
+    """
+    from perjoule import report
+
+    results = measured(folder)
+    seen = None if offset_s is not None else aligning.clock_of(read_recording(recording), results)
+    if offset_s is None and seen is None:
+        what = "no load pattern of these results is seen in the recording, so that its clock can't be found"
+        advice = 'say it: --offset "0 s" --uncertainty "0.1 s", or measure with align = "30 s"'
+        raise CampaignError(what, where=str(recording), next=advice)
+    clock = seen or ClockError(offset_s or 0.0, uncertainty_s)
+    results.join(recording, clock)
+    moves = f", it drifts by {clock.drift_ratio * 1e6:.1f} us each second" if clock.drift_ratio else ""
+    out.print(f"its clock was {clock.offset_s:.3f} s ahead, standard uncertainty {clock.uncertainty_s * 1e3:.0f} ms{moves}")
+    with stops.place(folder):
+        out.print(f"report: {report.write(results, folder / 'report.html')}")
+
+
+@click.command(
+    short_help="Serve live channels to Prometheus.",
+    epilog=examples("perjoule meters serve my.toml --port 9618", "perjoule meters serve rapl --address 0.0.0.0 --port 9618"),
+)
+@chosen
+@overrides
+@address
+@port
+@for_a_time
+def serve(names: tuple[str, ...], overrides: tuple[str, ...], address: str, port: int, duration_s: float) -> None:
+    """Serve the live channels of meters to Prometheus; docs/assets/grafana.json is a dashboard for them."""
+    asked = campaign.meters(names, overrides)
+    memory = metering.Memory(2)
+    with metering.recording(asked, memory) as doubts, exporter.serving(memory.latest, address, port) as url:
+        out.print(url)
+        with suppress(KeyboardInterrupt):
+            for _ in ticks(duration_s, 1.0):
+                pass
+    tell(doubts)

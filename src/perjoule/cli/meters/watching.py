@@ -1,0 +1,54 @@
+"""Commands that look: which meters there are, and what they say."""
+
+import time
+from contextlib import nullcontext, suppress
+
+import click
+from rich.live import Live
+
+from perjoule import campaign, metering
+from perjoule.cli.meters._common import chosen, for_a_time, overrides, table_text, tell, ticks
+from perjoule.cli.meters._plot import plot
+from perjoule.display import out
+from perjoule.options import examples
+
+WATCHED_COUNT = 5000  # samples kept of each channel while watching
+WIDTH = 40  # of the bars, in characters
+
+
+@click.command(
+    "list",
+    short_help="Find meters here and at addresses.",
+    epilog=examples("perjoule meters list", "perjoule meters list 10.0.0.7 10.0.0.8:8080 bmc-1"),
+)
+@click.argument("addresses", nargs=-1, metavar="[ADDRESS]...")
+def list_command(addresses: tuple[str, ...]) -> None:
+    """List the meters that are found on this machine and at ADDRESSes, as tables for a campaign.
+
+    What each kind needs on this machine is told by `perjoule doctor`.
+    """
+    tables = metering.found(addresses)
+    for table in tables:
+        out.print(table_text(table) + "\n")
+    if not tables:
+        out.print("no meter found on this machine" + (f" or at {', '.join(addresses)}" if addresses else ""))
+
+
+@click.command(
+    short_help="Show what meters say as it comes.",
+    epilog=examples("perjoule meters watch rapl", 'perjoule meters watch my.toml --for "5 min"'),
+)
+@chosen
+@overrides
+@for_a_time
+def watch(names: tuple[str, ...], overrides: tuple[str, ...], duration_s: float) -> None:
+    """Show what meters say as it comes: a line per channel, with the last minute as bars."""
+    asked = campaign.meters(names, overrides)
+    memory = metering.Memory(WATCHED_COUNT)
+    live = Live(console=out, refresh_per_second=4, transient=not out.is_terminal)
+    with metering.recording(asked, memory) as doubts, live if out.is_terminal else nullcontext(), suppress(KeyboardInterrupt):
+        for _ in ticks(duration_s, 0.25):
+            live.update(plot(memory.series(), time.monotonic(), width=WIDTH, span_s=60.0))
+    if not out.is_terminal:
+        out.print(plot(memory.series(), time.monotonic(), width=WIDTH, span_s=60.0))
+    tell(doubts)
