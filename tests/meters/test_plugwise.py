@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.cli.meters import table_text
+from perjoule.cli.meters._common import table_text
 from perjoule.errors import CampaignError, MachineError
 from perjoule.meters import _plugwise_stick as stick
 from perjoule.simulators import plugwise as simulator
