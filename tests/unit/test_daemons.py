@@ -1,74 +1,30 @@
 """Daemons watched together, with processes that only pretend."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from perjoule.errors import TransientError, WorkloadError
 from perjoule.filesystems._daemons import Daemons, each, last_words
-from perjoule.model import Disk
-from perjoule.protocols import Completed, Counters, Host, Process
+from perjoule.protocols import Process
+from scripted import ScriptedHost, ScriptedProcess
 
 
-class Pretended(Process):
+class Pretender(ScriptedHost):
     def __init__(self, said: str) -> None:
-        self.said, self.ended, self.stopped_count = said, None, 0
+        super().__init__("storage-1")
+        self.process = ScriptedProcess(None, said)
 
-    @property
-    def returncode(self) -> int | None:
-        return self.ended
-
-    def wait(self, *, timeout_s: float) -> int:
-        raise TimeoutError
-
-    def stop(self, *, timeout_s: float = 2.0) -> None:
-        self.stopped_count += 1
-
-    def output(self) -> str:
-        return self.said
-
-
-class Pretender(Host):
-    def __init__(self, said: str) -> None:
-        self.name, self.role, self.address, self.node, self.directory = "storage-1", "storage", "10.0.0.1", None, Path("/srv")
-        self.process = Pretended(said)
-
-    def run(
-        self,
-        argv: Sequence[str | Path],
-        *,
-        timeout_s: float,
-        check: bool = True,
-        text: str | None = None,
-        env: Mapping[str, str] | None = None,
-    ) -> Completed:
-        return Completed((), 0, "", "")
-
-    def spawn(
-        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
-    ) -> Process:
+    def starts(self, words: Sequence[str], log: Path) -> Process:
         return self.process
-
-    def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None: ...
-
-    def read(self, path: Path) -> bytes:
-        return b""
-
-    def counters(self) -> Counters:
-        return Counters(0.0)
-
-    def disk(self, name: str, wanted: Disk) -> Path:
-        raise AssertionError(name)
-
-    def drop_caches(self) -> None: ...
 
 
 def test_a_daemon_that_ended_is_named_with_its_last_words() -> None:
     daemons, host = Daemons(1.0), Pretender("loading\n\ncan't bind: address in use\n")
     daemons.start(host, "master", ["master"], log=Path("/srv/log"))
     daemons.alive()
-    host.process.ended = 1
+    host.process.code = 1
     with pytest.raises(
         TransientError, match=r"storage-1: master ended with exit code 1; .* loading \| can't bind: address in use"
     ):
@@ -89,7 +45,7 @@ def test_waiting_in_vain_ends_with_the_words_of_the_witness_and_of_the_last_try(
 def test_waiting_ends_at_once_when_a_daemon_dies() -> None:
     daemons, host = Daemons(60.0), Pretender("out of memory")
     daemons.start(host, "master", ["master"], log=Path("/srv/log"))
-    host.process.ended = -9
+    host.process.code = -9
     with pytest.raises(TransientError, match="exit code -9"):
         daemons.wait("a mount", lambda: False)
 

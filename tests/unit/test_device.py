@@ -1,6 +1,6 @@
 """A raw device as what is measured, and the load on it, on a client that answers from a script."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +8,9 @@ import pytest
 
 from perjoule import campaign, drivers
 from perjoule.errors import CampaignError, TransientError, WorkloadError
-from perjoule.model import Disk
-from perjoule.protocols import Completed, Counters, FileSystem, Host, Hosts, Mounted, Process, Workload
+from perjoule.protocols import FileSystem, Host, Hosts, Mounted, Process, Workload
 from perjoule.units import MIB
+from scripted import ScriptedHost
 
 DEVICE = Path("/dev/loop7")
 
@@ -19,41 +19,26 @@ class Started(Exception):
     """A fio would have been started."""
 
 
-class Client(Host):
-    name, role, address, node = "client-1", "client", "", None
-
+class Client(ScriptedHost):
     def __init__(self, folder: Path, *, size_bytes: int = 64 * MIB) -> None:
+        super().__init__()
         self.directory, self.size_bytes = folder, size_bytes
         self.kernel = {"dev": "7:7", "diskseq": "41", "queue/rotational": "0"}
-        self.ran: list[list[str]] = []
 
     def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
         self.lent = (name, size_bytes, device)
         return DEVICE
 
-    def run(
-        self,
-        argv: Sequence[str | Path],
-        *,
-        timeout_s: float,
-        check: bool = True,
-        text: str | None = None,
-        env: Mapping[str, str] | None = None,
-    ) -> Completed:
-        words = tuple(map(str, argv))
-        self.ran.append(list(words))
-        said, code = "", 0
+    def answers(self, words: Sequence[str]) -> tuple[int, str]:
         if words[0] == "blockdev":
-            said = str(self.size_bytes)
+            return 0, str(self.size_bytes)
         if words[0] == "cat":
             path = Path(words[1])
-            said, code = (path.read_text(), 0) if path.exists() else ("", 1)
-        return Completed(words, code, said, "")
+            return (0, path.read_text()) if path.exists() else (1, "")
+        return 0, ""
 
-    def spawn(
-        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
-    ) -> Process:
-        raise Started([str(word) for word in argv])
+    def starts(self, words: Sequence[str], log: Path) -> Process:
+        raise Started([*words])
 
     def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
         path.parent.mkdir(exist_ok=True)
@@ -64,15 +49,6 @@ class Client(Host):
         if key not in self.kernel:
             raise WorkloadError(f"can't read {path}")
         return f"{self.kernel[key]}\n".encode()
-
-    def counters(self) -> Counters:
-        raise AssertionError
-
-    def disk(self, name: str, wanted: Disk) -> Path:
-        raise AssertionError
-
-    def drop_caches(self) -> None:
-        self.ran.append(["drop caches"])
 
 
 def filesystem(**options: Any) -> FileSystem:

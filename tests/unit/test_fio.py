@@ -11,11 +11,12 @@ from pydantic import ValidationError
 
 from perjoule import drivers
 from perjoule.errors import TransientError, WorkloadError
-from perjoule.model import ClientResult, Disk, Json
-from perjoule.protocols import Completed, Counters, Host, Mounted, Process, Workload
+from perjoule.model import ClientResult, Json
+from perjoule.protocols import Process, Workload
 from perjoule.units import MIB
 from perjoule.workloads import _fio_report as report
 from perjoule.workloads import _fio_server as server
+from scripted import ScriptedHost, ScriptedMount, ScriptedProcess
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "fio"
 
@@ -30,94 +31,29 @@ def said(*parts: str) -> str:
     return TRANSCRIPTS.joinpath(*parts).read_text()
 
 
-class ScriptedProcess(Process):
-    """A fio that has ended with this code, or hangs for ever and can't be stopped."""
-
-    def __init__(self, code: int | None) -> None:
-        self.code = code
-
-    @property
-    def returncode(self) -> int | None:
-        return self.code
-
-    def wait(self, *, timeout_s: float) -> int:
-        if self.code is None:
-            raise TimeoutError
-        return self.code
-
-    def stop(self, *, timeout_s: float = 2.0) -> None:
-        if self.code is None:
-            raise TimeoutError("in the kernel")
-
-    def output(self) -> str:
-        return ""
-
-
-class ScriptedHost(Host):
-    """A client on which fio leaves what a transcript holds."""
-
-    role = "client"
+class Client(ScriptedHost):
+    """A client on which fio leaves what a transcript holds, or (code None) hangs for ever and can't be stopped."""
 
     def __init__(self, name: str, transcript: str, *, code: int | None = 0, size_bytes: int = 0, cold: bool = True) -> None:
-        self.name, self.transcript, self.code, self.size_bytes, self.cold = name, transcript, code, size_bytes, cold
-        self.ran: list[list[str]] = []
+        super().__init__(name)
+        self.transcript, self.code, self.size_bytes, self.cold = transcript, code, size_bytes, cold
 
-    def run(
-        self,
-        argv: Sequence[str | Path],
-        *,
-        timeout_s: float,
-        check: bool = True,
-        text: str | None = None,
-        env: Mapping[str, str] | None = None,
-    ) -> Completed:
-        self.ran.append([str(word) for word in argv])
-        missing = argv[0] == "stat" and not self.size_bytes
-        return Completed(tuple(map(str, argv)), int(missing), str(self.size_bytes), "")
+    def answers(self, words: Sequence[str]) -> tuple[int, str]:
+        return int(words[0] == "stat" and not self.size_bytes), str(self.size_bytes)
 
-    def spawn(
-        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
-    ) -> Process:
-        self.ran.append([str(word) for word in argv])
+    def starts(self, words: Sequence[str], log: Path) -> Process:
+        self.ran.append([*words])
         job = log.name.removesuffix(".log")
         source = TRANSCRIPTS / self.transcript
         for file in source.glob(f"{self.name}*") if (source / f"{self.name}.json").exists() else source.iterdir():
             ending = file.name.removeprefix(self.name).removeprefix(self.transcript)
             shutil.copy(file, log.parent / f"{job}{ending}")
-        return ScriptedProcess(self.code)
-
-    def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
-        raise AssertionError
-
-    def read(self, path: Path) -> bytes:
-        raise AssertionError
-
-    def counters(self) -> Counters:
-        raise AssertionError
-
-    def disk(self, name: str, wanted: Disk) -> Path:
-        raise AssertionError(name)
+        return ScriptedProcess(self.code, stubborn=True)
 
     def drop_caches(self) -> None:
-        self.ran.append(["drop caches"])
+        super().drop_caches()
         if not self.cold:
             raise WorkloadError("not allowed", where=self.name)
-
-
-class ScriptedMount(Mounted):
-    def __init__(self, *clients: Host, dead: bool = False) -> None:
-        self.directories = {client.name: Path("/mnt/files") for client in clients}
-        self.facts, self.logs, self.dead, self.dropped_count = {}, (), dead, 0
-
-    def locate(self, path: Path) -> tuple[str, ...]:
-        return ()
-
-    def drop_caches(self) -> None:
-        self.dropped_count += 1
-
-    def alive(self) -> None:
-        if self.dead:
-            raise TransientError("ceph-osd died: assertion failed")
 
 
 def test_a_raw_folder_gives_what_each_client_moved() -> None:
@@ -290,19 +226,19 @@ def test_the_impossible_is_refused_in_a_sentence(options: Mapping[str, Json], se
 
 
 def test_a_write_begins_without_the_old_file_and_with_cold_caches(tmp_path: Path) -> None:
-    client = ScriptedHost("client-1", "write", size_bytes=16 * MIB)
+    client = Client("client-1", "write", size_bytes=16 * MIB)
     mount = ScriptedMount(client)
     fio(size="16 MiB").prepare([client], mount, tmp_path)
     assert client.ran == [
-        ["find", "/mnt/files", "-maxdepth", "1", "-type", "f", "-name", "client-1.*", "-delete"],
-        ["sync", "-f", "/mnt/files"],
+        ["find", "/mnt/client-1", "-maxdepth", "1", "-type", "f", "-name", "client-1.*", "-delete"],
+        ["sync", "-f", "/mnt/client-1"],
         ["drop caches"],
     ]
     assert mount.dropped_count == 1
 
 
 def test_a_read_finds_a_file_of_the_right_size_or_writes_it(tmp_path: Path) -> None:
-    clients = [ScriptedHost("client-1", "write", size_bytes=16 * MIB), ScriptedHost("client-2", "write", size_bytes=3)]
+    clients = [Client("client-1", "write", size_bytes=16 * MIB), Client("client-2", "write", size_bytes=3)]
     fio(operation="read", size="16 MiB").prepare(clients, ScriptedMount(*clients), tmp_path)
     programs = [[argv[0] if argv[0] != "env" else argv[3] for argv in client.ran] for client in clients]
     assert programs == [["stat", "sync", "drop caches"], ["stat", "find", "test", "fio", "sync", "drop caches"]]
@@ -310,24 +246,24 @@ def test_a_read_finds_a_file_of_the_right_size_or_writes_it(tmp_path: Path) -> N
 
 
 def test_caches_that_stay_warm_give_a_doubt(tmp_path: Path) -> None:
-    client = ScriptedHost("client-1", "write", cold=False)
+    client = Client("client-1", "write", cold=False)
     load = fio(size="16 MiB", transfer="1 MiB")
     load.prepare([client], ScriptedMount(client), tmp_path)
     assert load.run([client], ScriptedMount(client), tmp_path).doubts == ("page caches were not dropped: client-1: not allowed",)
 
 
 def test_what_random_writes_leave_never_passes_for_a_layout(tmp_path: Path) -> None:
-    written, found = (ScriptedHost("client-1", "write", size_bytes=16 * MIB) for _ in range(2))
+    written, found = (Client("client-1", "write", size_bytes=16 * MIB) for _ in range(2))
     load = fio(operation="randwrite", size="16 MiB", transfer="1 MiB")
     load.prepare([written], ScriptedMount(written), tmp_path)
     load.run([written], ScriptedMount(written), tmp_path)
     fio(operation="randread", size="16 MiB").prepare([found], ScriptedMount(found), tmp_path)
-    assert "--filename=/mnt/files/client-1.holes" in written.ran[-1]
-    assert found.ran[0] == ["stat", "--format=%s", "/mnt/files/client-1.data"]
+    assert "--filename=/mnt/client-1/client-1.holes" in written.ran[-1]
+    assert found.ran[0] == ["stat", "--format=%s", "/mnt/client-1/client-1.data"]
 
 
 def test_a_run_reports_what_its_raw_folder_says_again(tmp_path: Path) -> None:
-    clients = [ScriptedHost(f"client-{n}", "write") for n in (1, 2)]
+    clients = [Client(f"client-{n}", "write") for n in (1, 2)]
     load = fio(size="16 MiB", transfer="1 MiB")
     load.prepare(clients, ScriptedMount(*clients), tmp_path)
     outcome = load.run(clients, ScriptedMount(*clients), tmp_path)
@@ -338,7 +274,7 @@ def test_a_run_reports_what_its_raw_folder_says_again(tmp_path: Path) -> None:
 def test_more_in_flight_needs_an_engine_that_can(tmp_path: Path) -> None:
     engines: dict[tuple[int, bool], str] = {}
     for in_flight, direct in ((1, False), (8, True), (8, False)):
-        client = ScriptedHost("client-1", "write")
+        client = Client("client-1", "write")
         load = fio(size="16 MiB", transfer="1 MiB", in_flight=in_flight, direct=direct)
         load.prepare([client], ScriptedMount(client), tmp_path)
         load.run([client], ScriptedMount(client), tmp_path)
@@ -347,7 +283,7 @@ def test_more_in_flight_needs_an_engine_that_can(tmp_path: Path) -> None:
 
 
 def test_a_fio_that_hangs_ends_with_the_time_limit(tmp_path: Path) -> None:
-    clients = [ScriptedHost("client-1", "write"), ScriptedHost("client-2", "write", code=None)]
+    clients = [Client("client-1", "write"), Client("client-2", "write", code=None)]
     began_s = time.monotonic()
     with pytest.raises(TransientError, match=r"not done within 0.2 s on client-2"):
         fio(size="16 MiB", time_limit="0.2 s").run(clients, ScriptedMount(*clients), tmp_path)
@@ -355,13 +291,13 @@ def test_a_fio_that_hangs_ends_with_the_time_limit(tmp_path: Path) -> None:
 
 
 def test_a_daemon_that_died_is_the_better_reason(tmp_path: Path) -> None:
-    client = ScriptedHost("client-1", "full", code=1)
+    client = Client("client-1", "full", code=1)
     with pytest.raises(TransientError, match="ceph-osd died"):
         fio(size="16 MiB").run([client], ScriptedMount(client, dead=True), tmp_path)
 
 
 def test_a_failed_client_is_named_with_fios_words(tmp_path: Path) -> None:
-    client = ScriptedHost("client-1", "full", code=1)
+    client = Client("client-1", "full", code=1)
     with pytest.raises(WorkloadError, match=r"client-1: fio failed .*No space left"):
         fio(size="16 MiB").run([client], ScriptedMount(client), tmp_path)
 
@@ -369,7 +305,7 @@ def test_a_failed_client_is_named_with_fios_words(tmp_path: Path) -> None:
 def test_a_shared_size_is_the_same_work_for_any_number_of_clients(tmp_path: Path) -> None:
     load = fio(size="33 MiB", transfer="1 MiB", shared=True)
     assert [load.moved_bytes(n) for n in (1, 2, 3)] == [33 * MIB, 32 * MIB, 33 * MIB]  # in whole transfers
-    clients = [ScriptedHost(f"client-{n}", "write") for n in (1, 2)]
+    clients = [Client(f"client-{n}", "write") for n in (1, 2)]
     load.prepare(clients, ScriptedMount(*clients), tmp_path)
     load.run(clients, ScriptedMount(*clients), tmp_path)
     assert all(f"--size={16 * MIB}" in client.ran[-1] for client in clients)
@@ -418,13 +354,13 @@ def test_what_was_not_all_read_back_is_not_verified(tmp_path: Path) -> None:
 
 
 def test_checksums_are_written_by_a_layout_that_a_verified_read_finds(tmp_path: Path) -> None:
-    client = ScriptedHost("client-1", "write")
+    client = Client("client-1", "write")
     fio(operation="randread", size="16 MiB", transfer="64 KiB", verify="crc32c").prepare(
         [client], ScriptedMount(client), tmp_path
     )
     layout = next(argv for argv in client.ran if "fio" in argv)
     assert {"--verify=crc32c", "--do_verify=0", "--bs=65536"} <= set(layout)
-    assert "--filename=/mnt/files/client-1.crc32c-65536" in layout
+    assert "--filename=/mnt/client-1/client-1.crc32c-65536" in layout
 
 
 @pytest.mark.parametrize("options", [{"operation": "rw"}, {"duration": "1 s"}])
@@ -437,16 +373,18 @@ def test_of_all_servers_the_one_that_failed_is_named_in_fios_words(tmp_path: Pat
     class Reporting(ScriptedHost):
         """A host whose fio, server or controller, leaves the report of a full disk."""
 
-        address, directory = "127.0.0.1", Path("/scratch")
+        def __init__(self, name: str) -> None:
+            super().__init__(name)
+            self.address = "127.0.0.1"
 
-        def run(self, argv: Sequence[str | Path], **_: object) -> Completed:
+        def answers(self, words: Sequence[str]) -> tuple[int, str]:
             rows = "".join(f"{n}: 0100007F:{port:04X} 00000000:0000 0A\n" for n, port in enumerate(server.PORTS))
-            return Completed((), 0, f"head\n{rows}" if argv[0] == "cat" else "", "")
+            return 0, f"head\n{rows}" if words[0] == "cat" else ""
 
-        def spawn(self, argv: Sequence[str | Path], *, log: Path, **_: object) -> Process:
+        def starts(self, words: Sequence[str], log: Path) -> Process:
             shutil.copy(TRANSCRIPTS / "servers-full" / "servers.json", log.parent)
             return ScriptedProcess(1)
 
-    clients = [Reporting(f"client-{n}", "servers-full") for n in (1, 2)]
+    clients = [Reporting(f"client-{n}") for n in (1, 2)]
     with pytest.raises(WorkloadError, match=r"client-2: fio failed .*error 28\): .*No space left on device"):
         server.together({c.name: (c, ["rw=write"]) for c in clients}, tmp_path, "", time_limit_s=1)

@@ -8,62 +8,27 @@ import pytest
 
 from perjoule import drivers
 from perjoule.errors import TransientError, WorkloadError
-from perjoule.model import Disk, Json
-from perjoule.protocols import Completed, Counters, Host, Hosts, Mounted, Process, Workload
+from perjoule.model import Json
+from perjoule.protocols import Counters, Host, Hosts, Mounted, Process, Workload
 from perjoule.workloads import _hep_dask
+from scripted import ScriptedHost, ScriptedProcess
 
 ADDRESS = "tcp://10.99.0.8:37911"
 
 
-class ScriptedProcess(Process):
-    """A program that has ended with this code, or runs on until it is stopped."""
-
-    def __init__(self, code: int | None, said: str) -> None:
-        self.code, self.said, self.stopped = code, said, False
-
-    @property
-    def returncode(self) -> int | None:
-        return self.code
-
-    def wait(self, *, timeout_s: float) -> int:
-        raise AssertionError
-
-    def stop(self, *, timeout_s: float = 2.0) -> None:
-        self.stopped, self.code = True, -15
-
-    def output(self) -> str:
-        return self.said
-
-
-class ScriptedHost(Host):
+class Machine(ScriptedHost):
     """A host whose programs end as `codes` says (by a part of their module's name); the others run on."""
 
     def __init__(self, name: str, codes: Mapping[str, int], *, address: str | None = ADDRESS) -> None:
-        self.name, self.role, self.codes, self.scheduler = name, name.partition("-")[0], codes, address
-        self.address, self.directory = "10.99.0.8", Path("/of") / name
-        self.ran: list[list[str]] = []
+        super().__init__(name)
+        self.codes, self.scheduler, self.received_bytes = codes, address, 0
         self.started: list[tuple[str, ScriptedProcess]] = []
-        self.received_bytes = 0
 
-    def run(
-        self,
-        argv: Sequence[str | Path],
-        *,
-        timeout_s: float,
-        check: bool = True,
-        text: str | None = None,
-        env: Mapping[str, str] | None = None,
-    ) -> Completed:
-        self.ran.append([str(word) for word in argv])
-        return Completed(tuple(map(str, argv)), 0, "", "")
-
-    def spawn(
-        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
-    ) -> Process:
-        words = " ".join(map(str, argv))
-        code = next((code for part, code in self.codes.items() if part in words), None)
+    def starts(self, words: Sequence[str], log: Path) -> Process:
+        line = " ".join(words)
+        code = next((code for part, code in self.codes.items() if part in line), None)
         process = ScriptedProcess(code, "ValueError: no basket in the file\n")
-        self.started.append((words, process))
+        self.started.append((line, process))
         return process
 
     def read(self, path: Path) -> bytes:
@@ -75,32 +40,21 @@ class ScriptedHost(Host):
         self.received_bytes += 1000
         return Counters(0.0, network_received_bytes=self.received_bytes if self.name != "storage-2" else None)
 
-    def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
-        raise AssertionError
 
-    def disk(self, name: str, wanted: Disk) -> Path:
-        raise AssertionError
-
-    def drop_caches(self) -> None:
-        raise AssertionError
-
-
-def ran(
-    folder: Path, first: ScriptedHost, codes: Mapping[str, int], *, limit_s: float = 5.0
-) -> tuple[object, list[ScriptedHost]]:
-    workers = [ScriptedHost(f"storage-{n}", codes) for n in (1, 2)]
+def ran(folder: Path, first: Machine, codes: Mapping[str, int], *, limit_s: float = 5.0) -> tuple[object, list[Machine]]:
+    workers = [Machine(f"storage-{n}", codes) for n in (1, 2)]
     try:
         return _hep_dask.job(first, workers, {"placed": {}}, folder, time_limit_s=limit_s), workers
     except WorkloadError as error:
         return error, workers
 
 
-def left(*hosts: ScriptedHost) -> list[str]:
+def left(*hosts: Machine) -> list[str]:
     return [words for host in hosts for words, process in host.started if process.returncode is None]
 
 
 def test_a_job_has_a_scheduler_and_a_worker_on_each_host_which_all_end_with_it(tmp_path: Path) -> None:
-    first = ScriptedHost("client-1", {"_hep_job": 0})
+    first = Machine("client-1", {"_hep_job": 0})
     received, workers = ran(tmp_path, first, {})
     assert received == {"storage-1": 1000}  # the other can't tell
     assert ["dask_scheduler" in words for words, _ in first.started] == [True, False]
@@ -108,7 +62,7 @@ def test_a_job_has_a_scheduler_and_a_worker_on_each_host_which_all_end_with_it(t
         ((words, process),) = host.started
         assert f"dask_worker {ADDRESS}" in words
         assert f"--name {host.name} " in words
-        assert process.stopped
+        assert process.stopped_count
         (folder,) = {argv[-1] for argv in host.ran}
         assert [argv[0] for argv in host.ran] == ["mkdir", "rm"]
         assert folder.startswith(f"/of/{host.name}/hep-")
@@ -117,14 +71,14 @@ def test_a_job_has_a_scheduler_and_a_worker_on_each_host_which_all_end_with_it(t
 
 
 def test_an_analysis_that_fails_says_why(tmp_path: Path) -> None:
-    first = ScriptedHost("client-1", {"_hep_job": 1})
+    first = Machine("client-1", {"_hep_job": 1})
     error, workers = ran(tmp_path, first, {})
     assert str(error) == "client-1: the analysis failed (exit code 1): ValueError: no basket in the file"
     assert not left(first, *workers)
 
 
 def test_a_worker_that_dies_ends_the_job_at_once(tmp_path: Path) -> None:
-    first = ScriptedHost("client-1", {})
+    first = Machine("client-1", {})
     error, workers = ran(tmp_path, first, {"--name storage-2": 9}, limit_s=60)
     assert isinstance(error, TransientError)
     assert str(error).startswith("the worker on storage-2 ended while the job's end was waited for: ValueError")
@@ -133,7 +87,7 @@ def test_a_worker_that_dies_ends_the_job_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("address", "what"), [(None, "Dask's scheduler"), (ADDRESS, "the job's end")])
 def test_what_hangs_is_given_up_after_the_time_limit(tmp_path: Path, address: str | None, what: str) -> None:
-    first = ScriptedHost("client-1", {}, address=address)
+    first = Machine("client-1", {}, address=address)
     error, workers = ran(tmp_path, first, {}, limit_s=0.2)
     assert isinstance(error, TransientError)
     assert str(error).startswith(f"{what} was not there within 0.2 s; raise time_limit")
@@ -163,7 +117,7 @@ def prepared(hosts: Sequence[Host], folder: Path, **options: Json) -> None:
 
 
 def test_a_file_system_that_storage_hosts_do_not_have_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    hosts = [ScriptedHost(name, {}) for name in ("client-1", "storage-1")]
+    hosts = [Machine(name, {}) for name in ("client-1", "storage-1")]
     with pytest.raises(WorkloadError, match='not mounted on storage-1, where the analysis is to run; write workers = "clients"'):
         prepared(hosts, tmp_path)
     with pytest.raises(WorkloadError, match='no storage hosts to analyse on; write workers = "clients"'):
@@ -171,6 +125,6 @@ def test_a_file_system_that_storage_hosts_do_not_have_is_refused_in_a_sentence(t
 
 
 def test_users_of_a_file_system_are_clients_and_those_that_a_load_asks_for() -> None:
-    held = tuple(ScriptedHost(name, {}) for name in ("storage-1", "metadata-1", "client-1"))
+    held = tuple(Machine(name, {}) for name in ("storage-1", "metadata-1", "client-1"))
     assert [host.name for host in Hosts(held).users] == ["client-1"]
     assert [host.name for host in Hosts(held, using=("storage",)).users] == ["client-1", "storage-1"]

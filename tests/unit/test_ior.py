@@ -10,11 +10,12 @@ from pydantic import ValidationError
 
 from perjoule import drivers
 from perjoule.errors import TransientError, WorkloadError
-from perjoule.model import Disk, Json
-from perjoule.protocols import Completed, Counters, Host, Mounted, Process, Workload
+from perjoule.model import Json
+from perjoule.protocols import Process, Workload
 from perjoule.units import MIB
 from perjoule.workloads import _ior_report as report
 from perjoule.workloads import _mpi as mpi
+from scripted import ScriptedHost, ScriptedMount, ScriptedProcess
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "ior"
 
@@ -25,57 +26,21 @@ def ior(**options: Json) -> Workload:
     return made
 
 
-class ScriptedProcess(Process):
-    """A program that has ended with this code; None: it runs until it is stopped."""
-
-    def __init__(self, code: int | None, said: str = "") -> None:
-        self.code, self.said = code, said
-
-    @property
-    def returncode(self) -> int | None:
-        return self.code
-
-    def wait(self, *, timeout_s: float) -> int:
-        if self.code is None:
-            raise TimeoutError
-        return self.code
-
-    def stop(self, *, timeout_s: float = 2.0) -> None:
-        self.code = -15
-
-    def output(self) -> str:
-        return self.said
-
-
-class ScriptedHost(Host):
+class Client(ScriptedHost):
     """A client whose mpirun leaves what a transcript holds; what its agent was asked lies in `asked` by address."""
 
-    role = "client"
-
     def __init__(self, number: int, *, code: int | None = 0, log: str = "", asked: Mapping[str, str] | None = None) -> None:
-        self.name, self.address, self.directory = f"client-{number}", f"10.0.0.{number}", Path(f"/run/client-{number}")
+        super().__init__(f"client-{number}")
+        self.address = f"10.0.0.{number}"
         self.code, self.log, self.asked, self.sizes, self.sees = code, log, asked or {}, "", True
-        self.ran: list[list[str]] = []
-        self.started: list[list[str]] = []
+        self.started: list[Sequence[str]] = []
 
-    def run(
-        self,
-        argv: Sequence[str | Path],
-        *,
-        timeout_s: float,
-        check: bool = True,
-        text: str | None = None,
-        env: Mapping[str, str] | None = None,
-    ) -> Completed:
-        words = tuple(str(word) for word in argv)
-        self.ran.append(list(words))
-        failed = (words[0] == "stat" and not self.sizes) or (words[:2] == ("test", "-e") and not self.sees)
-        return Completed(words, int(failed), self.sizes, "")
+    def answers(self, words: Sequence[str]) -> tuple[int, str]:
+        failed = (words[0] == "stat" and not self.sizes) or (words[:2] == ["test", "-e"] and not self.sees)
+        return int(failed), self.sizes
 
-    def spawn(
-        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
-    ) -> Process:
-        self.started.append([str(word) for word in argv])
+    def starts(self, words: Sequence[str], log: Path) -> Process:
+        self.started.append(words)
         log.write_text(self.log)
         return ScriptedProcess(self.code, self.log)
 
@@ -88,31 +53,6 @@ class ScriptedHost(Host):
         if (address := path.name.removeprefix("agent.")) in self.asked:
             return self.asked[address].encode()
         raise WorkloadError("no such file", where=self.name)
-
-    def counters(self) -> Counters:
-        raise AssertionError
-
-    def disk(self, name: str, wanted: Disk) -> Path:
-        raise AssertionError(name)
-
-    def drop_caches(self) -> None:
-        self.ran.append(["drop caches"])
-
-
-class ScriptedMount(Mounted):
-    def __init__(self, *clients: Host, dead: bool = False) -> None:
-        self.directories = {client.name: Path(f"/mnt/{client.name}") for client in clients}
-        self.facts, self.logs, self.dead = {}, (), dead
-
-    def locate(self, path: Path) -> tuple[str, ...]:
-        return ()
-
-    def drop_caches(self) -> None:
-        """They are cold."""
-
-    def alive(self) -> None:
-        if self.dead:
-            raise TransientError("ceph-osd died: assertion failed")
 
 
 def test_a_raw_folder_gives_each_client_its_bytes_and_its_window() -> None:
@@ -195,8 +135,8 @@ def test_a_mount_that_is_gone_is_transient() -> None:
 
 def test_mpirun_starts_ranks_client_by_client_each_in_its_folder(tmp_path: Path) -> None:
     asked = (TRANSCRIPTS / "orted.txt").read_text()
-    second = ScriptedHost(2)
-    first = ScriptedHost(1, code=None, asked={second.address: asked})
+    second = Client(2)
+    first = Client(1, code=None, asked={second.address: asked})
     with pytest.raises(TransientError, match=r"ior not done within 0.2 s on client-1"):
         ior(ranks=2, time_limit="0.2 s").run([first, second], ScriptedMount(first, second), tmp_path)
     (mpirun,) = first.started
@@ -205,7 +145,7 @@ def test_mpirun_starts_ranks_client_by_client_each_in_its_folder(tmp_path: Path)
     assert "-np 2 --host 10.0.0.1:2 env -C /mnt/client-1 ior -vvv -w -a POSIX -t 1048576 -b 4194304 -k -F -o ior.rank -e" in text
     assert " : -np 2 --host 10.0.0.2:2 env -C /mnt/client-2 ior " in text
     assert "btl_tcp_if_include 10.0.0.0/30" in text
-    assert "plm_rsh_agent /run/client-1/mpi/agent" in text
+    assert "plm_rsh_agent /of/client-1/mpi/agent" in text
     (orted,) = second.started
     assert "TMPDIR=/run/client-2/mpi" in orted
     assert orted[orted.index("orted") :][-2:] == ["pmix", "^s1,s2,cray,isolated"]
@@ -213,14 +153,14 @@ def test_mpirun_starts_ranks_client_by_client_each_in_its_folder(tmp_path: Path)
 
 def test_a_daemon_that_can_not_start_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mpi, "STUCK_S", 0.0)
-    second = ScriptedHost(2, code=127, log="env: 'orted': No such file or directory")
-    first = ScriptedHost(1, code=None, asked={second.address: (TRANSCRIPTS / "orted.txt").read_text()})
+    second = Client(2, code=127, log="env: 'orted': No such file or directory")
+    first = Client(1, code=None, asked={second.address: (TRANSCRIPTS / "orted.txt").read_text()})
     with pytest.raises(WorkloadError, match=r"client-2: MPI's daemon ended with 127: env: 'orted'"):
         ior().run([first, second], ScriptedMount(first, second), tmp_path)
 
 
 def test_a_daemon_of_the_file_system_that_died_is_the_better_reason(tmp_path: Path) -> None:
-    client = ScriptedHost(1, code=1, log="ERROR: write failed")
+    client = Client(1, code=1, log="ERROR: write failed")
     with pytest.raises(TransientError, match="ceph-osd died"):
         ior().run([client], ScriptedMount(client, dead=True), tmp_path)
 
@@ -248,33 +188,33 @@ def test_mpi_uses_the_smallest_network_of_all_clients(addresses: Sequence[str], 
 
 
 def test_a_write_begins_without_the_old_files(tmp_path: Path) -> None:
-    client = ScriptedHost(1)
+    client = Client(1)
     ior().prepare([client], ScriptedMount(client), tmp_path)
     assert [argv[0] for argv in client.ran] == ["find", "sync", "drop caches"]
 
 
 def test_a_read_finds_its_files_or_lays_them_out_with_nothing_that_is_measured(tmp_path: Path) -> None:
     load = ior(operation="read", ranks=2)
-    there = ScriptedHost(1)
+    there = Client(1)
     there.sizes = f"{4 * MIB}\n{4 * MIB}\n"
     load.prepare([there], ScriptedMount(there), tmp_path)
     assert there.ran[0] == [*("stat", "--format=%s", "/mnt/client-1/ior.rank.00000000", "/mnt/client-1/ior.rank.00000001")]
     assert not there.started
-    bare = ScriptedHost(1)
+    bare = Client(1)
     load.prepare([bare], ScriptedMount(bare), tmp_path)
     assert "ior -vvv -w -e -a POSIX -t 1048576 -b 4194304 -k -F -o ior.rank" in " ".join(bare.started[0])
     assert (tmp_path / "layout-ior.json").exists()
 
 
 def test_what_a_stonewalled_write_leaves_never_passes_for_a_layout(tmp_path: Path) -> None:
-    client = ScriptedHost(1, code=1, log="ERROR")
+    client = Client(1, code=1, log="ERROR")
     with pytest.raises(WorkloadError):
         ior(stonewall="1 s").run([client], ScriptedMount(client), tmp_path)
     assert "ior.part" in client.started[0]
 
 
 def test_a_shared_file_needs_a_folder_that_all_see(tmp_path: Path) -> None:
-    clients = [ScriptedHost(1), ScriptedHost(2)]
+    clients = [Client(1), Client(2)]
     clients[1].sees = False
     with pytest.raises(WorkloadError, match=r"client-2: a shared file needs one folder for all clients"):
         ior(shared_file=True).prepare(clients, ScriptedMount(*clients), tmp_path)

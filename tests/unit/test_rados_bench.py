@@ -10,10 +10,11 @@ from pydantic import ValidationError
 
 from perjoule import drivers
 from perjoule.errors import TransientError, WorkloadError
-from perjoule.model import Disk, Json
-from perjoule.protocols import Completed, Counters, Host, Mounted, Pool, Process, Workload
+from perjoule.model import Json
+from perjoule.protocols import Host, Pool, Process, Workload
 from perjoule.units import MIB
 from perjoule.workloads import _rados_start, rados
+from scripted import ScriptedHost, ScriptedMount, ScriptedProcess
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "rados"
 
@@ -24,87 +25,34 @@ def bench(**options: Json) -> Workload:
     return made
 
 
-class ScriptedProcess(Process):
-    """A rados that ends with this code, or hangs for ever."""
-
-    def __init__(self, code: int | None, said: str = "") -> None:
-        self.code, self.said = code, said
-
-    @property
-    def returncode(self) -> int | None:
-        return self.code
-
-    def wait(self, *, timeout_s: float) -> int:
-        if self.code is None:
-            raise TimeoutError
-        return self.code
+class Hanging(ScriptedProcess):
+    """A rados that, unless it has ended, goes on for ever."""
 
     def stop(self, *, timeout_s: float = 2.0) -> None:
         """It can't be ended."""
 
-    def output(self) -> str:
-        return self.said
 
-
-class ScriptedHost(Host):
+class Client(ScriptedHost):
     """A client whose rados ends at once with this code, before it opens its output; markers in its pool are as given."""
 
-    role = "client"
-
     def __init__(self, name: str, code: int | None, *, markers: str = "") -> None:
-        self.name, self.code, self.markers = name, code, markers
-        self.ran: list[list[str]] = []
+        super().__init__(name)
+        self.code, self.markers = code, markers
 
-    def run(
-        self,
-        argv: Sequence[str | Path],
-        *,
-        timeout_s: float,
-        check: bool = True,
-        text: str | None = None,
-        env: Mapping[str, str] | None = None,
-    ) -> Completed:
-        words = [str(word) for word in argv]
-        self.ran.append(words[7:])
-        missing = words[7] == "stat" and words[8] not in self.markers.split()
-        return Completed(tuple(words), int(missing), self.markers if words[7] == "ls" else "", "")
+    def answers(self, words: Sequence[str]) -> tuple[int, str]:
+        asked = self.ran[-1] = [*words[7:]]  # without who asks, and where
+        missing = asked[0] == "stat" and asked[1] not in self.markers.split()
+        return int(missing), self.markers if asked[0] == "ls" else ""
 
-    def spawn(
-        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
-    ) -> Process:
-        self.ran.append([str(word) for word in argv][7:])
-        return ScriptedProcess(self.code, (TRANSCRIPTS / "nodata.log").read_text())
-
-    def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
-        raise AssertionError
-
-    def read(self, path: Path) -> bytes:
-        raise AssertionError
-
-    def counters(self) -> Counters:
-        raise AssertionError
-
-    def disk(self, name: str, wanted: Disk) -> Path:
-        raise AssertionError(name)
-
-    def drop_caches(self) -> None:
-        self.ran.append(["drop caches"])
+    def starts(self, words: Sequence[str], log: Path) -> Process:
+        self.ran.append([*words[7:]])
+        return Hanging(self.code, (TRANSCRIPTS / "nodata.log").read_text())
 
 
-class ScriptedStore(Mounted):
+class Store(ScriptedMount):
     def __init__(self, *clients: Host, dead: bool = False) -> None:
-        self.directories, self.facts, self.logs, self.dead = {}, {}, (), dead
+        super().__init__(dead=dead)
         self.pools = {c.name: Pool(c.name, f"client.{c.name}", Path("/etc/ceph.conf")) for c in clients}
-
-    def locate(self, path: Path) -> tuple[str, ...]:
-        return ()
-
-    def drop_caches(self) -> None:
-        """They are cold."""
-
-    def alive(self) -> None:
-        if self.dead:
-            raise TransientError("ceph-osd died: assertion failed")
 
 
 @pytest.fixture(autouse=True)
@@ -155,39 +103,39 @@ def test_a_truncated_report_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_failure_is_said_in_rados_own_words(tmp_path: Path) -> None:
-    client = ScriptedHost("client-1", 1)
+    client = Client("client-1", 1)
     with pytest.raises(WorkloadError, match=r"client-1: rados bench failed \(exit code 1\): Must write data before"):
-        bench(operation="seq").run([client], ScriptedStore(client), tmp_path)
+        bench(operation="seq").run([client], Store(client), tmp_path)
     assert not list(tmp_path.glob("*.pipe"))
 
 
 def test_a_daemon_that_died_is_the_better_reason(tmp_path: Path) -> None:
-    client = ScriptedHost("client-1", 1)
+    client = Client("client-1", 1)
     with pytest.raises(TransientError, match="ceph-osd died"):
-        bench().run([client], ScriptedStore(client, dead=True), tmp_path)
+        bench().run([client], Store(client, dead=True), tmp_path)
 
 
 def test_a_store_that_blocks_ends_with_the_time_limit(tmp_path: Path) -> None:
-    clients = [ScriptedHost("client-1", 0), ScriptedHost("client-2", None)]
+    clients = [Client("client-1", 0), Client("client-2", None)]
     began_s = time.monotonic()
     with pytest.raises(TransientError, match=r"not done within 1.1 s on client-2: a full OSD"):
-        bench(duration="1 s", time_limit="1.1 s").run(clients, ScriptedStore(*clients), tmp_path)
+        bench(duration="1 s", time_limit="1.1 s").run(clients, Store(*clients), tmp_path)
     assert time.monotonic() - began_s < 5
 
 
 def test_a_write_begins_in_an_empty_pool(tmp_path: Path) -> None:
-    client = ScriptedHost("client-1", 0, markers="perjoule-64-4194304 benchmark_data_x perjoule")
-    bench().prepare([client], ScriptedStore(client), tmp_path)
+    client = Client("client-1", 0, markers="perjoule-64-4194304 benchmark_data_x perjoule")
+    bench().prepare([client], Store(client), tmp_path)
     assert client.ran == [["ls"], ["rm", "perjoule-64-4194304"], ["cleanup", "--prefix", "benchmark_data"], ["drop caches"]]
 
 
 def test_a_read_finds_its_objects_or_writes_them(tmp_path: Path) -> None:
-    there = ScriptedHost("client-1", 0, markers="perjoule-64-4194304")
-    bench(operation="rand").prepare([there], ScriptedStore(there), tmp_path)
+    there = Client("client-1", 0, markers="perjoule-64-4194304")
+    bench(operation="rand").prepare([there], Store(there), tmp_path)
     assert there.ran == [["stat", "perjoule-64-4194304"], ["drop caches"]]
-    bare = ScriptedHost("client-1", 1)
+    bare = Client("client-1", 1)
     with pytest.raises(WorkloadError, match="rados bench failed"):
-        bench(operation="rand", in_flight=4).prepare([bare], ScriptedStore(bare), tmp_path)
+        bench(operation="rand", in_flight=4).prepare([bare], Store(bare), tmp_path)
     assert bare.ran[-1][:7] == ["bench", "600", "write", "-t", "4", "--run-name", "perjoule"]
 
 
