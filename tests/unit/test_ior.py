@@ -147,7 +147,7 @@ def test_mpirun_starts_ranks_client_by_client_each_in_its_folder(tmp_path: Path)
     assert "btl_tcp_if_include 10.0.0.0/30" in text
     assert "plm_rsh_agent /of/client-1/mpi/agent" in text
     (orted,) = second.started
-    assert "TMPDIR=/run/client-2/mpi" in orted
+    assert "TMPDIR=/of/client-2/mpi" in orted
     assert orted[orted.index("orted") :][-2:] == ["pmix", "^s1,s2,cray,isolated"]
 
 
