@@ -77,8 +77,9 @@ class SshHost(Host):
             done = _process.run(
                 self._lead(number, "run", env), argv, where=self.name, timeout_s=timeout_s, check=False, text=text, env=None
             )
-        except (TransientError, KeyboardInterrupt):
-            self.end(number)
+        except BaseException as error:
+            if not isinstance(error, WorkloadError) or error.transient:  # it may still run
+                self.end(number)
             raise
         if done.returncode == _SSH_FAILED and not self._keeper.alive:
             raise lost(self._keeper.login)
@@ -228,6 +229,9 @@ class Room:
     def __init__(self, host: SshHost, here: Path, there: Path) -> None:
         self.there = there
         self._host, self._here = host, here
+        if any(path.is_fifo() for path in here.iterdir()):
+            what = "a load that is let go through a pipe can't be on a host over SSH"
+            raise WorkloadError(what, where=host.name, next="take another workload, or testbed virtual")
         self._sent = {path.name: path for path in here.iterdir() if path.is_file() and path.stat().st_size <= _MOST_SENT_BYTES}
         archive = io.BytesIO()
         with tarfile.open(fileobj=archive, mode="w") as tar:
