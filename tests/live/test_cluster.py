@@ -1,0 +1,262 @@
+"""Real hosts over SSH: Debian's sshd on loopback addresses, then one in each of several virtual hosts with files of their own."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perjoule import drivers
+from perjoule.errors import CampaignError, TransientError, WorkloadError
+from perjoule.model import Disk
+from perjoule.protocols import Hosts, Testbed
+from perjoule.testbeds.cluster import Cluster
+from perjoule.units import MIB
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(not Path("/usr/sbin/sshd").exists(), reason="sshd is missing: apt install openssh-server"),
+]
+
+PERJOULE = str(Path(sys.executable).with_name("perjoule"))
+ADDRESSES = {"storage-1": "127.0.0.2", "client-1": "127.0.0.3"}
+SLEEP = "86399"  # found in argument lists
+TREES = 'for d in work results; do mkdir -p "$1/$d"; mount -t tmpfs none "$1/$d"; done; exec /usr/sbin/sshd -D -e -f "$2"'
+KILLED = """
+import json, sys, time
+from perjoule.model import Disk
+from perjoule.testbeds.cluster import Cluster
+with Cluster(**json.loads(sys.argv[1])).hold(1) as hosts:
+    host, log = hosts.clients[0], hosts.clients[0].directory / "log"
+    host.disk("disk", Disk(kind="ext4", size="64 MiB"))
+    for argv in (["sleep", "SLEEP"], ["setsid", "sleep", "SLEEP"], ["env", "-i", "sleep", "SLEEP"]):
+        host.spawn(argv, log=log)
+    host.spawn(["sh", "-c", "cd $0; trap '' TERM HUP INT; sleep SLEEP", host.directory / "disk"], log=log)
+    while len(host.run(["pgrep", "-xf", "sleep SLEEP"], timeout_s=9, check=False).stdout.split()) < 4:
+        time.sleep(0.05)
+    print("up", flush=True)
+    host.run(["sleep", "SLEEP"], timeout_s=600)
+""".replace("SLEEP", SLEEP)
+
+
+def until(true: Callable[[], bool], timeout_s: float = 30.0) -> None:
+    until_s = time.monotonic() + timeout_s
+    while not true():
+        assert time.monotonic() < until_s, "waited in vain"
+        time.sleep(0.02)
+
+
+def sleepers() -> list[str]:
+    return subprocess.run(["pgrep", "-xf", f"sleep {SLEEP}"], capture_output=True, text=True, check=False).stdout.split()
+
+
+class Lab:
+    """A folder with keys, and hosts that believe them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        Path("/run/sshd").mkdir(exist_ok=True)  # sshd wants it to be there
+        for name in ("host", "key", "wrong"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
+        shutil.copy(folder / "key.pub", folder / "authorized")
+        for name in ("known", "nobody"):
+            (folder / f"{name}.cfg").write_text(f"UserKnownHostsFile {folder / name}\nGlobalKnownHostsFile none\n")
+
+    def server(self, name: str, port: int, *addresses: str) -> Path:
+        key = " ".join((self.folder / "host.pub").read_text().split()[:2])
+        with (self.folder / "known").open("a") as known:
+            known.writelines(f"{address if port == 22 else f'[{address}]:{port}'} {key}\n" for address in addresses)
+        path = self.folder / f"{name}.sshd"
+        lines = [f"Port {port}", *(f"ListenAddress {address}" for address in addresses)]
+        lines += [f"HostKey {self.folder / 'host'}", f"AuthorizedKeysFile {self.folder / 'authorized'}", "PidFile none"]
+        path.write_text("\n".join([*lines, "UsePAM no", "StrictModes no", "PasswordAuthentication no", "MaxStartups 100", ""]))
+        return path
+
+    def options(self, hosts: list[dict[str, str]], port: int) -> dict[str, Any]:
+        return {
+            "hosts": hosts,
+            "user": "root",
+            "port": port,
+            "identity": str(self.folder / "key"),
+            "config": str(self.folder / "known.cfg"),
+            "work": str(self.folder / "work"),
+        }
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    lab = Lab(tmp_path_factory.mktemp("lab"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.2", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen(["/usr/sbin/sshd", "-D", "-e", "-f", lab.server("both", port, *ADDRESSES.values())], stderr=-3)
+    try:
+        hosts = [{"name": n, "address": a, "role": n.partition("-")[0]} for n, a in ADDRESSES.items()]
+        until(
+            lambda: subprocess.run(["ssh-keyscan", "-p", str(port), "127.0.0.3"], capture_output=True, check=False).stdout != b""
+        )
+        yield lab.options(hosts, port)
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+def toml(options: Mapping[str, Any], filesystem: str, workload: str) -> str:
+    """A campaign; what JSON and TOML write alike is written by json."""
+    tables = ["{" + ", ".join(f"{key} = {json.dumps(value)}" for key, value in host.items()) + "}" for host in options["hosts"]]
+    rest = "\n".join(f"{key} = {json.dumps(value)}" for key, value in options.items() if key != "hosts")
+    head = 'name = "lab"\nrepetitions = 1\nsettle = "100 ms"\nclients = [1]\n[testbed]\nkind = "cluster"\n'
+    return f"{head}{rest}\nhosts = [{', '.join(tables)}]\n[[filesystem]]\n{filesystem}\n[[workload]]\n{workload}\n"
+
+
+def left(options: Mapping[str, Any]) -> list[str]:
+    """What is there of runs: folders, mounts, disks."""
+    found = [str(path) for path in Path(options["work"], "cluster").glob("????????-*-1")]
+    mounts = Path("/proc/mounts").read_text().splitlines()
+    loops = subprocess.run(["losetup", "-l", "-n"], capture_output=True, text=True, check=True).stdout.splitlines()
+    return found + [line for line in (*mounts, *loops) if str(options["work"]) in line]
+
+
+def test_a_host_does_what_it_is_told_and_nothing_stays(options: dict[str, Any], tmp_path: Path) -> None:
+    with Cluster(**options).hold(1) as hosts:
+        host = hosts.clients[0]
+        words = ["a b", "$HOME", "it's", '"q"', "x\ny", "*", ""]
+        assert host.run(["printf", "%s|", *words], timeout_s=20).stdout == "".join(f"{word}|" for word in words)
+        assert host.run(["cat"], text="in\n", env={"X": "a b"}, timeout_s=20).stdout == "in\n"
+        assert host.run(["printenv", "X"], env={"X": "a b"}, timeout_s=20).stdout == "a b\n"
+        assert host.run(["sh", "-c", "exit 7"], timeout_s=20, check=False).returncode == 7
+        with pytest.raises(WorkloadError, match="client-1: no-such could not be started"):
+            host.run(["no-such"], timeout_s=20, check=False)
+        with pytest.raises(TransientError, match=r"did not end within 0.6 s"):
+            host.run(["sh", "-c", f"trap '' TERM HUP; sleep {SLEEP} & sleep {SLEEP}"], timeout_s=0.6)
+        assert sleepers() == []
+
+        host.put(b"\x00\xff", host.directory / "a" / "b", mode=0o600, owner="nobody")
+        assert host.read(host.directory / "a" / "b") == b"\x00\xff"
+        assert host.run(["stat", "-c", "%U %a", host.directory / "a" / "b"], timeout_s=20).stdout == "nobody 600\n"
+        with pytest.raises(WorkloadError, match=r"client-1: can't read /no/such \(No such file or directory\)"):
+            host.read(Path("/no/such"))
+
+        polite = host.spawn(["sh", "-c", f"echo here; exec sleep {SLEEP}"], log=tmp_path / "polite.log")
+        stubborn = host.spawn(["sh", "-c", f"trap '' TERM; echo here; sleep {SLEEP}"], log=tmp_path / "stubborn.log")
+        until(lambda: "here" in polite.output() and "here" in stubborn.output())
+        assert polite.returncode is None
+        polite.stop()
+        stubborn.stop(timeout_s=0.3)
+        assert (polite.returncode, stubborn.returncode) == (-signal.SIGTERM, -signal.SIGKILL)
+        assert sleepers() == []
+
+        before = host.counters()
+        host.run(["dd", "if=/dev/zero", f"of={host.directory / 'file'}", "bs=1M", "count=32", "conv=fsync"], timeout_s=60)
+        after = host.counters()
+        assert before.t_s < after.t_s <= time.monotonic()
+        assert before.cpu_s is not None
+        assert after.cpu_s is not None
+        assert before.cpu_s < after.cpu_s
+        assert (after.disk_written_bytes or 0) - (before.disk_written_bytes or 0) >= 32 * MIB
+        clocks = hosts.facts["clocks"]
+        assert isinstance(clocks, dict)
+        found = clocks["client-1"]
+        assert isinstance(found, dict)
+        assert abs(float(str(found["offset_s"]))) < 1  # it is the same clock
+        host.drop_caches()
+
+        place = host.disk("disk", Disk(kind="ext4", size="64 MiB"))  # type: ignore[call-arg] # as a campaign writes it
+        host.put("on it", place / "file")
+        assert host.run(["findmnt", "-no", "FSTYPE", place], timeout_s=20).stdout == "ext4\n"
+        assert str(host.device("raw", size_bytes=16 * MIB)).startswith("/dev/loop")
+        with pytest.raises(CampaignError, match="can't be used over SSH"):
+            host.device("raw", size_bytes=16 * MIB, device="/dev/disk/by-id/x")
+    assert left(options) == []
+
+
+def test_a_killed_perjoule_leaves_nothing_on_its_hosts(
+    options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    for keepers_too in (False, True):
+        owner = subprocess.Popen([sys.executable, "-c", KILLED, json.dumps(options)], stdout=-1, text=True)
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "up\n"
+        if keepers_too:  # as when the host lost its power: nothing there removes anything
+            pattern = f"perjoule-keeper {options['work']}"
+            for pid in subprocess.run(["pgrep", "-f", pattern], capture_output=True, text=True, check=True).stdout.split():
+                os.kill(int(pid), signal.SIGKILL)
+        owner.kill()
+        owner.communicate()
+        if not keepers_too:
+            until(lambda: not sleepers() and not left(options), 10.0)
+        else:
+            assert len(sleepers()) >= 4
+        said = subprocess.run([PERJOULE, "down"], capture_output=True, text=True, check=True).stdout
+        assert ("client-1" in said) is keepers_too, said
+        assert sleepers() == []
+        assert left(options) == []
+        assert list((tmp_path / "perjoule" / "cluster").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "what"),
+    [
+        ("identity", "wrong", "it accepts none of our keys"),
+        ("config", "nobody.cfg", "its host key is not known"),
+        ("port", 9, "no SSH server listens there"),
+    ],
+)
+def test_a_host_that_lets_nobody_in_is_one_sentence(
+    option: str, value: str | int, what: str, options: dict[str, Any], tmp_path: Path
+) -> None:
+    folder = Path(options["identity"]).parent
+    wrong = {**options, option: str(folder / value) if isinstance(value, str) else value}
+    (tmp_path / "lab.toml").write_text(toml(wrong, f'kind = "directory"\npath = "{tmp_path}"', 'kind = "simulated"'))
+    done = subprocess.run([PERJOULE, "run", "lab.toml"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert what in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+FIO = 'kind = "fio"\noperation = ["write", "read"]\ntransfer = "1 MiB"\nsize = "16 MiB"'
+
+
+def test_moosefs_is_measured_on_hosts_with_networks_and_files_of_their_own(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    for folder in list(tmp_path.parents)[:-2]:
+        if folder.stat().st_uid == os.geteuid():
+            folder.chmod(folder.stat().st_mode | 0o011)
+    lab = Lab(tmp_path)
+    testbed = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, "servers": 2})
+    assert isinstance(testbed, Testbed)
+    with testbed.hold(1) as hosts:
+        options = lab.options(_with_sshd(lab, hosts), 22)
+        (tmp_path / "lab.toml").write_text(toml(options, 'kind = "moosefs"\ngoal = 2', FIO))
+        controller = hosts.management
+        command = [PERJOULE, "run", tmp_path / "lab.toml", "--into", tmp_path / "results"]
+        done = controller.run(command, env={"XDG_STATE_HOME": str(tmp_path)}, timeout_s=240, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    records = [json.loads(line) for line in (tmp_path / "results" / "journal.jsonl").read_text().splitlines()]
+    assert "moosefs, fio write, 1 client, repetition 1" in done.stdout + done.stderr, records
+    assert (tmp_path / "results" / "report.html").stat().st_size > 100_000
+    verified = subprocess.run([PERJOULE, "verify", tmp_path / "results"], capture_output=True, text=True, check=False)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+
+
+def _with_sshd(lab: Lab, hosts: Hosts) -> list[dict[str, str]]:
+    """Start an sshd in each host, which sees a work folder of its own and no results."""
+    found: list[dict[str, str]] = []
+    for host in hosts.all:
+        server = lab.server(host.name, 22, host.address)
+        argv = ["unshare", "--mount", "sh", "-c", TREES, "sh", lab.folder, server]
+        host.spawn(argv, log=lab.folder / f"{host.name}.log")
+        node = {"node": f"odroid-hc4/{host.node.name}"} if host.node else {}
+        found.append({"name": host.name, "address": host.address, "role": host.role, **node})
+    for host in hosts.all:
+        until(lambda host=host: "listening" in (lab.folder / f"{host.name}.log").read_text())
+    return found
