@@ -7,21 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from on_hosts import FILE_BYTES, checksum, hosts_of, received_bytes, write
 from perjoule import drivers
 from perjoule.errors import TransientError
 from perjoule.model import Json
-from perjoule.protocols import FileSystem, Host, Hosts, Mounted, Testbed
+from perjoule.protocols import FileSystem, Host, Hosts, Mounted
 from perjoule.units import MIB
 
 pytestmark = pytest.mark.live
-
-FILE_BYTES = 16 * MIB
-
-
-def hosts_of(**options: Json) -> Testbed:
-    made = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, **options})
-    assert isinstance(made, Testbed)
-    return made
 
 
 def cephfs(**options: Json) -> FileSystem:
@@ -35,22 +28,6 @@ def deployment() -> Iterator[tuple[Hosts, Mounted]]:
     """One cluster for the tests that leave it whole."""
     with hosts_of().hold(2) as hosts, cephfs().mount(hosts) as mounted:
         yield hosts, mounted
-
-
-def write(client: Host, path: Path, count: int, unit: str = "1M") -> str:
-    """Write random bytes and return their checksum."""
-    client.run(["dd", "if=/dev/urandom", f"of={path}", f"bs={unit}", f"count={count}", "conv=fsync"], timeout_s=60)
-    return checksum(client, path)
-
-
-def checksum(client: Host, path: Path) -> str:
-    return client.run(["sha256sum", path], timeout_s=60).stdout.split()[0]
-
-
-def received_bytes(host: Host) -> int:
-    count = host.counters().network_received_bytes
-    assert count is not None
-    return count
 
 
 def test_what_one_client_writes_another_reads(deployment: tuple[Hosts, Mounted]) -> None:

@@ -7,21 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from on_hosts import FILE_BYTES, checksum, hosts_of, received_bytes, write
 from perjoule import drivers
 from perjoule.errors import TransientError, WorkloadError
 from perjoule.model import Json
-from perjoule.protocols import FileSystem, Host, Hosts, Mounted, Testbed
-from perjoule.units import MIB
+from perjoule.protocols import FileSystem, Host, Hosts, Mounted
 
 pytestmark = pytest.mark.live
-
-FILE_BYTES = 16 * MIB
-
-
-def hosts_of(**options: Json) -> Testbed:
-    made = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, **options})
-    assert isinstance(made, Testbed)
-    return made
 
 
 def moosefs(**options: Json) -> FileSystem:
@@ -35,23 +27,6 @@ def deployment() -> Iterator[tuple[Hosts, Mounted]]:
     """One cluster for the tests that leave it whole."""
     with hosts_of().hold(2) as hosts, moosefs(goal=2, metalogger=True).mount(hosts) as mounted:
         yield hosts, mounted
-
-
-def write(client: Host, path: Path) -> str:
-    """Write random bytes and return their checksum."""
-    argv = ["dd", "if=/dev/urandom", f"of={path}", "bs=1M", f"count={FILE_BYTES // MIB}", "conv=fsync"]
-    client.run(argv, timeout_s=60)
-    return checksum(client, path)
-
-
-def checksum(client: Host, path: Path) -> str:
-    return client.run(["sha256sum", path], timeout_s=60).stdout.split()[0]
-
-
-def received_bytes(host: Host) -> int:
-    count = host.counters().network_received_bytes
-    assert count is not None
-    return count
 
 
 def test_a_read_after_caches_are_dropped_comes_over_the_network_unchanged(deployment: tuple[Hosts, Mounted]) -> None:

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from on_hosts import FILE_BYTES, checksum, hosts_of, received_bytes
 from perjoule import campaign, drivers, run
 from perjoule.errors import TransientError
 from perjoule.filesystems._orangefs_words import PORT
 from perjoule.filesystems.orangefs import OrangeFS
 from perjoule.model import Json
-from perjoule.protocols import FileSystem, Host, Hosts, Mounted, Testbed
+from perjoule.protocols import FileSystem, Host, Hosts, Mounted
 from perjoule.store import create, open_results
 from perjoule.units import MIB
 
@@ -23,7 +24,6 @@ pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason="; ".join(dict.fromkeys([*(f"{c.name} {c.detail}" for c in MISSING), *FIXES]))),
 ]
 
-FILE_BYTES = 16 * MIB
 CAMPAIGN = """
 name = "orangefs"
 repetitions = 1
@@ -44,12 +44,6 @@ kind = "system"
 """
 
 
-def hosts_of(**options: Json) -> Testbed:
-    made = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, **options})
-    assert isinstance(made, Testbed)
-    return made
-
-
 def orangefs(**options: Json) -> FileSystem:
     made = drivers.build("filesystems", "orangefs", options)
     assert isinstance(made, FileSystem)
@@ -67,16 +61,6 @@ def write(client: Host, path: Path) -> str:
     """Write random bytes and return their checksum."""
     client.run(["dd", "if=/dev/urandom", f"of={path}", "bs=1M", f"count={FILE_BYTES // MIB}"], timeout_s=60)
     return checksum(client, path)
-
-
-def checksum(client: Host, path: Path) -> str:
-    return client.run(["sha256sum", path], timeout_s=60).stdout.split()[0]
-
-
-def received_bytes(host: Host) -> int:
-    count = host.counters().network_received_bytes
-    assert count is not None
-    return count
 
 
 def test_a_read_after_caches_are_dropped_comes_over_the_network_unchanged(deployment: tuple[Hosts, Mounted]) -> None:

@@ -1,0 +1,33 @@
+"""What the live tests of file systems do on hosts: hold virtual ones, write files there, look at them and at the network."""
+
+from pathlib import Path
+
+from perjoule import drivers
+from perjoule.model import Json
+from perjoule.protocols import Host, Testbed
+from perjoule.units import MIB
+
+FILE_BYTES = 16 * MIB
+
+
+def hosts_of(**options: Json) -> Testbed:
+    """Virtual hosts as fast as this machine, whose data lie in folders."""
+    made = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, **options})
+    assert isinstance(made, Testbed)
+    return made
+
+
+def write(client: Host, path: Path, count: int = FILE_BYTES // MIB, unit: str = "1M") -> str:
+    """Write random bytes and return their checksum."""
+    client.run(["dd", "if=/dev/urandom", f"of={path}", f"bs={unit}", f"count={count}", "conv=fsync"], timeout_s=60)
+    return checksum(client, path)
+
+
+def checksum(client: Host, path: Path) -> str:
+    return client.run(["sha256sum", path], timeout_s=60).stdout.split()[0]
+
+
+def received_bytes(host: Host) -> int:
+    count = host.counters().network_received_bytes
+    assert count is not None
+    return count
