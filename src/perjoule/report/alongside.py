@@ -13,7 +13,7 @@ from perjoule.figures import vega
 from perjoule.published import QUANTITIES, Paper
 from perjoule.report.comparison import p_text
 from perjoule.report.content import content
-from perjoule.report.document import document, drawn, html_table
+from perjoule.report.document import document, drawn, html_list, html_table
 from perjoule.store import Results
 from perjoule.table import Table, number
 
@@ -129,6 +129,4 @@ def _body(title: str, paper: Paper, found: Sequence[Held]) -> Iterator[str]:
     yield drawn("beside")
     laid = alongside_table(found)
     yield html_table(laid.headers, laid.rows, [header in WORDS for header in laid.headers])
-    yield f"<p><small>{escape(NOTE)}</small></p><h2>Rankings, and what differs</h2><ul>"
-    yield from (f"<li>{escape(line)}</li>" for line in lines(found))
-    yield "</ul>"
+    yield f"<p><small>{escape(NOTE)}</small></p><h2>Rankings, and what differs</h2>{html_list(lines(found))}"

@@ -11,7 +11,7 @@ from perjoule.analysis.stopping import METRICS
 from perjoule.analysis.winners import RELEVANT_RATIO
 from perjoule.comparing import PER, Comparison, Row
 from perjoule.figures import comparison as figure
-from perjoule.report.document import document, drawn, html_table
+from perjoule.report.document import document, drawn, html_list, html_table
 from perjoule.table import Table, with_interval
 
 WORDS = ("file system", "workload", "direction", "metric", "verdict")
@@ -119,13 +119,11 @@ def page(found: Comparison) -> str:
 
 def _body(found: Comparison, title: str, drawings: Sequence[str]) -> Iterator[str]:
     yield f'<header><div><h1>{escape(title)}</h1></div><button id="theme">light / dark</button></header>'
-    yield "<h2>What changed</h2><ul>"
-    yield from (f"<li>{escape(line)}</li>" for line in change_lines(found.changes))
-    yield "</ul><h2>What came of it</h2>"
+    yield f"<h2>What changed</h2>{html_list(change_lines(found.changes))}<h2>What came of it</h2>"
     laid = comparison_table(found)
     yield html_table(laid.headers, laid.rows, [header in WORDS for header in laid.headers])
     yield f"<p><small>{escape(NOTE)}</small></p>"
     yield from map(drawn, drawings)
     for heading, lines in (("Doubts", found.doubts), ("Outliers, kept", found.outliers)):
         if lines:
-            yield f"<h2>{heading}</h2><ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
+            yield f"<h2>{heading}</h2>{html_list(lines)}"

@@ -1,7 +1,7 @@
 """What pages of HTML have in common: the frame with figures that needs nothing from outside, tables, places for drawings."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -36,6 +36,11 @@ def html_table(headers: Sequence[str], rows: Sequence[Sequence[str]], words: Seq
         f"<tr>{''.join(f'<td{mark}>{escape(text)}</td>' for text, mark in zip(row, marks, strict=True))}</tr>" for row in rows
     )
     return f'<div class="scroll"><table class="sortable"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def html_list(lines: Iterable[str]) -> str:
+    """Give a list whose long names break where there is no room."""
+    return f'<ul style="overflow-wrap: anywhere">{"".join(f"<li>{escape(line)}</li>" for line in lines)}</ul>'
 
 
 def _asset(name: str) -> str:
