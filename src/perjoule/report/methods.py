@@ -121,7 +121,7 @@ def _order(found: Content, valid: Sequence[Record], document: Mapping[str, Any])
     times = f"{least}" if least == most else f"{least} to {most}"
     failed_count = sum(r.status == "failed" for r in found.records)
     failed = f"; {failed_count} more failed and are not in the numbers" if failed_count else ""
-    times += " times" if most > 1 else " time"
+    times = f"{times} times" if most > 1 else "once"
     yield f"Each of {len(repetitions)} combinations was measured {times}, {len(valid)} trials in all{failed}."
     order = _asked(found, document, "order", "shuffled")
     seed = f" (seed {found.seed})" if found.seed is not None else ""
