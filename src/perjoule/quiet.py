@@ -45,6 +45,9 @@ def tail(hosts: Hosts, mounted: Mounted, *, settle_s: float, quiet_s: float, idl
         settle_s: the least length.
         quiet_s: the longest; 0 waits for nothing but `settle_s`, and has nothing written back.
         idle_bytes_per_s: what the servers moved in the trial's baseline.
+
+    Raises:
+        TransientError: it is not quiet because a daemon has died.
     """
     began_s = time.monotonic()
     if not quiet_s:
@@ -69,6 +72,7 @@ def tail(hosts: Hosts, mounted: Mounted, *, settle_s: float, quiet_s: float, idl
                 doubts.append(f"whether the file system is quiet can't be told: {error}")
             if what:
                 notes[what] = None
+                mounted.alive()  # what waits for a daemon that has died would not end
         if not what or ended_s - began_s >= max(quiet_s, settle_s):
             break
     if what:

@@ -56,13 +56,21 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return found
 
 
-def mounted(busy: Callable[[], str] = lambda: "") -> Mounted:
-    return cast("Mounted", SimpleNamespace(busy=busy, directories={}))
+def nothing() -> str:
+    return ""
 
 
-def after(server: Server, *, busy: Callable[[], str] = lambda: "", quiet_s: float = 30.0, idle: float = 0.0) -> quiet.Tail:
+def after(
+    server: Server,
+    *,
+    busy: Callable[[], str] = nothing,
+    alive: Callable[[], object] = nothing,
+    quiet_s: float = 30.0,
+    idle: float = 0.0,
+) -> quiet.Tail:
     hosts = cast("Hosts", SimpleNamespace(servers=(server,), all=(server,)))
-    return tail(hosts, mounted(busy), settle_s=1.0, quiet_s=quiet_s, idle_bytes_per_s=idle)
+    mounted = cast("Mounted", SimpleNamespace(busy=busy, alive=alive, directories={}))
+    return tail(hosts, mounted, settle_s=1.0, quiet_s=quiet_s, idle_bytes_per_s=idle)
 
 
 def test_a_quiet_file_system_is_left_alone_after_the_settling_time(clock: Clock) -> None:
@@ -96,6 +104,15 @@ def test_the_wait_has_an_end_and_then_a_doubt(clock: Clock, rate: float, said: s
     found = after(Server(clock, rate=rate, until_s=1e9), busy=lambda: said, quiet_s=10.0)
     assert found.phase.ended_s == pytest.approx(10, abs=0.3)
     assert found.doubts == (f"not quiet 10 s after the load, and waited for no longer: {what}",)
+
+
+def test_what_waits_for_a_daemon_that_has_died_is_not_waited_for(clock: Clock) -> None:
+    def dead() -> None:
+        raise TransientError("a brick died")
+
+    with pytest.raises(TransientError, match="a brick died"):
+        after(Server(clock), busy=lambda: "heals files", alive=dead)
+    assert clock.now_s < 2
 
 
 def test_with_no_wait_asked_for_nothing_is_written_back_nor_asked(clock: Clock) -> None:
