@@ -32,7 +32,7 @@ _SHOWN = 4  # places for one reason
     ),
 )
 @click.argument("name", metavar="[PAPER|FILE.toml]", required=False, shell_complete=options.completing(published.names))
-@click.option("--quantity", type=click.Choice(list(published.QUANTITIES)), metavar="QUANTITY", help="Only numbers of this quantity.")
+@click.option("--quantity", type=click.Choice(list(published.QUANTITIES)), metavar="QUANTITY", help="Only these numbers.")
 @click.option("--table", "place", metavar="PLACE", help='Only numbers of this table or section, as in "Table II".')
 @click.option("--json", "as_json", is_flag=True, help="For programs: values in SI units, beside the text as printed.")
 def papers_command(name: str | None, quantity: str | None, place: str | None, as_json: bool) -> None:
