@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -226,25 +227,28 @@ def test_a_host_that_lets_nobody_in_is_one_sentence(
 FIO = 'kind = "fio"\noperation = ["write", "read"]\ntransfer = "1 MiB"\nsize = "16 MiB"'
 
 
-def test_moosefs_is_measured_on_hosts_with_networks_and_files_of_their_own(tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    for folder in list(tmp_path.parents)[:-2]:
-        if folder.stat().st_uid == os.geteuid():
-            folder.chmod(folder.stat().st_mode | 0o011)
-    lab = Lab(tmp_path)
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that daemons of other users can pass through, as they can't through pytest's own."""
+    with tempfile.TemporaryDirectory(prefix="pj-lab-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+def test_moosefs_is_measured_on_hosts_with_networks_and_files_of_their_own(open_folder: Path) -> None:
+    lab = Lab(open_folder)
     testbed = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, "servers": 2})
     assert isinstance(testbed, Testbed)
     with testbed.hold(1) as hosts:
         options = lab.options(_with_sshd(lab, hosts), 22)
-        (tmp_path / "lab.toml").write_text(toml(options, 'kind = "moosefs"\ngoal = 2', FIO))
+        (open_folder / "lab.toml").write_text(toml(options, 'kind = "moosefs"\ngoal = 2', FIO))
         controller = hosts.management
-        command = [PERJOULE, "run", tmp_path / "lab.toml", "--into", tmp_path / "results"]
-        done = controller.run(command, env={"XDG_STATE_HOME": str(tmp_path)}, timeout_s=240, check=False)
+        command = [PERJOULE, "run", open_folder / "lab.toml", "--into", open_folder / "results"]
+        done = controller.run(command, env={"XDG_STATE_HOME": str(open_folder)}, timeout_s=240, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
-    records = [json.loads(line) for line in (tmp_path / "results" / "journal.jsonl").read_text().splitlines()]
-    assert "moosefs, fio write, 1 client, repetition 1" in done.stdout + done.stderr, records
-    assert (tmp_path / "results" / "report.html").stat().st_size > 100_000
-    verified = subprocess.run([PERJOULE, "verify", tmp_path / "results"], capture_output=True, text=True, check=False)
+    assert "failed: " not in done.stdout + done.stderr
+    assert (open_folder / "results" / "report.html").stat().st_size > 100_000
+    verified = subprocess.run([PERJOULE, "verify", open_folder / "results"], capture_output=True, text=True, check=False)
     assert verified.returncode == 0, verified.stdout + verified.stderr
 
 

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from perjoule.errors import CampaignError, MachineError
 from perjoule.testbeds import cluster
 from perjoule.testbeds._ssh import Login, refusal
-from perjoule.testbeds._ssh_facts import clock_s, counters, probe
-from perjoule.testbeds._ssh_host import signalled
+from perjoule.testbeds._ssh_facts import Clock, clock_s, counters, probe
+from perjoule.testbeds._ssh_program import signalled
 from perjoule.testbeds._ssh_scripts import BASH, KEEP, LAUNCH
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "cluster"
@@ -96,6 +96,11 @@ def test_a_keepers_answer_holds_all_counters_and_its_clock() -> None:
     row = next(line.split() for line in text.splitlines() if " vda " in line)
     assert (found.disk_read_bytes, found.disk_written_bytes) == (int(row[5]) * 512, int(row[9]) * 512)
     assert clock_s(text) == 1795273233.372095
+
+
+def test_a_clock_is_doubted_by_more_than_asking_took() -> None:
+    assert Clock(0.03, 0.025).doubt("h") == ""
+    assert Clock(-1.5, 0.001).doubt("h") == "the clock of h is 1.5 s behind this machine's: its loads began by its own"
 
 
 def test_exit_codes_of_a_shell_are_those_of_a_child() -> None:

@@ -6,6 +6,9 @@ from typing import NamedTuple
 from perjoule.errors import MachineError
 from perjoule.protocols import Counters
 from perjoule.testbeds._kernel import cpu_ticks, disk_busy_s, disk_bytes, network_bytes
+from perjoule.units import seconds_text
+
+MOST_OFFSET_S = 0.01  # of a clock, above which it is told
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,13 @@ class Clock(NamedTuple):
 
     offset_s: float
     uncertainty_s: float
+
+    def doubt(self, name: str) -> str:
+        """What is to be said of it, if it is not ours; else ""."""
+        if abs(self.offset_s) <= self.uncertainty_s + MOST_OFFSET_S:
+            return ""
+        how = f"{seconds_text(abs(self.offset_s))} {'ahead of' if self.offset_s > 0 else 'behind'}"
+        return f"the clock of {name} is {how} this machine's: its loads began by its own"
 
 
 def probe(said: str, where: str) -> Probe:

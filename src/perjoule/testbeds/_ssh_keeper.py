@@ -14,12 +14,14 @@ from collections.abc import Sequence
 from perjoule.errors import MachineError, PerjouleError
 from perjoule.testbeds import _process
 from perjoule.testbeds._ssh import CONNECT_S, Login, lost, refusal
+from perjoule.testbeds._ssh_facts import Clock, clock_s
 from perjoule.testbeds._ssh_scripts import BASH, KEEP
 
 START_S = CONNECT_S + 40.0  # it may have to remove what another run left
 ANSWER_S = 10.0
 BEAT_S = 20.0  # it takes two minutes of silence for our end
 GONE_S = 30.0
+_CLOCKS_COUNT = 5
 
 
 class Keeper:
@@ -93,6 +95,15 @@ class Keeper:
                 lines = [] if line == f"begin {self._number}" else [*lines, line]
             ended_s = time.monotonic()
         return (began_s + ended_s) / 2, (ended_s - began_s) / 2, "\n".join(lines)
+
+    def clock(self) -> Clock:
+        """The host's clock against ours, by the quickest of several answers. Raises TransientError."""
+        found: list[Clock] = []
+        for _ in range(_CLOCKS_COUNT):
+            t_s, half_s, said = self.counters()
+            ours_s = time.time() - (time.monotonic() - t_s)
+            found.append(Clock(clock_s(said) - ours_s, half_s))
+        return min(found, key=lambda clock: clock.uncertainty_s)
 
     def _line(self, until_s: float) -> str | None:
         """The next line it says, or None when there is none by then."""

@@ -9,7 +9,6 @@ import ipaddress
 import secrets
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -27,11 +26,11 @@ from perjoule.model import OPTIONS, Json
 from perjoule.protocols import Check, Hosts, Testbed
 from perjoule.testbeds import _process, _ssh_notes
 from perjoule.testbeds._ssh import Login, refusal
-from perjoule.testbeds._ssh_facts import Clock, Probe, clock_s, probe
+from perjoule.testbeds._ssh_facts import Clock, Probe, probe
 from perjoule.testbeds._ssh_host import SshHost
 from perjoule.testbeds._ssh_keeper import Keeper
 from perjoule.testbeds._ssh_scripts import BASH, PROBE
-from perjoule.units import bytes_text, seconds_text
+from perjoule.units import bytes_text
 
 EXAMPLE = """
 [testbed]
@@ -43,8 +42,6 @@ hosts = [
 ]
 """
 LEAST_FREE_BYTES = 512 * 1024**2
-MOST_OFFSET_S = 0.01  # of a clock, above which it is told
-_CLOCKS_COUNT = 5  # of which the quickest answer counts
 _PROBE_S = 30.0
 # Nobody's, in documents alone (RFC 5737): an example is never asked whether it is there.
 _NOBODYS = tuple(map(ipaddress.ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")))
@@ -122,12 +119,11 @@ class Cluster(Testbed):
             for keeper, found in zip(keepers, probes, strict=True):
                 if not (check := _check(keeper.login.name, found)).ok:
                     raise MachineError(check.detail, where=check.name, next=check.fix)
-            clocks = _at_once(_clock, keepers)
+            clocks = _at_once(Keeper.clock, keepers)
+            there = zip(chosen, nodes, folders, keepers, probes, clocks, strict=True)
             hosts = tuple(
-                SshHost(
-                    one.name, one.role, one.address, node and node[1], self._folder(run, one), keeper, found, _doubt(one, clock)
-                )
-                for one, node, keeper, found, clock in zip(chosen, nodes, keepers, probes, clocks, strict=True)
+                SshHost(one.name, one.role, one.address, node and node[1], folder, keeper, found, clock.doubt(one.name))
+                for one, node, folder, keeper, found, clock in there
             )
             yield Hosts(hosts, 1.0, _hardware(nodes), self._facts(run, keepers, probes, clocks))
 
@@ -246,22 +242,3 @@ def _together(checks: Sequence[Check]) -> list[Check]:
         replace(alike[0], name=f"host{'s' if len(alike) > 1 else ''} {', '.join(check.name for check in alike)}")
         for alike in same.values()
     ]
-
-
-def _doubt(machine: Machine, clock: Clock) -> str:
-    if abs(clock.offset_s) <= clock.uncertainty_s + MOST_OFFSET_S:
-        return ""
-    which = "ahead of" if clock.offset_s > 0 else "behind"
-    return (
-        f"the clock of {machine.name} is {seconds_text(abs(clock.offset_s))} {which} this machine's: its loads began by its own"
-    )
-
-
-def _clock(keeper: Keeper) -> Clock:
-    offsets_s: list[tuple[float, float]] = []
-    for _ in range(_CLOCKS_COUNT):
-        t_s, half_s, said = keeper.counters()
-        ours_s = time.time() - (time.monotonic() - t_s)
-        offsets_s.append((half_s, clock_s(said) - ours_s))
-    half_s, offset_s = min(offsets_s)
-    return Clock(offset_s, half_s)
