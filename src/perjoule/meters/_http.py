@@ -3,19 +3,15 @@
 https://www.rfc-editor.org/rfc/rfc7616. One connection per request: plugs keep few of them, and a broken one harms nothing.
 """
 
-import base64
 import hashlib
-import http.client
-import json
 import re
 import secrets
 from collections.abc import Mapping
-from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
-from perjoule.errors import MachineError
+from perjoule.meters._url import LoginWanted, Place, basic
 
-MOST_BYTES = 1024**2  # no plug says more at once
 _WORD = re.compile(r'(\w+)\s*=\s*(?:"([^"]*)"|([^\s,]+))')
 
 
@@ -23,58 +19,37 @@ class Http:
     """A plug at "host" or "host:port". Each request waits at most `timeout_s` for each of the plug's steps."""
 
     def __init__(self, address: str, *, timeout_s: float, user: str = "", password: str = "") -> None:
-        self._address, self._timeout_s = address, timeout_s
-        self._user, self._password = user, password
+        self._place, self._user, self._password = Place(f"http://{address}", timeout_s), user, password
         self._challenge = ""  # how it asked to be authenticated, kept so that each question is asked once
         self._asked_count = 0
 
     def json(self, path: str) -> Mapping[str, Any]:
         """Get the object that is at a path. Raises OSError, ValueError (no JSON object), MachineError (refused)."""
-        status, asked, body = self._get(path)
-        if status == 401 and self._password:
-            self._challenge, self._asked_count = asked, 0
-            status, asked, body = self._get(path)
-        if status in (401, 403):
-            raise MachineError(
-                "it wants a user and a password" if not self._password else "it does not take this user and password",
-                where=self._address,
-                next="set user and password_file in the [[meter]] table",
-            )
-        place = path.partition("?")[0]  # a password may follow
-        if status != 200:
-            raise OSError(f"{self._address} answers {place} with the HTTP status {status}")
         try:
-            said = json.loads(body)
-        except ValueError:
-            said = None
-        if not isinstance(said, dict):
-            raise ValueError(f"{self._address} answers {place} with what is no JSON object: {body[:60]!r}")
-        return said  # pyright: ignore[reportUnknownVariableType]
+            return self._get(path)
+        except LoginWanted as wanted:
+            if not self._password:
+                raise
+            self._challenge, self._asked_count = wanted.challenge, 0
+        return self._get(path)
 
-    def _get(self, path: str) -> tuple[int, str, bytes]:
-        headers = {"Connection": "close"}
+    def _get(self, path: str) -> Mapping[str, Any]:
+        headers = dict[str, str]()
         if self._challenge:
             self._asked_count += 1
-            headers["Authorization"] = authorization(
-                self._challenge, path, self._user, self._password, secrets.token_hex(8), self._asked_count
-            )
-        try:
-            with closing(http.client.HTTPConnection(self._address, timeout=self._timeout_s)) as connection:
-                connection.request("GET", path, headers=headers)
-                response = connection.getresponse()
-                return response.status, response.getheader("WWW-Authenticate", ""), response.read(MOST_BYTES)
-        except http.client.HTTPException as error:
-            raise OSError(f"{self._address}: {error or type(error).__name__}") from error
+            own = secrets.token_hex(8)
+            headers = authorization(self._challenge, path, self._user, self._password, own, self._asked_count)
+        return replace(self._place, headers=headers).json(path)
 
 
-def authorization(challenge: str, path: str, user: str, password: str, nonce: str, count: int) -> str:
+def authorization(challenge: str, path: str, user: str, password: str, nonce: str, count: int) -> dict[str, str]:
     """The header that answers a challenge to a GET; `nonce` is the client's own, `count` how often the server's was used.
 
     Raises:
         OSError: the challenge asks for what is not known here.
     """
     if challenge.lower().startswith("basic"):
-        return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+        return basic(user, password)
     words: Mapping[str, str] = {word: quoted or bare for word, quoted, bare in _WORD.findall(challenge)}
     algorithm = words.get("algorithm", "MD5")
     name = {"MD5": "md5", "SHA-256": "sha256"}.get(algorithm.upper())
@@ -89,4 +64,4 @@ def authorization(challenge: str, path: str, user: str, password: str, nonce: st
     parts = {"username": user, "realm": words["realm"], "nonce": words["nonce"], "uri": path, "response": answer, "cnonce": nonce}
     opaque = {"opaque": words["opaque"]} if "opaque" in words else {}
     quoted = ", ".join(f'{part}="{value}"' for part, value in (parts | opaque).items())
-    return f"Digest {quoted}, algorithm={algorithm}, qop=auth, nc={count:08x}"
+    return {"Authorization": f"Digest {quoted}, algorithm={algorithm}, qop=auth, nc={count:08x}"}

@@ -16,6 +16,12 @@ from perjoule.errors import MachineError
 MOST_BYTES = 64 * 1024**2  # of an answer: more than any meter's, less than what would harm
 
 
+class LoginWanted(MachineError):
+    """It wants a login, or another one; the challenge is how it would have it (RFC 9110, 11.6.1)."""
+
+    challenge = ""
+
+
 @dataclass(frozen=True)
 class Place:
     """Where to ask and how: "https://bmc-1", which certificates to believe, what to send along."""
@@ -30,10 +36,12 @@ class Place:
         """Send a request, give the body and the headers of what comes back.
 
         Raises:
-            MachineError: it wants another login, or its certificate is not to be believed.
+            LoginWanted: it wants another login.
+            MachineError: its certificate is not to be believed.
             OSError: it can't be reached, or answers with an error; the message names the address.
         """
         url = self.address + path
+        place = url.partition("?")[0]  # a password may follow
         if not url.startswith(("http://", "https://")):
             raise MachineError("that is no address of a web service", where=url, next='write "http://" or "https://" before it')
         sent = {"Accept": "*/*"} | dict(self.headers) | ({"Content-Type": "application/json"} if body is not None else {})
@@ -47,24 +55,30 @@ class Place:
         except urllib.error.HTTPError as error:
             error.close()
             if error.code in (401, 403):
-                raise MachineError(f"the login is refused ({error.code})", where=url, next="set user and password_file") from None
-            raise OSError(f"{url}: HTTP status {error.code} ({error.reason})") from None
+                wanted = LoginWanted(f"the login is refused ({error.code})", where=place, next="set user and password_file")
+                wanted.challenge = error.headers.get("WWW-Authenticate", "")
+                raise wanted from None
+            raise OSError(f"{place}: HTTP status {error.code} ({error.reason})") from None
         except (urllib.error.URLError, ssl.SSLError) as error:
             reason = error.reason
             if isinstance(reason, ssl.SSLCertVerificationError):
                 fix = "set authorities to its certificate's file, or verify = false"
                 raise MachineError(
-                    f"its certificate is not to be believed ({reason.verify_message})", where=url, next=fix
+                    f"its certificate is not to be believed ({reason.verify_message})", where=place, next=fix
                 ) from None
-            raise OSError(f"{url}: {reason}") from None
+            raise OSError(f"{place}: {reason}") from None
         except http.client.HTTPException as error:
-            raise OSError(f"{url}: the answer broke off ({type(error).__name__})") from None
+            raise OSError(f"{place}: the answer broke off ({type(error).__name__})") from None
 
     def json(self, path: str) -> Mapping[str, Any]:
         """Get the JSON object at a path. Raises as `asked` does, and ValueError when it is no object."""
-        said: Any = json.loads(self.asked(path)[0])
+        body = self.asked(path)[0]
+        try:
+            said: Any = json.loads(body)
+        except ValueError:
+            said = None
         if not isinstance(said, dict):
-            raise ValueError(f"{self.address}{path}: no JSON object")
+            raise ValueError(f"{self.address}{path.partition('?')[0]}: no JSON object: {body[:60]!r}")
         return said  # pyright: ignore[reportUnknownVariableType]
 
     def _context(self) -> ssl.SSLContext:
