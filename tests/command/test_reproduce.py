@@ -1,0 +1,50 @@
+"""perjoule reproduce as a user has it: the campaign written or run, the verdicts, and the page over many results."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PERJOULE = Path(sys.executable).with_name("perjoule")
+
+
+def typed(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([PERJOULE, *map(str, words)], capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_a_campaign_is_written_and_what_can_not_be_repeated_is_said(tmp_path: Path) -> None:
+    target = tmp_path / "green.toml"
+    done = typed("reproduce", "green-storage", "--scale", "0.1", "--write", target)
+    assert done.returncode == 0
+    assert "120 trials" in done.stdout
+    assert "can't be repeated: OrangeFS" in done.stderr
+    checked = typed("check", target)
+    assert checked.returncode == 0
+    assert "120 trials on 3 deployments" in checked.stdout
+
+
+def test_the_verdicts_are_printed_and_an_index_leads_to_the_report(tmp_path: Path) -> None:
+    target = tmp_path / "small.toml"
+    typed("reproduce", "green-storage", "--simulate", "--repetitions", "1", "--write", target)
+    few = ("--set", "clients=1", "--set", "workload.operation=write", "--set", "settle=5 ms", "--shrink", "100000")
+    done = typed("run", target, "--into", tmp_path / "results" / "one", *few)
+    assert done.returncode == 0, done.stderr
+    assert "Of 18 claims 0 hold here" in done.stdout
+    assert typed("report", tmp_path / "results").returncode == 0
+    assert "one/report.html" in (tmp_path / "results" / "index.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["green-storag"], 'did you mean "green-storage"?'),
+        (["green-storage", "--testbed", "none.toml"], "there is no such file"),
+        (["green-storage", "--scale", "2"], "--scale"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(words: list[str], said: str) -> None:
+    done = typed("reproduce", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
