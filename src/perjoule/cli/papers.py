@@ -221,7 +221,7 @@ def _named(verdict: Verdict) -> str:
     epilog=examples(
         "sudo perjoule reproduce green-storage --scale 0.1",
         "perjoule reproduce green-storage --scale 0.1 --write green.toml",
-        "perjoule reproduce green-storage --testbed my-cluster.toml --write green.toml",
+        "perjoule reproduce green-storage --testbed mine.toml --write green.toml",
         "perjoule reproduce green-storage --simulate",
     ),
 )
