@@ -5,34 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perjoule import aligning, campaign, run, store
+from measured import measured
+from perjoule import aligning
 from perjoule.model import Channel
 from perjoule.store.patterns import read_patterns
 from perjoule.store.recordings import Recording, read_recording
 
-CAMPAIGN = """
-name = "aligned"
-seed = 1
-repetitions = 1
-settle = "200 ms"
-quiet = 0
-align = "6 s"
-[testbed]
-kind = "simulated"
-[[filesystem]]
-kind = "simulated"
-[[workload]]
-kind = "simulated"
-size = "8 MiB"
-[[meter]]
-kind = "system"
-"""
-
 
 def test_a_recorders_clock_is_found_by_the_load_patterns_of_the_campaign(tmp_path: Path) -> None:
-    asked = campaign.parse(CAMPAIGN)
-    results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides)
-    run.run(asked, results, lambda _: None)
+    results = measured(tmp_path / "results", 'repetitions = 1\nsettle = "200 ms"\nquiet = 0\nalign = "6 s"')
     patterns = read_patterns(results.folder)
     assert len(patterns) == 2 and all(len(load.edges_s) >= 4 for load, _ in patterns)
     sink = Recording(tmp_path / "lmg.csv")

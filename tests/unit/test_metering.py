@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perjoule import aligning, campaign, exporter, metering, run, store
+from measured import measured
+from perjoule import aligning, exporter, metering
 from perjoule.analysis.behaviour import agreement, behaviour, step
 from perjoule.analysis.points import points
 from perjoule.errors import MachineError
@@ -82,32 +83,12 @@ def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
         read_recording(tmp_path / "x.csv")
 
 
-ELSEWHERE = """
-name = "joined"
-seed = 1
-repetitions = 1
-settle = "200 ms"
-quiet = 0
-[testbed]
-kind = "simulated"
-[[filesystem]]
-kind = "simulated"
-[[workload]]
-kind = "simulated"
-size = "8 MiB"
-[[meter]]
-kind = "system"
-"""
-
-
 def test_a_recording_from_elsewhere_is_joined_by_its_clock(tmp_path: Path) -> None:
-    asked = campaign.parse(ELSEWHERE)
-    results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides)
     sink = Recording(tmp_path / "plug.csv")
     whole = Channel("plug", "", "total", "power", "W", "window mean", "wall")
     ahead_s = 2.0  # the recorder's clock
     began_s = time.monotonic()
-    run.run(asked, results, lambda _: None)
+    results = measured(tmp_path / "results", 'repetitions = 1\nsettle = "200 ms"\nquiet = 0')
     ended_s = time.monotonic()
     for t_s in np.arange(began_s - 1, ended_s + 1, 0.05):
         sink.append(whole, t_s + ahead_s, 30.0, 0.05)

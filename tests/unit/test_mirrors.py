@@ -8,35 +8,19 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from perjoule import campaign, mirrors, run
+from measured import measured
+from perjoule import mirrors
 from perjoule.errors import CampaignError, MachineError
 from perjoule.filesystems import _beneath, simulated
 from perjoule.filesystems._flows import copied
 from perjoule.model import Disk
 from perjoule.protocols import Host, Hosts
-from perjoule.store import create, open_results
 from perjoule.testbeds import _disk, local
 from perjoule.testbeds._mirror import Mirror, behind
 
 RUN = Path("/var/tmp/perjoule/pj-0123abcd")
 NAME = "pj-0123abcd-storage-1-beneath"
 TWO = ("/dev/loop6", "/dev/loop7")
-CAMPAIGN = """
-name = "mirror"
-seed = 1
-clients = 1
-repetitions = 1
-settle = "20 ms"
-[testbed]
-kind = "simulated"
-[[filesystem]]
-kind = "simulated"
-[[workload]]
-kind = "simulated"
-size = "1 MiB"
-[[meter]]
-kind = "system"
-"""
 
 
 def disk(**words: Any) -> Disk:
@@ -256,9 +240,7 @@ def test_a_record_tells_each_doubt_of_its_hosts_once_and_explains_what_mirrors_w
     monkeypatch.setattr(Host, "doubts", property(lambda host: ("no mirror beneath",)))
     monkeypatch.setattr(Host, "copies_count", property(lambda host: 2))
     monkeypatch.setattr(simulated.Simulated, "amplification", explained)
-    wanted = campaign.parse(CAMPAIGN)
-    run.run(wanted, create(tmp_path / "results", wanted.text, wanted.name), lambda event: None)
-    [record] = open_results(tmp_path / "results").records()
+    [record] = measured(tmp_path / "results", 'clients = 1\nrepetitions = 1\nsettle = "20 ms"', size="1 MiB").records()
     assert record.doubts.count("no mirror beneath") == 1
     assert record.amplification is not None
     assert record.amplification.write.disk_written_ratio == 4

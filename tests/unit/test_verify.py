@@ -4,47 +4,28 @@ from dataclasses import replace
 
 import pytest
 
-from perjoule import campaign, run, store
+from measured import STEADY, measured
+from perjoule import store
 from perjoule.analysis.cells import cells
 from perjoule.analysis.points import points
 from perjoule.store.journal import sha256
 from perjoule.store.records import record_text
 from perjoule.verify import verify
 
-CAMPAIGN = """
-name = "verified"
-clients = [1, 2]
-repetitions = 2
-settle = "30 ms"
-[testbed]
-kind = "simulated"
-[[filesystem]]
-kind = "simulated"
-throughput = "80 MiB/s"
-[[workload]]
-kind = "simulated"
-size = "4 MiB"
-[[meter]]
-kind = "simulated"
-waveform = "constant"
-rate = "200 Hz"
-"""
-
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory):
-    asked = campaign.parse(CAMPAIGN)
-    results = store.create(tmp_path_factory.mktemp("verify") / "results", asked.text, asked.name)
-    run.run(asked, results, lambda event: None)
+def whole(tmp_path_factory):
+    top = 'clients = [1, 2]\nrepetitions = 2\nsettle = "30 ms"'
+    results = measured(tmp_path_factory.mktemp("verify") / "results", top, size="4 MiB", meter=STEADY)
     records = results.latest()
     results.keep_table(cells(records, [p for r in records for p in points(r, results.series(r))]))
     return results
 
 
 @pytest.fixture
-def results(measured, tmp_path):
+def results(whole, tmp_path):
     """A copy that a test may damage."""
-    shutil.copytree(measured.folder, tmp_path / "results")
+    shutil.copytree(whole.folder, tmp_path / "results")
     return store.open_results(tmp_path / "results")
 
 

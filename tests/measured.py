@@ -1,0 +1,30 @@
+"""A small campaign on the simulated testbed, run: what tests of what comes after a campaign begin with."""
+
+from pathlib import Path
+
+from perjoule import campaign, run, store
+
+CAMPAIGN = """
+name = "small"
+seed = 1
+{top}
+[testbed]
+kind = "simulated"
+[[filesystem]]
+kind = "simulated"
+throughput = "80 MiB/s"
+[[workload]]
+kind = "simulated"
+size = "{size}"
+[[meter]]
+{meter}
+"""
+STEADY = 'kind = "simulated"\nwaveform = "constant"\nrate = "200 Hz"'
+
+
+def measured(folder: Path, top: str, *, size: str = "8 MiB", meter: str = 'kind = "system"') -> store.Results:
+    """Run it into a folder, with these lines at its top."""
+    asked = campaign.parse(CAMPAIGN.format(top=top, size=size, meter=meter))
+    results = store.create(folder, asked.text, asked.name, asked.overrides)
+    run.run(asked, results, lambda event: None)
+    return results
