@@ -181,4 +181,4 @@ def test_several_files_span_the_matrix_and_name_their_rows(tmp_path: Path) -> No
 
 def test_clones_that_fio_reports_as_a_group_did_not_run_one_after_the_other() -> None:
     job = {"jobname": "j", "job_runtime": 8208, "read": {"runtime": 4199}, "write": {"runtime": 4104}}  # seen with numjobs=2
-    assert _fio_job_report.began_s([job], (), 100.0) == [100.0 - 4.199]
+    assert job_report.began_s([job], (), 100.0) == [100.0 - 4.199]
