@@ -14,6 +14,9 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
+from measured import STEADY, measured
+from perjoule.report import write
+
 pytestmark = pytest.mark.live
 FIGURES = ("throughput", "efficiency", "edp", "power", "cost", "overhead", "timeline", "capacity")
 FLAGS = (
@@ -135,5 +138,15 @@ def test_an_index_over_campaigns_is_readable_sorts_and_changes_its_theme(browser
     before = browser.execute_script("return document.documentElement.dataset.theme")
     browser.find_element(By.ID, "theme").click()
     assert browser.execute_script("return document.documentElement.dataset.theme") != before
+    browser.get(report.as_uri())
+    WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+
+
+def test_a_timeline_shows_the_rows_that_have_data(browser: webdriver.Chrome, tmp_path: Path, report: Path) -> None:
+    results = measured(tmp_path / "results", 'repetitions = 1\nsettle = "30 ms"', size="4 MiB", meter=STEADY)
+    browser.get(write(results, tmp_path / "report.html").as_uri())
+    WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+    titles = [title.text for title in browser.find_elements(By.CSS_SELECTOR, "#timeline svg .role-axis-title text")]
+    assert sorted(titles) == ["MiB/s by client", "W by component", "seconds since the first client's start"]
     browser.get(report.as_uri())
     WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
