@@ -76,7 +76,12 @@ class Keeper:
         return self._child.returncode is None
 
     def command(self, argv: Sequence[str]) -> list[str]:
-        """The words that have the host run an argument list over this connection."""
+        """The words that have the host run an argument list over this connection. Raises TransientError: it was lost.
+
+        Without this check ssh would make a new connection, to a host that has forgotten us.
+        """
+        if not self.alive:
+            raise lost(self.login)
         return self.login.command(argv, socket=self.socket)
 
     def counters(self) -> tuple[float, float, str]:
@@ -124,8 +129,8 @@ class Keeper:
                 if not self._ended.is_set():
                     os.write(self._lifeline, b"alive\n")
 
-    def close(self) -> None:
-        """Let go of it, and wait until it has removed all that was ours."""
+    def close(self) -> bool:
+        """Let go of it, and wait until it has removed all that was ours; says whether it has."""
         with self._lock:
             self._ended.set()
             os.close(self._lifeline)
@@ -133,3 +138,4 @@ class Keeper:
         if not self._child.ended(GONE_S):
             self._child.kill()
         os.close(self._errors)
+        return self._child.returncode == 0

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from perjoule.errors import WorkloadError
+from perjoule.errors import TransientError, WorkloadError
 from perjoule.testbeds import _process
 from perjoule.testbeds._ssh import lost
 from perjoule.testbeds._ssh_keeper import Keeper
@@ -39,13 +39,13 @@ class Line:
 
     def end(self, number: int) -> None:
         """End a program with all that it started."""
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, TransientError):
             argv = [*BASH, END, "perjoule-end", f"PERJOULE_PROGRAM={self._mark}/{number}"]
             _process.captured(self.keeper.command(argv), timeout_s=_SHORT_S)
 
     def ask(self, number: int) -> None:
         """Ask a program to end."""
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, TransientError):
             argv = [*BASH, ASK, "perjoule-ask", "", str(self.folder / "programs" / f"{number}.pid")]
             _process.captured(self.keeper.command(argv), timeout_s=_SHORT_S)
 

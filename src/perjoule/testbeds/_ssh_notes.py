@@ -7,6 +7,7 @@ import os
 import secrets
 import tempfile
 from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
@@ -22,8 +23,8 @@ def _folder() -> Path:
 
 
 @contextlib.contextmanager
-def noted(run: str, hosts: Sequence[tuple[Login, str]]) -> Generator[None]:
-    """Keep a note, locked, while the block runs. Raises MachineError: it can't be written."""
+def noted(run: str, hosts: Sequence[tuple[Login, str]]) -> Generator[Path]:
+    """A note, locked while the block runs, which removes it if nothing is left. Raises MachineError: it can't be written."""
     path = _folder() / f"{run}.json"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -34,8 +35,7 @@ def noted(run: str, hosts: Sequence[tuple[Login, str]]) -> Generator[None]:
         fcntl.flock(note, fcntl.LOCK_EX)
         json.dump([{**asdict(login), "work": work} for login, work in hosts], note)
         note.flush()
-        yield
-        path.unlink(missing_ok=True)
+        yield path
 
 
 def clean() -> tuple[str, ...]:
@@ -58,17 +58,20 @@ def _clean(path: Path, text: str) -> list[str]:
     except (ValueError, TypeError, KeyError):  # it was killed before it had written it, and before it connected
         path.unlink()
         return []
-    said: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="pj-") as sockets:
-        for number, (work, login) in enumerate(hosts):
-            try:
-                keeper = Keeper(login, str(Path(sockets, str(number))), work, secrets.token_hex(4))
-            except PerjouleError as error:
-                said.append(f"nothing on {login.name}: {error}")
-                continue
-            keeper.close()
-            said += [f"{one} on {login.name}" for one in keeper.removed]
-            remove_logs(Path(work, "cluster", f"{path.stem}-{login.name}"))
+
+    def clean_one(number: int) -> list[str]:
+        work, login = hosts[number]
+        try:
+            keeper = Keeper(login, str(Path(sockets, str(number))), work, secrets.token_hex(4))
+        except PerjouleError as error:
+            return [f"nothing on {error}; should it be gone for good, delete {path}"]
+        if not keeper.close():
+            return [f"nothing on {login.name}: something is still busy; run `perjoule down` again"]
+        remove_logs(Path(work, "cluster", f"{path.stem}-{login.name}"))
+        return [f"{one} on {login.name}" for one in keeper.removed]
+
+    with tempfile.TemporaryDirectory(prefix="pj-") as sockets, ThreadPoolExecutor(32) as pool:
+        said = [words for some in pool.map(clean_one, range(len(hosts))) for words in some]
     if not any(words.startswith("nothing") for words in said):
         path.unlink(missing_ok=True)
     return said

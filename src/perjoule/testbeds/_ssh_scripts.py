@@ -64,8 +64,7 @@ while read -r -t 120 word number; do
   echo "end $number"
 done
 exec > /dev/null 2>&1
-sweep "PERJOULE_HOST=$3-$2"
-remove "$folder"
+sweep "PERJOULE_HOST=$3-$2" && remove "$folder" && [ ! -e "$folder" ]
 """
 )
 
