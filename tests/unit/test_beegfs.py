@@ -14,7 +14,8 @@ from perjoule.filesystems import _beegfs_clients as clients
 from perjoule.filesystems import _beegfs_words as words
 from perjoule.filesystems._beegfs_series import ALL, Eight, Seven
 from perjoule.filesystems.beegfs import PREFIX, BeeGFS
-from perjoule.protocols import Completed, Host, Hosts
+from perjoule.protocols import Hosts
+from scripted import ScriptedHost
 
 SAID = Path(__file__).parents[1] / "transcripts" / "beegfs"
 ROOM, SECRET = Path("/srv/beegfs"), Path("/srv/beegfs/auth")
@@ -45,39 +46,19 @@ def said(name: str) -> str:
     return (SAID / name).read_text()
 
 
-class Machine(Host):
+class Machine(ScriptedHost):
     """A host that has files and can be given a module; nothing else is asked of it."""
 
-    node = None
-    directory = Path("/srv")
-
     def __init__(self, name: str, role: str, *, kernel: str = "one", module: bool = False, loads: bool = False):
-        self.name, self.role, self.address = name, role, name
+        super().__init__(name)
+        self.role, self.address, self._loads = role, name, loads
         self._files = {"boot_id": kernel, "filesystems": "nodev\tproc\n" + "nodev\tbeegfs\n" * module}
-        self._loads = loads
-        self.asked: list[Sequence[str | Path]] = []
 
     def read(self, path: Path) -> bytes:
         return self._files[path.name].encode()
 
-    def run(self, argv: Sequence[str | Path], **_: Any) -> Completed:
-        self.asked.append(argv)
-        return Completed(tuple(map(str, argv)), 0 if self._loads else 1, "", "")
-
-    def spawn(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError
-
-    def put(self, *_: Any, **__: Any) -> None:
-        raise NotImplementedError
-
-    def counters(self) -> Any:
-        raise NotImplementedError
-
-    def disk(self, *_: Any) -> Path:
-        raise NotImplementedError
-
-    def drop_caches(self) -> None:
-        raise NotImplementedError
+    def answers(self, words: Sequence[str]) -> tuple[int, str]:
+        return 0 if self._loads else 1, ""
 
 
 def machines(storage_count: int, *, metadata: bool = True) -> Hosts:
@@ -297,7 +278,7 @@ def test_the_lack_of_the_module_does_not_keep_the_servers_from_being_tried() -> 
 def test_a_client_without_the_module_is_named_with_what_mends_it() -> None:
     server, client = Machine("storage-1", "storage", kernel="other"), Machine("client-1", "client")
     assert clients.obstacle(Hosts((server, client))) == ("the kernel of client-1 has no module beegfs", clients.FIX)
-    assert client.asked == [["modprobe", "--dry-run", "--quiet", "beegfs"]]  # nothing is loaded to find out
+    assert client.ran == [["modprobe", "--dry-run", "--quiet", "beegfs"]]  # nothing is loaded to find out
 
 
 def test_virtual_hosts_are_told_that_a_module_would_not_help() -> None:

@@ -18,8 +18,9 @@ from perjoule.filesystems._ceph_conf import configuration
 from perjoule.filesystems._ceph_control import ask, degraded, missing
 from perjoule.filesystems.cephfs import CephFs
 from perjoule.filesystems.rados import Rados
-from perjoule.model import Disk, Flow
-from perjoule.protocols import Completed, Counters, Host, Hosts, Process
+from perjoule.model import Flow
+from perjoule.protocols import Hosts
+from scripted import ScriptedHost
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "cephfs"
 BRING_UP: list[dict[str, Any]] = json.loads((TRANSCRIPTS / "bring-up.json").read_text())
@@ -27,33 +28,14 @@ FACTS: dict[str, Any] = json.loads((TRANSCRIPTS / "facts.json").read_text())
 CODED: dict[str, Any] = json.loads((TRANSCRIPTS.parent / "rados" / "facts.json").read_text())
 
 
-class PaperHost(Host):
+class PaperHost(ScriptedHost):
     """A host that nothing may happen on."""
 
     def __init__(self, role: str, number: int) -> None:
-        self.name, self.role, self.address, self.node = f"{role}-{number}", role, f"10.0.0.{number}", None
-        self.directory = Path("/nowhere")
+        super().__init__(f"{role}-{number}")
+        self.address = f"10.0.0.{number}"
 
-    def run(self, *_: object, **__: object) -> Completed:
-        raise AssertionError("a command")
-
-    def spawn(self, *_: object, **__: object) -> Process:
-        raise AssertionError("a program")
-
-    def put(self, *_: object, **__: object) -> None:
-        raise AssertionError("a file")
-
-    def read(self, path: Path) -> bytes:
-        raise AssertionError(path)
-
-    def counters(self) -> Counters:
-        raise AssertionError
-
-    def disk(self, name: str, wanted: Disk) -> Path:
-        raise AssertionError(name)
-
-    def drop_caches(self) -> None:
-        raise AssertionError
+    run = spawn = drop_caches = ScriptedHost.never
 
 
 def paper(**counts: int) -> Hosts:
