@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from perjoule import campaign
 from perjoule.errors import CampaignError, MachineError
 from perjoule.testbeds import cluster
 from perjoule.testbeds._ssh import Login, refusal
@@ -161,3 +162,19 @@ def test_impossible_hosts_are_refused_before_any_is_asked(hosts: tuple[dict[str,
 def test_a_work_folder_needs_no_quoting(work: str) -> None:
     with pytest.raises(ValidationError):
         bed(work=work)
+
+
+@pytest.mark.parametrize(
+    ("host", "what"),
+    [
+        ('{name = "b", adress = "192.0.2.2", role = "client"}', r'hosts \(number 2\) needs "address"'),
+        ('{name = "b", address = "192.0.2.2", role = "clinet"}', 'did you mean "client"'),
+        ('{name = "b", address = "192.0.2.2", role = "client", nod = "x"}', 'did you mean "node"'),
+        ('"192.0.2.2"', r"hosts \(number 2\) is not a table"),
+    ],
+)
+def test_a_slip_in_a_host_is_told_by_its_number(host: str, what: str) -> None:
+    hosts = f'hosts = [{{name = "a", address = "192.0.2.1", role = "client"}}, {host}]'
+    rest = '[[filesystem]]\nkind = "simulated"\n[[workload]]\nkind = "simulated"\n'
+    with pytest.raises(CampaignError, match=what):
+        campaign.parse(f'[testbed]\nkind = "cluster"\n{hosts}\n{rest}', source="lab.toml")

@@ -149,11 +149,18 @@ def _build(name: str, path: Path, kind: str, options: Mapping[str, Any], source:
 
 
 def fault_inside(error: ErrorDetails, option: str, inner: type) -> tuple[str, str]:
-    """Say what is wrong inside an option's own table, as `fault` does."""
+    """Say what is wrong inside an option's own table, or one of a list of tables, as `fault` does."""
     names = {option_name(field.name): field.name for field in dataclass_fields(inner)}
-    word = str(error["loc"][1])
+    place, *rest = error["loc"][1:]
+    if isinstance(place, int):
+        option = f"{option} (number {place + 1})"
+        if not rest:
+            return f"{option} is not a table", f'write {{{next(iter(names))} = "...", ...}}'
+        place = rest[0]
+    word = str(place)
     if error["type"] == "missing":
-        return f'{option} needs "{word}"', f'write {option} = {{{word} = "...", ...}}'
+        whole = f'{{{word} = "...", ...}}'
+        return f'{option} needs "{word}"', f"write {whole}" if rest else f"write {option} = {whole}"
     if word not in names:
         return f'{option} has no option "{word}"', instead(word, names)
     return fault(error, f"{option}.{word}", names[word])
