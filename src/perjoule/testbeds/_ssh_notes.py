@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import secrets
+import shutil
 import tempfile
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -38,6 +39,21 @@ def noted(run: str, hosts: Sequence[tuple[Login, str]]) -> Generator[Path]:
         yield path
 
 
+@contextlib.contextmanager
+def sockets(run: str) -> Generator[Path]:
+    """A folder for the sockets of a run's connections, whose paths must be short."""
+    folder = _sockets(run)
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sockets(run: str) -> Path:
+    return Path(tempfile.gettempdir(), f"pj-{run}")
+
+
 def clean() -> tuple[str, ...]:
     """Have the hosts of dead runs remove what is left there; see `cluster.clean`."""
     said: list[str] = []
@@ -62,7 +78,7 @@ def _clean(path: Path, text: str) -> list[str]:
     def clean_one(number: int) -> list[str]:
         work, login = hosts[number]
         try:
-            keeper = Keeper(login, str(Path(sockets, str(number))), work, secrets.token_hex(4))
+            keeper = Keeper(login, str(folder / str(number)), work, secrets.token_hex(4))
         except PerjouleError as error:
             return [f"nothing on {error}; should it be gone for good, delete {path}"]
         if not keeper.close():
@@ -70,7 +86,8 @@ def _clean(path: Path, text: str) -> list[str]:
         remove_logs(Path(work, "cluster", f"{path.stem}-{login.name}"))
         return [f"{one} on {login.name}" for one in keeper.removed]
 
-    with tempfile.TemporaryDirectory(prefix="pj-") as sockets, ThreadPoolExecutor(32) as pool:
+    shutil.rmtree(_sockets(path.stem), ignore_errors=True)
+    with sockets(path.stem) as folder, ThreadPoolExecutor(32) as pool:
         said = [words for some in pool.map(clean_one, range(len(hosts))) for words in some]
     if not any(words.startswith("nothing") for words in said):
         path.unlink(missing_ok=True)

@@ -8,7 +8,6 @@ import contextlib
 import ipaddress
 import secrets
 import shutil
-import tempfile
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -101,8 +100,8 @@ class Cluster(Testbed):
         nodes = [_node(machine) for machine in chosen]
         run = secrets.token_hex(4)
         with contextlib.ExitStack() as stack:
-            sockets = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pj-")))  # their paths must be short
             note = stack.enter_context(_ssh_notes.noted(run, [(self._login(machine), self.work) for machine in chosen]))
+            sockets = stack.enter_context(_ssh_notes.sockets(run))
             folders = [self._folder(run, machine) for machine in chosen]
             stack.callback(lambda: [_ssh_notes.remove_logs(folder) for folder in folders])
             keepers: list[Keeper] = []
