@@ -51,7 +51,7 @@ def sockets(run: str) -> Generator[Path]:
 
 
 def _sockets(run: str) -> Path:
-    return Path(tempfile.gettempdir(), f"pj-{run}")
+    return Path(tempfile.gettempdir(), f"pjs-{run}")  # no name of a virtual run
 
 
 def clean() -> tuple[str, ...]:
