@@ -1,0 +1,82 @@
+"""What a campaign asks for: drivers by name, trials, when to stop repeating."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from perjoule.model.options import Json, Overwrite, Permit
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A driver by name with the options as written, so that it can be stored and built again."""
+
+    kind: str
+    options: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    label: str = ""  # how tables and figures name it; never empty in a parsed campaign
+
+    def identity(self) -> Json:
+        """What makes two of them the same: the label is only a name."""
+        return {"kind": self.kind, "options": self.options}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One measurement: a workload by so many clients on a file system on a testbed, for the n-th time (from 1)."""
+
+    testbed: Spec
+    filesystem: Spec
+    workload: Spec
+    meters: tuple[Spec, ...]
+    clients_count: int
+    repetition: int
+
+    @property
+    def id(self) -> str:
+        """A name that people can read and that the same request always gets again."""
+        parts = [self.testbed, self.filesystem, self.workload, *self.meters]
+        text = json.dumps([[s.identity() for s in parts], self.clients_count, self.repetition], sort_keys=True)
+        words = f"{self.filesystem.label} {self.workload.label}".lower()
+        slug = "-".join("".join(c if c.isalnum() else " " for c in words).split())
+        digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+        return f"{slug}-{self.clients_count}c-r{self.repetition}-{digest}"
+
+
+LEAST_COUNT = 5  # repetitions, before which no sample tells its own scatter well enough for a StopRule to judge by
+
+
+@dataclass(frozen=True)
+class StopRule:
+    """Repeat until the 95 % interval of a metric is this narrow, or the count is reached."""
+
+    metric: str  # as people call it: "MiB/J"
+    interval_ratio: float  # half width over mean
+    most_count: int
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What a campaign file asks for, every trial in the order in which it is to run."""
+
+    name: str
+    description: str
+    seed: int
+    groups: tuple[tuple[Trial, ...], ...]  # trials of one group share one deployment
+    text: str  # the file as it was read
+    edp_weight: int = 1  # w in energy x time^w
+    settle_s: float = 1.0  # idle window before and after each measured window
+    align_s: float = 0.0  # of the load pattern by which the clocks of meters are found; 0: none
+    quiet_s: float = 30.0  # the longest wait, after each load, for the file system to be quiet; 0: none
+    until: StopRule | None = None  # how many of the repetitions are needed; None: all
+    least_count: int = 1  # of repetitions, which all combinations get
+    overwrite: tuple[Overwrite, ...] = ()  # raw devices that the file names
+    confirmed: tuple[Permit, ...] = ()  # of these, what the user has confirmed
+    overrides: tuple[str, ...] = ()  # "filesystem.goal=2", "seed=..." when it was drawn: with them `text` gives this again
+    files: Mapping[str, str] = field(default_factory=dict[str, str])  # text files that it names, by their path beside it
+    reproduces: str = ""  # the paper whose study it repeats
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """All trials in order."""
+        return tuple(trial for group in self.groups for trial in group)

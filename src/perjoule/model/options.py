@@ -1,0 +1,84 @@
+"""What options of a campaign are read into: the words for a unit in a name, disks, devices, text files."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, ConfigDict, WithJsonSchema, model_validator
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+
+from perjoule.units import Bytes
+
+Json = None | bool | int | float | str | list["Json"] | Mapping[str, "Json"]
+
+UNIT_SUFFIXES = ("_bytes_per_s", "_bytes", "_s", "_j", "_w", "_v", "_hz", "_count", "_ratio")
+
+
+def option_name(field_name: str) -> str:
+    """Name an option as people write it: without its unit, which the value carries (`transfer_bytes` is `transfer`)."""
+    return next((field_name.removesuffix(s) for s in UNIT_SUFFIXES if field_name.endswith(s)), field_name)
+
+
+# How a driver's dataclass reads its options: @dataclass(frozen=True, kw_only=True, config=OPTIONS) of pydantic.dataclasses.
+OPTIONS = ConfigDict(extra="forbid", alias_generator=option_name, use_attribute_docstrings=True)
+
+
+@pydantic_dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Disk:
+    """A local file system of its own, beneath a server's data or as what is measured."""
+
+    kind: Literal["ext4", "xfs", "btrfs", "f2fs", "zfs"]
+    """The file system; zfs only with mirror = "zfs"."""
+    mirror: Literal["none", "md", "lvm", "zfs"] = "none"
+    """Each server's data twice, on two disks of its own (files): by md (mdadm), LVM (raid1) or ZFS, where the kernel has it.
+    Where it hasn't, the data lie on a single disk (in the place of zfs on xfs), and each record says so as a doubt. Only on
+    virtual hosts. The disks' caps don't hold for ZFS, which writes from threads of the kernel."""
+    block_bytes: Bytes | None = None
+    """Its block size (btrfs: sector size, zfs: record size); as mkfs chooses when absent."""
+    size_bytes: Bytes = 4 * 1024**3
+    """Size of the sparse file that it is made in; without meaning for a named device."""
+    device: str = ""
+    """A block device by its stable id below /dev/disk, in the place of a file; only on hosts that are real."""
+    make: tuple[str, ...] = ()
+    """More arguments for mkfs."""
+    options: tuple[str, ...] = ()
+    """More mount options."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if (self.kind == "zfs") != (self.mirror == "zfs"):
+            raise ValueError('zfs is both: write {kind = "zfs", mirror = "zfs"}, or another kind with mirror = "md" or "lvm"')
+        if self.device and self.mirror != "none":
+            raise ValueError("a mirror is of two files, not of one device (leave device or mirror out)")
+        return self
+
+
+@pydantic_dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Overwrite:
+    """A raw block device whose content may be lost."""
+
+    device: str
+    """Its stable id below /dev/disk (by-id, by-path, by-uuid, by-partuuid)."""
+    signature: Annotated[tuple[str, ...], BeforeValidator(lambda said: [said] if isinstance(said, str) else said)] = ()
+    """What it bears that may be lost, as wipefs calls it: "ext4", or ["gpt", "vfat"]; nothing when left out."""
+
+
+@pydantic_dataclass(frozen=True)
+class AttachedText:
+    """A small text file by its path beside the campaign that names it; its text is what is asked."""
+
+    name: str
+    text: str
+
+
+# The type of an option that is written as such a path.
+TextFile = Annotated[AttachedText, WithJsonSchema({"type": "string", "examples": ["my.fio"]})]
+
+
+@dataclass(frozen=True)
+class Permit:
+    """A raw device that may be overwritten: named by the campaign, shown to the user, and confirmed."""
+
+    device: str
+    signature: tuple[str, ...] = ()
+    identity: str = ""  # of the device that was shown, by the kernel's number and count: "8:16 41"; "" where nothing was shown

@@ -1,0 +1,185 @@
+"""What was seen: channels and their series, what a load reports, and all of it as the record of a trial."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perjoule.model.asked import Trial
+from perjoule.model.options import Json
+
+Quantity = Literal[
+    "power", "energy", "cpu", "network_received", "network_sent", "disk_read", "disk_written", "disk_busy", "goodput"
+]
+Semantics = Literal["counter", "window mean", "instantaneous", "average", "state"]
+Grade = Literal["wall", "PDU", "BMC", "component", "modelled", "nameplate", "counter", "simulated"]
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What a meter states of itself, or its maker of it; None is not known. Amounts are in the channel's unit.
+
+    An error of the reading P on a range R is at most `gain_ratio` * P + `offset`, with `offset` = b * R.
+    """
+
+    gain_ratio: float | None = None
+    offset: float | None = None
+    resolution: float | None = None  # the smallest step of a value
+    period_s: float | None = None  # how often the meter itself has something new
+    latency_s: float | None = None  # how much older than its moment a value may be
+    range_value: float | None = None  # where a counter falls back to 0
+    most_w: float | None = None  # the highest power that it can show or that can flow
+    clock_s: float | None = None  # standard uncertainty of the times of its samples
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One thing that a meter reads.
+
+    The boundary says what it covers: `host` is one host's name or "" for what no host owns (a switch), `component` is
+    "board", "disks", "switch", "supply" (conversion loss), "all" (the whole host) or "total" (the whole cluster).
+    A meter that covers several hosts, or hosts and the switch, names them in `covers`: its `host` is "", its component "group".
+    """
+
+    meter: str
+    host: str
+    component: str
+    quantity: Quantity
+    unit: Literal["W", "J", "s", "B"]
+    semantics: Semantics
+    grade: Grade
+    covers: tuple[str, ...] = ()  # host names, "switch"; of a "group"
+    specification: Specification = Specification()
+
+    @property
+    def name(self) -> str:
+        """A short unique name within a trial."""
+        return f"{self.meter}:{self.host or '+'.join(self.covers)}/{self.component}/{self.quantity}"
+
+
+@dataclass(frozen=True)
+class Series:
+    """What one channel read: N samples in order of time, as they came. A failed read is a gap, never a zero.
+
+    Shapes: `t_s`, `duration_s`, `value` are float64 of shape (N,). `t_s` is the END of the sample's window; `duration_s` is the
+    window's length for "window mean" (0 otherwise). A counter's values are cumulative.
+    """
+
+    channel: Channel
+    t_s: NDArray[np.float64]
+    duration_s: NDArray[np.float64]
+    value: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A named window of a trial ("baseline", "measure", ...)."""
+
+    name: str
+    began_s: float
+    ended_s: float
+    note: str = ""  # what went on in it: "scrub of 2 placement groups; data written back"
+
+
+Direction = Literal["write", "read", "mixed"]  # "mixed": of several users' trial in which some read and some write
+
+
+@dataclass(frozen=True)
+class ClientResult:
+    """What one client moved in one direction ("write" or "read"), fsync included."""
+
+    host: str
+    direction: Literal["write", "read"]
+    began_s: float
+    ended_s: float
+    moved_bytes: int
+    operations_count: int
+    latency_s: Mapping[str, float] = field(default_factory=dict[str, float])  # "mean", "p50", "p95", "p99", "p99.9", "max"
+    user: str = ""  # whose load it was, where several users load at once
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a workload reports of its measured window."""
+
+    engine: str  # tool and version, as it says itself
+    results: tuple[ClientResult, ...]
+    doubts: tuple[str, ...] = ()
+    series: tuple[Series, ...] = ()  # goodput per client over time; stored with the other series, not in the record
+    measured: Mapping[str, float] = field(default_factory=dict[str, float])  # what else was, by names that end in a unit
+    note: str = ""  # what is to be known of it and speaks not against it: "ended by duration"
+
+    @property
+    def began_s(self) -> float:
+        """The first client's start."""
+        return min(r.began_s for r in self.results)
+
+    @property
+    def ended_s(self) -> float:
+        """The last client's end."""
+        return max(r.ended_s for r in self.results)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """One moment on both clocks."""
+
+    monotonic_s: float
+    utc_s: float
+
+
+@dataclass(frozen=True)
+class HostFact:
+    """A host of the trial: its role and the catalogue's node that it stands for ("" for a host that is not emulated)."""
+
+    name: str
+    role: str
+    node: str
+    address: str = ""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Bytes that move per byte of a user, in one direction; "storage" is all hosts that keep data, together."""
+
+    client_sent_ratio: float = 0.0
+    client_received_ratio: float = 0.0
+    storage_received_ratio: float = 0.0
+    storage_sent_ratio: float = 0.0
+    disk_written_ratio: float = 0.0
+    disk_read_ratio: float = 0.0
+
+
+@dataclass(frozen=True)
+class Amplification:
+    """What redundancy alone explains, by who encodes and who forwards: no headers, metadata, journals or caches."""
+
+    write: Flow
+    read: Flow
+
+    def on_mirrors(self, copies_count: int) -> "Amplification":
+        """The same where each server keeps what it writes on so many disks of its own; any one of them is read."""
+        return replace(self, write=replace(self.write, disk_written_ratio=self.write.disk_written_ratio * copies_count))
+
+
+@dataclass(frozen=True)
+class Record:
+    """One attempt at a trial, as stored: what was asked, what came out, under which circumstances, and what speaks against it."""
+
+    trial: Trial
+    status: Literal["valid", "failed"]
+    reason: str  # why it failed; "" when valid
+    attempt: int
+    clock: Clock
+    scale: float  # time dilation of the testbed: 1 on real hosts
+    cluster: str  # name in the catalogue, or ""
+    hosts: tuple[HostFact, ...]
+    phases: tuple[Phase, ...]
+    outcome: Outcome | None
+    facts: Mapping[str, Json]  # of the deployment, as the daemons report them
+    environment: Mapping[str, Json]
+    doubts: tuple[str, ...] = ()
+    amplification: Amplification | None = None  # of the file system, derived; None where its layout is not known
+    version: int = 1  # of this format

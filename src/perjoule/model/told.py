@@ -1,0 +1,114 @@
+"""What is told of records: numbers of a trial, intervals over repetitions, findings."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, inf, isfinite
+
+from perjoule.model.asked import Trial
+from perjoule.model.seen import Direction
+
+
+@dataclass(frozen=True)
+class Point:
+    """The numbers of one valid trial, derived from its record and series; on an emulated testbed in emulated time."""
+
+    trial: Trial
+    direction: Direction
+    metrics: Mapping[str, float]  # keys end in their unit: "throughput_bytes_per_s", "energy_j", "efficiency_bytes_per_j", ...
+    doubts: tuple[str, ...] = ()
+    grade: str = ""  # of its energy; "" where it has none
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A metric over repetitions: the mean with its 95 % confidence interval (infinite when n = 1), beside all values."""
+
+    mean: float
+    low: float
+    high: float
+    values: tuple[float, ...]
+
+    @property
+    def maximum(self) -> float:
+        """The largest value: an order statistic that grows with n, as papers print it."""
+        return max(self.values)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """All repetitions of one combination, summarised: what a table's row and a figure's mark show."""
+
+    filesystem: str  # labels
+    workload: str
+    direction: Direction
+    clients_count: int
+    metrics: Mapping[str, Interval]  # the keys of Point.metrics, and "edp_ratio" (normalised to the best of its direction)
+    failed_count: int = 0
+    doubts: tuple[str, ...] = ()
+    servers_count: int = 0  # storage hosts; 0 where none of its trials was measured
+    grade: str = ""  # of its energy, "wall+PDU" where repetitions differ; two grades are never ranked against each other
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The best file system for a workload, or for a class of them."""
+
+    among: str  # what is compared: "" for all file systems, or the kind whose variants these are
+    workload: str
+    direction: Direction
+    clients_count: int
+    best: str
+    over_average: Interval  # ratio to the average of the others
+    rivals: tuple[str, ...]  # from which the best is not apart, the next best first
+    repeated: bool  # False: single repetitions, from which no significance can be told
+    compared: tuple[str, ...] = ()  # all file systems, the best first
+    grades: tuple[str, ...] = ()  # of their power, where these differ: then there is no winner
+
+    @property
+    def verdict(self) -> str:
+        """What may be said of it."""
+        if self.grades:
+            return f"no winner: power is of different grades ({', '.join(self.grades)}), which are not ranked against each other"
+        if not self.repeated:
+            return "one repetition can't tell"
+        return f"no significant winner: not apart from {', '.join(self.rivals)}" if self.rivals else "significant"
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """How many low-power machines do a workload as fast as one server, and what they draw for it."""
+
+    server: str  # label of what is replaced: "device on virtual pc-hdd1"
+    low_power: str  # label of what would be in its place
+    workload: str
+    direction: Direction
+    machines_ratio: Interval  # low-power machines for one server at the same throughput
+    power_ratio: Interval  # their power over the server's, for as many as that, a fraction included
+    whole_power_ratio: Interval  # the same for `machines_count`
+
+    @property
+    def machines_count(self) -> int:
+        """Whole machines: what can be bought, for the mean."""
+        return _whole(self.machines_ratio.mean)
+
+    @property
+    def machines_range(self) -> tuple[int, float]:
+        """Whole machines at either end of the interval; infinite where one repetition gives none."""
+        high = self.machines_ratio.high
+        return _whole(self.machines_ratio.low), _whole(high) if isfinite(high) else inf
+
+    def throughput_ratio(self, machines: float) -> float:
+        """What so many low-power machines together move, over what the server does."""
+        return machines / self.machines_ratio.mean
+
+    @property
+    def verdict(self) -> str:
+        """What may be said of whole machines."""
+        found = self.whole_power_ratio
+        if not isfinite(found.high):
+            return "one repetition can't tell"
+        return "less power" if found.high < 1 else "more power" if found.low > 1 else "not apart"
+
+
+def _whole(machines: float) -> int:
+    return max(1, ceil(machines - 1e-9))  # 3 of 3.0000000001 are 3
