@@ -26,8 +26,7 @@ class Until:
         """Say why a trial is not needed; "" when it is."""
         if self._rule is None or trial.repetition <= self._least_count:
             return ""
-        wanted = combination(trial)
-        records = [r for r in self._results.latest() if r.status == "valid" and combination(r.trial) == wanted]
+        records = [record for record in self._repetitions(trial) if record.status == "valid"]
         if len(records) < self._least_count:
             return ""
         values: dict[str, list[float]] = {}
@@ -41,6 +40,13 @@ class Until:
         widest_ratio = max(half_width_ratio(stopped_interval(found)) for found in values.values())
         return f"{self._rule.metric} is known to ± {widest_ratio:.1%} after {len(records)} repetitions"
 
+    def _repetitions(self, trial: Trial) -> list[Record]:
+        """The last attempt at each repetition of a trial; no other record is read."""
+        assert self._rule is not None
+        wanted = {replace(trial, repetition=number).id for number in range(1, self._rule.most_count + 1)}
+        last = {entry.trial: entry for entry in self._results.entries() if entry.trial in wanted}
+        return [self._results.record(entry) for entry in last.values()]
+
     def _values(self, record: Record) -> Mapping[str, float]:
         assert self._rule is not None
         key = (record.trial.id, record.attempt)
@@ -50,7 +56,3 @@ class Until:
             self._seen[key] = {p.direction: p.metrics[metric] for p in found if metric in p.metrics}
         return self._seen[key]
 
-
-def combination(trial: Trial) -> str:
-    """Name what the repetitions of a trial have in common."""
-    return replace(trial, repetition=0).id
