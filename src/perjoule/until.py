@@ -55,4 +55,3 @@ class Until:
             found = points(record, self._results.series(record))
             self._seen[key] = {p.direction: p.metrics[metric] for p in found if metric in p.metrics}
         return self._seen[key]
-
