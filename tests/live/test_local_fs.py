@@ -261,7 +261,8 @@ def test_a_kill_while_hosts_make_disks_leaves_nothing(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize("way", mirrors.WAYS)
 def test_a_kill_before_its_mirror_was_made_leaves_no_disks(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PERJOULE_WORK", str(tmp_path))
-    run, lock = _mark.claim()
+    run = _mark.fresh()
+    lock = _mark.claim(run)
     for image in Mirror(way, run.folder / "disks", "storage-1-beneath").images:
         image.parent.mkdir(exist_ok=True)
         image.write_bytes(b"\0" * 4096)

@@ -126,24 +126,29 @@ def _registry() -> Generator[None]:
         yield
 
 
-def claim() -> tuple[Run, int]:
-    """Make a run folder and take its lock; the run is dead once the returned descriptor is closed.
+def fresh() -> Run:
+    """Name a run that there is not yet; nothing is made, so that who claims it can take it down whenever it is interrupted."""
+    name = secrets.token_hex(4)
+    return Run(name, work_root() / f"pj-{name}")
+
+
+def claim(run: Run) -> int:
+    """Make a run's folder and take its lock; the run is dead once the returned descriptor is closed.
 
     Raises:
         OSError: the folder can't be made.
     """
     with _registry():
-        root, name = work_root(), secrets.token_hex(4)
+        root = run.folder.parent
         root.mkdir(mode=0o755, parents=True, exist_ok=True)
         if root.stat().st_uid != os.geteuid():
             raise PermissionError(errno.EPERM, "belongs to somebody else", str(root))
-        run = Run(name, root / f"pj-{name}")
         run.folder.mkdir(mode=0o755)
         lock = os.open(run.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         fcntl.flock(lock, fcntl.LOCK_EX)
         os.pwrite(lock, str(os.getpid()).encode(), 0)
-        (REGISTRY / name).symlink_to(run.folder)
-    return run, lock
+        (REGISTRY / run.id).symlink_to(run.folder)
+    return lock
 
 
 def runs() -> tuple[Run, ...]:

@@ -19,14 +19,10 @@ _TIMEOUT_S = 20.0
 
 
 class Rack:
-    """Claims a run at once; `close` is due from then on."""
+    """Names a run at once and makes nothing; `close` takes down what there is of it, whenever `start` was interrupted."""
 
     def __init__(self, mode: Literal["run", "keep"]) -> None:
-        try:
-            self.run, self._lock = _mark.claim()
-        except OSError as error:
-            what = f"can't hold a run's folder ({error.strerror})"
-            raise MachineError(what, where=str(error.filename), next="set PERJOULE_WORK to a folder of yours") from None
+        self.run, self._lock = _mark.fresh(), -1
         self._mode: Literal["run", "keep"] = mode
         self._groups = _cgroup.groups(self.run.id)
         self._holders: list[Holder] = []
@@ -35,6 +31,11 @@ class Rack:
 
     def start(self, there: Sequence[Place], caps: Mapping[str, float], wanted: Disk | None) -> None:
         """Bring everything up: `caps` are cores by host, `wanted` is every server's disk. Raises MachineError."""
+        try:
+            self._lock = _mark.claim(self.run)
+        except OSError as error:
+            what = f"can't hold a run's folder ({error.strerror})"
+            raise MachineError(what, where=str(error.filename), next="set PERJOULE_WORK to a folder of yours") from None
         try:
             for name in (_SWITCH, *(place.name for place in there)):
                 self._groups.make(name, caps.get(name))
@@ -121,4 +122,5 @@ class Rack:
             holder.close(reap=remove)
         for host in self.hosts if remove else ():
             host.reap()
-        os.close(self._lock)
+        if self._lock >= 0:
+            os.close(self._lock)
