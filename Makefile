@@ -1,5 +1,5 @@
 # Two commands matter: `make demo` (the main job) and `make test` (all tests). Both do their own set-up.
-.PHONY: demo test unit check bench clean
+.PHONY: demo test slow unit check clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -12,7 +12,12 @@ demo: .venv/ready
 
 test: .venv/ready-for-development
 	setup/install filesystems tests
-	$(AS_ROOT) $(BIN)/pytest $(TEST)
+	$(AS_ROOT) $(BIN)/pytest -m "not slow" $(TEST)
+
+# What takes minutes by itself: a study of 96 experiments, whole; kills at any moment.
+slow: .venv/ready-for-development
+	setup/install filesystems tests
+	$(AS_ROOT) $(BIN)/pytest -m slow
 
 unit: .venv/ready-for-development
 	$(BIN)/pytest tests/unit

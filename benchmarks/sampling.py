@@ -1,6 +1,6 @@
 """What it costs to sample 20 channels at 20 Hz into a results folder's Parquet file, and whether a sample is lost.
 
-usage: .venv/bin/python benchmarks/sampling.py [SECONDS]        (600 by default)
+usage: .venv/bin/python benchmarks/sampling.py [SECONDS [one|many]]        (600 by default, both ways)
 
 Two ways: one meter that reads 20 zones of a folder like powercap, and 20 meters with one channel each (a thread each). The cost
 is the CPU time of this process over the time that passed, as a share of one core; the Parquet file is read back and counted.
@@ -56,12 +56,14 @@ def zones(root: Path) -> Path:
 
 def main() -> None:
     duration_s = float(sys.argv[1]) if len(sys.argv) > 1 else 600.0
+    ways = sys.argv[2:] or ["one", "many"]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        measure(
-            "20 simulated meters", [Simulated(name=f"meter-{n}", rate=RATE) for n in range(CHANNELS_COUNT)], duration_s, folder
-        )
-        measure("one meter of 20 zones", [Rapl(root=zones(folder / "powercap"), rate=RATE)], duration_s, folder)
+        if "one" in ways:
+            measure("one meter of 20 zones", [Rapl(root=zones(folder / "powercap"), rate=RATE)], duration_s, folder)
+        if "many" in ways:
+            simulated = [Simulated(name=f"meter-{n}", rate=RATE) for n in range(CHANNELS_COUNT)]
+            measure("20 simulated meters", simulated, duration_s, folder)
 
 
 if __name__ == "__main__":

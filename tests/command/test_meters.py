@@ -27,7 +27,7 @@ def running(*words: str) -> Iterator[subprocess.Popen[str]]:
     )
     try:
         yield process
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)  # in the background of a shell SIGINT is ignored, as under nohup
         assert process.wait(timeout=20) == 0
     finally:
         process.kill()
