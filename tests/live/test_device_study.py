@@ -1,4 +1,4 @@
-"""The whole matrix of "Energy Consumption and Performance Analysis Between SSD and HDD", at less than 1/100 of size and time."""
+"""The whole matrix of "Energy Consumption and Performance Analysis Between SSD and HDD", at 1/100 of size and time."""
 
 from collections import Counter
 from pathlib import Path
@@ -11,8 +11,8 @@ from perjoule.errors import MachineError
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ssd-vs-hdd.toml"
-# 20 GiB / 320 are 64 MiB, whole transfers of either size, so that labels need no size
-SMALL = ("shrink=320", "repetitions=1", "workload.duration=400 ms", "settle=50 ms", "quiet=0", "filesystem.size=64 MiB")
+# 20 GiB / 102.4 are 200 MiB, whole transfers of either size, so that labels need no size
+SMALL = ("shrink=102.4", "repetitions=1", "workload.duration=600 ms", "settle=50 ms", "quiet=0", "filesystem.size=200 MiB")
 
 
 @pytest.fixture(scope="module")
