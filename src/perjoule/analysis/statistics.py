@@ -5,7 +5,6 @@ from functools import cache
 from math import exp, inf, log, nan, sqrt
 
 import numpy as np
-from scipy import special  # scipy.stats costs every report most of a second to import
 
 from perjoule.model import Interval
 
@@ -55,11 +54,15 @@ def student_factor(count: int) -> float:
 
 def student_quantile(freedom: float) -> float:
     """Give the two-sided 95 % quantile of Student's t with so many degrees of freedom."""
+    from scipy import special  # every command imports this page, and few of them ask for a quantile
+
     return float(special.stdtrit(freedom, (1 + CONFIDENCE_RATIO) / 2))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  # untyped
 
 
 def student_p(value: float, freedom: float) -> float:
     """Give how likely a value of Student's t is at least this far from 0, on either side."""
+    from scipy import special
+
     return float(2 * special.stdtr(freedom, -abs(value)))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  # untyped
 
 

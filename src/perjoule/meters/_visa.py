@@ -4,11 +4,11 @@ Addresses are "192.0.2.50:5025", "/dev/ttyUSB0", or VISA's: "TCPIP::192.0.2.50::
 """
 
 import importlib.util
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import Any, Literal
 
-from perjoule.errors import MachineError
+from perjoule.errors import MachineError, PerjouleError
 from perjoule.protocols import Check
 
 FIX = ".venv/bin/pip install 'perjoule[meters]'"
@@ -95,6 +95,15 @@ def instrument(address: str, *, timeout_s: float, baud: int = 115200, flow: Flow
     finally:
         with suppress(Exception):  # what is broken may not even close
             opened.close()
+
+
+def answers(address: str, identified: Callable[[Instrument], object]) -> bool:
+    """Whether an instrument is there that `identified` takes for one of its own, within seconds."""
+    try:
+        with instrument(address, timeout_s=0.5) as device:
+            return bool(identified(device))
+    except (PerjouleError, OSError, ValueError):
+        return False
 
 
 def libraries() -> tuple[Check, ...]:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import MachineError, PerjouleError
+from perjoule.errors import MachineError
 from perjoule.meters._metered import Boundary, Metered, Read, Reading
-from perjoule.meters._visa import ADDRESS, Instrument, instrument, libraries
+from perjoule.meters._visa import ADDRESS, Instrument, answers, instrument, libraries
 from perjoule.model import OPTIONS, Grade, Json, Specification
 from perjoule.protocols import Check
 from perjoule.units import Ratio, Seconds, Volts
@@ -112,7 +112,7 @@ class Scope(Metered):
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         """Find what answers *IDN? as a known oscilloscope at these addresses; what its channels show is for you to say."""
-        return tuple({"kind": "scope", "address": one} for one in addresses if _is_known(one))
+        return tuple({"kind": "scope", "address": one} for one in addresses if answers(one, identified))
 
     def checks(self) -> tuple[Check, ...]:
         """It needs pyvisa and pyvisa-py."""
@@ -154,14 +154,6 @@ def identified(device: Instrument) -> str:
     if not re.search(KNOWN, identity, re.IGNORECASE):
         raise MachineError(f"it says that it is {identity!r}", next="known: Agilent and Keysight InfiniiVision (DSO, MSO)")
     return identity
-
-
-def _is_known(address: str) -> bool:
-    try:
-        with instrument(address, timeout_s=0.5) as device:
-            return bool(identified(device))
-    except (PerjouleError, OSError, ValueError):
-        return False
 
 
 def setup(channels: Sequence[int], window_s: float) -> tuple[str, ...]:

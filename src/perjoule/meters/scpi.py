@@ -16,10 +16,10 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import MachineError, PerjouleError
+from perjoule.errors import MachineError
 from perjoule.meters._metered import Boundary, Metered, Read, Reading
 from perjoule.meters._scpi_dialects import KNOWN, Dialect, dialect, errors, fields, range_w
-from perjoule.meters._visa import ADDRESS, Flow, Instrument, instrument, libraries
+from perjoule.meters._visa import ADDRESS, Flow, Instrument, answers, instrument, libraries
 from perjoule.model import OPTIONS, Grade, Json, Specification
 from perjoule.protocols import Check
 from perjoule.units import Ratio, Seconds, Watts
@@ -87,7 +87,7 @@ class Scpi(Metered):
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         """Find what answers *IDN? as a known analyser at these addresses."""
-        return tuple({"kind": "scpi", "address": one} for one in addresses if _is_known(one))
+        return tuple({"kind": "scpi", "address": one} for one in addresses if answers(one, identified))
 
     def checks(self) -> tuple[Check, ...]:
         """It needs pyvisa, pyvisa-py, and pyserial for serial lines."""
@@ -129,14 +129,6 @@ def identified(device: Instrument) -> tuple[str, Dialect]:
     if said is None:
         raise MachineError(f"it says that it is {identity!r}, which speaks no dialect known here", next=f"known: {KNOWN}")
     return identity, said
-
-
-def _is_known(address: str) -> bool:
-    try:
-        with instrument(address, timeout_s=0.5) as device:
-            return bool(identified(device))
-    except (PerjouleError, OSError, ValueError):
-        return False
 
 
 class Dated:
