@@ -1,7 +1,7 @@
 """What is told of records: numbers of a trial, intervals over repetitions, findings."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil, inf, isfinite
 
 from perjoule.model.asked import Trial
@@ -17,6 +17,9 @@ class Point:
     metrics: Mapping[str, float]  # keys end in their unit: "throughput_bytes_per_s", "energy_j", "efficiency_bytes_per_j", ...
     doubts: tuple[str, ...] = ()
     grade: str = ""  # of its energy; "" where it has none
+    # Metric -> source of error -> signed relative standard uncertainty: what all repetitions have in common, so that their scatter
+    # does not show it. The same source in two cells is the same error, of which only the difference counts in their ratio.
+    shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class Cell:
     doubts: tuple[str, ...] = ()
     servers_count: int = 0  # storage hosts; 0 where none of its trials was measured
     grade: str = ""  # of its energy, "wall+PDU" where repetitions differ; two grades are never ranked against each other
+    shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])  # as Point.shared, the mean
 
 
 @dataclass(frozen=True)
