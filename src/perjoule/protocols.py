@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 from perjoule.catalogue import Cluster, Node
 from perjoule.errors import CampaignError, TransientError
-from perjoule.model import Amplification, Channel, Disk, Json, Outcome, Permit
+from perjoule.model import Amplification, Channel, Disk, Json, Outcome, Permit, Redundancy
 
 
 @dataclass(frozen=True)
@@ -280,6 +280,10 @@ class FileSystem(ABC):
     @abstractmethod
     def checks(self) -> tuple[Check, ...]:
         """What this machine needs for it."""
+
+    def redundancy(self, hosts: Hosts) -> Redundancy | None:
+        """State how often user data lie on the hosts; None where the layout is not known."""
+        return None
 
     def amplification(self, hosts: Hosts) -> Amplification | None:
         """Derive from the layout alone which bytes move per user byte; None where the layout is not known."""

@@ -15,7 +15,7 @@ from typing import Literal
 from perjoule import aligning, drivers, quiet
 from perjoule.environment import environment
 from perjoule.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
-from perjoule.model import Amplification, Campaign, Channel, Clock, HostFact, Json, Outcome, Phase, Record, Trial
+from perjoule.model import Amplification, Campaign, Channel, Clock, HostFact, Json, Outcome, Phase, Record, Redundancy, Trial
 from perjoule.protocols import Check, Hosts, Mounted
 from perjoule.store import Attempt, Results
 from perjoule.until import Until
@@ -190,6 +190,7 @@ class _Group:
                 outcome=outcome,
                 facts={"testbed": hosts.facts, "filesystem": mounted.facts},
                 amplification=_amplification(trial, hosts),
+                redundancy=_redundancy(trial, hosts),
                 doubts=(
                     *(outcome.doubts if outcome else ()),
                     *(doubt for one in doubts for doubt in one),
@@ -263,7 +264,16 @@ class _Group:
 def _amplification(trial: Trial, hosts: Hosts) -> Amplification | None:
     """What the layout explains, times what lies beneath: all hosts with data have the same there."""
     explained = drivers.filesystem(trial.filesystem).amplification(hosts)
-    return explained and explained.on_mirrors(max((host.copies_count for host in hosts.all), default=1))
+    return explained and explained.on_mirrors(_beneath_count(hosts))
+
+
+def _redundancy(trial: Trial, hosts: Hosts) -> Redundancy | None:
+    stated = drivers.filesystem(trial.filesystem).redundancy(hosts)
+    return stated and replace(stated, beneath_count=_beneath_count(hosts))
+
+
+def _beneath_count(hosts: Hosts) -> int:
+    return max((host.copies_count for host in hosts.all), default=1)
 
 
 def _keep_logs(logs: Sequence[Path], folder: Path) -> None:

@@ -73,11 +73,13 @@ def table(cells: Sequence[Cell]) -> Table:
     columns = (*COLUMNS, *(column for column in OPERATIONS if any(column[1] in cell.metrics for cell in cells)))
     several = len({cell.workload for cell in cells}) > len({cell.direction for cell in cells})
     several |= any(cell.direction == "mixed" for cell in cells)  # a user alone reads, say, and is not the mix
-    words = ("file system", *(("workload",) if several else ()), "direction", "clients")
+    stated = any(cell.redundancy for cell in cells)
+    words = ("file system", *(("redundancy",) if stated else ()), *(("workload",) if several else ()), "direction", "clients")
     headers = (*words, *(column[0] for column in columns), "n", "failed", "doubts")
     rows: list[tuple[str, ...]] = []
     for cell in cells:
-        names = (cell.filesystem, *((cell.workload,) if several else ()), cell.direction, str(cell.clients_count))
+        kept = ((cell.redundancy.text if cell.redundancy else "–"),) if stated else ()
+        names = (cell.filesystem, *kept, *((cell.workload,) if several else ()), cell.direction, str(cell.clients_count))
         values = (_value(cell, key, text, per) if key in cell.metrics else "–" for _, key, text, per in columns)
         n_count = max((len(interval.values) for interval in cell.metrics.values()), default=0)
         rows.append((*names, *values, str(n_count), str(cell.failed_count or "–"), str(len(cell.doubts) or "–")))

@@ -136,7 +136,7 @@ def test_what_a_layout_says_can_be_done_instead_can_be_done() -> None:
 def test_an_arbiter_holds_no_data() -> None:
     names = {f"{n}" * 8 + "-aaaa-bbbb-cccc-dddddddddddd": name for n, name in enumerate(("one", "two", "three"))}
     assert words.holders(" ".join(names), names, arbiters_count=1) == ("one", "two")
-    assert laid_out(3, layout="arbiter").amplification().write.disk_written_ratio == 2
+    assert laid_out(3, layout="arbiter").redundancy.copies_count == 2
 
 
 def test_a_brick_that_a_client_lost_is_found_in_its_log() -> None:

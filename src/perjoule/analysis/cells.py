@@ -35,7 +35,7 @@ def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int
     for record in records:
         testbeds.setdefault(record.trial.filesystem.label, set()).add(record.trial.testbed.label)
     several = {label for label, there in testbeds.items() if len(there) > 1}
-    servers = {record.trial.id: sum(host.role == "storage" for host in record.hosts) for record in records}
+    of = {record.trial.id: record for record in records}
     grouped: dict[Key, list[Point]] = {}
     for point in points:
         grouped.setdefault(_key(point.trial, point.direction, several), []).append(point)
@@ -46,7 +46,7 @@ def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int
                 key = _key(record.trial, direction, several)
                 failed[key] = failed.get(key, 0) + 1
     spread = stopped_interval if stopped else interval
-    found = {key: _cell(key, grouped.get(key, []), failed.get(key, 0), servers, spread) for key in grouped | failed}
+    found = {key: _cell(key, grouped.get(key, []), failed.get(key, 0), of, spread) for key in grouped | failed}
     ordered = sorted(found, key=lambda k: (k[1], DIRECTIONS.index(k[2]), k[0], k[3]))
     return _with_edp_ratio([found[key] for key in ordered], edp_weight, spread)
 
@@ -58,9 +58,10 @@ def _key(trial: Trial, direction: Direction, several: Container[str]) -> Key:
     return filesystem, trial.workload.label, direction, trial.clients_count
 
 
-def _cell(key: Key, repetitions: Sequence[Point], failed_count: int, servers: Mapping[str, int], spread: Spread) -> Cell:
+def _cell(key: Key, repetitions: Sequence[Point], failed_count: int, of: Mapping[str, Record], spread: Spread) -> Cell:
     filesystem, workload, direction, clients_count = key
     ordered = sorted(repetitions, key=lambda p: p.trial.repetition)
+    measured = [of[p.trial.id] for p in ordered if p.trial.id in of]
     names = dict.fromkeys(name for p in ordered for name, value in p.metrics.items() if isfinite(value))
     values = {name: [p.metrics[name] for p in ordered if isfinite(p.metrics.get(name, float("nan")))] for name in names}
     doubts = dict.fromkeys(d for p in ordered for d in p.doubts)
@@ -69,6 +70,9 @@ def _cell(key: Key, repetitions: Sequence[Point], failed_count: int, servers: Ma
     grades = sorted({p.grade for p in ordered if p.grade})
     if len(grades) > 1:
         doubts[f"repetitions have power of different grades ({', '.join(grades)})"] = None
+    redundancies = list(dict.fromkeys(record.redundancy for record in measured if record.redundancy))
+    if len(redundancies) > 1:
+        doubts[f"repetitions differ in redundancy ({'; '.join(sorted(one.text for one in redundancies))})"] = None
     return Cell(
         filesystem=filesystem,
         workload=workload,
@@ -77,8 +81,9 @@ def _cell(key: Key, repetitions: Sequence[Point], failed_count: int, servers: Ma
         metrics={name: spread(found) for name, found in values.items()},
         failed_count=failed_count,
         doubts=tuple(doubts),
-        servers_count=max((servers.get(p.trial.id, 0) for p in ordered), default=0),
+        servers_count=max((sum(host.role == "storage" for host in record.hosts) for record in measured), default=0),
         grade="+".join(grades),
+        redundancy=redundancies[0] if len(redundancies) == 1 else None,
     )
 
 

@@ -12,7 +12,7 @@ HEIGHT = 240
 
 def filesystems(cells: Sequence[Cell]) -> list[str]:
     """List the file systems in order of appearance: the order that gives each its colour."""
-    return list(dict.fromkeys(cell.filesystem for cell in cells))
+    return list(dict.fromkeys(cell.legend for cell in cells))
 
 
 def colour(names: Sequence[str]) -> Spec:
@@ -96,7 +96,7 @@ def _panel(
     values: list[Spec] = []
     for cell in cells:
         interval = cell.metrics[metric]
-        key = {"filesystem": cell.filesystem, "workload": cell.workload, "clients": cell.clients_count}
+        key = {"filesystem": cell.legend, "workload": cell.workload, "clients": cell.clients_count}
         finite = isfinite(interval.high - interval.low)
         means.append(
             key

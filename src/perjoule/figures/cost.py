@@ -26,7 +26,7 @@ def cost(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
 def _panel(values: Sequence[tuple[Cell, str, Any, float]], title: str, unit: str) -> Spec:
     rows = [
         {
-            "bar": f"{cell.filesystem}, {cell.direction}",
+            "bar": f"{cell.legend}, {cell.direction}",
             "name": role,
             "order": ROLES.index(role),
             "value": interval.mean * factor,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from perjoule.errors import CampaignError
-from perjoule.filesystems._flows import coded, copied
-from perjoule.model import Amplification, Disk
+from perjoule.filesystems._flows import explained
+from perjoule.model import Amplification, Disk, Redundancy
 from perjoule.protocols import Host, Hosts
 
 SMALLEST_OSD_BYTES = 1024**3
@@ -42,9 +42,16 @@ class Pool:
     code: tuple[int, int] | None = None
     client: str = ""  # whose it is; "": all clients'
 
+    def redundancy(self, store: Store) -> Redundancy:
+        """A write is acknowledged when all OSDs of its placement group that are up have committed it to their store."""
+        acknowledged = "on disk" if store == "bluestore" else "in memory"
+        if self.code:
+            return Redundancy(data_count=self.code[0], parity_count=self.code[1], acknowledged=acknowledged)
+        return Redundancy(self.copies_count, acknowledged=acknowledged)
+
     def amplification(self, store: Store) -> Amplification:
         """A client speaks to one OSD, which copies or codes, and gathers the parts that are read."""
-        found = coded(*self.code, by_client=False) if self.code else copied(self.copies_count, by_client=False)
+        found = explained(self.redundancy(store), by_client=False)
         if store == "bluestore":
             return found
         return Amplification(replace(found.write, disk_written_ratio=0.0), replace(found.read, disk_read_ratio=0.0))

@@ -4,7 +4,14 @@ Only data count: no headers, metadata, journals or caches. A read takes data par
 servers are up.
 """
 
-from perjoule.model import Amplification, Flow
+from perjoule.model import Amplification, Flow, Redundancy
+
+
+def explained(redundancy: Redundancy, *, by_client: bool) -> Amplification:
+    """What redundancy explains, where the client makes the copies or parts itself or leaves that to a server."""
+    if redundancy.data_count:
+        return coded(redundancy.data_count, redundancy.parity_count, by_client=by_client)
+    return copied(redundancy.copies_count, by_client=by_client)
 
 
 def copied(copies: float, *, by_client: bool) -> Amplification:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from perjoule.errors import CampaignError
-from perjoule.filesystems._flows import coded, copied
-from perjoule.model import Amplification
+from perjoule.model import Redundancy
 
 Kind = Literal["dispersed", "replicated", "arbiter", "distributed"]
 
@@ -39,11 +38,13 @@ class Layout:
             "distributed": (),
         }[self.kind]
 
-    def amplification(self) -> Amplification:
-        """The client does it all: it codes, or sends every copy itself; an arbiter gets names and attributes alone."""
+    @property
+    def redundancy(self) -> Redundancy:
+        """Bricks pass a client's fsync on to their disks, and it waits for all bricks of a group."""
         if self.kind == "dispersed":
-            return coded(self.group_count - self.redundancy_count, self.redundancy_count, by_client=True)
-        return copied(2 if self.kind == "arbiter" else self.group_count, by_client=True)
+            parity_count = self.redundancy_count
+            return Redundancy(data_count=self.group_count - parity_count, parity_count=parity_count, acknowledged="on disk")
+        return Redundancy(2 if self.kind == "arbiter" else self.group_count, acknowledged="on disk")
 
 
 def layout(
@@ -53,7 +54,7 @@ def layout(
     hosts_count: int | None,
     bricks_per_host_count: int,
     disperse_count: int | None,
-    redundancy: int,
+    redundancy_count: int,
     replicas: int,
 ) -> Layout:
     """Lay a volume out; arguments are the driver's options, `there_count` is how many hosts have disks. Raises CampaignError."""
@@ -67,8 +68,8 @@ def layout(
     elif used_count > there_count:
         wrong = f"bricks on {used_count} hosts wanted, but {there_count} hosts have disks"
         then = f"set hosts to at most {there_count}"
-    elif kind == "dispersed" and 2 * redundancy >= group_count:
-        wrong = f"redundancy = {redundancy} is half or more of {group_count} bricks"
+    elif kind == "dispersed" and 2 * redundancy_count >= group_count:
+        wrong = f"redundancy = {redundancy_count} is half or more of {group_count} bricks"
         most_count = (group_count - 1) // 2
         then = f"set redundancy to at most {most_count}" if most_count else "a dispersed volume needs at least 3 bricks"
     elif group_count > used_count:
@@ -82,4 +83,4 @@ def layout(
         then += f"{' or ' if then else 'set '}bricks_per_host = {group_count // math.gcd(used_count, group_count)}"
     if wrong:
         raise CampaignError(wrong, where="glusterfs", next=then)
-    return Layout(kind, used_count, bricks_per_host_count, group_count, redundancy if kind == "dispersed" else 0)
+    return Layout(kind, used_count, bricks_per_host_count, group_count, redundancy_count if kind == "dispersed" else 0)

@@ -29,8 +29,8 @@ from perjoule.filesystems._beegfs_cluster import Cluster, Wish
 from perjoule.filesystems._beegfs_series import ALL, MANAGEMENT, SERVERS, Series
 from perjoule.filesystems._beneath import needs_beneath
 from perjoule.filesystems._daemons import programs
-from perjoule.filesystems._flows import copied
-from perjoule.model import OPTIONS, Amplification, Disk
+from perjoule.filesystems._flows import explained
+from perjoule.model import OPTIONS, Amplification, Disk, Redundancy
 from perjoule.protocols import Check, FileSystem, Hosts, Mounted
 from perjoule.units import Bytes, Seconds
 
@@ -73,9 +73,13 @@ class BeeGFS(FileSystem):
         servers = [_installed(name, path) for name in (MANAGEMENT, *SERVERS.values(), tool)]
         return (*servers, _module(), *programs({"setpriv": "util-linux"}), *needs_beneath(self.beneath))
 
+    def redundancy(self, hosts: Hosts) -> Redundancy:
+        """One copy, or two of a pair of hosts; servers pass a client's fsync on to their disks (tuneRemoteFSync)."""
+        return Redundancy(2 if self.mirror else 1, acknowledged="on disk")
+
     def amplification(self, hosts: Hosts) -> Amplification:
         """The client writes to the primary of a pair, which passes the data on."""
-        return copied(2 if self.mirror else 1, by_client=False)
+        return explained(self.redundancy(hosts), by_client=False)
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:

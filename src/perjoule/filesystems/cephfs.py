@@ -20,7 +20,7 @@ from perjoule.filesystems._ceph_cluster import requirements
 from perjoule.filesystems._ceph_commands import DATA_POOL, METADATA_POOL
 from perjoule.filesystems._ceph_mount import Mount
 from perjoule.filesystems._daemons import fuse, programs
-from perjoule.model import OPTIONS, Amplification, Disk
+from perjoule.model import OPTIONS, Amplification, Disk, Redundancy
 from perjoule.protocols import Check, FileSystem, Hosts, Mounted
 from perjoule.units import Bytes, Seconds
 
@@ -76,6 +76,10 @@ class CephFs(FileSystem):
             yield cluster
         finally:
             cluster.down()
+
+    def redundancy(self, hosts: Hosts) -> Redundancy:
+        """That of the data pool."""
+        return self.layout(hosts).pools[0].redundancy(self.store)
 
     def amplification(self, hosts: Hosts) -> Amplification:
         """That of the data pool."""

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.errors import TransientError, WorkloadError
 from perjoule.filesystems._daemons import each, programs
-from perjoule.model import OPTIONS, Json
+from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.protocols import Access, Check, FileSystem, Host, Hosts, Mounted
 from perjoule.units import Bytes
 
@@ -40,6 +40,10 @@ class Device(FileSystem):
     def checks(self) -> tuple[Check, ...]:
         """What makes loop devices and looks at devices."""
         return programs({"losetup": "mount", "lsblk": "util-linux", "wipefs": "util-linux"})
+
+    def redundancy(self, hosts: Hosts) -> Redundancy:
+        """One copy on the client's own device."""
+        return Redundancy(acknowledged="on disk")
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:

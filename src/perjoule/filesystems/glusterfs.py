@@ -20,8 +20,9 @@ from pydantic.dataclasses import dataclass
 from perjoule.filesystems import _gluster_layout as gluster
 from perjoule.filesystems._beneath import needs_beneath
 from perjoule.filesystems._daemons import fuse, programs
+from perjoule.filesystems._flows import explained
 from perjoule.filesystems._gluster_cluster import Cluster
-from perjoule.model import OPTIONS, Amplification, Disk
+from perjoule.model import OPTIONS, Amplification, Disk, Redundancy
 from perjoule.protocols import Check, FileSystem, Hosts, Mounted
 from perjoule.units import Seconds
 
@@ -38,7 +39,7 @@ class GlusterFS(FileSystem):
     """"dispersed" is erasure coding, "replicated" whole copies, "arbiter" two copies and a third brick that knows which of
     them is right, "distributed" one copy of each file. With more bricks than one group of them needs, files are distributed
     over the groups."""
-    redundancy: Annotated[int, Field(ge=1)] = 1
+    redundancy_count: Annotated[int, Field(ge=1)] = 1
     """Bricks of each group that a dispersed volume may lose; less than half of them."""
     disperse_count: Annotated[int, Field(ge=3)] | None = None
     """Bricks in each group of a dispersed volume; as many as hosts when left out."""
@@ -60,9 +61,13 @@ class GlusterFS(FileSystem):
         """The daemons, the tools and FUSE."""
         return (*programs(PROGRAMS), fuse(), *needs_beneath(self.beneath))
 
+    def redundancy(self, hosts: Hosts) -> Redundancy:
+        """That of one group of bricks."""
+        return self.shape(len(hosts.bricks)).redundancy
+
     def amplification(self, hosts: Hosts) -> Amplification:
-        """What the layout explains."""
-        return self.shape(len(hosts.bricks)).amplification()
+        """The client does it all: it codes, or sends every copy itself; an arbiter gets names and attributes alone."""
+        return explained(self.redundancy(hosts), by_client=True)
 
     def shape(self, there_count: int) -> gluster.Layout:
         """Lay the volume out on so many hosts with disks. Raises CampaignError when that is impossible."""
@@ -72,7 +77,7 @@ class GlusterFS(FileSystem):
             hosts_count=self.hosts_count,
             bricks_per_host_count=self.bricks_per_host_count,
             disperse_count=self.disperse_count,
-            redundancy=self.redundancy,
+            redundancy_count=self.redundancy_count,
             replicas=self.replicas,
         )
 

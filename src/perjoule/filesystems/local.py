@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.errors import TransientError
 from perjoule.filesystems._beneath import SHORT_S, facts, needs
 from perjoule.filesystems._daemons import each, is_mounted, programs
-from perjoule.model import OPTIONS, Disk, Json
+from perjoule.model import OPTIONS, Disk, Json, Redundancy
 from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.units import BYTES, Bytes, exact_text
 
@@ -52,6 +52,10 @@ class Local(FileSystem):
         words: dict[str, Any] = {name: exact_text(size, BYTES) for name, size in sizes.items() if size is not None}
         words |= {"kind": self.type, "device": self.device, "make": self.make, "options": self.options}
         return Disk(**words)
+
+    def redundancy(self, hosts: Hosts) -> Redundancy:
+        """One copy on the client's own disk."""
+        return Redundancy(acknowledged="on disk")
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:

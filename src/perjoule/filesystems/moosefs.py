@@ -26,8 +26,8 @@ from perjoule.errors import CampaignError, MachineError, TransientError, Workloa
 from perjoule.filesystems import _moosefs_words as words
 from perjoule.filesystems._beneath import beneath_facts, data_folder, lay, needs_beneath
 from perjoule.filesystems._daemons import Daemon, Daemons, each, fuse, is_mounted, programs
-from perjoule.filesystems._flows import copied
-from perjoule.model import OPTIONS, Amplification, Disk, Json
+from perjoule.filesystems._flows import explained
+from perjoule.model import OPTIONS, Amplification, Disk, Json, Redundancy
 from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.units import SECONDS, Seconds, quantity
 
@@ -74,9 +74,13 @@ class MooseFS(FileSystem):
         """The daemons, the tools and FUSE."""
         return (*programs(PROGRAMS), fuse(), *needs_beneath(self.beneath))
 
+    def redundancy(self, hosts: Hosts) -> Redundancy:
+        """Whole copies. A client's fsync waits until chunk servers have the data, which these then hold in their page cache."""
+        return Redundancy(self.goal, acknowledged="in memory")
+
     def amplification(self, hosts: Hosts) -> Amplification:
         """The client writes to the first of a chain of chunk servers, each of which passes the data on to the next."""
-        return copied(self.goal, by_client=False)
+        return explained(self.redundancy(hosts), by_client=False)
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:

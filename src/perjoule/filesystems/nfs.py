@@ -17,9 +17,9 @@ from perjoule.errors import MachineError, TransientError, WorkloadError
 from perjoule.filesystems import _nfs_server as nfs
 from perjoule.filesystems._beneath import beneath_facts, data_folder, lay, needs_beneath
 from perjoule.filesystems._daemons import each, is_mounted, programs
-from perjoule.filesystems._flows import copied
+from perjoule.filesystems._flows import explained
 from perjoule.filesystems._mounts import findmnt, in_kernel
-from perjoule.model import OPTIONS, Amplification, Disk, Json
+from perjoule.model import OPTIONS, Amplification, Disk, Json, Redundancy
 from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.units import Bytes, Seconds
 
@@ -64,9 +64,13 @@ class Nfs(FileSystem):
         packages = {"ganesha.nfsd": "nfs-ganesha", **({"rpcbind": "rpcbind"} if self.version == "3" else {})}
         return (*programs(packages), vfs)
 
+    def redundancy(self, hosts: Hosts) -> Redundancy:
+        """One copy on one host, which commits it to its disk when a client asks for fsync."""
+        return Redundancy(acknowledged="on disk")
+
     def amplification(self, hosts: Hosts) -> Amplification:
-        """One copy on one host."""
-        return copied(1, by_client=True)
+        """The client sends its one copy to the one server."""
+        return explained(self.redundancy(hosts), by_client=True)
 
     @contextmanager
     def serve(self, hosts: Hosts) -> Generator[nfs.Ganesha | nfs.Kernel]:

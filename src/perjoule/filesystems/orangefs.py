@@ -25,9 +25,9 @@ from perjoule.errors import CampaignError
 from perjoule.filesystems import _orangefs_words as words
 from perjoule.filesystems._beneath import data_folder, needs_beneath
 from perjoule.filesystems._daemons import fuse, programs
-from perjoule.filesystems._flows import copied
+from perjoule.filesystems._flows import explained
 from perjoule.filesystems._orangefs_cluster import DEVICE, Cluster, folder
-from perjoule.model import OPTIONS, Amplification, Disk
+from perjoule.model import OPTIONS, Amplification, Disk, Redundancy
 from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.units import Bytes, Seconds
 
@@ -73,9 +73,14 @@ class OrangeFS(FileSystem):
         installed = (_installed(name, self._prefix()) for name in needed)
         return (*installed, client, *programs({"setpriv": "util-linux"}), *needs_beneath(self.beneath))
 
+    def redundancy(self, hosts: Hosts) -> Redundancy:
+        """One copy. The fsync of pvfs2fuse does nothing, so that data may be in the servers' memory alone; the kernel's works."""
+        durable = self.client == "kernel" or self.sync_data or self.trove == "directio"
+        return Redundancy(acknowledged="on disk" if durable else "in memory")
+
     def amplification(self, hosts: Hosts) -> Amplification:
         """Clients spread one copy over the data servers."""
-        return copied(1, by_client=True)
+        return explained(self.redundancy(hosts), by_client=True)
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:

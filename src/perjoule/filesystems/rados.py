@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.filesystems import _ceph_layout as ceph
 from perjoule.filesystems._beneath import needs_beneath
 from perjoule.filesystems._ceph_cluster import Cluster, requirements
-from perjoule.model import OPTIONS, Amplification, Disk
+from perjoule.model import OPTIONS, Amplification, Disk, Redundancy
 from perjoule.protocols import Access, Check, FileSystem, Hosts, Mounted
 from perjoule.units import Bytes, Seconds
 
@@ -65,6 +65,10 @@ class Rados(FileSystem):
             yield cluster
         finally:
             cluster.down()
+
+    def redundancy(self, hosts: Hosts) -> Redundancy:
+        """That of any client's pool."""
+        return self.layout(hosts).pools[0].redundancy(self.store)
 
     def amplification(self, hosts: Hosts) -> Amplification:
         """That of any client's pool."""

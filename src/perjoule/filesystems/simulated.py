@@ -9,7 +9,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.errors import CampaignError, TransientError
-from perjoule.model import OPTIONS
+from perjoule.model import OPTIONS, Redundancy
 from perjoule.protocols import Check, FileSystem, Hosts, Mounted
 from perjoule.units import MIB, BytesPerSecond, Ratio
 
@@ -33,6 +33,9 @@ class Simulated(FileSystem):
     """With it, the throughput is that of one storage host, and more of them speed it up as Amdahl's law says with this share
     of the work done by one alone; without it, their number makes no difference."""
 
+    copies_count: Annotated[int, Field(ge=1)] = 1
+    """How many copies of each byte it says that it keeps."""
+
     least_servers_count: Annotated[int, Field(ge=0)] = 0
     """How many storage hosts its layout needs; on fewer it is impossible."""
 
@@ -44,6 +47,10 @@ class Simulated(FileSystem):
 
     failure: Literal["none", "layout", "daemon", "death"] = "none"
     """What goes wrong on purpose: nothing, an impossible layout, a daemon at the start, a daemon during the first trial."""
+
+    def redundancy(self, hosts: Hosts) -> Redundancy:
+        """As asked for."""
+        return Redundancy(self.copies_count)
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:

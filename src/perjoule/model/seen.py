@@ -165,6 +165,38 @@ class Amplification:
 
 
 @dataclass(frozen=True)
+class Redundancy:
+    """How often a byte lies in the file system: whole copies on different hosts, or parts of an erasure code on as many."""
+
+    copies_count: int = 1  # whole copies; 1 with a code
+    data_count: int = 0  # parts of data, any so many of which give the data back; 0 without a code
+    parity_count: int = 0  # further parts
+    # Where all copies or parts are when a client's fsync has returned, with every host up; "" where that is not known.
+    acknowledged: Literal["in memory", "on disk", ""] = ""
+    beneath_count: int = 1  # disks of one host that hold the same (a mirror beneath)
+
+    @property
+    def tolerated_count(self) -> int:
+        """How many hosts with data may fail before data are lost."""
+        return self.parity_count if self.data_count else self.copies_count - 1
+
+    @property
+    def text(self) -> str:
+        """In a few words, for a table: "1 copy", "4+1", "2 copies, mirrored disks"."""
+        copies = f"{self.copies_count} cop{'y' if self.copies_count == 1 else 'ies'}"
+        kept = f"{self.data_count}+{self.parity_count}" if self.data_count else copies
+        return kept + (", mirrored disks" if self.beneath_count > 1 else "")
+
+    @property
+    def sentence(self) -> str:
+        """In full: what is kept, where it is when a write is acknowledged, and how many hosts may fail."""
+        tolerated = self.tolerated_count
+        hosts = f"{tolerated or 'no'} storage host{'' if tolerated == 1 else 's'} may fail"
+        when = f"acknowledged {self.acknowledged}" if self.acknowledged else ""
+        return ", ".join(filter(None, (self.text, when, hosts)))
+
+
+@dataclass(frozen=True)
 class Record:
     """One attempt at a trial, as stored: what was asked, what came out, under which circumstances, and what speaks against it."""
 
@@ -182,4 +214,5 @@ class Record:
     environment: Mapping[str, Json]
     doubts: tuple[str, ...] = ()
     amplification: Amplification | None = None  # of the file system, derived; None where its layout is not known
+    redundancy: Redundancy | None = None  # of user data; None where the layout is not known
     version: int = 1  # of this format

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import ceil, inf, isfinite
 
 from perjoule.model.asked import Trial
-from perjoule.model.seen import Direction
+from perjoule.model.seen import Direction, Redundancy
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,8 @@ class Point:
     metrics: Mapping[str, float]  # keys end in their unit: "throughput_bytes_per_s", "energy_j", "efficiency_bytes_per_j", ...
     doubts: tuple[str, ...] = ()
     grade: str = ""  # of its energy; "" where it has none
-    # Metric -> source of error -> signed relative standard uncertainty: what all repetitions have in common, so that their scatter
-    # does not show it. The same source in two cells is the same error, of which only the difference counts in their ratio.
+    # Metric -> source of error -> signed relative standard uncertainty: what all repetitions have in common, so that their
+    # scatter does not show it. The same source in two cells is the same error, of which only the difference counts in a ratio.
     shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
 
 
@@ -51,6 +51,12 @@ class Cell:
     servers_count: int = 0  # storage hosts; 0 where none of its trials was measured
     grade: str = ""  # of its energy, "wall+PDU" where repetitions differ; two grades are never ranked against each other
     shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])  # as Point.shared, the mean
+    redundancy: Redundancy | None = None  # of user data; None where it is not known
+
+    @property
+    def legend(self) -> str:
+        """Name the file system as a figure's legend does, with its redundancy: nobody should rank 1 copy above 2 unawares."""
+        return f"{self.filesystem} ({self.redundancy.text})" if self.redundancy else self.filesystem
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,9 @@ def _what(valid: Sequence[Record]) -> Iterator[str]:
     engines = _list(sorted({r.outcome.engine for r in valid if r.outcome}))
     loads = {r.trial.workload.label: _options(r.trial.workload.options) for r in valid}
     yield f"The load was made by {engines}: {_list([f'{label}{options}' for label, options in sorted(loads.items())])}."
+    kept = {label: r.redundancy.sentence for label, r in systems.items() if r.redundancy}
+    if kept:
+        yield f"Redundancy: {'; '.join(f'{label} {sentence}' for label, sentence in kept.items())}."
     counts = sorted({r.trial.clients_count for r in valid})
     yield f"{_list([str(count) for count in counts])} client{'s' if counts != [1] else ''} loaded at a time."
 

@@ -94,14 +94,14 @@ def _card(cells: Sequence[Cell], metric: str, unit: str, heading: str) -> str:
         verdict = f"not apart from {others[0].filesystem} at 95 %: no winner"
     value = f"{with_meter(best, metric, MIB)} {unit}"
     return (
-        f'<div class="card"><small>{escape(heading)}</small><b>{escape(value)}</b>{escape(best.filesystem)}'
+        f'<div class="card"><small>{escape(heading)}</small><b>{escape(value)}</b>{escape(best.legend)}'
         f'<br><small class="verdict">{escape(verdict)}</small></div>'
     )
 
 
 def _table(cells: Sequence[Cell]) -> str:
     laid = table(cells)
-    words = [header in ("file system", "workload", "direction") for header in laid.headers]
+    words = [header in ("file system", "redundancy", "workload", "direction") for header in laid.headers]
     return html_table(laid.headers, laid.rows, words)
 
 
