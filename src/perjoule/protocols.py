@@ -81,7 +81,7 @@ class Host(ABC):
     node: Node | None  # the catalogue's hardware that it is or stands for
     directory: Path  # on this host's own disk: ours to fill, gone after the run; the same path seen from inside and outside
     overwrite: tuple[Permit, ...] = ()  # raw devices that the campaign names and the user has confirmed
-    cpu_capacity_cores: float | None = None  # CPU seconds that it can use per second; None: all cores of the machine
+    cpu_capacity_cores: float | None = None  # CPU seconds (of `counters`) a second that are 100 % of its hardware
 
     @abstractmethod
     def run(

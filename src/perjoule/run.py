@@ -185,7 +185,9 @@ class _Group:
                 reason=str(failure) if failure else "",
                 scale=hosts.scale,
                 cluster=hosts.cluster.name if hosts.cluster else "",
-                hosts=tuple(HostFact(h.name, h.role, h.node.name if h.node else "", h.address) for h in hosts.all),
+                hosts=tuple(
+                    HostFact(h.name, h.role, h.node.name if h.node else "", h.address, h.cpu_capacity_cores) for h in hosts.all
+                ),
                 phases=tuple(phases),
                 outcome=outcome,
                 facts={"testbed": hosts.facts, "filesystem": mounted.facts},

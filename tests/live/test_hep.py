@@ -26,7 +26,6 @@ quiet = "5 s"
 kind = "virtual"
 servers = 4
 disk = "directory"
-cpu_cap = false
 
 [[meter]]
 kind = "system"

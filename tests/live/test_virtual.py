@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from perjoule import drivers
 from perjoule.errors import MachineError, TransientError, WorkloadError
-from perjoule.protocols import Host, Hosts
+from perjoule.model import Channel
+from perjoule.protocols import Host, Hosts, Meter, Sink
 from perjoule.testbeds import _cgroup, _format, _mark
 from perjoule.testbeds.virtual import Virtual, clean, kept
 
@@ -247,6 +249,40 @@ def test_a_cpu_is_no_faster_than_the_catalogue_says() -> None:
         loop.stop()
         used = ((ended.cpu_s or 0) - (began.cpu_s or 0)) / (ended.t_s - began.t_s)
         assert used <= caps["storage-1"] * 1.06  # type: ignore[operator] # a number
+
+
+class _Board(Sink):
+    """Joules and seconds of one host's board, as the meter says them."""
+
+    def __init__(self, host: str) -> None:
+        self._host, self.energy_j, self.duration_s = host, 0.0, 0.0
+
+    def append(self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0) -> None:
+        if (channel.host, channel.component) == (self._host, "board"):
+            self.energy_j += value * duration_s
+            self.duration_s += duration_s
+
+
+def test_a_busy_virtual_board_draws_what_the_catalogue_says_of_the_cpu_time_that_it_used() -> None:
+    half = ["sh", "-c", "while :; do timeout 0.1 sh -c 'while :; do :; done'; sleep 0.1; done"]
+    meter = drivers.build("meters", "modelled", {"rate": "5 Hz"})
+    assert isinstance(meter, Meter)
+    with bed(cpu_cap=True, scale=0.2, servers=1).hold(1) as held:
+        host, seen = held.by_role("storage")[0], _Board("storage-1")
+        assert host.node is not None
+        board, machine_mips = host.node.board, held.facts["machine_mips_per_core"]
+        assert isinstance(machine_mips, float)
+        load = host.spawn(half, log=host.directory / "log")
+        time.sleep(0.5)
+        began = host.counters()
+        with meter.record(held, seen):
+            time.sleep(3)
+        ended = host.counters()
+        load.stop()
+    use_ratio = ((ended.cpu_s or 0) - (began.cpu_s or 0)) / (ended.t_s - began.t_s) / (board.mips.value * 0.2 / machine_mips)
+    assert 0.2 < use_ratio < 0.9  # neither idle nor at its cap, where a wrong capacity would not show
+    dynamic_w = seen.energy_j / seen.duration_s - board.idle_w.value
+    assert dynamic_w == pytest.approx(board.dynamic_w.value * use_ratio, rel=0.1)
 
 
 @pytest.mark.parametrize("disk", ["directory", "ext4", "xfs", "btrfs"])

@@ -36,9 +36,7 @@ class Kept(Sink):
 class Scripted(Host):
     """A host that reads out its script, one reading a call; an exception in it is raised."""
 
-    def __init__(
-        self, name: str, node: catalogue.Node | None, script: Sequence[Counters | Exception], cores: float | None = None
-    ):
+    def __init__(self, name: str, node: catalogue.Node | None, script: Sequence[Counters | Exception], cores: float | None = 1.0):
         self.name, self.node, self.cpu_capacity_cores = name, node, cores
         self.role = node.role if node else "storage"
         self.address, self.directory = "", Path("/nonexistent")

@@ -5,7 +5,6 @@ supply loses on both. The switch is constant. The form is that of X. Fan, W.-D. 
 Warehouse-sized Computer, ISCA 2007: https://doi.org/10.1145/1250662.1250665
 """
 
-import os
 import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -91,10 +90,10 @@ class Modelled(Meter):
         """Stream modelled watts per server and component, and the switch.
 
         Raises:
-            CampaignError: the testbed, or one of its servers, has no hardware in the catalogue.
+            CampaignError: the testbed, or a server, has no hardware in the catalogue, or a server states no CPU capacity.
         """
         cluster, nodes = _hardware(hosts)
-        model = _Model(hosts, cluster, nodes, sink)
+        model = _Model(hosts, cluster, nodes, _capacity_cores(hosts), sink)
         with counting("modelled", self.rate_hz, _metered(hosts), model.take) as doubts:
             yield doubts
         doubts.extend(model.doubts())
@@ -122,13 +121,26 @@ def _hardware(hosts: Hosts) -> tuple[Cluster, Mapping[str, Node]]:
     return hosts.cluster, {name: node for name, node in nodes.items() if node is not None}
 
 
+def _capacity_cores(hosts: Hosts) -> Mapping[str, float]:
+    """What 100 % of each host's CPU is. The cores of this machine are none of an emulated board, so nothing stands in for it."""
+    stated = {host.name: host.cpu_capacity_cores for host in _metered(hosts)}
+    if unknown := [name for name, cores in stated.items() if not cores]:
+        raise CampaignError(
+            f"{', '.join(unknown)} state no CPU capacity, so that the share of it that a load uses is not known",
+            where='meter "modelled"',
+            next="let CPUs be capped (cpu_cap = true), or leave this meter out",
+        )
+    return {name: cores for name, cores in stated.items() if cores}
+
+
 class _Model:
     """What the model remembers from one round of readings to the next."""
 
-    def __init__(self, hosts: Hosts, cluster: Cluster, nodes: Mapping[str, Node], sink: Sink) -> None:
+    def __init__(
+        self, hosts: Hosts, cluster: Cluster, nodes: Mapping[str, Node], capacity_cores: Mapping[str, float], sink: Sink
+    ) -> None:
         self._cluster, self._nodes, self._sink, self._scale = cluster, nodes, sink, hosts.scale
-        machine_cores = float(os.cpu_count() or 1)
-        self._capacity_cores = {host.name: host.cpu_capacity_cores or machine_cores for host in _metered(hosts)}
+        self._capacity_cores = capacity_cores
         self._before: dict[str, Counters] = {}
         self._untold: dict[str, set[str]] = {counter: set() for counter in COUNTERS}
         self._switch_s: float | None = None

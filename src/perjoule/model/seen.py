@@ -138,6 +138,7 @@ class HostFact:
     role: str
     node: str
     address: str = ""
+    cpu_capacity_cores: float | None = None  # CPU seconds per second that count as 100 % of its hardware; None: not known
 
 
 @dataclass(frozen=True)

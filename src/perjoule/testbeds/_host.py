@@ -127,6 +127,7 @@ class VirtualHost(Host):
 
     def __init__(self, place: Place, directory: Path, pid: int, groups: Groups, disk: _disk.Loop | None, lock: int = -1) -> None:
         self.name, self.role, self.address, self.node = place.name, place.role, place.address, place.node
+        self.cpu_capacity_cores = place.cpu_capacity_cores
         self.directory = directory
         self.pid = pid  # of its holder
         self._groups = groups

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from perjoule.catalogue import Cluster, Node
 from perjoule.errors import CampaignError
-from perjoule.testbeds import _shape
+from perjoule.testbeds import _power, _shape
 
 MOST_COUNT = 128  # a host is some processes and open files; a thousand of them bring a machine to its knees
 
@@ -18,9 +18,17 @@ class Place:
     node: Node
     address: str
     goodput_bytes_per_s: float
+    cpu_capacity_cores: float | None = None  # cores of this machine that its board is worth at this scale; None: not rated
 
 
-def places(cluster: Cluster, *, clients_count: int, servers_count: int | None, scale: float) -> list[Place]:
+def places(
+    cluster: Cluster,
+    *,
+    clients_count: int,
+    servers_count: int | None,
+    scale: float,
+    machine_mips_per_core: float | None = None,
+) -> list[Place]:
     """List the hosts of a cluster, servers first; `servers_count` storage hosts instead of the catalogue's.
 
     Raises:
@@ -43,5 +51,6 @@ def places(cluster: Cluster, *, clients_count: int, servers_count: int | None, s
     for node in [*nodes, *[client] * clients_count]:
         number = 1 + sum(place.role == node.role for place in found)
         goodput = node.board.nic_bytes_per_s.value * scale
-        found.append(Place(f"{node.role}-{number}", node.role, node, _shape.address(len(found) + 1), goodput))
+        cores = machine_mips_per_core and _power.cores(node.board.mips.value, scale, machine_mips_per_core)
+        found.append(Place(f"{node.role}-{number}", node.role, node, _shape.address(len(found) + 1), goodput, cores))
     return found

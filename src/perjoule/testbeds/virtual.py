@@ -55,11 +55,19 @@ class Virtual(Testbed):
             CampaignError: there is no such cluster, or it has no client.
         """
         cluster = catalogue.cluster(self.cluster)
-        there = places(cluster, clients_count=clients_count, servers_count=self.servers_count, scale=self.scale_ratio)
         for check in self.checks():
             if check.needed and not check.ok:
                 raise MachineError(f"{check.name}: {check.detail}", next=check.fix)
-        caps, facts = self._cpu_caps(there)
+        mips, how = _power.mips_per_core() if self.cpu_cap else (None, "")
+        there = places(
+            cluster,
+            clients_count=clients_count,
+            servers_count=self.servers_count,
+            scale=self.scale_ratio,
+            machine_mips_per_core=mips,
+        )
+        caps, facts = _cpu_caps(there)
+        facts |= {"machine_mips_per_core": mips, "machine_mips_source": how} if mips else {}
         clean()
         rack = Rack("keep" if keep else "run")
         done = False
@@ -90,19 +98,17 @@ class Virtual(Testbed):
         words: dict[str, Any] = {"kind": self.disk, "size": exact_text(self.disk_size_bytes, BYTES)}
         return None if self.disk == "directory" else Disk(**words)
 
-    def _cpu_caps(self, there: Sequence[Place]) -> tuple[dict[str, float], dict[str, Json]]:
-        """Cores by host, for those that are weaker than this machine, and what is to be said of it."""
-        if not self.cpu_cap:
-            return {}, {"cpu_cap": "none: not asked for"}
-        mips, how = _power.mips_per_core()
-        here_count = len(os.sched_getaffinity(0))
-        wanted = {place.name: _power.cores(place.node.board.mips.value, self.scale_ratio, mips) for place in there}
-        caps = {name: count for name, count in wanted.items() if count < here_count}
-        return caps, {
-            "cpu_cap": "CPU quota per host over all its threads; one thread may be faster than on the real board",
-            "cpu_cap_cores": dict[str, Json](caps),
-            "cpu_cap_missing": list[Json](sorted(wanted.keys() - caps.keys())),  # stronger than this machine
-            "cpu_demand_ratio": sum(min(count, here_count) for count in wanted.values()) / here_count,
-            "machine_mips_per_core": mips,
-            "machine_mips_source": how,
-        }
+
+def _cpu_caps(there: Sequence[Place]) -> tuple[dict[str, float], dict[str, Json]]:
+    """Cores by host, for those that are weaker than this machine, and what the record says of caps."""
+    wanted = {place.name: place.cpu_capacity_cores for place in there if place.cpu_capacity_cores is not None}
+    if not wanted:
+        return {}, {"cpu_cap": "none: not asked for"}
+    here_count = len(os.sched_getaffinity(0))
+    caps = {name: count for name, count in wanted.items() if count < here_count}
+    return caps, {
+        "cpu_cap": "CPU quota per host over all its threads; one thread may be faster than on the real board",
+        "cpu_cap_cores": dict[str, Json](caps),
+        "cpu_cap_missing": list[Json](sorted(wanted.keys() - caps.keys())),  # stronger than this machine
+        "cpu_demand_ratio": sum(min(count, here_count) for count in wanted.values()) / here_count,
+    }
