@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from statistics import median
 
 from perjoule.analysis.amplification import METRICS, SUBJECTS
 from perjoule.model import Cell, Finding, Interval, Replacement
@@ -17,9 +18,19 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
+WIDE_RATIO = 1 / 3  # half an interval over the mean, above which the two summarise nothing
+
+
 def with_interval(interval: Interval, per: float = 1.0) -> str:
-    """Print a mean with half its 95 % interval; "?" where one repetition gives none."""
+    """Print a mean with half its 95 % interval; "?" where one repetition gives none.
+
+    Where the interval is wider than a third of the mean on either side, few repetitions scatter too much, or in two modes, for
+    mean and interval to say anything: then the median, and behind it every repetition from low to high.
+    """
     half = (interval.high - interval.low) / 2
+    if isfinite(half) and half > WIDE_RATIO * abs(interval.mean):
+        points = " ".join(number(value / per) for value in sorted(interval.values))
+        return f"{number(median(interval.values) / per)} [{points}]"
     return f"{number(interval.mean / per)} ± {number(half / per) if isfinite(half) else '?'}"
 
 

@@ -56,6 +56,13 @@ def test_every_goal_gives_back_what_was_written_on_as_many_hosts(goal: int, veri
         assert (mounted.facts["goal"], mounted.facts["trash_s"]) == (goal, 24 * 3600)
 
 
+def test_the_master_moves_no_chunks_to_even_out_space(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    config = hosts.metadata.read(hosts.metadata.directory / "moosefs" / "etc" / "mfsmaster.cfg")
+    assert b"CHUNKS_WRITE_REP_LIMIT = 2,1,0,0" in config
+    assert mounted.facts["rebalance"] is False
+
+
 def test_the_metalogger_follows_the_master(deployment: tuple[Hosts, Mounted]) -> None:
     hosts, mounted = deployment
     client, keeper = hosts.clients[0], hosts.management

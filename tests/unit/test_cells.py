@@ -5,7 +5,7 @@ import pytest
 
 from perjoule.analysis.cells import cells
 from perjoule.model import Point
-from perjoule.table import with_meter
+from perjoule.table import with_interval, with_meter
 
 
 def point(made, values, repetition=1, direction="write", doubts=(), **words):
@@ -135,3 +135,15 @@ def test_what_the_meter_adds_stands_behind_a_second_sign(made):
     assert with_meter(cells([], points)[0], "efficiency_bytes_per_j") == "10.00 ± 1.27 ± 0.500"
     assert with_meter(cells([], points[:1])[0], "efficiency_bytes_per_j") == "9.90 ± ? ± 0.700"
     assert with_meter(cells([], points)[0], "throughput_bytes_per_s") == "100.0 ± 0.000"
+
+
+def test_repetitions_in_two_modes_are_printed_one_by_one_beside_their_median(made):
+    points = [point(made, {"throughput_bytes_per_s": value}, n) for n, value in enumerate((402.0, 110.0, 412.0), start=1)]
+    (cell,) = cells([], points)
+    assert with_interval(cell.metrics["throughput_bytes_per_s"]) == "402.0 [110.0 402.0 412.0]"
+
+
+def test_repetitions_that_scatter_little_are_a_mean_with_its_interval(made):
+    points = [point(made, {"throughput_bytes_per_s": value}, n) for n, value in enumerate((100.0, 110.0, 120.0), start=1)]
+    (cell,) = cells([], points)
+    assert with_interval(cell.metrics["throughput_bytes_per_s"]) == "110.0 ± 24.84"

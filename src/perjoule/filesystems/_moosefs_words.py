@@ -7,6 +7,10 @@ from perjoule.model import Json
 
 EMPTY_METADATA = "MFSM NEW"  # what the package ships as metadata.mfs.empty
 
+# How many chunks may be copied to and from a chunk server at a time: endangered, undergoal, and for rebalance of two kinds. The
+# master adds nothing to a 0. MooseFS's own: 2,1,1,4 and 10,5,2,5 (mfsmaster.cfg(5)).
+NO_REBALANCE = {"CHUNKS_WRITE_REP_LIMIT": "2,1,0,0", "CHUNKS_READ_REP_LIMIT": "10,5,0,0"}
+
 
 def config_text(settings: Mapping[str, object]) -> str:
     """A MooseFS configuration file."""

@@ -64,6 +64,9 @@ class MooseFS(FileSystem):
     """File data in the client's page cache: "auto" lets the master decide, "direct" bypasses it (mfscachemode)."""
     sync_on_close: bool = False
     """Whether chunk servers fsync a chunk before they close it; MooseFS's own is not to (HDD_FSYNC_BEFORE_CLOSE)."""
+    rebalance: bool = False
+    """Whether the master evens out the space used on chunk servers by moving chunks at any moment, as MooseFS's own settings have
+    it. Off, so that no move falls into a measured window; copies that redundancy lacks are made all the same."""
     beneath: Disk | None = None
     """A file system of its own beneath the chunks of each chunk server, as in {kind = "xfs", block = "4 KiB"}; the host's own
     disk when left out."""
@@ -131,6 +134,7 @@ class _Deployment:
         exports = words.exports_text([client.address for client in self.hosts.users], password)
         master_host.put(exports, etc / "mfsexports.cfg", mode=0o600, owner=self.user)
         settings = {"EXPORTS_FILENAME": etc / "mfsexports.cfg", "AUTH_CODE": code}
+        settings |= {} if self.options.rebalance else words.NO_REBALANCE
         listens = {f"{port}_LISTEN_HOST": master_host.address for port in ("MATOML", "MATOCS", "MATOCL")}
         master = self._daemon(master_host, "mfsmaster", "master", settings | listens)
         self.daemons.wait("a listening master", lambda: "initialized properly" in master.process.output(), master)
@@ -227,6 +231,7 @@ class _Deployment:
             "metalogger": self.hosts.management.name if self.options.metalogger else None,
             "cache": self.options.cache,
             "sync_on_close": self.options.sync_on_close,
+            "rebalance": self.options.rebalance,
             "user": self.user,
             **beneath_facts(self.hosts.by_role("storage")[0], self.options.beneath),
         }

@@ -35,10 +35,10 @@ def _body(found: Content, specs: Mapping[str, vega.Spec], root: str) -> Iterator
     yield "<h2>Results</h2>"
     yield _table(found.cells)
     yield (
-        "<p><small>Mean ± half of the 95 % interval over repetitions (? where one repetition gives none); a second ± is what the "
-        "meter adds, the same in all repetitions. Max is the largest repetition, an order statistic. W, J and MiB/J are those of "
-        "the servers without switch and clients. EDP is energy times duration for the same work, divided by the best. Click a "
-        "header to sort.</small></p>"
+        "<p><small>Mean ± half of the 95 % interval over repetitions (? where one repetition gives none). Where that is more "
+        "than a third of the mean: the median, and in brackets every repetition. A second ± is what the meter adds to all "
+        "alike. Max is the largest repetition, an order statistic. W, J and MiB/J are those of the servers without switch and "
+        "clients. EDP is energy times duration for the same work, divided by the best. Click a header to sort.</small></p>"
     )
     yield from _reproduced(found)
     yield from _winners(found)
