@@ -241,6 +241,7 @@ class Mounted(ABC):
     pools: Mapping[str, Pool] = MappingProxyType({})  # the same for a store that offers pools, which has no folders
     devices: Mapping[str, Path] = MappingProxyType({})  # block devices by client name, where there is no file system
     facts: Mapping[str, Json]  # version, layout, settings, as the daemons report them
+    data_hosts: tuple[str, ...]  # names of the hosts that hold users' data, clients with their own too; (): not known
     logs: tuple[Path, ...]  # log files of daemons and clients, kept with the trial
 
     @abstractmethod

@@ -193,6 +193,7 @@ class _Group:
                 facts={"testbed": hosts.facts, "filesystem": mounted.facts},
                 amplification=_amplification(trial, hosts),
                 redundancy=_redundancy(trial, hosts),
+                data_hosts=mounted.data_hosts,
                 doubts=(
                     *(outcome.doubts if outcome else ()),
                     *(doubt for one in doubts for doubt in one),

@@ -24,6 +24,7 @@ def verified() -> Callable[[Hosts, Mounted], Path]:
         client.drop_caches()  # of all hosts, which share one kernel here
         client.run([*fio, "--rw=read", "--verify_fatal=1"], timeout_s=60)
         mounted.alive()
+        assert set(mounted.locate(path)) <= set(mounted.data_hosts)
         return path
 
     return write_and_read

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from perjoule.errors import CampaignError, MachineError, TransientError
-from perjoule.filesystems._mounts import mount_facts
+from perjoule.filesystems._mounts import is_local, mount_facts
 from perjoule.filesystems.directory import Directory
 from perjoule.protocols import Hosts
 from perjoule.testbeds.local import Local
@@ -18,6 +18,22 @@ def test_a_mount_tells_source_type_options_and_space() -> None:
     assert (facts["target"], facts["source"], facts["type"]) == ("/", "/dev/vda", "ext4")
     assert "relatime" in str(facts["options"])
     assert facts["total_bytes"] == 270553174016
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "local"),
+    [
+        ("/dev/vda", "ext4", True),
+        ("tmpfs", "tmpfs", True),
+        ("tank/scratch", "zfs", True),
+        ("10.0.0.11:/export", "nfs4", False),
+        ("10.0.0.1@tcp:/lustre", "lustre", False),
+        ("mfs#10.0.0.9:9421", "fuse.mfs", False),
+        ("/dev/rbd0", "xfs", False),
+    ],
+)
+def test_only_what_lies_on_the_client_itself_is_data_of_the_client(source: str, kind: str, local: bool) -> None:
+    assert is_local({"source": source, "type": kind}) == local
 
 
 def test_a_relative_path_is_refused() -> None:
@@ -38,7 +54,9 @@ def test_a_client_gets_an_empty_folder_of_its_own_and_only_that_is_removed(tmp_p
         mounted.alive()
         assert mounted.facts["path"] == str(tmp_path)
         assert isinstance(mounts := mounted.facts["mounts"], dict)
-        assert mounts["local"]["type"]
+        assert isinstance(mount := mounts["local"], dict)
+        assert mount["type"]
+        assert mounted.data_hosts == (("local",) if is_local(mount) else ())
     assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from perjoule import drivers
-from perjoule.analysis.overhead import loaded_servers
+from perjoule.analysis.hosts import loaded_servers
 from perjoule.analysis.points import points
 from perjoule.analysis.statistics import interval
 from perjoule.errors import WorkloadError

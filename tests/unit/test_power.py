@@ -1,6 +1,7 @@
 import pytest
 
-from perjoule.analysis.power import boundaries, server_names
+from perjoule.analysis.hosts import server_names
+from perjoule.analysis.power import boundaries
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from perjoule.analysis.overhead import loaded_servers
+from perjoule.analysis.hosts import loaded_servers
 from perjoule.model import Flow, Record
 
 TOLERANCE_RATIO = 0.03  # of what is derived, or of the user's bytes where that is more

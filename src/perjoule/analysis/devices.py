@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from perjoule.analysis.energy import energy_j
-from perjoule.analysis.power import DILATED, GRADES, server_names
+from perjoule.analysis.hosts import data_hosts, server_names
+from perjoule.analysis.power import DILATED, GRADES
 from perjoule.model import Record, Series
 
 COMPONENT = "disks"
@@ -16,7 +17,7 @@ def device_j(record: Record, series: Sequence[Series], began_s: float, ended_s: 
 
     None where none has, or where it does not cover the window. Hosts of other roles count when they have disks that are metered.
     """
-    needed = {h.name for h in record.hosts if h.role == "storage"} or server_names(record)
+    needed = data_hosts(record)
     own = [s for s in series if s.channel.component == COMPONENT and s.channel.quantity in ("power", "energy")]
     own = [s for s in own if s.channel.host in server_names(record) and s.channel.grade in DEVICE_GRADES]
     meters = {(DEVICE_GRADES.index(s.channel.grade), s.channel.meter) for s in own}

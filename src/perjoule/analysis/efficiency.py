@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 from perjoule import catalogue
+from perjoule.analysis.hosts import data_hosts
 from perjoule.catalogue import Cluster
 from perjoule.errors import CampaignError
 from perjoule.model import Record
@@ -20,9 +21,11 @@ def capacity_bytes_per_idle_w(cluster: Cluster) -> float:
 
 
 def peak_bytes_per_s(record: Record) -> float | None:
-    """Give the theoretical peak performance of the storage hosts that a trial had, which need not be as many as the catalogue's.
+    """Give the theoretical peak performance of the servers that held data in a trial, metadata hosts with data too.
 
-    None without a cluster of the catalogue.
+    A record that does not say which these are has its storage hosts; where none of them has a node of the catalogue, the
+    catalogue's own. None without a cluster of the catalogue, where a node is unknown, and where clients held their own data: no
+    network lies between.
     """
     try:
         cluster = catalogue.cluster(record.cluster) if record.cluster else None
@@ -30,6 +33,8 @@ def peak_bytes_per_s(record: Record) -> float | None:
         cluster = None
     if cluster is None:
         return None
-    held = Counter(host.node for host in record.hosts if host.role == "storage")
-    nodes = tuple(replace(node, count=held[node.name]) for node in cluster.nodes if node.name in held)
+    held = Counter(h.node for h in record.hosts if h.role != "client" and h.name in data_hosts(record))
+    nodes = tuple(replace(node, role="storage", count=held[node.name]) for node in cluster.nodes if node.name in held)
+    if record.data_hosts and len(nodes) < max(1, len(held)):
+        return None
     return catalogue.tpp_bytes_per_s(replace(cluster, nodes=nodes) if nodes else cluster)

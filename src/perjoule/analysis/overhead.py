@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from perjoule import catalogue
 from perjoule.analysis.energy import Amount, amount
+from perjoule.analysis.hosts import roles
 from perjoule.errors import CampaignError
 from perjoule.model import Quantity, Record, Series
 
@@ -91,23 +92,6 @@ def disk_limits(record: Record, hosts: Iterable[str]) -> tuple[float, float] | N
         return None
     read, written = sum(d.read_bytes_per_s.value for d in disks), sum(d.write_bytes_per_s.value for d in disks)
     return read * record.scale, written * record.scale
-
-
-def roles(record: Record) -> Mapping[str, frozenset[str]]:
-    """Name the hosts of each role, and of all roles but clients as "servers"; clients are those that loaded."""
-    loading = {r.host for r in record.outcome.results} if record.outcome else set[str]()
-    found: dict[str, set[str]] = {}
-    for host in record.hosts:
-        if host.role != "client" or host.name in loading:
-            for role in (host.role, *(("servers",) if host.role != "client" else ())):
-                found.setdefault(role, set()).add(host.name)
-    return {role: frozenset(names) for role, names in found.items()}
-
-
-def loaded_servers(record: Record) -> frozenset[str]:
-    """Name the servers on which the load itself ran: what they read of their own data crosses no network."""
-    loading = {r.host for r in record.outcome.results} if record.outcome else set[str]()
-    return roles(record).get("servers", frozenset()) & loading
 
 
 def total(series: Sequence[Series], quantity: Quantity, hosts: frozenset[str], began_s: float, ended_s: float) -> Amount:

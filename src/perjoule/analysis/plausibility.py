@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from perjoule import catalogue
 from perjoule.analysis.efficiency import peak_bytes_per_s
-from perjoule.analysis.overhead import loaded_servers, total, window
+from perjoule.analysis.hosts import data_hosts, loaded_servers, roles
+from perjoule.analysis.overhead import total, window
 from perjoule.catalogue import Cluster
 from perjoule.errors import CampaignError
 from perjoule.model import ClientResult, Record, Series
@@ -61,9 +62,9 @@ def _bounds(record: Record, results: Sequence[ClientResult]) -> Iterator[str]:
         cluster = None
     if cluster is None:
         return
-    if not catalogue.servers(cluster):
-        yield from _disk_bounds(record, results, cluster)
-        return
+    own = [r for r in results if r.host in data_hosts(record)]
+    yield from _disk_bounds(record, own, cluster)
+    results = [r for r in results if r not in own]
     nics = {n.name: n.board.nic_bytes_per_s.value for n in cluster.nodes}
     node_of = {h.name: h.node for h in record.hosts}
     tpp = peak_bytes_per_s(record)
@@ -82,7 +83,7 @@ def _bounds(record: Record, results: Sequence[ClientResult]) -> Iterator[str]:
 
 
 def _disk_bounds(record: Record, results: Sequence[ClientResult], cluster: Cluster) -> Iterator[str]:
-    """Clients with disks of their own can do no more than these."""
+    """Clients that hold their own data can do no more than their disks."""
     nodes = {n.name: n for n in cluster.nodes}
     of = {h.name: nodes[h.node] for h in record.hosts if h.node in nodes}
     for r in (r for r in results if r.host in of):
@@ -100,7 +101,7 @@ def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResu
         return
     span = window(record, min(r.began_s for r in reads), max(r.ended_s for r in reads))
     clients = frozenset(r.host for r in reads)
-    servers = frozenset(h.name for h in record.hosts if h.role in ("storage", "metadata"))
+    servers = roles(record).get("servers", frozenset[str]())
     if servers and not loaded_servers(record):
         received = total(series, "network_received", clients, *span).value
         if received is not None and received < CACHED_RATIO * read_bytes:

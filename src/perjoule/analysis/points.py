@@ -15,8 +15,9 @@ from perjoule.analysis.efficiency import peak_bytes_per_s
 from perjoule.analysis.energies import Work, energies, energy_metrics
 from perjoule.analysis.energy import amount
 from perjoule.analysis.fairness import user_metrics
+from perjoule.analysis.hosts import roles
 from perjoule.analysis.latency import latency_s
-from perjoule.analysis.overhead import Overhead, disk_use, overhead, roles, total, window
+from perjoule.analysis.overhead import Overhead, disk_use, overhead, total, window
 from perjoule.analysis.plausibility import doubts
 from perjoule.analysis.power import boundaries
 from perjoule.model import ClientResult, Direction, Point, Quantity, Record, Series
@@ -84,7 +85,7 @@ def _rates(
     if (common := _common_rate(record, series, results)) is not None:
         metrics["common_throughput_bytes_per_s"] = common
     if tpp := peak_bytes_per_s(record):
-        metrics["tpp_ratio"] = rate_bytes_per_s / tpp
+        metrics |= {"tpp_bytes_per_s": tpp, "tpp_ratio": rate_bytes_per_s / tpp}
     return metrics
 
 

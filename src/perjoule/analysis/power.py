@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from perjoule.analysis.budget import Budget, combined
 from perjoule.analysis.cover import SWITCH, Devices, Item, Signed, cover, devices_of, differences, items
 from perjoule.analysis.energy import energy_j
+from perjoule.analysis.hosts import server_names
 from perjoule.analysis.integral import Integral
 from perjoule.analysis.terms import budget
 from perjoule.model import Record, Series
@@ -68,12 +69,6 @@ class Unexplained:
     def difference_w(self) -> float:
         """Watts that the parts do not explain."""
         return self.whole_w - self.parts_w
-
-
-def server_names(record: Record) -> frozenset[str]:
-    """Name the hosts that store; on a testbed that has no others, all hosts."""
-    servers = frozenset(h.name for h in record.hosts if h.role != "client")
-    return servers or frozenset(h.name for h in record.hosts)
 
 
 def boundaries(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> Boundaries:

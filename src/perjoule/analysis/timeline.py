@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from perjoule.analysis.hosts import roles
 from perjoule.analysis.integral import Integral
-from perjoule.analysis.overhead import roles
 from perjoule.analysis.power import candidates
 from perjoule.analysis.samples import Floats
 from perjoule.model import Quantity, Record, Series

@@ -46,7 +46,7 @@ def against_clients(
     unit: str,
     title: str,
     notes: Sequence[str],
-    bound: tuple[float, str] | None = None,
+    bounds: Sequence[tuple[float, str]] = (),
     logarithmic: bool = False,
 ) -> Spec:
     """Draw a metric against the number of clients.
@@ -59,12 +59,12 @@ def against_clients(
         unit: for tooltips.
         title: of the figure.
         notes: lines of the subtitle.
-        bound: a horizontal rule in SI units and its label.
+        bounds: horizontal rules in SI units, each with its label.
         logarithmic: whether the vertical axis is.
     """
     shown = [cell for cell in cells if metric in cell.metrics]
     names = filesystems(cells)
-    tops = [v / per for cell in shown for v in cell.metrics[metric].values] + ([bound[0] / per] if bound else [])
+    tops = [v / per for cell in shown for v in cell.metrics[metric].values] + [value / per for value, _ in bounds]
     floor = 0.9 if logarithmic else 0.0
     top = max(tops, default=1.0) * (1.15 if logarithmic else 1.06)
     y = {
@@ -73,7 +73,7 @@ def against_clients(
         "scale": {"domain": [floor, top], "nice": False} | ({"type": "log"} if logarithmic else {}),
     }
     panels = [
-        _panel([c for c in shown if c.direction == d], metric, per, unit, y, names, d, bound, floor)
+        _panel([c for c in shown if c.direction == d], metric, per, unit, y, names, d, bounds, floor)
         for d in DIRECTIONS
         if any(c.direction == d for c in shown)
     ]
@@ -88,7 +88,7 @@ def _panel(
     y: Spec,
     names: Sequence[str],
     direction: str,
-    bound: tuple[float, str] | None,
+    bounds: Sequence[tuple[float, str]],
     floor: float,
 ) -> Spec:
     several = len({(c.filesystem, c.workload) for c in cells}) > len({c.filesystem for c in cells})
@@ -153,10 +153,9 @@ def _panel(
         },
     ]
     x: Spec = {"field": "clients", "type": "ordinal", "title": "clients", "scale": {"padding": 0.55}}
-    for layer in layers:  # not on the shared encoding: the bound below has no clients
+    for layer in layers:  # not on the shared encoding: the bounds below have no clients
         layer["encoding"] |= {"x": x, "xOffset": {"field": "filesystem", "scale": {"domain": list(names)}}}
-    if bound:
-        value, text = bound
+    for value, text in bounds:
         datum = {"datum": value / per, **y}
         layers[:0] = [
             {"data": {"values": [{}]}, "mark": {"type": "rule", "style": "bound"}, "encoding": {"y": datum}},

@@ -8,9 +8,13 @@ from perjoule.model import Cell
 from perjoule.units import MIB
 
 
-def throughput(cells: Sequence[Cell], *, tpp_bytes_per_s: float | None = None, notes: Sequence[str] = ()) -> Spec:
-    """Draw `throughput_bytes_per_s` of the cells, all clients together, in MiB/s."""
-    bound = (tpp_bytes_per_s, f"TPP {number(tpp_bytes_per_s / MIB)} MiB/s") if tpp_bytes_per_s else None
+def throughput(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
+    """Draw `throughput_bytes_per_s` of the cells, all clients together, in MiB/s, below the peak of the hosts that held data."""
+    whose: dict[float, dict[str, None]] = {}
+    for cell in cells:
+        for peak in cell.metrics["tpp_bytes_per_s"].values if "tpp_bytes_per_s" in cell.metrics else ():
+            whose.setdefault(peak, {})[cell.filesystem] = None
+    of = {peak: f" of {', '.join(names)}" if len(whose) > 1 else "" for peak, names in whose.items()}
     return against_clients(
         cells,
         "throughput_bytes_per_s",
@@ -19,5 +23,5 @@ def throughput(cells: Sequence[Cell], *, tpp_bytes_per_s: float | None = None, n
         unit="MiB/s",
         title="Throughput",
         notes=notes,
-        bound=bound,
+        bounds=[(peak, f"TPP{names} {number(peak / MIB)} MiB/s") for peak, names in of.items()],
     )

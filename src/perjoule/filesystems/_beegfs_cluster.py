@@ -50,6 +50,7 @@ class Cluster(Mounted):
         self._groups: dict[words.Kind, dict[int, tuple[int, int]]] = {kind: {} for kind in words.KINDS}
         self._attached = False
         self.directories = {}
+        self.data_hosts = wish.layout.storage
 
     def up(self) -> None:
         """From nothing to servers that are well; nothing is mounted."""

@@ -40,6 +40,7 @@ class Cluster(Mounted):
         self._servers = Daemons(self.patience_s)
         self._by_name = {host.name: host for host in hosts.all}
         self.directories = {}
+        self.data_hosts = layout.hosts(layout.pools[0].device_class)  # the first pool is of data
         users = {client.name: (f"client.{client.name}", folder(client) / "ceph.conf") for client in hosts.clients}
         self.pools = {pool.client: Pool(pool.name, *users[pool.client]) for pool in layout.pools if pool.client}
 

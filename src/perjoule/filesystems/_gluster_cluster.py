@@ -28,6 +28,7 @@ class Cluster(Mounted):
     ) -> None:
         self._hosts, self._layout, self._volume, self._beneath = hosts, layout, volume, beneath
         self._bearers = hosts.bricks[: layout.hosts_count]  # the hosts that carry bricks
+        self.data_hosts = tuple(self._bearers[n].name for n in layout.data_hosts)
         self._members = tuple(dict.fromkeys([*self._bearers, *hosts.users]))
         self._daemons = Daemons(patience_s)
 

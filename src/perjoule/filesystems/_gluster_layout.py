@@ -29,6 +29,12 @@ class Layout:
         return tuple((host, number) for number in range(self.bricks_per_host_count) for host in range(self.hosts_count))
 
     @property
+    def data_hosts(self) -> tuple[int, ...]:
+        """The hosts with a brick that holds data: the third of each group with an arbiter holds none."""
+        holding = [host for n, (host, _) in enumerate(self.bricks) if self.kind != "arbiter" or n % self.group_count != 2]
+        return tuple(sorted(set(holding)))
+
+    @property
     def words(self) -> tuple[str, ...]:
         """The layout as `gluster volume create` wants it."""
         return {

@@ -1,6 +1,7 @@
 """What a host says of a mount. https://man7.org/linux/man-pages/man8/findmnt.8.html"""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from perjoule.model import Json
@@ -14,6 +15,7 @@ COLUMNS = {
     "size": "total_bytes",
     "avail": "available_bytes",
 }
+_REMOTE = ("/dev/nbd", "/dev/rbd", "/dev/drbd")  # block devices whose data lie on other hosts
 _TIMEOUT_S = 20.0
 
 
@@ -34,3 +36,9 @@ def mount_facts(said: str) -> dict[str, Json]:
     """The same from the text of `findmnt --json --bytes --target`."""
     found = json.loads(said)["filesystems"][-1]
     return {ours: found.get(theirs) for theirs, ours in COLUMNS.items()}
+
+
+def is_local(mount: Mapping[str, Json]) -> bool:
+    """Whether what `findmnt` found keeps its data on the host itself: on a disk, in memory, on a pool of disks."""
+    source = str(mount["source"])
+    return mount["type"] in ("tmpfs", "ramfs", "zfs") or (source.startswith("/dev/") and not source.startswith(_REMOTE))

@@ -27,6 +27,7 @@ class Cluster(Mounted):
         places = {server.name: "metadata" in server.roles for server in layout.servers}
         self._turns = [[host for host in hosts.all if places.get(host.name) is turn] for turn in (False, True)]
         self._stores = {server.name: server.stores for server in layout.servers if server.stores}
+        self.data_hosts = tuple(server.name for server in layout.servers if "data" in server.roles)
         self._beneath = beneath
         self._daemons = Daemons(patience_s)
         self._client_daemons: dict[str, Daemon] = {}  # of each client, the running one

@@ -57,7 +57,8 @@ class Device(FileSystem):
         devices = dict(zip((client.name for client in hosts.clients), each(hosts.clients, lent), strict=True))
         numbers = {client.name: _identity(client, devices[client.name]) for client in hosts.clients}
         facts = {client.name: self._facts(client, devices[client.name]) for client in hosts.clients}
-        yield _Mounted({client.name: _folder(client) for client in hosts.clients}, devices, facts, (), hosts, numbers)
+        folders = {client.name: _folder(client) for client in hosts.clients}
+        yield _Mounted(folders, devices, facts, tuple(devices), (), hosts, numbers)
 
     def _facts(self, client: Host, path: Path) -> dict[str, Json]:
         found: dict[str, Json] = {"device": self.device or "a sparse file as a loop device", "path": str(path)}
@@ -84,6 +85,7 @@ class _Mounted(Mounted):
     directories: Mapping[str, Path]
     devices: Mapping[str, Path] = field()  # the protocol has a default for those without
     facts: Mapping[str, Json]
+    data_hosts: tuple[str, ...]
     logs: tuple[Path, ...]
     hosts: Hosts
     numbers: Mapping[str, str]

@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.filesystems._daemons import programs
-from perjoule.filesystems._mounts import findmnt
+from perjoule.filesystems._mounts import findmnt, is_local
 from perjoule.model import OPTIONS, Json
 from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted
 
@@ -43,7 +43,9 @@ class Directory(FileSystem):
             for client in hosts.clients:
                 directories[client.name] = self._folder(client)
             mounts = {client.name: findmnt(client, self.path) for client in hosts.clients}
-            yield _Mounted(directories, {"path": str(self.path), "mounts": mounts}, (), hosts)
+            local = all(is_local(mount) for mount in mounts.values())
+            facts: dict[str, Json] = {"path": str(self.path), "mounts": mounts}
+            yield _Mounted(directories, facts, tuple(directories) if local else (), (), hosts)
         finally:
             for client in hosts.clients:
                 if made := directories.get(client.name):
@@ -67,6 +69,7 @@ class Directory(FileSystem):
 class _Mounted(Mounted):
     directories: Mapping[str, Path]
     facts: Mapping[str, Json]
+    data_hosts: tuple[str, ...]
     logs: tuple[Path, ...]
     hosts: Hosts
 

@@ -68,13 +68,14 @@ class Local(FileSystem):
 
         places = dict(zip((client.name for client in hosts.clients), each(hosts.clients, made), strict=True))
         told = {client.name: facts(client, places[client.name]) for client in hosts.clients}
-        yield _Mounted({name: place / "work" for name, place in places.items()}, told, (), hosts)
+        yield _Mounted({name: place / "work" for name, place in places.items()}, told, tuple(places), (), hosts)
 
 
 @plain_dataclass(frozen=True)
 class _Mounted(Mounted):
     directories: Mapping[str, Path]
     facts: Mapping[str, Json]
+    data_hosts: tuple[str, ...]
     logs: tuple[Path, ...]
     hosts: Hosts
 

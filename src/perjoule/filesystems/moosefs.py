@@ -236,7 +236,8 @@ class _Deployment:
             **beneath_facts(self.hosts.by_role("storage")[0], self.options.beneath),
         }
         directories = {client.name: _mountpoint(client) for client in self.hosts.users}
-        return _Mounted(directories, facts, self.daemons.logs(), self)
+        chunkservers = tuple(host.name for host in self.hosts.by_role("storage"))
+        return _Mounted(directories, facts, chunkservers, self.daemons.logs(), self)
 
     def _name(self, address: Json) -> str:
         return next((host.name for host in self.hosts.all if host.address == address), "")
@@ -255,6 +256,7 @@ class _Deployment:
 class _Mounted(Mounted):
     directories: Mapping[str, Path]
     facts: Mapping[str, Json]
+    data_hosts: tuple[str, ...]
     logs: tuple[Path, ...]
     deployment: _Deployment
 

@@ -120,7 +120,7 @@ class Nfs(FileSystem):
                     "mounts": {client.name: findmnt(client, directories[client.name]) for client in hosts.clients},
                     **beneath_facts(server.host, self.beneath),
                 }
-                yield _Mounted(directories, facts, server.daemons.logs(), hosts, server)
+                yield _Mounted(directories, facts, (server.host.name,), server.daemons.logs(), hosts, server)
             finally:
                 for client in hosts.clients:
                     with suppress(WorkloadError):  # forced: works with a dead server too
@@ -132,6 +132,7 @@ class Nfs(FileSystem):
 class _Mounted(Mounted):
     directories: Mapping[str, Path]
     facts: Mapping[str, Json]
+    data_hosts: tuple[str, ...]
     logs: tuple[Path, ...]
     hosts: Hosts
     server: nfs.Ganesha | nfs.Kernel

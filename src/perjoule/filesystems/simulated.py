@@ -87,8 +87,8 @@ class _SimulatedMount(Mounted):
             "noise_ratio": asked.noise_ratio,
             "seed": asked.seed,
         }
+        self.data_hosts = tuple(host.name for host in hosts.by_role("storage") or hosts.clients)
         self.logs = ()
-        self._holders = tuple(host.name for host in hosts.by_role("storage"))
         self._dies = asked.failure == "death"
 
     @staticmethod
@@ -98,7 +98,7 @@ class _SimulatedMount(Mounted):
         return servers_count / (1 + asked.serial_ratio * (servers_count - 1))
 
     def locate(self, path: Path) -> tuple[str, ...]:
-        return self._holders
+        return self.data_hosts
 
     def drop_caches(self) -> None:
         pass

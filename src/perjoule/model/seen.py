@@ -216,4 +216,5 @@ class Record:
     doubts: tuple[str, ...] = ()
     amplification: Amplification | None = None  # of the file system, derived; None where its layout is not known
     redundancy: Redundancy | None = None  # of user data; None where the layout is not known
+    data_hosts: tuple[str, ...] = ()  # names of the hosts that held users' data, as the file system declares; (): not known
     version: int = 1  # of this format

@@ -14,7 +14,8 @@ from perjoule.analysis.audit.own import METRICS
 from perjoule.analysis.beside import beside, measured
 from perjoule.analysis.cells import cells
 from perjoule.analysis.claims import Judged, judged
-from perjoule.analysis.overhead import disk_limits, roles
+from perjoule.analysis.hosts import roles
+from perjoule.analysis.overhead import disk_limits
 from perjoule.analysis.points import points
 from perjoule.analysis.replacement import machines, replacements
 from perjoule.analysis.timeline import means, net_power_w, summed

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from perjoule import catalogue, published
-from perjoule.analysis.efficiency import capacity_bytes_per_idle_w, peak_bytes_per_s
+from perjoule.analysis.efficiency import capacity_bytes_per_idle_w
 from perjoule.analysis.energies import UNBUDGETED
 from perjoule.analysis.fairness import mixes
 from perjoule.analysis.scaling import scaling as scaled
@@ -54,9 +54,7 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
     if found.held:
         yield "beside", alongside.drawing(published.paper(found.reproduces), found.held, f"Here and in {found.reproduces}")
     if "throughput_bytes_per_s" in metrics:
-        peaks = {peak_bytes_per_s(record) for record in found.records if record.status == "valid"}
-        tpp = peaks.pop() if len(peaks) == 1 else None
-        yield "throughput", throughput(cells, tpp_bytes_per_s=tpp, notes=[interval, *plain])
+        yield "throughput", throughput(cells, notes=[interval, *plain])
     if "efficiency_bytes_per_j" in metrics:
         yield "efficiency", efficiency(cells, notes=[interval, *power_notes])
     if "edp_ratio" in metrics:

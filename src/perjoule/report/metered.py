@@ -9,8 +9,9 @@ from perjoule.analysis.budget import SHRINK, Budget
 from perjoule.analysis.cover import SWITCH, items
 from perjoule.analysis.energies import UNBUDGETED, Energies, Work, energies
 from perjoule.analysis.energy import energy_j
+from perjoule.analysis.hosts import server_names
 from perjoule.analysis.points import loads
-from perjoule.analysis.power import Unexplained, server_names, unexplained
+from perjoule.analysis.power import Unexplained, unexplained
 from perjoule.figures.alignment import Found
 from perjoule.figures.boundaries import Bar, Device
 from perjoule.model import Record, Series

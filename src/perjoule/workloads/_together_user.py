@@ -126,7 +126,7 @@ class _Own(Mounted):
     """The same file system with a user's own folders."""
 
     def __init__(self, whole: Mounted, directories: Mapping[str, Path], first: str) -> None:
-        self.directories, self.facts, self.logs = directories, whole.facts, whole.logs
+        self.directories, self.facts, self.data_hosts, self.logs = directories, whole.facts, whole.data_hosts, whole.logs
         self._whole, self._first = whole, first
 
     def locate(self, path: Path) -> tuple[str, ...]:

@@ -36,13 +36,15 @@ def audit_cells(cells: Sequence[Cell], cluster: str, implausible: Collection[str
 
 
 def _judged(cell: Cell, cluster: str) -> tuple[Verdict, ...]:
-    numbers = [*_peak(cluster), *_numbers(cell, cluster)]
+    numbers = [*_peak(cell, cluster), *_numbers(cell, cluster)]
     return judge(rules.recipes(numbers), numbers)
 
 
-def _peak(cluster: str) -> Iterator[Number]:
-    if cluster in catalogue.names():
-        tpp = catalogue.tpp_bytes_per_s(catalogue.cluster(cluster))
+def _peak(cell: Cell, cluster: str) -> Iterator[Number]:
+    """That of the hosts that held data; a table without it is from when that was the catalogue's."""
+    told = cell.metrics.get("tpp_bytes_per_s")
+    if told is not None or cluster in catalogue.names():
+        tpp = told.mean if told is not None else catalogue.tpp_bytes_per_s(catalogue.cluster(cluster))
         yield _number("tpp", "throughput", "MiB/s", tpp, "catalogue", {"what": "TPP", "cluster": cluster})
 
 

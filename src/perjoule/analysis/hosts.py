@@ -1,0 +1,53 @@
+"""Which hosts of a trial loaded, held the data and served: what peak, bounds, energy and bytes per user byte are of."""
+
+from collections.abc import Mapping
+
+from perjoule.model import Record
+
+
+def loading(record: Record) -> frozenset[str]:
+    """Name the hosts on which the load ran."""
+    return frozenset(r.host for r in record.outcome.results) if record.outcome else frozenset()
+
+
+def data_hosts(record: Record) -> frozenset[str]:
+    """Name the hosts that held what the load moved, as the file system declared them.
+
+    A client holds data of its own alone: one that did not load is not among them. Records without a declaration, and file systems
+    that don't know, have their storage hosts; on a testbed without servers, the clients that loaded.
+    """
+    clients = {h.name for h in record.hosts if h.role == "client"}
+    declared = frozenset(record.data_hosts) or frozenset(h.name for h in record.hosts if h.role == "storage")
+    return frozenset(name for name in declared or clients if name not in clients or name in loading(record))
+
+
+def server_names(record: Record) -> frozenset[str]:
+    """Name the hosts inside the boundary of energy.
+
+    When any server held data, all of the testbed's, idle ones too, as a paper's meter covers them; where clients held their own
+    data, those of them that loaded. On a testbed without servers a record that declares nothing has all its hosts.
+    """
+    servers = frozenset(h.name for h in record.hosts if h.role != "client")
+    if record.data_hosts:
+        holders = data_hosts(record)
+        return holders | servers if holders & servers else holders
+    return servers or frozenset(h.name for h in record.hosts)
+
+
+def roles(record: Record) -> Mapping[str, frozenset[str]]:
+    """Name the hosts of each role, and of all roles but clients as "servers".
+
+    Clients are those that loaded; servers beside clients that hold their own data have no part in the trial.
+    """
+    part = server_names(record) | loading(record)
+    found: dict[str, set[str]] = {}
+    for host in record.hosts:
+        if host.name in part and (host.role != "client" or host.name in loading(record)):
+            for role in (host.role, *(("servers",) if host.role != "client" else ())):
+                found.setdefault(role, set()).add(host.name)
+    return {role: frozenset(names) for role, names in found.items()}
+
+
+def loaded_servers(record: Record) -> frozenset[str]:
+    """Name the servers on which the load itself ran: what they read of their own data crosses no network."""
+    return roles(record).get("servers", frozenset()) & loading(record)
