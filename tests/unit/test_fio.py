@@ -1,11 +1,13 @@
 """fio: what it leaves behind is read rightly, what can't be is refused, and what goes wrong is said in its own words."""
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
@@ -107,14 +109,50 @@ def test_a_mix_has_a_result_in_each_direction() -> None:
 def test_a_window_too_short_for_the_log_is_one_sample() -> None:
     moved = ClientResult("client-1", "write", 10.0, 10.25, 5 * MIB, 5)
     series = report.goodput([""], (moved,), 0.0)
+    assert series is not None
     assert (series.t_s.tolist(), series.duration_s.tolist(), series.value.tolist()) == ([10.25], [0.25], [20 * MIB])
 
 
 def test_a_long_closing_fsync_is_a_window_of_its_own() -> None:
     moved = ClientResult("client-1", "write", 10.0, 12.0, 5 * MIB, 5)
     series = report.goodput(["10500, 10240, 1, 0, 0\n"], (moved,), 0.0)
+    assert series is not None
     assert series.duration_s.tolist() == [0.5, 1.5]
     assert series.value.tolist() == [10 * MIB, 0]
+
+
+@pytest.mark.parametrize("kind", ["stalled", "steady"])
+def test_goodput_follows_what_strace_saw_of_the_same_fio(kind: str) -> None:
+    """The strace of a run whose writes stalled, or not, is no part of what the log tells."""
+    found = json.loads(said("stalls", f"{kind}.json"))["jobs"][0]["write"]
+    writes = [line.split() for line in said("stalls", f"{kind}.strace").splitlines()]
+    ends_s, sizes_bytes = (np.array([float(line[column]) for line in writes]) for column in (0, 1))
+    began_s = float(said("stalls", f"{kind}.prerun.txt"))
+    moved = ClientResult("a", "write", began_s, began_s + found["runtime"] / 1e3, found["io_bytes"], found["total_ios"])
+    series = report.goodput([said("stalls", f"{kind}_bw.1.log")], (moved,), 0.0)
+    assert series is not None
+    assert float(series.value @ series.duration_s) == pytest.approx(found["io_bytes"], rel=1e-12)
+    for at_s in np.arange(began_s + 1.0, moved.ended_s, 1.0):
+        whole_s = np.clip(at_s - series.t_s + series.duration_s, 0, series.duration_s)
+        low, high = (float(sizes_bytes[ends_s < at_s + edge_s].sum()) for edge_s in (-0.55, 0.55))
+        assert low - 0.02 * found["io_bytes"] <= series.value @ whole_s <= high + 0.02 * found["io_bytes"]
+
+
+def test_a_log_that_contradicts_the_bytes_moved_is_no_goodput() -> None:
+    moved = ClientResult("client-1", "write", 10.0, 12.0, 64 * MIB, 16)
+    lines = [f"{10000 + 500 * n}, 65536, 1, 0, 0" for n in range(1, 5)]
+    assert report.goodput(["\n".join(lines)], (moved,), 0.0) is None
+    assert report.goodput(["\n".join(lines[:2])], (moved,), 0.0) is not None  # the rest may lie behind the last line
+    assert report.goodput(["\n".join(line.replace("65536", "2048") for line in lines)], (moved,), 0.0) is None
+
+
+def test_a_log_that_contradicts_the_bytes_moved_is_a_doubt_of_the_trial(tmp_path: Path) -> None:
+    folder = shutil.copytree(TRANSCRIPTS / "write", tmp_path / "raw")
+    log = folder / "client-2_bw.1.log"
+    log.write_text(re.sub(r"\d+(?=, 1,)", lambda rate: str(8 * int(rate[0])), log.read_text()))
+    outcome = fio(size="16 MiB", transfer="1 MiB").outcome(folder)
+    assert [series.channel.host for series in outcome.series] == ["client-1"]
+    assert outcome.doubts == ("client-2: fio's bandwidth log contradicts the bytes moved",)
 
 
 def test_warnings_before_the_json_do_no_harm() -> None:

@@ -2,14 +2,14 @@
 
 import json
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from perjoule.errors import WorkloadError
-from perjoule.model import Clock, Outcome, Series
+from perjoule.model import ClientResult, Clock, Outcome, Series
 from perjoule.protocols import Host
 from perjoule.units import bytes_text
 from perjoule.workloads import _fio_job as file
@@ -68,12 +68,21 @@ class Raw:
                 raise WorkloadError("fio moved nothing and reported no error", where=name)
         logs = {name: [(self.folder / f"{name}_bw.1.log").read_text()] for name in self.names}
         results = tuple(one for found in moved.values() for one in found)
+        series, unlogged = self._goodput(logs, moved)
         return Outcome(
             engine=str(jobs[self.names[0]]["fio version"]),
             results=results,
-            doubts=self.doubts("prepared.json") + report.doubts(results, self.drift_s),
-            series=tuple(report.goodput(logs[name], moved[name], self.offset_s) for name in self.names),
+            doubts=self.doubts("prepared.json") + report.doubts(results, self.drift_s) + unlogged,
+            series=series,
         )
+
+    def _goodput(
+        self, logs: Mapping[str, Sequence[str]], moved: Mapping[str, Sequence[ClientResult]]
+    ) -> tuple[tuple[Series, ...], tuple[str, ...]]:
+        """Each client's goodput over time, and whose logs contradict what it moved."""
+        found = {name: report.goodput(own, moved[name], self.offset_s) for name, own in logs.items() if own}
+        doubts = (f"{name}: fio's bandwidth log contradicts the bytes moved" for name, series in found.items() if series is None)
+        return tuple(series for series in found.values() if series is not None), tuple(doubts)
 
     def steady(self, most_count: int) -> Outcome:
         """What was moved in the steady rounds of a load, whose goodput stays whole."""
@@ -91,17 +100,18 @@ class Raw:
         ended_s = {name: found[0]["timestamp_ms"] / 1e3 + self.offset_s for name, found in jobs.items()}
         waiting = file.waiting((self.folder / "job.fio").read_text())
         moved = {name: job_report.results(name, found, waiting, ended_s[name]) for name, found in jobs.items()}
-        doubts, series = self.doubts("prepared.json"), list[Series]()
+        doubts = self.doubts("prepared.json")
         for name in self.names:
             if not moved[name]:
                 raise WorkloadError("fio moved nothing and reported no error", where=name)
             doubts += job_report.doubts(name, jobs[name], moved[name])
-            logs = [path.read_text() for path in sorted(self.folder.glob(f"{name}_bw.*.log"))]
-            series += [report.goodput(logs, moved[name], self.offset_s)] if logs else []  # a job file may put its logs elsewhere
+        # a job file may put its logs elsewhere
+        logs = {name: [path.read_text() for path in sorted(self.folder.glob(f"{name}_bw.*.log"))] for name in self.names}
+        series, unlogged = self._goodput(logs, moved)
         results = tuple(one for found in moved.values() for one in found)
-        doubts += report.doubts(results, self.drift_s)
+        doubts += report.doubts(results, self.drift_s) + unlogged
         version = str(jobs[self.names[0]][0]["fio version"])
-        return Outcome(version, results, tuple(dict.fromkeys(doubts)), tuple(series))
+        return Outcome(version, results, tuple(dict.fromkeys(doubts)), series)
 
     def read_back(self, size_bytes: int) -> tuple[str, ...]:
         """See that all was read back, which fio compared, and give the doubts. Raises WorkloadError."""

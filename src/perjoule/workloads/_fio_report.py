@@ -18,6 +18,9 @@ PERCENTILES = (50, 95, 99, 99.9)  # of those that fio tells, where a job does no
 SHORTEST_S = 0.1  # fio counts whole milliseconds: below this they are more than 1 %
 UNSURE_S = 0.01  # what fio's report may lack of the duration asked for
 AVERAGED_S = 0.5  # the bandwidth log's samples, as they are asked for
+ROUNDED_S = 0.01  # how early two of its samples may come
+ROUNDED_RATIO = 0.02  # by which it may exceed what was moved: whole milliseconds and KiB/s, and fio's own start
+UNLOGGED_FACTOR = 3.0  # of its busiest sample, that may have been moved after the last one
 MERGED_S = 0.1  # a shorter last window joins the one before: one transfer would look like a burst
 # EIO, ENODEV, ENOTCONN, ECONNREFUSED, ESTALE, ETIMEDOUT, ECONNABORTED: a mount whose daemon went away
 TRANSIENT_ERRNOS = frozenset({5, 19, 103, 107, 110, 111, 116})
@@ -135,12 +138,12 @@ def _latency_s(one: Mapping[str, Any], *, own_list: bool) -> dict[str, float]:
     return {name: ns / 1e9 for name, ns in {"mean": latency["mean"], **wanted, "max": latency["max"]}.items()}
 
 
-def goodput(logs: Sequence[str], moved: Sequence[ClientResult], offset_s: float) -> Series:
+def goodput(logs: Sequence[str], moved: Sequence[ClientResult], offset_s: float) -> Series | None:
     """Read the bandwidth logs of one client (`log_avg_msec`, `log_unix_epoch`): all jobs and both directions together.
 
     `value` is BYTES PER SECOND over the sample's own window, of `duration_s` ending at `t_s`, although the channel's unit says
     "B": sum(value * duration_s) is what the client moved. fio logs no last, partial window; what the logs lack of `moved` is
-    put there, so that closing fsync and last transfers count.
+    put there. None where the logs contradict `moved`.
 
     Args:
         logs: one per job: lines "UTC ms, KiB/s, direction, block size, offset".
@@ -149,20 +152,32 @@ def goodput(logs: Sequence[str], moved: Sequence[ClientResult], offset_s: float)
     """
     began_s, ended_s = min(one.began_s for one in moved), max(one.ended_s for one in moved)
     lines = [line for log in logs for line in _lines(log, began_s, ended_s, offset_s)]
-    t_s = np.unique(np.concatenate([np.empty(0), *(times[1:] for times, _ in lines)]))
-    so_far = sum((np.interp(t_s, times, total) for times, total in lines), np.zeros(len(t_s)))
     moved_bytes = float(sum(one.moved_bytes for one in moved))
+    unlogged_bytes = moved_bytes - sum(line[1][-1] for line in lines)
+    most_bytes = sum(float(np.diff(so_far).max()) for _, so_far in lines)  # of the busiest window
+    if lines and not -ROUNDED_RATIO * moved_bytes <= unlogged_bytes <= max(UNLOGGED_FACTOR * most_bytes, moved_bytes / 10):
+        return None
+    t_s = np.unique(np.concatenate([np.empty(0), *(times[times > began_s] for times, _ in lines)]))
+    so_far = sum((np.interp(t_s, times, total) for times, total in lines), np.zeros(len(t_s)))
     if len(t_s) and ended_s - t_s[-1] < MERGED_S:
         t_s, so_far = t_s[:-1], so_far[:-1]
-    so_far = np.append(so_far, max(moved_bytes, so_far[-1] if len(so_far) else 0.0))
-    t_s = np.append(t_s, ended_s)
+    elif len(t_s) and unlogged_bytes > 0 and t_s[-1] + AVERAGED_S + MERGED_S < ended_s:  # what ended later would have been logged
+        t_s, so_far = np.append(t_s, t_s[-1] + AVERAGED_S), np.append(so_far, moved_bytes)
+    if unlogged_bytes < 0:
+        so_far *= moved_bytes / (moved_bytes - unlogged_bytes)
+    t_s, so_far = np.append(t_s, ended_s), np.append(so_far, moved_bytes)
     duration_s = np.diff(t_s, prepend=began_s)
     channel = Channel("fio", moved[0].host, "all", "goodput", "B", "window mean", "counter")
     return Series(channel, t_s, duration_s, np.diff(so_far, prepend=0.0) / duration_s)
 
 
 def _lines(log: str, began_s: float, ended_s: float, offset_s: float) -> list[tuple[FloatArray, FloatArray]]:
-    """What a log says was moved by when, for each direction: times and bytes so far."""
+    """What a log says was moved by when, for each direction: times and bytes so far.
+
+    fio looks every half second and divides what ended since its last look by the time since. It logs no look at which nothing had
+    ended, so that after a stall a line's rate holds for its own half second, and not since the line before
+    (https://github.com/axboe/fio/blob/fio-3.33/stat.c, `__add_samples`). A look may be late, and its window longer.
+    """
     found: dict[str, list[tuple[float, float]]] = {}
     for line in log.splitlines():
         fields = line.split(",")
@@ -170,13 +185,18 @@ def _lines(log: str, began_s: float, ended_s: float, offset_s: float) -> list[tu
             found.setdefault(fields[2].strip(), []).append((float(fields[0]) / 1e3 + offset_s, float(fields[1]) * 1024))
     lines: list[tuple[FloatArray, FloatArray]] = []
     for samples in found.values():
-        inside = [(t_s, rate) for t_s, rate in samples if began_s < t_s <= ended_s]
-        if not inside:
-            continue
-        start_s = max(began_s, inside[0][0] - AVERAGED_S)
-        times = np.array([start_s, *(t_s for t_s, _ in inside)], dtype=np.float64)
-        rates = np.array([0.0, *(rate for _, rate in inside)], dtype=np.float64)
-        lines.append((times, np.cumsum(rates * np.diff(times, prepend=start_s))))
+        times, so_far = [began_s], [0.0]
+        for t_s, rate_bytes_per_s in samples:
+            if not times[-1] < t_s <= ended_s:
+                continue
+            since_s = t_s - times[-1]
+            if since_s > 2 * AVERAGED_S - ROUNDED_S:
+                times.append(t_s - AVERAGED_S)
+                so_far.append(so_far[-1])
+            so_far.append(so_far[-1] + rate_bytes_per_s * (t_s - times[-1]))
+            times.append(t_s)
+        if len(times) > 1:
+            lines.append((np.array(times), np.array(so_far)))
     return lines
 
 
