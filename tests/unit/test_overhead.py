@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from perjoule import campaign, report, run
 from perjoule.analysis.cells import cells
-from perjoule.analysis.overhead import disk_limits, disk_use, overhead
+from perjoule.analysis.overhead import disk_limits, disk_use, overhead, window
 from perjoule.campaign import parse
 from perjoule.catalogue import cluster
 from perjoule.cli import cli
@@ -149,3 +149,11 @@ def test_bytes_per_user_byte_stand_beside_what_redundancy_explains(made) -> None
     laid = amplification_table(cells([made.record()], [point]))
     assert laid.rows[0][-2] == "1.26 (1.25)"
     assert amplification_table(cells([made.record()], [Point(made.trial(), "write", {"duration_s": 1.0})])).rows == ()
+
+
+def test_bytes_are_counted_from_the_idle_end_of_the_baseline_on_however_long_the_load_takes_to_start(made):
+    record = made.record(moved=made.results((13.0, 20.0)))  # its baseline ends at 10 s
+    assert window(record, 13.0, 20.0) == (9.6, 20.0)
+    sent = made.series(made.channel("client-1", quantity="network_sent", semantics="counter"), [9, 10, 11, 25], [0, 0, 300, 1000])
+    cost = overhead(record, [sent], *window(record, 13.0, 20.0), 1000)
+    assert cost.metrics["network_sent_client_ratio"] == pytest.approx((300 + 700 * 9 / 14) / 1000)

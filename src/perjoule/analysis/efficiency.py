@@ -1,6 +1,7 @@
 """Figures of merit: the energy-delay product and capacity per watt, as T. L. Erxleben et al., "Green Storage", section IV."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from perjoule import catalogue
@@ -27,10 +28,7 @@ def peak_bytes_per_s(record: Record) -> float | None:
     catalogue's own. None without a cluster of the catalogue, where a node is unknown, and where clients held their own data: no
     network lies between.
     """
-    try:
-        cluster = catalogue.cluster(record.cluster) if record.cluster else None
-    except CampaignError:  # results of a perjoule whose catalogue had more
-        cluster = None
+    cluster = _cluster(record)
     if cluster is None:
         return None
     held = Counter(h.node for h in record.hosts if h.role != "client" and h.name in data_hosts(record))
@@ -38,3 +36,19 @@ def peak_bytes_per_s(record: Record) -> float | None:
     if record.data_hosts and len(nodes) < max(1, len(held)):
         return None
     return catalogue.tpp_bytes_per_s(replace(cluster, nodes=nodes) if nodes else cluster)
+
+
+def network_bytes_per_s(record: Record, hosts: Sequence[str]) -> float | None:
+    """Give what the networks of these hosts carry together, in one direction; None where the catalogue lacks one of them."""
+    cluster = _cluster(record)
+    node_of = {host.name: host.node for host in record.hosts}
+    nics = {node.name: node.board.nic_bytes_per_s.value for node in cluster.nodes} if cluster else {}
+    found = [nics.get(node_of.get(host, "")) for host in hosts]
+    return None if None in found else sum(rate or 0.0 for rate in found)
+
+
+def _cluster(record: Record) -> Cluster | None:
+    try:
+        return catalogue.cluster(record.cluster) if record.cluster else None
+    except CampaignError:  # results of a perjoule whose catalogue had more
+        return None

@@ -15,7 +15,7 @@ from math import isfinite
 
 from perjoule.analysis.latency import latency_s
 from perjoule.analysis.statistics import interval, ratio_interval
-from perjoule.model import ClientResult, Interval, Point, Trial
+from perjoule.model import ClientResult, Interval, Point, Trial, covered_s
 
 RATES = ("throughput_bytes_per_s", "operations_per_s")
 
@@ -41,7 +41,7 @@ def user_metrics(results: Sequence[ClientResult], scale: float) -> dict[str, flo
     metrics: dict[str, float] = {}
     rates: dict[str, float] = {}
     for user, own in by_user.items():
-        busy_s, moved_bytes = _covered_s([own], 1) * scale, sum(result.moved_bytes for result in own)
+        busy_s, moved_bytes = covered_s([own], 1) * scale, sum(result.moved_bytes for result in own)
         done = moved_bytes or sum(result.operations_count for result in own)
         rates[user] = done / busy_s
         metrics[f"user/{user}/{RATES[0] if moved_bytes else RATES[1]}"] = rates[user]
@@ -53,7 +53,7 @@ def user_metrics(results: Sequence[ClientResult], scale: float) -> dict[str, flo
                 metrics[f"user/{user}/latency_{name}_s"] = latency * scale
     if len(by_user) > 1:
         every = list(by_user.values())
-        metrics["together_ratio"] = _covered_s(every, 2) / _covered_s(every, 1)
+        metrics["together_ratio"] = covered_s(every, 2) / covered_s(every, 1)
         if all(sum(r.moved_bytes for r in own) for own in every) and min(rates.values()) > 0:  # bytes are not operations
             shares = _fair_shares(by_user)
             metrics["fairness_ratio"] = jain([rates[user] / shares[user] for user in by_user])
@@ -63,21 +63,6 @@ def user_metrics(results: Sequence[ClientResult], scale: float) -> dict[str, flo
 def _fair_shares(by_user: Mapping[str, Sequence[ClientResult]]) -> Mapping[str, float]:
     hosts = {user: {result.host for result in own} for user, own in by_user.items()}
     return {user: sum(1 / sum(host in other for other in hosts.values()) for host in own) for user, own in hosts.items()}
-
-
-def _covered_s(users: Sequence[Sequence[ClientResult]], least_count: int) -> float:
-    """The time in which at least so many users load."""
-    steps: list[tuple[float, int, int]] = []
-    for number, own in enumerate(users):
-        steps += [step for r in own for step in ((r.began_s, 1, number), (r.ended_s, -1, number))]
-    under_way = [0] * len(users)
-    found_s, before_s = 0.0, 0.0
-    for t_s, change, number in sorted(steps):
-        if sum(count > 0 for count in under_way) >= least_count:
-            found_s += t_s - before_s
-        under_way[number] += change
-        before_s = t_s
-    return found_s
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ METRICS: Mapping[Quantity, str] = {
     "disk_written": "disk_written_{role}_ratio",
 }
 
-LEAD_S = 0.4  # before the first window: two readings of counters at their usual rate
+LEAD_S = 0.4  # before the end of the baseline: two readings of counters at their usual rate
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Overhead:
 def window(record: Record, began_s: float, ended_s: float) -> tuple[float, float]:
     """Stretch the windows of a trial over the idle ones around it, for what is counted by the byte.
 
-    The first begins in the baseline, because between two readings a counter grows evenly and the first bytes seem to come early;
-    the last one ends with the tail, where write-back and late copies lie.
+    The first begins in the baseline, which is idle: what the load's own start moves belongs to it, and between two readings a
+    counter grows evenly, so that the first bytes seem to come early. The last one ends with the tail, where write-back lies.
     """
     if record.outcome is None:
         return began_s, ended_s

@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Sequence
 
 from perjoule import catalogue
+from perjoule.analysis import overlap
 from perjoule.analysis.efficiency import peak_bytes_per_s
 from perjoule.analysis.hosts import data_hosts, loaded_servers, roles
 from perjoule.analysis.overhead import total, window
+from perjoule.analysis.overlap import BOUND_RATIO
 from perjoule.catalogue import Cluster
 from perjoule.errors import CampaignError
 from perjoule.model import ClientResult, Record, Series
 
-BOUND_RATIO = 1.02  # caps are kept to 2 %, and a timer has its millisecond
 CACHED_RATIO = 0.9
-SPREAD_RATIO = 0.05
 BUSY_RATIO = 0.95
 
 
@@ -23,7 +23,8 @@ def doubts(record: Record, series: Sequence[Series]) -> tuple[str, ...]:
     return tuple(
         dict.fromkeys(
             [
-                *(() if any(r.user for r in record.outcome.results) else _apart(record.outcome.results)),
+                *overlap.doubts(record.outcome.results),
+                *_mixed(record.outcome.results),
                 *_bounds(record, [r for r in record.outcome.results if r.host not in loaded_servers(record)]),
                 *_cached(record, series, [r for r in record.outcome.results if r.direction == "read"]),
                 *_machine(record, series),
@@ -32,24 +33,10 @@ def doubts(record: Record, series: Sequence[Series]) -> tuple[str, ...]:
     )
 
 
-def _apart(results: Sequence[ClientResult]) -> Iterator[str]:
-    """Clients that did not load together, or did what is measured apart; several users do so on purpose."""
-    yield from _together(results)
-    yield from _mixed(results)
-
-
-def _together(results: Sequence[ClientResult]) -> Iterator[str]:
-    for direction in ("write", "read"):
-        clients = [r for r in results if r.direction == direction]
-        if len(clients) < 2:
-            continue
-        spread_s = max(r.began_s for r in clients) - min(r.began_s for r in clients)
-        shortest_s = min(r.ended_s - r.began_s for r in clients)
-        if spread_s > SPREAD_RATIO * shortest_s:
-            yield f"clients started {spread_s:.3g} s apart, the shortest ran {shortest_s:.3g} s"
-
-
 def _mixed(results: Sequence[ClientResult]) -> Iterator[str]:
+    """What is measured apart and ran together; several users do so on purpose."""
+    if any(r.user for r in results):
+        return
     writes, reads = ([r for r in results if r.direction == d] for d in ("write", "read"))
     if any(w.began_s < r.ended_s and r.began_s < w.ended_s for w in writes for r in reads):
         yield "reads and writes ran together: each has the energy and the overhead of both"

@@ -13,11 +13,11 @@ from perjoule.analysis.amplification import compare
 from perjoule.analysis.devices import device_j
 from perjoule.analysis.efficiency import peak_bytes_per_s
 from perjoule.analysis.energies import Work, energies, energy_metrics
-from perjoule.analysis.energy import amount
 from perjoule.analysis.fairness import user_metrics
 from perjoule.analysis.hosts import roles
 from perjoule.analysis.latency import latency_s
 from perjoule.analysis.overhead import Overhead, disk_use, overhead, total, window
+from perjoule.analysis.overlap import common_rate, told_rates
 from perjoule.analysis.plausibility import doubts
 from perjoule.analysis.power import boundaries
 from perjoule.model import ClientResult, Direction, Point, Quantity, Record, Series
@@ -75,14 +75,14 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
     metrics |= user_metrics(results, record.scale)
     late = _late(record, metrics, direction, user_bytes)
     against = (*record.doubts, *late, *power.doubts, *cost.doubts, *explained.doubts, *doubts(record, series))
-    return Point(record.trial, direction, metrics, tuple(dict.fromkeys(against)), power.grade)
+    return Point(record.trial, direction, told_rates(metrics, results), tuple(dict.fromkeys(against)), power.grade)
 
 
 def _rates(
     record: Record, series: Sequence[Series], results: Sequence[ClientResult], rate_bytes_per_s: float
 ) -> dict[str, float]:
     metrics = {"throughput_bytes_per_s": rate_bytes_per_s}
-    if (common := _common_rate(record, series, results)) is not None:
+    if (common := common_rate(record, series, results)) is not None:
         metrics["common_throughput_bytes_per_s"] = common
     if tpp := peak_bytes_per_s(record):
         metrics |= {"tpp_bytes_per_s": tpp, "tpp_ratio": rate_bytes_per_s / tpp}
@@ -128,21 +128,3 @@ def _event_metrics(events_count: float, metrics: Mapping[str, float]) -> dict[st
         if f"{name}_j" in metrics
     }
     return {"events_per_s": events_count / metrics["duration_s"], **energies}
-
-
-def _common_rate(record: Record, series: Sequence[Series], results: Sequence[ClientResult]) -> float | None:
-    """Throughput while all clients ran, from the goodput each of them logged."""
-    assert record.outcome is not None
-    if len({r.direction for r in record.outcome.results}) > 1:
-        return None  # a client's goodput is of both directions together
-    if any(r.user for r in results):
-        return None  # users come and go
-    hosts = {r.host for r in results}
-    logged = [s for s in series if s.channel.quantity == "goodput" and s.channel.host in hosts]
-    began_s, ended_s = max(r.began_s for r in results), min(r.ended_s for r in results)
-    if {s.channel.host for s in logged} != hosts or ended_s <= began_s:
-        return None
-    moved = [amount(s, began_s, ended_s).value for s in logged]
-    if any(m is None for m in moved):
-        return None
-    return sum(m or 0.0 for m in moved) / ((ended_s - began_s) * record.scale)

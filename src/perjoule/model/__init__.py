@@ -39,6 +39,7 @@ from perjoule.model.seen import (
     Semantics,
     Series,
     Specification,
+    covered_s,
 )
 from perjoule.model.told import (
     Cell,
@@ -83,5 +84,6 @@ __all__ = [
     "StopRule",
     "TextFile",
     "Trial",
+    "covered_s",
     "option_name",
 ]

@@ -1,6 +1,6 @@
 """What was seen: channels and their series, what a load reports, and all of it as the record of a trial."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -98,6 +98,21 @@ class ClientResult:
     operations_count: int
     latency_s: Mapping[str, float] = field(default_factory=dict[str, float])  # "mean", "p50", "p95", "p99", "p99.9", "max"
     user: str = ""  # whose load it was, where several users load at once
+
+
+def covered_s(users: Sequence[Sequence[ClientResult]], least_count: int) -> float:
+    """Give the time in which at least so many users load, from the results of each."""
+    steps: list[tuple[float, int, int]] = []
+    for number, own in enumerate(users):
+        steps += [step for r in own for step in ((r.began_s, 1, number), (r.ended_s, -1, number))]
+    under_way = [0] * len(users)
+    found_s, before_s = 0.0, 0.0
+    for t_s, change, number in sorted(steps):
+        if sum(count > 0 for count in under_way) >= least_count:
+            found_s += t_s - before_s
+        under_way[number] += change
+        before_s = t_s
+    return found_s
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule import drivers
 from perjoule.errors import PerjouleError, WorkloadError
-from perjoule.model import OPTIONS, Outcome, Series, Spec
+from perjoule.model import OPTIONS, ClientResult, Outcome, Series, Spec, covered_s
 from perjoule.protocols import Check, Host, Mounted, Workload
 from perjoule.units import Seconds
 from perjoule.workloads._together_user import OWN, Job, User, split
@@ -40,6 +40,7 @@ together = [
 
 T = TypeVar("T")
 
+TOGETHER_RATIO = 1 / 3  # of the time with any load, below which a mix is mostly one user alone
 LATE_S = 0.05  # behind its time, above which a job is said to have waited
 _TABLE = {"type": "object", "required": ["user", "kind"], "properties": {"user": {"type": "string"}, "kind": {"type": "string"}}}
 _Tables = Annotated[
@@ -184,10 +185,12 @@ class Together(Workload):
             for n, jobs in self._jobs.items()
         }
         every = [(name, outcome) for name, outcomes in found.items() for outcome in outcomes]
+        results = tuple(replace(result, user=name) for name, outcome in every for result in outcome.results)
+        doubts = [*(f"{n}: {d}" for n, outcome in every for d in outcome.doubts), *_late(waits_s), *_apart(results)]
         return Outcome(
             engine=" + ".join(dict.fromkeys(outcome.engine for _, outcome in every)),
-            results=tuple(replace(result, user=name) for name, outcome in every for result in outcome.results),
-            doubts=tuple(dict.fromkeys([*(f"{n}: {d}" for n, outcome in every for d in outcome.doubts), *_late(waits_s)])),
+            results=results,
+            doubts=tuple(dict.fromkeys(doubts)),
             series=tuple(_joined([(name, series) for name, outcome in every for series in outcome.series])),
             measured=_measured(found),
         )
@@ -206,6 +209,15 @@ def _told(job: Job, call: Callable[[], T]) -> T:
 def _late(waits_s: Mapping[str, Sequence[float]]) -> list[str]:
     late = {name: sum(wait_s > LATE_S for wait_s in waits[1:]) for name, waits in waits_s.items()}
     return [f"{name}: {n} of {len(waits_s[name])} jobs waited for the one before them" for name, n in late.items() if n]
+
+
+def _apart(results: Sequence[ClientResult]) -> list[str]:
+    """Doubt a mix whose users hardly loaded together."""
+    users = [[r for r in results if r.user == user] for user in dict.fromkeys(r.user for r in results)]
+    share = covered_s(users, 2) / covered_s(users, 1)
+    if len(users) < 2 or share >= TOGETHER_RATIO:
+        return []
+    return [f"several users loaded in only {share:.0%} of the time; in the rest one user loaded alone"]
 
 
 def _joined(series: Sequence[tuple[str, Series]]) -> list[Series]:

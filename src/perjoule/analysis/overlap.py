@@ -1,0 +1,85 @@
+"""Clients that load together: for how much of the time, and what they moved meanwhile.
+
+A trial of N clients is one of N clients only while all of them load. The overlap is the time from the last client's start to the
+first client's end, over the whole window (0 where they share no moment). Below `DOUBTED_RATIO` the window is that of stragglers,
+which is a doubt; below `REFUSED_RATIO` no rate of all clients together means anything, and none is given.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from perjoule.analysis.efficiency import network_bytes_per_s, peak_bytes_per_s
+from perjoule.analysis.energy import amount
+from perjoule.model import ClientResult, Record, Series
+
+DOUBTED_RATIO = 2 / 3
+REFUSED_RATIO = 0.1
+CONSERVED_RATIO = 0.05  # by which a log's bytes may differ from those moved: a window may cut its first and last sample
+BOUND_RATIO = 1.02  # caps are kept to 2 %
+SPREAD_RATIO = 0.05
+# What is of all clients together, by the words in a metric's name.
+RATES = ("throughput", "operations_per", "tpp_ratio", "efficiency", "edp", "events_per_s")
+
+
+def overlap_ratio(results: Sequence[ClientResult]) -> float:
+    """Give the share of the time from the first start to the last end in which all load."""
+    began_s, ended_s = min(r.began_s for r in results), max(r.ended_s for r in results)
+    shared_s = min(r.ended_s for r in results) - max(r.began_s for r in results)
+    return max(0.0, shared_s) / (ended_s - began_s)
+
+
+def told_rates(metrics: Mapping[str, float], results: Sequence[ClientResult]) -> Mapping[str, float]:
+    """Leave out what is of all clients together where they hardly overlapped; several users need not."""
+    if any(r.user for r in results) or overlap_ratio(results) >= REFUSED_RATIO:
+        return metrics
+    return {name: value for name, value in metrics.items() if not any(word in name for word in RATES)}
+
+
+def common_rate(record: Record, series: Sequence[Series], results: Sequence[ClientResult]) -> float | None:
+    """Give the throughput while all clients ran: bytes from the last start to the first end, over that time, in emulated time.
+
+    A byte counts when its write or read call returned. None where a client has no log, where a log does not add up to the bytes
+    that its client moved, and where the rate is above what clients or servers can: then caches took bytes, and moved them later.
+    """
+    assert record.outcome is not None
+    if len({r.direction for r in record.outcome.results}) > 1:
+        return None  # a client's goodput is of both directions together
+    if any(r.user for r in results) or overlap_ratio(results) < REFUSED_RATIO:
+        return None
+    began_s, ended_s = max(r.began_s for r in results), min(r.ended_s for r in results)
+    logged = {s.channel.host: s for s in series if s.channel.quantity == "goodput"}
+    common_bytes = 0.0
+    for one in results:
+        if one.host not in logged:
+            return None
+        whole, shared = (amount(logged[one.host], *span).value for span in ((one.began_s, one.ended_s), (began_s, ended_s)))
+        if whole is None or shared is None or abs(whole - one.moved_bytes) > CONSERVED_RATIO * one.moved_bytes:
+            return None
+        common_bytes += shared
+    rate = common_bytes / ((ended_s - began_s) * record.scale)
+    limits = (peak_bytes_per_s(record), network_bytes_per_s(record, [r.host for r in results]))
+    return None if any(limit and rate > BOUND_RATIO * limit for limit in limits) else rate
+
+
+def doubts(results: Sequence[ClientResult]) -> Iterator[str]:
+    """Say which clients did not load together; several users come and go on purpose, and their workload speaks for them."""
+    if any(r.user for r in results):
+        return
+    for direction in ("write", "read"):
+        clients = [r for r in results if r.direction == direction]
+        if len(clients) > 1:
+            yield from _apart(clients)
+
+
+def _apart(clients: Sequence[ClientResult]) -> Iterator[str]:
+    spread_s = max(r.began_s for r in clients) - min(r.began_s for r in clients)
+    shortest_s = min(r.ended_s - r.began_s for r in clients)
+    if spread_s > SPREAD_RATIO * shortest_s:
+        yield f"clients started {spread_s:.3g} s apart, the shortest ran {shortest_s:.3g} s"
+    overlap = overlap_ratio(clients)
+    if overlap < DOUBTED_RATIO:
+        first, last = min(clients, key=lambda r: r.ended_s), max(clients, key=lambda r: r.ended_s)
+        refused = ", so that no rate of all clients is given" if overlap < REFUSED_RATIO else ""
+        yield (
+            f"all clients loaded together in only {overlap:.0%} of the time{refused}: "
+            f"{last.host} ended {last.ended_s - first.ended_s:.3g} s after {first.host}"
+        )

@@ -1,0 +1,93 @@
+"""Clients that load together: how much of the time, what they move meanwhile, what is refused where they hardly do."""
+
+from dataclasses import replace
+
+import pytest
+
+from perjoule import catalogue
+from perjoule.analysis.plausibility import doubts
+from perjoule.analysis.points import points
+from perjoule.model import ClientResult
+from perjoule.workloads.together import _apart
+
+COMMON = "common_throughput_bytes_per_s"
+
+
+def goodput(made, host, *pieces):
+    """What a client logged: (from, until, bytes per second)."""
+    ends_s, rates = [p[1] for p in pieces], [p[2] for p in pieces]
+    of = made.channel(host, quantity="goodput", semantics="window mean")
+    return made.series(of, ends_s, rates, [p[1] - p[0] for p in pieces])
+
+
+def test_bytes_of_the_common_window_are_those_that_logs_put_there(made):
+    moved = made.results((10.0, 20.0), (10.0, 14.0))
+    logs = [goodput(made, "client-1", (10, 12, 150), (12, 16, 0), (16, 20, 175)), goodput(made, "client-2", (10, 14, 250))]
+    (point,) = points(made.record(moved=moved), logs)
+    assert point.metrics[COMMON] == pytest.approx((2 * 150 + 4 * 250) / 4)
+
+
+@pytest.mark.parametrize("rate", [120.0, 85.0])
+def test_a_log_that_does_not_add_up_to_the_bytes_moved_gives_no_common_throughput(made, rate):
+    moved = made.results((10.0, 20.0), (10.0, 20.0))
+    logs = [goodput(made, "client-1", (10, 20, 100)), goodput(made, "client-2", (10, 20, rate))]
+    assert COMMON not in points(made.record(moved=moved), logs)[0].metrics
+    logs[1] = goodput(made, "client-2", (10, 20, 100))
+    assert points(made.record(moved=moved), logs)[0].metrics[COMMON] == pytest.approx(200)
+
+
+@pytest.mark.parametrize("clients_count", [2, 8])  # the limits are the clients' networks, and the servers' peak
+def test_bytes_that_only_caches_can_have_taken_give_no_common_throughput(made, clients_count):
+    cluster = catalogue.cluster("odroid-hc4")
+    client = next(n for n in cluster.nodes if n.role == "client")
+    nic = client.board.nic_bytes_per_s.value
+    limit = min(clients_count * nic, catalogue.tpp_bytes_per_s(cluster)) / clients_count
+
+    def common(ratio):
+        """The first client ends after a second; in its fsync the others write nothing more."""
+        one = int(limit * ratio)
+        moved = made.results((10.0, 11.0), *[(10.0, 11.4)] * (clients_count - 1), moved_bytes=one)
+        logs = [goodput(made, "client-1", (10, 11, one))]
+        logs += [goodput(made, r.host, (10, 11, one), (11, 11.4, 0)) for r in moved[1:]]
+        hosts = tuple(replace(made.record().hosts[-1], name=r.host, node=client.name) for r in moved)
+        storage = [replace(made.record().hosts[0], name=f"storage-{n}") for n in range(4)]
+        return points(replace(made.record(moved=moved, cluster="odroid-hc4"), hosts=(*hosts, *storage)), logs)[0].metrics
+
+    assert common(1.0)[COMMON] == pytest.approx(clients_count * limit, rel=1e-6)
+    assert COMMON not in common(1.1)
+
+
+def test_a_client_that_ends_three_times_later_is_a_doubt(made):
+    moved = (*made.results((10.0, 20.0), (10.0, 20.0)), replace(made.results((10.0, 40.0))[0], host="client-3"))
+    (doubt,) = doubts(made.record(moved=moved), [])
+    assert doubt == "all clients loaded together in only 33% of the time: client-3 ended 20 s after client-1"
+    assert points(made.record(moved=moved), [])[0].metrics["throughput_bytes_per_s"] == pytest.approx(100)
+
+
+@pytest.mark.parametrize("ended_s", [20.0, 22.0, 24.0])  # as on healthy file systems
+def test_clients_that_end_a_little_apart_are_no_doubt(made, ended_s):
+    assert doubts(made.record(moved=made.results((10.0, 20.0), (10.0, ended_s))), []) == ()
+
+
+def test_clients_that_hardly_overlapped_have_no_rate_together_but_their_energy(made):
+    moved = made.results((10.0, 20.0), (19.5, 29.5))
+    watts = [made.steady(host, 10.0) for host in ("storage-1", "storage-2", "metadata-1")]
+    (point,) = points(made.record(moved=moved), watts)
+    assert any("only 3% of the time, so that no rate of all clients is given" in doubt for doubt in point.doubts)
+    assert point.metrics["energy_j"] == pytest.approx(30 * 19.5)
+    assert point.metrics["duration_s"] == pytest.approx(19.5)
+    refused = ("throughput_bytes_per_s", "efficiency_bytes_per_j", "edp_js")
+    assert not any(name.endswith(refused) for name in point.metrics)
+    (together,) = points(made.record(), watts)
+    assert all(any(name.endswith(one) for name in together.metrics) for one in refused)
+
+
+def test_users_that_hardly_loaded_together_are_a_doubt_of_their_mix():
+    def mix(*windows):
+        return [ClientResult("client-1", "read", a, b, 100, 1, user=user) for user, a, b in windows]
+
+    assert _apart(mix(("analysis", 0.0, 50.0), ("backup", 43.0, 100.0))) == [
+        "several users loaded in only 7% of the time; in the rest one user loaded alone"
+    ]
+    assert _apart(mix(("analysis", 0.0, 60.0), ("backup", 20.0, 100.0))) == []
+    assert _apart(mix(("analysis", 0.0, 60.0))) == []  # alone, as it is asked for
