@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from perjoule import catalogue
+from perjoule.analysis.efficiency import network_bytes_per_s
 from perjoule.analysis.plausibility import doubts
 from perjoule.analysis.points import points
 from perjoule.model import ClientResult
@@ -53,6 +54,8 @@ def test_bytes_that_only_caches_can_have_taken_give_no_common_throughput(made, c
         storage = [replace(made.record().hosts[0], name=f"storage-{n}") for n in range(4)]
         return points(replace(made.record(moved=moved, cluster="odroid-hc4"), hosts=(*hosts, *storage)), logs)[0].metrics
 
+    local = replace(made.record(), data_hosts=("client-1",))
+    assert network_bytes_per_s(replace(local, cluster="odroid-hc4"), ["client-1"]) is None  # no network lies between
     assert common(1.0)[COMMON] == pytest.approx(clients_count * limit, rel=1e-6)
     assert COMMON not in common(1.1)
 

@@ -39,7 +39,12 @@ def peak_bytes_per_s(record: Record) -> float | None:
 
 
 def network_bytes_per_s(record: Record, hosts: Sequence[str]) -> float | None:
-    """Give what the networks of these hosts carry together, in one direction; None where the catalogue lacks one of them."""
+    """Give what the networks of these clients carry together, in one direction.
+
+    None where the catalogue lacks one of them, and where one is a server or holds its own data: no network lies between.
+    """
+    if any(h.role != "client" or h.name in data_hosts(record) for h in record.hosts if h.name in hosts):
+        return None
     cluster = _cluster(record)
     node_of = {host.name: host.node for host in record.hosts}
     nics = {node.name: node.board.nic_bytes_per_s.value for node in cluster.nodes} if cluster else {}
