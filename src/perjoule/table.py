@@ -48,8 +48,11 @@ def with_meter(cell: Cell, key: str, per: float = 1.0) -> str:
 
 
 def number(value: float) -> str:
-    """Print a number with three or four significant digits, never in powers of ten."""
-    digits = 0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else 2 if abs(value) >= 1 else 3
+    """Print a number with three or four significant digits, never in powers of ten.
+
+    What rounds to 1, 100 or 1000 has the digits of these: 0.9999999 is "1.00", as 1 is, and 99.999 is "100.0".
+    """
+    digits = next((digits for digits, least in ((0, 1000), (1, 100), (2, 1)) if round(abs(value), digits + 1) >= least), 3)
     return f"{value:.{digits}f}"
 
 
@@ -156,7 +159,6 @@ def _span(ratio: Interval) -> str:
 
 def _over(ratio: Interval) -> str:
     """Print a ratio as percent above, with its interval."""
-    mean, low, high = (
-        f"{100 * (value - 1):+.{0 if abs(value - 1) >= 0.1 else 1}f}" for value in (ratio.mean, ratio.low, ratio.high)
-    )
+    above = (100 * (value - 1) for value in (ratio.mean, ratio.low, ratio.high))
+    mean, low, high = (f"{percent:+.{0 if round(abs(percent), 1) >= 10 else 1}f}" for percent in above)
     return f"{mean} % ({low} to {high})" if isfinite(ratio.high) else f"{mean} %"

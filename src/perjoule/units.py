@@ -41,7 +41,7 @@ def quantity(text: object, units: dict[str, float], *, bare: bool = False) -> fl
     if isinstance(text, int | float) and not isinstance(text, bool):
         if bare:
             return _finite(float(text), text)
-        raise ValueError(f'{text} has no unit (write "{text} {example}")')
+        raise ValueError(f'{text} has no unit (write "{_meant(str(text), example, units)}")')
     match = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise ValueError(f'{text!r} is not a number with a unit (as in "4 {example}")')
@@ -49,13 +49,21 @@ def quantity(text: object, units: dict[str, float], *, bare: bool = False) -> fl
     if not unit:
         if bare:
             return _finite(float(number), text)
-        raise ValueError(f'"{number}" has no unit (write "{number} {example}")')
+        raise ValueError(f'"{number}" has no unit (write "{_meant(number, example, units)}")')
     if unit not in units:
         meant = next((u for u in units if u.lower() == unit.lower()), None)
         if meant is not None:
             raise ValueError(f'unknown unit "{unit}" (write "{number} {meant}")')
         raise ValueError(f'unknown unit "{unit}" (known: {", ".join(units)})')
     return _finite(float(number) * units[unit], text)
+
+
+def _meant(number: str, example: str, units: dict[str, float]) -> str:
+    """Guess the unit of a number that lacks it: a large one of bytes counts bytes, as other tools take them."""
+    value = float(number)
+    if "iB" in example and 1024 <= value < math.inf:
+        return exact_text(value, units)
+    return f"{number} {example}"
 
 
 def _finite(value: float, text: object) -> float:

@@ -5,6 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from perjoule.figures._clients import number as drawn
+from perjoule.table import number
 from perjoule.units import (
     BYTES,
     HERTZ,
@@ -117,3 +119,45 @@ def test_short_durations_are_printed_short() -> None:
         "1 h 0 min",
         "2 h 5 min",
     ]
+
+
+@pytest.mark.parametrize(
+    ("written", "offered"),
+    [
+        (4194304, "4 MiB"),  # and not 4194304 MiB, which are 4 TiB
+        ("4194304", "4 MiB"),
+        (4096, "4 KiB"),
+        (1_000_000, "1 MB"),
+        (4_194_305, "4194305 B"),
+        (64, "64 MiB"),
+    ],
+)
+def test_a_number_of_bytes_without_a_unit_is_answered_with_what_it_counts(written, offered):
+    with pytest.raises(ValueError, match=rf'has no unit \(write "{offered}"\)'):
+        quantity(written, BYTES)
+    with pytest.raises(ValueError, match=rf'has no unit \(write "{offered}/s"\)'):
+        quantity(written, RATES)
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [
+        (1.0, "1.00"),
+        (0.9999999, "1.00"),
+        (0.9996, "1.00"),
+        (0.9994, "0.999"),
+        (0.994, "0.994"),
+        (99.994, "99.99"),
+        (99.996, "100.0"),
+        (999.94, "999.9"),
+        (999.96, "1000"),
+        (-0.9999999, "-1.00"),
+        (0.0, "0.000"),
+    ],
+)
+def test_what_rounds_to_one_is_printed_as_one_is(value, printed):
+    assert number(value) == printed
+
+
+def test_figures_print_no_powers_of_ten_where_a_number_rounds_up_to_one():
+    assert [drawn(value) for value in (9999.4, 9999.6, 10000.0, 0.9999999)] == ["9999", "10000", "10000", "1"]

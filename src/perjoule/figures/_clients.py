@@ -27,7 +27,7 @@ def shape(names: Sequence[str]) -> Spec:
 
 def number(value: float) -> str:
     """Print a number with four significant digits, and never in powers of ten."""
-    return f"{value:.4g}" if 1e-3 < abs(value) < 1e4 else f"{value:.0f}" if abs(value) >= 1e4 else f"{value:.2g}"
+    return f"{value:.4g}" if 1e-3 < abs(value) < 9999.5 else f"{value:.0f}" if abs(value) >= 1 else f"{value:.2g}"
 
 
 def interval_text(interval: Interval, per: float) -> str:
