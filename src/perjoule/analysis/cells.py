@@ -88,18 +88,18 @@ def _cell(key: Key, repetitions: Sequence[Point], failed_count: int, of: Mapping
 
 
 def _with_edp_ratio(found: Sequence[Cell], weight: int, spread: Spread) -> tuple[Cell, ...]:
-    """Divide energy-delay products by the lowest mean among those of the same direction, clients, work and grade.
+    """Divide energy-delay products by the lowest mean among those of the same work and grade; what stands alone has no ratio.
 
     The product compares nothing but the same work (Erxleben et al., "Green Storage", section IV, who normalise likewise).
     """
     products = {index: _products(cell, weight) for index, cell in enumerate(found) if "edp_js" in cell.metrics}
-    best: dict[object, float] = {}
+    means: dict[object, list[float]] = {}
     for index, values in products.items():
-        work = _work(found[index])
-        best[work] = min(best.get(work, float("inf")), fmean(values))
+        means.setdefault(_work(found[index]), []).append(fmean(values))
+    best = {work: min(values) for work, values in means.items() if work is not None and len(values) > 1}
     return tuple(
         replace(cell, metrics={**cell.metrics, "edp_ratio": spread([v / best[_work(cell)] for v in products[index]])})
-        if index in products
+        if index in products and _work(cell) in best
         else cell
         for index, cell in enumerate(found)
     )
@@ -115,11 +115,16 @@ def _products(cell: Cell, weight: int) -> list[float]:
 
 
 def _work(cell: Cell) -> object:
+    """Say what was done: a workload, and how much of it by how many clients; None where repetitions did not do the same.
+
+    A load that ends by time does as much as it can, which is no work that another row has to do.
+    """
     unit = "throughput_bytes_per_s" if "throughput_bytes_per_s" in cell.metrics else "operations_per_s"
-    done = cell.metrics[unit].values[0] * cell.metrics["duration_s"].values[0]
-    # to make a file is not to remove one, and one mix of users is not another
-    kind = cell.workload if unit == "operations_per_s" or cell.direction == "mixed" else ""
-    return cell.direction, cell.clients_count, kind, f"{done:.3g}", cell.grade
+    rates, times_s = cell.metrics[unit].values, cell.metrics["duration_s"].values
+    done = {f"{rate * time_s:.6g}" for rate, time_s in zip(rates, times_s, strict=False)}  # six digits, of rounded products
+    if len(done) != 1 or len(rates) != len(times_s):
+        return None
+    return cell.workload, cell.direction, cell.clients_count, *done, cell.grade
 
 
 def _directions(trial: Trial) -> tuple[Direction, ...]:

@@ -45,7 +45,7 @@ class Cell:
     workload: str
     direction: Direction
     clients_count: int
-    metrics: Mapping[str, Interval]  # the keys of Point.metrics, and "edp_ratio" (normalised to the best of its direction)
+    metrics: Mapping[str, Interval]  # the keys of Point.metrics, and "edp_ratio" (over the best of the same work)
     failed_count: int = 0
     doubts: tuple[str, ...] = ()
     servers_count: int = 0  # storage hosts; 0 where none of its trials was measured
