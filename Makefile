@@ -5,6 +5,7 @@
 PYTHON ?= python3
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 BIN := .venv/bin
+SIDE_BY_SIDE := --numprocesses auto  # only the unit part: live tests would be in each other's way
 
 demo: .venv/ready
 	setup/install filesystems
@@ -12,7 +13,8 @@ demo: .venv/ready
 
 test: .venv/ready-for-development
 	setup/install filesystems tests
-	$(AS_ROOT) $(BIN)/pytest -m "not slow" $(TEST)
+	$(BIN)/pytest $(SIDE_BY_SIDE) tests/unit
+	$(AS_ROOT) $(BIN)/pytest -m "not slow" --ignore tests/unit $(TEST)
 
 # What takes minutes by itself: a study of 96 experiments, whole; kills at any moment.
 slow: .venv/ready-for-development
@@ -20,7 +22,7 @@ slow: .venv/ready-for-development
 	$(AS_ROOT) $(BIN)/pytest -m slow
 
 unit: .venv/ready-for-development
-	$(BIN)/pytest tests/unit
+	$(BIN)/pytest $(SIDE_BY_SIDE) tests/unit
 
 check: .venv/ready-for-development
 	$(BIN)/ruff check
