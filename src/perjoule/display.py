@@ -13,6 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from perjoule.analysis.windows import windows
 from perjoule.model import Cell, Channel, Record, Trial
 from perjoule.protocols import Check
 from perjoule.run import Event
@@ -87,7 +88,7 @@ class Progress:
         if record.outcome is None or record.status == "failed":
             err.print(Text(f"{number}: failed: {record.reason}", style="red"))
             return
-        took_s = (record.outcome.ended_s - record.outcome.began_s) * record.scale
+        took_s = windows(record, record.outcome.results).length_s * record.scale
         moved_bytes = sum(result.moved_bytes for result in record.outcome.results)
         rate = f"{moved_bytes / took_s / MIB:.1f} MiB/s"
         if not moved_bytes:

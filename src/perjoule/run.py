@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from perjoule import aligning, drivers, quiet
+from perjoule import aligning, drivers, quiet, write_back
 from perjoule.environment import environment
 from perjoule.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
 from perjoule.model import Amplification, Campaign, Channel, Clock, HostFact, Json, Outcome, Phase, Record, Redundancy, Trial
@@ -171,7 +171,7 @@ class _Group:
         with self.results.attempt(trial) as attempt:
             self.observe(Event("trial", trial=trial, latest=attempt.sink.latest, hosts=hosts))
             phases: list[Phase] = []
-            doubts: list[list[str]] = []  # of each meter, and of the tail
+            doubts: list[list[str]] = []  # of each meter, of the write-back and of the tail
             outcome, failure = None, None
             try:
                 outcome = self._load(trial, hosts, mounted, attempt, phases, doubts)
@@ -218,6 +218,7 @@ class _Group:
 
         with phase("prepare"):
             workload.prepare(clients, mounted, attempt.raw)
+            syncs = write_back.syncs(hosts, mounted)
         with ExitStack() as meters:
             for meter in map(drivers.meter, trial.meters):
                 doubts.append(meters.enter_context(meter.record(hosts, attempt.sink)))
@@ -225,6 +226,9 @@ class _Group:
                 idle_bytes_per_s = quiet.rate_bytes_per_s(hosts, self.campaign.settle_s)
             with phase("measure"):
                 outcome = workload.run(clients, mounted, attempt.raw)
+            written = write_back.write_back(syncs)
+            phases += [written.phase] if written.phase else []
+            doubts.append(list(written.doubts))
             self.observe(Event("phase", "tail", trial=trial))
             tail = quiet.tail(
                 hosts,

@@ -33,6 +33,7 @@ serial = "10 %"
 noise = "1 %"
 [[workload]]
 kind = "simulated"
+operation = "read"
 size = "1 MiB"
 [[meter]]
 kind = "simulated"

@@ -7,6 +7,7 @@ import pytest
 
 from perjoule import campaign, run
 from perjoule.analysis.points import points
+from perjoule.analysis.windows import UNKNOWN
 from perjoule.catalogue import cluster
 from perjoule.errors import CampaignError, MachineError
 from perjoule.model import Campaign, Point, Record
@@ -68,13 +69,14 @@ def test_throughput_and_time_are_known_exactly(tmp_path: Path) -> None:
     ]
     for record, point in pairs:
         assert record.status == "valid"
-        assert point.metrics["duration_s"] == pytest.approx(0.1)
-        assert point.metrics["throughput_bytes_per_s"] == pytest.approx(point.trial.clients_count * 40 * MIB)
+        burst = "burst_" if point.direction == "write" else ""  # whose headline ends with the hosts' sync, by the clock
+        assert point.metrics[f"{burst}duration_s"] == pytest.approx(0.1)
+        assert point.metrics[f"{burst}throughput_bytes_per_s"] == pytest.approx(point.trial.clients_count * 40 * MIB)
         assert point.metrics["common_throughput_bytes_per_s"] == pytest.approx(point.trial.clients_count * 40 * MIB)
 
 
 def test_energy_is_known_exactly(tmp_path: Path) -> None:
-    ((_, point),) = judged(measured(tmp_path, asked()))
+    ((_, point),) = judged(measured(tmp_path, asked(workload='operation = "read"')))
     assert point.metrics["energy_j"] == pytest.approx(50 * 0.1)
     assert point.metrics["mean_w"] == pytest.approx(50)
     assert point.metrics["efficiency_bytes_per_j"] == pytest.approx(4 * MIB / 5)
@@ -82,7 +84,7 @@ def test_energy_is_known_exactly(tmp_path: Path) -> None:
 
 
 def test_emulated_time_stretches_everything_that_takes_time(tmp_path: Path) -> None:
-    ((record, point),) = judged(measured(tmp_path, asked(testbed="scale = 0.5")))
+    ((record, point),) = judged(measured(tmp_path, asked(testbed="scale = 0.5", workload='operation = "read"')))
     assert record.scale == 0.5
     assert point.metrics["duration_s"] == pytest.approx(0.05)
     assert point.metrics["throughput_bytes_per_s"] == pytest.approx(80 * MIB)
@@ -111,11 +113,37 @@ def test_counters_are_known_exactly(tmp_path: Path) -> None:
     assert point.metrics["disk_busy_storage_ratio"] == pytest.approx(0.5)
 
 
+def test_a_write_ends_when_the_hosts_have_written_back(tmp_path: Path) -> None:
+    wanted = asked(testbed='write_back = "200 ms"\ndisk = "5 MiB/s"', meter=SYSTEM + "\n[[meter]]" + CONSTANT)
+    ((record, point),) = judged(measured(tmp_path, wanted))
+    assert record.outcome is not None
+    phases = {phase.name: phase for phase in record.phases}
+    assert list(phases) == ["prepare", "baseline", "measure", "write-back", "tail"]
+    assert 0 <= phases["write-back"].began_s - phases["measure"].ended_s < 0.005
+    assert 0.2 <= phases["write-back"].ended_s - phases["write-back"].began_s < 0.3
+    took_s = phases["write-back"].ended_s - record.outcome.began_s
+    assert point.metrics["duration_s"] == pytest.approx(took_s)
+    assert point.metrics["throughput_bytes_per_s"] == pytest.approx(4 * MIB / took_s)
+    assert (point.metrics["energy_j"], point.metrics["burst_energy_j"]) == pytest.approx((50 * took_s, 50 * 0.1))
+    counted_s = phases["baseline"].ended_s - phases["baseline"].began_s  # the disks write at one rate from there on
+    before_s = record.outcome.began_s - phases["baseline"].began_s
+    assert counted_s <= before_s
+    assert point.metrics["durable_ratio"] == pytest.approx((before_s + 0.1) / (before_s + took_s), rel=1e-3)
+
+
+def test_hosts_that_can_t_write_back_are_a_doubt_and_the_headline_is_the_burst(tmp_path: Path) -> None:
+    ((record, point),) = judged(measured(tmp_path, asked(testbed='failure = "sync"')))
+    assert "write-back" not in {phase.name for phase in record.phases}
+    assert point.metrics["duration_s"] == pytest.approx(0.1)
+    assert any("data were not written back: storage-1: sync failed, as asked" in doubt for doubt in point.doubts)
+    assert UNKNOWN in point.doubts
+
+
 def test_noise_is_the_same_each_time(tmp_path: Path) -> None:
     def durations_s(folder: Path) -> list[float]:
         folder.mkdir()
         pairs = judged(measured(folder, asked(repetitions=3, filesystem='noise = "10 %"')))
-        return [point.metrics["duration_s"] for _, point in pairs]
+        return [point.metrics["burst_duration_s"] for _, point in pairs]
 
     first, second = durations_s(tmp_path / "first"), durations_s(tmp_path / "second")
     assert first == pytest.approx(second)

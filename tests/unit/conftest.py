@@ -34,10 +34,23 @@ def results(*windows, direction="write", moved_bytes=1000, latency=None):
     )
 
 
-def record(asked=None, moved=None, *, status="valid", scale=1.0, cluster="", attempt=1, tail_s=0.0, doubts=(), environment=None):
+def record(
+    asked=None,
+    moved=None,
+    *,
+    status="valid",
+    scale=1.0,
+    cluster="",
+    attempt=1,
+    tail_s=0.0,
+    write_back_s=0.0,
+    doubts=(),
+    environment=None,
+):
     moved = results((10.0, 20.0), (10.0, 20.0)) if moved is None else moved
     outcome = Outcome("fio-3.33", moved) if status == "valid" else None
     ended_s = max((r.ended_s for r in moved), default=20.0)
+    on_disk_s = ended_s + (write_back_s or 0.0)
     return Record(
         trial=asked or trial(),
         status=status,
@@ -47,7 +60,11 @@ def record(asked=None, moved=None, *, status="valid", scale=1.0, cluster="", att
         scale=scale,
         cluster=cluster,
         hosts=HOSTS,
-        phases=(Phase("baseline", 9.0, 10.0), Phase("measure", 10.0, ended_s), Phase("tail", ended_s, ended_s + tail_s)),
+        phases=(
+            *(Phase("baseline", 9.0, 10.0), Phase("measure", 10.0, ended_s)),
+            *((Phase("write-back", ended_s, on_disk_s),) if write_back_s is not None else ()),
+            Phase("tail", on_disk_s, on_disk_s + tail_s),
+        ),
         outcome=outcome,
         facts={"filesystem": {"version": "3.0.117", "ratio": float("inf"), "list": [1, 2.5, None, True]}},
         environment=environment or {},

@@ -27,6 +27,13 @@ def test_every_number_of_a_trial_whose_truth_is_known(made):
         "gross_mean_w": 35,
         "gross_efficiency_bytes_per_j": 2000 / 350,
         "edp_js": 3000,
+        # all was on disk when the last client ended
+        "burst_duration_s": 10,
+        "burst_throughput_bytes_per_s": 200,
+        "burst_energy_j": 300,
+        "burst_mean_w": 30,
+        "burst_efficiency_bytes_per_j": 2000 / 300,
+        "burst_edp_js": 3000,
         "latency_p50_s": 0.1,
         "latency_p99_s": 0.5,
         # counted from 0.4 s before the window on: the idle time before it is the first bytes' too

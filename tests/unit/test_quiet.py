@@ -1,4 +1,4 @@
-"""What is waited for after a load, on hosts whose counters are scripted and whose clock is ours."""
+"""The wait for quiet servers after a load, on hosts whose counters are scripted and whose clock is ours."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,34 +9,23 @@ import pytest
 
 from perjoule import quiet
 from perjoule.errors import TransientError, WorkloadError
-from perjoule.protocols import Completed, Counters, Hosts, Mounted
+from perjoule.protocols import Counters, Hosts, Mounted
 from perjoule.quiet import tail
 
 MIB = 1024**2
 
 
 class Server:
-    """A host that writes so many bytes per second until some moment, and whatever is dirty when it is told to."""
+    """A host that writes so many bytes per second until some moment."""
 
     role, name, directory = "storage", "storage-1", Path("/run/storage-1")
 
-    def __init__(self, clock: "Clock", *, rate: float = 0.0, until_s: float = 0.0, dirty: int = 0, sync: str = "") -> None:
-        self.clock, self.rate, self.until_s, self.dirty, self.sync = clock, rate, until_s, dirty, sync
-        self.flushed = 0
-        self.asked: list[list[str]] = []
+    def __init__(self, clock: "Clock", *, rate: float = 0.0, until_s: float = 0.0) -> None:
+        self.clock, self.rate, self.until_s = clock, rate, until_s
 
     def counters(self) -> Counters:
-        written = self.rate * min(self.clock.now_s, self.until_s) + self.flushed
+        written = self.rate * min(self.clock.now_s, self.until_s)
         return Counters(self.clock.now_s, 0.0, 0, 0, 0, round(written))
-
-    def run(self, argv: list[object], *, timeout_s: float, check: bool = True) -> Completed:
-        self.asked.append([str(word) for word in argv])
-        if argv[0] == "sync":
-            if self.sync:
-                raise TransientError(self.sync)
-            self.flushed = self.dirty
-        out = "/\n/run/storage-1/beneath\n/run/storage-2/beneath\n" if argv[0] == "findmnt" else ""
-        return Completed((), 0, out, "")
 
 
 class Clock:
@@ -78,15 +67,10 @@ def test_a_quiet_file_system_is_left_alone_after_the_settling_time(clock: Clock)
     assert (found.phase.began_s, found.phase.ended_s, found.phase.note, found.doubts) == (0.0, 1.0, "", ())
 
 
-def test_what_is_dirty_is_written_back_and_named(clock: Clock) -> None:
-    server = Server(clock, dirty=96 * MIB)
-    assert after(server).phase.note == "96 MiB written to the servers' disks"
-    assert ["sync", "-f", "/run/storage-1", "/run/storage-1/beneath"] in server.asked  # its own disks, nobody else's
-
-
-def test_servers_that_go_on_writing_are_waited_for(clock: Clock) -> None:
+def test_servers_that_go_on_writing_are_waited_for_and_named(clock: Clock) -> None:
     found = after(Server(clock, rate=50 * MIB, until_s=4.1))
     assert 4.1 <= found.phase.ended_s <= 4.6
+    assert found.phase.note == "205 MiB written to the servers' disks"
     assert found.doubts == ()
 
 
@@ -103,7 +87,7 @@ def test_what_the_file_system_says_of_itself_is_waited_for_and_named(clock: Cloc
 def test_the_wait_has_an_end_and_then_a_doubt(clock: Clock, rate: float, said: str, what: str) -> None:
     found = after(Server(clock, rate=rate, until_s=1e9), busy=lambda: said, quiet_s=10.0)
     assert found.phase.ended_s == pytest.approx(10, abs=0.3)
-    assert found.doubts == (f"not quiet 10 s after the load, and waited for no longer: {what}",)
+    assert found.doubts == (f"still busy 10 s after the load, gave up waiting: {what}",)
 
 
 def test_what_waits_for_a_daemon_that_has_died_is_not_waited_for(clock: Clock) -> None:
@@ -115,22 +99,17 @@ def test_what_waits_for_a_daemon_that_has_died_is_not_waited_for(clock: Clock) -
     assert clock.now_s < 2
 
 
-def test_with_no_wait_asked_for_nothing_is_written_back_nor_asked(clock: Clock) -> None:
-    server = Server(clock, rate=50 * MIB, until_s=1e9, dirty=MIB)
-    found = after(server, busy=lambda: pytest.fail("asked"), quiet_s=0.0)
-    assert (found.phase.ended_s, found.doubts, server.asked) == (1.0, (), [])
+def test_with_no_wait_asked_for_the_file_system_is_not_asked(clock: Clock) -> None:
+    found = after(Server(clock, rate=50 * MIB, until_s=1e9), busy=lambda: pytest.fail("asked"), quiet_s=0.0)
+    assert (found.phase.ended_s, found.doubts) == (1.0, ())
 
 
 def test_what_hosts_move_idle_too_is_no_work(clock: Clock) -> None:
     assert after(Server(clock, rate=50 * MIB, until_s=1e9), idle=50 * MIB).phase.ended_s == 1.0
 
 
-def test_a_file_system_that_can_t_tell_and_a_disk_that_does_not_sync_are_doubts(clock: Clock) -> None:
+def test_a_file_system_that_can_t_tell_is_a_doubt(clock: Clock) -> None:
     def gone() -> str:
         raise WorkloadError("no answer")
 
-    found = after(Server(clock, sync="sync did not end"), busy=gone)
-    assert found.doubts == (
-        "data of servers were not written back: sync did not end",
-        "whether the file system is quiet can't be told: no answer",
-    )
+    assert after(Server(clock), busy=gone).doubts == ("whether the file system is quiet can't be told: no answer",)

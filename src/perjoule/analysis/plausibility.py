@@ -8,6 +8,7 @@ from perjoule.analysis.efficiency import peak_bytes_per_s
 from perjoule.analysis.hosts import data_hosts, loaded_servers, roles
 from perjoule.analysis.overhead import total, window
 from perjoule.analysis.overlap import BOUND_RATIO
+from perjoule.analysis.windows import windows
 from perjoule.catalogue import Cluster
 from perjoule.errors import CampaignError
 from perjoule.model import ClientResult, Record, Series
@@ -63,20 +64,21 @@ def _bounds(record: Record, results: Sequence[ClientResult]) -> Iterator[str]:
             if nic is not None and rate > BOUND_RATIO * nic:
                 yield f"{r.host} moved {rate / nic:.2f} times what its network can: a cache served the {direction}"
         if moved and tpp:
-            wall_s = max(r.ended_s for r in moved) - min(r.began_s for r in moved)
-            rate = sum(r.moved_bytes for r in moved) / max(1e-9, wall_s * record.scale)
+            rate = sum(r.moved_bytes for r in moved) / max(1e-9, windows(record, moved).length_s * record.scale)
             if rate > BOUND_RATIO * tpp:
                 yield f"{direction}: {rate / tpp:.2f} times the theoretical peak performance of the cluster"
 
 
 def _disk_bounds(record: Record, results: Sequence[ClientResult], cluster: Cluster) -> Iterator[str]:
-    """Clients that hold their own data can do no more than their disks."""
+    """Clients that hold their own data can do no more than their disks, up to the end of the write-back."""
     nodes = {n.name: n for n in cluster.nodes}
     of = {h.name: nodes[h.node] for h in record.hosts if h.node in nodes}
     for r in (r for r in results if r.host in of):
         disks = of[r.host].disks
         most = sum((d.write_bytes_per_s if r.direction == "write" else d.read_bytes_per_s).value for d in disks)
-        rate = r.moved_bytes / max(1e-9, (r.ended_s - r.began_s) * record.scale)
+        span = windows(record, [other for other in results if other.direction == r.direction])
+        ended_s = span.ended_s if span.durable else r.ended_s
+        rate = r.moved_bytes / max(1e-9, (ended_s - r.began_s) * record.scale)
         if most and rate > BOUND_RATIO * most:
             more = f"{rate / most - 1:.0%} more than its disks can"
             yield f"{r.host} moved {more}: a cache served the {r.direction}, or caps leaked"

@@ -1,5 +1,7 @@
 """A record and its series to the numbers of the trial: one Point per direction. Here alone, wall time becomes emulated time.
 
+A write counts until the disks hold it, see `windows`; what ran until the last client's fsync returned has the prefix "burst_".
+
 Where several users loaded at once there is one Point of all of them, for nobody can tell whose joules were whose. Its direction
 is "mixed" when some read and some wrote, and each user's own numbers are among its metrics (see `fairness`).
 
@@ -8,6 +10,7 @@ are, so that a joule there is s emulated joules. Ratios per byte and CPU seconds
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from perjoule.analysis.amplification import compare
 from perjoule.analysis.devices import device_j
@@ -20,9 +23,20 @@ from perjoule.analysis.overhead import Overhead, disk_use, overhead, total, wind
 from perjoule.analysis.overlap import common_rate, told_rates
 from perjoule.analysis.plausibility import doubts
 from perjoule.analysis.power import boundaries
+from perjoule.analysis.windows import Windows, durable_ratio, windows
 from perjoule.model import ClientResult, Direction, Point, Quantity, Record, Series
 
-LATE_RATIO = 0.05  # of the users' bytes, written in the tail, above which it is told
+BURST = (  # what is told of a burst, too
+    "duration_s",
+    "throughput_bytes_per_s",
+    "tpp_ratio",
+    "operations_per_s",
+    "energy_j",
+    "mean_w",
+    "efficiency_bytes_per_j",
+    "operations_per_j",
+    "edp_js",
+)
 
 
 def points(record: Record, series: Sequence[Series]) -> tuple[Point, ...]:
@@ -48,18 +62,16 @@ def loads(record: Record) -> Mapping[Direction, Sequence[ClientResult]]:
 
 
 def _point(record: Record, series: Sequence[Series], direction: Direction, results: Sequence[ClientResult]) -> Point:
-    began_s, ended_s = min(r.began_s for r in results), max(r.ended_s for r in results)
-    user_bytes, duration_s = sum(r.moved_bytes for r in results), (ended_s - began_s) * record.scale
-    operations_count = sum(r.operations_count for r in results)
-    metrics = {"duration_s": duration_s}
-    if user_bytes:
-        metrics |= _rates(record, series, results, user_bytes / duration_s)
-    else:
-        metrics["operations_per_s"] = operations_count / duration_s
+    span = windows(record, results)
+    began_s, ended_s = span.began_s, span.ended_s
+    user_bytes, operations_count = sum(r.moved_bytes for r in results), sum(r.operations_count for r in results)
     counted = ("efficiency_bytes_per_j", user_bytes) if user_bytes else ("operations_per_j", operations_count)
-    work = Work(*counted, duration_s)
+    work = Work(*counted, span.length_s * record.scale)
+    metrics = _rates(record, work)
+    if (common := common_rate(record, series, results)) is not None:
+        metrics["common_throughput_bytes_per_s"] = common
     power = energies(record, series, began_s, ended_s, work)
-    metrics |= power.metrics
+    metrics |= {**power.metrics, **_burst(record, series, span, work)}
     if disks_j := device_j(record, series, began_s, ended_s):
         metrics |= energy_metrics("device_", disks_j * record.scale, work)
     for name in ("p50", "p99"):
@@ -73,20 +85,30 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
         metrics |= record.outcome.measured
         metrics |= _event_metrics(record.outcome.measured.get("events_count", 0.0), metrics)
     metrics |= user_metrics(results, record.scale)
-    late = _late(record, metrics, direction, user_bytes)
-    against = (*record.doubts, *late, *power.doubts, *cost.doubts, *explained.doubts, *doubts(record, series))
+    against = (*record.doubts, *span.doubts, *power.doubts, *cost.doubts, *explained.doubts, *doubts(record, series))
     return Point(record.trial, direction, told_rates(metrics, results), tuple(dict.fromkeys(against)), power.grade)
 
 
-def _rates(
-    record: Record, series: Sequence[Series], results: Sequence[ClientResult], rate_bytes_per_s: float
-) -> dict[str, float]:
-    metrics = {"throughput_bytes_per_s": rate_bytes_per_s}
-    if (common := common_rate(record, series, results)) is not None:
-        metrics["common_throughput_bytes_per_s"] = common
+def _rates(record: Record, work: Work) -> dict[str, float]:
+    """How long it took, and how fast that was."""
+    rate = work.count / work.duration_s
+    if work.per_j == "operations_per_j":
+        return {"duration_s": work.duration_s, "operations_per_s": rate}
+    metrics = {"duration_s": work.duration_s, "throughput_bytes_per_s": rate}
     if tpp := peak_bytes_per_s(record):
-        metrics |= {"tpp_bytes_per_s": tpp, "tpp_ratio": rate_bytes_per_s / tpp}
+        metrics |= {"tpp_bytes_per_s": tpp, "tpp_ratio": rate / tpp}
     return metrics
+
+
+def _burst(record: Record, series: Sequence[Series], span: Windows, work: Work) -> dict[str, float]:
+    """What a write looks like until the last client's fsync has returned, and how much of it was on disk by then."""
+    if not span.durable:
+        return {}
+    burst = replace(work, duration_s=(span.burst_s - span.began_s) * record.scale)
+    found = {**_rates(record, burst), **energies(record, series, span.began_s, span.burst_s, burst).metrics}
+    metrics = {name: found[name] for name in BURST if name in found}
+    share = durable_ratio(record, series, span)
+    return {f"burst_{name}": value for name, value in metrics.items()} | ({} if share is None else {"durable_ratio": share})
 
 
 def _tail_metrics(record: Record, series: Sequence[Series]) -> dict[str, float]:
@@ -105,17 +127,6 @@ def _tail_metrics(record: Record, series: Sequence[Series]) -> dict[str, float]:
         if moved is not None:
             metrics[f"tail_{quantity}_bytes"] = moved
     return metrics
-
-
-def _late(record: Record, metrics: Mapping[str, float], direction: str, user_bytes: int) -> tuple[str, ...]:
-    """Say when disks wrote after the load: throughput and energy of the window know nothing of it."""
-    if not user_bytes or direction != "write" or record.outcome is None or len({r.direction for r in record.outcome.results}) > 1:
-        return ()
-    share = metrics.get("tail_disk_written_bytes", 0.0) / user_bytes
-    if share < LATE_RATIO:
-        return ()
-    part = "a part" if share < 0.25 else "about half" if share < 0.75 else "most"
-    return (f"{part} of the bytes reached the disks after the load: the tail has their energy",)
 
 
 def _event_metrics(events_count: float, metrics: Mapping[str, float]) -> dict[str, float]:

@@ -23,6 +23,7 @@ from perjoule.model.options import (
     option_name,
 )
 from perjoule.model.seen import (
+    WRITE_BACK,
     Amplification,
     Channel,
     ClientResult,
@@ -53,6 +54,7 @@ __all__ = [
     "LEAST_COUNT",
     "OPTIONS",
     "UNIT_SUFFIXES",
+    "WRITE_BACK",
     "Amplification",
     "AttachedText",
     "Campaign",

@@ -73,6 +73,9 @@ class Series:
     value: NDArray[np.float64]
 
 
+WRITE_BACK = "write-back"  # the phase at whose end the disks hold what was written
+
+
 @dataclass(frozen=True)
 class Phase:
     """A named window of a trial ("baseline", "measure", ...)."""
@@ -125,6 +128,7 @@ class Outcome:
     series: tuple[Series, ...] = ()  # goodput per client over time; stored with the other series, not in the record
     measured: Mapping[str, float] = field(default_factory=dict[str, float])  # what else was, by names that end in a unit
     note: str = ""  # what is to be known of it and speaks not against it: "ended by duration"
+    sustained: bool = False  # the window is a part of a longer load, whose rate the disks keep up with
 
     @property
     def began_s(self) -> float:

@@ -20,6 +20,7 @@ from perjoule.analysis.points import points
 from perjoule.analysis.replacement import machines, replacements
 from perjoule.analysis.timeline import means, net_power_w, summed
 from perjoule.analysis.trends import campaign_doubts
+from perjoule.analysis.windows import windows
 from perjoule.analysis.winners import winners
 from perjoule.figures.alignment import Found
 from perjoule.figures.dimuon import Dimuon
@@ -187,7 +188,8 @@ def _overhead(record: Record, series: Sequence[Series], direction: Literal["writ
 
 def _power_samples(record: Record, series: Sequence[Series]) -> list[float]:
     assert record.outcome is not None
-    began_s, ended_s = record.outcome.began_s, record.outcome.ended_s
+    span = windows(record, record.outcome.results)
+    began_s, ended_s = span.began_s, span.ended_s
     times = next((s.t_s for s in series if s.channel.quantity == "power" and s.channel.host), np.empty(0))
     edges = times[(times >= began_s) & (times <= ended_s)]
     return [float(w) for w in net_power_w(record, series, edges) if isfinite(w)] if len(edges) > 1 else []

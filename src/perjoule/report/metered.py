@@ -12,6 +12,7 @@ from perjoule.analysis.energy import energy_j
 from perjoule.analysis.hosts import server_names
 from perjoule.analysis.points import loads
 from perjoule.analysis.power import Unexplained, unexplained
+from perjoule.analysis.windows import windows
 from perjoule.figures.alignment import Found
 from perjoule.figures.boundaries import Bar, Device
 from perjoule.model import Record, Series
@@ -40,10 +41,11 @@ def metered(record: Record, series: Sequence[Series]) -> Metered | None:
         return None
     found: dict[str, Energies] = {}
     for direction, results in loads(record).items():
-        began_s, ended_s = min(r.began_s for r in results), max(r.ended_s for r in results)
-        work = Work("work_per_j", 1, (ended_s - began_s) * record.scale)
-        found[direction] = energies(record, series, began_s, ended_s, work)
-    began_s, ended_s = record.outcome.began_s, record.outcome.ended_s
+        own = windows(record, results)
+        work = Work("work_per_j", 1, own.length_s * record.scale)
+        found[direction] = energies(record, series, own.began_s, own.ended_s, work)
+    span = windows(record, record.outcome.results)
+    began_s, ended_s = span.began_s, span.ended_s
     key = (record.trial.filesystem.label, record.trial.workload.label, record.trial.clients_count)
     covered = items(powers, server_names(record), switch=True)
     bars: list[Bar] = []

@@ -20,7 +20,7 @@ from perjoule.catalogue import Node
 from perjoule.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model import OPTIONS, Disk
 from perjoule.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed
-from perjoule.units import MIB, BytesPerSecond, Ratio
+from perjoule.units import MIB, BytesPerSecond, Ratio, Seconds
 
 EXAMPLE = """
 [testbed]
@@ -52,8 +52,11 @@ class Simulated(Testbed):
     scale_ratio: Ratio = 1.0
     """How slow the hosts are taken to be: emulated time is wall time by this."""
 
-    failure: Literal["none", "hold"] = "none"
-    """What goes wrong on purpose: nothing, or holding the hosts."""
+    write_back_s: Seconds | None = None
+    """How long every server takes to write back what it holds in memory; no time by default."""
+
+    failure: Literal["none", "hold", "sync"] = "none"
+    """What goes wrong on purpose: nothing, holding the hosts, or writing back."""
 
     @contextmanager
     def hold(self, clients_count: int) -> Generator[Hosts]:
@@ -94,7 +97,8 @@ class Simulated(Testbed):
             )
             address = f"192.0.2.{index + 1}"  # of TEST-NET-1: nobody's
             cores = float(node.board.cores_count)
-            hosts.append(_SimulatedHost(name, node.role, address, node, folder / name, began_s, rates, cores))
+            syncing = _Syncing(self.write_back_s or 0.0, fails=self.failure == "sync")
+            hosts.append(_SimulatedHost(name, node.role, address, node, folder / name, began_s, rates, cores, syncing))
         return tuple(hosts)
 
     def checks(self) -> tuple[Check, ...]:
@@ -110,6 +114,12 @@ class _Rates:
 
 
 @plain(frozen=True)
+class _Syncing:
+    duration_s: float
+    fails: bool
+
+
+@plain(frozen=True)
 class _SimulatedHost(Host):
     name: str
     role: str
@@ -119,6 +129,7 @@ class _SimulatedHost(Host):
     began_s: float
     rates: _Rates
     cpu_capacity_cores: float | None
+    syncing: _Syncing = _Syncing(0.0, fails=False)
 
     def run(
         self,
@@ -129,6 +140,10 @@ class _SimulatedHost(Host):
         text: str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> Completed:
+        if argv[0] == "sync":
+            time.sleep(self.syncing.duration_s)
+            if self.syncing.fails:
+                raise WorkloadError("sync failed, as asked", where=self.name)
         return Completed(tuple(map(str, argv)), 0, "", "")
 
     def spawn(

@@ -92,7 +92,8 @@ class Raw:
         results = [one for name, jobs in found.jobs.items() for one in rounds.results(name, jobs, start, self.began_s[name])]
         warmed = rounds.warm_up(found, start)
         doubts = (*whole.doubts, *([doubt] if doubt else []))
-        return replace(whole, results=tuple(results), doubts=doubts, measured=warmed, note=rounds.note(start, warmed))
+        note = rounds.note(start, warmed)
+        return replace(whole, results=tuple(results), doubts=doubts, measured=warmed, note=note, sustained=True)
 
     def jobs(self) -> Outcome:
         """What the jobs of a job file moved."""

@@ -1,0 +1,60 @@
+"""Over which time a point's numbers are made: the headline of a write runs until the disks hold the data, its burst is within.
+
+    headline   from the first client's start to the end of the write-back; of a read to the last client's end
+    burst      from the first client's start to the last client's end, when its last fsync has returned
+
+The write-back follows the load, so it closes only what was written last. See decision 14.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perjoule.analysis.hosts import server_names
+from perjoule.analysis.overhead import total, window
+from perjoule.model import WRITE_BACK, ClientResult, Record, Series
+
+UNKNOWN = "when the servers' disks held the data is not known: the headline ends with the clients' fsync"
+LATER_RATIO = 0.05  # of the burst, by which other loads may end later
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Moments of a point: `burst_s` is the last client's end, `ended_s` the headline's; `durable`: the write-back closed it."""
+
+    began_s: float
+    burst_s: float
+    ended_s: float
+    durable: bool = False
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def length_s(self) -> float:
+        """Of the headline, wall time."""
+        return self.ended_s - self.began_s
+
+
+def windows(record: Record, results: Sequence[ClientResult]) -> Windows:
+    """Give the windows of what clients did together, one point's results of a valid trial."""
+    assert record.outcome is not None
+    began_s, burst_s = min(r.began_s for r in results), max(r.ended_s for r in results)
+    plain = Windows(began_s, burst_s, burst_s)
+    if all(r.direction == "read" for r in results) or record.outcome.sustained:
+        return plain
+    written_s = max((p.ended_s for p in record.phases if p.name == WRITE_BACK), default=None)
+    later_s = record.outcome.ended_s - burst_s
+    if written_s is None or later_s > LATER_RATIO * (burst_s - began_s):
+        return Windows(began_s, burst_s, burst_s, doubts=(UNKNOWN,))
+    return Windows(began_s, burst_s, max(burst_s, written_s), durable=True)
+
+
+def durable_ratio(record: Record, series: Sequence[Series], found: Windows) -> float | None:
+    """Give the share of what the disks wrote until the headline's end that they had written when the burst ended.
+
+    None without a write-back, without counters of all disks, or where nothing was written.
+    """
+    if not found.durable:
+        return None
+    began_s, _ = window(record, found.began_s, found.ended_s)
+    hosts = server_names(record)
+    early, all_bytes = (total(series, "disk_written", hosts, began_s, end_s).value for end_s in (found.burst_s, found.ended_s))
+    return None if early is None or not all_bytes else early / all_bytes

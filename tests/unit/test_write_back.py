@@ -1,0 +1,183 @@
+"""Writes count until the disks hold them: what is synced after a load, and the windows that come of it."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from tests.scripted import ScriptedHost, ScriptedMount
+
+from perjoule import catalogue
+from perjoule.analysis.points import points
+from perjoule.analysis.windows import UNKNOWN, windows
+from perjoule.errors import TransientError
+from perjoule.model import Phase
+from perjoule.protocols import Hosts
+from perjoule.write_back import syncs, write_back
+
+SERVERS = ("storage-1", "storage-2", "metadata-1")
+
+
+class Server(ScriptedHost):
+    """A host with disks of its own and of others in its view."""
+
+    def answers(self, words):
+        return 0, f"/\n/of/{self.name}/beneath\n/of/another/beneath\n" if words[0] == "findmnt" else ""
+
+
+class Hung(Server):
+    def run(self, argv, **words):
+        if argv[0] == "sync":
+            raise TransientError("sync did not end within 600 s", where=self.name)
+        return super().run(argv, **words)
+
+
+def of(*hosts):
+    servers, clients = [[h for h in hosts if (h.role == "client") == client] for client in (False, True)]
+    return cast("Hosts", SimpleNamespace(servers=servers, clients=clients, all=hosts))
+
+
+def held(*names, clients=(), devices=()):
+    mounted = ScriptedMount(*clients)
+    mounted.data_hosts, mounted.devices = names, dict(devices)
+    return mounted
+
+
+# What is synced
+
+
+def test_each_server_syncs_what_is_mounted_in_its_own_folder_and_nothing_else():
+    server, client = Server("storage-1"), Server("client-1")
+    wanted = syncs(of(server, client), held("storage-1", clients=[client]))
+    server.ran.clear()
+    assert write_back(wanted).phase is not None
+    assert sorted(server.ran) == [["sync", "-f", "/of/storage-1"], ["sync", "-f", "/of/storage-1/beneath"]]
+    assert client.ran == []
+
+
+def test_after_the_load_nothing_but_sync_runs():
+    server = Server("storage-1")
+    wanted = syncs(of(server), held("storage-1"))
+    server.ran.clear()
+    write_back(wanted)
+    assert {words[0] for words in server.ran} == {"sync"}
+
+
+def test_clients_with_disks_of_their_own_sync_these_and_a_device_is_synced_itself():
+    server, client, other = Server("storage-1"), Server("client-1"), Server("client-2")
+    mounted = held("client-1", "client-2", clients=[client, other], devices={"client-2": Path("/dev/loop7")})
+    assert write_back(syncs(of(server, client, other), mounted)).phase is not None
+    assert (server.ran, client.ran, other.ran) == ([], [["sync", "-f", "/mnt/client-1"]], [["sync", "/dev/loop7"]])
+
+
+def test_a_sync_that_does_not_end_leaves_no_phase_and_its_reason():
+    found = write_back(syncs(of(Server("storage-1"), Hung("storage-2")), held("storage-1")))
+    assert found.phase is None
+    assert found.doubts == ("data were not written back: storage-2: sync did not end within 600 s",) * 2
+
+
+def test_where_nobody_knows_which_hosts_hold_the_data_there_is_no_phase():
+    client = Server("client-1")
+    assert write_back(syncs(of(Server("storage-1"), client), held(clients=[client]))).phase is None
+
+
+def test_a_metadata_server_without_data_is_synced_too():
+    server, metadata = Server("storage-1"), Server("metadata-1")
+    assert {sync.host for sync in syncs(of(server, metadata), held("storage-1"))} == {server, metadata}
+
+
+# What the numbers are made over
+
+
+def flushed(made, host, early, late, *, begin_s=10.0, burst_s=20.0, end_s=24.0):
+    """A disk that wrote `early` bytes evenly in the burst, and `late` ones evenly in the write-back."""
+    of_it = made.channel(host, "all", "disk_written", "counter", "counter", "system")
+    return made.series(of_it, [5.0, begin_s, burst_s, end_s, 40.0], [0, 0, early, early + late, early + late])
+
+
+def test_headline_and_burst_of_a_write_whose_write_back_is_known(made):
+    watts = [made.steady(h, 10.0, ended_s=20.0, grade="simulated") for h in SERVERS]
+    more = [made.series(s.channel, [*s.t_s, 24.0, 30.0], [*s.value, 5.0, 1.0], [*s.duration_s, 4.0, 6.0]) for s in watts]
+    disks = [flushed(made, "storage-1", 100, 1000), flushed(made, "storage-2", 300, 500), flushed(made, "metadata-1", 0, 100)]
+    (point,) = points(made.record(write_back_s=4.0, scale=0.5, cluster="odroid-hc4", tail_s=3.0), [*more, *disks])
+    tpp = catalogue.tpp_bytes_per_s(catalogue.cluster("odroid-hc4"))
+    expected = {
+        "duration_s": 14 * 0.5,
+        "throughput_bytes_per_s": 2000 / 7,
+        "energy_j": (300 + 60) * 0.5,
+        "mean_w": 360 / 14,
+        "efficiency_bytes_per_j": 2000 / 180,
+        "edp_js": 180 * 7,
+        "tpp_ratio": 2000 / 7 / tpp,
+        "burst_duration_s": 10 * 0.5,
+        "burst_throughput_bytes_per_s": 2000 / 5,
+        "burst_energy_j": 300 * 0.5,
+        "burst_mean_w": 30,
+        "burst_efficiency_bytes_per_j": 2000 / 150,
+        "burst_edp_js": 150 * 5,
+        "burst_tpp_ratio": 2000 / 5 / tpp,
+        "durable_ratio": 400 / 2000,
+    }
+    assert {name: point.metrics[name] for name in expected} == pytest.approx(expected)
+    assert UNKNOWN not in point.doubts
+
+
+def test_a_read_ends_with_its_last_client_whatever_was_written_back(made):
+    moved = made.results((10.0, 20.0), direction="read")
+    (point,) = points(made.record(moved=moved, write_back_s=4.0), [])
+    assert point.metrics["duration_s"] == 10
+    assert not [name for name in point.metrics if name.startswith(("burst_", "durable"))]
+    assert UNKNOWN not in point.doubts
+
+
+def test_without_a_write_back_the_headline_of_a_write_is_its_burst_and_a_doubt_says_so(made):
+    (point,) = points(made.record(write_back_s=None), [])
+    assert point.metrics["duration_s"] == 10
+    assert not [name for name in point.metrics if name.startswith(("burst_", "durable"))]
+    assert UNKNOWN in point.doubts
+    reads = made.results((10.0, 20.0), direction="read")
+    assert UNKNOWN not in points(made.record(moved=reads, write_back_s=None), [])[0].doubts
+
+
+def test_a_write_that_reads_followed_is_not_known_to_be_durable_at_its_end(made):
+    moved = made.results((10.0, 15.0)) + made.results((15.0, 20.0), direction="read")
+    write, read = points(made.record(moved=moved, write_back_s=4.0), [])
+    assert (write.metrics["duration_s"], read.metrics["duration_s"]) == (5, 5)
+    assert UNKNOWN in write.doubts
+
+
+def test_reads_and_writes_at_once_end_with_the_write_back_for_the_writes_alone(made):
+    moved = made.results((10.0, 20.0)) + made.results((10.0, 20.2), direction="read")
+    write, read = points(made.record(moved=moved, write_back_s=4.0), [])
+    assert write.metrics["duration_s"] == pytest.approx(14.2)
+    assert write.metrics["burst_duration_s"] == pytest.approx(10)
+    assert read.metrics["duration_s"] == pytest.approx(10.2)
+
+
+def test_users_of_whom_some_write_are_done_when_the_disks_hold_it(made):
+    moved = [replace(r, user="a") for r in made.results((10.0, 18.0))]
+    moved += [replace(r, user="b") for r in made.results((10.0, 20.0), direction="read")]
+    (point,) = points(made.record(moved=tuple(moved), write_back_s=4.0), [])
+    assert (point.direction, point.metrics["duration_s"], point.metrics["burst_duration_s"]) == ("mixed", 14, 10)
+    assert point.metrics["user/a/busy_s"] == 8
+
+
+def test_a_steady_window_inside_a_longer_load_is_what_it_is(made):
+    record = made.record(write_back_s=4.0)
+    found = windows(replace(record, outcome=replace(record.outcome, sustained=True)), record.outcome.results)
+    assert (found.ended_s, found.durable, found.doubts) == (20.0, False, ())
+
+
+def test_operations_without_bytes_count_until_the_disks_hold_them(made):
+    (point,) = points(made.record(moved=made.results((10.0, 20.0), moved_bytes=0), write_back_s=10.0), [])
+    assert point.metrics["operations_per_s"] == pytest.approx(10 / 20)
+    assert point.metrics["burst_operations_per_s"] == pytest.approx(10 / 10)
+
+
+def test_what_disks_wrote_in_the_tail_is_no_part_of_the_share_that_was_on_disk(made):
+    record = made.record(write_back_s=4.0, tail_s=6.0)
+    disks = [made.counter(h, "disk_written", 100.0) for h in SERVERS]
+    (point,) = points(record, disks)
+    assert point.metrics["durable_ratio"] == pytest.approx(10.4 / 14.4)
+    assert replace(record.phases[2], note="") == Phase("write-back", 20.0, 24.0)
