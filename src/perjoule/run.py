@@ -185,6 +185,7 @@ class _Group:
                 reason=str(failure) if failure else "",
                 scale=hosts.scale,
                 cluster=hosts.cluster.name if hosts.cluster else "",
+                hardware=hosts.cluster and replace(hosts.cluster, notes=()),
                 hosts=tuple(
                     HostFact(h.name, h.role, h.node.name if h.node else "", h.address, h.cpu_capacity_cores) for h in hosts.all
                 ),

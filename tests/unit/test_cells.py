@@ -181,3 +181,15 @@ def test_repetitions_that_scatter_little_are_a_mean_with_its_interval(made):
     points = [point(made, {"throughput_bytes_per_s": value}, n) for n, value in enumerate((100.0, 110.0, 120.0), start=1)]
     (cell,) = cells([], points)
     assert with_interval(cell.metrics["throughput_bytes_per_s"]) == "110.0 ± 24.84"
+
+
+def test_what_repetitions_share_is_their_mean_by_source(made):
+    repetitions = [
+        replace(point(made, {"energy_j": 10.0, "edp_js": 1.0}, repetition=n), shared={"energy_j": shared, "edp_js": shared})
+        for n, shared in ((1, {"meter: gain": 0.02, "meter: offset": 0.1}), (2, {"meter: gain": 0.02}))
+    ]
+    other = point(made, {"edp_js": 2.0}, filesystem="cephfs")
+    _, cell = cells([made.record(p.trial) for p in (*repetitions, other)], [*repetitions, other])
+    assert cell.shared["energy_j"] == pytest.approx({"meter: gain": 0.02, "meter: offset": 0.05})
+    assert cell.shared["edp_ratio"] == cell.shared["edp_js"]
+    assert "throughput_bytes_per_s" not in cell.shared

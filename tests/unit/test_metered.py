@@ -57,12 +57,13 @@ def test_dynamic_energy_is_refused_when_idle_power_is_not_known_well_enough(made
     assert any("dynamic energy is refused" in doubt for doubt in point.doubts)
 
 
-def test_modelled_energy_has_no_uncertainty(made):
+def test_energy_of_a_nameplate_has_no_uncertainty_that_anybody_knows(made):
     record, series = loaded(made, gain_ratio=0.01)
-    modelled = [replace(s, channel=replace(s.channel, grade="modelled")) for s in series]
-    (point,) = points(record, modelled)
+    nominal = [replace(s, channel=replace(s.channel, grade="nameplate")) for s in series]
+    (point,) = points(record, nominal)
     assert not [name for name in point.metrics if "uncertainty" in name]
-    assert point.grade == "modelled"
+    assert point.shared == {}
+    assert point.grade == "nameplate"
 
 
 def test_boards_without_disks_are_the_storage_controllers(made):

@@ -71,6 +71,8 @@ def dynamic(energy: Budget, without: Idle, length_s: float) -> Budget | None:
     left_j = energy.value_j - without.mean_w * length_s
     terms: list[Term] = []
     for term in energy.terms:
+        if term.source:
+            continue  # a coefficient of modelled watts, which means another thing to what a load adds
         if term.name != "accuracy":
             terms.append(term)
         elif term.factor_j:

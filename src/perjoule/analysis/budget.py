@@ -30,6 +30,13 @@ SHRINK = {
     "update": "a longer window, or a meter that updates more often",
     "gaps": "a meter that loses no samples",
     "baseline": "a longer idle time before and after, or more load above idle",
+    "board idle": "measuring a board that idles",
+    "board dynamic": "measuring a board under load",
+    "CPU rating": "running 7-zip on the board",
+    "disk idle": "measuring a disk that idles",
+    "disk active": "measuring a disk under load",
+    "supply": "measuring the power supply's losses",
+    "switch": "measuring the switch",
 }
 
 
@@ -44,6 +51,8 @@ class Term:
     rectangular: bool = False  # anything within sqrt(3) of it is as likely, and nothing beyond
     freedom: float = inf  # degrees of freedom
     factor_j: float = 0.0  # the part of it that is a wrong factor, which cancels in a ratio of two energies of one meter
+    source: str = ""  # of a shared one, what is wrong: "odroid-hc4: idle of board odroid-hc4"; "" where meter and name say it
+    sign: int = 1  # of a shared one, whether the energy rises or falls with it
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,26 @@ class Budget:
         """The same in another time or unit."""
         terms = tuple(replace(t, standard_j=t.standard_j * factor, factor_j=t.factor_j * factor) for t in self.terms)
         return Budget(self.value_j * factor, terms, self.unknown)
+
+    @property
+    def shared(self) -> dict[str, float]:
+        """What repetitions have in common, by its source: signed relative standard uncertainties."""
+        found: dict[str, float] = {}
+        for term in self.terms:
+            if not term.shared:
+                continue
+            if term.name == "accuracy":
+                pieces = {f"{term.meter}: gain": term.factor_j, f"{term.meter}: offset": term.standard_j - term.factor_j}
+            else:
+                pieces = {term.source or f"{term.meter}: {term.name}": term.sign * term.standard_j}
+            for source, error_j in pieces.items():
+                if error_j:
+                    found[source] = found.get(source, 0.0) + error_j / self.value_j
+        return found
+
+    def and_terms(self, terms: Sequence[Term]) -> "Budget":
+        """The same with more that it may be wrong by."""
+        return replace(self, terms=(*self.terms, *terms))
 
     def sharing(self, names: Sequence[str]) -> "Budget":
         """The same with these terms alone."""
@@ -147,7 +176,12 @@ def combined(parts: Sequence[tuple[int, Budget]]) -> Budget:
             )
     terms: list[Term] = []
     for group in shared.values():
-        total = replace(group[0], standard_j=sum(t.standard_j for t in group), factor_j=sum(t.factor_j for t in group))
+        total = replace(
+            group[0],
+            standard_j=sum(t.standard_j for t in group),
+            factor_j=sum(t.factor_j for t in group),
+            sign=1 if sum(t.sign * t.standard_j for t in group) >= 0 else -1,
+        )
         terms.append(total)
     for group in others.values():
         meters = {t.meter for t in group}

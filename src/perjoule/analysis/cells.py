@@ -84,7 +84,14 @@ def _cell(key: Key, repetitions: Sequence[Point], failed_count: int, of: Mapping
         servers_count=max((sum(host.role == "storage" for host in record.hosts) for record in measured), default=0),
         grade="+".join(grades),
         redundancy=redundancies[0] if len(redundancies) == 1 else None,
+        shared={name: _shared(name, ordered) for name in names if any(name in p.shared for p in ordered)},
     )
+
+
+def _shared(metric: str, repetitions: Sequence[Point]) -> dict[str, float]:
+    """What all repetitions of a metric may be wrong by, the mean of those that have the metric."""
+    found = [p.shared.get(metric, {}) for p in repetitions if metric in p.metrics]
+    return {source: fmean(one.get(source, 0.0) for one in found) for source in dict.fromkeys(s for one in found for s in one)}
 
 
 def _with_edp_ratio(found: Sequence[Cell], weight: int, spread: Spread) -> tuple[Cell, ...]:
@@ -98,7 +105,11 @@ def _with_edp_ratio(found: Sequence[Cell], weight: int, spread: Spread) -> tuple
         means.setdefault(_work(found[index]), []).append(fmean(values))
     best = {work: min(values) for work, values in means.items() if work is not None and len(values) > 1}
     return tuple(
-        replace(cell, metrics={**cell.metrics, "edp_ratio": spread([v / best[_work(cell)] for v in products[index]])})
+        replace(
+            cell,
+            metrics={**cell.metrics, "edp_ratio": spread([v / best[_work(cell)] for v in products[index]])},
+            shared={**cell.shared, **({"edp_ratio": cell.shared["edp_js"]} if "edp_js" in cell.shared else {})},
+        )
         if index in products and _work(cell) in best
         else cell
         for index, cell in enumerate(found)

@@ -2,7 +2,8 @@
 
 Of each energy and of what a joule did there are two more metrics, half a 95 % interval each: "uncertainty", by all that is known
 to be wrong with one trial, and "shared_uncertainty", by what all repetitions on the same meter have in common, so that their
-scatter does not show it. Modelled watts have neither: how wrong a model is no budget tells.
+scatter does not show it. What is shared stands by its source as well, so that a comparison knows what cancels. Modelled watts may
+be wrong by the sigmas of the catalogue's coefficients; nameplates have no uncertainty that is known.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,12 +11,13 @@ from dataclasses import dataclass, field
 
 from perjoule.analysis.baseline import REFUSED, dynamic, idle
 from perjoule.analysis.budget import NORMAL, Budget, edp_uncertainty
+from perjoule.analysis.coefficients import coefficient_terms
 from perjoule.analysis.efficiency import edp
 from perjoule.analysis.power import Boundaries, boundaries, component_parts, joules
 from perjoule.model import Record, Series
 
 TIMER_S = 1e-3  # to which a window's ends are known
-UNBUDGETED = ("modelled", "nameplate")
+UNBUDGETED = ("nameplate",)
 
 
 @dataclass(frozen=True)
@@ -35,20 +37,24 @@ class Energies:
     budgets: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
     grade: str = ""
     doubts: tuple[str, ...] = ()
+    shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])  # as `Point.shared`
 
 
 def energies(record: Record, series: Sequence[Series], began_s: float, ended_s: float, work: Work) -> Energies:
     """Give the energy of a window in every boundary that meters tell: net, gross, dynamic, boards without disks, CPU packages."""
     found = boundaries(record, series, began_s, ended_s)
-    budgets = {name: one.times(record.scale) for name, one in _budgets(record, found, began_s, ended_s).items()}
+    budgets = {name: one.times(record.scale) for name, one in _budgets(record, series, found, began_s, ended_s).items()}
     metrics: dict[str, float] = {}
+    shared: dict[str, Mapping[str, float]] = {}
     for name, one in budgets.items():
         prefix = "" if name == "net" else f"{name}_"
         metrics |= energy_metrics(prefix, one.value_j, work)
         if found.grade not in UNBUDGETED and one.terms:
             metrics |= _uncertainties(prefix, one, work)
+            shared |= _shared(prefix, one, work)
     if (net := budgets.get("net")) is not None:
         metrics["edp_js"] = edp(net.value_j, work.duration_s)
+        shared |= {"edp_js": shared["energy_j"]} if "energy_j" in shared else {}
         if found.grade not in UNBUDGETED and net.terms:
             time_ratio = TIMER_S * record.scale / work.duration_s
             metrics["edp_uncertainty_js"] = metrics["edp_js"] * edp_uncertainty(net.expanded_j / net.value_j, NORMAL * time_ratio)
@@ -59,7 +65,7 @@ def energies(record: Record, series: Sequence[Series], began_s: float, ended_s: 
     if packages_j:
         metrics |= energy_metrics("cpu_package_", packages_j * record.scale, work)
         doubts.append("cpu_package_* are joules of the processors alone (RAPL), of no whole server")
-    return Energies(metrics, budgets, found.grade, tuple(doubts))
+    return Energies(metrics, budgets, found.grade, tuple(doubts), shared)
 
 
 def energy_metrics(prefix: str, energy_j: float, work: Work) -> dict[str, float]:
@@ -71,10 +77,22 @@ def energy_metrics(prefix: str, energy_j: float, work: Work) -> dict[str, float]
     }
 
 
-def _budgets(record: Record, found: Boundaries, began_s: float, ended_s: float) -> dict[str, Budget]:
+def _shared(prefix: str, one: Budget, work: Work) -> dict[str, Mapping[str, float]]:
+    """Say by what all repetitions may be wrong in the energy of one boundary, its mean power, and what a joule did."""
+    if not (found := one.shared):
+        return {}
+    inverse = {source: -ratio for source, ratio in found.items()}
+    return {f"{prefix}energy_j": found, f"{prefix}mean_w": found, f"{prefix}{work.per_j}": inverse}
+
+
+def _budgets(record: Record, series: Sequence[Series], found: Boundaries, began_s: float, ended_s: float) -> dict[str, Budget]:
     budgets = {"net": found.net, "gross": found.gross, "controller": found.boards}
     if found.net is not None and found.parts is not None and (without := idle(record, found.parts.net)) is not None:
-        budgets["dynamic"] = dynamic(found.net, without, ended_s - began_s)
+        left = dynamic(found.net, without, length_s := ended_s - began_s)
+        if left is not None and found.grade == "modelled":
+            idle_time = [(*w, -length_s / len(without.windows) / (w[1] - w[0])) for w in without.windows]
+            left = left.and_terms(coefficient_terms(record, series, found.parts.net, [(began_s, ended_s, 1.0), *idle_time]))
+        budgets["dynamic"] = left
     return {name: one for name, one in budgets.items() if one is not None and one.value_j > 0}
 
 

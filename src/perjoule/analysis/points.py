@@ -15,7 +15,7 @@ from dataclasses import replace
 from perjoule.analysis.amplification import compare
 from perjoule.analysis.devices import device_j
 from perjoule.analysis.efficiency import peak_bytes_per_s
-from perjoule.analysis.energies import Work, energies, energy_metrics
+from perjoule.analysis.energies import Energies, Work, energies, energy_metrics
 from perjoule.analysis.fairness import user_metrics
 from perjoule.analysis.hosts import roles
 from perjoule.analysis.latency import latency_s
@@ -71,7 +71,8 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
     if (common := common_rate(record, series, results)) is not None:
         metrics["common_throughput_bytes_per_s"] = common
     power = energies(record, series, began_s, ended_s, work)
-    metrics |= {**power.metrics, **_burst(record, series, span, work)}
+    burst = _burst(record, series, span, work)
+    metrics |= {**power.metrics, **burst.metrics}
     if disks_j := device_j(record, series, began_s, ended_s):
         metrics |= energy_metrics("device_", disks_j * record.scale, work)
     for name in ("p50", "p99"):
@@ -86,7 +87,14 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
         metrics |= _event_metrics(record.outcome.measured.get("events_count", 0.0), metrics)
     metrics |= user_metrics(results, record.scale)
     against = (*record.doubts, *span.doubts, *power.doubts, *cost.doubts, *explained.doubts, *doubts(record, series))
-    return Point(record.trial, direction, told_rates(metrics, results), tuple(dict.fromkeys(against)), power.grade)
+    told = told_rates(metrics, results)
+    shared = {**power.shared, **burst.shared}
+    shared |= {
+        f"{name}_per_event_j": shared[f"{name}_j"]
+        for name in ("energy", "gross_energy")
+        if f"{name}_per_event_j" in metrics and f"{name}_j" in shared
+    }
+    return Point(record.trial, direction, told, tuple(dict.fromkeys(against)), power.grade, shared)
 
 
 def _rates(record: Record, work: Work) -> dict[str, float]:
@@ -100,15 +108,17 @@ def _rates(record: Record, work: Work) -> dict[str, float]:
     return metrics
 
 
-def _burst(record: Record, series: Sequence[Series], span: Windows, work: Work) -> dict[str, float]:
+def _burst(record: Record, series: Sequence[Series], span: Windows, work: Work) -> Energies:
     """What a write looks like until the last client's fsync has returned, and how much of it was on disk by then."""
     if not span.durable:
-        return {}
+        return Energies({})
     burst = replace(work, duration_s=(span.burst_s - span.began_s) * record.scale)
-    found = {**_rates(record, burst), **energies(record, series, span.began_s, span.burst_s, burst).metrics}
-    metrics = {name: found[name] for name in BURST if name in found}
-    share = durable_ratio(record, series, span)
-    return {f"burst_{name}": value for name, value in metrics.items()} | ({} if share is None else {"durable_ratio": share})
+    power = energies(record, series, span.began_s, span.burst_s, burst)
+    found = {**_rates(record, burst), **power.metrics}
+    metrics = {f"burst_{name}": found[name] for name in BURST if name in found}
+    if (share := durable_ratio(record, series, span)) is not None:
+        metrics["durable_ratio"] = share
+    return Energies(metrics, shared={f"burst_{name}": power.shared[name] for name in BURST if name in power.shared})
 
 
 def _tail_metrics(record: Record, series: Sequence[Series]) -> dict[str, float]:

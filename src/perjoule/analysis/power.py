@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from perjoule.analysis.budget import Budget, combined
+from perjoule.analysis.coefficients import coefficient_terms
 from perjoule.analysis.cover import SWITCH, Devices, Item, Signed, cover, devices_of, differences, items
 from perjoule.analysis.energy import energy_j
 from perjoule.analysis.hosts import server_names
@@ -81,7 +82,7 @@ def boundaries(record: Record, series: Sequence[Series], began_s: float, ended_s
     for parts in candidates(record, series):
         if best is not None and parts.grade != best.grade:
             break
-        found = _added(record, parts, began_s, ended_s)
+        found = _added(record, series, parts, began_s, ended_s)
         if found.net is None and found.gross is None:
             refused.extend(found.doubts)
         elif best is None or _better(found, best):
@@ -89,11 +90,17 @@ def boundaries(record: Record, series: Sequence[Series], began_s: float, ended_s
     return best or Boundaries(doubts=tuple(dict.fromkeys(refused)))
 
 
-def _added(record: Record, parts: Parts, began_s: float, ended_s: float) -> Boundaries:
+def _added(record: Record, series: Sequence[Series], parts: Parts, began_s: float, ended_s: float) -> Boundaries:
     doubts = list(parts.doubts)
     quiet = [(p.began_s, p.ended_s) for p in record.phases if p.name == "baseline"]
     net, gross = (energy(signed, began_s, ended_s, doubts, quiet) for signed in (parts.net, parts.gross))
     boards = energy(parts.boards, began_s, ended_s, [], quiet)
+    if parts.grade == "modelled":
+        whole = ((began_s, ended_s, 1.0),)
+        net, gross, boards = (
+            one and one.and_terms(coefficient_terms(record, series, signed, whole))
+            for one, signed in ((net, parts.net), (gross, parts.gross), (boards, parts.boards))
+        )
     if net is None and gross is None:
         return Boundaries(doubts=tuple(doubts))
     count = min(int(((s.t_s > began_s) & (s.t_s <= ended_s)).sum()) for _, s in (parts.net or parts.gross))

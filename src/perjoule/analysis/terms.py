@@ -81,9 +81,11 @@ def _terms(
     if latency_s is None and channel.semantics == "average":
         latency_s = stated.period_s or whole.usual_s
     if latency_s:
-        yield Term("latency", _shifted_j(whole, began_s, ended_s, latency_s * SHIFTS), name, shared=True, rectangular=True)
+        error_j = _shifted_j(whole, began_s, ended_s, latency_s * SHIFTS)
+        yield Term("latency", abs(error_j), name, shared=True, rectangular=True, sign=1 if error_j >= 0 else -1)
     if clock_s := stated.clock_s:
-        yield Term("clock", _shifted_j(whole, began_s, ended_s, clock_s * np.array([-1.0, 1.0])), name, shared=True)
+        error_j = _shifted_j(whole, began_s, ended_s, clock_s * np.array([-1.0, 1.0]))
+        yield Term("clock", abs(error_j), name, shared=True, sign=1 if error_j >= 0 else -1)
     if coverage < 1 - 1e-6 and coverage >= LEAST_COVERAGE_RATIO:
         _, values = inside(whole, began_s, ended_s)
         rates = values if channel.semantics != "counter" else np.array([value_j / length_s])
@@ -116,7 +118,8 @@ def _sampled(whole: Integral, began_s: float, ended_s: float, quiet: Sequence[tu
         step_s = np.maximum(np.diff(t_s), np.where(step != 0, channel.specification.period_s or 0.0, 0.0))
         jumps = float(((step**2 - 2 * noise_w**2) * step_s**2).sum())
         yield Term("under-sampling", sqrt(max(jumps, 0.0) / 12), channel.meter)
-    yield Term("noise", noise_w * float(np.linalg.norm(weights_s)), channel.meter, freedom=max(1.0, count / 3))
+    if channel.grade != "modelled":  # the means of counters, which add up to what they counted
+        yield Term("noise", noise_w * float(np.linalg.norm(weights_s)), channel.meter, freedom=max(1.0, count / 3))
 
 
 def noise(value: Floats) -> tuple[float, int]:
@@ -193,10 +196,14 @@ def _edges_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) ->
 
 
 def _shifted_j(whole: Integral, began_s: float, ended_s: float, shifts_s: Floats) -> float:
-    """By how much the energy differs, root mean square, when the window is shifted; what is not covered counts as the rest."""
+    """By how much the energy differs, root mean square, when the window is shifted; what is not covered counts as the rest.
+
+    Negative where the energy falls as the window is shifted to later times.
+    """
     shifts_s = np.concatenate((shifts_s, [0.0]))
     until, until_s = whole.until(np.concatenate((began_s + shifts_s, ended_s + shifts_s)))
     count = len(shifts_s)
     covered_s = np.maximum(until_s[count:] - until_s[:count], 1e-9)
     energy_j = (until[count:] - until[:count]) * (ended_s - began_s) / covered_s
-    return sqrt(float(((energy_j[:-1] - energy_j[-1]) ** 2).mean()))
+    differences_j = energy_j[:-1] - energy_j[-1]
+    return float(np.copysign(np.sqrt((differences_j**2).mean()), differences_j @ shifts_s[:-1]))

@@ -1,6 +1,7 @@
 """What the catalogue holds: frozen values in SI units."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
@@ -19,6 +20,9 @@ class Value:
     source: Annotated[str, Field(min_length=1)]
     status: Status
     sigma: Annotated[float, Field(ge=0)] = 0.0
+    # Of a fitted value: by how much it moves, in its unit by theirs, with others of the same file ("supply efficiency", "idle of
+    # disk NAME"). Its sigma is then what remains when those are right.
+    follows: Mapping[str, float] = field(default_factory=dict[str, float], hash=False)
 
 
 @dataclass(frozen=True)
@@ -70,3 +74,4 @@ class Cluster:
     switch_w: Value  # at the wall, as the clusters' totals are
     supply_efficiency: Value  # of the power supply, 0 to 1
     notes: tuple[str, ...] = ()
+    file: str = ""  # of the catalogue, of which it is one variant; boards, disks, switch and supply are the same in all of them

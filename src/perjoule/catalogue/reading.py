@@ -132,6 +132,7 @@ def read_all(text: str, name: str) -> Mapping[str, Cluster]:
             file.switch,
             file.supply_efficiency,
             tuple(file.notes),
+            name,
         )
         for key, found in nodes.items()
     }

@@ -62,7 +62,7 @@ def show_command(
     if amplification:
         show(amplification_table(cells), (), ())
     if budget:
-        nothing = "no energy here has a budget: modelled watts have none"
+        nothing = "no energy here has a budget: no meter states what it may be wrong by"
         _show(report.budget_tables(results), folder, nothing, "see docs/explanations/uncertainty.md")
     if replacement:
         replaced = report.replacements([results, *map(measured, others)])

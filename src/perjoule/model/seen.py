@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from perjoule.catalogue import Cluster
 from perjoule.model.asked import Trial
 from perjoule.model.options import Json
 
@@ -233,6 +234,7 @@ class Record:
     facts: Mapping[str, Json]  # of the deployment, as the daemons report them
     environment: Mapping[str, Json]
     doubts: tuple[str, ...] = ()
+    hardware: Cluster | None = None  # the catalogue's, as it was when watts were modelled of it
     amplification: Amplification | None = None  # of the file system, derived; None where its layout is not known
     redundancy: Redundancy | None = None  # of user data; None where the layout is not known
     data_hosts: tuple[str, ...] = ()  # names of the hosts that held users' data, as the file system declares; (): not known

@@ -174,11 +174,11 @@ def _power(found: Content) -> Iterator[str]:
     ]
     shares = sorted(b.expanded_j / b.value_j for b in budgets)
     yield "Energy is that of the servers without switch and clients, by each channel's semantics; a failed read is a gap."
-    if shares and not found.modelled:
+    if shares and shares[-1]:
         span = f"{shares[0]:.1%} to {shares[-1]:.1%}"
         yield f"Its expanded uncertainty (95 %) is {span} of a trial's energy, by a budget after the GUM."
-    elif found.modelled:
-        yield "Modelled watts have no budget of uncertainty: they compare what file systems make of the same hardware."
+    if found.modelled:
+        yield "That of modelled watts comes from the coefficients of the catalogue; what two file systems share of it cancels."
 
 
 def _intervals(document: Mapping[str, Any], most_count: int) -> Iterator[str]:

@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Mapping
 from types import UnionType
-from typing import Any, Literal, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 from perjoule.model import Json, Outcome, Record
 
@@ -67,6 +67,8 @@ def from_json(hint: Any, data: Json) -> object:
         return _plain(data)
     if dataclasses.is_dataclass(hint) and isinstance(hint, type) and isinstance(data, Mapping):
         return _build(hint, data)
+    if origin is Annotated:
+        return from_json(arguments[0], data)
     if origin is tuple and isinstance(data, list):
         return tuple(from_json(arguments[0], item) for item in data)
     if origin is Mapping and isinstance(data, Mapping):

@@ -1,0 +1,146 @@
+"""What modelled energy may be wrong by: each coefficient of the catalogue, by how much the energy follows it.
+
+The model (see `perjoule.meters.modelled`) is taken apart again from the component series of a record. In a window of T seconds in
+which a host's board took B joules and its disks D, the use of its CPU is (B - idle T) / (dynamic T), the time in which its disks
+worked t = (D - T sum(idle)) / sum(active - idle), and the load on the supply of efficiency n is B + D. So the energy at the wall
+follows
+
+    idle of the board      T / n          idle of a disk      (T - t) / n        supply efficiency    -(B + D) / n^2
+    dynamic of the board   (B - idle T) / (dynamic n)         active of a disk   t / n      switch    T
+    7-zip rating of the board   -(B - idle T) / (rating n), where a virtual host's capacity is made from it
+
+times the coefficient's sigma. A coefficient that was fitted moves with those that were assumed for the fit (`Value.follows`). All
+hosts with the same board or disk share its error, and so do all trials.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+
+from perjoule import catalogue
+from perjoule.analysis.budget import Term
+from perjoule.analysis.cover import SWITCH, Signed
+from perjoule.analysis.energy import amounts
+from perjoule.catalogue import Cluster, Node, Value
+from perjoule.errors import CampaignError
+from perjoule.model import Record, Series
+
+Window = tuple[float, float, float]  # begin and end in seconds, and the weight with which its energy counts
+
+_TERMS = {  # how a coefficient is called in a budget, by the first words of its name
+    "idle of board": "board idle",
+    "dynamic of board": "board dynamic",
+    "7-zip rating of board": "CPU rating",
+    "idle of disk": "disk idle",
+    "active of disk": "disk active",
+    "supply efficiency": "supply",
+    "switch": "switch",
+}
+
+
+@dataclass(frozen=True)
+class _Use:
+    """What the components of a host took (J), over so long (s)."""
+
+    length_s: float
+    board_j: float
+    disks_j: float
+
+
+def hardware(record: Record) -> Cluster | None:
+    """The hardware that a record's watts were modelled of; the catalogue's of today where the record does not have it."""
+    if record.hardware is not None or not record.cluster:
+        return record.hardware
+    try:
+        return catalogue.cluster(record.cluster)
+    except CampaignError:  # results of a perjoule whose catalogue had more
+        return None
+
+
+def coefficient_terms(record: Record, series: Sequence[Series], parts: Signed, windows: Sequence[Window]) -> tuple[Term, ...]:
+    """List what a modelled energy may be wrong by, one term for each coefficient with a sigma; none where this can't be told.
+
+    Args:
+        record: of the trial, with its hardware.
+        series: of the record; those of the boards and disks say how the watts came about.
+        parts: the series that make up the energy, with the sign by which they count.
+        windows: those whose energies, each times its weight, make up the energy.
+    """
+    cluster = hardware(record)
+    if cluster is None:
+        return ()
+    length_s = sum(weight * (ended_s - began_s) for began_s, ended_s, weight in windows)
+    modelled = {(s.channel.host, s.channel.component): s for s in series if s.channel.grade == "modelled"}
+    nodes = {node.name: node for node in cluster.nodes}
+    of = {host.name: nodes[host.node] for host in record.hosts if host.node in nodes}
+    taken: dict[tuple[str, str], float | None] = {}  # J of a host's component
+    slopes: dict[str, float] = defaultdict(float)
+    values: dict[str, Value] = {}
+    for sign, one in parts:
+        host, component = one.channel.host, one.channel.component
+        if component == SWITCH:
+            slopes["switch"] += sign * length_s
+            continue
+        for key in ((host, "board"), (host, "disks")):
+            if key not in taken:
+                taken[key] = _joules(modelled.get(key), windows)
+        board_j, disks_j = taken[host, "board"], taken[host, "disks"]
+        if host not in of or component not in ("board", "disks", "supply") or board_j is None or disks_j is None:
+            return ()
+        use = _Use(length_s, board_j, disks_j)
+        for name, slope, value in _slopes(component, of[host], use, cluster.supply_efficiency.value, rated=_rated(record)):
+            slopes[name] += sign * slope
+            values[name] = value
+    values |= {"supply efficiency": cluster.supply_efficiency, "switch": cluster.switch_w}
+    return tuple(_terms(cluster.file or cluster.name, slopes, values))
+
+
+def _terms(file: str, slopes: Mapping[str, float], values: Mapping[str, Value]) -> Iterator[Term]:
+    for name, value in values.items():
+        fitted = sum(slopes.get(other, 0.0) * one.follows.get(name, 0.0) for other, one in values.items())
+        error_j = (slopes.get(name, 0.0) + fitted) * value.sigma
+        if error_j:
+            kind = next(term for words, term in _TERMS.items() if name.startswith(words))
+            yield Term(kind, abs(error_j), "modelled", shared=True, source=f"{file}: {name}", sign=1 if error_j > 0 else -1)
+
+
+def _joules(one: Series | None, windows: Sequence[Window]) -> float | None:
+    """The energy of a component over weighted windows: 0 of one that the host does not have, None where it is refused."""
+    if one is None:
+        return 0.0
+    began_s, ended_s, weights = np.array(windows).T
+    total_j = float(weights @ amounts(one, began_s, ended_s).value)
+    return total_j if isfinite(total_j) else None
+
+
+def _slopes(component: str, node: Node, use: _Use, efficiency: float, *, rated: bool) -> Iterator[tuple[str, float, Value]]:
+    """By how much the energy of a component of a host follows each coefficient, in joules by its unit."""
+    if component == "supply":
+        per_load = 1 / efficiency - 1
+        for part in ("board", "disks"):
+            yield from ((name, per_load * slope, value) for name, slope, value in _slopes(part, node, use, 1.0, rated=rated))
+        yield "supply efficiency", -(use.board_j + use.disks_j) / efficiency**2, Value(efficiency, "-", "assumed")
+    elif component == "board":
+        board = node.board
+        dynamic_j = use.board_j - board.idle_w.value * use.length_s
+        yield f"idle of board {board.name}", use.length_s, board.idle_w
+        if board.dynamic_w.value:
+            yield f"dynamic of board {board.name}", dynamic_j / board.dynamic_w.value, board.dynamic_w
+        if rated:
+            yield f"7-zip rating of board {board.name}", -dynamic_j / board.mips.value, board.mips
+    else:
+        more_w = sum(disk.active_w.value - disk.idle_w.value for disk in node.disks)
+        idle_j = use.length_s * sum(disk.idle_w.value for disk in node.disks)
+        busy_s = (use.disks_j - idle_j) / more_w if more_w else 0.0
+        for disk in node.disks:
+            yield f"idle of disk {disk.name}", use.length_s - busy_s, disk.idle_w
+            yield f"active of disk {disk.name}", busy_s, disk.active_w
+
+
+def _rated(record: Record) -> bool:
+    """Whether the capacity of the hosts' CPUs was made from their boards' rating; a real host's is its own cores."""
+    testbed = record.facts.get("testbed")
+    return isinstance(testbed, Mapping) and "machine_mips_per_core" in testbed
