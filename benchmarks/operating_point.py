@@ -1,0 +1,125 @@
+"""Modelled watts at the one point of power under load that the green-storage paper prints: MooseFS, writes, 4 clients, 63.68 W.
+
+Servers write back all the time, as the paper's boards do: the 9 GiB that each of them gets are long past its 4 GB of memory.
+Watts, with one standard uncertainty by the catalogue's sigmas, and what drives them are of the time in which all clients wrote.
+
+    python benchmarks/operating_point.py [--scale 0.2] [--size 256] [--runs 3]
+"""
+
+import argparse
+import tempfile
+import time
+from collections import defaultdict
+from contextlib import ExitStack
+from math import hypot
+from pathlib import Path
+
+import numpy as np
+
+from perjoule import drivers
+from perjoule.analysis.coefficients import coefficient_terms
+from perjoule.catalogue import Cluster, idle_w
+from perjoule.model import Channel, Clock, HostFact, Outcome, Record, Series, Spec, Trial
+from perjoule.protocols import Hosts, Sink
+from perjoule.testbeds.virtual import Virtual
+from perjoule.units import MIB
+
+PAPER_W = 63.68  # with the switch: the highest peak, section V-C
+WRITE_BACK = ("sh", "-c", 'while sleep 0.1; do sync -f "$0"; done')
+
+
+class Kept(Sink):
+    """Samples in memory."""
+
+    def __init__(self) -> None:
+        self._samples: dict[Channel, list[tuple[float, float, float]]] = defaultdict(list)
+
+    def append(self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0) -> None:
+        """Keep a sample."""
+        self._samples[channel].append((t_s, duration_s, value))
+
+    def series(self) -> list[Series]:
+        """All samples by channel."""
+        return [Series(channel, *np.array(samples).T) for channel, samples in self._samples.items()]
+
+
+def mean(series: Series, began_s: float, ended_s: float) -> float:
+    """The mean of window means over a window."""
+    began, ended = np.maximum(series.t_s - series.duration_s, began_s), np.minimum(series.t_s, ended_s)
+    overlap_s = np.maximum(ended - began, 0.0)
+    return float(series.value @ overlap_s / overlap_s.sum())
+
+
+def one(hosts: Hosts, size_mib: int, folder: Path) -> tuple[Outcome, list[Series]]:
+    """Write once on a fresh MooseFS."""
+    filesystem = drivers.build("filesystems", "moosefs", {"goal": 1})
+    workload = drivers.build("workloads", "fio", {"operation": "write", "transfer": "4 MiB", "size": f"{size_mib} MiB"})
+    meter = drivers.build("meters", "modelled", {"rate": "5 Hz"})
+    kept = Kept()
+    with filesystem.mount(hosts) as mounted, ExitStack() as stack:  # type: ignore[attr-defined] # a file system
+        for host in hosts.bricks:
+            program = host.spawn([*WRITE_BACK, str(host.directory)], log=folder / f"{host.name}.sync.log")
+            stack.callback(program.stop)
+        workload.prepare(hosts.clients, mounted, folder)  # type: ignore[attr-defined]
+        with meter.record(hosts, kept):  # type: ignore[attr-defined]
+            time.sleep(2)
+            outcome = workload.run(hosts.clients, mounted, folder)  # type: ignore[attr-defined]
+    return outcome, kept.series()
+
+
+def told(cluster: Cluster, hosts: Hosts, outcome: Outcome, series: list[Series], scale: float) -> dict[str, float]:
+    """Watts and what drives them while all clients wrote."""
+    began_s, ended_s = max(r.began_s for r in outcome.results), min(r.ended_s for r in outcome.results)
+    watts = {(s.channel.host, s.channel.component): mean(s, began_s, ended_s) for s in series}
+    whole = [(began_s, ended_s, 1.0)]
+    idle_s = min(r.began_s for r in outcome.results)
+    load = [*whole, (idle_s - 1.5, idle_s - 0.5, began_s - ended_s)]  # without what the model has for the same time of rest
+    found = {"with switch W": sum(watts.values()), "+-": sigma_w(hosts, series, whole)}
+    found["above idle W"] = found["with switch W"] - idle_w(cluster, switch=True)
+    found["+- "] = sigma_w(hosts, series, load)
+    whole_s = max(r.ended_s for r in outcome.results) - min(r.began_s for r in outcome.results)
+    found["MiB/s"] = sum(r.moved_bytes for r in outcome.results) / whole_s / scale / MIB
+    cpu: dict[str, list[float]] = defaultdict(list)
+    disks: dict[str, list[float]] = defaultdict(list)
+    for host in hosts.servers:
+        assert host.node is not None
+        board = host.node.board
+        cpu[host.role].append((watts[host.name, "board"] - board.idle_w.value) / board.dynamic_w.value)
+        if host.node.disks:
+            idle, active = (sum(getattr(d, key).value for d in host.node.disks) for key in ("idle_w", "active_w"))
+            disks[host.role].append((watts[host.name, "disks"] - idle) / (active - idle))
+    found |= {f"CPU {role}": sum(uses) / len(uses) for role, uses in cpu.items()}
+    found |= {f"disks {role}": sum(uses) / len(uses) for role, uses in disks.items()}
+    return found
+
+
+def sigma_w(hosts: Hosts, series: list[Series], windows: list[tuple[float, float, float]]) -> float:
+    """One standard uncertainty of the power with the switch, by the sigmas of the catalogue, in a window less another."""
+    facts = tuple(HostFact(h.name, h.role, h.node.name if h.node else "") for h in hosts.all)
+    nothing = Spec("", {}, "")
+    record = Record(
+        Trial(nothing, nothing, nothing, (), 4, 1), "valid", "", 1, Clock(0.0, 0.0), hosts.scale, "odroid-hc4", facts, (), None,
+        {"testbed": hosts.facts}, {}, hardware=hosts.cluster,
+    )  # fmt: skip
+    terms = coefficient_terms(record, series, tuple((1, one) for one in series), windows)
+    return hypot(*(term.standard_j for term in terms)) / (windows[0][1] - windows[0][0])
+
+
+def main() -> None:
+    """Print the point, run by run."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--scale", type=float, default=0.2)
+    parser.add_argument("--size", type=int, default=256, metavar="MIB", help="by each client")
+    parser.add_argument("--runs", type=int, default=3)
+    asked = parser.parse_args()
+    bed = Virtual(cluster="odroid-hc4", scale=asked.scale, disk="xfs")
+    for _ in range(asked.runs):
+        with bed.hold(4) as hosts, tempfile.TemporaryDirectory() as folder:
+            outcome, series = one(hosts, asked.size, Path(folder))
+            assert hosts.cluster is not None
+            found = told(hosts.cluster, hosts, outcome, series, asked.scale)
+        print("  ".join(f"{name} {value:.3f}" for name, value in found.items()), f" paper: {PAPER_W} W with switch", flush=True)
+
+
+if __name__ == "__main__":
+    main()
