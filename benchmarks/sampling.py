@@ -1,40 +1,49 @@
-"""What it costs to sample 20 channels at 20 Hz into a results folder's Parquet file, and whether a sample is lost.
+"""What it costs to sample into a results folder's Parquet file, and whether a sample is lost.
 
-usage: .venv/bin/python benchmarks/sampling.py [SECONDS [one|many]]        (600 by default, both ways)
+usage: .venv/bin/python benchmarks/sampling.py [SECONDS [one|many|hosts]...]        (600 by default; "hosts" needs root)
 
-Two ways: one meter that reads 20 zones of a folder like powercap, and 20 meters with one channel each (a thread each). The cost
-is the CPU time of this process over the time that passed, as a share of one core; the Parquet file is read back and counted.
+Three ways: one meter that reads 20 zones of a folder like powercap at 20 Hz; 20 meters with one channel each (a thread each) at
+20 Hz; and what a campaign has by default, counters and modelled watts of 10 virtual hosts at 5 Hz, whose goal is 1.5 % of a core.
+The cost is the CPU time of this process over the time that passed, as a share of one core; the Parquet file is read back and
+counted.
 """
 
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 
-from perjoule import metering
+from perjoule.meters.modelled import Modelled
 from perjoule.meters.rapl import Rapl
 from perjoule.meters.simulated import Simulated
-from perjoule.protocols import Meter
+from perjoule.meters.system import System
+from perjoule.protocols import Hosts, Meter
 from perjoule.store.samples import ParquetSink, read_series
+from perjoule.testbeds.virtual import Virtual
 
 CHANNELS_COUNT = 20
-RATE = "20 Hz"
+NOWHERE = Hosts(())
+RATE_HZ = 20
+RATE = f"{RATE_HZ} Hz"
+HOSTS_RATE_HZ = 5  # of counters and modelled watts, when a campaign does not say otherwise
 
 
-def measure(name: str, meters: Sequence[Meter], duration_s: float, folder: Path) -> None:
+def measure(name: str, meters: Sequence[Meter], duration_s: float, folder: Path, rate_hz: float, hosts: Hosts = NOWHERE) -> None:
     path = folder / f"{name.replace(' ', '-')}.parquet"
     sink = ParquetSink(path)
-    began_s, began_cpu_s = time.monotonic(), time.process_time()
-    with metering.recording(meters, sink) as doubts:
+    with ExitStack() as stack:
+        doubts = [stack.enter_context(meter.record(hosts, sink)) for meter in meters]
+        began_s, began_cpu_s = time.monotonic(), time.process_time()
         time.sleep(duration_s)
-    passed_s, cpu_s = time.monotonic() - began_s, time.process_time() - began_cpu_s
+        passed_s, cpu_s = time.monotonic() - began_s, time.process_time() - began_cpu_s
     sink.close()
     series = read_series(path)
     taken = [len(s.t_s) for s in series]
-    wanted = duration_s * 20
+    wanted = duration_s * rate_hz
     gaps = max(float(np.diff(s.t_s).max()) for s in series)
     told = [doubt for one in doubts for doubt in one]
     print(
@@ -56,14 +65,18 @@ def zones(root: Path) -> Path:
 
 def main() -> None:
     duration_s = float(sys.argv[1]) if len(sys.argv) > 1 else 600.0
-    ways = sys.argv[2:] or ["one", "many"]
+    ways = sys.argv[2:] or ["one", "many", "hosts"]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         if "one" in ways:
-            measure("one meter of 20 zones", [Rapl(root=zones(folder / "powercap"), rate=RATE)], duration_s, folder)
+            measure("one meter of 20 zones", [Rapl(root=zones(folder / "powercap"), rate=RATE)], duration_s, folder, RATE_HZ)
         if "many" in ways:
             simulated = [Simulated(name=f"meter-{n}", rate=RATE) for n in range(CHANNELS_COUNT)]
-            measure("20 simulated meters", simulated, duration_s, folder)
+            measure("20 simulated meters", simulated, duration_s, folder, RATE_HZ)
+        if "hosts" in ways:
+            with Virtual(scale=0.2, disk_size="2 GiB").hold(4) as hosts:
+                name = f"counters and watts of {len(hosts.all)} virtual hosts"
+                measure(name, [System(), Modelled()], duration_s, folder, HOSTS_RATE_HZ, hosts)
 
 
 if __name__ == "__main__":

@@ -68,8 +68,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
 
 def test_a_disk_says_how_long_it_was_busy_and_what_it_moved() -> None:
     stat = "  11  0  88  1  22  0  176  2  0  3500  3  0  0  0  0  0  0"
-    assert _disk.busy_s(stat) == 3.5
-    assert _disk.moved_bytes(stat) == (88 * 512, 176 * 512)
+    assert _disk.moved(stat) == (88 * 512, 176 * 512, 3.5)
 
 
 def test_the_disks_of_a_machine_are_busy_together() -> None:

@@ -132,7 +132,7 @@ def test_mounts_are_found_below_a_folder_alone_and_last_first() -> None:
 
 
 def test_bytes_of_a_disk_are_read() -> None:
-    assert _disk.moved_bytes("  10 0 2048 5 20 0 4096 9 0 0 0 0 0 0 0 0 0") == (1 << 20, 2 << 20)
+    assert _disk.moved("  10 0 2048 5 20 0 4096 9 0 0 0 0 0 0 0 0 0") == (1 << 20, 2 << 20, 0.0)
 
 
 def test_caps_and_counters_of_cgroup_v2(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.catalogue import Board, Cluster, Disk, Node
 from perjoule.errors import CampaignError
-from perjoule.meters._sampler import counting
+from perjoule.meters._counting import counting
 from perjoule.model import OPTIONS, Channel
 from perjoule.protocols import Check, Counters, Host, Hosts, Meter, Sink
 from perjoule.units import Hertz

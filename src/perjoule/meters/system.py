@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.meters._sampler import counting
+from perjoule.meters._counting import counting
 from perjoule.model import OPTIONS, Channel, Quantity
 from perjoule.protocols import Check, Counters, Hosts, Meter, Sink
 from perjoule.units import Hertz

@@ -54,6 +54,9 @@ class Channel:
     covers: tuple[str, ...] = ()  # host names, "switch"; of a "group"
     specification: Specification = Specification()
 
+    def __hash__(self) -> int:  # quick: samples are filed by their channel, thousands a second; what is left out hardly differs
+        return hash((self.meter, self.host, self.component, self.quantity))
+
     @property
     def name(self) -> str:
         """A short unique name within a trial."""

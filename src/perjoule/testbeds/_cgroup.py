@@ -7,8 +7,10 @@ import contextlib
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from perjoule.testbeds._kernel import Kept
 
 ROOT = Path("/sys/fs/cgroup")
 PREFIX = "perjoule-"  # a group of ours: perjoule-RUN/HOST
@@ -31,6 +33,7 @@ class Groups(ABC):
 
     version: int
     run: str
+    kept: dict[tuple[str, str], Kept]  # counters that were read, by host and name
 
     @property
     @abstractmethod
@@ -52,6 +55,16 @@ class Groups(ABC):
     @abstractmethod
     def disk_bytes(self, host: str) -> tuple[int | None, int | None]:
         """Bytes read and written on all devices, None where the kernel charges them to no group."""
+
+    def _text(self, host: str, name: str) -> str:
+        """Read a counter of a host's group."""
+        if (host, name) not in self.kept:
+            self.kept[host, name] = Kept(self._counter(host, name))
+        return self.kept[host, name].text()
+
+    @abstractmethod
+    def _counter(self, host: str, name: str) -> Path:
+        """Where a counter of a host lies."""
 
     def doors(self, host: str) -> tuple[str, ...]:
         """The files through which a process joins the host's groups."""
@@ -88,6 +101,7 @@ class Groups1(Groups):
     run: str
     root: Path = ROOT
     version = 1
+    kept: dict[tuple[str, str], Kept] = field(default_factory=dict[tuple[str, str], Kept], repr=False, compare=False)
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -119,12 +133,15 @@ class Groups1(Groups):
 
     def cpu_s(self, host: str) -> float | None:
         """CPU time of the host so far."""
-        return int(self._file("cpuacct", host, "cpuacct.usage").read_text()) / 1e9
+        return int(self._text(host, "cpuacct.usage")) / 1e9
+
+    def _counter(self, host: str, name: str) -> Path:
+        return self._file(name.partition(".")[0], host, name)
 
     def disk_bytes(self, host: str) -> tuple[int | None, int | None]:
         """Bytes read; bytes written are unknown, as write-back is charged to no group."""
         try:
-            text = self._file("blkio", host, "blkio.throttle.io_service_bytes").read_text()
+            text = self._text(host, "blkio.throttle.io_service_bytes")
         except OSError:
             return None, None
         return sum(int(line.split()[2]) for line in text.splitlines() if " Read " in line), None
@@ -137,6 +154,7 @@ class Groups2(Groups):
     run: str
     root: Path = ROOT
     version = 2
+    kept: dict[tuple[str, str], Kept] = field(default_factory=dict[tuple[str, str], Kept], repr=False, compare=False)
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -165,13 +183,16 @@ class Groups2(Groups):
 
     def cpu_s(self, host: str) -> float | None:
         """CPU time of the host so far."""
-        text = (self.roots[0] / host / "cpu.stat").read_text()
+        text = self._text(host, "cpu.stat")
         return next(int(line.split()[1]) / 1e6 for line in text.splitlines() if line.startswith("usage_usec"))
+
+    def _counter(self, host: str, name: str) -> Path:
+        return self.roots[0] / host / name
 
     def disk_bytes(self, host: str) -> tuple[int | None, int | None]:
         """Bytes read and written on all devices."""
         try:
-            words = (self.roots[0] / host / "io.stat").read_text().split()
+            words = self._text(host, "io.stat").split()
         except OSError:
             return None, None
         return (

@@ -205,15 +205,11 @@ def _quietly(*argv: str) -> bool:
     return False
 
 
-def busy_s(stat: str) -> float:
-    """Read the time with requests under way from the same text (`io_ticks`, in ms).
+def moved(stat: str) -> tuple[int, int, float]:
+    """Read bytes read, bytes written and the time with requests under way from the text of /sys/block/NAME/stat.
 
-    What waits in a control group's cap is no request of the device yet: https://docs.kernel.org/block/stat.html
+    Sectors are of 512 bytes, `io_ticks` in ms. What waits in a control group's cap is no request of the device yet:
+    https://docs.kernel.org/block/stat.html
     """
-    return int(stat.split()[9]) / 1e3
-
-
-def moved_bytes(stat: str) -> tuple[int, int]:
-    """Read bytes read and written from the text of /sys/block/NAME/stat (in sectors of 512 bytes)."""
     words = stat.split()
-    return int(words[2]) * 512, int(words[6]) * 512
+    return int(words[2]) * 512, int(words[6]) * 512, int(words[9]) / 1e3

@@ -16,6 +16,7 @@ from perjoule.model import Disk
 from perjoule.protocols import Completed, Counters, Host, Process
 from perjoule.testbeds import _disk, _process, _shape
 from perjoule.testbeds._cgroup import Groups
+from perjoule.testbeds._kernel import Kept, read_once
 from perjoule.testbeds._mark import Mark
 from perjoule.testbeds._places import Place
 
@@ -134,6 +135,7 @@ class VirtualHost(Host):
         self._lock = lock  # of its run
         # By name, in pairs if mirrored; "" is the one under its directory.
         self._disks: dict[str, tuple[_disk.Loop, ...]] = {"": (disk,)} if disk else {}
+        self._stats: dict[_disk.Loop, Kept] = {}
         self._doubts: dict[str, str] = {}  # of its disks
         self._disk_scale: float | None = None  # caps are the catalogue's bandwidth times this
         self._enter = (*joining(groups, self.name), "nsenter", "-t", str(pid), "-n", "-m", "-u", "-i", "-p", "--")
@@ -179,15 +181,19 @@ class VirtualHost(Host):
         with contextlib.suppress(OSError):
             cpu_s = self._groups.cpu_s(self.name)
         with contextlib.suppress(OSError, ValueError):
-            received, sent = _shape.eth0_bytes(Path(f"/proc/{self.pid}/net/dev").read_text())
+            received, sent = _shape.eth0_bytes(read_once(f"/proc/{self.pid}/net/dev"))
         with contextlib.suppress(OSError):
             if self._disks:
-                stats = [Path("/sys/block", disk.name, "stat").read_text() for disks in self._disks.values() for disk in disks]
-                disk_read, disk_written = map(sum, zip(*map(_disk.moved_bytes, stats), strict=True))
-                disk_busy_s = sum(map(_disk.busy_s, stats))
+                moved = [_disk.moved(self._stat(disk)) for disks in self._disks.values() for disk in disks]
+                disk_read, disk_written, disk_busy_s = map(sum, zip(*moved, strict=True))
             else:
                 disk_read, disk_written = self._groups.disk_bytes(self.name)
         return Counters(time.monotonic(), cpu_s, received, sent, disk_read, disk_written, disk_busy_s)
+
+    def _stat(self, disk: _disk.Loop) -> str:
+        if disk not in self._stats:
+            self._stats[disk] = Kept(Path("/sys/block", disk.name, "stat"))
+        return self._stats[disk].text()
 
     def disk(self, name: str, wanted: Disk) -> Path:
         """Make a disk in a sparse file of the run's folder; one of that name that the host had before goes."""

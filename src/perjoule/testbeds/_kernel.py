@@ -1,5 +1,10 @@
 """What the kernel counts of a whole machine, read from its texts: https://docs.kernel.org/filesystems/proc.html"""
 
+import os
+from pathlib import Path
+
+_MOST_BYTES = 256 * 1024
+
 _IDLE_FIELDS = (3, 4)  # idle and iowait of the line "cpu" in /proc/stat
 
 
@@ -27,3 +32,41 @@ def disk_busy_s(diskstats: str, disks: set[str]) -> float:
     """Read the time with requests under way, summed over these disks, from the text of /proc/diskstats (in ms)."""
     rows = [line.split() for line in diskstats.splitlines()]
     return sum(int(row[12]) for row in rows if row[2] in disks) / 1e3
+
+
+class Kept:
+    """A text of the kernel's that is read many times a second: its file stays open, which costs a tenth of opening it.
+
+    Not for what lies below /proc/PID/net: an open file there keeps a namespace after its last process.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._fd = path, -1
+
+    def text(self) -> str:
+        """Read it as it is now. Raises OSError when it is gone; what stands in its place later is found again."""
+        if self._fd < 0:
+            self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.pread(self._fd, _MOST_BYTES, 0).decode()
+        except OSError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file, until it is read again."""
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd = -1
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def read_once(path: str) -> str:
+    """Read a text of the kernel's with nothing between: a third of what `Path.read_text` costs. Raises OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, _MOST_BYTES).decode()
+    finally:
+        os.close(fd)

@@ -66,9 +66,8 @@ def eth0_bytes(net_dev: str) -> tuple[int, int]:
     Raises:
         ValueError: there is no eth0.
     """
-    for line in net_dev.splitlines():
-        name, _, numbers = line.partition(":")
-        if name.strip() == "eth0":
-            words = numbers.split()
-            return int(words[0]), int(words[8])
-    raise ValueError("no eth0")
+    _, found, numbers = net_dev.partition(" eth0:")
+    if not found:
+        raise ValueError("no eth0")
+    words = numbers.split(maxsplit=9)
+    return int(words[0]), int(words[8])
