@@ -162,6 +162,24 @@ class Host(ABC):
         """Write back and forget the kernel's page cache, where that is allowed; raises WorkloadError where not."""
 
 
+class Machine(ABC):
+    """The machine on which all hosts of a testbed run, with whatever else runs there. CPU times are cumulative."""
+
+    covers: tuple[str, ...]  # names of the hosts whose counters are those of the whole machine
+
+    @abstractmethod
+    def cpu_s(self) -> float:
+        """CPU time of all programs and kernel threads, without interrupts. Raises OSError."""
+
+    @abstractmethod
+    def own_cpu_s(self) -> float:
+        """CPU time of perjoule, and of what it started and has ended on the hosts in `covers`."""
+
+    @abstractmethod
+    def kernel_cpu_s(self) -> float:
+        """CPU time of kernel threads; costs milliseconds."""
+
+
 @dataclass(frozen=True)
 class Hosts:
     """The hosts held for a group of trials. Time runs `scale` times as fast on what they emulate (1: real time)."""
@@ -171,6 +189,7 @@ class Hosts:
     cluster: Cluster | None = None
     facts: Mapping[str, Json] = field(default_factory=dict[str, Json])  # caps in force, calibration, kernel limits
     using: tuple[str, ...] = ()  # roles of hosts that work on the file system beside the clients
+    machine: Machine | None = None  # that they all run on; None: each is a machine of its own, or none is real
 
     def by_role(self, *roles: str) -> tuple[Host, ...]:
         """The hosts of these roles, in the order of the roles asked for."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from perjoule import catalogue
-from perjoule.analysis import overlap
+from perjoule.analysis import overlap, strangers
 from perjoule.analysis.efficiency import peak_bytes_per_s
 from perjoule.analysis.hosts import data_hosts, loaded_servers, roles
 from perjoule.analysis.overhead import total, window
@@ -29,6 +29,7 @@ def doubts(record: Record, series: Sequence[Series]) -> tuple[str, ...]:
                 *_bounds(record, [r for r in record.outcome.results if r.host not in loaded_servers(record)]),
                 *_cached(record, series, [r for r in record.outcome.results if r.direction == "read"]),
                 *_machine(record, series),
+                *strangers.doubts(record, series),
             ]
         )
     )

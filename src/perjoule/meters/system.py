@@ -1,10 +1,14 @@
 """CPU seconds, network bytes, disk bytes and disk seconds of every host: https://docs.kernel.org/filesystems/proc.html
 
 Cumulative, as the kernel keeps them: what happened in a gap is in the next sample. What a host can't tell is not recorded.
+
+Where all hosts share a machine: also the CPU seconds of that machine, of perjoule itself and, at both ends, of kernel threads.
 """
 
+import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from typing import Literal
 
 from pydantic.dataclasses import dataclass
 
@@ -34,6 +38,11 @@ def channel(host: str, counter: str) -> Channel:
     return Channel("system", host, "all", QUANTITIES[counter], "s" if counter.endswith("_s") else "B", "counter", "counter")
 
 
+def machine_channel(component: Literal["machine", "perjoule", "kernel"], covers: tuple[str, ...]) -> Channel:
+    """The channel of CPU time that no host owns; `covers` are hosts that are the whole machine."""
+    return Channel("system", "", component, "cpu", "s", "counter", "counter", covers)
+
+
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class System(Meter):
     """The counters that every host keeps anyway: CPU, network, disk."""
@@ -43,7 +52,9 @@ class System(Meter):
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
-        """Stream the counters of servers and clients."""
+        """Stream the counters of servers and clients, and of the machine that they share."""
+        machine = hosts.machine
+        covers = machine.covers if machine else ()
         channels = {host.name: {counter: channel(host.name, counter) for counter in QUANTITIES} for host in hosts.all}
 
         def take(readings: Mapping[str, Counters]) -> None:
@@ -52,9 +63,19 @@ class System(Meter):
                     value: float | None = getattr(counters, counter)
                     if value is not None:
                         sink.append(where, counters.t_s, float(value))
+            if machine:
+                sink.append(whole, time.monotonic(), machine.cpu_s())
+                sink.append(own, time.monotonic(), machine.own_cpu_s())
 
+        def look() -> None:  # seldom: it asks every process
+            if machine:
+                sink.append(machine_channel("kernel", covers), time.monotonic(), machine.kernel_cpu_s())
+
+        whole, own = machine_channel("machine", covers), machine_channel("perjoule", covers)
+        look()
         with counting("system", self.rate_hz, hosts.all, take) as doubts:
             yield doubts
+        look()
 
     def checks(self) -> tuple[Check, ...]:
         """Nothing is needed: the hosts read their own counters."""

@@ -41,6 +41,7 @@ class Channel:
 
     The boundary says what it covers: `host` is one host's name or "" for what no host owns (a switch), `component` is
     "board", "disks", "switch", "supply" (conversion loss), "all" (the whole host) or "total" (the whole cluster).
+    CPU time of the machine that all hosts share is of no host: component "machine", "perjoule" (its part) or "kernel" (threads).
     A meter that covers several hosts, or hosts and the switch, names them in `covers`: its `host` is "", its component "group".
     """
 

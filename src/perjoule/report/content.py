@@ -205,7 +205,7 @@ def _timeline(record: Record, series: Sequence[Series]) -> Timeline:
     per = 1 / (MIB * record.scale)  # wall bytes per second to emulated MiB/s
 
     def row(quantity: str, factor: float) -> dict[str, Sequence[float | None]]:
-        chosen = sorted((s for s in series if s.channel.quantity == quantity), key=lambda s: s.channel.host)
+        chosen = sorted((s for s in series if s.channel.quantity == quantity and s.channel.host), key=lambda s: s.channel.host)
         return {_whose(s.channel): _rounded(means(s, edges_s) * factor) for s in chosen}
 
     return Timeline(

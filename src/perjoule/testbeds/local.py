@@ -19,6 +19,7 @@ from perjoule.protocols import Check, Completed, Counters, Host, Hosts, Process,
 from perjoule.testbeds import _device, _process, _view
 from perjoule.testbeds._guarded import Guarded, GuardedDevice, GuardedDisk
 from perjoule.testbeds._kernel import cpu_ticks, disk_busy_s, disk_bytes, network_bytes
+from perjoule.testbeds._machine import ThisMachine
 
 EXAMPLE = '[testbed]\nkind = "local"\n'
 
@@ -50,7 +51,7 @@ class Local(Testbed):
             raise MachineError(f"no folder can be made ({error.strerror})", where=str(error.filename), next="set work") from None
         host = LocalHost(folder)
         try:
-            yield Hosts((host,))
+            yield Hosts((host,), machine=ThisMachine(covers=(host.name,)))
         finally:
             host.stop()
             shutil.rmtree(folder, ignore_errors=True)

@@ -17,6 +17,7 @@ from perjoule.model import OPTIONS, Disk, Json
 from perjoule.protocols import Check, Host, Hosts, Testbed
 from perjoule.testbeds import _disk, _power, _requirements
 from perjoule.testbeds._host import VirtualHost
+from perjoule.testbeds._machine import ThisMachine
 from perjoule.testbeds._mark import clean, dead, kept
 from perjoule.testbeds._places import Place, places
 from perjoule.testbeds._rack import Rack
@@ -80,7 +81,7 @@ class Virtual(Testbed):
             facts["counters"] = rack.counters()
             if keep:
                 rack.keep()
-            yield Hosts(rack.hosts, self.scale_ratio, cluster, facts)
+            yield Hosts(rack.hosts, self.scale_ratio, cluster, facts, machine=ThisMachine())
             done = True
         finally:
             rack.close(remove=not (keep and done))
