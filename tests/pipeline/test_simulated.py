@@ -92,6 +92,12 @@ def test_emulated_time_stretches_everything_that_takes_time(tmp_path: Path) -> N
     assert point.metrics["mean_w"] == pytest.approx(50)
 
 
+def test_a_record_keeps_where_the_data_lay(tmp_path: Path) -> None:
+    (record,) = measured(tmp_path, asked()).records()
+    assert record.data_hosts == tuple(host.name for host in record.hosts if host.role == "storage")
+    assert record.data_hosts
+
+
 def test_counters_are_known_exactly(tmp_path: Path) -> None:
     options = 'cpu = "25 %"\nnetwork = "10 MiB/s"\ndisk = "5 MiB/s"'
     ((record, point),) = judged(measured(tmp_path, asked(testbed=options, meter=SYSTEM)))

@@ -1,5 +1,6 @@
 """Which hosts serve: peak, bounds, energy and bytes per user byte are of those, as the file system declares them."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ from perjoule.analysis.hosts import data_hosts, roles, server_names
 from perjoule.analysis.points import points
 from perjoule.figures.throughput import throughput
 from perjoule.model import Cell, HostFact, Interval
+from perjoule.store.records import record_from, record_text
 from perjoule.units import MIB
 
 NIC = 111.34 * MIB  # of every Odroid HC4, Table I of "Green Storage"; its disks can more
@@ -111,6 +113,14 @@ def test_a_record_that_does_not_say_where_data_lay_has_them_on_its_storage_hosts
     assert judged(record).metrics["tpp_bytes_per_s"] == pytest.approx(2 * NIC)
     alone = replace(record, hosts=tuple(h for h in ODROIDS if h.role == "client"), cluster="")
     assert data_hosts(alone) == {"client-1"}
+
+
+def test_data_hosts_are_kept_with_the_record_and_one_written_before_reads_without(made):
+    record = beside_a_cluster(made, ("storage-1", "metadata-1"), rate=NIC)
+    assert record_from(record_text(record)).data_hosts == ("storage-1", "metadata-1")
+    before = json.loads(record_text(record))
+    del before["data_hosts"]
+    assert record_from(json.dumps(before)) == replace(record, data_hosts=())
 
 
 def test_the_figure_says_whose_each_peak_is():
