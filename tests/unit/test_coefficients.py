@@ -131,6 +131,15 @@ def test_power_follows_energy_and_what_a_joule_does_goes_the_other_way(made):
     assert shared["edp_js"] == shared["energy_j"]
 
 
+def test_a_burst_shares_what_the_model_does_not_know_of_it(made):
+    record = record_of(made, HC4)
+    written = replace(record, phases=(*record.phases, Phase("write-back", 20.0, 20.4)))
+    (point,), burst = points(written, series_of(made, HC4)), point_of(made, HC4)
+    assert point.metrics["burst_energy_j"] == burst.metrics["energy_j"] < point.metrics["energy_j"]
+    assert point.shared["burst_efficiency_bytes_per_j"] == burst.shared["efficiency_bytes_per_j"]
+    assert point.shared["efficiency_bytes_per_j"] != burst.shared["efficiency_bytes_per_j"]
+
+
 def test_the_second_plus_minus_of_modelled_energy_is_that_of_its_coefficients(made):
     point = point_of(made, HC4)
     standard_ratio = hypot(*point.shared["energy_j"].values())
