@@ -328,6 +328,14 @@ class Workload(ABC):
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Load from all clients together, keep every raw output in `folder`, report. Raises WorkloadError, TransientError."""
 
+    def read_back(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome | None:
+        """Check what was written, when it has been written back, and report anew; None where nothing is to be checked.
+
+        Raises:
+            WorkloadError, TransientError: it is not what was written, or could not be read.
+        """
+        return None
+
     @abstractmethod
     def outcome(self, folder: Path) -> Outcome:
         """Read again, from the raw outputs in `folder` alone, what `run` reported; `perjoule verify` compares the two.

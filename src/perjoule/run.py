@@ -230,6 +230,7 @@ class _Group:
             written = write_back.write_back(syncs)
             phases += [written.phase] if written.phase else []
             doubts.append(list(written.doubts))
+            outcome = workload.read_back(clients, mounted, attempt.raw) or outcome
             self.observe(Event("phase", "tail", trial=trial))
             tail = quiet.tail(
                 hosts,

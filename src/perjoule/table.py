@@ -80,11 +80,20 @@ OPERATIONS: tuple[tuple[str, str, Callable[[Interval, float], str], float], ...]
     ("op/s", "operations_per_s", with_interval, 1.0),
     ("op/J", "operations_per_j", with_interval, 1.0),
 )
+# Of writes, until the clients' fsync has returned, and how much the disks held by then.
+BURST: tuple[tuple[str, str, Callable[[Interval, float], str], float], ...] = (
+    ("burst MiB/s", "burst_throughput_bytes_per_s", mean, MIB),
+    ("burst MiB/J", "burst_efficiency_bytes_per_j", mean, MIB),
+    ("burst op/s", "burst_operations_per_s", mean, 1.0),
+    ("burst op/J", "burst_operations_per_j", mean, 1.0),
+    ("% on disk", "durable_ratio", mean, 0.01),
+)
 
 
 def table(cells: Sequence[Cell]) -> Table:
     """Lay out cells, a row each; W, J and MiB/J are those of the servers without the switch."""
-    columns = (*COLUMNS, *(column for column in OPERATIONS if any(column[1] in cell.metrics for cell in cells)))
+    there = {name for cell in cells for name in cell.metrics}
+    columns = (*COLUMNS, *(column for column in (*OPERATIONS, *BURST) if column[1] in there))
     several = len({cell.workload for cell in cells}) > len({cell.direction for cell in cells})
     several |= any(cell.direction == "mixed" for cell in cells)  # a user alone reads, say, and is not the mix
     stated = any(cell.redundancy for cell in cells)

@@ -35,7 +35,8 @@ def outcomes(testbed: str, clients_count: int, folder: Path, *loads: Workload, *
             raw = folder / f"raw-{number}"
             raw.mkdir()
             load.prepare(hosts.clients, mounted, raw)
-            found.append(load.run(hosts.clients, mounted, raw))
+            outcome = load.run(hosts.clients, mounted, raw)
+            found.append(load.read_back(hosts.clients, mounted, raw) or outcome)
             assert repr(load.outcome(raw)) == repr(found[-1])
     return found
 

@@ -1,7 +1,10 @@
 """The whole pipeline on the product's own fakes: what comes out is known beforehand, to the last digits."""
 
 import tempfile
+import time
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -10,10 +13,11 @@ from perjoule.analysis.points import points
 from perjoule.analysis.windows import UNKNOWN
 from perjoule.catalogue import cluster
 from perjoule.errors import CampaignError, MachineError
-from perjoule.model import Campaign, Point, Record
+from perjoule.model import Campaign, Outcome, Point, Record
 from perjoule.run import Event
 from perjoule.store import Results, create, open_results
 from perjoule.units import MIB
+from perjoule.workloads.simulated import Simulated
 
 CAMPAIGN = """
 name = "simulated"
@@ -135,6 +139,21 @@ def test_a_write_ends_when_the_hosts_have_written_back(tmp_path: Path) -> None:
     before_s = record.outcome.began_s - phases["baseline"].began_s
     assert counted_s <= before_s
     assert point.metrics["durable_ratio"] == pytest.approx((before_s + 0.1) / (before_s + took_s), rel=1e-3)
+
+
+def test_what_was_written_is_read_back_after_the_write_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+
+    def read_back(self: Simulated, *where: object) -> Outcome:
+        seen.append(time.monotonic())
+        return replace(self.outcome(cast("Path", where[-1])), note="read back")
+
+    monkeypatch.setattr(Simulated, "read_back", read_back)
+    ((record, _),) = judged(measured(tmp_path, asked(testbed='write_back = "50 ms"')))
+    phases = {phase.name: phase for phase in record.phases}
+    assert phases["write-back"].ended_s <= seen[0] <= phases["tail"].began_s
+    assert record.outcome is not None
+    assert record.outcome.note == "read back"
 
 
 def test_hosts_that_can_t_write_back_are_a_doubt_and_the_headline_is_the_burst(tmp_path: Path) -> None:

@@ -382,6 +382,12 @@ def test_what_is_verified_is_read_back_after_the_measured_window() -> None:
     assert outcome.note == "read back and verified (crc32c) after the measured window"
 
 
+def test_before_it_is_read_back_a_verified_write_is_doubted(tmp_path: Path) -> None:
+    shutil.copytree(TRANSCRIPTS / "verified", tmp_path / "raw", ignore=shutil.ignore_patterns("back-*"))
+    outcome = fio(operation="randwrite", transfer="64 KiB", size="16 MiB", verify="crc32c").outcome(tmp_path / "raw")
+    assert (outcome.note, outcome.doubts[-1]) == ("", "what was written was not read back")
+
+
 def test_what_was_not_all_read_back_is_not_verified(tmp_path: Path) -> None:
     raw = tmp_path / "raw"
     shutil.copytree(TRANSCRIPTS / "verified", raw)

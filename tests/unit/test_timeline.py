@@ -59,3 +59,15 @@ def test_rows_without_data_are_not_drawn_and_the_last_has_the_axis_of_time():
 
 def test_a_trial_that_no_meter_saw_is_no_picture_but_no_failure():
     assert vega.pdf(drawn()).startswith(b"%PDF")
+
+
+def test_phases_and_the_ends_of_burst_and_write_back_are_marked():
+    phases = {"baseline": (-1.0, 0.0), "measure": (0.0, 3.0), "write-back": (3.0, 3.1), "tail": (3.1, 4.1)}
+    marks = {"burst ends": 3.0, "disks hold the data": 3.1}
+    rows = {"rate": {"client-1": [1.0, 2.0]}}
+    spec = completed(timeline(), Timeline([0.5, 1.5], 3.1, rows, phases=phases, marks=marks))
+    assert spec["datasets"]["window"] == [{"begin": 0, "end": 3.1}]
+    assert {mark["name"]: mark["t"] for mark in spec["datasets"]["marks"]} == marks
+    labels = {phase["name"]: phase["label"] for phase in spec["datasets"]["phases"]}
+    assert labels == {"baseline": "baseline", "measure": "measure", "write-back": "", "tail": "tail"}  # too narrow for its name
+    assert vega.pdf(spec).startswith(b"%PDF")

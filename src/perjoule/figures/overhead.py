@@ -19,7 +19,7 @@ class Overhead:
     title: str
     direction: Literal["write", "read"]
     t_s: Sequence[float]
-    duration_s: float  # of the measured window
+    duration_s: float  # of the headline window
     network: Sequence[float | None]  # MiB/s received while users write, sent while they read
     disk: Sequence[float | None]  # MiB/s written while users write, read while they read
     use_ratio: Sequence[float | None]  # of the disks, where it is known

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from perjoule.figures.vega import FULL_WIDTH, Spec, titled
 
+LABELLED_RATIO = 0.08  # of the whole time, from which a phase has room for its name
 ROWS = {"rate": "MiB/s by client", "watts": "W by component", "cpu": "cores used by host", "network": "MiB/s sent by host"}
 
 
@@ -14,12 +15,14 @@ class Timeline:
     """Rates on one grid of time: `t_s` are the middles of its steps, 0 is the first client's start; None is a gap."""
 
     t_s: Sequence[float]
-    duration_s: float  # of the measured window
+    duration_s: float  # of the headline window
     rows: Mapping[str, Mapping[str, Sequence[float | None]]]  # "rate", "watts", "cpu", "network" -> name -> value per step
+    phases: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])  # name -> begin, end
+    marks: Mapping[str, float] = field(default_factory=dict[str, float])  # what happened -> when: "burst ends"
 
 
 def timeline(*, notes: Sequence[str] = ()) -> Spec:
-    """Draw four rows from the datasets "rate", "watts", "cpu", "network" and "window", which `completed` gives."""
+    """Draw four rows from the datasets named after them and "window", "phases" and "marks", which `completed` gives."""
     rows = [_row(name, title, last=name == "network") for name, title in ROWS.items()]
     resolve: Spec = {"scale": {"color": "independent", "x": "shared"}}
     return titled({"vconcat": rows, "spacing": 14, "resolve": resolve}, "One trial over time", notes)
@@ -39,7 +42,15 @@ def completed(spec: Spec, line: Timeline) -> Spec:
 
 def datasets(line: Timeline) -> Spec:
     """Lay a timeline out as the rows of data that `timeline` draws."""
-    found: Spec = {"window": [{"begin": 0, "end": line.duration_s}]}
+    whole_s = max((end_s for _, end_s in line.phases.values()), default=0) - min((t for t, _ in line.phases.values()), default=0)
+    found: Spec = {
+        "window": [{"begin": 0, "end": line.duration_s}],
+        "phases": [
+            {"begin": begin_s, "name": name, "label": name if end_s - begin_s > LABELLED_RATIO * whole_s else ""}
+            for name, (begin_s, end_s) in line.phases.items()
+        ],
+        "marks": [{"t": t, "name": name} for name, t in line.marks.items()],
+    }
     for row in ROWS:
         found[row] = [
             {"t": t, "name": name, "value": value}
@@ -71,4 +82,15 @@ def _row(name: str, title: str, *, last: bool) -> Spec:
         "encoding": {"x": {"field": "begin", "type": "quantitative"}, "x2": {"field": "end"}},
     }
     lines: Spec = {"data": {"name": name}, "mark": mark, "encoding": {"x": x, "y": y, "color": color, "tooltip": tooltip}}
-    return {"width": FULL_WIDTH, "height": 120, "layer": [window, lines]}
+    begun: Spec = {"x": {"field": "begin", "type": "quantitative"}, "tooltip": [{"field": "name", "title": "begins"}]}
+    phases: Spec = {"data": {"name": "phases"}, "mark": {"type": "tick", "orient": "vertical", "height": 10}, "encoding": begun}
+    phases["encoding"] = {**begun, "y": {"value": -6}}
+    text: Spec = {"type": "text", "align": "left", "dx": 3, "fontSize": 9}
+    names: Spec = {"data": {"name": "phases"}, "mark": text}
+    names["encoding"] = {**begun, "y": {"value": -6}, "text": {"field": "label"}}
+    at: Spec = {
+        "x": {"field": "t", "type": "quantitative"},
+        "tooltip": [{"field": "name", "title": " "}, {"field": "t", "title": "s"}],
+    }
+    marks: Spec = {"data": {"name": "marks"}, "mark": {"type": "rule", "style": "bound"}, "encoding": at}
+    return {"width": FULL_WIDTH, "height": 120, "layer": [window, lines, phases, names, marks]}

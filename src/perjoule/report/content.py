@@ -27,7 +27,7 @@ from perjoule.figures.dimuon import Dimuon
 from perjoule.figures.overhead import Overhead
 from perjoule.figures.power import Samples
 from perjoule.figures.timeline import Timeline
-from perjoule.model import Cell, Channel, Finding, Point, Quantity, Record, Replacement, Series
+from perjoule.model import WRITE_BACK, Cell, Channel, Finding, Point, Quantity, Record, Replacement, Series
 from perjoule.report.metered import Metered, alignments, metered
 from perjoule.report.muons import dimuon
 from perjoule.store import Results
@@ -157,7 +157,8 @@ def _period_s(series: Series) -> float:
 def _overhead(record: Record, series: Sequence[Series], direction: Literal["write", "read"]) -> Overhead | None:
     """What one trial's storage hosts moved over time, where they counted it."""
     assert record.outcome is not None
-    first_s, last_s = record.outcome.began_s, record.outcome.ended_s
+    span = windows(record, record.outcome.results)
+    first_s, last_s = span.began_s, span.ended_s
     tail_s = max([last_s, *(p.ended_s for p in record.phases if p.name == "tail")])
     edges_s = np.linspace(first_s, tail_s, STEPS_COUNT // 2 + 1)
     writes: tuple[Quantity, Quantity] = ("network_received", "disk_written")
@@ -197,12 +198,16 @@ def _power_samples(record: Record, series: Sequence[Series]) -> list[float]:
 
 def _timeline(record: Record, series: Sequence[Series]) -> Timeline:
     assert record.outcome is not None
-    first_s, last_s = record.outcome.began_s, record.outcome.ended_s
-    phases = [p for p in record.phases if p.name in ("baseline", "measure", "tail")]
+    span = windows(record, record.outcome.results)
+    first_s, last_s = span.began_s, span.ended_s
+    phases = [p for p in record.phases if p.name in ("baseline", "measure", WRITE_BACK, "tail")]
     begin_s, end_s = min([first_s, *(p.began_s for p in phases)]), max([last_s, *(p.ended_s for p in phases)])
     edges_s = np.linspace(begin_s, end_s, STEPS_COUNT + 1)
     middles_s = ((edges_s[1:] + edges_s[:-1]) / 2 - first_s) * record.scale
     per = 1 / (MIB * record.scale)  # wall bytes per second to emulated MiB/s
+
+    def since(moment_s: float) -> float:
+        return round((moment_s - first_s) * record.scale, 3)
 
     def row(quantity: str, factor: float) -> dict[str, Sequence[float | None]]:
         chosen = sorted((s for s in series if s.channel.quantity == quantity and s.channel.host), key=lambda s: s.channel.host)
@@ -210,7 +215,9 @@ def _timeline(record: Record, series: Sequence[Series]) -> Timeline:
 
     return Timeline(
         t_s=[round(float(t), 3) for t in middles_s],
-        duration_s=round((last_s - first_s) * record.scale, 3),
+        duration_s=since(last_s),
+        phases={p.name: (since(p.began_s), since(p.ended_s)) for p in phases},
+        marks={"burst ends": since(span.burst_s), "disks hold the data": since(span.ended_s)} if span.durable else {},
         rows={
             "rate": row("goodput", per),
             "watts": _watts(series, edges_s),

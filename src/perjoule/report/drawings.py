@@ -78,7 +78,7 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         yield "scaling", scaling(grown, notes=[drawn, *power_notes])
     if found.overheads:
         most = max(r.trial.clients_count for r in found.records)
-        shown = f"storage hosts together, one trial with {most} clients each; grey: the measured window, then the tail"
+        shown = f"storage hosts together, one trial with {most} clients each; grey: the headline window, then the tail"
         yield "overhead", overhead(found.overheads, notes=[shown, *plain])
     if found.replacements:
         as_many = "as many machines as do the server's throughput, fractions included; mean and 95 % interval"
@@ -102,7 +102,10 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         shown = "samples over what the load pattern makes of them; below: by how much the meter's clock is ahead, 95 % intervals"
         yield "alignment", alignment(found.alignments[:ALIGNMENTS_COUNT], notes=[shown])
     if found.timelines:
-        yield "timeline", timeline(notes=["grey: the measured window", *power_notes])
+        yield (
+            "timeline",
+            timeline(notes=["grey: the headline window; dashed: the end of a write's burst and of its write-back", *power_notes]),
+        )
     if any(catalogue.servers(catalogue.cluster(name)) for name in found.clusters if name in catalogue.names()):
         yield "capacity", _capacity(found.clusters)
 

@@ -139,9 +139,13 @@ def _order(found: Content, valid: Sequence[Record], document: Mapping[str, Any])
     settle = _asked(found, document, "settle", "1 s")
     quiet = _asked(found, document, "quiet", "30 s")
     yield f"Meters ran {settle} before and after each measured window."
-    yield "A window begins with the first client's start and ends with the last one's end, fsync included."
+    yield "A window begins with the first client's start. A read's ends with the last client's end."
+    if any("burst_duration_s" in cell.metrics for cell in found.cells):
+        yield "A write's ends when the servers' disks hold the data: after each load all servers synced at once."
+    else:
+        yield "A write's ends with the last client's fsync."
     if quiet != "0":
-        yield f"After each load the servers wrote back, and were waited for until quiet, {quiet} at most."
+        yield f"After each load we waited up to {quiet} for idle servers."
 
 
 def _asked(found: Content, document: Mapping[str, Any], key: str, default: str) -> str:

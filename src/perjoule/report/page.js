@@ -11,7 +11,13 @@
 
   // As perjoule.figures.timeline.datasets does: columns to rows of data.
   const unfolded = (line) => {
-    const found = { window: [{ begin: 0, end: line.duration_s }] };
+    const phases = Object.entries(line.phases);
+    const whole = Math.max(0, ...phases.map(([, [, end]]) => end)) - Math.min(0, ...phases.map(([, [begin]]) => begin));
+    const found = {
+      window: [{ begin: 0, end: line.duration_s }],
+      phases: phases.map(([name, [begin, end]]) => ({ begin, name, label: end - begin > 0.08 * whole ? name : "" })),
+      marks: Object.entries(line.marks).map(([name, t]) => ({ t, name })),
+    };
     for (const row of ["rate", "watts", "cpu", "network"]) {
       found[row] = [];
       for (const [name, values] of Object.entries(line.rows[row] || {}))

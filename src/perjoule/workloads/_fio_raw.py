@@ -114,6 +114,11 @@ class Raw:
         version = str(jobs[self.names[0]][0]["fio version"])
         return Outcome(version, results, tuple(dict.fromkeys(doubts)), series)
 
+    @property
+    def has_read_back(self) -> bool:
+        """Whether reading back has begun."""
+        return (self.folder / f"{BACK}prepared.json").exists()
+
     def read_back(self, size_bytes: int) -> tuple[str, ...]:
         """See that all was read back, which fio compared, and give the doubts. Raises WorkloadError."""
         for name in self.names:

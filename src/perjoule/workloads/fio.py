@@ -209,18 +209,24 @@ class Fio(Workload):
             with noted(folder, clients):
                 run_file(clients, mounted, folder, "", time_limit_s=self.time_limit_s)
             return self.outcome(folder)
-        size = f"size={self.client_bytes(len(clients))}"
-        how = [f"bs={self.transfer_bytes}", f"ioengine={self._engine}", f"iodepth={self.in_flight_count}"]
-        how += [f"direct={self.direct:d}", size]
-        load = [f"rw={self.operation}", *how, *self._limits(), *self._checksums(self.operation)]
+        load = [f"rw={self.operation}", *self._how(clients), *self._limits(), *self._checksums(self.operation)]
         if self._mixed:
             load.append(f"rwmixread={self._read_percent}")
         with noted(folder, clients):
             self._load(clients, mounted, folder, "", load)
-        if self._reads_back:
-            self._cool(clients, mounted, folder, BACK)
-            self._load(clients, mounted, folder, BACK, ["rw=read", *how, *self._checksums("read")])
         return self.outcome(folder)
+
+    def read_back(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome | None:
+        """Read what was written from cold caches and have fio compare it. Raises as `run` does."""
+        if not self._reads_back:
+            return None
+        self._cool(clients, mounted, folder, BACK)
+        self._load(clients, mounted, folder, BACK, ["rw=read", *self._how(clients), *self._checksums("read")])
+        return self.outcome(folder)
+
+    def _how(self, clients: Sequence[Host]) -> list[str]:
+        how = [f"bs={self.transfer_bytes}", f"ioengine={self._engine}", f"iodepth={self.in_flight_count}"]
+        return [*how, f"direct={self.direct:d}", f"size={self.client_bytes(len(clients))}"]
 
     def _limits(self) -> list[str]:
         """When the load ends: with its rounds, or when all is moved or the time is over, and then with an fsync."""
@@ -255,7 +261,9 @@ class Fio(Workload):
         moved = {name: [one for one in whole.results if one.host == name] for name in found.names}
         ended_by = {name: self._ended_by(name, results, size_bytes) for name, results in moved.items()}
         doubts, notes = list(whole.doubts), [report.ended_by_text(ended_by)] if self.duration_s else []
-        if self._reads_back:
+        if self._reads_back and not found.has_read_back:
+            doubts.append("what was written was not read back")
+        elif self._reads_back:
             doubts += found.read_back(size_bytes)
             notes.append(f"read back and verified ({self.verify}) after the measured window")
         if self.client_server:

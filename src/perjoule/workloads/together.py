@@ -173,6 +173,15 @@ class Together(Workload):
         (folder / "together.json").write_text(json.dumps({"starts_s": starts_s}))
         return self.outcome(folder)
 
+    def read_back(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome | None:
+        """Check every job's data, one job after the other. Raises WorkloadError, TransientError."""
+        found: list[Outcome | None] = []
+        for job in self._all_jobs:
+            hosts = job.user.hosts(clients, job.workload.using)
+            own, raw = job.mounted(mounted, hosts), job.raw(folder)
+            found.append(_told(job, lambda job=job, hosts=hosts, own=own, raw=raw: job.workload.read_back(hosts, own, raw)))
+        return self.outcome(folder) if any(found) else None
+
     def outcome(self, folder: Path) -> Outcome:
         """Read all jobs' raw outputs again. Raises WorkloadError."""
         try:
