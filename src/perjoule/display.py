@@ -25,7 +25,8 @@ _unwrapped = Console(highlight=False, markup=False, emoji=False, soft_wrap=True,
 out = Console(highlight=False, markup=False, emoji=False) if sys.stdout.isatty() else _unwrapped
 err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=not sys.stderr.isatty())
 
-_SPARE = ("J", "max", "doubts", "failed", "EDP / best", "% TPP")  # columns that a narrow terminal can do without, first to last
+# Columns that a narrow terminal can do without, first to last.
+_SPARE = ("J", "max", "doubts", "failed", "burst MiB/J", "burst op/J", "EDP / best", "% TPP", "burst MiB/s", "burst op/s", "% on disk")
 
 
 class Progress:
