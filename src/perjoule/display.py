@@ -26,7 +26,8 @@ out = Console(highlight=False, markup=False, emoji=False) if sys.stdout.isatty()
 err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=not sys.stderr.isatty())
 
 # Columns that a narrow terminal can do without, first to last.
-_SPARE = ("J", "max", "doubts", "failed", "burst MiB/J", "burst op/J", "EDP / best", "% TPP", "burst MiB/s", "burst op/s", "% on disk")
+_BURST = ("burst MiB/J", "burst op/J", "burst MiB/s", "burst op/s", "% on disk")
+_SPARE = ("J", "max", "doubts", "failed", *_BURST, "EDP / best", "% TPP")
 
 
 class Progress:
