@@ -44,7 +44,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(virtual, "Rack", _Rack)
     monkeypatch.setattr(virtual, "clean", lambda: ())
     monkeypatch.setattr(virtual.Virtual, "checks", lambda self: ())
-    monkeypatch.setattr(_power, "mips_per_core", lambda: (MACHINE_MIPS, "told by the test"))
+    monkeypatch.setattr(_power, "mips_per_core", lambda: _power.Rating(MACHINE_MIPS, "given by the test"))
     monkeypatch.setattr(virtual.os, "sched_getaffinity", lambda pid: {0, 1})
     monkeypatch.setattr("os.cpu_count", lambda: 64)  # who falls back to the machine's cores is far off
 

@@ -77,14 +77,35 @@ def test_the_rating_of_7_zip_is_per_second_of_cpu_time() -> None:
         _power.rating("7-Zip: Cannot allocate memory")
 
 
-def test_a_rating_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tool = tmp_path / "7zz"
-    tool.write_text(f"#!/bin/sh\necho run >> {tmp_path}/runs\ncat <<X\n{SEVEN_ZIP}X\n")
+def seven_zip(folder: Path, monkeypatch: pytest.MonkeyPatch, strangers_ratio: float) -> Path:
+    """Put a 7-zip first that notes each run, on a machine of which strangers take this share."""
+    tool = folder / "7zz"
+    tool.write_text(f"#!/bin/sh\necho run >> {folder}/runs\ncat <<X\n{SEVEN_ZIP}X\n")
     tool.chmod(0o755)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    assert _power.mips_per_core()[0] == _power.mips_per_core()[0] == 4405
-    assert (tmp_path / "runs").read_text() == "run\n"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setattr(_power, "strangers_ratio", lambda before, after: strangers_ratio)
+    return folder / "runs"
+
+
+def test_a_rating_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = seven_zip(tmp_path, monkeypatch, 0.02)
+    assert _power.mips_per_core() == _power.mips_per_core()
+    assert (_power.mips_per_core().mips, _power.mips_per_core().doubt) == (4405, "")
+    assert runs.read_text() == "run\n"
+
+
+def test_a_rating_of_a_busy_machine_is_doubted_and_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = seven_zip(tmp_path, monkeypatch, 0.4)
+    assert "rated while other programs took 40% of the CPUs" in _power.mips_per_core().doubt
+    assert _power.mips_per_core().mips == 4405
+    assert runs.read_text() == "run\nrun\n"
+
+
+def test_what_strangers_took_is_what_our_own_children_did_not() -> None:
+    cores = os.cpu_count() or 1
+    assert _power.strangers_ratio((10.0, 50.0, 3.0), (12.0, 50.0 + 2.0 + 1.0 * cores, 5.0)) == pytest.approx(0.5)
+    assert _power.strangers_ratio((10.0, 50.0, 3.0), (12.0, 51.9, 5.0)) == 0
 
 
 def test_a_broken_7_zip_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,7 +136,7 @@ class VirtualHost(Host):
         # By name, in pairs if mirrored; "" is the one under its directory.
         self._disks: dict[str, tuple[_disk.Loop, ...]] = {"": (disk,)} if disk else {}
         self._stats: dict[_disk.Loop, Kept] = {}
-        self._doubts: dict[str, str] = {}  # of its disks
+        self._doubts: dict[str, str] = {}
         self._disk_scale: float | None = None  # caps are the catalogue's bandwidth times this
         self._enter = (*joining(groups, self.name), "nsenter", "-t", str(pid), "-n", "-m", "-u", "-i", "-p", "--")
         self._programs: list[_process.Program] = []
@@ -246,8 +246,12 @@ class VirtualHost(Host):
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Of mirrors that can't be here."""
+        """Of mirrors that can't be here, and of what `doubt` was told."""
         return tuple(filter(None, self._doubts.values()))
+
+    def doubt(self, about: str, text: str) -> None:
+        """Have every record say this; "" takes it back."""
+        self._doubts[about] = text
 
     def cap_disks(self, scale: float) -> str:
         """Cap each of its disks, those to come too, to the sum of its node's in the catalogue times `scale`; say how."""

@@ -59,21 +59,23 @@ class Virtual(Testbed):
         for check in self.checks():
             if check.needed and not check.ok:
                 raise MachineError(f"{check.name}: {check.detail}", next=check.fix)
-        mips, how = _power.mips_per_core() if self.cpu_cap else (None, "")
+        rated = _power.mips_per_core() if self.cpu_cap else None
         there = places(
             cluster,
             clients_count=clients_count,
             servers_count=self.servers_count,
             scale=self.scale_ratio,
-            machine_mips_per_core=mips,
+            machine_mips_per_core=rated and rated.mips,
         )
         caps, facts = _cpu_caps(there)
-        facts |= {"machine_mips_per_core": mips, "machine_mips_source": how} if mips else {}
+        facts |= {"machine_mips_per_core": rated.mips, "machine_mips_source": rated.source} if rated else {}
         clean()
         rack = Rack("keep" if keep else "run")
         done = False
         try:
             rack.start(there, caps, self._server_disk())
+            if rated:
+                rack.hosts[0].doubt("rating", rated.doubt)
             facts["run"] = rack.run.id
             facts["network_cap"] = f"tbf in both directions of every host at {self.scale_ratio:g} of the catalogue's TCP goodput"
             facts["disk"] = self.disk
