@@ -1,9 +1,14 @@
 """Meters without a campaign: what they really do, what is recorded elsewhere and joined, what Prometheus is told."""
 
+import errno
+import io
 import re
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +18,7 @@ from perjoule import aligning, exporter, metering
 from perjoule.analysis.behaviour import agreement, behaviour, step
 from perjoule.analysis.points import points
 from perjoule.errors import MachineError
+from perjoule.meters._sampler import sampling
 from perjoule.meters.simulated import Simulated
 from perjoule.model import Channel, Series, Specification
 from perjoule.store.recordings import ClockError, Recording, read_recording
@@ -75,6 +81,76 @@ def test_a_recording_is_whole_after_every_sample_and_keeps_what_the_meter_states
     sink.close()
     assert [s.channel for s in found] == [channel]
     assert found[0].value.tolist() == [40.5] and found[0].t_s[0] == pytest.approx(time.time(), abs=5)
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Recording, list[int]]]:
+    """A recording on a disk with room for so many more bytes; the clock stands still unless a test moves it."""
+    room = [10_000]
+
+    class Small(io.FileIO):
+        def write(self, data: Any) -> int:
+            if not room[0]:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            written_count = super().write(bytes(data)[: room[0]])
+            room[0] -= written_count
+            return written_count
+
+    opened = Path.open
+    small = lambda p, mode="r", **words: Small(p, "x") if mode == "xb" else opened(p, mode, **words)  # noqa: E731
+    monkeypatch.setattr(Path, "open", small)
+    sink = Recording(tmp_path / "r.csv")
+    yield sink, room
+    with suppress(MachineError):
+        sink.close()
+
+
+def test_a_moment_without_room_on_the_disk_ends_no_meter_and_loses_no_sample(
+    recorded: tuple[Recording, list[int]], tmp_path: Path
+) -> None:
+    sink, room = recorded
+
+    def sample() -> None:
+        count = sink.samples_count
+        room[0] = 30 if 10 <= count < 20 else 10_000  # less than a line
+        for n in range(3):
+            sink.append(Channel(f"m{n}", "", "total", "power", "W", "instantaneous", "wall"), count + n, float(count + n))
+
+    with sampling("m", 500.0, sample):
+        while sink.samples_count < 60:
+            time.sleep(0.001)
+    assert not sink.failed()
+    sink.close()
+    found = read_recording(tmp_path / "r.csv")
+    assert sorted(value for series in found for value in series.value) == list(range(sink.samples_count))
+
+
+def test_a_disk_that_stays_full_ends_the_recording_and_says_what_is_lost(
+    recorded: tuple[Recording, list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink, room = recorded
+    channel = Channel("m", "", "total", "power", "W", "instantaneous", "wall")
+    for n in range(5):
+        sink.append(channel, n, n)
+    room[0] = 20
+    for n in range(5, 9):
+        sink.append(channel, n, n)
+    assert not sink.failed()
+    monkeypatch.setattr("perjoule.store.disk.PATIENCE_S", -1.0)
+    assert sink.failed()
+    sink.append(channel, 9, 9)  # comes too late, and ends no thread
+    with pytest.raises(MachineError, match=r"the disk is full: the recording ends after 5 samples, the last 4 are lost") as stop:
+        sink.close()
+    assert stop.value.exit_code == 3
+    assert (tmp_path / "r.csv").read_bytes().endswith(b"\n")
+    assert read_recording(tmp_path / "r.csv")[0].value.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_a_disk_that_is_full_from_the_start_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = Path.open
+    monkeypatch.setattr(Path, "open", lambda p, mode="r", **w: opened(Path("/dev/full"), "wb", buffering=0))
+    with pytest.raises(OSError, match="No space left"):
+        Recording(tmp_path / "r.csv")
 
 
 def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:

@@ -5,11 +5,13 @@ they had been taken with the trial: `Results.series` gives them on the trial's c
 """
 
 import csv
+import io
 import json
 import threading
 import time
 from array import array
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +22,8 @@ import numpy as np
 from perjoule.errors import MachineError
 from perjoule.model import Channel, Record, Series
 from perjoule.protocols import Sink
+from perjoule.store.disk import FULL, Patient
+from perjoule.store.journal import cut_torn_line
 from perjoule.store.records import from_json
 from perjoule.store.samples import COLUMNS, channel_from, channel_texts
 
@@ -31,27 +35,75 @@ class Recording(Sink):
     """A CSV file that grows line by line, so that it is whole whenever the recorder is killed.
 
     A line has the words of its channel, as the series of a trial have, and `utc_s`, the sample's end in seconds of UTC by this
-    machine's clock; another machine joins it by that.
+    machine's clock; another machine joins it by that. A full disk is waited for: see `Patient`.
     """
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.Lock()
-        self._file = path.open("x", newline="", encoding="utf-8")
-        self._rows = csv.writer(self._file)
-        self._rows.writerow(HEADINGS)
-        self.samples_count = 0
+        self._file = Patient(path)
+        self._error: OSError | None = None
+        self._samples_count = 0
+        try:
+            self._file.write(_line(HEADINGS))
+        except OSError:
+            with suppress(OSError):
+                self._file.close()
+            path.unlink(missing_ok=True)
+            raise
+
+    @property
+    def samples_count(self) -> int:
+        """Samples taken, those that wait for room on the disk included."""
+        return self._samples_count
 
     def append(self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0) -> None:
-        """Write one sample."""
+        """Write one sample. A disk that fails ends the recording (see `failed`), and no meter's thread."""
         utc_s = time.time() - time.monotonic() + t_s
-        with self._lock:
-            self._rows.writerow((f"{utc_s:.6f}", f"{duration_s:.6g}", f"{value:.10g}", *channel_texts(channel)))
+        row = (f"{utc_s:.6f}", f"{duration_s:.6g}", f"{value:.10g}", *channel_texts(channel))
+        with self._lock, self._remembered():
+            if self._error is None:
+                self._samples_count += 1
+                self._file.write(_line(row))
+
+    def failed(self) -> bool:
+        """Say whether samples no longer reach the disk: it has been full for PATIENCE_S, or is broken. `close` says why."""
+        with self._lock, self._remembered():
             self._file.flush()
-            self.samples_count += 1
+        return self._error is not None
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file.
+
+        Raises:
+            MachineError: the last samples could not be written; the file ends with the line before them.
+        """
+        with self._lock:
+            with self._remembered():
+                self._file.close()
+            if self._error is None:
+                return
+        cut_torn_line(self._file.path)
+        lost_count = self._file.waiting.count(b"\n")
+        self._samples_count -= lost_count
+        reason = "the disk is full" if self._error.errno in FULL else (self._error.strerror or str(self._error)).lower()
+        raise MachineError(
+            f"{reason}: the recording ends after {self._samples_count} samples, the last {lost_count} are lost",
+            where=str(self._file.path),
+            next="make room, then record into another file",
+        ) from self._error
+
+    @contextmanager
+    def _remembered(self) -> Generator[None]:
+        try:
+            yield
+        except OSError as error:
+            self._error = self._error or error
+
+
+def _line(cells: Sequence[str]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerow(cells)
+    return text.getvalue().encode()
 
 
 def read_recording(path: Path) -> tuple[Series, ...]:
@@ -63,7 +115,7 @@ def read_recording(path: Path) -> tuple[Series, ...]:
     samples: dict[tuple[str, ...], array[float]] = {}
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            rows = csv.reader(file)
+            rows = csv.reader(line for line in file if line.endswith("\n"))
             if next(rows, None) != HEADINGS:
                 raise MachineError("no recording of perjoule", where=str(path), next="see `perjoule meters record --help`")
             for row in rows:

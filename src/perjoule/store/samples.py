@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from perjoule.model import Channel, Series, Specification
 from perjoule.protocols import Sink
+from perjoule.store.disk import Patient
 
 _PLAIN = tuple(f.name for f in fields(Channel) if f.name not in ("covers", "specification"))
 COLUMNS = (*_PLAIN, "more")  # what describes a channel
@@ -40,11 +41,12 @@ class ParquetSink(Sink):
     """Takes samples from any thread and writes them out as a row group every few seconds, from a thread of its own."""
 
     def __init__(self, path: Path, flush_s: float | None = None) -> None:
-        self._file = path.open("xb")
+        self._file = Patient(path)
         try:
             self._writer = _pq.ParquetWriter(self._file, _SCHEMA, compression="zstd", write_statistics=list(_NUMBERS))
         except OSError:
-            self._file.close()
+            with suppress(OSError):
+                self._file.close()
             raise
         self._flush_s = FLUSH_S if flush_s is None else flush_s
         self._lock = threading.Lock()
@@ -95,7 +97,7 @@ class ParquetSink(Sink):
         while not self._closing.wait(self._flush_s):
             try:
                 self._flush()
-            except OSError as error:  # a full disk: `close` says so; samples that come later are not kept
+            except OSError as error:  # a disk that stays full: `close` says so; samples that come later are not kept
                 self._error = error
                 return
 

@@ -1,6 +1,6 @@
 """Commands that pass on what meters say: to a file, from a file to results, to Prometheus."""
 
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import click
@@ -28,21 +28,20 @@ from perjoule.store.recordings import ClockError, Recording, read_recording
 def record(names: tuple[str, ...], overrides: tuple[str, ...], target: Path, duration_s: float) -> None:
     """Record meters into FILE, for a campaign that runs elsewhere: on the one computer that the meter hangs on.
 
-    Every sample is on disk at once. Keep the clocks of both computers together with NTP; `align` in the campaign finds what is
-    left.
+    Every sample is on disk at once. When the disk is full, samples wait in memory for five seconds; then the recording ends.
+    Keep the clocks of both computers together with NTP; `align` in the campaign finds what is left.
     """
     asked = campaign.meters(names, overrides)
     if target.exists():
         raise CampaignError("there is such a file already", where=str(target), next="choose another name")
     with stops.place(target):
         sink = Recording(target)
-    try:
-        with metering.recording(asked, sink) as doubts, suppress(KeyboardInterrupt):
-            for _ in ticks(duration_s, 1.0):
-                if err.is_terminal:
-                    err.print(f"{sink.samples_count} samples ", end="\r")
-    finally:
-        sink.close()
+    with closing(sink), metering.recording(asked, sink) as doubts, suppress(KeyboardInterrupt):
+        for _ in ticks(duration_s, 1.0):
+            if sink.failed():
+                break
+            if err.is_terminal:
+                err.print(f"{sink.samples_count} samples ", end="\r")
     out.print(f"{target}: {sink.samples_count} samples")
     tell(doubts)
 
