@@ -2,7 +2,10 @@
 
 import json
 import math
+import socketserver
+import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +14,9 @@ import pytest
 from perjoule import drivers
 from perjoule.errors import PerjouleError
 from perjoule.meters import _exposition
+from perjoule.meters._metered import boundary
 from perjoule.meters.prometheus import Prometheus
+from perjoule.protocols import Hosts
 from perjoule.simulators import prometheus as simulator
 from perjoule.waveforms import Waveform
 
@@ -147,3 +152,62 @@ def test_a_fault_is_a_gap_or_nothing_new(listen, noted, fault, server):
     if not lost:
         assert not heard.failures
         assert (np.diff(t_s) > 0).all()  # nothing is told twice
+
+
+@contextmanager
+def torn_pages(header, body):
+    """An exporter that sends this much of a page and hangs up; `header` says how long the page is."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            while self.rfile.readline().strip():
+                pass
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n" + header + b"\r\n" + body)
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/metrics"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+CUT = b"# TYPE power gauge\npower 12"  # of "power 120.5\n"
+
+
+@pytest.mark.parametrize(
+    ("header", "body"),
+    [
+        (b"Content-Length: 31\r\n", CUT),
+        (b"Content-Length: 31\r\n", CUT + b"\n"),
+        (b"Content-Length: 27\r\n", CUT),
+        (b"Transfer-Encoding: chunked\r\n", b"1b\r\n" + CUT + b"\r\n"),
+        (b"Transfer-Encoding: chunked\r\n", b"1f\r\n" + CUT),
+        (b"", CUT),
+    ],
+    ids=["length", "length, at a line", "length of the part", "chunks without an end", "within a chunk", "no length"],
+)
+def test_a_page_that_was_cut_inside_a_number_is_no_reading(header, body):
+    with torn_pages(header, body) as address:
+        meter = drivers.build("meters", "prometheus", {"address": address, "metric": "power", **DECLARED})
+        with (
+            meter.connect(boundary("prometheus", ("servers",), Hosts(()))) as read,
+            pytest.raises((OSError, ValueError), match=r"broke off|cut off"),
+        ):
+            list(read())
+
+
+@pytest.mark.parametrize("end", [b"power 120.5\n", b"power 120.5\n# EOF"])
+def test_a_page_that_is_whole_is_read_however_its_end_is_told(end):
+    page = b"# TYPE power gauge\n" + end
+    for header, body in (
+        (b"Content-Length: %d\r\n" % len(page), page),
+        (b"Transfer-Encoding: chunked\r\n", b"%x\r\n%s\r\n0\r\n\r\n" % (len(page), page)),
+        (b"", page),
+    ):
+        with torn_pages(header, body) as address:
+            meter = drivers.build("meters", "prometheus", {"address": address, "metric": "power", **DECLARED})
+            with meter.connect(boundary("prometheus", ("servers",), Hosts(()))) as read:
+                assert [reading.value for reading in read()] == [120.5]

@@ -1,4 +1,8 @@
-"""Prometheus's words: https://prometheus.io/docs/instrumenting/exposition_formats/ and https://prometheus.io/docs/prometheus/latest/querying/api/"""
+"""Prometheus's words: https://prometheus.io/docs/instrumenting/exposition_formats/ and https://prometheus.io/docs/prometheus/latest/querying/api/
+
+The parser of prometheus-client reads a page that was cut inside a number as that number; here such a page is an error. It also
+takes apart every line of a page, of which we want one.
+"""
 
 import re
 from collections.abc import Mapping
@@ -37,8 +41,10 @@ def exposed(text: str, name: str, labels: Mapping[str, str]) -> tuple[Sample, st
     """The one series of this name with these labels on an exporter's page, and its type ("gauge", "counter", "").
 
     Raises:
-        ValueError: there is none, or more than one.
+        ValueError: there is none, or more than one, or the page is cut off.
     """
+    if not text.endswith(("\n", "# EOF")):
+        raise ValueError(f"the page is cut off: no line feed after its last line {text.rpartition(chr(10))[2][:60]!r}")
     found: list[tuple[Sample, Mapping[str, str]]] = []
     kind = ""
     for line in text.splitlines():

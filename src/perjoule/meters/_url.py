@@ -51,7 +51,7 @@ class Place:
                 handlers.append(urllib.request.HTTPSHandler(context=self._context()))
             request = urllib.request.Request(url, data=body, headers=sent, method=method)
             with urllib.request.build_opener(*handlers).open(request, timeout=self.timeout_s) as response:
-                return response.read(MOST_BYTES), dict(response.headers.items())
+                answer, headers = response.read(MOST_BYTES + 1), dict(response.headers.items())
         except urllib.error.HTTPError as error:
             error.close()
             if error.code in (401, 403):
@@ -69,6 +69,12 @@ class Place:
             raise OSError(f"{place}: {reason}") from None
         except http.client.HTTPException as error:
             raise OSError(f"{place}: the answer broke off ({type(error).__name__})") from None
+        if len(answer) > MOST_BYTES:
+            raise OSError(f"{place}: the answer is longer than {MOST_BYTES} bytes")
+        stated = response.headers.get("Content-Length", "")
+        if stated.isdigit() and len(answer) < int(stated) and method != "HEAD":  # which `read` lets pass
+            raise OSError(f"{place}: the answer broke off after {len(answer)} of {stated} bytes")
+        return answer, headers
 
     def json(self, path: str) -> Mapping[str, Any]:
         """Get the JSON object at a path. Raises as `asked` does, and ValueError when it is no object."""
