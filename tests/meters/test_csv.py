@@ -240,3 +240,10 @@ def test_a_fault_is_a_gap_or_nothing_new(listen, noted, fault):
     elif fault != "disconnect":
         assert not heard.failures
         assert (np.diff(t_s) > 0).all()  # nothing is told twice
+
+
+def test_rows_of_one_stamp_all_come_where_their_values_differ():
+    text = "time,P\n5,1\n5,1\n5,2\n6,3\n6,3\n7,\n7,4\n7,4\n"
+    assert [(s.t_s, str(s.value)) for s in samples(text, clock="monotonic")] == [
+        (5, "1.0"), (5, "2.0"), (6, "3.0"), (6, "3.0"), (7, "nan"), (7, "4.0"), (7, "4.0")
+    ]  # fmt: skip

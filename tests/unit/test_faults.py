@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from perjoule.analysis.energy import amount, energy_j
+from perjoule.analysis.terms import budget
 
 _SPEC = importlib.util.spec_from_file_location("coverage_benchmark", Path(__file__).parents[2] / "benchmarks/coverage.py")
 menu = importlib.util.module_from_spec(_SPEC)
@@ -75,3 +76,39 @@ def test_bursts_that_are_rare_are_no_outliers(made):
     t_s = np.arange(0, 100.0, 0.1)
     value = np.where(t_s % 20 < 2, 90.0, 40.0) + np.random.default_rng(1).normal(0, 0.2, len(t_s))
     assert energy_j(made.stating("instantaneous", t_s, value), 5, 95).doubts == ()
+
+
+def test_rows_of_one_stamp_are_spread_over_it_and_none_is_lost(made):
+    """Two rows a second with stamps of whole seconds: the power went from 30 to 70 W in each."""
+    t_s = np.repeat(np.arange(60.0), 2)
+    mean = energy_j(made.stating("window mean", t_s, np.tile([30.0, 70.0], 60), 0.5), 10, 50)
+    moments = energy_j(made.stating("instantaneous", t_s, np.tile([30.0, 70.0], 60)), 10, 50)
+    counted = energy_j(made.stating("counter", t_s, np.arange(120) * 25.0), 10, 50)
+    assert [found.value for found in (mean, moments, counted)] == pytest.approx([2000] * 3)
+    for found in (mean, moments, counted):
+        assert "samples have the stamp of another one: spread evenly over the 1 s between stamps" in found.doubts[0]
+
+
+def test_what_coarse_stamps_leave_unknown_is_in_the_budget(made):
+    """True times lie anywhere in the second that their stamp names; the power steps within the window's first second."""
+    held = 0
+    for run in range(200):
+        dice = np.random.default_rng(run)
+        true_s = np.arange(0, 60, 0.25) + dice.uniform(0, 0.25)
+        edge_s, began_s = 10 + dice.uniform(0, 2), 11.0
+        found = budget(
+            made.stating("instantaneous", np.floor(true_s), np.where(true_s < edge_s, 40.0, 60.0) + dice.normal(0, 0.05, 240)),
+            began_s,
+            40.0,
+        )
+        true_j = 60 * (40 - began_s) - 20 * max(edge_s - began_s, 0)
+        held += abs(found.value_j - true_j) <= found.expanded_j
+        assert "clock" in [term.name for term in found.terms]
+    assert held >= 0.93 * 200
+
+
+def test_a_sample_that_comes_twice_counts_once_where_stamps_are_fine(made):
+    t_s = np.repeat(np.arange(0, 30, 0.1), 2)
+    found = energy_j(made.stating("window mean", t_s, np.repeat(40 + np.arange(300) % 7, 2), 0.1), 5, 25)
+    assert found.value == pytest.approx(20 * 43, rel=0.01)
+    assert "left out" in found.doubts[0]

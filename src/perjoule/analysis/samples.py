@@ -1,7 +1,9 @@
 """What a meter said, put in order: finite values, each moment once, in the order of their times; what was wrong is told.
 
 late or set back   samples whose time is before that of one that came earlier: put where their time says
-duplicate          a second sample of the same moment: the first one counts
+duplicate          a second sample of the same moment and with the same value: the first one counts
+equal stamps       samples of one moment with different values: the stamps are coarser than the samples, which are spread evenly
+                   over the time to the next stamp; the clock is wrong by as much
 failed             NaN, infinite, an instrument's 9.91E37, or more watts than the meter can show: a gap, never a number
 """
 
@@ -42,6 +44,7 @@ class Samples:
     value: Floats
     broken: NDArray[np.bool_] | None = None  # whether a read failed between a sample and the one before it; None: never
     faults: tuple[Fault, ...] = ()
+    stamp_s: float = 0.0  # to which the times are known, where stamps were too coarse to tell samples apart
 
 
 def highest(series: Series) -> float:
@@ -72,13 +75,32 @@ def in_order(series: Series) -> Samples:
         faults.append(Fault(t_s[above], t_s[above], words))
     failed_before = np.concatenate(([0], np.cumsum(~good)))[:-1][good]
     t_s, duration_s, value = t_s[good], duration_s[good], value[good]
+    stamp_s = 0.0
     first = np.concatenate(([True], np.diff(t_s) > 0))[: len(t_s)]
-    if not first.all():
-        again_s = t_s[~first]
+    if (again := ~first).any() and not (np.diff(value)[again[1:]] == 0).all():
+        stamp_s = _stamp_s(t_s[first])
+        words = f"{name}: {{count}} samples have the stamp of another one: spread evenly over the {stamp_s:.3g} s between stamps"
+        faults.append(Fault(t_s[again], t_s[again] + stamp_s, words))
+        t_s, again = _spread(t_s, first, stamp_s), np.zeros_like(again)
+    elif again.any():
+        again_s = t_s[again]
         faults.append(Fault(again_s, again_s, f"{name}: {{count}} samples of a moment that had one already are left out"))
-    failed_before = failed_before[first]
+    kept, failed_before = ~again, failed_before[~again]
     broken = np.diff(failed_before, prepend=0) > 0
-    return Samples(t_s[first], duration_s[first], value[first], broken if broken.any() else None, tuple(faults))
+    return Samples(t_s[kept], duration_s[kept], value[kept], broken if broken.any() else None, tuple(faults), stamp_s)
+
+
+def _stamp_s(stamps_s: Floats) -> float:
+    """How coarse stamps are that were given to several samples: the least distance between two of them."""
+    return float(np.diff(stamps_s).min()) if len(stamps_s) > 1 else 0.0
+
+
+def _spread(t_s: Floats, first: NDArray[np.bool_], stamp_s: float) -> Floats:
+    """Spread the samples of each stamp evenly up to the next one."""
+    starts = np.flatnonzero(first)
+    counts = np.diff(starts, append=len(t_s))
+    place = np.arange(len(t_s)) - np.repeat(starts, counts)
+    return t_s + stamp_s * place / np.repeat(counts, counts)
 
 
 def _flawless(series: Series, limit: float) -> bool:

@@ -83,7 +83,8 @@ def _terms(
     if latency_s:
         error_j = _shifted_j(whole, began_s, ended_s, latency_s * SHIFTS)
         yield Term("latency", abs(error_j), name, shared=True, rectangular=True, sign=1 if error_j >= 0 else -1)
-    if clock_s := stated.clock_s:
+    # Coarse stamps may be cut off or rounded: a time is anywhere within one of them, on either side.
+    if clock_s := hypot(stated.clock_s or 0.0, whole.samples.stamp_s / sqrt(3)):
         error_j = _shifted_j(whole, began_s, ended_s, clock_s * np.array([-1.0, 1.0]))
         yield Term("clock", abs(error_j), name, shared=True, sign=1 if error_j >= 0 else -1)
     if coverage < 1 - 1e-6 and coverage >= LEAST_COVERAGE_RATIO:

@@ -189,7 +189,8 @@ class _Log:
         self.rows = Rows(layout)
         self._times = Times(meter.clock, clock, began_s, meter.format, meter.zone, meter.twice)
         self._meter = meter
-        self._last_s = math.nan
+        self._last_s = self._last_value = math.nan
+        self._coarse = False  # whether rows of one stamp had different values
         self._strange_count = 0
 
     def samples(self, lines: Iterable[str], *, only_last: bool = False) -> Iterator[Sample]:
@@ -210,9 +211,11 @@ class _Log:
                 continue
             if t_s < self._last_s:
                 raise ValueError(f"time goes back {self._last_s - t_s:.3g} s at {row.time!r}")
-            if t_s == self._last_s:  # a line written twice
-                continue
-            self._last_s = t_s
+            if t_s == self._last_s:
+                if not self._coarse and (value == self._last_value or math.isnan(value)):
+                    continue  # a line written twice
+                self._coarse = True  # stamps are coarser than rows: what it means is for the analysis to say
+            self._last_s, self._last_value = t_s, value
             yield Sample(t_s, value, row.window_s if self._meter.tells_window else self._meter.window_s or 0.0)
 
 
