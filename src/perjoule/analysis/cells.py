@@ -70,6 +70,9 @@ def _cell(key: Key, repetitions: Sequence[Point], failed_count: int, of: Mapping
     grades = sorted({p.grade for p in ordered if p.grade})
     if len(grades) > 1:
         doubts[f"repetitions have power of different grades ({', '.join(grades)})"] = None
+    sources = sorted({p.source for p in ordered if p.source})
+    if len(sources) > 1:
+        doubts[f"repetitions have their energy from different sources ({'; '.join(sources)})"] = None
     redundancies = list(dict.fromkeys(record.redundancy for record in measured if record.redundancy))
     if len(redundancies) > 1:
         doubts[f"repetitions differ in redundancy ({'; '.join(sorted(one.text for one in redundancies))})"] = None

@@ -36,6 +36,7 @@ class Energies:
     metrics: Mapping[str, float]
     budgets: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
     grade: str = ""
+    source: str = ""
     doubts: tuple[str, ...] = ()
     shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])  # as `Point.shared`
 
@@ -65,7 +66,7 @@ def energies(record: Record, series: Sequence[Series], began_s: float, ended_s: 
     if packages_j:
         metrics |= energy_metrics("cpu_package_", packages_j * record.scale, work)
         doubts.append("cpu_package_* are joules of the processors alone (RAPL), of no whole server")
-    return Energies(metrics, budgets, found.grade, tuple(doubts), shared)
+    return Energies(metrics, budgets, found.grade, found.source, tuple(doubts), shared)
 
 
 def energy_metrics(prefix: str, energy_j: float, work: Work) -> dict[str, float]:

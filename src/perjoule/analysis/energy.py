@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from perjoule.analysis import faults
+from perjoule.analysis import faults, standing
 from perjoule.analysis.integral import GAP_FACTOR, Integral
 from perjoule.analysis.samples import Floats
 from perjoule.model import Series
@@ -59,6 +59,8 @@ def amounts(series: Series | Integral, began_s: ArrayLike, ended_s: ArrayLike) -
         refused |= np.array([_unsteady(whole, *edges) for edges in edges_s.T], dtype=bool)
     if whole.series.channel.semantics == "instantaneous":
         refused |= _period_s(whole, edges_s[0], edges_s[1]) > BURST_S / 3
+    if whole.series.channel.semantics == "counter" and whole.series.channel.quantity == "energy":
+        refused |= np.array([standing.refused(whole, *edges) for edges in edges_s.T], dtype=bool)
     return Amounts(np.where(refused, np.nan, value), coverage)
 
 
@@ -133,4 +135,12 @@ def _doubts(whole: Integral, began_s: float, ended_s: float, coverage: float) ->
     t_s, _ = inside(whole, began_s, ended_s)
     if semantics == "counter" and len(t_s) > 1 and (longest_s := float(np.diff(t_s).max())) > GAP_FACTOR * whole.usual_s:
         yield f"{name}: the counter was not read for {longest_s:.2g} s, and counts evenly meanwhile"
+    if (stood := standing.standing(whole, began_s, ended_s)) is not None and stood.steps_count < standing.FEW_STEPS:
+        times = (
+            ("never", "only once", "only twice")[stood.steps_count]
+            if stood.steps_count < 3
+            else f"only {stood.steps_count} times"
+        )
+        what = ", so that its energy is refused" if stood.steps_count < standing.LEAST_STEPS else ""
+        yield f"{name}: the counter stepped {times} in the window{what}"
     yield from (f"{name}: {words}" for words in faults.of(whole, began_s, ended_s))

@@ -60,6 +60,11 @@ class Integral:
         after = np.arange(1, len(t_s), max(1, len(t_s) // STEPS_COUNT))
         return float(np.median(t_s[after] - t_s[after - 1]))
 
+    @cached_property
+    def steps(self) -> NDArray[np.int64]:
+        """The samples that differ from the one before."""
+        return np.flatnonzero(np.diff(self.samples.value)) + 1
+
     def until(self, t_s: Floats) -> tuple[Floats, Floats]:
         """Integrate from the first sample up to each moment: the amount, and the time that is covered. Shapes those of `t_s`."""
         if self._count < (1 if self._semantics == "window mean" else 2):

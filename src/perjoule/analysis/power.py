@@ -1,7 +1,8 @@
 """The joules of a boundary: which channels make it up, by the best grade that covers it, and what meters do not agree upon."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 
 from perjoule.analysis.budget import Budget, combined
 from perjoule.analysis.coefficients import coefficient_terms
@@ -16,6 +17,7 @@ from perjoule.model import Record, Series
 GRADES = ("wall", "PDU", "BMC", "simulated", "modelled", "nameplate")
 # Watts of hosts that do not exist follow the emulated clock; a real meter's joules can't.
 DILATED = frozenset({"simulated", "modelled", "nameplate"})
+GOOD_RATIO = 0.01  # to which a counter is good enough, whatever is beside it
 SHORT_COUNT = 5  # samples in a window, below which it is called short
 
 
@@ -45,6 +47,19 @@ class Boundaries:
     def grade(self) -> str:
         """How the watts came about."""
         return self.parts.grade if self.parts else ""
+
+    @property
+    def source(self) -> str:
+        """Which quantities of which meters it was added up from, with the hosts where there are several."""
+        if self.parts is None:
+            return ""
+        hosts: dict[str, list[str]] = {}
+        for _, series in self.parts.net or self.parts.gross:
+            of = series.channel
+            hosts.setdefault(f"{of.meter} {of.quantity}", []).append(of.host or "+".join(of.covers) or of.component)
+        if len(hosts) == 1:
+            return next(iter(hosts))
+        return ", ".join(f"{what} of {' and '.join(sorted(set(of)))}" for what, of in sorted(hosts.items()))
 
     @property
     def net_j(self) -> float | None:
@@ -79,7 +94,7 @@ def boundaries(record: Record, series: Sequence[Series], began_s: float, ended_s
     """
     refused: list[str] = []
     best: Boundaries | None = None
-    for parts in candidates(record, series):
+    for parts in candidates(record, series, began_s, ended_s):
         if best is not None and parts.grade != best.grade:
             break
         found = _added(record, series, parts, began_s, ended_s)
@@ -123,10 +138,11 @@ def _better(one: Boundaries, other: Boundaries) -> bool:
     return not set(known.unknown) - set(before.unknown) and 0 < known.expanded_j < before.expanded_j / 2
 
 
-def candidates(record: Record, series: Sequence[Series]) -> Iterator[Parts]:
-    """List what may make up the boundaries, best grade first; grades are never mixed.
+def candidates(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> Iterator[Parts]:
+    """List what may make up the boundaries in a window, best grade first; grades are never mixed.
 
-    Within a grade each meter alone comes before all of them together, unless these tell more.
+    Within a grade each meter alone comes before all of them together, unless these tell more. Where a meter has both a counter
+    and power of one boundary, the one that is known better there comes first.
     """
     powers = [s for s in series if s.channel.quantity in ("power", "energy")]
     if powers and not any(s.channel.grade in GRADES for s in powers):
@@ -140,11 +156,11 @@ def candidates(record: Record, series: Sequence[Series]) -> Iterator[Parts]:
             continue
         sets = [[s for s in chosen if s.channel.meter == meter] for meter in meters]
         sets += [chosen] if len(meters) > 1 else []
-        for preferred in ("energy", "power"):
-            found = [_parts(grade, _one_quantity(own, preferred), server_names(record)) for own in sets]
+        better = [_one_quantity(own, began_s, ended_s) for own in sets]
+        others = [[s for s in own if not any(s is kept for kept in one)] for own, one in zip(sets, better, strict=True)]
+        for chosen_sets in (better, [_with_lone(own, other) for own, other in zip(sets, others, strict=True) if other]):
+            found = [_parts(grade, one, server_names(record)) for one in chosen_sets]
             yield from sorted(found, key=lambda parts: (not (parts.net and parts.gross), not parts.net, not parts.gross))
-            if all(_one_quantity(own, "power") == _one_quantity(own, "energy") for own in sets):
-                break
 
 
 def component_parts(record: Record, series: Sequence[Series]) -> Signed:
@@ -165,7 +181,7 @@ def unexplained(record: Record, series: Sequence[Series], began_s: float, ended_
     powers = [s for s in series if s.channel.quantity in ("power", "energy")]
     real = [s for s in powers if s.channel.grade not in DILATED and s.channel.grade in GRADES] if record.scale == 1 else []
     found: list[Unexplained] = []
-    for whole, parts in differences(_items(_one_quantity(real, "energy"), server_names(record))):
+    for whole, parts in differences(_items(_one_quantity(real, began_s, ended_s), server_names(record))):
         whole_j, parts_j = (joules(signed, began_s, ended_s, []) for signed in (((1, whole),), parts))
         if whole_j is not None and parts_j is not None:
             names = tuple(s.channel.name for _, s in parts)
@@ -216,11 +232,50 @@ def _parts(grade: str, series: Sequence[Series], servers: frozenset[str]) -> Par
     return Parts(meter, grade, doubts=(f"{meter}: {why}",))
 
 
-def _one_quantity(series: Sequence[Series], preferred: str) -> list[Series]:
-    """Drop what the same meter tells of the same boundary in another way: power beside an energy counter, or the counter."""
+def _boundary(series: Series) -> tuple[object, ...]:
+    """What it covers and who says so: a counter and power with the same are of the same energy."""
+    of = series.channel
+    return of.meter, of.host, of.component, of.covers
 
-    def boundary(s: Series) -> tuple[object, ...]:
-        return s.channel.meter, s.channel.host, s.channel.component, s.channel.covers
 
-    there = {boundary(s) for s in series if s.channel.quantity == preferred}
-    return [s for s in series if s.channel.quantity == preferred or boundary(s) not in there]
+def _one_quantity(series: Sequence[Series], began_s: float, ended_s: float) -> list[Series]:
+    """Leave of a counter and power of the same boundary the one that is known better in a window.
+
+    That is the counter, which misses no burst, unless it is refused, or may be wrong by more than 1 % and by more than twice as
+    much as the power. What decides is how often the counter steps in a window of this length, so that repetitions are judged
+    alike.
+    """
+    told: dict[object, dict[str, list[Series]]] = {}
+    for one in series:
+        told.setdefault(_boundary(one), {}).setdefault(one.channel.quantity, []).append(one)
+    kept: set[int] = set()
+    for by_quantity in told.values():
+        counters, powers = by_quantity.get("energy", []), by_quantity.get("power", [])
+        if counters and powers:
+            counted, sampled = (min(_wrong_ratio(s, began_s, ended_s) for s in which) for which in (counters, powers))
+            if counted > GOOD_RATIO and sampled < counted / 2:
+                counters = []
+            else:
+                powers = []
+        kept |= {id(one) for one in (*counters, *powers)}
+    return [one for one in series if id(one) in kept]
+
+
+def _with_lone(series: Sequence[Series], others: Sequence[Series]) -> list[Series]:
+    """The other choice: what was left out, in the place of what it was left out for."""
+    left_out = {_boundary(one) for one in others}
+    return [one for one in series if _boundary(one) not in left_out or any(one is other for other in others)]
+
+
+def _wrong_ratio(series: Series, began_s: float, ended_s: float) -> float:
+    """Half of the 95 % interval of an energy over it, infinite when it is refused, to compare quantities of one meter by.
+
+    Its accuracy is in both of them and does not count. A latency that is not stated counts as what passes between samples.
+    """
+    stated = series.channel.specification
+    latency_s = stated.latency_s
+    if latency_s is None and series.channel.quantity == "power":
+        latency_s = max(stated.period_s or 0.0, Integral(series).usual_s)
+    supposed = replace(stated, gain_ratio=None, offset=None, latency_s=latency_s)
+    found = budget(replace(series, channel=replace(series.channel, specification=supposed)), began_s, ended_s)
+    return inf if found is None or found.value_j <= 0 else found.expanded_j / found.value_j

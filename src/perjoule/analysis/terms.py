@@ -7,7 +7,8 @@ noise           that of a sample, from second differences, over the root of thei
 under-sampling  between two samples that differ by D a jump may be anywhere: D*T/sqrt(12) each, dP*T*sqrt(edges/12) in all
 edges           an edge of the window cuts a piece of which only the sum is known
 latency, clock  what the energy would be had the meter's clock been shifted by this
-update          a counter that is updated every p is up to p old at either end: P*p*sqrt(2/12)
+update          a counter that is updated every p is up to p old at either end: P*p*sqrt(2/12); where it stands between
+                readings, at least what `analysis.standing` makes of its steps, resolution included
 gaps            missing time counts with the mean of the rest
 """
 
@@ -20,6 +21,7 @@ from perjoule.analysis.budget import Budget, Term
 from perjoule.analysis.energy import BURST_S, LEAST_COVERAGE_RATIO, amount, inside
 from perjoule.analysis.integral import Integral
 from perjoule.analysis.samples import Floats
+from perjoule.analysis.standing import standing
 from perjoule.model import Series
 
 SHIFTS = np.linspace(0.0, 1.0, 9)  # of the latency, all as likely
@@ -67,11 +69,16 @@ def _terms(
     yield Term("accuracy", factor_j + offset_j, name, shared=True, rectangular=True, factor_j=factor_j)
     if channel.semantics == "counter":
         both = _share_of_readings(whole, began_s, ended_s)
-        yield Term("resolution", (stated.resolution or 0.0) * sqrt(both / 12), name)
-        if period_s := stated.period_s or 0.0:
-            older_j = _shifted_j(whole, began_s, ended_s, np.array([-period_s / 2]))  # on average by half a period
-            yield Term("update", hypot(abs(value_j) / length_s * period_s * sqrt(both / 12), older_j), name)
-        reading_j = sqrt(((abs(value_j) / length_s * (stated.period_s or 0.0)) ** 2 + (stated.resolution or 0.0) ** 2) / 12)
+        period_s, resolution_j, mean_w = stated.period_s or 0.0, stated.resolution or 0.0, abs(value_j) / length_s
+        older_j = _shifted_j(whole, began_s, ended_s, np.array([-period_s / 2])) if period_s else 0.0  # by half on average
+        counted_j, updated_j = resolution_j * sqrt(both / 12), hypot(mean_w * period_s * sqrt(both / 12), older_j)
+        reading_j = sqrt(((mean_w * period_s) ** 2 + resolution_j**2) / 12)
+        if (stood := standing(whole, began_s, ended_s)) is not None:  # what a step counts has both in it
+            yield Term("update", max(stood.standard_j, counted_j, mean_w * period_s * sqrt(both / 12)), name)
+            reading_j = max(reading_j, stood.began_j / sqrt(12), stood.ended_j / sqrt(12))
+        else:
+            yield Term("resolution", counted_j, name)
+            yield Term("update", updated_j, name)
         # Of three readings that are wrong by this, the rates differ by more than the load's.
         noise_w = sqrt(3) * reading_j / whole.usual_s if whole.usual_s else 0.0
         yield Term("edges", _edges_j(whole, began_s, ended_s, noise_w), name)

@@ -41,7 +41,9 @@ def net_power_w(record: Record, series: Sequence[Series], edges_s: Floats) -> Fl
 
     Shape (N,) for N + 1 edges; NaN where it is not known.
     """
-    for parts in candidates(record, series):
+    measured = next((p for p in record.phases if p.name == "measure"), None)
+    window = (measured.began_s, measured.ended_s) if measured else (edges_s[0], edges_s[-1])
+    for parts in candidates(record, series, *window):
         if parts.net:
             return np.sum([sign * means(s, edges_s) for sign, s in parts.net], axis=0)
     return np.full(len(edges_s) - 1, np.nan)

@@ -1,0 +1,125 @@
+"""A counter that hardly steps: what its energy may be wrong by, when it is refused, and when power is preferred to it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perjoule.analysis.cells import cells
+from perjoule.analysis.energy import energy_j
+from perjoule.analysis.points import points
+from perjoule.analysis.power import boundaries
+from perjoule.analysis.terms import budget
+from perjoule.model import Series, Specification
+
+SERVERS = ("storage-1", "storage-2", "metadata-1")
+
+
+def counted(made, step_s, phase_s, power_w=44.0, host="storage-1", rate_hz=1.0, ended_s=200.0, **stated):
+    """A plug's counter, brought up to date every so many seconds."""
+    t_s = np.arange(0.0, ended_s, 1 / rate_hz)
+    value = 500.0 + power_w * (np.floor((t_s - phase_s) / step_s) * step_s + phase_s)
+    of = made.channel(host, "all", "energy", "counter", meter="shelly")
+    return made.series(replace(of, specification=Specification(**stated)), t_s, value)
+
+
+def sampled(made, dice, power_w=44.0, host="storage-1", ended_s=200.0):
+    t_s = np.arange(0.0, ended_s, 0.2)
+    of = made.channel(host, "all", "power", "instantaneous", meter="shelly")
+    value = np.round(power_w + dice.normal(0, 0.3, len(t_s)), 1)
+    return made.series(replace(of, specification=Specification(resolution=0.1)), t_s, value)
+
+
+def plugs(made, step_s, phase_s, dice, **words):
+    return [
+        one
+        for host in SERVERS
+        for one in (sampled(made, dice, host=host), counted(made, step_s, phase_s, host=host, period_s=step_s, **words))
+    ]
+
+
+@pytest.mark.parametrize("phase_s", [5.0, 40.0, 55.0])
+def test_good_power_is_preferred_to_a_counter_that_hardly_steps(made, phase_s):
+    """A window of 20 s at 44 W is 880 J a plug; a step of its counter is 2640 J."""
+    found = boundaries(made.record(), plugs(made, 60.0, phase_s, np.random.default_rng(1)), 40, 60)
+    assert found.net_j == pytest.approx(3 * 880, rel=0.01)
+    assert found.net.expanded_j < 30
+    assert (found.source, found.doubts) == ("shelly power", ())
+
+
+def test_a_counter_that_steps_often_is_preferred_to_power(made):
+    found = boundaries(made.record(), plugs(made, 0.1, 0.03, np.random.default_rng(1), rate_hz=2.0), 40, 60)
+    assert found.source == "shelly energy"
+    assert found.net_j == pytest.approx(3 * 880, rel=0.01)
+
+
+def test_repetitions_have_one_source_wherever_the_counter_steps(made):
+    dice = np.random.default_rng(3)
+    for step_s in (1.0, 5.0, 20.0, 60.0):
+        seen = set()
+        for _ in range(12):
+            began_s = dice.uniform(30, 60)
+            found = boundaries(made.record(), plugs(made, step_s, dice.uniform(0, step_s), dice), began_s, began_s + 40)
+            seen.add(found.source)
+        assert len(seen) == 1
+
+
+@pytest.mark.parametrize(("phase_s", "times"), [(10.0, "never"), (50.0, "only once")])
+def test_a_counter_alone_that_hardly_steps_is_refused(made, phase_s, times):
+    found = energy_j(counted(made, 60.0, phase_s), 40, 60)
+    assert found.value is None
+    assert f"the counter stepped {times} in the window, so that its energy is refused" in " ".join(found.doubts)
+
+
+def test_a_counter_alone_that_steps_a_few_times_is_doubted_and_one_that_steps_often_is_not(made):
+    assert "stepped only 4 times" in energy_j(counted(made, 10.0, 5.0), 50, 90).doubts[0]
+    assert energy_j(counted(made, 4.0, 1.0), 50, 90).doubts == ()
+    assert energy_j(counted(made, 0.01, 0.0), 50, 52).doubts == ()  # each reading is a new one, though there are few
+
+
+def test_both_reasons_are_told_where_neither_counter_nor_power_will_do(made):
+    slow = [replace_rate(one) for one in plugs(made, 60.0, 5.0, np.random.default_rng(1))]
+    found = boundaries(made.record(), slow, 40, 60)
+    assert found.net is None
+    assert any("stepped never" in doubt or "stepped only once" in doubt for doubt in found.doubts)
+    assert any("undersampled" in doubt for doubt in found.doubts)
+
+
+def replace_rate(one):
+    """The same, with one sample a second."""
+    keep = slice(None, None, 5) if one.channel.quantity == "power" else slice(None)
+    return Series(one.channel, one.t_s[keep], one.duration_s[keep], one.value[keep])
+
+
+@pytest.mark.parametrize("stated", [{}, {"period_s": 5.0}, {"resolution": 250.0}])
+def test_the_interval_holds_what_a_counter_that_stands_does_not_show(made, stated):
+    """Steps of 5 s at powers that vary; the truth is the integral of these. Not more than three times too wide."""
+    held, errors, halves = 0, [], []
+    for run in range(300):
+        dice = np.random.default_rng(run)
+        fine_s = np.arange(0, 200, 0.1)
+        power_w = np.repeat(dice.choice([40.0, 60.0], 100), 20)
+        true_j = np.concatenate(([0.0], np.cumsum(power_w * 0.1)))
+        grid_s = np.append(fine_s, 200.0)
+        t_s, phase_s = np.arange(0.0, 199.0, 0.5), dice.uniform(0, 5)
+        value = np.interp(np.maximum(np.floor((t_s - phase_s) / 5) * 5 + phase_s, 0.0), grid_s, true_j)
+        began_s, ended_s = dice.uniform(20, 40), dice.uniform(90, 150)
+        found = budget(made.stating("counter", t_s, value, **stated), began_s, ended_s)
+        error_j = found.value_j - np.diff(np.interp([began_s, ended_s], grid_s, true_j))[0]
+        held += abs(error_j) <= found.expanded_j
+        errors.append(error_j)
+        halves.append(found.expanded_j)
+    assert held >= 0.93 * 300
+    assert np.mean(halves) < 3 * np.sqrt(np.mean(np.square(errors)))
+
+
+def test_repetitions_from_different_sources_are_doubted(made):
+    dice = np.random.default_rng(1)
+    trials = [made.trial(repetition=n) for n in (1, 2)]
+    kinds = [plugs(made, 60.0, 5.0, dice), [one for one in plugs(made, 1.0, 0.5, dice) if one.channel.quantity == "energy"]]
+    records = [made.record(one, made.results((40.0, 60.0), (40.0, 60.0))) for one in trials]
+    found = [points(record, kind)[0] for record, kind in zip(records, kinds, strict=True)]
+    (cell,) = cells(records, found)
+    assert "repetitions have their energy from different sources (shelly energy; shelly power)" in cell.doubts
+    (same,) = cells(records, [found[0], replace(found[0], trial=trials[1])])
+    assert not any("different sources" in doubt for doubt in same.doubts)
