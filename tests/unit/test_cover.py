@@ -88,7 +88,7 @@ def test_the_disks_alone_never_stand_for_a_host_and_are_taken_off_for_the_boards
     assert boundaries(made.record(), boards, 10, 20).net_j is None
     assert boundaries(made.record(), [*boards, *disks], 10, 20).net_j == pytest.approx(240)
     whole = [made.steady(host, 10.0) for host in SERVERS]
-    (parts,) = candidates(made.record(), [*whole, *disks])
+    (parts,) = candidates(made.record(), [*whole, *disks], 10, 20)
     assert sorted(sign for sign, _ in parts.boards) == [-1, -1, -1, 1, 1, 1]
 
 

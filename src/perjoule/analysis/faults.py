@@ -11,12 +11,21 @@ from numpy.typing import NDArray
 
 from perjoule.analysis.integral import Integral
 from perjoule.analysis.samples import Floats
+from perjoule.model import Semantics
 
 NEVER = 1e-6  # how probable a run of equal samples may be, below which the meter is said to stand still
 LEAST_COUNT = 3  # steps in a row without a change that are called a run
+LONG_COUNT, LONG_S, LONG_RATIO = 8, 5.0, 0.25  # samples, seconds and share of a window that are a long time for one value
+NEXT_FACTOR, MEAN_FACTOR = 6.0, 8.0  # times the next longest and the mean time of one value in the window: far longer
+MATTERS_RATIO = 0.05  # of the power, by which it must change in a window for one value to be a wrong one
+REST_S, REST_RATIO = 5.0, 0.16  # of a window, the least in which others are seen
+CHANGES_COUNT = 2  # in a window, below which it can't be told how long one value usually lasts
+BEFORE_COUNT = 2  # samples before the window from which on one value is said to begin before it
 CONSTANT_COUNT = 20  # samples that are all the same
 FAR_FACTOR = 10.0  # times the range of the middle half (or a tenth of the median, where that is more): far out
 RARE_RATIO = 0.02  # of all samples: more than so many that are far out are bursts
+SPIKE_FACTOR = 3.0  # times the upper quartile: no burst goes so far up and is over after SPIKE_COUNT values
+SPIKE_COUNT, FEW_RATIO = 2, 0.05
 
 
 def of(whole: Integral, began_s: float, ended_s: float) -> Iterator[str]:
@@ -28,7 +37,7 @@ def of(whole: Integral, began_s: float, ended_s: float) -> Iterator[str]:
     if len(t_s) < 3:
         return
     counter = channel.semantics == "counter"
-    yield from _still(t_s, value, began_s, ended_s, counter=counter)
+    yield from _still(t_s, value, began_s, ended_s, channel.semantics)
     pieces = whole.pieces(np.arange(1, len(t_s)))
     known = pieces.length_s > 0
     if counter:
@@ -36,7 +45,7 @@ def of(whole: Integral, began_s: float, ended_s: float) -> Iterator[str]:
     yield from _far(value, (t_s >= began_s) & (t_s <= ended_s), counter=counter)
 
 
-def _still(t_s: Floats, value: Floats, began_s: float, ended_s: float, *, counter: bool) -> Iterator[str]:
+def _still(t_s: Floats, value: Floats, began_s: float, ended_s: float, semantics: Semantics) -> Iterator[str]:
     same = np.diff(value) == 0
     if same.all():
         if len(value) >= CONSTANT_COUNT:
@@ -44,15 +53,56 @@ def _still(t_s: Floats, value: Floats, began_s: float, ended_s: float, *, counte
         return
     edges = np.flatnonzero(np.diff(np.concatenate(([0], same.view(np.int8), [0]))))
     first, last = edges[::2], edges[1::2]  # a run is of the samples first to last
-    touched = (t_s[first] < ended_s) & (t_s[last] > began_s)
-    if not touched.any():
+    inside_s = np.minimum(t_s[last], ended_s) - np.maximum(t_s[first], began_s)
+    if not (inside_s > 0).any():
         return
-    longest = int(np.argmax(np.where(touched, last - first, 0)))
-    count = int(last[longest] - first[longest])
-    others = (int(same.sum()) - count + 1) / (len(same) - count + 2)  # how often a sample is like the one before, elsewhere
-    if count >= LEAST_COUNT and len(same) * others**count < NEVER:
-        length_s = t_s[last[longest]] - t_s[first[longest]]
+    longest = int(np.argmax(inside_s))
+    count, length_s = int(last[longest] - first[longest]), float(t_s[last[longest]] - t_s[first[longest]])
+    counter = semantics == "counter"
+    # Averages follow a load so slowly that one value soon lasts long; where they are not steady they are refused anyway.
+    lone = semantics != "average" and _longest(inside_s, longest, t_s, value, began_s, ended_s)
+    if lone or _improbable(same, count):
         yield f"the {'counter' if counter else 'meter'} stood still for {length_s:.3g} s ({count + 1} equal samples)"
+    elif not counter and _long(count, inside_s[longest], ended_s - began_s) and _before(t_s, first[longest], began_s):
+        yield (
+            f"the meter showed the same for {length_s:.3g} s, from before the load on: it stood still, or the load is within one "
+            "of its steps"
+        )
+
+
+def _improbable(same: NDArray[np.bool_], count: int) -> bool:
+    """Whether a run is one that samples which are this often like the one before hardly ever make."""
+    others = (int(same.sum()) - count + 1) / (len(same) - count + 2)  # how often a sample is like the one before, elsewhere
+    return count >= LEAST_COUNT and len(same) * others**count < NEVER
+
+
+def _longest(inside_s: Floats, longest: int, t_s: Floats, value: Floats, began_s: float, ended_s: float) -> bool:
+    """Whether one value lasted far longer than all others of a window in which they changed often, and by much.
+
+    A meter that changes seldom, because it is coarse or the power steady, makes many long runs; one that stands still makes one.
+    A load that begins with a few jumps and is steady then leaves no long rest.
+    """
+    low, high = np.searchsorted(t_s, [began_s, ended_s], side="left")
+    here = value[max(low - 1, 0) : high + 1]
+    least, median, most = np.percentile(here, [5, 50, 95])  # the ends of the load are cut by samples of their own
+    if most - least <= MATTERS_RATIO * abs(float(median)):
+        return False
+    changes_count = int(np.count_nonzero(np.diff(here)))
+    next_s = float(np.delete(inside_s, longest).max(initial=0.0))
+    window_s = ended_s - began_s
+    rest_s = window_s - inside_s[longest]
+    if changes_count < CHANGES_COUNT or rest_s < max(REST_S, REST_RATIO * window_s):
+        return False
+    usual_s = max(NEXT_FACTOR * next_s, MEAN_FACTOR * rest_s / (changes_count + 1))
+    return _long(int(high - low) - changes_count, inside_s[longest], window_s) and bool(inside_s[longest] > usual_s)
+
+
+def _long(count: int, length_s: float, window_s: float) -> bool:
+    return count >= LONG_COUNT and length_s >= max(LONG_S, LONG_RATIO * window_s)
+
+
+def _before(t_s: Floats, first: int, began_s: float) -> bool:
+    return bool(first + BEFORE_COUNT < len(t_s) and t_s[first + BEFORE_COUNT] <= began_s)
 
 
 def _far(value: Floats, here: NDArray[np.bool_], *, counter: bool) -> Iterator[str]:
@@ -61,11 +111,29 @@ def _far(value: Floats, here: NDArray[np.bool_], *, counter: bool) -> Iterator[s
     low, median, high = np.percentile(value, [25, 50, 75])
     reach = FAR_FACTOR * max(float(high - low), 0.1 * abs(float(median)))
     above = value > high + reach
+    spikes = _lone(value, max(high + reach, SPIKE_FACTOR * high))
     if (above & here).any() and above.sum() <= max(1, RARE_RATIO * len(value)):
         yield f"{_samples(above & here)} far above all others, up to {value[above & here].max():.4g} W, and counted"
+    elif (spikes & here).any():
+        spikes &= here
+        yield f"{_samples(spikes)} far above those around them, up to {value[spikes].max():.4g} W, and counted"
     # A counter that is asked twice between two of its updates has stood still, and nothing is wrong.
     if not counter and (nothing := (value <= 0) & here).any() and median > 0:
         yield f"{_samples(nothing)} at 0 W or below, where the median is {median:.4g} W, and counted (a failed read?)"
+
+
+def _lone(value: Floats, limit: float) -> NDArray[np.bool_]:
+    """Which samples are above a limit for one or two values, with lower ones before and after; all, where they are few.
+
+    A value that comes several times is one: the meter is asked more often than it has a new one.
+    """
+    above = value > limit
+    if above.sum() <= FEW_RATIO * len(value):
+        return above
+    number = np.concatenate(([0], np.cumsum(np.diff(value) != 0)))  # of the run that a sample is in
+    high = above[np.concatenate(([True], np.diff(number) > 0))]
+    group = np.concatenate(([0], np.cumsum(np.diff(high.view(np.int8)) != 0)))  # of runs that are above, or not
+    return above & (np.bincount(group)[group] <= SPIKE_COUNT)[number]
 
 
 def _samples(which: NDArray[np.bool_]) -> str:

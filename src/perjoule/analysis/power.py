@@ -1,8 +1,7 @@
 """The joules of a boundary: which channels make it up, by the best grade that covers it, and what meters do not agree upon."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from math import inf
+from dataclasses import dataclass
 
 from perjoule.analysis.budget import Budget, combined
 from perjoule.analysis.coefficients import coefficient_terms
@@ -10,6 +9,7 @@ from perjoule.analysis.cover import SWITCH, Devices, Item, Signed, cover, device
 from perjoule.analysis.energy import energy_j
 from perjoule.analysis.hosts import server_names
 from perjoule.analysis.integral import Integral
+from perjoule.analysis.quantities import one_quantity, other_quantity
 from perjoule.analysis.terms import budget
 from perjoule.model import Record, Series
 
@@ -17,7 +17,6 @@ from perjoule.model import Record, Series
 GRADES = ("wall", "PDU", "BMC", "simulated", "modelled", "nameplate")
 # Watts of hosts that do not exist follow the emulated clock; a real meter's joules can't.
 DILATED = frozenset({"simulated", "modelled", "nameplate"})
-GOOD_RATIO = 0.01  # to which a counter is good enough, whatever is beside it
 SHORT_COUNT = 5  # samples in a window, below which it is called short
 
 
@@ -156,9 +155,9 @@ def candidates(record: Record, series: Sequence[Series], began_s: float, ended_s
             continue
         sets = [[s for s in chosen if s.channel.meter == meter] for meter in meters]
         sets += [chosen] if len(meters) > 1 else []
-        better = [_one_quantity(own, began_s, ended_s) for own in sets]
+        better = [one_quantity(own, began_s, ended_s) for own in sets]
         others = [[s for s in own if not any(s is kept for kept in one)] for own, one in zip(sets, better, strict=True)]
-        for chosen_sets in (better, [_with_lone(own, other) for own, other in zip(sets, others, strict=True) if other]):
+        for chosen_sets in (better, [other_quantity(own, other) for own, other in zip(sets, others, strict=True) if other]):
             found = [_parts(grade, one, server_names(record)) for one in chosen_sets]
             yield from sorted(found, key=lambda parts: (not (parts.net and parts.gross), not parts.net, not parts.gross))
 
@@ -181,7 +180,7 @@ def unexplained(record: Record, series: Sequence[Series], began_s: float, ended_
     powers = [s for s in series if s.channel.quantity in ("power", "energy")]
     real = [s for s in powers if s.channel.grade not in DILATED and s.channel.grade in GRADES] if record.scale == 1 else []
     found: list[Unexplained] = []
-    for whole, parts in differences(_items(_one_quantity(real, began_s, ended_s), server_names(record))):
+    for whole, parts in differences(_items(one_quantity(real, began_s, ended_s), server_names(record))):
         whole_j, parts_j = (joules(signed, began_s, ended_s, []) for signed in (((1, whole),), parts))
         if whole_j is not None and parts_j is not None:
             names = tuple(s.channel.name for _, s in parts)
@@ -230,52 +229,3 @@ def _parts(grade: str, series: Sequence[Series], servers: frozenset[str]) -> Par
     missing = sorted({device.partition("/")[0] for device in hosts - seen})
     why = f"no watts of {', '.join(missing)}" if missing else "no sum or difference of its channels is the servers alone"
     return Parts(meter, grade, doubts=(f"{meter}: {why}",))
-
-
-def _boundary(series: Series) -> tuple[object, ...]:
-    """What it covers and who says so: a counter and power with the same are of the same energy."""
-    of = series.channel
-    return of.meter, of.host, of.component, of.covers
-
-
-def _one_quantity(series: Sequence[Series], began_s: float, ended_s: float) -> list[Series]:
-    """Leave of a counter and power of the same boundary the one that is known better in a window.
-
-    That is the counter, which misses no burst, unless it is refused, or may be wrong by more than 1 % and by more than twice as
-    much as the power. What decides is how often the counter steps in a window of this length, so that repetitions are judged
-    alike.
-    """
-    told: dict[object, dict[str, list[Series]]] = {}
-    for one in series:
-        told.setdefault(_boundary(one), {}).setdefault(one.channel.quantity, []).append(one)
-    kept: set[int] = set()
-    for by_quantity in told.values():
-        counters, powers = by_quantity.get("energy", []), by_quantity.get("power", [])
-        if counters and powers:
-            counted, sampled = (min(_wrong_ratio(s, began_s, ended_s) for s in which) for which in (counters, powers))
-            if counted > GOOD_RATIO and sampled < counted / 2:
-                counters = []
-            else:
-                powers = []
-        kept |= {id(one) for one in (*counters, *powers)}
-    return [one for one in series if id(one) in kept]
-
-
-def _with_lone(series: Sequence[Series], others: Sequence[Series]) -> list[Series]:
-    """The other choice: what was left out, in the place of what it was left out for."""
-    left_out = {_boundary(one) for one in others}
-    return [one for one in series if _boundary(one) not in left_out or any(one is other for other in others)]
-
-
-def _wrong_ratio(series: Series, began_s: float, ended_s: float) -> float:
-    """Half of the 95 % interval of an energy over it, infinite when it is refused, to compare quantities of one meter by.
-
-    Its accuracy is in both of them and does not count. A latency that is not stated counts as what passes between samples.
-    """
-    stated = series.channel.specification
-    latency_s = stated.latency_s
-    if latency_s is None and series.channel.quantity == "power":
-        latency_s = max(stated.period_s or 0.0, Integral(series).usual_s)
-    supposed = replace(stated, gain_ratio=None, offset=None, latency_s=latency_s)
-    found = budget(replace(series, channel=replace(series.channel, specification=supposed)), began_s, ended_s)
-    return inf if found is None or found.value_j <= 0 else found.expanded_j / found.value_j

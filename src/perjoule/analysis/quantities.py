@@ -1,0 +1,60 @@
+"""Of an energy counter and power of one meter and boundary, the one whose energy is known better in a window."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+
+from perjoule.analysis.integral import Integral
+from perjoule.analysis.terms import budget
+from perjoule.model import Series
+
+GOOD_RATIO = 0.01  # to which a counter is good enough, whatever is beside it
+
+
+def _boundary(series: Series) -> tuple[object, ...]:
+    """What it covers and who says so: a counter and power with the same are of the same energy."""
+    of = series.channel
+    return of.meter, of.host, of.component, of.covers
+
+
+def one_quantity(series: Sequence[Series], began_s: float, ended_s: float) -> list[Series]:
+    """Leave of a counter and power of the same boundary the one that is known better in a window.
+
+    That is the counter, which misses no burst, unless it is refused, or may be wrong by more than 1 % and by more than twice as
+    much as the power. What decides is how often the counter steps in a window of this length, so that repetitions are judged
+    alike.
+    """
+    told: dict[object, dict[str, list[Series]]] = {}
+    for one in series:
+        told.setdefault(_boundary(one), {}).setdefault(one.channel.quantity, []).append(one)
+    kept: set[int] = set()
+    for by_quantity in told.values():
+        counters, powers = by_quantity.get("energy", []), by_quantity.get("power", [])
+        if counters and powers:
+            counted, sampled = (min(_wrong_ratio(s, began_s, ended_s) for s in which) for which in (counters, powers))
+            if counted > GOOD_RATIO and sampled < counted / 2:
+                counters = []
+            else:
+                powers = []
+        kept |= {id(one) for one in (*counters, *powers)}
+    return [one for one in series if id(one) in kept]
+
+
+def other_quantity(series: Sequence[Series], others: Sequence[Series]) -> list[Series]:
+    """The other choice: what was left out, in the place of what it was left out for."""
+    left_out = {_boundary(one) for one in others}
+    return [one for one in series if _boundary(one) not in left_out or any(one is other for other in others)]
+
+
+def _wrong_ratio(series: Series, began_s: float, ended_s: float) -> float:
+    """Half of the 95 % interval of an energy over it, infinite when it is refused, to compare quantities of one meter by.
+
+    Its accuracy is in both of them and does not count. A latency that is not stated counts as what passes between samples.
+    """
+    stated = series.channel.specification
+    latency_s = stated.latency_s
+    if latency_s is None and series.channel.quantity == "power":
+        latency_s = max(stated.period_s or 0.0, Integral(series).usual_s)
+    supposed = replace(stated, gain_ratio=None, offset=None, latency_s=latency_s)
+    found = budget(replace(series, channel=replace(series.channel, specification=supposed)), began_s, ended_s)
+    return inf if found is None or found.value_j <= 0 else found.expanded_j / found.value_j
