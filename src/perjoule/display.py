@@ -14,7 +14,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from perjoule.analysis.windows import windows
-from perjoule.model import Cell, Channel, Record, Trial
+from perjoule.model import UNMEASURED, Cell, Channel, Record, Trial
 from perjoule.protocols import Check
 from perjoule.run import Event
 from perjoule.table import Table
@@ -204,6 +204,8 @@ def notes(cells: Sequence[Cell], records: Sequence[Record]) -> list[str]:
     """Say in lines what speaks against numbers: emulation, failures, doubts with the rows that they are about."""
     scales = sorted({record.scale for record in records if record.hosts and record.scale != 1})
     found = [f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in scales]
+    unmeasured = sorted({grade for cell in cells for grade in cell.grade.split("+")} & UNMEASURED)
+    found += [f"the watts are {grade}, not measured" for grade in unmeasured]
     about: dict[str, int] = {}
     for cell in cells:
         for doubt in cell.doubts:

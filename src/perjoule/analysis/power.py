@@ -120,8 +120,6 @@ def _added(record: Record, series: Sequence[Series], parts: Parts, began_s: floa
     count = min(int(((s.t_s > began_s) & (s.t_s <= ended_s)).sum()) for _, s in (parts.net or parts.gross))
     if count < SHORT_COUNT:
         doubts.append(f"{parts.meter}: the window holds only {count} power samples")
-    if parts.grade in ("modelled", "nameplate"):
-        doubts.insert(0, f"{parts.meter}: the watts are {parts.grade}, not measured")
     return Boundaries(net, gross, boards, parts, tuple(dict.fromkeys(doubts)))
 
 

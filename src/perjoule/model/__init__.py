@@ -23,6 +23,7 @@ from perjoule.model.options import (
     option_name,
 )
 from perjoule.model.seen import (
+    UNMEASURED,
     WRITE_BACK,
     Amplification,
     Channel,
@@ -54,6 +55,7 @@ __all__ = [
     "LEAST_COUNT",
     "OPTIONS",
     "UNIT_SUFFIXES",
+    "UNMEASURED",
     "WRITE_BACK",
     "Amplification",
     "AttachedText",

@@ -16,6 +16,7 @@ Quantity = Literal[
 ]
 Semantics = Literal["counter", "window mean", "instantaneous", "average", "state"]
 Grade = Literal["wall", "PDU", "BMC", "component", "modelled", "nameplate", "counter", "simulated"]
+UNMEASURED: frozenset[Grade] = frozenset({"modelled", "nameplate"})
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ class Content:
     @property
     def modelled(self) -> bool:
         """Whether any watts are modelled."""
-        return any("modelled" in doubt for cell in self.cells for doubt in cell.doubts)
+        return any("modelled" in cell.grade.split("+") for cell in self.cells)
 
 
 def content(results: Results) -> Content:
