@@ -16,7 +16,7 @@ class Heard(Sink):
     def __init__(self):
         self.samples, self.doubts = [], []
 
-    def append(self, channel, t_s, value, duration_s=0.0):
+    def append(self, channel, t_s, value, duration_s=0.0, asked_s=np.nan, arrived_s=np.nan):
         self.samples.append((channel, t_s, value, duration_s))
 
     @property

@@ -5,11 +5,12 @@ from array import array
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from math import nan
 
 import numpy as np
 
 from perjoule import drivers
-from perjoule.model import Channel, Json, Series
+from perjoule.model import SAMPLE, Channel, Json, Series
 from perjoule.protocols import Hosts, Meter, Sink
 
 ASKED_COUNT = 16  # addresses at once
@@ -24,24 +25,27 @@ class Memory(Sink):
         self._lock, self._most_count = threading.Lock(), most_count
         self._samples: dict[Channel, array[float]] = {}
 
-    def append(self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0) -> None:
+    def append(
+        self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0, asked_s: float = nan, arrived_s: float = nan
+    ) -> None:
         """Take one sample."""
         with self._lock:
             kept = self._samples.setdefault(channel, array("d"))
-            kept.extend((t_s, duration_s, value))
-            if self._most_count is not None and len(kept) > 6 * self._most_count:
-                del kept[: len(kept) - 3 * self._most_count]
+            kept.extend((t_s, duration_s, value, asked_s, arrived_s))
+            if self._most_count is not None and len(kept) > 2 * len(SAMPLE) * self._most_count:
+                del kept[: len(kept) - len(SAMPLE) * self._most_count]
 
     def latest(self) -> Latest:
         """Give the last sample of each channel: t_s, value, duration_s."""
         with self._lock:
-            return {channel: (kept[-3], kept[-1], kept[-2]) for channel, kept in self._samples.items()}
+            last = {channel: kept[-len(SAMPLE) :] for channel, kept in self._samples.items()}
+        return {channel: (t_s, value, duration_s) for channel, (t_s, duration_s, value, *_) in last.items()}
 
     def series(self) -> tuple[Series, ...]:
         """Give what was kept, ordered by the channels' names."""
         with self._lock:
-            tables = {channel: np.array(kept).reshape(-1, 3) for channel, kept in self._samples.items()}
-        found = [Series(channel, *(table[:, n].copy() for n in range(3))) for channel, table in tables.items()]
+            tables = {channel: np.array(kept).reshape(-1, len(SAMPLE)) for channel, kept in self._samples.items()}
+        found = [Series.of_rows(channel, table) for channel, table in tables.items()]
         return tuple(sorted(found, key=lambda s: s.channel.name))
 
 

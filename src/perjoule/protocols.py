@@ -4,13 +4,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from math import nan
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from perjoule.catalogue import Cluster, Node
 from perjoule.errors import CampaignError, TransientError
-from perjoule.model import Amplification, Channel, Disk, Json, Outcome, Permit, Redundancy
+from perjoule.model import Amplification, Channel, Disk, Json, Outcome, Permit, Redundancy, Series
 
 
 @dataclass(frozen=True)
@@ -362,8 +363,15 @@ class Sink(ABC):
     """Where samples go while they come."""
 
     @abstractmethod
-    def append(self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0) -> None:
-        """Take one sample; thread-safe, cheap, never blocks on the disk for long."""
+    def append(
+        self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0, asked_s: float = nan, arrived_s: float = nan
+    ) -> None:
+        """Take one sample, in the words of a Series; thread-safe, cheap, never blocks on the disk for long."""
+
+    def extend(self, series: Series) -> None:
+        """Take all samples of a series."""
+        for t_s, duration_s, value, asked_s, arrived_s in series.rows().tolist():
+            self.append(series.channel, t_s, value, duration_s, asked_s, arrived_s)
 
 
 class Meter(ABC):

@@ -242,8 +242,7 @@ class _Group:
             phases.append(tail.phase)
             doubts.append(list(tail.doubts))
         for series in outcome.series:
-            for t_s, value, duration_s in zip(series.t_s, series.value, series.duration_s, strict=True):
-                attempt.sink.append(series.channel, float(t_s), float(value), float(duration_s))
+            attempt.sink.extend(series)
         return outcome
 
     def _failed(self, trial: Trial, attempt: Attempt, reason: str) -> Record:

@@ -186,6 +186,23 @@ def test_a_line_is_read_when_it_is_whole(tmp_path, listen):
     assert list(heard.of()[1]) == [float(f"1{n:02d}") for n in range(20)]
 
 
+@pytest.mark.parametrize(("ahead_s", "refused"), [(5.0, True), (0.3, False)])
+def test_a_row_from_the_future_is_refused_where_no_rounding_of_its_time_explains_it(tmp_path, listen, ahead_s, refused):
+    log = tmp_path / "log.csv"
+    log.write_text("time,P\n")
+
+    def grown(heard):
+        with log.open("a") as file:
+            file.write(f"{time.monotonic() + ahead_s},7\n")
+        return len(heard.samples) > 2 or len(heard.doubts) or time.monotonic() > until_s
+
+    until_s = time.monotonic() + 0.2
+    heard = listen({"kind": "csv", "path": str(log), "clock": "monotonic", "rate": "100 Hz", **DECLARED}, grown)
+    assert bool(heard.failures) == refused
+    assert len(heard.of()[1]) == 0 if refused else set(heard.of()[1]) == {7.0}
+    assert not refused or "its clock is at least 5.0 s ahead" in heard.failures[0] or "4.9" in heard.failures[0]
+
+
 def test_what_was_logged_before_need_not_be_in_order_but_its_last_row_must_be_as_declared(tmp_path, listen):
     log = tmp_path / "log.csv"
     log.write_text("time,P\n9,1\n5,1\n6,1\n")
@@ -236,7 +253,7 @@ def test_a_fault_is_a_gap_or_nothing_new(listen, noted, fault):
     t_s, watts = heard.of()
     assert behaviour.told([w for w in watts if not math.isnan(w)], lambda said: round(said.power_w, 4))
     if fault == "clock jump":
-        assert any("its clock is 3" in failure and "ahead" in failure for failure in heard.failures)
+        assert any("its clock is at least 3" in failure and "ahead" in failure for failure in heard.failures)
     elif fault != "disconnect":
         assert not heard.failures
         assert (np.diff(t_s) > 0).all()  # nothing is told twice

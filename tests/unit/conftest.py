@@ -80,7 +80,7 @@ def channel(host="storage-1", component="all", quantity="power", semantics="inst
 def series(of, t_s, value, duration_s=0.0):
     t_s = np.asarray(t_s, dtype=np.float64)
     spread = [np.broadcast_to(np.asarray(v, dtype=np.float64), t_s.shape).copy() for v in (duration_s, value)]
-    return Series(of, t_s, *spread)
+    return Series(of, t_s, *spread, asked_s=t_s, arrived_s=t_s)  # polled in no time
 
 
 def steady(host, power_w, *, component="all", began_s=0.0, ended_s=30.0, **words):

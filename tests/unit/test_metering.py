@@ -5,22 +5,25 @@ import io
 import re
 import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from pydantic.dataclasses import dataclass
 
 from measured import measured
 from perjoule import aligning, exporter, metering
 from perjoule.analysis.behaviour import agreement, behaviour, step
 from perjoule.analysis.points import points
 from perjoule.errors import MachineError
+from perjoule.meters._metered import Boundary, Metered, Read, Reading
 from perjoule.meters._sampler import sampling
 from perjoule.meters.simulated import Simulated
-from perjoule.model import Channel, Series, Specification
+from perjoule.model import OPTIONS, Channel, Series, Specification
+from perjoule.protocols import Check, Hosts
 from perjoule.store.recordings import ClockError, Recording, read_recording
 from perjoule.testbeds.local import Local
 
@@ -151,6 +154,64 @@ def test_a_disk_that_is_full_from_the_start_is_said_at_once(tmp_path: Path, monk
     monkeypatch.setattr(Path, "open", lambda p, mode="r", **w: opened(Path("/dev/full"), "wb", buffering=0))
     with pytest.raises(OSError, match="No space left"):
         Recording(tmp_path / "r.csv")
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Slow(Metered):
+    """Answers after a while, and may date what it says by a clock of its own."""
+
+    ahead: float | None = None
+
+    @contextmanager
+    def connect(self, where: Boundary) -> Generator[Read]:
+        def read() -> list[Reading]:
+            time.sleep(0.01)
+            t_s = None if self.ahead is None else time.monotonic() + self.ahead
+            return [Reading(POWER, 40.0, t_s, dated=t_s is not None)]
+
+        yield read
+
+    def checks(self) -> tuple[Check, ...]:
+        return ()
+
+
+def _recorded(meter: Slow) -> Series:
+    memory = metering.Memory()
+    with meter.record(Hosts(()), memory):
+        time.sleep(0.03)
+    return memory.series()[0]
+
+
+def test_the_request_of_a_polled_sample_is_kept_and_its_moment_is_the_middle() -> None:
+    found = _recorded(Slow(rate="50 Hz"))
+    assert found.asked_s is not None
+    assert found.arrived_s is not None
+    assert (found.arrived_s - found.asked_s >= 0.01).all()
+    assert found.t_s == pytest.approx((found.asked_s + found.arrived_s) / 2)
+
+
+def test_a_sample_that_another_clock_dated_keeps_when_it_came_and_one_of_the_future_is_refused() -> None:
+    found = _recorded(Slow(rate="50 Hz", ahead=-0.5))
+    assert found.asked_s is None
+    assert found.arrived_s is not None
+    assert ((found.arrived_s - found.t_s > 0.49) & (found.arrived_s - found.t_s < 5)).all()
+    with pytest.raises(MachineError, match=r"its clock is at least \d\.\d s ahead"):
+        _recorded(Slow(rate="50 Hz", ahead=5.0))
+
+
+def test_a_recording_keeps_when_samples_were_asked_for_and_older_ones_are_read_without(tmp_path: Path) -> None:
+    sink = Recording(tmp_path / "r.csv")
+    now_s = time.monotonic()
+    sink.append(POWER, now_s, 40.0, 0.0, now_s - 0.1, now_s + 0.1)
+    sink.close()
+    (found,) = read_recording(tmp_path / "r.csv")
+    assert found.asked_s is not None
+    assert found.arrived_s is not None
+    assert found.arrived_s - found.asked_s == pytest.approx(0.2, abs=1e-5)
+    lines = (tmp_path / "r.csv").read_text().splitlines()
+    (tmp_path / "old.csv").write_text("".join(line.rsplit(",", 2)[0] + "\n" for line in lines))
+    (older,) = read_recording(tmp_path / "old.csv")
+    assert (older.asked_s, older.value[0]) == (None, 40.0)
 
 
 def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from math import nan
 from pathlib import Path
 from typing import NoReturn
 
@@ -26,7 +27,9 @@ SELDOM = {"rate": "0.01 Hz"}  # so seldom that only the samples at the beginning
 class Kept(Sink):
     samples: list[tuple[Channel, float, float, float]] = field(default_factory=list)
 
-    def append(self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0) -> None:
+    def append(
+        self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0, asked_s: float = nan, arrived_s: float = nan
+    ) -> None:
         self.samples.append((channel, t_s, value, duration_s))
 
     def values(self, host: str, component: str = "all", quantity: str = "power") -> list[float]:

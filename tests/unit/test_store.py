@@ -241,13 +241,25 @@ def test_samples_of_many_threads_all_arrive_in_row_groups(tmp_path, made):
         assert np.array_equal(s.duration_s, np.full(5000, 0.5))
 
 
+def test_when_a_sample_was_asked_for_and_came_is_kept_and_not_missed_in_older_files(tmp_path, made):
+    sink = ParquetSink(tmp_path / "s.parquet")
+    sink.append(made.channel(), 1.0, 40.0, 0.0, 0.9, 1.1)
+    sink.append(made.channel(), 2.0, 41.0, arrived_s=2.3)  # dated by the meter
+    sink.close()
+    (found,) = read_series(tmp_path / "s.parquet")
+    assert (found.asked_s[0], np.isnan(found.asked_s[1]), list(found.arrived_s)) == (0.9, True, [1.1, 2.3])
+    pq.write_table(pq.read_table(tmp_path / "s.parquet").drop_columns(["asked_s", "arrived_s"]), tmp_path / "2.parquet")
+    (older,) = read_series(tmp_path / "2.parquet")
+    assert (older.asked_s, older.arrived_s, list(older.value)) == (None, None, [40.0, 41.0])
+
+
 def test_the_series_file_is_plain_parquet_in_long_format(tmp_path, made):
     sink = ParquetSink(tmp_path / "s.parquet")
     sink.append(made.channel(), 1.0, float("nan"))
     sink.close()
     table = pq.read_table(tmp_path / "s.parquet")
     assert table.column_names[:3] == ["meter", "host", "component"]
-    assert table.column_names[-3:] == ["t_s", "duration_s", "value"]
+    assert table.column_names[-5:] == ["t_s", "duration_s", "value", "asked_s", "arrived_s"]
 
 
 WORDS = st.text("abc:/é", max_size=3)

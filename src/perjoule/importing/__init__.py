@@ -147,8 +147,7 @@ def _keep(
             metered = [(s, log.path) for log in logs for s in log.of(hosts)]
             series = _joined(attempt, (*counted, *metered), outcome.began_s, outcome.ended_s)
             for one in (*outcome.series, *series):
-                for t_s, value, duration_s in zip(one.t_s, one.value, one.duration_s, strict=True):
-                    attempt.sink.append(one.channel, float(t_s), float(value), float(duration_s))
+                attempt.sink.extend(one)
         powered = any(s.channel.quantity in ("power", "energy") for s in series)
         local |= powered and any(log.zone_assumed for log in logs)
         moment_s = outcome.ended_s if outcome else time.time()

@@ -61,7 +61,7 @@ def logs(path: Path, declared: Sequence[str], covers: Sequence[str], zone: str) 
     tables = path.suffix == ".toml"
     if not path.is_file():
         raise CampaignError("there is no such log of power", where=str(path), next="see docs/how-to/import.md")
-    if not tables and text_of(path).partition("\n")[0].strip().split(",") == HEADINGS:
+    if not tables and text_of(path).partition("\n")[0].strip().split(",")[:3] == HEADINGS[:3]:
         return (Log(path, None, EVERYTHING, read_recording(path)),)
     names = [str(path)] if tables else ["csv"]
     asked = [*map(_listed, declared), *((f"path={json.dumps(str(path))}",) if not tables else ())]
@@ -77,7 +77,7 @@ def near(series: Series, began_s: float, ended_s: float) -> Series | None:
         return None
     low = max(0, int(np.searchsorted(series.t_s, began_s)) - AROUND_COUNT)
     high = int(np.searchsorted(series.t_s - series.duration_s, ended_s)) + AROUND_COUNT
-    return replace(series, t_s=series.t_s[low:high], duration_s=series.duration_s[low:high], value=series.value[low:high])
+    return series.at(slice(low, high))
 
 
 AROUND_COUNT = 10  # samples before and after a window: a trapezoid needs one, an average a few

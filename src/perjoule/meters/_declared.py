@@ -21,6 +21,7 @@ _RESOLUTION = "The smallest step of a power."
 _STEP = "The smallest step of a counter."
 _PERIOD = "How often the meter itself has something new."
 _LATENCY = "How much older than its time a number may be."
+_CLOCK = "How far the clock that dates its samples may be from this machine's, as a standard uncertainty; unknown when absent."
 _RANGE = "Where a counter begins anew; without it one that falls is not added up."
 _MOST = "More than ever flows; with `range` it tells a counter that wrapped from one that was reset."
 
@@ -39,6 +40,7 @@ class Declared(Metered):
     step_j: Annotated[Joules | None, Field(description=_STEP)] = None
     period_s: Annotated[Seconds | None, Field(description=_PERIOD)] = None
     latency_s: Annotated[Seconds | None, Field(description=_LATENCY)] = None
+    clock_uncertainty_s: Annotated[Seconds | None, Field(description=_CLOCK)] = None
     range_j: Annotated[Joules | None, Field(description=_RANGE)] = None
     most_w: Annotated[Watts | None, Field(description=_MOST)] = None
 
@@ -72,5 +74,6 @@ class Declared(Metered):
             latency_s=self.latency_s,
             range_value=self.range_j if counts else None,
             most_w=self.most_w,
+            clock_s=self.clock_uncertainty_s,
         )
         return where.channel("energy" if counts else "power", self.semantics, self.grade, stated)

@@ -29,16 +29,21 @@ _RATE = "How often it is asked, on average; the moments are jittered so that the
 class Reading:
     """What a meter said; NaN where it says that it has nothing.
 
-    `t_s` is the end of the sample's window on CLOCK_MONOTONIC where the meter dates it itself, and the middle of the exchange
-    otherwise (None). `duration_s` is the window's length of a "window mean".
+    `t_s` is the end of the sample's window on CLOCK_MONOTONIC where that is known, and the middle of the request otherwise
+    (None). `dated` says that it comes from another clock than ours. `duration_s` is the window's length of a "window mean".
+    `asked_s` and `arrived_s` are the request's begin and end, where the driver knows them better than that all was one request.
     """
 
     channel: Channel
     value: float
     t_s: float | None = None
     duration_s: float = 0.0
+    dated: bool = False
+    asked_s: float | None = None
+    arrived_s: float | None = None
 
 
+MOST_AHEAD_S = 1.0  # of its arrival may another clock date a sample: by more no sample with a time in whole seconds is ahead
 Read = Callable[[], Iterable[Reading]]  # asks the meter once; may raise PerjouleError, OSError or ValueError
 
 
@@ -150,6 +155,7 @@ class _Poll:
             if self._read is None:
                 self._read = self._connection.enter_context(self._connect())
             readings = list(self._read())
+            _timely(readings)
         except (PerjouleError, OSError, ValueError) as error:
             words = _words(error)
             if self._asked_count == 1:
@@ -162,17 +168,38 @@ class _Poll:
                 self._connection.close()
             self._read = None
             readings = [Reading(channel, math.nan) for channel in self._channels]
-        middle_s = (began_s + time.monotonic()) / 2
+        ended_s = time.monotonic()
         for reading in readings:
             self._channels[reading.channel] = None
-            t_s = middle_s if reading.t_s is None else reading.t_s
-            self._sink.append(reading.channel, t_s, reading.value, reading.duration_s)
+            self._sink.append(reading.channel, *_timed(reading, began_s, ended_s))
 
     def doubts(self) -> list[str]:
         """Say how often it could not be asked, and why."""
         if not self._failures:
             return []
         return [f"{self._label}: {len(self._failures)} of {self._asked_count} reads failed, the last with: {self._failures[-1]}"]
+
+
+def _timely(readings: Iterable[Reading]) -> None:
+    """See that no sample comes from the future. Raises ValueError."""
+    ahead_s = max((r.t_s - time.monotonic() for r in readings if r.dated and r.t_s is not None), default=0.0)
+    if ahead_s > MOST_AHEAD_S:
+        digits = ".1f" if ahead_s < 10 else ".0f"
+        raise ValueError(
+            f"its clock is at least {ahead_s:{digits}} s ahead, samples are dated after their arrival (see its clock and zone)"
+        )
+
+
+def _timed(reading: Reading, began_s: float, ended_s: float) -> tuple[float, float, float, float, float]:
+    """Give a reading's time, value, length, and when it was asked for and was here, of a request from `began_s` to `ended_s`."""
+    asked_s = began_s if reading.asked_s is None else reading.asked_s
+    arrived_s = ended_s if reading.arrived_s is None else reading.arrived_s
+    if reading.t_s is None:
+        t_s = (asked_s + arrived_s) / 2
+    else:  # what our clock dates is known to be of that moment
+        t_s = reading.t_s
+        asked_s, arrived_s = (math.nan, arrived_s) if reading.dated else (t_s, t_s)
+    return t_s, reading.value, reading.duration_s, asked_s, arrived_s
 
 
 def _words(error: Exception) -> str:

@@ -14,11 +14,11 @@ def word(path: Path) -> str:
         return ""
 
 
-def dated(path: Path) -> tuple[int, float]:
-    """Read a whole number, and the CLOCK_MONOTONIC seconds in the middle of reading it. Raises OSError, ValueError."""
+def timed(path: Path) -> tuple[int, float, float]:
+    """Read a whole number, between which two moments of CLOCK_MONOTONIC. Raises OSError, ValueError."""
     began_s = time.monotonic()
     text = path.read_text()
-    return int(text), (began_s + time.monotonic()) / 2
+    return int(text), began_s, time.monotonic()
 
 
 def whole(path: Path, *, what: str) -> int:

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -23,7 +24,7 @@ from perjoule.meters._csv_rows import Layout, Rows
 from perjoule.meters._csv_times import Kind, Times
 from perjoule.meters._declared import Declared
 from perjoule.meters._metered import Boundary, Read, Reading
-from perjoule.model import OPTIONS, Clock
+from perjoule.model import OPTIONS, Channel, Clock
 from perjoule.protocols import Check, Hosts, Sink
 from perjoule.units import Seconds
 
@@ -43,7 +44,7 @@ window = "1 s"
 grade = "wall"
 """
 
-MOST_ASIDE_S = 60.0  # by which a new row's time may differ from ours before it is no time at all
+MOST_BEHIND_S = 60.0  # by which a new row's time may be before ours before it is no time at all
 _UNIT_ROWS = 3  # below a header, as instruments write them
 
 
@@ -116,6 +117,13 @@ class Csv(Declared):
         """Whether each row tells its window."""
         return bool(self.window_column)
 
+    def declared(self, where: Boundary) -> Channel:
+        """The channel of what is declared; times of this machine's own clock are known."""
+        channel = super().declared(where)
+        if self.clock in ("date", "unix") or self.clock_uncertainty_s is not None:
+            return channel
+        return replace(channel, specification=replace(channel.specification, clock_s=0.0))
+
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
         """Stream the rows that come while the block runs."""
@@ -148,7 +156,7 @@ class Csv(Declared):
                 held.extend(new())
                 while held and not (replays and held[0].t_s > time.monotonic()):
                     sample = held.popleft()
-                    yield Reading(channel, sample.value, _dated_s(sample), sample.duration_s)
+                    yield Reading(channel, sample.value, _dated_s(sample), sample.duration_s, dated=True)
 
             yield read
 
@@ -220,8 +228,8 @@ class _Log:
 
 
 def _dated_s(sample: Sample) -> float:
-    """The moment of a new row. Raises ValueError when it is too far from now to be that."""
-    ahead_s = sample.t_s - time.monotonic()
-    if abs(ahead_s) > MOST_ASIDE_S:
-        raise ValueError(f"its clock is {abs(ahead_s):.0f} s {'ahead' if ahead_s > 0 else 'behind'} (see clock and zone)")
+    """The moment of a new row. Raises ValueError when it is too old to be that."""
+    behind_s = time.monotonic() - sample.t_s
+    if behind_s > MOST_BEHIND_S:
+        raise ValueError(f"its clock is {behind_s:.0f} s behind (see clock and zone)")
     return sample.t_s

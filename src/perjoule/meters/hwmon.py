@@ -78,9 +78,9 @@ class Hwmon(Metered):
         channel = _channel(where, sensor)
 
         def read() -> Iterable[Reading]:
-            value_u, t_s = _sysfs.dated(sensor.folder / sensor.attribute)
+            value_u, asked_s, arrived_s = _sysfs.timed(sensor.folder / sensor.attribute)
             value = math.nan if channel.quantity == "power" and value_u >= INVALID_UW else value_u * 1e-6
-            yield Reading(channel, value * (self.shunt_correction_ratio or 1.0), t_s)
+            yield Reading(channel, value * (self.shunt_correction_ratio or 1.0), asked_s=asked_s, arrived_s=arrived_s)
 
         yield read
 

@@ -86,13 +86,15 @@ class Plugwise(Metered):
                 found: list[Reading] = []
                 failures: list[Exception] = []
                 for mac, circle in known.items():
+                    asked_s = time.monotonic()
                     try:
                         counted = stick.pulses(line.ask(stick.POWER, mac, stick.POWER_SAID))[WINDOWS_S.index(self.window_s)]
                         power_w = stick.power_w(counted, self.window_s, circle)
                     except (OSError, ValueError) as error:  # one Circle that was pulled out is not the end of the others
                         failures.append(error)
                         power_w = math.nan
-                    found.append(Reading(channels[mac], power_w, time.monotonic(), self.window_s))
+                    of = channels[mac]
+                    found.append(Reading(of, power_w, None, self.window_s, asked_s=asked_s, arrived_s=time.monotonic()))
                 if len(failures) == len(found):
                     raise failures[0]
                 return found

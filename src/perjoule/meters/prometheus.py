@@ -37,7 +37,7 @@ latency = "1 s"
 """
 
 LOOK_BACK_S = 120  # for samples of a server that have come since it was asked last
-MOST_ASIDE_S = 60.0  # by which a time may differ from ours before it is no time at all
+MOST_BEHIND_S = 60.0  # by which a time may be before that before it is no time at all
 POWERS = ("watt", "power", "joule", "energy")  # in the name of what may be a meter
 
 
@@ -85,7 +85,7 @@ class Prometheus(Declared):
                     continue  # as old as what was there last time
                 t_s = None if sample.utc_s is None else _monotonic_s(sample.utc_s)
                 last_s = last_s if sample.utc_s is None else sample.utc_s
-                yield Reading(channel, sample.value * self.factor, t_s, self.window_s or 0.0)
+                yield Reading(channel, sample.value * self.factor, t_s, self.window_s or 0.0, dated=t_s is not None)
 
         yield read
 
@@ -124,8 +124,7 @@ def _monotonic_s(utc_s: float) -> float:
     Raises:
         ValueError: it is too far from now to be the time of a new sample.
     """
-    aside_s = utc_s - time.time()
-    if abs(aside_s) > MOST_ASIDE_S + LOOK_BACK_S * (aside_s < 0):
-        what = "its clock is {:.0f} s ahead" if aside_s > 0 else "its clock is {:.0f} s behind, or the sample is that old"
-        raise ValueError(what.format(abs(aside_s)))
-    return time.monotonic() + aside_s
+    ahead_s = utc_s - time.time()
+    if -ahead_s > MOST_BEHIND_S + LOOK_BACK_S:
+        raise ValueError(f"its clock is {-ahead_s:.0f} s behind, or the sample is that old")
+    return time.monotonic() + ahead_s

@@ -88,8 +88,8 @@ class Rapl(Metered):
 
         def read() -> Iterable[Reading]:
             for zone, channel in zip(chosen, channels, strict=True):
-                energy_uj, t_s = _sysfs.dated(zone.energy)
-                yield Reading(channel, energy_uj * 1e-6, t_s)
+                energy_uj, asked_s, arrived_s = _sysfs.timed(zone.energy)
+                yield Reading(channel, energy_uj * 1e-6, asked_s=asked_s, arrived_s=arrived_s)
 
         yield read
 

@@ -114,7 +114,7 @@ class Simulated(Meter):
         def sample() -> None:
             said = next(stream)
             if said is not None:
-                sink.append(self.channel, *said)
+                sink.append(self.channel, *said, said.t_s, said.t_s)
 
         with sampling(self.name, self.rate_hz, sample) as doubts:
             yield doubts

@@ -23,6 +23,7 @@ from perjoule.model.options import (
     option_name,
 )
 from perjoule.model.seen import (
+    SAMPLE,
     UNMEASURED,
     WRITE_BACK,
     Amplification,
@@ -54,6 +55,7 @@ from perjoule.model.told import (
 __all__ = [
     "LEAST_COUNT",
     "OPTIONS",
+    "SAMPLE",
     "UNIT_SUFFIXES",
     "UNMEASURED",
     "WRITE_BACK",

@@ -15,6 +15,8 @@ Quantity = Literal[
     "power", "energy", "cpu", "network_received", "network_sent", "disk_read", "disk_written", "disk_busy", "goodput"
 ]
 Semantics = Literal["counter", "window mean", "instantaneous", "average", "state"]
+Index = NDArray[np.int64] | NDArray[np.bool_] | slice
+SAMPLE = ("t_s", "duration_s", "value", "asked_s", "arrived_s")  # the numbers of a sample, as files keep them
 Grade = Literal["wall", "PDU", "BMC", "component", "modelled", "nameplate", "counter", "simulated"]
 UNMEASURED: frozenset[Grade] = frozenset({"modelled", "nameplate"})
 
@@ -69,14 +71,37 @@ class Channel:
 class Series:
     """What one channel read: N samples in order of time, as they came. A failed read is a gap, never a zero.
 
-    Shapes: `t_s`, `duration_s`, `value` are float64 of shape (N,). `t_s` is the END of the sample's window; `duration_s` is the
-    window's length for "window mean" (0 otherwise). A counter's values are cumulative.
+    Shapes: all are float64 of shape (N,). `t_s` is the END of the sample's window; `duration_s` is the window's length for
+    "window mean" (0 otherwise). A counter's values are cumulative.
+
+    `asked_s` and `arrived_s` are when the request for a sample began and when its answer was here: the moment of a sample that
+    was polled lies anywhere between them, and `t_s` is the middle. `asked_s` is NaN where another clock dated the sample, and
+    `arrived_s` where its arrival is not known (a log that was read afterwards); None where none of them is known.
     """
 
     channel: Channel
     t_s: NDArray[np.float64]
     duration_s: NDArray[np.float64]
     value: NDArray[np.float64]
+    asked_s: NDArray[np.float64] | None = None
+    arrived_s: NDArray[np.float64] | None = None
+
+    @classmethod
+    def of_rows(cls, channel: Channel, rows: NDArray[np.float64]) -> "Series":
+        """Make a series of a table of samples, shape (N, 5), in the order of SAMPLE."""
+        asked_s, arrived_s = (None if np.isnan(rows[:, n]).all() else rows[:, n].copy() for n in (3, 4))
+        return cls(channel, rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy(), asked_s, arrived_s)
+
+    def rows(self) -> NDArray[np.float64]:
+        """Give its samples as a table, shape (N, 5), in the order of SAMPLE; NaN for what is not known."""
+        unknown = np.full(len(self.t_s), np.nan)
+        times = (unknown if t_s is None else t_s for t_s in (self.asked_s, self.arrived_s))
+        return np.column_stack((self.t_s, self.duration_s, self.value, *times))
+
+    def at(self, index: Index, later_s: NDArray[np.float64] | float = 0.0) -> "Series":
+        """Give these samples alone, in this order, on a clock that is ahead of theirs by `later_s`, shape () or (N,)."""
+        times = (None if t_s is None else (t_s + later_s)[index] for t_s in (self.asked_s, self.arrived_s))
+        return Series(self.channel, (self.t_s + later_s)[index], self.duration_s[index], self.value[index], *times)
 
 
 WRITE_BACK = "write-back"  # the phase at whose end the disks hold what was written

@@ -14,13 +14,14 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import nan
 from pathlib import Path
 from typing import cast
 
 import numpy as np
 
 from perjoule.errors import MachineError
-from perjoule.model import Channel, Record, Series
+from perjoule.model import SAMPLE, Channel, Record, Series
 from perjoule.protocols import Sink
 from perjoule.store.disk import FULL, Patient
 from perjoule.store.journal import cut_torn_line
@@ -28,7 +29,8 @@ from perjoule.store.records import from_json
 from perjoule.store.samples import COLUMNS, channel_from, channel_texts
 
 AROUND_S = 5.0  # of a trial's phases, what is taken with it: windows of slow meters reach beyond
-HEADINGS = ["utc_s", "duration_s", "value", *COLUMNS]
+_BEFORE = ["utc_s", "duration_s", "value", *COLUMNS]  # without when samples were asked for, as recordings 1 were
+HEADINGS = [*_BEFORE, "asked_utc_s", "arrived_utc_s"]
 
 
 class Recording(Sink):
@@ -56,10 +58,13 @@ class Recording(Sink):
         """Samples taken, those that wait for room on the disk included."""
         return self._samples_count
 
-    def append(self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0) -> None:
+    def append(
+        self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0, asked_s: float = nan, arrived_s: float = nan
+    ) -> None:
         """Write one sample. A disk that fails ends the recording (see `failed`), and no meter's thread."""
-        utc_s = time.time() - time.monotonic() + t_s
-        row = (f"{utc_s:.6f}", f"{duration_s:.6g}", f"{value:.10g}", *channel_texts(channel))
+        ahead_s = time.time() - time.monotonic()
+        utc_s, *times = (f"{ahead_s + moment_s:.6f}" for moment_s in (t_s, asked_s, arrived_s))
+        row = (utc_s, f"{duration_s:.6g}", f"{value:.10g}", *channel_texts(channel), *times)
         with self._lock, self._remembered():
             if self._error is None:
                 self._samples_count += 1
@@ -116,15 +121,17 @@ def read_recording(path: Path) -> tuple[Series, ...]:
     try:
         with path.open(newline="", encoding="utf-8") as file:
             rows = csv.reader(line for line in file if line.endswith("\n"))
-            if next(rows, None) != HEADINGS:
+            headings, last = next(rows, None), len(_BEFORE)
+            if headings not in (HEADINGS, _BEFORE):
                 raise MachineError("no recording of perjoule", where=str(path), next="see `perjoule meters record --help`")
             for row in rows:
-                if len(row) == len(HEADINGS):
-                    samples.setdefault(tuple(row[3:]), array("d")).extend(map(float, row[:3]))
-        tables = {channel_from(texts): np.array(kept).reshape(-1, 3) for texts, kept in samples.items()}
+                if len(row) == len(headings):
+                    numbers = (*row[:3], *(row[last:] or ("nan", "nan")))
+                    samples.setdefault(tuple(row[3:last]), array("d")).extend(map(float, numbers))
+        tables = {channel_from(texts): np.array(kept).reshape(-1, len(SAMPLE)) for texts, kept in samples.items()}
     except (OSError, ValueError) as error:
         raise MachineError(f"the recording can't be read: {error}", where=str(path)) from None
-    return tuple(Series(channel, *(table[:, n].copy() for n in range(3))) for channel, table in tables.items())
+    return tuple(Series.of_rows(channel, table) for channel, table in tables.items())
 
 
 @dataclass(frozen=True)
@@ -144,12 +151,12 @@ def on_clock_of(record: Record, recording: tuple[Series, ...], clock: ClockError
     low_s, high_s = record.phases[0].began_s - AROUND_S, record.phases[-1].ended_s + AROUND_S
     for series in recording:
         ahead_s = clock.offset_s + clock.drift_ratio * (series.t_s - clock.reference_utc_s)
-        t_s = series.t_s - ahead_s - record.clock.utc_s + record.clock.monotonic_s
+        later_s = record.clock.monotonic_s - record.clock.utc_s - ahead_s
+        t_s = series.t_s + later_s
         near = (t_s >= low_s) & (t_s <= high_s)
         if near.any():
-            stated = series.channel.specification
-            channel = replace(series.channel, specification=replace(stated, clock_s=clock.uncertainty_s or None))
-            yield Series(channel, t_s[near], series.duration_s[near], series.value[near])
+            stated = replace(series.channel.specification, clock_s=clock.uncertainty_s)
+            yield replace(series.at(near, later_s), channel=replace(series.channel, specification=stated))
 
 
 def clock_file(recording: Path) -> Path:

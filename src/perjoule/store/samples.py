@@ -1,7 +1,8 @@
 """Samples to Parquet while they come, and back to Series.
 
 Long format, one row a sample: the channel's seven words and `more`, its boundary and specification as JSON (dictionary encoded),
-`t_s`, `duration_s`, `value`. Any Parquet reader can use the file. Rows of one channel stay in the order in which they came.
+`t_s`, `duration_s`, `value`, `asked_s`, `arrived_s` (NaN: not known). Any Parquet reader can use the file. Rows of one channel
+stay in the order in which they came.
 """
 
 import json
@@ -11,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields
 from functools import cache
+from math import nan
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,21 +21,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from perjoule.model import Channel, Series, Specification
+from perjoule.model import SAMPLE, Channel, Series, Specification
 from perjoule.protocols import Sink
 from perjoule.store.disk import Patient
 
 _PLAIN = tuple(f.name for f in fields(Channel) if f.name not in ("covers", "specification"))
 COLUMNS = (*_PLAIN, "more")  # what describes a channel
-_NUMBERS = ("t_s", "duration_s", "value")
 FLUSH_S = 3.0
 
 # pyarrow ships no types; every use of it is on this page.
 _pa = cast("Any", pa)
 _pq = cast("Any", pq)
 _SCHEMA = _pa.schema(
-    [(word, _pa.dictionary(_pa.int32(), _pa.string())) for word in COLUMNS] + [(number, _pa.float64()) for number in _NUMBERS],
-    metadata={"perjoule": "series 2"},
+    [(word, _pa.dictionary(_pa.int32(), _pa.string())) for word in COLUMNS] + [(number, _pa.float64()) for number in SAMPLE],
+    metadata={"perjoule": "series 3"},
 )
 
 
@@ -43,7 +44,7 @@ class ParquetSink(Sink):
     def __init__(self, path: Path, flush_s: float | None = None) -> None:
         self._file = Patient(path)
         try:
-            self._writer = _pq.ParquetWriter(self._file, _SCHEMA, compression="zstd", write_statistics=list(_NUMBERS))
+            self._writer = _pq.ParquetWriter(self._file, _SCHEMA, compression="zstd", write_statistics=list(SAMPLE))
         except OSError:
             with suppress(OSError):
                 self._file.close()
@@ -57,12 +58,14 @@ class ParquetSink(Sink):
         self._thread = threading.Thread(target=self._stream, name="samples", daemon=True)
         self._thread.start()
 
-    def append(self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0) -> None:
+    def append(
+        self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0, asked_s: float = nan, arrived_s: float = nan
+    ) -> None:
         """Take one sample; thread-safe, and never waits for the disk."""
         with self._lock:
             if self._closing.is_set():
                 raise RuntimeError(f"a sample of {channel.name} came after its attempt was closed")
-            self._waiting.setdefault(channel, array("d")).extend((t_s, duration_s, value))
+            self._waiting.setdefault(channel, array("d")).extend((t_s, duration_s, value, asked_s, arrived_s))
             self._latest[channel] = (t_s, value, duration_s)
 
     def latest(self) -> Mapping[Channel, tuple[float, float, float]]:
@@ -105,7 +108,7 @@ class ParquetSink(Sink):
         with self._lock:
             waiting, self._waiting = self._waiting, {}
         if waiting:
-            self._writer.write_table(_table({c: np.frombuffer(v).reshape(-1, 3) for c, v in waiting.items()}))
+            self._writer.write_table(_table({c: np.frombuffer(v).reshape(-1, len(SAMPLE)) for c, v in waiting.items()}))
 
 
 def read_series(path: Path) -> tuple[Series, ...]:
@@ -125,18 +128,20 @@ def read_series(path: Path) -> tuple[Series, ...]:
     if "more" not in table.column_names:  # as series 1 were
         nothing = _pa.array([""] * table.num_rows).dictionary_encode()
         table = table.append_column("more", nothing).combine_chunks()
+    for word in SAMPLE:
+        if word not in table.column_names:  # as series 1 and 2 were
+            table = table.append_column(word, _pa.array(np.full(table.num_rows, np.nan)))
     words: list[list[str]] = []
     key = np.zeros(table.num_rows, dtype=np.int64)  # mixed radix: the channel of each row as one number
     for word in COLUMNS:
         column = table[word].chunk(0)
         words.append(column.dictionary.to_pylist())
         key = key * len(words[-1]) + column.indices.to_numpy()
-    numbers: list[NDArray[np.float64]] = [table[n].to_numpy() for n in _NUMBERS]
+    numbers: NDArray[np.float64] = np.column_stack([table[word].to_numpy() for word in SAMPLE])
     order = np.argsort(key, kind="stable")
     keys, starts = np.unique(key[order], return_index=True)
     found = [
-        Series(_channel(int(k), words), *(n[rows].astype(np.float64) for n in numbers))
-        for k, rows in zip(keys, np.split(order, starts[1:]), strict=True)
+        Series.of_rows(_channel(int(k), words), numbers[rows]) for k, rows in zip(keys, np.split(order, starts[1:]), strict=True)
     ]
     return tuple(sorted(found, key=lambda s: s.channel.name))
 
@@ -146,7 +151,7 @@ def _table(samples: Mapping[Channel, NDArray[np.float64]]) -> Any:
     texts = zip(*(channel_texts(channel) for channel in samples), strict=True)
     columns = [_pa.array(list(t), type=_pa.string()).dictionary_encode().take(_pa.array(rows)) for t in texts]
     numbers = np.concatenate(list(samples.values()))
-    return _pa.Table.from_arrays([*columns, *(_pa.array(numbers[:, n]) for n in range(3))], schema=_SCHEMA)
+    return _pa.Table.from_arrays([*columns, *(_pa.array(numbers[:, n]) for n in range(len(SAMPLE)))], schema=_SCHEMA)
 
 
 def _channel(key: int, words: list[list[str]]) -> Channel:
