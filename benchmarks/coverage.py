@@ -2,8 +2,10 @@
 
     python benchmarks/coverage.py [--runs 1000] [--seed 1]
 
-Each run draws a load (irregular bursts of about 2 s), a window at a random place in it, and a meter whose errors are drawn within
-what it states: accuracy, resolution, noise, latency, clock, period. A good interval holds the true energy in 93 to 97 % of runs.
+Each run draws a load (irregular bursts of about 2 s), a window at a random place in it or, every other run, around all of it with
+1 s of idle time before and after as by default in a campaign, and a meter whose errors are drawn within what it states: accuracy,
+resolution, noise, latency, clock, period. Requests take a while, and the moment of a reading is anywhere in its request. A good
+interval holds the true energy in 93 to 97 % of runs, and half of it is typically no more than 3 times the rms error.
 """
 
 import argparse
@@ -19,6 +21,7 @@ from perjoule.meters._exposition import exposed
 from perjoule.model import Channel, Semantics, Series, Specification
 
 Floats = np.ndarray
+NOISE_W = 0.05  # of a second's mean by a laboratory meter, which is right to 0.1 W
 QUIET_S = (-40.0, -6.0)  # the baseline
 Dice = np.random.Generator
 
@@ -44,24 +47,89 @@ class Load:
         before, after = self.until(np.array([began_s, ended_s]))
         return float(after - before)
 
+    def only(self, began_s: float, ended_s: float) -> "Load":
+        """The same between two moments, and idle before and after."""
+        kept = (self.edges_s > began_s) & (self.edges_s < ended_s)
+        edges_s = np.concatenate((self.edges_s[:1], [began_s], self.edges_s[kept], [ended_s], self.edges_s[-1:]))
+        idle_w = self.power_w[:1]
+        power_w = np.concatenate((idle_w, self.power(np.array([began_s])), self.power_w[kept], idle_w, idle_w))
+        return Load(edges_s, power_w)
+
 
 def bursts(dice: Dice, low_w: float = 40.0, high_w: float = 60.0) -> Load:
     """Idle until -5 s, then bursts of 1 to 3 s with pauses of 1 to 3 s."""
-    edges_s = np.concatenate(([-60.0], -5.0 + np.cumsum(dice.uniform(1.0, 3.0, 100))))
+    return switched(dice, dice.uniform(1.0, 3.0, 100), low_w, high_w)
+
+
+def ragged(dice: Dice, low_w: float = 40.0, high_w: float = 60.0) -> Load:
+    """The same with bursts and pauses of 2 s on average and at least 0.2 s: many jumps within a sample's window."""
+    return switched(dice, 0.2 + dice.exponential(1.8, 100), low_w, high_w)
+
+
+def switched(dice: Dice, lengths_s: Floats, low_w: float, high_w: float) -> Load:
+    """Idle until -5 s, then high and low in turn for so long."""
+    edges_s = np.concatenate(([-60.0], -5.0 + np.cumsum(lengths_s)))
     levels = np.where(np.arange(len(edges_s)) % 2, high_w, low_w) + dice.uniform(-2.0, 2.0, len(edges_s))
     return Load(edges_s, levels)
 
 
-def steps_s(dice: Dice, rate_hz: float) -> Floats:
-    """Moments of samples from -40 to 100 s, one somewhere in each period."""
-    count = int(140 * rate_hz)
-    return -40.0 + (np.arange(count) + dice.uniform(-0.4, 0.4, count)) / rate_hz
+@dataclass(frozen=True)
+class Asking:
+    """How long requests take, and how late they begin on a busy machine."""
+
+    request_s: float = 0.0
+    busy: bool = False
+
+    def lengths_s(self, dice: Dice, count: int) -> Floats:
+        """Of so many requests: half to one and a half of the usual length, or with a long tail."""
+        if not self.busy:
+            return self.request_s * dice.uniform(0.5, 1.5, count)
+        return dice.exponential(self.request_s, count) + 0.3 * (dice.random(count) < 0.02)
 
 
-def series(semantics: Semantics, t_s: Floats, value: Floats, duration_s: Floats | float = 0.0, **stated: float) -> Series:
+ASKING: Mapping[str, Asking] = {
+    **{f"{ms} ms": Asking(ms / 1000) for ms in (0, 5, 20, 100)},
+    "busy": Asking(0.03, busy=True),
+}
+AT_ONCE = ASKING["0 ms"]
+
+
+@dataclass(frozen=True)
+class Polled:
+    """When requests began and ended, and when between them the meter looked; shapes (N,)."""
+
+    asked_s: Floats
+    arrived_s: Floats
+    looked_s: Floats
+
+    @property
+    def t_s(self) -> Floats:
+        """The middle of each request."""
+        return (self.asked_s + self.arrived_s) / 2
+
+    @classmethod
+    def at(cls, dice: Dice, rate_hz: float, asking: Asking) -> "Polled":
+        """Requests from -40 to 100 s, one somewhere in each period; none begins before the one before has ended."""
+        count = int(140 * rate_hz)
+        planned_s = -40.0 + (np.arange(count) + dice.uniform(-0.4, 0.4, count)) / rate_hz
+        if asking.busy:
+            planned_s += dice.exponential(0.2 / rate_hz, count)
+        asked_s, arrived_s, length_s = np.empty(count), np.empty(count), asking.lengths_s(dice, count)
+        free_s = -np.inf
+        for n in range(count):
+            asked_s[n] = max(planned_s[n], free_s + 1e-5)
+            arrived_s[n] = free_s = asked_s[n] + length_s[n]
+        return cls(asked_s, arrived_s, asked_s + (arrived_s - asked_s) * dice.uniform(0, 1, count))
+
+
+Window = tuple[float, float]
+
+
+def series(semantics: Semantics, polled: Polled, value: Floats, duration_s: Floats | float = 0.0, **stated: float) -> Series:
     kind = ("energy", "J") if semantics == "counter" else ("power", "W")
     channel = Channel("meter", "host", "all", *kind, semantics, "wall", specification=Specification(**stated))
-    return Series(channel, t_s, np.broadcast_to(np.asarray(duration_s, dtype=float), t_s.shape).copy(), value)
+    duration_s = np.broadcast_to(np.asarray(duration_s, dtype=float), value.shape).copy()
+    return Series(channel, polled.t_s, duration_s, value, polled.asked_s, polled.arrived_s)
 
 
 def accuracy(dice: Dice, power_w: Floats, gain_ratio: float, offset_w: float) -> Floats:
@@ -69,50 +137,76 @@ def accuracy(dice: Dice, power_w: Floats, gain_ratio: float, offset_w: float) ->
     return dice.uniform(-1, 1) * (gain_ratio * power_w + offset_w)
 
 
-def counter(dice: Dice) -> tuple[Series, Load]:
+def loaded(dice: Dice, alone: Window | None, low_w: float = 40.0, high_w: float = 60.0) -> Load:
+    """Bursts, all the time or in one window alone."""
+    load = ragged(dice, low_w, high_w)
+    return load.only(*alone) if alone else load
+
+
+def exact(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
+    """A counter without an error, asked twice a second."""
+    load, polled = loaded(dice, alone), Polled.at(dice, 2.0, asking)
+    return series("counter", polled, load.until(polled.looked_s), gain_ratio=0.0), load
+
+
+def counter(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
     """A plug: counts in 0.5 J, five times a second, is asked twice a second, and wraps."""
-    load, t_s = bursts(dice), steps_s(dice, 2.0)
+    load, polled = loaded(dice, alone), Polled.at(dice, 2.0, asking)
     phase_s = dice.uniform(0, 0.2)
-    updated_s = np.floor((t_s - phase_s) / 0.2) * 0.2 + phase_s
+    updated_s = np.floor((polled.looked_s - phase_s) / 0.2) * 0.2 + phase_s
     counted_j = load.until(updated_s) * (1 + dice.uniform(-0.005, 0.005)) + dice.uniform(0, 2000)
     value = np.floor(counted_j / 0.5) * 0.5 % 2000
     stated = {"gain_ratio": 0.005, "resolution": 0.5, "period_s": 0.2, "range_value": 2000.0, "most_w": 200.0}
-    return series("counter", t_s, value, **stated), load
+    return series("counter", polled, value, **stated), load
 
 
-def window_mean(dice: Dice) -> tuple[Series, Load]:
+def window_mean(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
     """A laboratory meter: 1 s cycles without a gap, in a box with a clock of its own that was aligned to 20 ms."""
-    load, clock_s = bursts(dice), 0.02
+    load, clock_s = loaded(dice, alone), 0.02
     t_s = np.arange(-40.0, 100.0) + dice.uniform(0, 1)
     mean_w = np.diff(load.until(np.concatenate(([t_s[0] - 1], t_s))))
-    value = mean_w + accuracy(dice, mean_w, 0.001, 0.05) + dice.normal(0, 0.2, len(t_s))
-    found = series("window mean", t_s + dice.normal(0, clock_s), value, 1.0, gain_ratio=0.001, offset=0.05, clock_s=clock_s)
-    return found, load
+    value = mean_w + accuracy(dice, mean_w, 0.001, 0.05) + dice.normal(0, NOISE_W, len(t_s))
+    stamped_s = t_s + dice.normal(0, clock_s)
+    arrived_s = np.maximum(t_s, stamped_s) + asking.lengths_s(dice, len(t_s))
+    found = series("window mean", Polled(t_s, t_s, t_s), value, 1.0, gain_ratio=0.001, offset=0.05, clock_s=clock_s)
+    return replace(found, t_s=stamped_s, asked_s=None, arrived_s=arrived_s), load
 
 
-def instantaneous(dice: Dice) -> tuple[Series, Load]:
+def since_asked(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
+    """A meter that gives the mean since it was asked before, about once a second, and how long that was by its own clock."""
+    load, polled = loaded(dice, alone), Polled.at(dice, 1.0, asking)
+    ends_s = np.concatenate(([polled.looked_s[0] - 1], polled.looked_s))
+    mean_w = np.diff(load.until(ends_s)) / np.diff(ends_s)
+    value = mean_w + accuracy(dice, mean_w, 0.001, 0.05) + dice.normal(0, NOISE_W, len(mean_w))
+    return series("window mean", polled, value, np.diff(ends_s), gain_ratio=0.001, offset=0.05), load
+
+
+def instantaneous(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
     """A plug that shows the power of the moment in 0.1 W, asked ten times a second; its answer is up to 50 ms old."""
-    load, t_s = bursts(dice), steps_s(dice, 10.0)
-    true_w = load.power(t_s - dice.uniform(0, 0.05))
-    value = np.round((true_w + accuracy(dice, true_w, 0.002, 0.05) + dice.normal(0, 1.0, len(t_s))) / 0.1) * 0.1
+    load, polled = loaded(dice, alone), Polled.at(dice, 10.0, asking)
+    true_w = load.power(polled.looked_s - dice.uniform(0, 0.05))
+    value = np.round((true_w + accuracy(dice, true_w, 0.002, 0.05) + dice.normal(0, 1.0, len(true_w))) / 0.1) * 0.1
     stated = {"gain_ratio": 0.002, "offset": 0.05, "resolution": 0.1, "latency_s": 0.05}
-    return series("instantaneous", t_s, value, **stated), load
+    return series("instantaneous", polled, value, **stated), load
 
 
-def average(dice: Dice) -> tuple[Series, Load]:
+def average(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
     """A BMC: a running average over a time that nobody knows (up to 4 s), in 1 W, with noise that it smooths, too."""
-    load, t_s, over_s = bursts(dice, 48.0, 50.0), steps_s(dice, 1.0), dice.uniform(0.1, 4.0)
-    mean_w = (load.until(t_s) - load.until(t_s - over_s)) / over_s
-    shocks, noise_w = dice.normal(0, 1.0, len(t_s)), np.zeros(len(t_s))
-    for index in range(1, len(t_s)):
+    load, polled, over_s = loaded(dice, alone, 48.0, 50.0), Polled.at(dice, 1.0, asking), dice.uniform(0.1, 4.0)
+    mean_w = (load.until(polled.looked_s) - load.until(polled.looked_s - over_s)) / over_s
+    shocks, noise_w = dice.normal(0, 1.0, len(mean_w)), np.zeros(len(mean_w))
+    for index in range(1, len(mean_w)):
         noise_w[index] = 0.6 * noise_w[index - 1] + shocks[index]
     value = np.round(mean_w + accuracy(dice, mean_w, 0.01, 0.0) + noise_w)
-    return series("average", t_s, value, gain_ratio=0.01, resolution=1.0, latency_s=2.0), load
+    return series("average", polled, value, gain_ratio=0.01, resolution=1.0, latency_s=2.0), load
 
 
-CASES: Mapping[str, Callable[[Dice], tuple[Series, Load]]] = {
+Case = Callable[..., tuple[Series, Load]]
+CASES: Mapping[str, Case] = {
+    "exact counter": exact,
     "counter": counter,
     "window mean": window_mean,
+    "mean since asked": since_asked,
     "instantaneous": instantaneous,
     "average (steady)": average,
 }
@@ -120,24 +214,22 @@ CASES: Mapping[str, Callable[[Dice], tuple[Series, Load]]] = {
 
 def whole_watts(dice: Dice) -> tuple[Series, Load]:
     """A plug in whole watts, asked twice a second: each burst is one value again and again."""
-    load, t_s = bursts(dice), steps_s(dice, 2.0)
-    return series("instantaneous", t_s, np.round(load.power(t_s)), resolution=1.0), load
+    load, polled = bursts(dice), Polled.at(dice, 2.0, AT_ONCE)
+    return series("instantaneous", polled, np.round(load.power(polled.looked_s)), resolution=1.0), load
 
 
 def whole_means(dice: Dice) -> tuple[Series, Load]:
     """Means over 1 s in whole watts."""
     load, t_s = bursts(dice), np.arange(-40.0, 100.0) + dice.uniform(0, 1)
-    return series(
-        "window mean", t_s, np.round(np.diff(load.until(np.concatenate(([t_s[0] - 1], t_s))))), 1.0, resolution=1.0
-    ), load
+    mean_w = np.diff(load.until(np.concatenate(([t_s[0] - 1], t_s))))
+    return series("window mean", Polled(t_s, t_s, t_s), np.round(mean_w), 1.0, resolution=1.0), load
 
 
 def coarse(dice: Dice) -> tuple[Series, Load]:
     """A PDU in steps of 10 W, with noise."""
-    load, t_s = bursts(dice), steps_s(dice, 2.0)
-    return series(
-        "instantaneous", t_s, np.round((load.power(t_s) + dice.normal(0, 1.0, len(t_s))) / 10) * 10, resolution=10.0
-    ), load
+    load, polled = bursts(dice), Polled.at(dice, 2.0, AT_ONCE)
+    noisy_w = load.power(polled.looked_s) + dice.normal(0, 1.0, len(polled.looked_s))
+    return series("instantaneous", polled, np.round(noisy_w / 10) * 10, resolution=10.0), load
 
 
 def level(dice: Dice) -> tuple[Series, Load]:
@@ -145,7 +237,7 @@ def level(dice: Dice) -> tuple[Series, Load]:
     load = Load(np.array([-60.0, 0.0, 60.0, 120.0]), np.array([40.0, dice.uniform(50, 60), 40.0, 40.0]))
     t_s = np.arange(-40.0, 100.0) + dice.uniform(0, 1)
     mean_w = np.diff(load.until(np.concatenate(([t_s[0] - 1], t_s)))) + dice.normal(0, 0.3, len(t_s))
-    return series("window mean", t_s, np.round(mean_w), 1.0, resolution=1.0), load
+    return series("window mean", Polled(t_s, t_s, t_s), np.round(mean_w), 1.0, resolution=1.0), load
 
 
 # Faults are looked for in these, too: signals without noise, in which equal samples are usual.
@@ -159,59 +251,66 @@ FALSE_RATIO = 0.05
 
 @dataclass(frozen=True)
 class Coverage:
-    """Of so many runs: in how many the interval held the truth, how many were refused, the bias and the typical half width."""
+    """Of so many runs: in how many the interval held the truth, how many were refused, the bias, half of the interval (median),
+    that over the rms error, and in how many something is doubted, though nothing was wrong."""
 
     held_ratio: float
     refused_count: int
     bias_ratio: float
     half_ratio: float
+    wide_ratio: float
+    doubted_count: int
     dominant: str
 
 
-def coverage(case: Callable[[Dice], tuple[Series, Load]], runs_count: int, seed: int = 1) -> Coverage:
-    held, errors, halves, dominant = 0, list[float](), list[float](), dict[str, int]()
+def coverage(case: Case, runs_count: int, seed: int = 1, asking: Asking = AT_ONCE) -> Coverage:
+    held, errors, halves, doubted, dominant = 0, list[float](), list[float](), 0, dict[str, int]()
     for run in range(runs_count):
         dice = np.random.default_rng([seed, run])
-        found, load = case(dice)
         began_s = dice.uniform(0, 10)
         ended_s = began_s + dice.uniform(20, 40)
-        stated = budget(found, began_s, ended_s, quiet=(QUIET_S,))
+        alone = run % 2 == 1
+        found, load = case(dice, asking, (began_s, ended_s) if alone else None)
+        quiet = ((began_s - 1.0, began_s), (ended_s, ended_s + 1.0)) if alone else (QUIET_S,)
+        stated = budget(found, began_s, ended_s, quiet=quiet)
         if stated is None:
             continue
+        doubted += bool(amount(found, began_s, ended_s).doubts)
         true_j = load.energy(began_s, ended_s)
         errors.append(stated.value_j / true_j - 1)
         halves.append(stated.expanded_j / true_j)
-        held += abs(stated.value_j - true_j) <= stated.expanded_j
+        held += abs(stated.value_j - true_j) <= stated.expanded_j + 1e-9 * true_j  # of rounding
         if stated.dominant:
             dominant[stated.dominant.name] = dominant.get(stated.dominant.name, 0) + 1
     most = max(dominant, key=lambda name: dominant[name], default="")
-    return Coverage(held / len(errors), runs_count - len(errors), float(np.mean(errors)), float(np.mean(halves)), most)
+    count, half_ratio = len(errors), float(np.median(halves)) if halves else np.nan
+    wide_ratio = half_ratio / float(np.sqrt(np.mean(np.square(errors)))) if errors else np.nan
+    bias_ratio = float(np.mean(errors)) if errors else np.nan
+    return Coverage(held / max(count, 1), runs_count - count, bias_ratio, half_ratio, wide_ratio, doubted, most)
 
 
-def bounded(runs_count: int, seed: int = 1) -> float:
+def bounded(runs_count: int, seed: int = 1, asking: Asking = AT_ONCE) -> float:
     """Of a meter that only tells states: how often its bound holds."""
     held = 0
     for run in range(runs_count):
         dice = np.random.default_rng([seed, run])
-        load, t_s = bursts(dice), steps_s(dice, 5.0)
-        value = np.where(load.power(t_s) > 50.0, 62.0, 42.0)  # the most that each state draws
+        load, polled = bursts(dice), Polled.at(dice, 5.0, asking)
+        value = np.where(load.power(polled.looked_s) > 50.0, 62.0, 42.0)  # the most that each state draws
         began_s = dice.uniform(0, 10)
         ended_s = began_s + dice.uniform(20, 40)
-        found = series("state", t_s, value)
+        found = series("state", polled, value)
         assert amount(found, began_s, ended_s).value is None
         bound_j = most_j(found, began_s, ended_s)
         held += bound_j is not None and bound_j >= load.energy(began_s, ended_s)
     return held / runs_count
 
 
-Window = tuple[float, float]
 Fault = Callable[[Series, Window, Dice], Series]
 
 
 def chosen(found: Series, index: Floats, *, value: Floats | None = None, later_s: Floats | float = 0.0) -> Series:
     """These samples of a series, in this order, with other values or times."""
-    kept = found.value[index] if value is None else value[index]
-    return replace(found, t_s=(found.t_s + later_s)[index], duration_s=found.duration_s[index], value=kept)
+    return (found if value is None else replace(found, value=value)).at(index, later_s)
 
 
 def within(found: Series, window: Window, length_s: float) -> Floats:
@@ -298,6 +397,12 @@ def clock_back(found: Series, window: Window, dice: Dice) -> Series:
     return replace(found, t_s=found.t_s - 5.0 * (found.t_s >= sum(window) / 2))
 
 
+def early(found: Series, window: Window, dice: Dice) -> Series:
+    """A clock of its own dates the samples, and is up to 5 s ahead; they arrive within 50 ms."""
+    arrived_s = found.t_s + dice.uniform(0, 0.05, len(found.t_s))
+    return replace(found, t_s=found.t_s + dice.uniform(0.1, 5.0), asked_s=None, arrived_s=arrived_s)
+
+
 def disconnect(found: Series, window: Window, dice: Dice) -> Series:
     """It is gone for 12 s; a counter has begun anew since."""
     gone = within(found, window, 12.0)
@@ -365,6 +470,7 @@ FAULTS: tuple[Fault, ...] = (
     spikes,
     clock_ahead,
     clock_back,
+    early,
     disconnect,
 )
 
@@ -423,15 +529,21 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     wrong = 0
-    print(f"{'semantics':18} {'held':>7} {'wanted':>13} {'refused':>8} {'bias':>8} {'half of 95 %':>13}  dominant term")
+    heads = f"{'semantics':16} {'request':>7} {'held':>6} {'half/rms':>8}"
+    print(heads, f"{'refused':>8} {'doubted':>8} {'bias':>8} {'half':>6}  dominant term")
     for name, case in CASES.items():
-        found = coverage(case, asked.runs, asked.seed)
-        wrong += not 0.93 <= found.held_ratio <= 0.97
-        held = f"{found.held_ratio:7.1%} {'93 to 97 %':>13} {found.refused_count:8}"
-        print(f"{name:18} {held} {found.bias_ratio:+8.3%} {found.half_ratio:13.2%}  {found.dominant}", flush=True)
-    kept = bounded(asked.runs, asked.seed)
-    wrong += kept < 1
-    print(f"{'state':18} {kept:7.1%} {'100 %, a bound':>13} {'all':>8}")
+        for took, asking in ASKING.items():
+            found = coverage(case, asked.runs, asked.seed, asking)
+            good = 0.93 <= found.held_ratio <= 0.97 and found.wide_ratio <= 3
+            wrong += not good
+            row = f"{name:16} {took:>7} {found.held_ratio:6.1%} {found.wide_ratio:8.2f}"
+            counts = f"{found.refused_count:8} {found.doubted_count:8}"
+            size = f"{found.bias_ratio:+8.3%} {found.half_ratio:6.2%}  {found.dominant}"
+            print(row, counts, size, "" if good else "  <-- not 93 to 97 %, or wider than 3 rms", flush=True)
+    for took, asking in ASKING.items():
+        kept = bounded(asked.runs, asked.seed, asking)
+        wrong += kept < 1
+        print(f"{'state':16} {took:>7} {kept:6.1%}   a bound, which must always hold", flush=True)
     print(f"\n{'meter that works':20} {'doubted':>8}  the first words of one")
     for name, case in HEALTHY.items():
         ratio, words = false_alarms(case, asked.runs, asked.seed)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perjoule.analysis.energy import amount, energy_j
+from perjoule.analysis.integral import Integral
 from perjoule.model import Channel, Series, Specification
 
 
@@ -74,8 +75,15 @@ def test_instantaneous_samples_are_joined_by_the_trapezoid_on_their_own_times():
 
 
 def test_the_trapezoid_is_cut_within_a_step():
-    found = energy_j(series("instantaneous", [0, 0.5, 1.0], [0, 5, 10]), 0.25, 0.75)
-    assert found.value == pytest.approx(2.5)
+    found = energy_j(series("instantaneous", [0, 0.5, 1.0, 1.5], [0, 5, 10, 15]), 0.25, 1.25)
+    assert found.value == pytest.approx(7.5)
+
+
+def test_a_window_between_two_samples_is_refused_for_nobody_saw_what_went_on_in_it():
+    unseen = series("instantaneous", np.arange(0, 10, 0.5), 40.0)  # 0.2 s of 60 W between two of them
+    found = energy_j(unseen, 4.6, 4.8)
+    assert found.value is None
+    assert "fewer than 2 samples in a window of 0.2 s" in "".join(found.doubts)
 
 
 def test_a_gap_is_refused_and_never_a_zero():
@@ -86,9 +94,9 @@ def test_a_gap_is_refused_and_never_a_zero():
 
 
 def test_a_small_gap_counts_with_the_mean_of_the_rest_and_is_told():
-    t_s = np.concatenate([np.arange(0, 5, 0.1), np.arange(5.3, 10.05, 0.1)])
-    found = energy_j(series("instantaneous", t_s, 50.0), 0, 10)
-    assert found.value == pytest.approx(500)
+    t_s = np.concatenate([np.arange(0, 5, 0.1), np.arange(5.8, 20.05, 0.1)])
+    found = energy_j(series("instantaneous", t_s, 50.0), 0, 20)
+    assert found.value == pytest.approx(1000)
     assert "lack samples" in found.doubts[0]
 
 
@@ -139,6 +147,12 @@ def _made(semantics, steps_s, rates):
     return series(semantics, t_s[1:], rates)
 
 
+def _joules(series, began_s, ended_s):
+    """However short the window is, in which an instantaneous meter may be refused."""
+    amount_j, _ = Integral(series).until(np.array([began_s, ended_s]))
+    return float(amount_j[1] - amount_j[0])
+
+
 STEPS = st.lists(st.tuples(st.floats(0.1, 0.25), st.floats(0, 500)), min_size=5, max_size=40)
 MOVING = st.lists(st.tuples(st.floats(0.1, 0.25), st.floats(0.1, 500)), min_size=5, max_size=40)  # a counter never stands
 
@@ -149,8 +163,8 @@ def test_energy_adds_up_over_windows(semantics, pairs, cut_ratio):
     made = _made(semantics, *zip(*pairs, strict=True))
     began_s, ended_s = float(made.t_s[0]), float(made.t_s[-1])
     cut_s = began_s + cut_ratio * (ended_s - began_s)
-    left, right, whole = energy_j(made, began_s, cut_s), energy_j(made, cut_s, ended_s), energy_j(made, began_s, ended_s)
-    assert left.value + right.value == pytest.approx(whole.value, rel=1e-9, abs=1e-6)
+    left_j, right_j, whole_j = (_joules(made, *window) for window in ((began_s, cut_s), (cut_s, ended_s), (began_s, ended_s)))
+    assert left_j + right_j == pytest.approx(whole_j, rel=1e-9, abs=1e-6)
 
 
 @settings(deadline=None)
@@ -173,7 +187,7 @@ def test_energy_lies_between_the_lowest_and_the_highest_power(pairs, from_ratio,
     length_s = float(made.t_s[-1] - made.t_s[0])
     began_s, ended_s = made.t_s[0] + from_ratio * length_s, made.t_s[0] + to_ratio * length_s
     if ended_s > began_s:
-        mean_w = energy_j(made, began_s, ended_s).value / (ended_s - began_s)
+        mean_w = _joules(made, began_s, ended_s) / (ended_s - began_s)
         assert made.value.min() - 1e-6 <= mean_w <= made.value.max() + 1e-6
 
 

@@ -1,6 +1,7 @@
 """A meter that fails never yields an energy without a word: the menu of faults that `benchmarks/coverage.py` runs, in small."""
 
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -136,3 +137,33 @@ def test_spikes_are_told_from_bursts_by_how_soon_they_are_over(made):
     assert "far above those around them" in energy_j(made.stating("instantaneous", t_s, spiked), 5, 95).doubts[0]
     bursting = np.where(t_s % 20 < 2, 4 * idle, idle)
     assert energy_j(made.stating("instantaneous", t_s, bursting), 5, 95).doubts == ()
+
+
+def test_a_clock_that_dates_samples_after_their_arrival_is_doubted_and_in_the_budget(made):
+    t_s = np.arange(0, 30.05, 0.1)
+    true = made.stating("instantaneous", t_s, np.where(t_s > 10, 60.0, 40.0) + t_s % 0.2, latency_s=0.0)
+    early = replace(true, t_s=t_s + 0.4, asked_s=None, arrived_s=t_s + 0.03)
+    (doubt,) = energy_j(early, 8, 20).doubts
+    assert "dated up to 0.37 s after they arrived" in doubt
+    clock = next(term for term in budget(early, 8, 20).terms if term.name == "clock")
+    assert clock.standard_j == pytest.approx(20 * 0.37, rel=0.05)  # the power at both ends differs by 20 W
+
+
+def test_a_clock_of_which_nothing_is_known_is_named_and_no_doubt(made):
+    t_s = np.arange(0, 30.05, 0.1)
+    polled = made.stating("instantaneous", t_s, 50.0 + t_s % 0.2, latency_s=0.0, offset=0.1)
+    dated = replace(polled, asked_s=None, arrived_s=t_s + 0.03)
+    assert (energy_j(dated, 8, 20).doubts, budget(dated, 8, 20).unknown) == ((), ("clock",))
+    assert budget(polled, 8, 20).unknown == ()
+    known = replace(dated.channel, specification=replace(dated.channel.specification, clock_s=0.02))
+    assert budget(replace(dated, channel=known), 8, 20).unknown == ()
+    assert budget(replace(polled, asked_s=None, arrived_s=None), 8, 20).unknown == ("clock",)  # as series 2 were stored
+
+
+def test_a_counter_that_is_read_twice_within_a_request_is_no_outlier(made):
+    asked_s = np.sort(np.concatenate((np.arange(0, 30, 0.5), [10.02])))
+    looked_s = np.where(asked_s == 10.0, 10.0, asked_s + 0.3 * (asked_s == 10.02))
+    arrived_s = asked_s + np.where(asked_s == 10.02, 0.3, 0.01)
+    counted = made.stating("counter", asked_s, 50 * looked_s + np.sin(asked_s), period_s=0.0)
+    polled = replace(counted, t_s=(asked_s + arrived_s) / 2, asked_s=asked_s, arrived_s=arrived_s)
+    assert energy_j(polled, 5, 25).doubts == ()

@@ -18,8 +18,9 @@ from perjoule.analysis.budget import LARGE_RATIO, Budget, Term, combined
 from perjoule.analysis.cover import Signed
 from perjoule.analysis.energy import inside
 from perjoule.analysis.integral import Integral
+from perjoule.analysis.noise import independent
 from perjoule.analysis.samples import Floats
-from perjoule.analysis.terms import budget, independent
+from perjoule.analysis.terms import budget
 from perjoule.model import Record
 
 REFUSED = "dynamic energy is refused: idle power is known too badly for what the load added (more than 20 % of it)"

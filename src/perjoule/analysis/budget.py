@@ -25,6 +25,8 @@ SHRINK = {
     "noise": "a longer window, or more samples",
     "under-sampling": "sampling more often, or a meter that integrates",
     "edges": "sampling more often, or idle time around the window",
+    "request": "a meter that answers faster, or a longer window",
+    "delay": "a meter that answers faster, or idle time around the window",
     "latency": "idle time around the window, or a measured latency (`perjoule meters align`)",
     "clock": "aligning the meter's clock (`perjoule meters align`)",
     "update": "a longer window, or a meter that updates more often",

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from perjoule.analysis import faults, standing
-from perjoule.analysis.integral import GAP_FACTOR, Integral
+from perjoule.analysis.integral import BURST_S, GAP_FACTOR, Integral
 from perjoule.analysis.samples import Floats
 from perjoule.model import Series
 
 LEAST_COVERAGE_RATIO = 0.95  # of the window, below which an amount is refused
 UNSTEADY_RATIO = 0.2  # range over mean, above which averages over an unknown time give no energy (the SNIA's 20 %)
-BURST_S = 2.0  # storage works in bursts of about 2 s (write-back, journals); at T > burst/3 an instantaneous meter errs > 1 %
+LEAST_COUNT = 2  # samples of moments in a window, below which they miss what went on in it
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ def amounts(series: Series | Integral, began_s: ArrayLike, ended_s: ArrayLike) -
     if whole.series.channel.semantics == "average":
         refused |= np.array([_unsteady(whole, *edges) for edges in edges_s.T], dtype=bool)
     if whole.series.channel.semantics == "instantaneous":
-        refused |= _period_s(whole, edges_s[0], edges_s[1]) > BURST_S / 3
+        refused |= _period_s(whole, edges_s[0], edges_s[1]) > BURST_S / 3  # where an instantaneous meter errs by more than 1 %
+        refused |= _count(whole, edges_s[0], edges_s[1]) < LEAST_COUNT
     if whole.series.channel.semantics == "counter" and whole.series.channel.quantity == "energy":
         refused |= np.array([standing.refused(whole, *edges) for edges in edges_s.T], dtype=bool)
     return Amounts(np.where(refused, np.nan, value), coverage)
@@ -86,15 +87,19 @@ def energy_j(series: Series | Integral, began_s: float, ended_s: float) -> Amoun
 def most_j(series: Series, began_s: float, ended_s: float) -> float | None:
     """Bound the energy of a window by states with the highest power of each: between two samples the higher one counts.
 
-    None where samples do not cover the window.
+    While a state was asked for, the highest of it and both its neighbours counts. None where samples do not cover the window.
     """
     samples = Integral(series).samples
-    low, high = np.searchsorted(samples.t_s, began_s, side="right") - 1, np.searchsorted(samples.t_s, ended_s, side="left")
-    if low < 0 or high >= len(samples.t_s):
+    half_s = 0.0 if samples.request_s is None else samples.request_s / 2
+    asked_s, arrived_s = samples.t_s - half_s, samples.t_s + half_s
+    if not len(asked_s) or arrived_s[0] > began_s or asked_s[-1] < ended_s:
         return None
-    t_s = np.clip(samples.t_s[low : high + 1], began_s, ended_s)
-    value = samples.value[low : high + 1]
-    return float(np.maximum(value[1:], value[:-1]) @ np.diff(t_s))
+    edges_s = np.clip(np.column_stack((asked_s, arrived_s)).ravel(), began_s, ended_s)
+    between = np.maximum(samples.value[1:], samples.value[:-1])
+    around = np.maximum(np.append(between, between[-1:]), np.append(between[:1], between))
+    most = np.empty(len(edges_s) - 1)
+    most[::2], most[1::2] = around, between
+    return float(most @ np.maximum(np.diff(edges_s), 0.0))
 
 
 def inside(whole: Integral, began_s: float, ended_s: float) -> tuple[Floats, Floats]:
@@ -119,6 +124,12 @@ def _period_s(whole: Integral, began_s: Floats, ended_s: Floats) -> Floats:
     return (t_s[last] - t_s[first]) / np.maximum(last - first, 1)
 
 
+def _count(whole: Integral, began_s: Floats, ended_s: Floats) -> NDArray[np.int64]:
+    """How many samples lie in windows. Shapes (W,)."""
+    t_s = whole.samples.t_s
+    return np.searchsorted(t_s, ended_s, side="right") - np.searchsorted(t_s, began_s, side="left")
+
+
 def _doubts(whole: Integral, began_s: float, ended_s: float, coverage: float) -> Iterator[str]:
     name, semantics = whole.series.channel.name, whole.series.channel.semantics
     yield from filter(None, (fault.within(began_s, ended_s) for fault in whole.faults))
@@ -132,6 +143,9 @@ def _doubts(whole: Integral, began_s: float, ended_s: float, coverage: float) ->
     if semantics in ("average", "instantaneous") and period_s > BURST_S / 3:
         what = ", so that its amount is refused" if semantics == "instantaneous" else ""
         yield f"{name}: undersampled, one sample in {period_s:.2g} s misses bursts shorter than {3 * period_s:.2g} s{what}"
+    elif semantics == "instantaneous" and _count(whole, np.array([began_s]), np.array([ended_s]))[0] < LEAST_COUNT:
+        few = f"fewer than {LEAST_COUNT} samples in a window of {ended_s - began_s:.2g} s"
+        yield f"{name}: undersampled, {few}, so that its amount is refused"
     t_s, _ = inside(whole, began_s, ended_s)
     if semantics == "counter" and len(t_s) > 1 and (longest_s := float(np.diff(t_s).max())) > GAP_FACTOR * whole.usual_s:
         yield f"{name}: the counter was not read for {longest_s:.2g} s, and counts evenly meanwhile"

@@ -40,6 +40,8 @@ def of(whole: Integral, began_s: float, ended_s: float) -> Iterator[str]:
     yield from _still(t_s, value, began_s, ended_s, channel.semantics)
     pieces = whole.pieces(np.arange(1, len(t_s)))
     known = pieces.length_s > 0
+    if (request_s := whole.samples.request_s) is not None:  # the rate of a step that is shorter than that is any
+        known &= pieces.length_s > (request_s[1:] + request_s[:-1]) / 2
     if counter:
         t_s, value = t_s[1:][known], pieces.first_rate[known]
     yield from _far(value, (t_s >= began_s) & (t_s <= ended_s), counter=counter)

@@ -2,7 +2,10 @@
 
 Every series is made of pieces, one that ends at each sample, with a rate at either end: between two readings of a counter the
 rate is constant, so it is over the window of a "window mean", and between instantaneous samples it runs straight (the trapezoid,
-on the real timestamps). Pieces that are not known (a gap, a failed read, an impossible step of a counter) have no length.
+on the real timestamps). A moment that cuts a piece of which only the sum is known (of a counter, or a window mean) cuts a step:
+power goes from the rate of the piece before to that of the piece after at the one moment that keeps the sum; where there is none
+(the rate is not between those two, or a neighbour is not known) it is even. Pieces that are not known (a gap, a failed read, an
+impossible step of a counter) have no length.
 
 The sums of blocks of pieces are kept, in the order of time; a moment's integral is the blocks before it and a few pieces more.
 """
@@ -18,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perjoule.analysis.samples import CHUNK_COUNT, Fault, Floats, Samples, in_order
-from perjoule.model import Series
+from perjoule.model import Series, Specification
 
 GAP_FACTOR = 3.0  # a distance between samples of more than so many usual ones is a gap
+BURST_S = 2.0  # storage works in bursts of about 2 s (write-back, journals): samples that are a third of it apart miss none
 BLOCK_COUNT = 64
 STEPS_COUNT = 100_000  # the usual distance is the median of at most so many, evenly spread
 BELIEVED_FACTOR = 3.0  # a wrap is believed up to so many times the highest other rate, where the most is not stated
@@ -45,10 +49,11 @@ class Integral:
         self.series = series
         self.samples: Samples = in_order(series)
         self._semantics = series.channel.semantics
+        self._sums = self._semantics in ("counter", "window mean")
         self._count = len(self.samples.t_s)
         self._rates, faults = _counter_rates(series, self.samples) if self._semantics == "counter" else (None, ())
         self.faults: tuple[Fault, ...] = (*self.samples.faults, *faults)
-        self._limit_s = inf if self._semantics in ("counter", "window mean") else GAP_FACTOR * self.usual_s
+        self._limit_s = inf if self._sums else max(GAP_FACTOR * self.usual_s, BURST_S / 3)
         self._blocks, self._blocks_s = self._summed()
 
     @cached_property
@@ -79,14 +84,35 @@ class Integral:
         amount = self._blocks[block] + np.einsum("ij,ij->i", length_s, (pieces.first_rate + pieces.last_rate) / 2)
         covered_s = self._blocks_s[block] + length_s.sum(axis=1)
         inside = (index > 0) & (index < self._count)
-        cut = self.pieces(np.clip(index, 0, self._count - 1))
-        amount_cut, cut_s = _up_to(cut, t_s)
+        amount_cut, cut_s = self._cut(index, np.asarray(t_s, dtype=np.float64))
         amount, covered_s = amount + np.where(inside, amount_cut, 0.0), covered_s + np.where(inside, cut_s, 0.0)
         if self._semantics == "window mean":  # the first one has a window, too
             first = self.pieces(np.zeros(1, dtype=np.int64))
             first_amount, first_s = _up_to(first, t_s)
             amount, covered_s = amount + first_amount, covered_s + first_s
         return amount, covered_s
+
+    def _cut(self, index: NDArray[np.int64], t_s: Floats) -> tuple[Floats, Floats]:
+        """Integrate the pieces that end at these samples from their begin up to a moment each; the covered time, too."""
+        cut = self.pieces(np.clip(index, 0, self._count - 1))
+        amount, into_s = _up_to(cut, t_s)
+        if not self._sums:
+            return amount, into_s
+        step_s, before, after = self.step(index)
+        stepped = before * np.minimum(into_s, step_s) + after * np.maximum(into_s - step_s, 0.0)
+        return np.where(np.isnan(step_s), amount, stepped), into_s
+
+    def step(self, index: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
+        """How far into each piece power steps, from which rate to which; NaN where it is taken as even."""
+        before, piece, after = (self.pieces(np.clip(index + n, 0, self._count - 1)) for n in (-1, 0, 1))
+        rates = [part.first_rate for part in (before, piece, after)]
+        with np.errstate(all="ignore"):
+            share = (rates[2] - rates[1]) / (rates[2] - rates[0])
+        first = 1 if self._semantics == "window mean" else 2  # piece that has one before it
+        joined = (index >= first) & (index < self._count - 1) & (before.length_s > 0) & (after.length_s > 0)
+        joined &= before.began_s + before.length_s >= piece.began_s - 1e-9
+        joined &= piece.began_s + piece.length_s >= after.began_s - 1e-9
+        return np.where(joined & (share > 0) & (share < 1), share * piece.length_s, np.nan), rates[0], rates[2]
 
     def pieces(self, index: Index) -> Pieces:
         """Give the pieces that end at these samples; before sample 0 only a window mean has one."""
@@ -95,8 +121,12 @@ class Integral:
         before: Index = slice(index.start - 1, index.stop - 1) if start else np.maximum(index - 1, 0)
         ended_s = t_s[index]
         if self._semantics == "window mean":
-            # Reported windows may overlap by the jitter of their arrival: no moment counts twice.
+            # Reported windows may overlap by the jitter of their arrival: no moment counts twice. A gap that is no longer than
+            # their requests may be wrong by is none.
             began_s = np.maximum(ended_s - self.samples.duration_s[index], t_s[before])
+            if (request_s := self.samples.request_s) is not None:
+                near = began_s - t_s[before] <= (request_s[index] + request_s[before]) / 2
+                began_s = np.where(near, t_s[before], began_s)
             if not start:
                 began_s = np.where(index == 0, ended_s - self.samples.duration_s[index], began_s)
             return Pieces(began_s, ended_s - began_s, value[index], value[index])
@@ -163,14 +193,14 @@ def _counter_rates(series: Series, samples: Samples) -> tuple[Floats | None, tup
     t_s, value = samples.t_s, samples.value
     range_value = inf if stated.range_value is None else stated.range_value
     most_rate = inf if stated.most_w is None or series.channel.quantity != "energy" else stated.most_w
-    if len(t_s) < 2 or _regular(t_s, value, range_value, most_rate):
+    if len(t_s) < 2 or _regular(samples, range_value, most_rate, stated):
         return None, ()
     step, step_s = np.diff(value), np.diff(t_s)
     back = step < 0
     if most_rate == inf and range_value < inf and not back.all():
         most_rate = BELIEVED_FACTOR * float((step[~back] / step_s[~back]).max())
     rate = np.where(back, step + range_value, step) / step_s
-    impossible = (rate < 0) | (rate > most_rate) | (back & (range_value == inf))
+    impossible = (rate < 0) | (rate * step_s > _most(samples, most_rate, stated)) | (back & (range_value == inf))
     passed = step_s * most_rate > range_value if max(most_rate, range_value) < inf else np.zeros_like(back)
     ambiguous = passed & ~impossible
     faults = [
@@ -184,11 +214,24 @@ def _counter_rates(series: Series, samples: Samples) -> tuple[Floats | None, tup
     return np.concatenate(([np.nan], np.where(impossible | ambiguous, np.nan, rate))), tuple(faults)
 
 
-def _regular(t_s: Floats, value: Floats, range_value: float, most_rate: float) -> bool:
+def _most(samples: Samples, most_rate: float, stated: Specification, chunk: slice = slice(None)) -> Floats:
+    """The most that a counter can step by between two readings: what flowed since it was updated last, and one of its steps.
+
+    Shape (N-1,) of N samples.
+    """
+    longer_s = stated.period_s or 0.0
+    if (request_s := samples.request_s) is not None:
+        longer_s = longer_s + (request_s[chunk][1:] + request_s[chunk][:-1]) / 2
+    return most_rate * (np.diff(samples.t_s[chunk]) + longer_s) + (stated.resolution or 0.0)
+
+
+def _regular(samples: Samples, range_value: float, most_rate: float, stated: Specification) -> bool:
     """Whether a counter never falls, runs no faster than it can, and is read often enough; a chunk at a time."""
     longest_s = range_value / most_rate if max(most_rate, range_value) < inf else inf
-    for low in range(0, len(value) - 1, CHUNK_COUNT):
-        step, step_s = np.diff(value[low : low + CHUNK_COUNT + 1]), np.diff(t_s[low : low + CHUNK_COUNT + 1])
-        if step.min() < 0 or (most_rate < inf and (step > most_rate * step_s).any()) or step_s.max() > longest_s:
+    for low in range(0, len(samples.value) - 1, CHUNK_COUNT):
+        chunk = slice(low, low + CHUNK_COUNT + 1)
+        step, step_s = np.diff(samples.value[chunk]), np.diff(samples.t_s[chunk])
+        fast = most_rate < inf and (step > _most(samples, most_rate, stated, chunk)).any()
+        if step.min() < 0 or fast or step_s.max() > longest_s:
             return False
     return True

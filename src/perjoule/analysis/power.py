@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from perjoule.analysis.baseline import idle_windows
 from perjoule.analysis.budget import Budget, combined
 from perjoule.analysis.coefficients import coefficient_terms
 from perjoule.analysis.cover import SWITCH, Devices, Item, Signed, cover, devices_of, differences, items
@@ -106,7 +107,7 @@ def boundaries(record: Record, series: Sequence[Series], began_s: float, ended_s
 
 def _added(record: Record, series: Sequence[Series], parts: Parts, began_s: float, ended_s: float) -> Boundaries:
     doubts = list(parts.doubts)
-    quiet = [(p.began_s, p.ended_s) for p in record.phases if p.name == "baseline"]
+    quiet = idle_windows(record)
     net, gross = (energy(signed, began_s, ended_s, doubts, quiet) for signed in (parts.net, parts.gross))
     boards = energy(parts.boards, began_s, ended_s, [], quiet)
     if parts.grade == "modelled":

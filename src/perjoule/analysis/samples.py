@@ -1,13 +1,14 @@
 """What a meter said, put in order: finite values, each moment once, in the order of their times; what was wrong is told.
 
 late or set back   samples whose time is before that of one that came earlier: put where their time says
+early              samples that another clock dates after their arrival: that clock is ahead by as much at least
 duplicate          a second sample of the same moment and with the same value: the first one counts
 equal stamps       samples of one moment with different values: the stamps are coarser than the samples, which are spread evenly
                    over the time to the next stamp; the clock is wrong by as much
 failed             NaN, infinite, an instrument's 9.91E37, or more watts than the meter can show: a gap, never a number
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from perjoule.model import Series
 
 SENTINEL = 9.9e37  # SCPI's not-a-number is 9.91E37, its infinity 9.9E37: https://www.ivifoundation.org/specifications/
+EARLY_S = 0.01  # after a sample's arrival may its time be: clocks that are one are mapped on each other as well as that
 CHUNK_COUNT = 1 << 16  # samples at a time: they stay in the processor's cache
 
 Floats = NDArray[np.float64]
@@ -42,7 +44,9 @@ class Samples:
     t_s: Floats
     duration_s: Floats
     value: Floats
+    request_s: Floats | None = None  # how long its request took, somewhere in which its moment lies; None: all are exact
     broken: NDArray[np.bool_] | None = None  # whether a read failed between a sample and the one before it; None: never
+    ahead_s: float = 0.0  # by how much the clock that dated them is ahead at least
     faults: tuple[Fault, ...] = ()
     stamp_s: float = 0.0  # to which the times are known, where stamps were too coarse to tell samples apart
 
@@ -56,10 +60,11 @@ def highest(series: Series) -> float:
 def in_order(series: Series) -> Samples:
     """Put samples in order. A series without a flaw is not copied."""
     limit = highest(series)
-    if _flawless(series, limit):
-        return Samples(series.t_s, series.duration_s, series.value)
     name, faults = series.channel.name, list[Fault]()
-    t_s, duration_s, value = series.t_s, series.duration_s, series.value
+    ahead_s = _ahead(series, faults)
+    if _flawless(series, limit):
+        return Samples(series.t_s, series.duration_s, series.value, _requests(series), None, ahead_s, tuple(faults))
+    t_s = series.t_s
     timed = np.isfinite(t_s)
     latest_s = np.maximum.accumulate(np.where(timed, t_s, -inf))
     late = timed & (t_s < latest_s)
@@ -67,15 +72,15 @@ def in_order(series: Series) -> Samples:
         words = f"{name}: {{count}} samples came out of the order of their times (late, or the clock was set back)"
         faults.append(Fault(t_s[late], latest_s[late], words))
     kept = np.flatnonzero(timed)
-    kept = kept[np.argsort(t_s[kept], kind="stable")]
-    t_s, duration_s, value = t_s[kept], duration_s[kept], value[kept]
+    series = series.at(kept[np.argsort(t_s[kept], kind="stable")])
+    t_s, value = series.t_s, series.value
     good = np.abs(value) < limit if limit >= SENTINEL else np.isfinite(value) & (value <= limit)
     if limit < SENTINEL and (above := np.isfinite(value) & (value > limit) & (value < SENTINEL)).any():
         words = f"{name}: {{count}} samples show more than the {limit / 1.1:.4g} W that it can show, and are no samples"
         faults.append(Fault(t_s[above], t_s[above], words))
     failed_before = np.concatenate(([0], np.cumsum(~good)))[:-1][good]
-    t_s, duration_s, value = t_s[good], duration_s[good], value[good]
-    stamp_s = 0.0
+    series = series.at(good)
+    t_s, value, stamp_s = series.t_s, series.value, 0.0
     first = np.concatenate(([True], np.diff(t_s) > 0))[: len(t_s)]
     if (again := ~first).any() and not (np.diff(value)[again[1:]] == 0).all():
         stamp_s = _stamp_s(t_s[first])
@@ -85,9 +90,10 @@ def in_order(series: Series) -> Samples:
     elif again.any():
         again_s = t_s[again]
         faults.append(Fault(again_s, again_s, f"{name}: {{count}} samples of a moment that had one already are left out"))
-    kept, failed_before = ~again, failed_before[~again]
+    series, failed_before = replace(series, t_s=t_s).at(~again), failed_before[~again]
     broken = np.diff(failed_before, prepend=0) > 0
-    return Samples(t_s[kept], duration_s[kept], value[kept], broken if broken.any() else None, tuple(faults), stamp_s)
+    request_s, gaps = _requests(series), broken if broken.any() else None
+    return Samples(series.t_s, series.duration_s, series.value, request_s, gaps, ahead_s, tuple(faults), stamp_s)
 
 
 def _stamp_s(stamps_s: Floats) -> float:
@@ -101,6 +107,28 @@ def _spread(t_s: Floats, first: NDArray[np.bool_], stamp_s: float) -> Floats:
     counts = np.diff(starts, append=len(t_s))
     place = np.arange(len(t_s)) - np.repeat(starts, counts)
     return t_s + stamp_s * place / np.repeat(counts, counts)
+
+
+def _requests(series: Series) -> Floats | None:
+    """How long each request took; a sample that another clock dated was at its moment, as far as that clock is right."""
+    if series.asked_s is None or series.arrived_s is None:
+        return None
+    request_s = np.nan_to_num(series.arrived_s - series.asked_s, nan=0.0)
+    return request_s if request_s.any() else None
+
+
+def _ahead(series: Series, faults: list[Fault]) -> float:
+    """By how much samples are dated after their arrival at most."""
+    if series.arrived_s is None:
+        return 0.0
+    ahead_s = series.t_s - series.arrived_s
+    early = ahead_s > EARLY_S  # NaN is not
+    if not early.any():
+        return 0.0
+    most_s = float(ahead_s[early].max())
+    words = f"{{count}} samples are dated up to {most_s:.2g} s after they arrived: the meter's clock is ahead (align it)"
+    faults.append(Fault(series.arrived_s[early], series.t_s[early], f"{series.channel.name}: {words}"))
+    return most_s
 
 
 def _flawless(series: Series, limit: float) -> bool:

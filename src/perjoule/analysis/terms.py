@@ -5,7 +5,9 @@ resolution      q / sqrt(12) of a sample, once where the samples stand on one st
 noise           that of a sample, from second differences, over the root of their number; of averages, of the number that is
                 independent, n (1-r)/(1+r)
 under-sampling  between two samples that differ by D a jump may be anywhere: D*T/sqrt(12) each, dP*T*sqrt(edges/12) in all
-edges           an edge of the window cuts a piece of which only the sum is known
+edges           an edge of the window cuts a piece of which only the sum is known: L f (1-f), times what rates around differ by
+request         the moment of a polled reading is anywhere in its request of r: r / sqrt(12), one whatever the others
+delay           the same if a meter always looks as early or late in a request: as if the window were shifted by r / sqrt(12)
 latency, clock  what the energy would be had the meter's clock been shifted by this
 update          a counter that is updated every p is up to p old at either end: P*p*sqrt(2/12); where it stands between
                 readings, at least what `analysis.standing` makes of its steps, resolution included
@@ -13,21 +15,20 @@ gaps            missing time counts with the mean of the rest
 """
 
 from collections.abc import Iterator, Sequence
-from math import hypot, sqrt
+from math import hypot, inf, sqrt
 
 import numpy as np
 
 from perjoule.analysis.budget import Budget, Term
-from perjoule.analysis.energy import BURST_S, LEAST_COVERAGE_RATIO, amount, inside
+from perjoule.analysis.energy import LEAST_COVERAGE_RATIO, amount, inside
 from perjoule.analysis.integral import Integral
+from perjoule.analysis.noise import calm, independent, noise
 from perjoule.analysis.samples import Floats
 from perjoule.analysis.standing import standing
+from perjoule.analysis.timing import edges_j, requests_j, shifted_j
 from perjoule.model import Series
 
 SHIFTS = np.linspace(0.0, 1.0, 9)  # of the latency, all as likely
-TRIMMED_RATIO = 0.8  # of second differences that count for the noise: the largest are jumps of the load
-TRIMMED_VARIANCE = 0.4377  # of a normal whose largest fifth is left out
-LEAST_COUNT = 12  # samples that tell a noise
 DITHERED_RATIO = 0.4  # of steps that change, from which on the noise makes errors of resolution independent
 
 
@@ -51,7 +52,13 @@ def budget(
     terms = [t for t in _terms(whole, found.value, began_s, ended_s, quiet, found.coverage_ratio) if t.standard_j > 0]
     unknown = [] if stated.gain_ratio is not None or stated.offset is not None else ["accuracy"]
     unknown += ["latency"] if stated.latency_s is None and channel.semantics in ("average", "instantaneous") else []
+    unknown += ["clock"] if stated.clock_s is None and _dated(whole.series) else []
     return Budget(found.value, tuple(terms), tuple(unknown) if channel.grade not in ("modelled", "nameplate") else ())
+
+
+def _dated(series: Series) -> bool:
+    """Whether a clock of which nothing is known dated samples: no request of ours says when they were."""
+    return series.asked_s is None or bool(np.isnan(series.asked_s).any())
 
 
 def _terms(
@@ -70,9 +77,9 @@ def _terms(
     if channel.semantics == "counter":
         both = _share_of_readings(whole, began_s, ended_s)
         period_s, resolution_j, mean_w = stated.period_s or 0.0, stated.resolution or 0.0, abs(value_j) / length_s
-        older_j = _shifted_j(whole, began_s, ended_s, np.array([-period_s / 2])) if period_s else 0.0  # by half on average
+        older_j = shifted_j(whole, began_s, ended_s, np.array([-period_s / 2])) if period_s else 0.0  # by half on average
         counted_j, updated_j = resolution_j * sqrt(both / 12), hypot(mean_w * period_s * sqrt(both / 12), older_j)
-        reading_j = sqrt(((mean_w * period_s) ** 2 + resolution_j**2) / 12)
+        reading_j = hypot(mean_w * period_s, mean_w * _request_s(whole, began_s, ended_s), resolution_j) / sqrt(12)
         if (stood := standing(whole, began_s, ended_s)) is not None:  # what a step counts has both in it
             yield Term("update", max(stood.standard_j, counted_j, mean_w * period_s * sqrt(both / 12)), name)
             reading_j = max(reading_j, stood.began_j / sqrt(12), stood.ended_j / sqrt(12))
@@ -81,18 +88,23 @@ def _terms(
             yield Term("update", updated_j, name)
         # Of three readings that are wrong by this, the rates differ by more than the load's.
         noise_w = sqrt(3) * reading_j / whole.usual_s if whole.usual_s else 0.0
-        yield Term("edges", _edges_j(whole, began_s, ended_s, noise_w), name)
+        yield Term("edges", edges_j(whole, began_s, ended_s, noise_w), name)
+        yield Term("request", requests_j(whole, began_s, ended_s, 0.0), name)
     else:
-        yield from _sampled(whole, began_s, ended_s, quiet)
+        yield from _sampled(whole, began_s, ended_s, quiet, value_j)
+    if request_s := _request_s(whole, began_s, ended_s):
+        shift_s = request_s / sqrt(12) * np.array([-1.0, 1.0])
+        error_j = shifted_j(whole, began_s, ended_s, shift_s)
+        yield Term("delay", abs(error_j), name, shared=True, sign=1 if error_j >= 0 else -1)
     latency_s = stated.latency_s
     if latency_s is None and channel.semantics == "average":
         latency_s = stated.period_s or whole.usual_s
     if latency_s:
-        error_j = _shifted_j(whole, began_s, ended_s, latency_s * SHIFTS)
+        error_j = shifted_j(whole, began_s, ended_s, latency_s * SHIFTS)
         yield Term("latency", abs(error_j), name, shared=True, rectangular=True, sign=1 if error_j >= 0 else -1)
     # Coarse stamps may be cut off or rounded: a time is anywhere within one of them, on either side.
-    if clock_s := hypot(stated.clock_s or 0.0, whole.samples.stamp_s / sqrt(3)):
-        error_j = _shifted_j(whole, began_s, ended_s, clock_s * np.array([-1.0, 1.0]))
+    if clock_s := hypot(stated.clock_s or 0.0, whole.samples.stamp_s / sqrt(3), whole.samples.ahead_s):
+        error_j = shifted_j(whole, began_s, ended_s, clock_s * np.array([-1.0, 1.0]))
         yield Term("clock", abs(error_j), name, shared=True, sign=1 if error_j >= 0 else -1)
     if coverage < 1 - 1e-6 and coverage >= LEAST_COVERAGE_RATIO:
         _, values = inside(whole, began_s, ended_s)
@@ -100,12 +112,22 @@ def _terms(
         yield Term("gaps", float(np.std(rates) or abs(value_j) / length_s / sqrt(12)) * (1 - coverage) * length_s, name)
 
 
-def _sampled(whole: Integral, began_s: float, ended_s: float, quiet: Sequence[tuple[float, float]]) -> Iterator[Term]:
+def _request_s(whole: Integral, began_s: float, ended_s: float) -> float:
+    """How long requests took, root mean square, in and around a window."""
+    if (request_s := whole.samples.request_s) is None:
+        return 0.0
+    low, high = np.searchsorted(whole.samples.t_s, [began_s, ended_s], side="left")
+    return sqrt(float((request_s[max(low - 1, 0) : high + 1] ** 2).mean())) if high > low else 0.0
+
+
+def _sampled(
+    whole: Integral, began_s: float, ended_s: float, quiet: Sequence[tuple[float, float]], value_j: float
+) -> Iterator[Term]:
     """What follows from power being told by samples."""
     channel, length_s = whole.series.channel, ended_s - began_s
-    t_s, value = inside(whole, began_s, ended_s)
+    _, value = inside(whole, began_s, ended_s)
     if len(value) < 2:
-        yield Term("edges", _edges_j(whole, began_s, ended_s, 0.0), channel.meter)
+        yield Term("edges", edges_j(whole, began_s, ended_s, 0.0), channel.meter)
         return
     step = np.diff(value)
     weights_s = np.full(len(value), length_s / len(value))
@@ -118,48 +140,45 @@ def _sampled(whole: Integral, began_s: float, ended_s: float, quiet: Sequence[tu
         yield _averaged(value, length_s, channel.meter)
         return
     noise_w, count = noise(value)
+    freedom = max(1.0, count / 3)
     if channel.semantics == "window mean":
-        calm = [noise(v) for v in (inside(whole, *w)[1] for w in quiet) if len(v) >= LEAST_COUNT]
-        noise_w, count = min([(noise_w, count), *calm])
-        yield Term("edges", _edges_j(whole, began_s, ended_s, noise_w), channel.meter)
+        noise_w, freedom = _integrating(whole, value_j / length_s, quiet, (noise_w, freedom))
+        yield Term("edges", edges_j(whole, began_s, ended_s, noise_w), channel.meter)
     else:
-        step_s = np.maximum(np.diff(t_s), np.where(step != 0, channel.specification.period_s or 0.0, 0.0))
-        jumps = float(((step**2 - 2 * noise_w**2) * step_s**2).sum())
-        yield Term("under-sampling", sqrt(max(jumps, 0.0) / 12), channel.meter)
+        yield Term("under-sampling", _jumps_j(whole, began_s, ended_s, noise_w), channel.meter)
+    yield Term("request", requests_j(whole, began_s, ended_s, noise_w), channel.meter)
     if channel.grade != "modelled":  # the means of counters, which add up to what they counted
-        yield Term("noise", noise_w * float(np.linalg.norm(weights_s)), channel.meter, freedom=max(1.0, count / 3))
+        yield Term("noise", noise_w * float(np.linalg.norm(weights_s)), channel.meter, freedom=freedom)
 
 
-def noise(value: Floats) -> tuple[float, int]:
-    """Estimate the standard deviation of a sample's own noise, and from how many differences.
+def _integrating(
+    whole: Integral, mean_w: float, quiet: Sequence[tuple[float, float]], seen: tuple[float, float]
+) -> tuple[float, float]:
+    """The noise of a meter that integrates, and its degrees of freedom: the least of what bounds it.
 
-    From second differences, which a steady or evenly growing power does not have; its jumps are among those left out.
+    A load that changes from sample to sample looks like noise, and is none. Idle time tells; so does the stated accuracy, which
+    no reading exceeds, whatever it scatters by.
     """
-    bends = np.sort(np.diff(value, 2) ** 2)
-    if not len(bends):
-        return 0.0, 0
-    kept = bends[: max(1, round(TRIMMED_RATIO * len(bends)))]
-    return sqrt(float(kept.mean()) / TRIMMED_VARIANCE / 6), len(kept)
+    stated = whole.series.channel.specification
+    bounds = [seen, *([idle] if (idle := calm(whole, quiet)) else [])]
+    if stated.gain_ratio is not None or stated.offset is not None:
+        bounds.append((((stated.gain_ratio or 0.0) * abs(mean_w) + (stated.offset or 0.0)) / sqrt(3), inf))
+    return min(bounds)
 
 
-def independent(value: Floats) -> tuple[float, float, float]:
-    """Give the standard deviation of correlated samples about their line, how many independent ones they are worth for the mean,
-    n (1-r)/(1+r), and the degrees of freedom of the deviation."""
-    count = len(value)
-    if count < 4:
-        return float(np.std(value, ddof=1)) if count > 1 else 0.0, float(count), float(max(count - 1, 1))
-    place = np.arange(count) - (count - 1) / 2
-    rest = value - value.mean() - place * (place @ value) / (place @ place)
-    variance = float(rest @ rest)
-    if not variance:
-        return 0.0, float(count), float(count - 1)
-    r = float(rest[1:] @ rest[:-1]) / variance
-    r = min(
-        max(r + (1 + 4 * r) / count, 0.0), 0.99
-    )  # what is estimated from few is too small (F. H. C. Marriott, J. A. Pope 1954)
-    effective = max(count * (1 - r) / (1 + r), 1.5)
-    spread = sqrt(variance / (count - 2) * (1 - 1 / count) / max(1 - 1 / effective, 0.3))
-    return spread, effective, max(count * (1 - r * r) / (1 + r * r) - 1, 1.0)
+def _jumps_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) -> float:
+    """A jump between two samples may be anywhere: of a whole piece D T / sqrt(12), of what an edge leaves of one less."""
+    t_s, value = whole.samples.t_s, whole.samples.value
+    low, high = (int(n) for n in np.searchsorted(t_s, [began_s, ended_s], side="left"))
+    index = np.arange(max(low, 1), min(high, len(t_s) - 1) + 1)
+    step = value[index] - value[index - 1]
+    step_s = t_s[index] - t_s[index - 1]
+    before = np.clip((began_s - t_s[index - 1]) / step_s, 0.0, 1.0)
+    after = np.clip((t_s[index] - ended_s) / step_s, 0.0, 1.0)
+    cut = np.maximum(before, after)
+    variance = (1 + 2 * cut**3) / 3 - (1 + cut**2) ** 2 / 4  # of where the jump is, in squares of D T; 1/12 of a whole piece
+    step_s = np.maximum(step_s, np.where(step != 0, whole.series.channel.specification.period_s or 0.0, 0.0))
+    return sqrt(max(float(((step**2 - 2 * noise_w**2) * step_s**2 * variance).sum()), 0.0))
 
 
 def _averaged(value: Floats, length_s: float, meter: str) -> Term:
@@ -175,43 +194,3 @@ def _share_of_readings(whole: Integral, began_s: float, ended_s: float) -> float
         share = min(max(float((moment_s - t_s[index - 1]) / (t_s[index] - t_s[index - 1])), 0.0), 1.0)
         total += share**2 + (1 - share) ** 2
     return total if whole.usual_s >= (whole.series.channel.specification.period_s or 0.0) else 2.0
-
-
-def _edges_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) -> float:
-    """What is not known of the pieces that the window's edges cut.
-
-    A piece shorter than bursts has at most one jump of D: cut at the share f it is wrong by D*T*f(1-f)/sqrt(3) if the jump is in
-    it, and the squared differences to both neighbours are on average 2 D^2/3 then, and D^2/3 for a jump in a neighbour: a third
-    of them is a little more than that. In a longer one power changed often: its sum is known, and what lies before the cut is
-    spread as a Brownian bridge.
-    """
-    t_s = whole.samples.t_s
-    if len(t_s) < 2:  # one window mean that holds all: what was outside of the window may have been anything alike
-        only = whole.pieces(np.zeros(1, dtype=np.int64))
-        outside_s = max(float(only.length_s[0]) - (ended_s - began_s), 0.0)
-        return abs(float(only.first_rate[0])) * outside_s / sqrt(12)
-    total = 0.0
-    for moment_s in (began_s, ended_s):
-        index = int(np.searchsorted(t_s, moment_s, side="left"))
-        around = whole.pieces(np.clip(np.arange(index - 1, index + 2), 1, max(len(t_s) - 1, 1)))
-        piece_s, into_s = float(around.length_s[1]), moment_s - float(around.began_s[1])
-        if not 0 < into_s < piece_s:
-            continue
-        changed = float((np.diff(around.first_rate) ** 2).sum()) - 4 * noise_w**2
-        bridge = into_s * (piece_s - into_s) / piece_s**2
-        total += max(changed, 0.0) * piece_s**2 * (bridge**2 / 3 if piece_s < BURST_S else bridge / 4)
-    return sqrt(total)
-
-
-def _shifted_j(whole: Integral, began_s: float, ended_s: float, shifts_s: Floats) -> float:
-    """By how much the energy differs, root mean square, when the window is shifted; what is not covered counts as the rest.
-
-    Negative where the energy falls as the window is shifted to later times.
-    """
-    shifts_s = np.concatenate((shifts_s, [0.0]))
-    until, until_s = whole.until(np.concatenate((began_s + shifts_s, ended_s + shifts_s)))
-    count = len(shifts_s)
-    covered_s = np.maximum(until_s[count:] - until_s[:count], 1e-9)
-    energy_j = (until[count:] - until[:count]) * (ended_s - began_s) / covered_s
-    differences_j = energy_j[:-1] - energy_j[-1]
-    return float(np.copysign(np.sqrt((differences_j**2).mean()), differences_j @ shifts_s[:-1]))

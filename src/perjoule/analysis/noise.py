@@ -1,0 +1,57 @@
+"""How much the samples of a meter scatter by themselves, told apart from what the load does."""
+
+from collections.abc import Sequence
+from math import sqrt
+
+import numpy as np
+
+from perjoule.analysis.integral import Integral
+from perjoule.analysis.samples import Floats
+
+TRIMMED_RATIO = 0.8  # of second differences that count for the noise: the largest are jumps of the load
+TRIMMED_VARIANCE = 0.4377  # of a normal whose largest fifth is left out
+LEAST_COUNT = 4  # samples in idle time that tell a noise
+
+
+def noise(value: Floats) -> tuple[float, int]:
+    """Estimate the standard deviation of a sample's own noise, and from how many differences.
+
+    From second differences, which a steady or evenly growing power does not have; its jumps are among those left out.
+    """
+    bends = np.sort(np.diff(value, 2) ** 2)
+    if not len(bends):
+        return 0.0, 0
+    kept = bends[: max(1, round(TRIMMED_RATIO * len(bends)))]
+    return sqrt(float(kept.mean()) / TRIMMED_VARIANCE / 6), len(kept)
+
+
+def independent(value: Floats) -> tuple[float, float, float]:
+    """Give the standard deviation of correlated samples about their line, how many independent ones they are worth for the mean,
+    n (1-r)/(1+r), and the degrees of freedom of the deviation."""
+    count = len(value)
+    if count < 4:
+        return float(np.std(value, ddof=1)) if count > 1 else 0.0, float(count), float(max(count - 1, 1))
+    place = np.arange(count) - (count - 1) / 2
+    rest = value - value.mean() - place * (place @ value) / (place @ place)
+    variance = float(rest @ rest)
+    if not variance:
+        return 0.0, float(count), float(count - 1)
+    r = float(rest[1:] @ rest[:-1]) / variance
+    r = min(
+        max(r + (1 + 4 * r) / count, 0.0), 0.99
+    )  # what is estimated from few is too small (F. H. C. Marriott, J. A. Pope 1954)
+    effective = max(count * (1 - r) / (1 + r), 1.5)
+    spread = sqrt(variance / (count - 2) * (1 - 1 / count) / max(1 - 1 / effective, 0.3))
+    return spread, effective, max(count * (1 - r * r) / (1 + r * r) - 1, 1.0)
+
+
+def calm(whole: Integral, quiet: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
+    """Give the noise of a sample in idle time, and its degrees of freedom; None where no window has enough samples.
+
+    About the mean of each window, of samples that lie wholly within.
+    """
+    t_s, began_s = whole.samples.t_s, whole.samples.t_s - whole.samples.duration_s
+    windows = [whole.samples.value[(began_s >= low_s) & (t_s <= high_s)] for low_s, high_s in quiet]
+    known = [value for value in windows if len(value) >= LEAST_COUNT]
+    freedom = sum(len(value) - 1 for value in known)
+    return (sqrt(sum(float(((v - v.mean()) ** 2).sum()) for v in known) / freedom), float(freedom)) if freedom else None

@@ -1,0 +1,96 @@
+"""What is not known of when: of the pieces that a window's edges cut, of when polled readings were, of a clock."""
+
+from math import sqrt
+
+import numpy as np
+
+from perjoule.analysis.integral import BURST_S, Integral
+from perjoule.analysis.samples import Floats
+
+STEPPED_RATIO = 0.5  # of the spread of the rates around an edge, where power is taken to have stepped once
+EVEN_RATIO = 1.0  # where no step keeps the sum, and it is taken as even
+
+
+def edges_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) -> float:
+    """What is not known of the pieces that the window's edges cut.
+
+    The error is in proportion to what rates around the edge differ by, and to L f (1-f): nothing at the ends of the piece. In a
+    longer piece power changed often: its sum is known, and what lies before the cut is spread as a Brownian bridge.
+    """
+    t_s = whole.samples.t_s
+    if len(t_s) < 2:  # one window mean that holds all: what was outside of the window may have been anything alike
+        only = whole.pieces(np.zeros(1, dtype=np.int64))
+        outside_s = max(float(only.length_s[0]) - (ended_s - began_s), 0.0)
+        return abs(float(only.first_rate[0])) * outside_s / sqrt(12)
+    total = 0.0
+    for moment_s in (began_s, ended_s):
+        index = int(np.searchsorted(t_s, moment_s, side="left"))
+        around = whole.pieces(np.clip(np.arange(index - 1, index + 2), 1, max(len(t_s) - 1, 1)))
+        piece_s, into_s = float(around.length_s[1]), moment_s - float(around.began_s[1])
+        if not 0 < into_s < piece_s:
+            continue
+        changed = float((np.diff(around.first_rate) ** 2).sum()) - 4 * noise_w**2
+        bridge = into_s * (piece_s - into_s) / piece_s**2
+        ratio = EVEN_RATIO if np.isnan(whole.step(np.array([index]))[0][0]) else STEPPED_RATIO
+        total += max(changed, 0.0) * piece_s**2 * ((ratio * bridge) ** 2 if piece_s < BURST_S else bridge / 4)
+    return sqrt(total)
+
+
+def _weights(whole: Integral, moment_s: float) -> dict[int, float]:
+    """By how much of its error each reading of a counter makes the count at a moment wrong.
+
+    Between two readings in proportion to their distance where power is taken as even; where it steps, the count goes on from the
+    readings on the moment's side of the step.
+    """
+    t_s, last = whole.samples.t_s, len(whole.samples.t_s) - 1
+    after = min(max(int(np.searchsorted(t_s, moment_s, side="left")), 1), last)
+    piece_s = float(t_s[after] - t_s[after - 1])
+    share = min(max(float(moment_s - t_s[after - 1]) / piece_s, 0.0), 1.0)
+    step_s = float(whole.step(np.array([after]))[0][0])
+    if np.isnan(step_s):
+        return {after - 1: 1 - share, after: share}
+    if share * piece_s <= step_s:
+        on = share * piece_s / float(t_s[after - 1] - t_s[after - 2])
+        return {after - 2: -on, after - 1: 1 + on}
+    back = (1 - share) * piece_s / float(t_s[after + 1] - t_s[after])
+    return {after: 1 + back, after + 1: -back}
+
+
+def requests_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) -> float:
+    """What is not known of when readings were: each anywhere in its request, r / sqrt(12), whatever the others are.
+
+    A counter's readings about either edge count with their weights; each was at the power about it. A wrong time of a power moves
+    the joint of two pieces, so that the difference of their power counts.
+    """
+    request_s = whole.samples.request_s
+    if request_s is None or len(request_s) < 3:
+        return 0.0
+    t_s, last = whole.samples.t_s, len(request_s) - 1
+    if whole.series.channel.semantics == "counter":
+        total = 0.0
+        for index, weight in (pair for moment_s in (began_s, ended_s) for pair in _weights(whole, moment_s).items()):
+            rate = whole.pieces(np.clip(np.array([index, index + 1]), 1, last)).first_rate
+            total += float((rate**2).mean()) * (weight * float(request_s[index])) ** 2
+        return sqrt(total / 12)
+    low, high = (int(n) for n in np.searchsorted(t_s, [began_s, ended_s], side="left"))
+    index = np.arange(max(low, 1), min(high, last - 1) + 1)
+    value = whole.samples.value
+    if whole.series.channel.semantics == "window mean":
+        squares = (value[index + 1] - value[index]) ** 2 - 2 * noise_w**2
+    else:
+        squares = (value[index + 1] - value[index - 1]) ** 2 / 4 - noise_w**2 / 2
+    return sqrt(max(float((squares * request_s[index] ** 2).sum()), 0.0) / 12)
+
+
+def shifted_j(whole: Integral, began_s: float, ended_s: float, shifts_s: Floats) -> float:
+    """By how much the energy differs, root mean square, when the window is shifted; what is not covered counts as the rest.
+
+    Negative where the energy falls as the window is shifted to later times.
+    """
+    shifts_s = np.concatenate((shifts_s, [0.0]))
+    until, until_s = whole.until(np.concatenate((began_s + shifts_s, ended_s + shifts_s)))
+    count = len(shifts_s)
+    covered_s = np.maximum(until_s[count:] - until_s[:count], 1e-9)
+    energy_j = (until[count:] - until[:count]) * (ended_s - began_s) / covered_s
+    differences_j = energy_j[:-1] - energy_j[-1]
+    return float(np.copysign(np.sqrt((differences_j**2).mean()), differences_j @ shifts_s[:-1]))
