@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from perjoule.catalogue import Cluster, Node
-from perjoule.errors import CampaignError, TransientError
-from perjoule.model import Amplification, Channel, Disk, Json, Outcome, Permit, Redundancy, Series
+from perjoule.errors import CampaignError, TransientError, WorkloadError
+from perjoule.model import Amplification, Channel, ClientResult, Disk, Json, Outcome, Permit, Redundancy, Series
 
 
 @dataclass(frozen=True)
@@ -357,6 +357,12 @@ class Workload(ABC):
     def directions(self) -> tuple[str, ...]:
         """The directions measured: ("write",), ("read",) or both; ("mixed",) of several users who do both at once."""
         return ("write",)
+
+
+def require_time(results: Sequence[ClientResult]) -> None:
+    """See that each client's load took time. Raises WorkloadError: one ended when it began, so that it has no rate."""
+    if (host := next((r.host for r in results if not r.ended_s > r.began_s), None)) is not None:
+        raise WorkloadError("the load took no time that its tool can tell", where=host, next="let it move more, or run longer")
 
 
 class Sink(ABC):

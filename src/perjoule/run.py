@@ -16,7 +16,7 @@ from perjoule import aligning, drivers, quiet, write_back
 from perjoule.environment import environment
 from perjoule.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
 from perjoule.model import Amplification, Campaign, Channel, Clock, HostFact, Json, Outcome, Phase, Record, Redundancy, Trial
-from perjoule.protocols import Check, Hosts, Mounted
+from perjoule.protocols import Check, Hosts, Mounted, require_time
 from perjoule.store import Attempt, Results
 from perjoule.until import Until
 
@@ -227,6 +227,7 @@ class _Group:
                 idle_bytes_per_s = quiet.rate_bytes_per_s(hosts, self.campaign.settle_s)
             with phase("measure"):
                 outcome = workload.run(clients, mounted, attempt.raw)
+            require_time(outcome.results)
             written = write_back.write_back(syncs)
             phases += [written.phase] if written.phase else []
             doubts.append(list(written.doubts))

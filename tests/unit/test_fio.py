@@ -239,6 +239,14 @@ def test_a_window_of_few_milliseconds_gives_a_doubt() -> None:
     assert report.doubts((long,), 0.0) == ()
 
 
+def test_a_load_of_no_time_has_no_rate_and_fails(tmp_path: Path) -> None:
+    folder = shutil.copytree(TRANSCRIPTS / "write", tmp_path / "raw")
+    told = folder / "client-2.json"
+    told.write_text(re.sub(r'"runtime" : \d+', '"runtime" : 0', told.read_text()))
+    with pytest.raises(WorkloadError, match="client-2: the load took no time"):
+        fio(size="16 MiB", transfer="1 MiB").outcome(folder)
+
+
 def test_a_clock_that_was_set_gives_a_doubt() -> None:
     assert "clock was set" in report.doubts((ClientResult("client-1", "write", 10, 20, MIB, 1),), 1.5)[0]
 

@@ -3,7 +3,9 @@
 import itertools
 import json
 import os
+import re
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from perjoule.errors import CampaignError, MachineError, WorkloadError
 from perjoule.importing.missing import missing
 from perjoule.importing.power import logs
 from perjoule.importing.sources import format_of, sources
+from perjoule.report.content import content
 from perjoule.units import MIB
 from perjoule.workloads.imported import Told, read
 
@@ -135,6 +138,52 @@ def test_a_fio_that_failed_is_a_failed_trial(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps(document))
     _, brought = bring(tmp_path, f"c={tmp_path / 'a.json'}")
     assert [(r.status, r.reason) for r in brought.records] == [("failed", "fio failed (error 5)")]
+
+
+# Runs that took no time
+
+
+def changed(tmp_path, name, *changes):
+    """A copy of a real file with some of its words changed."""
+    text = (REAL / name).read_text()
+    for pattern, word in changes:
+        text, count = re.subn(pattern, word, text)
+        assert count
+    (tmp_path / Path(name).name).write_text(text)
+    return tmp_path / Path(name).name
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("fio/steady.json", [(r'"runtime" : \d+', '"runtime" : 0'), (r'"job_runtime" : \d+', '"job_runtime" : 0')]),
+        ("rados/write.json", [(r'"total_time_run": "[\d.]+"', '"total_time_run": "0"')]),
+        ("ior/verbose.json", [(r'"totalTime": [\d.]+', '"totalTime": 0.0'), (r'"bwMiB": [\d.]+', '"bwMiB": inf')]),
+        ("mdtest/tree.txt", [(r"(File creation) .*", r"\1    inf    inf    inf    -nan")]),
+    ],
+)
+def test_a_run_that_took_no_time_is_a_failed_trial_and_the_folder_shows(name: str, changes: list, tmp_path: Path) -> None:
+    results, brought = bring(tmp_path, f"client-1={changed(tmp_path, name, *changes)}")
+    failed = [record for record in brought.records if record.status == "failed"]
+    assert failed
+    assert all("no time that" in record.reason for record in failed)
+    if "mdtest" in name:
+        assert len(brought.records) > len(failed) == 1  # its other operations took time
+    assert sum(cell.failed_count for cell in content(results).cells) == len(failed)
+
+
+def test_a_folder_that_keeps_a_valid_trial_of_no_time_shows_it_as_failed(tmp_path: Path, made) -> None:
+    results = store.create(tmp_path / "results", "", "old")
+    trials = [made.record(made.trial(repetition=n), moved=made.results((10.0, 10.0 + n))) for n in (0, 1)]
+    with results.hold():
+        for record in trials:
+            with results.attempt(record.trial) as attempt:
+                attempt.keep(replace(record, attempt=attempt.number))
+    (cell,) = content(results).cells
+    assert (cell.failed_count, len(cell.metrics["throughput_bytes_per_s"].values)) == (1, 1)
+    assert [r.reason for r in results.latest() if r.status == "failed"] == [
+        "client-1: the load took no time that its tool can tell; let it move more, or run longer"
+    ]
 
 
 # IOR, mdtest, rados bench, IO500

@@ -28,7 +28,7 @@ from perjoule.store.attempt import Attempt
 from perjoule.store.disk import FULL, replace_file, spoken, sync, write
 from perjoule.store.journal import Entry, cut_torn_line, read_journal
 from perjoule.store.recordings import ClockError, clock_file, on_clock_of, read_joined, read_recording
-from perjoule.store.records import from_json, record_from, to_json
+from perjoule.store.records import from_json, record_from, to_json, with_time
 from perjoule.store.samples import ParquetSink, read_series
 
 __all__ = ["Attempt", "Entry", "Results", "create", "open_results"]
@@ -182,13 +182,13 @@ class Results:
 
     def records(self) -> tuple[Record, ...]:
         """Read the records of all attempts, in the order in which they were kept. Raises MachineError."""
-        return tuple(self.record(entry) for entry in self.entries())
+        return tuple(with_time(self.record(entry)) for entry in self.entries())
 
     def latest(self) -> tuple[Record, ...]:
         """Read the last attempt of each trial, in the order in which they were kept. Raises MachineError."""
         entries = self.entries()
         last = {entry.trial: entry.attempt for entry in entries}
-        return tuple(self.record(entry) for entry in entries if last[entry.trial] == entry.attempt)
+        return tuple(with_time(self.record(entry)) for entry in entries if last[entry.trial] == entry.attempt)
 
     def done(self) -> frozenset[str]:
         """Name the trials that have a kept attempt, valid or failed. Raises MachineError."""

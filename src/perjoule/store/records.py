@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
+from perjoule.errors import WorkloadError
 from perjoule.model import Json, Outcome, Record
+from perjoule.protocols import require_time
 
 VERSION = 1
 _SCALARS = (bool, int, float, str)
@@ -35,6 +37,15 @@ def record_from(text: str) -> Record:
     if version != VERSION:
         raise ValueError(f"format version {version}, and this perjoule reads version {VERSION}")
     return cast("Record", from_json(Record, cast("Json", data)))
+
+
+def with_time(record: Record) -> Record:
+    """Have a trial whose load took no time count as failed, as it would be kept today; older records of it are valid."""
+    try:
+        require_time(record.outcome.results if record.outcome else ())
+    except WorkloadError as error:
+        return dataclasses.replace(record, status="failed", reason=str(error), outcome=None)
+    return record
 
 
 def to_json(value: object) -> Json:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from perjoule.errors import WorkloadError
 from perjoule.model import ClientResult, Clock, Outcome, Series
-from perjoule.protocols import Host
+from perjoule.protocols import Host, require_time
 from perjoule.units import bytes_text
 from perjoule.workloads import _fio_job as file
 from perjoule.workloads import _fio_job_report as job_report
@@ -66,8 +66,9 @@ class Raw:
         for name in self.names:
             if not moved[name]:
                 raise WorkloadError("fio moved nothing and reported no error", where=name)
-        logs = {name: [(self.folder / f"{name}_bw.1.log").read_text()] for name in self.names}
         results = tuple(one for found in moved.values() for one in found)
+        require_time(results)
+        logs = {name: [(self.folder / f"{name}_bw.1.log").read_text()] for name in self.names}
         series, unlogged = self._goodput(logs, moved)
         return Outcome(
             engine=str(jobs[self.names[0]]["fio version"]),
@@ -108,8 +109,9 @@ class Raw:
             doubts += job_report.doubts(name, jobs[name], moved[name])
         # a job file may put its logs elsewhere
         logs = {name: [path.read_text() for path in sorted(self.folder.glob(f"{name}_bw.*.log"))] for name in self.names}
-        series, unlogged = self._goodput(logs, moved)
         results = tuple(one for found in moved.values() for one in found)
+        require_time(results)
+        series, unlogged = self._goodput(logs, moved)
         doubts += report.doubts(results, self.drift_s) + unlogged
         version = str(jobs[self.names[0]][0]["fio version"])
         return Outcome(version, results, tuple(dict.fromkeys(doubts)), series)

@@ -18,13 +18,14 @@ DATE = "%a %b %d %H:%M:%S %Y"
 ROUNDED_S = 1e-4
 STARTS = "IOR tells the start of a test to 1 s and no start of an operation: windows are laid one after the other"
 _STRAY = re.compile(r"^\s*(?:ior )?(?:WARNING|ERROR).*$", re.MULTILINE)
+_INFINITE = re.compile(r"(:)\s*-?(?:inf|nan)\b", re.IGNORECASE)  # of what took no time
 _MOVED = re.compile(r"^WARNING: Using actual aggregate bytes moved = (\d+)", re.MULTILINE)
 
 
 def runs(text: str, told: Told) -> tuple[Run, ...]:
     """Read all runs of a summary; warnings may stand inside it. Raises ValueError, LookupError."""
     begin = text.find("{")
-    found: dict[str, Any] = json.loads(_STRAY.sub("", text[max(begin, 0) :]))
+    found: dict[str, Any] = json.loads(_INFINITE.sub(r"\1 null", _STRAY.sub("", text[max(begin, 0) :])))
     stated = [int(count) for count in _MOVED.findall(text)]
     return tuple(run for test in found["tests"] for run in _test(f"IOR-{found['Version']}", test, text, stated, told))
 
@@ -34,34 +35,31 @@ def _test(version: str, test: dict[str, Any], text: str, stated: list[int], told
     nodes_count = int(how["nodes"])
     hosts = told.hosts(str(asked["platform"]).partition("(")[0], nodes_count)
     whole_bytes = int(how["tasks"]) * int(asked["segmentCount"]) * int(asked["blockSize"])
+    folder = str(PurePosixPath(str(asked["testFileName"])).parent)
     at_s = moment_s(test["StartTime"], DATE, told.zone)
     for one in test["Results"]:
-        took_s = float(one.get("totalTime", 0.0))
+        took_s = float(one.get("totalTime") or 0.0)
         if one["access"] not in ("write", "read"):
             at_s += took_s
             continue
         operation: Literal["write", "read"] = one["access"]
-        moved_bytes, doubts = _moved(float(one["bwMiB"]), took_s, (whole_bytes, *stated))
-        took_s = moved_bytes / (float(one["bwMiB"]) * MIB)  # which has more digits than the time
+        work = (operation, tuple(_details(asked, how)), int(asked["transferSize"]), folder)
+        if not (rate_mib_per_s := float(one["bwMiB"] or 0.0)) or not took_s:
+            yield Run(*work, None, "IOR moved nothing in it, or in no time that it can tell")
+            continue
+        moved_bytes, doubts = _moved(rate_mib_per_s, took_s, (whole_bytes, *stated))
+        took_s = moved_bytes / (rate_mib_per_s * MIB)  # which has more digits than the time
         windows = dict.fromkeys(hosts, (at_s, at_s + took_s))
         at_s += took_s
         results = report.results(windows, operation, moved_bytes, int(asked["transferSize"]))
         if nodes_count > 1:
             doubts += ("IOR tells the sum of all nodes: each is given an equal share of it",)
         against = (STARTS, *doubts, *report.doubts(text, results, 0.0, equal=True))
-        yield Run(
-            operation=operation,
-            details=tuple(_details(asked, how)),
-            transfer_bytes=int(asked["transferSize"]),
-            folder=str(PurePosixPath(str(asked["testFileName"])).parent),
-            outcome=Outcome(version, results, against),
-        )
+        yield Run(*work, Outcome(version, results, against))
 
 
 def _moved(rate_mib_per_s: float, took_s: float, known: tuple[int, ...]) -> tuple[int, tuple[str, ...]]:
     """How many bytes an operation moved: of those known the one that rate and time agree upon."""
-    if rate_mib_per_s <= 0:
-        raise ValueError("an operation of IOR's moved nothing")
     for count in known:
         if abs(count / (rate_mib_per_s * MIB) - took_s) <= ROUNDED_S + 1e-3 * took_s:
             return count, ()

@@ -5,7 +5,7 @@ It tells its beginning to a second, in local time, and the rate of each operatio
 
 import re
 from collections.abc import Iterator
-from math import inf
+from math import inf, isnan
 from typing import Literal
 
 from perjoule.model import ClientResult, Outcome
@@ -19,7 +19,7 @@ _LAUNCHED = re.compile(r"^(mdtest-\S+) was launched with (\d+) total task\(s\) o
 _COUNT = re.compile(r"^\d+ tasks, (\d+) (?:files|directories)", re.MULTILINE)
 _WALL = re.compile(r"^Continue stonewall hit min: \d+ max: (\d+)", re.MULTILINE)
 _ITERATIONS = re.compile(r"^SUMMARY rate.*of (\d+) iterations", re.MULTILINE)
-_RATE = re.compile(r"^ +((?:Directory|File) \w+) +([\d.]+) +([\d.]+) +([\d.]+) +[\d.]+ *$", re.MULTILINE)
+_RATE = re.compile(r"^ +((?:Directory|File) \w+)" + 3 * r" +([\d.]+|inf)" + r" +(?:[\d.]+|-?nan) *$", re.MULTILINE)
 _PATH = re.compile(r"^Path +: (.*\S)", re.MULTILINE)
 
 
@@ -72,6 +72,7 @@ def _mdtest(text: str, told: Told) -> Iterator[Run]:
             took_s = items_count / values[iteration] if values[iteration] else inf
             if took_s == inf:
                 continue
+            took_s = 0.0 if isnan(took_s) else took_s  # of a mean over what took no time
             moved = results(hosts, direction(operation), at_s, took_s, items_count)
             at_s += took_s
             against = (STARTS, *shares, *doubts, *brief(took_s))

@@ -24,5 +24,5 @@ def runs(text: str, told: Told) -> tuple[Run, ...]:
     short = (f"it ran only {seconds_text(took_s)}",) if took_s < SHORTEST_S else ()
     in_flight = (f"{found['concurrent_ios']} in flight",) if "concurrent_ios" in found else ()
     size_bytes = int(found.get("write_size") or found["read_size"])
-    outcome = Outcome("rados bench", (result,), (MOMENT, *short), (rados.goodput(result, text),))
+    outcome = Outcome("rados bench", (result,), (MOMENT, *short), (rados.goodput(result, text),) if took_s else ())
     return (Run(operation, in_flight, size_bytes, "", outcome),)

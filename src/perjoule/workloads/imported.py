@@ -5,6 +5,7 @@ https://fio.readthedocs.io, https://ior.readthedocs.io, https://io500.org, https
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.errors import CampaignError, WorkloadError
 from perjoule.model import OPTIONS, Outcome
-from perjoule.protocols import Check, Host, Mounted, Workload
+from perjoule.protocols import Check, Host, Mounted, Workload, require_time
 from perjoule.units import Bytes
 from perjoule.workloads import _imported_fio as fio
 from perjoule.workloads import _imported_io500 as io500
@@ -132,10 +133,19 @@ def read(format: str, texts: Texts, told: Told) -> tuple[Run, ...]:
         WorkloadError: they are damaged, or not of that format.
     """
     try:
-        return FORMATS[format](texts, told)
+        return tuple(_timed(run) for run in FORMATS[format](texts, told))
     except (ValueError, LookupError, TypeError, AttributeError, StopIteration) as error:
         words = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         raise WorkloadError(f"this can't be read as {format}: {words}", next="see docs/how-to/import.md") from error
+
+
+def _timed(run: Run) -> Run:
+    """Have a run that took no time count as failed."""
+    try:
+        require_time(run.outcome.results if run.outcome else ())
+    except WorkloadError as error:
+        return replace(run, outcome=None, failure=str(error))
+    return run
 
 
 def told_files(format: str, run: Run, names: Texts) -> tuple[str, ...]:

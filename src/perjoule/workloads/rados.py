@@ -20,7 +20,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.errors import WorkloadError
 from perjoule.model import OPTIONS, Channel, ClientResult, Outcome, Series
-from perjoule.protocols import Access, Check, Host, Mounted, Workload
+from perjoule.protocols import Access, Check, Host, Mounted, Workload, require_time
 from perjoule.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads._rados_start import together
 from perjoule.workloads._running import cold
@@ -126,6 +126,7 @@ class RadosBench(Workload):
             found = tuple(json.loads((folder / "prepared.json").read_text())["doubts"])
             texts = {name: (folder / f"{name}.json").read_text() for name in ran["began_s"]}
             results = tuple(result(name, self.operation, text, ran["began_s"][name]) for name, text in texts.items())
+            require_time(results)
             series = tuple(goodput(one, texts[one.host]) for one in results)
         except (OSError, ValueError, LookupError) as error:
             raise WorkloadError(f"the raw output of rados can't be read: {error}", where=str(folder)) from error
