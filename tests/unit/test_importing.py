@@ -140,6 +140,32 @@ def test_a_fio_that_failed_is_a_failed_trial(tmp_path: Path) -> None:
     assert [(r.status, r.reason) for r in brought.records] == [("failed", "fio failed (error 5)")]
 
 
+@pytest.mark.parametrize("apart_s", [0.0, 1.0, -40.0, 40.0, 7200.0])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_clients_whose_clocks_may_be_apart_are_doubted(apart_s: float, at_once: bool, tmp_path: Path) -> None:
+    document = json.loads((REAL / "joined/client-1.json").read_text())
+    document["timestamp_ms"] += round(apart_s * 1e3)
+    (tmp_path / "client-2.json").write_text(json.dumps(document))
+    words = ["joined/client-1.json", tmp_path / "client-2.json"]
+    for imported in [words] if at_once else [words[:1], words[1:]]:
+        results, _ = bring(tmp_path, *imported)
+    (cell,) = content(results).cells
+    together = at_once and abs(apart_s) < 40
+    said = "tells the time by its own clock" if together else "their clocks are apart"
+    said = "import clients of one trial together" if abs(apart_s) < 40 and not at_once else said
+    assert cell.clients_count == (2 if together else 1)
+    assert any(said in doubt for doubt in cell.doubts)
+    assert verify.verify(results).differences == ()
+
+
+def test_different_clients_of_different_days_are_no_doubt_of_clocks(tmp_path: Path) -> None:
+    document = json.loads((REAL / "joined/client-1.json").read_text())
+    document["timestamp_ms"] += 3 * 86_400_000
+    (tmp_path / "client-2.json").write_text(json.dumps(document))
+    _, brought = bring(tmp_path, "joined/client-1.json", tmp_path / "client-2.json", tmp_path / "client-2.json")
+    assert not any("clock" in doubt for record in brought.records for doubt in record.doubts)
+
+
 # Runs that took no time
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from perjoule import __version__, drivers, store
 from perjoule.errors import CampaignError, WorkloadError
+from perjoule.importing import clocks
 from perjoule.importing.counters import counters
 from perjoule.importing.power import Log, near
 from perjoule.importing.runs import Found, Load, labels, loads, runs, workload
@@ -83,12 +84,15 @@ def bring(
     clients = {client for load in all_loads for client in load.clients}
     with results.hold():
         known = {digest for entry in results.entries() for digest in entry.files.values()}
+        before = [clocks.of_record(record) for record in results.records()]
+        ran = [*before, *map(clocks.of_load, all_loads)]
         trials, seen = _trials(results, all_loads, known)
         records: list[Record] = []
         kept: dict[str, tuple[Series, ...]] = {}
         for trial, load in trials:
             hosts = {**dict.fromkeys(load.clients, "client"), **told}
-            record, series = _keep(results, trial, load, hosts, nodes, logs, zone_doubt)
+            apart = tuple(clocks.doubts(load, ran))
+            record, series = _keep(results, trial, load, hosts, nodes, logs, zone_doubt, apart)
             records.append(record)
             kept[trial.id] = series
     without = tuple(sorted(node for node in nodes if node not in clients and node not in told))
@@ -129,6 +133,7 @@ def _keep(
     nodes: Mapping[str, Sequence[tuple[Source, tuple[Series, ...]]]],
     logs: Sequence[Log],
     zone_doubt: str,
+    apart: Sequence[str],
 ) -> tuple[Record, tuple[Series, ...]]:
     with results.attempt(trial) as attempt:
         with spoken(attempt.raw):
@@ -166,6 +171,7 @@ def _keep(
             environment={"imported by": f"perjoule {__version__}"},
             doubts=(
                 *(outcome.doubts if outcome else ()),
+                *apart,
                 *((zone_doubt,) if local and zone_doubt else ()),
                 *((UNALIGNED,) if powered else ()),
             ),

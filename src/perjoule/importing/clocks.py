@@ -1,0 +1,62 @@
+"""Clients whose files tell the time by clocks of their own: what speaks against putting them together, or keeping them apart.
+
+Files that overlap in time are the clients of one trial. Where clocks are apart, clients of one trial seem to have loaded one
+after the other, and would pass for repetitions.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from perjoule.importing.runs import Load
+from perjoule.model import Json, Record
+from perjoule.units import seconds_text
+
+OWN = "each client's file tells the time by its own clock: how far these are apart is not known"
+NEAR_S = 86400.0  # clocks are wrong by seconds, or by the hours of a time zone
+
+
+@dataclass(frozen=True)
+class Ran:
+    """Who did what, and when (UTC)."""
+
+    work: Json
+    clients: frozenset[str]
+    began_s: float
+    ended_s: float
+
+
+def of_load(load: Load) -> Ran | None:
+    """Say what a load did; None of one that failed."""
+    outcomes = [one.run.outcome for one in load.found if one.run.outcome]
+    if not outcomes:
+        return None
+    began_s, ended_s = min(o.began_s for o in outcomes), max(o.ended_s for o in outcomes)
+    return Ran([dict(load.options), load.filesystem], frozenset(load.clients), began_s, ended_s)
+
+
+def of_record(record: Record) -> Ran | None:
+    """Say what an imported trial did; None of one that failed."""
+    if (outcome := record.outcome) is None:
+        return None
+    work: Json = [dict(record.trial.workload.options), record.trial.filesystem.label]
+    return Ran(work, frozenset(r.host for r in outcome.results), outcome.began_s, outcome.ended_s)
+
+
+def doubts(load: Load, others: Sequence[Ran | None]) -> Iterator[str]:
+    """Say what speaks against the clocks of a load's clients, given what else ran."""
+    own = of_load(load)
+    if own is None:
+        return
+    if len({one.source.path for one in load.found}) > 1:
+        yield OWN
+    for other in others:
+        if other is None or other.work != own.work or not other.clients.isdisjoint(own.clients):
+            continue
+        names = ", ".join(sorted(other.clients))
+        gap_s = max(own.began_s - other.ended_s, other.began_s - own.ended_s)
+        if gap_s < 0:
+            yield f"{names} did the same at the same time in another trial: import clients of one trial together, anew"
+        elif gap_s < NEAR_S:
+            when = "before" if other.began_s < own.began_s else "after"
+            apart = seconds_text(abs(own.began_s - other.began_s))
+            yield f"{names} did the same {apart} {when}: if they loaded at once, their clocks are apart and this is one trial"
