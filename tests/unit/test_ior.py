@@ -221,6 +221,65 @@ def test_a_shared_file_needs_a_folder_that_all_see(tmp_path: Path) -> None:
     ior(shared_file=True).prepare(clients[:1], ScriptedMount(*clients), tmp_path)
 
 
+@pytest.mark.parametrize("operation", ["write", "read"])
+def test_a_shared_file_is_there_and_seen_before_any_rank_opens_it(operation: str, tmp_path: Path) -> None:
+    """Ranks that create it at once are answered "File exists" at random."""
+    late = iter([1, 1, 0])
+
+    class Slow(Client):
+        def answers(self, words: Sequence[str]) -> tuple[int, str]:
+            return (next(late), "") if words == ["test", "-e", "/mnt/client-2/ior.shared"] else super().answers(words)
+
+    clients = [Slow(1), Slow(2)]
+    load = ior(operation=operation, shared_file=True)
+    load.prepare(clients, ScriptedMount(*clients), tmp_path)
+    assert ["touch", "/mnt/client-1/ior.shared"] in clients[0].ran
+    assert next(late, None) is None  # client 2 was asked until it saw it
+    if operation == "read":  # its layout writes, too
+        first = clients[0].started[0]
+        assert first[first.index("-E") - 1 : first.index("-o")] == ["-k", "-E"]
+        assert "-F" not in first
+
+
+def test_a_shared_file_that_a_client_never_sees_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perjoule.workloads.ior.SEEN_S", 0.0)
+
+    class Blind(Client):
+        def answers(self, words: Sequence[str]) -> tuple[int, str]:
+            return (1, "") if words[:2] == ["test", "-e"] and words[2].endswith("ior.shared") else super().answers(words)
+
+    clients = [Client(1), Blind(2)]
+    with pytest.raises(TransientError, match="client-2: the shared file that client-1 created is not seen"):
+        ior(shared_file=True).prepare(clients, ScriptedMount(*clients), tmp_path)
+
+
+def test_an_address_that_is_a_name_is_looked_up_by_another_client(tmp_path: Path) -> None:
+    names = {"node-1.example.org": "10.0.0.1", "node-2": "10.0.0.2"}
+
+    class Named(Client):
+        def answers(self, words: Sequence[str]) -> tuple[int, str]:
+            if words[:2] != ["getent", "ahostsv4"]:
+                return super().answers(words)
+            own = words[2] == self.address
+            said = "127.0.1.1" if own else names.get(words[2], "")
+            return (0, f"{said}  STREAM {words[2]}\n{said}  DGRAM\n") if said else (2, "")
+
+    first, second = Named(1, code=None), Named(2, code=None)
+    first.address, second.address = names
+    first.asked = {"10.0.0.2": (TRANSCRIPTS / "orted.txt").read_text()}
+    with pytest.raises(TransientError, match="not done within"):
+        ior(time_limit="0.2 s").run([first, second], ScriptedMount(first, second), tmp_path)
+    text = " ".join(first.started[0])
+    assert "--host 10.0.0.1:1 " in text
+    assert "--host 10.0.0.2:1 " in text
+    assert "btl_tcp_if_include 10.0.0.0/30" in text
+    assert second.started
+
+    second.address = "unknown"
+    with pytest.raises(WorkloadError, match=r'client-2: MPI needs an IPv4 address, and client-1 finds none for "unknown"; write'):
+        ior().run([first, second], ScriptedMount(first, second), tmp_path)
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -105,13 +105,22 @@ def run(
             client.run(["test", "-d", mounted.directories[client.name]], timeout_s=SHORT_S)
             client.run(["rm", "-rf", room(client)], timeout_s=SHORT_S)
             client.run(["mkdir", "-p", room(client)], timeout_s=SHORT_S)
-        _run(what, clients, _command(clients, mounted, argv, ranks_count), log, until_s, time_limit_s)
+        addresses = {client.name: ipv4(client, clients) for client in clients}
+        _run(what, clients, addresses, _command(addresses, clients, mounted, argv, ranks_count), log, until_s, time_limit_s)
     except WorkloadError:
         mounted.alive()  # a daemon that died is the better reason
         raise
 
 
-def _run(what: str, clients: Sequence[Host], argv: Sequence[str | Path], log: Path, until_s: float, time_limit_s: float) -> None:
+def _run(
+    what: str,
+    clients: Sequence[Host],
+    addresses: Mapping[str, str],
+    argv: Sequence[str | Path],
+    log: Path,
+    until_s: float,
+    time_limit_s: float,
+) -> None:
     first, *others = clients
     agent = room(first) / "agent"
     first.put(AGENT, agent, mode=0o755)
@@ -121,7 +130,7 @@ def _run(what: str, clients: Sequence[Host], argv: Sequence[str | Path], log: Pa
         waiting = list(others)
         while mpirun.returncode is None and time.monotonic() < until_s:
             for client in list(waiting):
-                if asked := _asked(first, Path(f"{agent}.{client.address}")):
+                if asked := _asked(first, Path(f"{agent}.{addresses[client.name]}")):
                     waiting.remove(client)
                     daemon_log = log.with_name(f"{log.stem}-orted-{client.name}.log")
                     running[client.name] = client.spawn([*_clean(client), *daemon(asked)], log=daemon_log)
@@ -144,12 +153,14 @@ def _daemons_live(running: Mapping[str, Process], mpirun: Process) -> None:
             raise WorkloadError(f"MPI's daemon ended with {running[failed].returncode}: {words}", where=failed) from None
 
 
-def _command(clients: Sequence[Host], mounted: Mounted, argv: Sequence[str], ranks_count: int) -> list[str | Path]:
-    net = network(client.address for client in clients)
+def _command(
+    addresses: Mapping[str, str], clients: Sequence[Host], mounted: Mounted, argv: Sequence[str], ranks_count: int
+) -> list[str | Path]:
+    net = network(addresses.values())
     words: list[str | Path] = ["mpirun", *GLOBALS, "--mca", "btl_tcp_if_include", net, "--mca", "oob_tcp_if_include", net]
     words += ["--mca", "plm_rsh_agent", room(clients[0]) / "agent"]
     for client in clients:
-        host = ["--host", f"{client.address}:{ranks_count}"]
+        host = ["--host", f"{addresses[client.name]}:{ranks_count}"]
         words += ["-np", str(ranks_count), *host, "env", "-C", mounted.directories[client.name], *argv, ":"]
     return words[:-1]
 
@@ -177,6 +188,26 @@ def daemon(asked: str) -> list[str]:
     if not starts:
         raise WorkloadError(f"mpirun asked for something else than its daemon: {asked.strip()}", next="use Open MPI 4")
     return words[starts[0] :]
+
+
+def ipv4(client: Host, clients: Sequence[Host]) -> str:
+    """Give a client's IPv4 address, looked up by another client where its address is a name.
+
+    On the client itself its name often is 127.0.1.1. mpirun is given numbers since it would call its agent with a shortened name.
+
+    Raises:
+        WorkloadError: it has none that others reach.
+    """
+    try:
+        return str(ipaddress.IPv4Address(client.address))
+    except ValueError:
+        asked = next((other for other in clients if other is not client), client)
+    said = asked.run(["getent", "ahostsv4", client.address], timeout_s=SHORT_S, check=False)
+    found = said.stdout.split()[:1] if said.returncode == 0 else []
+    if not found or (ipaddress.IPv4Address(found[0]).is_loopback and len(clients) > 1):
+        told = f'MPI needs an IPv4 address, and {asked.name} finds {found[0] if found else "none"} for "{client.address}"'
+        raise WorkloadError(told, where=client.name, next="write its IPv4 address in the testbed's table")
+    return found[0]
 
 
 def network(addresses: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import WorkloadError
+from perjoule.errors import TransientError, WorkloadError
 from perjoule.model import OPTIONS, Clock, Outcome
 from perjoule.protocols import Check, Host, Mounted, Workload
 from perjoule.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
@@ -32,6 +32,8 @@ size = "256 MiB"
 """
 
 SUMMARY = "ior.json"
+SEEN_S = 60.0  # longer than mounts remember that a file is not there
+LOOK_S = 0.1
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -126,6 +128,8 @@ class Ior(Workload):
         if self.operation == "write" or not self._laid_out(clients, mounted):
             for client in clients:
                 self._remove(client, mounted)
+            if self.shared_file:
+                self._create(clients, mounted)
             if self.operation == "read":
                 self._load(clients, mounted, folder, "layout-", ["-w", "-e", *self._pattern(), "-o", self._file()])
         for client in clients:
@@ -178,7 +182,7 @@ class Ior(Workload):
         """What a layout and its readers have in common."""
         block_bytes = self.size_bytes // self.ranks_count
         words = ["-a", self.api, "-t", str(self.transfer_bytes), "-b", str(block_bytes), "-k"]
-        words += [] if self.shared_file else ["-F"]
+        words += ["-E"] if self.shared_file else ["-F"]
         words += ["-c"] if self.collective else []
         return [*words, "--posix.odirect"] if self.direct else words
 
@@ -186,6 +190,22 @@ class Ior(Workload):
         # What a stonewalled write leaves must never pass for a layout.
         kind = "part" if self.operation == "write" and self.stonewall_s else "shared" if self.shared_file else "rank"
         return f"ior.{kind}"
+
+    def _create(self, clients: Sequence[Host], mounted: Mounted) -> None:
+        """Create the file that all ranks share, and see that every client sees it.
+
+        Ranks that create one file at once on several mounts are answered "File exists" at random;
+        `-E` keeps IOR from removing it.
+        """
+        clients[0].run(["touch", mounted.directories[clients[0].name] / self._file()], timeout_s=self.time_limit_s)
+        for client in clients:  # one may remember for a while that it was not there
+            until_s = time.monotonic() + SEEN_S
+            seen = ["test", "-e", mounted.directories[client.name] / self._file()]
+            while client.run(seen, timeout_s=self.time_limit_s, check=False).returncode:
+                if time.monotonic() > until_s:
+                    told = f"the shared file that {clients[0].name} created is not seen after {SEEN_S:.0f} s"
+                    raise TransientError(told, where=client.name, next="look at the file system's logs, kept with the trial")
+                time.sleep(LOOK_S)
 
     def _remove(self, client: Host, mounted: Mounted) -> None:
         found = client.run(
