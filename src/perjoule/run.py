@@ -16,7 +16,7 @@ from perjoule import aligning, drivers, quiet, write_back
 from perjoule.environment import environment
 from perjoule.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
 from perjoule.model import Amplification, Campaign, Channel, Clock, HostFact, Json, Outcome, Phase, Record, Redundancy, Trial
-from perjoule.protocols import Check, Hosts, Mounted, require_time
+from perjoule.protocols import Check, FileSystem, Hosts, Meter, Mounted, Testbed, Workload, require_time
 from perjoule.store import Attempt, Results
 from perjoule.until import Until
 
@@ -39,17 +39,40 @@ class Event:
 
 
 Observer = Callable[[Event], None]
+Deployed = tuple[str, str]  # labels of a testbed and a file system
 
 
-def checks(campaign: Campaign) -> tuple[Check, ...]:
-    """Ask every driver of a campaign what it needs on this machine."""
+def checks(campaign: Campaign, *, whole: bool = False) -> tuple[Check, ...]:
+    """Ask every driver of a campaign what it needs on this machine; with `whole`, also file systems that it can go on without."""
     found: dict[str, Check] = {}
+    without = dict[Deployed, MachineError]() if whole else unable(campaign)
     for trial in campaign.trials:
         testbed = drivers.testbed(trial.testbed)
-        loading = [] if testbed.elsewhere else [drivers.filesystem(trial.filesystem), drivers.workload(trial.workload)]
-        for part in [testbed, *loading, *map(drivers.meter, trial.meters)]:
-            found |= {check.name: check for check in part.checks()}
+        parts: list[Testbed | FileSystem | Workload | Meter] = [testbed, *map(drivers.meter, trial.meters)]
+        if not testbed.elsewhere:
+            parts.append(drivers.workload(trial.workload))
+            parts += [] if _deployed(trial) in without else [drivers.filesystem(trial.filesystem)]
+        for part in parts:
+            found |= {check.name: check for check in part.checks() if check.name not in found or found[check.name].ok}
     return tuple(found.values())
+
+
+def unable(campaign: Campaign) -> Mapping[Deployed, MachineError]:
+    """Say for which file systems this machine lacks something while others can be measured; {} where none can."""
+    found: dict[Deployed, MachineError] = {}
+    all_deployed = {_deployed(trial): trial for trial in campaign.trials}
+    for deployed, trial in all_deployed.items():
+        if drivers.testbed(trial.testbed).elsewhere:
+            continue
+        try:
+            require(drivers.filesystem(trial.filesystem).checks())
+        except MachineError as error:
+            found[deployed] = error
+    return found if len(found) < len(all_deployed) else {}
+
+
+def _deployed(trial: Trial) -> Deployed:
+    return trial.testbed.label, trial.filesystem.label
 
 
 def require(checked: Sequence[Check]) -> None:
@@ -88,9 +111,12 @@ def run(
         circumstances = environment(folder)
         refused: list[PerjouleError] = []
         until = Until(campaign, results)
+        without = unable(campaign) if left else dict[Deployed, MachineError]()
         for group in campaign.groups:
+            todo = [trial for trial in group if trial in left]
+            error = without.get(_deployed(group[0]))
             try:
-                _Group(campaign, results, observe, circumstances, until).run([trial for trial in group if trial in left])
+                _Group(campaign, results, observe, circumstances, until).run(todo, error if todo else None)
             except _Refused as refusal:
                 refused.append(refusal.error)
         if refused:
@@ -114,8 +140,11 @@ class _Group:
     circumstances: Mapping[str, Json]
     until: Until
 
-    def run(self, todo: list[Trial]) -> None:
-        """Run the trials on as few deployments as failures allow; `todo` is emptied in order."""
+    def run(self, todo: list[Trial], unable: MachineError | None = None) -> None:
+        """Run the trials on as few deployments as failures allow, or none where unable; `todo` is emptied in order."""
+        if unable is not None:
+            self._keep_failed(todo, str(unable))
+            raise _Refused(unable)
         clients_count = max((trial.clients_count for trial in todo), default=0)
         fruitless_count = 0  # deployments in a row that did not carry a single trial
         while todo:

@@ -13,7 +13,9 @@ from perjoule.analysis.points import points
 from perjoule.analysis.windows import UNKNOWN
 from perjoule.catalogue import cluster
 from perjoule.errors import CampaignError, MachineError
+from perjoule.filesystems import simulated
 from perjoule.model import Campaign, Outcome, Point, Record
+from perjoule.protocols import Check
 from perjoule.run import Event
 from perjoule.store import Results, create, open_results
 from perjoule.units import MIB
@@ -234,3 +236,31 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(tempfile, "tempdir", str(hosts))
     measured(tmp_path, asked(repetitions=2, workload="fail_at = 1"))
     assert list(hosts.iterdir()) == []
+
+
+def test_a_file_system_that_this_machine_lacks_something_for_fails_and_the_others_are_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def checks(filesystem: simulated.Simulated) -> tuple[Check, ...]:
+        fast = filesystem.throughput_bytes_per_s > 50 * MIB
+        return (Check("mount.nfs", not fast, "not found", "apt install nfs-common"),)
+
+    monkeypatch.setattr(simulated.Simulated, "checks", checks)
+    second = '[[filesystem]]\nkind = "simulated"\nlabel = "fast"\nthroughput = "{} MiB/s"'
+    wanted = asked(filesystem='label = "slow"\n' + second.format(80))
+    assert [(label, str(error)) for (_, label), error in run.unable(wanted).items()] == [
+        ("fast", "mount.nfs: not found; apt install nfs-common")
+    ]
+    results = create(tmp_path / "results", wanted.text, wanted.name)
+    with pytest.raises(MachineError, match=r"mount\.nfs: not found"):
+        run.run(wanted, results, lambda event: None)
+    assert {r.trial.filesystem.label: (r.status, r.reason) for r in results.records()} == {
+        "slow": ("valid", ""),
+        "fast": ("failed", "mount.nfs: not found; apt install nfs-common"),
+    }
+    assert not all(check.ok for check in run.checks(wanted, whole=True))
+    run.require(run.checks(wanted))
+
+    alone = asked(filesystem='label = "fast"').text.replace("40 MiB/s", "80 MiB/s")
+    with pytest.raises(MachineError, match=r"mount\.nfs: not found"):  # with nothing to measure, nothing is begun
+        run.require(run.checks(campaign.parse(alone)))

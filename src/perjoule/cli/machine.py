@@ -105,7 +105,7 @@ def doctor() -> None:
         unready = [kind for kind, checks in kinds.items() if any(one.needed and not one.ok for one in checks)]
         lacking = f"; not ready: {', '.join(unready)}" if unready else ""
         show_line(f"{part:11} ready: {', '.join(kind for kind in kinds if kind not in unready)}{lacking}")
-    run.require(run.checks(campaign.demo()))
+    run.require(run.checks(campaign.demo(), whole=True))
     out.print("`perjoule demo` can run")
 
 

@@ -158,6 +158,8 @@ def check(file: Path, overrides: tuple[str, ...], shrink: int | None) -> None:
         f"\n{asked.name}: {counted(len(plan.steps), 'trial')} on {counted(len(asked.groups), 'deployment')}, "
         f"{bytes_text(plan.moved_bytes)} to be moved, about {seconds_text(plan.duration_s)}; seed {asked.seed}"
     )
+    for (_, filesystem), error in run.unable(asked).items():
+        out.print(f"{filesystem} can't be measured on this machine: {error}. The other file systems can.")
     if asked.until is not None:
         out.print(
             f"at the most: each combination is repeated {asked.least_count} to {asked.until.most_count} times, "
