@@ -2,18 +2,16 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Literal
 
+from perjoule.analysis.better import Judge, Verdict, hedges_g, refusal, refused_verdict, verdict
 from perjoule.analysis.changes import Change, undeclared
-from perjoule.analysis.comparison import Difference, Sample, compared, outliers
-from perjoule.analysis.drift import Trend
-from perjoule.analysis.statistics import interval
-from perjoule.analysis.stopping import METRICS, WIDENING
+from perjoule.analysis.contrast import in_turns
+from perjoule.analysis.outliers import outliers
+from perjoule.analysis.stopping import METRICS
 from perjoule.analysis.trends import doubts as told
-from perjoule.analysis.trends import window
-from perjoule.analysis.winners import holm
 from perjoule.errors import CampaignError
 from perjoule.model import Direction, Interval, Point
 from perjoule.sides import Key, Side, matched
@@ -23,7 +21,6 @@ from perjoule.units import MIB
 DEFAULT = ("MiB/s", "MiB/J", "op/s", "op/J")  # those of them that were measured
 PER: Mapping[str, float] = {"MiB/s": MIB, "MiB/J": MIB, "gross MiB/J": MIB}  # what one unit is in SI
 _LIMIT = re.compile(r"\s*(?P<metric>.+?)\s*(?P<sense>[<>])\s*(?P<percent>[+-]?\d+(?:\.\d+)?)\s*%\s*")
-_ENERGY = ("_per_j", "_j", "_w", "_js")
 
 
 @dataclass(frozen=True)
@@ -37,14 +34,14 @@ class Row:
     metric: str  # as people call it
     before: Interval
     after: Interval
-    difference: Difference | None  # None: not compared, and why
-    p: float = 1.0  # after Holm
-    why: str = ""
+    judged: Verdict
+    than: str  # what the second is compared with
+    effect: float = nan  # Hedges' g
 
     @property
     def verdict(self) -> str:
         """What may be said of the second against the first."""
-        return self.why if self.difference is None else self.difference.verdict(self.p)
+        return self.judged.sentence(self.than)
 
 
 @dataclass(frozen=True)
@@ -69,9 +66,9 @@ class Limit:
 
     def judge(self, row: Row) -> Literal["broken", "kept", "can't tell"]:
         """Say on which side of it the whole 95 % interval of a row's change is."""
-        if row.difference is None or not row.difference.freedom:
+        if row.judged.refused or not row.judged.estimate.freedom:
             return "can't tell"
-        low, high = row.difference.ratio.low - 1, row.difference.ratio.high - 1
+        low, high = row.judged.ratio.low - 1, row.judged.ratio.high - 1
         if self.sense == "<":
             return "broken" if high < self.ratio else "kept" if low >= self.ratio else "can't tell"
         return "broken" if low > self.ratio else "kept" if high <= self.ratio else "can't tell"
@@ -118,84 +115,58 @@ def compare(
     left = [one.name for one in undeclared(changes)]
     doubts = [f"{few(left)}: not declared to differ, and may be the cause"] if left else []
     for metric in metrics or DEFAULT:
-        trends = first.trend(metric), second.trend(metric)
-        own = [_row(first, second, pair, metric, trends, across_grades) for pair in pairs]
-        rows += [row for row in own if row]
-        if any(own):
-            doubts += _trend_doubts(first, second, metric, trends)
+        chosen = [pair for pair in pairs if _measured(first, second, pair, METRICS[metric])]
+        own = [_row(first, second, pair, metric, len(chosen), across_grades=across_grades) for pair in chosen]
+        rows += own
+        if own:
+            doubts += _trend_doubts(first, second, metric)
     if not rows:
         raise CampaignError(
             "nothing of one is in the other, or none of the metrics was measured in both",
             where=f"{first.name} and {second.name}",
             next="compare what has a workload, a direction and a number of clients in common",
         )
-    corrected = holm({str(n): row.difference.p for n, row in enumerate(rows) if row.difference})
-    rows = [replace(row, p=corrected.get(str(n), 1.0)) for n, row in enumerate(rows)]
     strange = [text for one in (first, second) for metric in metrics or DEFAULT for text in _outliers(one, metric)]
-    doubts += _doubts(first, second, pairs, rows, across_grades)
+    doubts += _doubts(first, second, pairs, across_grades)
     return Comparison((first.name, second.name), tuple(rows), tuple(doubts), tuple(strange), tuple(changes))
 
 
-def _row(
-    first: Side, second: Side, pair: tuple[Key, Key], metric: str, trends: tuple[Trend | None, Trend | None], across: bool
-) -> Row | None:
-    key = METRICS[metric]
-    both = first.found[pair[0]], second.found[pair[1]]
-    values = [[p.metrics[key] for _, p in own if _has(p, key)] for own in both]
-    if not all(values):
-        return None
-    labels = list(dict.fromkeys(of[1] for of in pair))
-    row = Row(" -> ".join(labels), pair[0][2], pair[0][3], pair[0][4], metric, interval(values[0]), interval(values[1]), None)
-    if min(map(min, values)) <= 0:
-        return replace(row, why="not compared: not all values are positive")
-    grades = [{p.grade for _, p in own if p.grade} for own in both]
-    if key.endswith(_ENERGY) and grades[0] != grades[1] and not across:
-        told = " and ".join("+".join(sorted(one)) or "none" for one in grades)
-        return replace(row, why=f"not compared: power of different grades ({told})")
-    drifts = _drifts(first, second, pair, trends)
-    samples = [
-        _sample(side, of, key, found, drift) for side, of, found, drift in zip((first, second), pair, trends, drifts, strict=True)
-    ]
-    return replace(row, difference=compared(*samples))
+def _measured(first: Side, second: Side, pair: tuple[Key, Key], key: str) -> bool:
+    return key in first.cell(pair[0]).metrics and key in second.cell(pair[1]).metrics
 
 
-def _sample(side: Side, of: Key, key: str, found: Trend | None, drift_ratio: float) -> Sample:
-    told = [(record, point) for record, point in side.found[of] if _has(point, key)]
-    times = [window(record) for record, _ in told]
-    return Sample(
-        tuple(point.metrics[key] for _, point in told),
-        tuple(point.trial.repetition for _, point in told),
-        tuple(began_s for began_s, _ in times),
-        tuple(ended_s for _, ended_s in times),
-        found.between(side.gap(of)) if found else 0.0,
-        drift_ratio,
-        WIDENING if side.asked and side.asked.until else 1.0,
-    )
-
-
-def _drifts(first: Side, second: Side, pair: tuple[Key, Key], trends: tuple[Trend | None, Trend | None]) -> tuple[float, float]:
-    """Say up to which difference either side may have drifted.
-
-    Within one campaign that is all that can't be excluded between the one and the other; of two campaigns what is significant
-    in either, for what lies between them neither knows.
-    """
-    if first.records is second.records and first.span_s:
-        share = abs(second.middle_s(pair[1]) - first.middle_s(pair[0])) / first.span_s
-        one, other = (found.reach_ratio(share) if found else 0.0 for found in trends)
+def _row(first: Side, second: Side, pair: tuple[Key, Key], metric: str, count: int, *, across_grades: bool) -> Row:
+    """Compare one combination: within a campaign as everywhere, of two campaigns together with their other combinations."""
+    key, labels = METRICS[metric], list(dict.fromkeys(of[1] for of in pair))
+    before, after = first.cell(pair[0]), second.cell(pair[1])
+    if first.records is second.records:
+        judge = Judge(first.cells, across_grades=True) if across_grades else first.judge
+        judged = judge.verdict(after, before, key)
+    elif refused := refusal((before, after), key, across_grades=across_grades):
+        judged = refused_verdict(refused)
     else:
-        one, other = (found.reach_ratio() if found and found.drifts else 0.0 for found in trends)
-    return one, other
+        terms = ((1.0, second.judge.sample(after, key)), (-1.0, first.judge.sample(before, key)))
+        judged = verdict(terms, key, count, (after, before))
+    values = [one.metrics[key].values for one in (before, after)]
+    effect = nan if judged.refused else hedges_g(*values)
+    than = labels[0] if len(labels) > 1 else first.name
+    shown = before.metrics[key], after.metrics[key]
+    return Row(" -> ".join(labels), pair[0][2], pair[0][3], pair[0][4], metric, *shown, judged, than, effect)
 
 
-def _trend_doubts(first: Side, second: Side, metric: str, trends: Sequence[Trend | None]) -> Iterator[str]:
-    for side, found in list(zip((first, second), trends, strict=True))[: 1 if first.records is second.records else 2]:
+def _in_turns(first: Side, second: Side, pair: tuple[Key, Key]) -> bool:
+    return in_turns([side.cell(key) for side, key in zip((first, second), pair, strict=True)])
+
+
+def _trend_doubts(first: Side, second: Side, metric: str) -> Iterator[str]:
+    for side in (first, second)[: 1 if first.records is second.records else 2]:
         whose = "the campaign" if first.records is second.records else side.name
-        if found:
+        if found := side.judge.trend(METRICS[metric]):
             yield from (f"{whose}: {line}" for line in told(metric, found))
 
 
-def _doubts(first: Side, second: Side, pairs: Sequence[tuple[Key, Key]], rows: Sequence[Row], across: bool) -> Iterator[str]:
-    if any(row.difference and "paired" not in row.difference.method for row in rows):
+def _doubts(first: Side, second: Side, pairs: Sequence[tuple[Key, Key]], across: bool) -> Iterator[str]:
+    if not all(_in_turns(first, second, pair) for pair in pairs):
         yield f"{first.name} and {second.name} were not measured in turns: what changed with time looks like a difference"
     if across:
         yield "energies are compared whatever the grade of their power"

@@ -3,16 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
-from statistics import fmean, median
 
 from perjoule import campaign
+from perjoule.analysis.better import Judge
+from perjoule.analysis.cells import cells
 from perjoule.analysis.changes import ROOTS, Change, changes
-from perjoule.analysis.drift import Trend
 from perjoule.analysis.points import points
-from perjoule.analysis.trends import campaign_trend, window
+from perjoule.analysis.stopping import campaign_widening
 from perjoule.errors import CampaignError
-from perjoule.model import Campaign, Direction, Point, Record
+from perjoule.model import Campaign, Cell, Direction, Point, Record
 from perjoule.store import Results
 
 Key = tuple[str, str, str, Direction, int]  # testbed, file system, workload, direction, clients
@@ -40,28 +39,20 @@ class Side:
         return grouped
 
     @cached_property
-    def order(self) -> Mapping[str, int]:
-        """The place of each trial in the order of running."""
-        return {record.trial.id: n for n, record in enumerate(self.records)}
+    def cells(self) -> tuple[Cell, ...]:
+        """Summarise the whole campaign."""
+        return cells(self.records, self.points, widening=campaign_widening(self.asked))
 
     @cached_property
-    def span_s(self) -> float:
-        """How long the campaign took, from the first load to the end of the last."""
-        times = [time for record in self.records if record.outcome for time in window(record)]
-        return max(times) - min(times) if times else 0.0
+    def judge(self) -> Judge:
+        """Compare by the whole campaign."""
+        return Judge(self.cells)
 
-    def trend(self, metric: str) -> Trend | None:
-        """Find what time did to a metric over the whole campaign."""
-        return campaign_trend(self.records, self.points, metric)
-
-    def gap(self, key: Key) -> float:
-        """How many trials lie between successive repetitions of a combination, and one: the median."""
-        places = sorted(self.order[record.trial.id] for record, _ in self.found[key])
-        return median(b - a for a, b in pairwise(places)) if len(places) > 1 else 1.0
-
-    def middle_s(self, key: Key) -> float:
-        """When a combination was measured, on average (UTC)."""
-        return fmean(time for record, _ in self.found[key] for time in window(record))
+    def cell(self, key: Key) -> Cell:
+        """Give the cell of a combination."""
+        testbed, filesystem, *work = key
+        labels = (filesystem, f"{filesystem} on {testbed}")
+        return next(c for c in self.cells if c.filesystem in labels[::-1] and [c.workload, c.direction, c.clients_count] == work)
 
 
 def side(results: Results, name: str = "") -> Side:

@@ -6,7 +6,9 @@ from math import isfinite
 from statistics import median
 
 from perjoule.analysis.amplification import METRICS, SUBJECTS
-from perjoule.model import Cell, Finding, Interval, Replacement
+from perjoule.analysis.better import Verdict
+from perjoule.analysis.winners import BY, Finding
+from perjoule.model import Cell, Interval, Replacement
 from perjoule.units import MIB
 
 
@@ -132,13 +134,32 @@ def winners_table(findings: Sequence[Finding]) -> Table:
             finding.workload,
             finding.direction,
             str(finding.clients_count),
+            BY.get(finding.metric, finding.metric),
             "–" if finding.grades else finding.best,
             "–" if finding.grades else _over(finding.over_average),
+            *(("–", "–") if finding.grades else pair_texts(next(iter(finding.verdicts.values())))),
             finding.verdict,
         )
         for finding in findings
     )
-    return Table(("among", "workload", "direction", "clients", "best", "over average of others", "verdict"), rows)
+    words = ("among", "workload", "direction", "clients", "by", "best", "over average of others", "over the next", "p", "verdict")
+    return Table(words, rows)
+
+
+def pair_texts(one: Verdict) -> tuple[str, str]:
+    """Print the ratio of a pair with its interval, and p: the same wherever the pair is shown."""
+    return ratio_text(one.ratio), p_text(one.p)
+
+
+def ratio_text(ratio: Interval) -> str:
+    """Print a ratio with its interval."""
+    ends = f" ({ratio.low:.3f} to {ratio.high:.3f})" if isfinite(ratio.high) else ""
+    return f"{ratio.mean:.3f}{ends}"
+
+
+def p_text(p: float) -> str:
+    """Print how likely something is by chance alone."""
+    return "< 0.001" if p < 1e-3 else f"{p:.2g}"
 
 
 def replacement_table(found: Sequence[Replacement]) -> Table:

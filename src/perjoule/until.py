@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from perjoule.analysis.points import points
 from perjoule.analysis.statistics import half_width_ratio
-from perjoule.analysis.stopping import METRICS, narrow_enough, stopped_interval
+from perjoule.analysis.stopping import METRICS, campaign_widening, narrow_enough, stopped_interval
 from perjoule.model import Campaign, Record, Trial
 from perjoule.store import Results
 
@@ -19,7 +19,7 @@ class Until:
 
     def __init__(self, campaign: Campaign, results: Results) -> None:
         self._rule, self._results = campaign.until, results
-        self._least_count = campaign.least_count
+        self._least_count, self._widening = campaign.least_count, campaign_widening(campaign)
         self._seen: dict[tuple[str, int], Mapping[str, float]] = {}  # of each kept attempt: direction -> value
 
     def settled(self, trial: Trial) -> str:
@@ -37,7 +37,7 @@ class Until:
             return f"{self._rule.metric} is not measured, so that no more repetitions would settle it"
         if not all(narrow_enough(found, self._rule.interval_ratio, self._least_count) for found in values.values()):
             return ""
-        widest_ratio = max(half_width_ratio(stopped_interval(found)) for found in values.values())
+        widest_ratio = max(half_width_ratio(stopped_interval(found, self._widening)) for found in values.values())
         return f"{self._rule.metric} is known to ± {widest_ratio:.1%} after {len(records)} repetitions"
 
     def _repetitions(self, trial: Trial) -> list[Record]:

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from perjoule import campaign, drivers
 from perjoule.analysis.cells import cells
 from perjoule.analysis.points import points
+from perjoule.analysis.stopping import campaign_widening
 from perjoule.errors import PerjouleError
 from perjoule.model import Cell, Record, Series
 from perjoule.store import Results
@@ -93,7 +94,8 @@ def _table(results: Results) -> Iterator[str]:
         records = results.latest()
         asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
         found = [p for r in records if r.status == "valid" for p in points(r, results.series(r))]
-        computed = cells(records, found, edp_weight=asked.edp_weight if asked else 1, stopped=bool(asked and asked.until))
+        weight = asked.edp_weight if asked else 1
+        computed = cells(records, found, edp_weight=weight, widening=campaign_widening(asked))
     except PerjouleError as error:
         yield str(error)
         return

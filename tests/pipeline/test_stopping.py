@@ -7,7 +7,7 @@ import pytest
 
 from perjoule import campaign, run, store
 from perjoule.analysis.statistics import half_width_ratio, interval
-from perjoule.analysis.stopping import narrow_enough, stopped_interval
+from perjoule.analysis.stopping import narrow_enough, stopped_interval, widening
 from perjoule.errors import CampaignError
 from perjoule.model import LEAST_COUNT
 from perjoule.run import Event
@@ -31,29 +31,34 @@ size = "4 MiB"
 
 def test_an_interval_that_decided_when_to_stop_is_wider_than_students() -> None:
     values = [9.0, 10.0, 10.5, 11.0, 9.5]
-    assert half_width_ratio(stopped_interval(values)) == pytest.approx(1.15 * half_width_ratio(interval(values)))
-    assert stopped_interval(values).values == tuple(values)
+    for least_count, factor in ((5, 1.15), (8, 1.15), (3, 1.2), (4, 1.2)):  # the earlier it may end, the wider
+        wide = stopped_interval(values, widening(least_count))
+        assert half_width_ratio(wide) == pytest.approx(factor * half_width_ratio(interval(values)))
+        assert wide.values == tuple(values)
 
 
 def test_no_decision_falls_before_the_least_count() -> None:
-    assert not narrow_enough([10.0] * (LEAST_COUNT - 1), 0.5)
-    assert narrow_enough([10.0] * LEAST_COUNT, 0.5)
+    assert LEAST_COUNT == 3
+    assert not narrow_enough([10.0] * 2, 0.5, least_count=1)
+    assert narrow_enough([10.0] * 3, 0.5, least_count=3)
+    assert not narrow_enough([10.0] * 4, 0.5, least_count=5)
     assert not narrow_enough([10.0] * LEAST_COUNT, 0.5, least_count=8)
 
 
 def test_scatter_keeps_it_going() -> None:
-    assert not narrow_enough([5.0, 15.0, 10.0, 8.0, 12.0], 0.05)
+    assert not narrow_enough([5.0, 15.0, 10.0, 8.0, 12.0], 0.05, least_count=5)
 
 
 @pytest.mark.parametrize("scatter", [0.03, 0.08])
-def test_intervals_cover_the_truth_although_their_width_decided_when_to_stop(scatter: float) -> None:
+@pytest.mark.parametrize("least_count", [3, 5])
+def test_intervals_cover_the_truth_although_their_width_decided_when_to_stop(scatter: float, least_count: int) -> None:
     dice = np.random.default_rng(7)
     covered, runs_count = 0, 600
     for _ in range(runs_count):
-        values = list(dice.normal(1.0, scatter, LEAST_COUNT))
-        while not narrow_enough(values, 0.05) and len(values) < 40:
+        values = list(dice.normal(1.0, scatter, least_count))
+        while not narrow_enough(values, 0.05, least_count) and len(values) < 40:
             values.append(dice.normal(1.0, scatter))
-        found = stopped_interval(values)
+        found = stopped_interval(values, widening(least_count))
         covered += found.low <= 1.0 <= found.high
     assert 0.93 <= covered / runs_count <= 0.98  # 600 runs: +- 0.9 % of standard error
 
@@ -69,7 +74,7 @@ def measured(tmp_path: Path, width: str) -> tuple[list[Event], store.Results]:
 
 def test_a_campaign_ends_when_the_interval_is_narrow_enough_and_keeps_every_attempt(tmp_path: Path) -> None:
     events, results = measured(tmp_path, "90 %")
-    assert len(results.latest()) == LEAST_COUNT
+    assert len(results.latest()) == 5
     settled = [event for event in events if event.kind == "settled"]
     assert [event.trial.repetition for event in settled if event.trial] == [6, 7]
     assert "after 5 repetitions" in settled[0].text
@@ -87,7 +92,7 @@ def test_a_campaign_whose_interval_stays_wide_ends_with_the_most_repetitions(tmp
         ('{ metric = "MiB/h", interval = "5 %" }', 'until.metric = "MiB/h" is not one of what there is'),
         ('{ metric = "MiB/J" }', 'until needs "interval"'),
         ('{ metric = "MiB/J", intervall = "5 %", interval = "5 %" }', 'did you mean "interval"?'),
-        ('{ metric = "MiB/J", interval = "5 %", max = 3 }', "it must be at least 5"),
+        ('{ metric = "MiB/J", interval = "5 %", max = 2 }', "it must be at least 3"),
         ('"MiB/J"', "until"),
     ],
 )
@@ -99,5 +104,5 @@ def test_a_wrong_rule_is_told_with_its_line(until: str, told: str) -> None:
 
 
 def test_too_few_repetitions_to_judge_by_are_refused() -> None:
-    with pytest.raises(CampaignError, match="repetitions = 3 are too few for until"):
-        campaign.parse("repetitions = 3\n" + CAMPAIGN.replace("WIDTH", "5 %"))
+    with pytest.raises(CampaignError, match="repetitions = 2 are too few for until"):
+        campaign.parse("repetitions = 2\n" + CAMPAIGN.replace("WIDTH", "5 %"))

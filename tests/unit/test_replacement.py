@@ -88,7 +88,7 @@ def test_whole_machines_have_a_range_where_the_interval_crosses_a_whole_number()
     assert found.machines_range == (2, 3)
 
 
-@pytest.mark.parametrize(("watts", "verdict"), [(5.0, "less power"), (10.0, "not apart"), (15.0, "more power")])
+@pytest.mark.parametrize(("watts", "verdict"), [(5.0, "less power"), (10.0, "not significantly different"), (15.0, "more power")])
 def test_the_verdict_is_of_whole_machines(watts, verdict):
     pc = cell("pc", [200.0, 201.0, 199.0], [20.0, 20.2, 19.8])
     assert one(pc, cell("mpsoc", [100.5, 101.0, 101.5], [watts, watts * 1.01, watts * 0.99])).verdict == verdict

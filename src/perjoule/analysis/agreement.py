@@ -8,14 +8,15 @@ so that its ratio has none but what the printed digits leave open. Any other num
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
 from math import exp, inf, log, sqrt
 
 from perjoule.analysis.audit import span
 from perjoule.analysis.audit.span import Span
 from perjoule.analysis.beside import Pair, same
-from perjoule.analysis.statistics import ratio_interval
-from perjoule.model import Interval, Json, Record
+from perjoule.analysis.better import Judge, sample, work
+from perjoule.analysis.contrast import contrast
+from perjoule.model import Cell, Interval, Json, Record
 from perjoule.published import Paper
 from perjoule.published.paper import Fact
 
@@ -32,6 +33,7 @@ class Held:
     ratio: Interval
     kind: str  # what is compared: "maximum of 5", "mean of 5"
     differs: tuple[str, ...]
+    above: frozenset[str] = frozenset()  # file systems that did the same work and are significantly lower
 
 
 @dataclass(frozen=True)
@@ -42,19 +44,31 @@ class Ranking:
     of: str  # statistic, direction, clients
     published: tuple[str, ...]
     own: tuple[str, ...]
+    apart: tuple[bool, ...]  # whether each of the own is significantly higher than the next
     tau: float
     p: float  # two-sided, exact
     least_p: float  # that so few can reach
 
 
-def held(paper: Paper, pairs: Sequence[Pair], records: Sequence[Record]) -> tuple[Held, ...]:
-    """Hold each pair's own value against the printed one."""
+def held(paper: Paper, pairs: Sequence[Pair], records: Sequence[Record], cells: Sequence[Cell] = ()) -> tuple[Held, ...]:
+    """Hold each pair's own value against the printed one; `cells` are all of the campaign."""
+    judge = Judge(cells)
     of = {record.trial.filesystem.label: record for record in records if record.status == "valid"}
     of |= {f"{r.trial.filesystem.label} on {r.trial.testbed.label}": r for r in records if r.status == "valid"}
-    return tuple(_held(paper, pair, of.get(pair.measured.cell.filesystem)) for pair in pairs if pair.number.value > 0)
+    return tuple(
+        _held(paper, pair, of.get(pair.measured.cell.filesystem), _above(pair, judge, cells))
+        for pair in pairs
+        if pair.number.value > 0
+    )
 
 
-def _held(paper: Paper, pair: Pair, record: Record | None) -> Held:
+def _above(pair: Pair, judge: Judge, cells: Sequence[Cell]) -> frozenset[str]:
+    own, metric = pair.measured.cell, pair.measured.metric
+    others = [c for c in cells if work(c) == work(own) and c is not own and metric in c.metrics]
+    return frozenset(other.filesystem for other in others if judge.verdict(own, other, metric).sign > 0)
+
+
+def _held(paper: Paper, pair: Pair, record: Record | None, above: frozenset[str]) -> Held:
     number, interval = pair.number, pair.measured.interval
     most = number.statistic.startswith("maximum")
     count = len(interval.values)
@@ -62,13 +76,13 @@ def _held(paper: Paper, pair: Pair, record: Record | None) -> Held:
     rounding = log(number.high / number.value) if number.value < number.high < inf else 0.0
     half = 0.0 if most else inf
     if not most and min(interval.values) > 0 and count > 1:
-        own = ratio_interval(interval.values, [number.value] * count)
+        own = contrast([(1, sample(pair.measured.cell, pair.measured.metric))]).ratio
         printed = sqrt(sum((_STANDARD_TO_95 * one.value / number.value) ** 2 for one in number.uncertainties))
-        mean, half = own.mean, sqrt(log(own.high / own.mean) ** 2 + printed**2)
+        mean, half = own.mean / number.value, sqrt(log(own.high / own.mean) ** 2 + printed**2)
     half += rounding
     ratios = tuple(value / number.value for value in interval.values)
     ratio = Interval(mean, mean * exp(-half), mean * exp(half) if half < inf else inf, ratios)
-    return Held(pair, ratio, f"{'maximum' if most else 'mean'} of {count}", tuple(_differences(paper, pair, record)))
+    return Held(pair, ratio, f"{'maximum' if most else 'mean'} of {count}", tuple(_differences(paper, pair, record)), above)
 
 
 def _differences(paper: Paper, pair: Pair, record: Record | None) -> Iterator[str]:
@@ -120,7 +134,8 @@ def _ranking(key: Sequence[str], own: Mapping[str, Held]) -> Ranking:
     tau, p, least_p = kendall(list(there.values()), list(here.values()))
     ordered = [tuple(sorted(values, key=lambda name: -values[name])) for values in (there, here)]
     of = ", ".join(word for word in key[1:] if word not in ("", "unknown"))
-    return Ranking(key[0], of, ordered[0], ordered[1], tau, p, least_p)
+    apart = tuple(after in own[name].above for name, after in pairwise(ordered[1]))
+    return Ranking(key[0], of, ordered[0], ordered[1], apart, tau, p, least_p)
 
 
 def kendall(one: Sequence[float], other: Sequence[float]) -> tuple[float, float, float]:

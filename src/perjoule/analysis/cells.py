@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import isfinite
 from statistics import fmean
 
@@ -11,8 +12,9 @@ from perjoule import drivers
 from perjoule.analysis.efficiency import edp
 from perjoule.analysis.statistics import interval
 from perjoule.analysis.stopping import stopped_interval
+from perjoule.analysis.trends import window
 from perjoule.errors import PerjouleError
-from perjoule.model import Cell, Direction, Interval, Point, Record, Trial
+from perjoule.model import Cell, Direction, Interval, Point, Ran, Record, Trial
 
 Key = tuple[str, str, Direction, int]  # file system, workload, direction, clients
 
@@ -20,14 +22,14 @@ DIRECTIONS: tuple[Direction, ...] = ("write", "read", "mixed")
 Spread = Callable[[Sequence[float]], Interval]
 
 
-def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int = 1, stopped: bool = False) -> tuple[Cell, ...]:
+def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int = 1, widening: float = 1.0) -> tuple[Cell, ...]:
     """Summarise repetitions, sorted by workload, direction, file system and clients.
 
     Args:
         records: the attempts at all trials; the last at each trial counts as failed or not.
         points: the numbers of the valid ones.
         edp_weight: the power to which the energy-delay product takes the delay.
-        stopped: whether the intervals decided how often was repeated; they are wider then.
+        widening: of intervals that decided how often was repeated (`stopping.campaign_widening`).
 
     A metric that a repetition lacks has an interval over those that have it, and a doubt.
     """
@@ -45,8 +47,8 @@ def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int
             for direction in _directions(record.trial):
                 key = _key(record.trial, direction, several)
                 failed[key] = failed.get(key, 0) + 1
-    spread = stopped_interval if stopped else interval
-    found = {key: _cell(key, grouped.get(key, []), failed.get(key, 0), of, spread) for key in grouped | failed}
+    spread = interval if widening == 1 else partial(stopped_interval, factor=widening)
+    found = {key: _cell(key, grouped.get(key, []), failed.get(key, 0), of, spread, widening) for key in grouped | failed}
     ordered = sorted(found, key=lambda k: (k[1], DIRECTIONS.index(k[2]), k[0], k[3]))
     return _with_edp_ratio([found[key] for key in ordered], edp_weight, spread)
 
@@ -58,7 +60,9 @@ def _key(trial: Trial, direction: Direction, several: Container[str]) -> Key:
     return filesystem, trial.workload.label, direction, trial.clients_count
 
 
-def _cell(key: Key, repetitions: Sequence[Point], failed_count: int, of: Mapping[str, Record], spread: Spread) -> Cell:
+def _cell(
+    key: Key, repetitions: Sequence[Point], failed_count: int, of: Mapping[str, Record], spread: Spread, widening: float
+) -> Cell:
     filesystem, workload, direction, clients_count = key
     ordered = sorted(repetitions, key=lambda p: p.trial.repetition)
     measured = [of[p.trial.id] for p in ordered if p.trial.id in of]
@@ -88,6 +92,8 @@ def _cell(key: Key, repetitions: Sequence[Point], failed_count: int, of: Mapping
         grade="+".join(grades),
         redundancy=redundancies[0] if len(redundancies) == 1 else None,
         shared={name: _shared(name, ordered) for name in names if any(name in p.shared for p in ordered)},
+        ran=tuple(Ran(record.trial.repetition, *window(record)) for record in measured if record.outcome),
+        widening=widening,
     )
 
 

@@ -1,24 +1,23 @@
 """Whether what a paper says in words is so in one's own measurements, too: it holds here, it doesn't, or nothing can be told.
 
 A claim is made of cases: one file system above another for each direction and number of clients, the best of a group against the
-next, the steps along a fact. Over all cases (along a fact: of the last over the first) the mean logarithm of the ratio is tested
-after Welch, with Holm's correction over all claims. A claim holds when that is relevant (2 % at least) and significant in the
-direction claimed, and no single case is so in the other direction, by Holm's correction over the claim's cases.
+next, the steps along a fact. `analysis.better` judges each case, in the family that the pair belongs to in its campaign, and the
+mean over all cases (along a fact: the last over the first) in the family of all claims that have several cases. A claim does not
+hold where a case or the mean is significantly the other way round; else it holds where the mean is significantly as claimed. The
+ratio shown is the one that decides.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import log
 from typing import Literal
 
 from perjoule.analysis.audit import span
 from perjoule.analysis.audit.matching import named
 from perjoule.analysis.audit.span import Span
 from perjoule.analysis.beside import APART, SIZES, Measured, beside, size_bytes
-from perjoule.analysis.statistics import CONFIDENCE_RATIO
-from perjoule.analysis.winners import RELEVANT_RATIO, Estimate, difference, holm
-from perjoule.model import Interval
+from perjoule.analysis.better import Judge, Verdict, work
+from perjoule.model import Cell, Interval
 from perjoule.published import Claim, Paper
 from perjoule.published.paper import Fact
 
@@ -42,9 +41,13 @@ class Case:
         return f"{self.of}, {self.step}" if self.step else self.of
 
     @property
-    def estimate(self) -> Estimate:
-        """The logarithm of their ratio."""
-        return difference({"": self.larger.interval.values}, {"": self.smaller.interval.values})
+    def pair(self) -> tuple[Cell, Cell]:
+        """The cells."""
+        return self.larger.cell, self.smaller.cell
+
+    def verdict(self, judge: Judge, count: int) -> Verdict:
+        """Judge it: among all that did the same work where both did, else among the cases of its claim."""
+        return judge.verdict(*self.pair, self.larger.metric, None if work(self.larger.cell) == work(self.smaller.cell) else count)
 
 
 @dataclass(frozen=True)
@@ -54,17 +57,17 @@ class Judged:
     claim: Claim
     verdict: Holds
     why: str  # in words: what speaks against it, or why nothing can be told
-    ratio: Interval | None = None  # of what is said to be larger to the other, over all cases
-    p: float | None = None  # after Holm
+    ratio: Interval | None = None  # of what is said to be larger to the other: of what decides
+    p: float | None = None
     cases_count: int = 0
     grade: str = ""  # of the power in it
 
 
 def judged(paper: Paper, found: Sequence[Measured]) -> tuple[Judged, ...]:
-    """Judge every claim of a paper by what was measured."""
+    """Judge every claim of a paper by what was measured in one campaign."""
+    judge = Judge(list({id(one.cell): one.cell for one in found}.values()))
     cases = {n: _cases(claim, paper, found) for n, claim in enumerate(paper.claims) if claim.rule != "holds"}
-    estimates = {n: _pooled(own, paper.claims[n]) for n, own in cases.items() if isinstance(own, list)}
-    p = holm({str(n): one.p for n, one in estimates.items()})
+    pooled_count = sum(isinstance(own, list) and len(own) > 1 for own in cases.values())
     verdicts: list[Judged] = []
     for n, claim in enumerate(paper.claims):
         own = cases.get(n, "")
@@ -73,49 +76,45 @@ def judged(paper: Paper, found: Sequence[Measured]) -> tuple[Judged, ...]:
         elif isinstance(own, str):
             verdicts.append(Judged(claim, "can't tell", own))
         else:
-            verdicts.append(_verdict(claim, own, estimates[n], p[str(n)]))
+            verdicts.append(_verdict(claim, own, judge, pooled_count))
     return tuple(verdicts)
 
 
-def _verdict(claim: Claim, cases: Sequence[Case], estimate: Estimate, p: float) -> Judged:
+def _verdict(claim: Claim, cases: Sequence[Case], judge: Judge, pooled_count: int) -> Judged:
+    each = [(case, case.verdict(judge, len(cases))) for case in cases]
+    against = [(case, one) for case, one in each if one.sign < 0]
+    whole = each[0][1] if len(each) == 1 else judge.judged(_ends(cases, claim), cases[0].larger.metric, pooled_count)
     grades = sorted({one.cell.grade for case in cases for one in (case.larger, case.smaller) if _of_power(one)})
-    each = {str(n): case.estimate for n, case in enumerate(cases)}
-    adjusted = holm({n: one.p for n, one in each.items()})
-    against = [case.words for n, case in enumerate(cases) if _apart(each[str(n)], adjusted[str(n)], -1)]
-    verdict: Holds = "can't tell"
-    why = ""
-    if len(grades) > 1:
-        why = f"power is of different grades ({', '.join(grades)}), which are not ranked against each other"
-    elif not estimate.freedom:
-        why = "one repetition can't tell"
-    elif against or _apart(estimate, p, -1):
-        verdict, why = "doesn't hold here", f"the other way round: {_shown(against)}" if against else ""
-    elif _apart(estimate, p, +1):
-        verdict = "holds here"
-    else:
-        why = "no significant difference of 2 % or more"
-    return Judged(claim, verdict, why, estimate.ratio, p, len(cases), ", ".join(grades))
+    if whole.refused:
+        return Judged(claim, "can't tell", whole.refused, cases_count=len(cases), grade=", ".join(grades))
+    verdict: Holds = "holds here" if whole.sign > 0 else "doesn't hold here" if whole.sign < 0 else "can't tell"
+    decides, why = whole, "" if whole.sign else _why(whole)
+    if against:
+        verdict, decides = "doesn't hold here", min((one for _, one in against), key=lambda one: one.ratio.mean)
+        why = f"the other way round: {_shown([case.words for case, _ in against])}"
+        why += f"; over all cases the ratio is {whole.ratio.mean:.3f}" if len(cases) > 1 else ""
+    return Judged(claim, verdict, why, decides.ratio, decides.p, len(cases), ", ".join(grades))
 
 
-def _apart(one: Estimate, p: float, sign: int) -> bool:
-    return p < 1 - CONFIDENCE_RATIO and sign * one.value >= log(1 + RELEVANT_RATIO)
+def _why(one: Verdict) -> str:
+    if not one.estimate.freedom:
+        return "one repetition can't tell"
+    return "no significant difference of 2 % or more" + (f": {one.reason}" if one.reason else "")
 
 
 def _of_power(one: Measured) -> bool:
     return one.quantity in ("power", "energy", "efficiency", "energy-delay product")
 
 
-def _pooled(cases: Sequence[Case], claim: Claim) -> Estimate:
-    """The mean over all cases; along a fact, over its ends: what lies between cancels."""
-    whole = cases
-    if claim.along:
-        chains: dict[int, list[Case]] = {}
-        for case in cases:
-            chains.setdefault(case.chain, []).append(case)
-        first, last = (0, -1) if claim.rule == "falling" else (-1, 0)
-        whole = [Case("", own[first].larger, own[last].smaller) for own in chains.values()]
-    larger = {str(n): case.larger.interval.values for n, case in enumerate(whole)}
-    return difference(larger, {str(n): case.smaller.interval.values for n, case in enumerate(whole)})
+def _ends(cases: Sequence[Case], claim: Claim) -> list[tuple[Cell, Cell]]:
+    """All cases; along a fact, its ends: what lies between cancels."""
+    if not claim.along:
+        return [case.pair for case in cases]
+    chains: dict[int, list[Case]] = {}
+    for case in cases:
+        chains.setdefault(case.chain, []).append(case)
+    first, last = (0, -1) if claim.rule == "falling" else (-1, 0)
+    return [(own[first].larger.cell, own[last].smaller.cell) for own in chains.values()]
 
 
 def _cases(claim: Claim, paper: Paper, found: Sequence[Measured]) -> list[Case] | str:

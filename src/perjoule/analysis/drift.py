@@ -2,8 +2,9 @@
 
 Both are told by residuals: the logarithm of a value less its cell's mean. Drift is their slope over time with as many means as
 cells (time, too, is taken less its cell's mean). Autocorrelation is that of lag 1 in the order of running after the slope is
-taken out, tested by von Neumann's ratio. Residuals of few repetitions are correlated by themselves, so that the ratio is held
-against its own with values exchanged within cells, and the correlation is given less the mean of those.
+taken out, tested by von Neumann's ratio. Both weigh a residual by its cell's scatter. Residuals of few repetitions are correlated
+by themselves, so that the ratio is held against its own with values exchanged within cells, and the correlation is given less the
+mean of those.
 
     J. von Neumann, Distribution of the ratio of the mean square successive difference to the variance, Ann. Math. Statist. 12
     (1941), https://doi.org/10.1214/aoms/1177731677
@@ -11,16 +12,19 @@ against its own with values exchanged within cells, and the correlation is given
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from math import expm1, log1p, sqrt
+from math import expm1, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perjoule.analysis.statistics import student_p, student_quantile
 
-LEAST_FREEDOM = 5  # residuals beyond the means, before which nothing is told
+LEAST_FREEDOM = 3  # residuals beyond the means, before which nothing is known
+DOUBTED_FREEDOM = 5  # the same, before which nothing is said
 SIGNIFICANT = 0.05
 MOST_CORRELATION = 0.9  # beyond it a campaign has hardly more than one value
+LEAST_SQUARE = 1e-18  # of a logarithm: rounding
+DRAWN_FREEDOM = 2
 _EXCHANGES_COUNT, _SEED = 999, 1941
 _NEXT_GAP = 2
 
@@ -44,6 +48,9 @@ class Trend:
     drift_p: float
     correlation_ratio: float
     correlation_p: float
+    error: float = 0.0  # standard error of the drift's logarithm
+    freedom: int = 1
+    span_s: float = 1.0  # from the first trial to the last
 
     @property
     def drifts(self) -> bool:
@@ -54,10 +61,6 @@ class Trend:
     def correlated(self) -> bool:
         """Whether neighbours resemble each other significantly: that alone makes intervals too narrow."""
         return self.correlation_p < SIGNIFICANT and self.correlation_ratio > 0
-
-    def reach_ratio(self, share: float = 1.0) -> float:
-        """The largest change, up or down, that the drift's interval leaves open over such a share of the campaign's time."""
-        return max(expm1(abs(share * log1p(end))) for end in (self.drift_low_ratio, self.drift_high_ratio))
 
     def between(self, gap: float) -> float:
         """The correlation of trials that lie so many trials apart: gap 1 is the next one.
@@ -82,12 +85,14 @@ def trend(timed: Sequence[Timed]) -> Trend | None:
     members = [np.array([i for i, one in enumerate(told) if one.cell == cell]) for cell in cells]
     residual = _centred(np.log([one.value for one in told]), members)
     t_s = _centred(np.array([one.t_s for one in told]), members)
+    weight = _weights(residual, members)
+    residual, t_s = residual * weight, t_s * weight
     time_square, span_s = float(t_s @ t_s), told[-1].t_s - told[0].t_s
     if not time_square or not float(residual @ residual):
         return None
     slope = float(t_s @ residual) / time_square
     rest = residual - slope * t_s
-    if not float(rest @ rest) > 1e-18:
+    if not float(rest @ rest) > LEAST_SQUARE * float(weight @ weight):
         return None
     correlation, correlation_p = _correlation(rest, members)
     error = sqrt(float(rest @ rest) / freedom / time_square)
@@ -95,7 +100,7 @@ def trend(timed: Sequence[Timed]) -> Trend | None:
         error *= sqrt(inflation(min(correlation, MOST_CORRELATION)))
     half = student_quantile(freedom) * error
     low, mean, high = (expm1(span_s * one) for one in (slope - half, slope, slope + half))
-    return Trend(mean, low, high, student_p(slope / error, freedom), correlation, correlation_p)
+    return Trend(mean, low, high, student_p(slope / error, freedom), correlation, correlation_p, span_s * error, freedom, span_s)
 
 
 def inflation(correlation: float) -> float:
@@ -110,6 +115,21 @@ def _centred(values: NDArray[np.float64], members: Sequence[NDArray[np.int_]]) -
     found = values.copy()
     for own in members:
         found[own] -= found[own].mean()
+    return found
+
+
+def _weights(residual: NDArray[np.float64], members: Sequence[NDArray[np.int_]]) -> NDArray[np.float64]:
+    """Give 1 / scatter to each value, so that a cell that scatters much does not hide what the others show of a drift.
+
+    The variance of a cell of few values is hardly known: it is drawn to that below which a quarter of the cells lie, as if that
+    were known by as many degrees of freedom as `DRAWN_FREEDOM`.
+    """
+    variances = [float(residual[own] @ residual[own]) / (len(own) - 1) for own in members]
+    quarter = max(sorted(variances)[len(variances) // 4], LEAST_SQUARE)
+    found = np.empty_like(residual)
+    for own, variance in zip(members, variances, strict=True):
+        freedom = len(own) - 1
+        found[own] = ((DRAWN_FREEDOM * quarter + freedom * variance) / (DRAWN_FREEDOM + freedom)) ** -0.5
     return found
 
 

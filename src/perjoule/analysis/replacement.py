@@ -13,7 +13,8 @@ from dataclasses import replace
 from itertools import combinations, product
 from statistics import fmean
 
-from perjoule.analysis.winners import difference
+from perjoule.analysis.better import sample
+from perjoule.analysis.contrast import contrast
 from perjoule.model import Cell, Interval, Record, Replacement
 
 WORK = (("throughput_bytes_per_s", "efficiency_bytes_per_j"), ("operations_per_s", "operations_per_j"))
@@ -70,7 +71,7 @@ def _replacement(server: Cell, low_power: Cell, keys: tuple[str, str]) -> Replac
     work, per_j = keys
 
     def ratio(key: str, of: Cell, over: Cell) -> Interval:
-        return difference({"": of.metrics[key].values}, {"": over.metrics[key].values}).ratio
+        return contrast([(1, sample(of, key)), (-1, sample(over, key))]).ratio
 
     found = Replacement(
         server=server.filesystem,

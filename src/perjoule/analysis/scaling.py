@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from perjoule.analysis.contrast import Sample, contrast
 from perjoule.analysis.statistics import CONFIDENCE_RATIO, student_quantile
-from perjoule.analysis.winners import difference
 from perjoule.model import Cell, Direction, Interval
 
 IDEAL_EXPONENTS: Mapping[str, int] = {  # what is told, and the power of n with which it grows at best
@@ -98,7 +98,7 @@ def _scaling(
     values = {n: found[n].values for n in found}
     least = min(values)
     ideal = {n: (n / least) ** IDEAL_EXPONENTS[metric] for n in values}
-    ratios = {n: difference({"": values[n]}, {"": values[least]}).ratio for n in values if n != least}
+    ratios = {n: contrast([(1, Sample(values[n])), (-1, Sample(values[least]))]).ratio for n in values if n != least}
     laws: list[Law] = []
     refused: list[str] = []
     for name, least_count in LEAST_COUNTS.items():

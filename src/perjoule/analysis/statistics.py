@@ -52,11 +52,11 @@ def student_factor(count: int) -> float:
     return student_quantile(count - 1) if count > 1 else inf
 
 
-def student_quantile(freedom: float) -> float:
-    """Give the two-sided 95 % quantile of Student's t with so many degrees of freedom."""
+def student_quantile(freedom: float, beyond: float = 1 - CONFIDENCE_RATIO) -> float:
+    """Give the quantile of Student's t with so many degrees of freedom that leaves this share outside, half on either side."""
     from scipy import special  # every command imports this page, and few of them ask for a quantile
 
-    return float(special.stdtrit(freedom, (1 + CONFIDENCE_RATIO) / 2))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  # untyped
+    return -float(special.stdtrit(freedom, beyond / 2))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  # untyped
 
 
 def student_p(value: float, freedom: float) -> float:

@@ -1,11 +1,10 @@
 """What time did to a whole campaign: its drift and autocorrelation by metric, and the doubts that they are."""
 
 from collections.abc import Iterator, Sequence
-from math import inf
 
-from perjoule.analysis.drift import Timed, Trend, trend
+from perjoule.analysis.drift import DOUBTED_FREEDOM, Timed, Trend, trend
 from perjoule.analysis.stopping import METRICS
-from perjoule.model import Point, Record
+from perjoule.model import Cell, Record
 
 TOLD = ("MiB/s", "MiB/J", "op/s", "op/J")  # in reports
 
@@ -21,21 +20,31 @@ def window(record: Record) -> tuple[float, float]:
     return utc_s(record, record.outcome.began_s), utc_s(record, record.outcome.ended_s)
 
 
-def campaign_trend(records: Sequence[Record], points: Sequence[Point], metric: str) -> Trend | None:
-    """Find what time did to a metric, as people call it; None where too few repetitions can tell."""
-    of = {record.trial.id: record for record in records}
-    told = [(point, value) for point in points if 0 < (value := point.metrics.get(METRICS[metric], 0.0)) < inf]
-    return trend([Timed(_cell(point), window(of[point.trial.id])[0], value) for point, value in told])
+def campaign_trend(cells: Sequence[Cell], metric: str) -> Trend | None:
+    """Find what time did to a metric over a whole campaign; None where too few repetitions can tell.
+
+    Args:
+        cells: all of a campaign; those in which a repetition lacks the metric are left out, for it is not known which.
+        metric: a key of `Cell.metrics`.
+    """
+    timed: list[Timed] = []
+    for n, cell in enumerate(cells):
+        values = cell.metrics[metric].values if metric in cell.metrics else ()
+        if values and len(values) == len(cell.ran) and min(values) > 0:
+            timed += [Timed(n, ran.began_s, value) for ran, value in zip(cell.ran, values, strict=True)]
+    return trend(timed)
 
 
-def campaign_doubts(records: Sequence[Record], points: Sequence[Point]) -> tuple[str, ...]:
+def campaign_doubts(cells: Sequence[Cell]) -> tuple[str, ...]:
     """Say where a campaign drifted, and where its trials are not independent."""
-    found = ((metric, campaign_trend(records, points, metric)) for metric in TOLD)
+    found = ((metric, campaign_trend(cells, METRICS[metric])) for metric in TOLD)
     return tuple(line for metric, one in found if one for line in doubts(metric, one))
 
 
 def doubts(metric: str, found: Trend) -> Iterator[str]:
-    """Say what is significant of a trend."""
+    """Say what is significant of a trend; nothing where few repetitions would say it of chance."""
+    if found.freedom < DOUBTED_FREEDOM:
+        return
     if found.drifts:
         ends = f"{found.drift_low_ratio:+.1%} to {found.drift_high_ratio:+.1%}"
         yield f"{metric} drifts by {found.drift_ratio:+.1%} from the first trial to the last ({ends}, p = {found.drift_p:.2g})"
@@ -44,8 +53,3 @@ def doubts(metric: str, found: Trend) -> Iterator[str]:
             f"{metric} of neighbouring trials is alike (correlation {found.correlation_ratio:.2f}, "
             f"p = {found.correlation_p:.2g}): they tell less than their number"
         )
-
-
-def _cell(point: Point) -> object:
-    asked = point.trial
-    return asked.testbed.label, asked.filesystem.label, asked.workload.label, point.direction, asked.clients_count

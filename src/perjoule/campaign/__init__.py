@@ -55,6 +55,7 @@ __all__ = [
 ]
 
 MOST_TRIALS = 100_000
+_UNTIL_COUNT = 5  # repetitions at the least, where a stop rule names no other number
 BRACKETS = {name: "[testbed]" if name == "testbed" else f"[[{name}]]" for name in NAMES}  # how the tables are written
 
 
@@ -175,7 +176,7 @@ def _override(document: Table, overrides: Sequence[str], place: Source) -> Sourc
 
 def _header(keys: Table, place: Source) -> Header:
     if "until" in keys:
-        keys.setdefault("repetitions", LEAST_COUNT)
+        keys.setdefault("repetitions", _UNTIL_COUNT)
     try:
         header = Header(**keys)
     except ValidationError as error:

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, Strict, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
 from perjoule.campaign.source import is_list
-from perjoule.model import OPTIONS, Overwrite, option_name
+from perjoule.model import LEAST_COUNT, OPTIONS, Overwrite, option_name
 from perjoule.units import SECONDS, Ratio, Seconds, seconds
 
 MOST_CLIENTS = 1024
@@ -46,8 +46,8 @@ class Until:
     interval_ratio: Annotated[Ratio, Field(gt=0)]
     """Half the width of its 95 % interval, as a share of its mean, that is narrow enough."""
 
-    max_count: Annotated[int, Strict(), Field(ge=5, le=10_000)] = 20
-    """The most repetitions of each combination; the least is `repetitions`."""
+    max_count: Annotated[int, Strict(), Field(ge=LEAST_COUNT, le=10_000)] = 20
+    """The most repetitions of each combination; the least is `repetitions`: 5, or as few as 3, with wider intervals."""
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)

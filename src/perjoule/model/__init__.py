@@ -46,9 +46,9 @@ from perjoule.model.seen import (
 )
 from perjoule.model.told import (
     Cell,
-    Finding,
     Interval,
     Point,
+    Ran,
     Replacement,
 )
 
@@ -68,7 +68,6 @@ __all__ = [
     "Clock",
     "Direction",
     "Disk",
-    "Finding",
     "Flow",
     "Grade",
     "HostFact",
@@ -80,6 +79,7 @@ __all__ = [
     "Phase",
     "Point",
     "Quantity",
+    "Ran",
     "Record",
     "Redundancy",
     "Replacement",

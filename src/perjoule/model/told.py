@@ -39,6 +39,15 @@ class Interval:
 
 
 @dataclass(frozen=True)
+class Ran:
+    """When a repetition was measured (UTC)."""
+
+    repetition: int
+    began_s: float
+    ended_s: float
+
+
+@dataclass(frozen=True)
 class Cell:
     """All repetitions of one combination, summarised: what a table's row and a figure's mark show."""
 
@@ -53,36 +62,13 @@ class Cell:
     grade: str = ""  # of its energy, "wall+PDU" where repetitions differ; two grades are never ranked against each other
     shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])  # as Point.shared, the mean
     redundancy: Redundancy | None = None  # of user data; None where it is not known
+    ran: tuple[Ran, ...] = ()  # each repetition, in the order of the values of a metric that all have
+    widening: float = 1.0  # of its intervals, where they decided how often was repeated
 
     @property
     def legend(self) -> str:
         """Name the file system as a figure's legend does, with its redundancy: nobody should rank 1 copy above 2 unawares."""
         return f"{self.filesystem} ({self.redundancy.text})" if self.redundancy else self.filesystem
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The best file system for a workload, or for a class of them."""
-
-    among: str  # what is compared: "" for all file systems, or the kind whose variants these are
-    workload: str
-    direction: Direction
-    clients_count: int
-    best: str
-    over_average: Interval  # ratio to the average of the others
-    rivals: tuple[str, ...]  # from which the best is not apart, the next best first
-    repeated: bool  # False: single repetitions, from which no significance can be told
-    compared: tuple[str, ...] = ()  # all file systems, the best first
-    grades: tuple[str, ...] = ()  # of their power, where these differ: then there is no winner
-
-    @property
-    def verdict(self) -> str:
-        """What may be said of it."""
-        if self.grades:
-            return f"no winner: power is of different grades ({', '.join(self.grades)}), which are not ranked against each other"
-        if not self.repeated:
-            return "one repetition can't tell"
-        return f"no significant winner: not apart from {', '.join(self.rivals)}" if self.rivals else "significant"
 
 
 @dataclass(frozen=True)
@@ -118,7 +104,7 @@ class Replacement:
         found = self.whole_power_ratio
         if not isfinite(found.high):
             return "one repetition can't tell"
-        return "less power" if found.high < 1 else "more power" if found.low > 1 else "not apart"
+        return "less power" if found.high < 1 else "more power" if found.low > 1 else "not significantly different"
 
 
 def _whole(machines: float) -> int:

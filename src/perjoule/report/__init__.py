@@ -11,12 +11,12 @@ from perjoule.analysis.fairness import mixes
 from perjoule.analysis.replacement import machines
 from perjoule.analysis.replacement import replacements as compared
 from perjoule.analysis.scaling import scaling
-from perjoule.analysis.winners import winners as judged
+from perjoule.analysis.winners import Finding
 from perjoule.figures import vega
 from perjoule.figures.timeline import completed
-from perjoule.model import Cell, Finding, Replacement
+from perjoule.model import Cell, Replacement
 from perjoule.report import claims
-from perjoule.report.content import Content, content
+from perjoule.report.content import Content, best, content
 from perjoule.report.drawings import drawings
 from perjoule.report.growth import laws_table, scaling_table
 from perjoule.report.index import entry, index
@@ -47,7 +47,7 @@ def cells(results: Results) -> tuple[Cell, ...]:
 
 def winners(results: Results, summary: Sequence[Cell]) -> tuple[Finding, ...]:
     """Find the best file system for each workload of a results folder, from its cells."""
-    return judged(results.latest(), summary)
+    return best(results.latest(), summary)
 
 
 def replacements(several: Sequence[Results]) -> tuple[Replacement, ...]:

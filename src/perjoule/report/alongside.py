@@ -11,17 +11,17 @@ from perjoule.analysis.beside import beside, measured
 from perjoule.figures import comparison as figure
 from perjoule.figures import vega
 from perjoule.published import QUANTITIES, Paper
-from perjoule.report.comparison import p_text
 from perjoule.report.content import content
 from perjoule.report.document import document, drawn, html_list, html_table
 from perjoule.store import Results
-from perjoule.table import Table, number
+from perjoule.table import Table, number, p_text
 
 WORDS = ("file system", "workload", "direction", "number", "compared")
 HEADERS = (*WORDS[:3], "clients", "here", "published", "compared", "here / published", "number")
 NOTE = (
     "Ratios are own over published. A mean's interval is that of 95 % over repetitions, with what is printed behind a ± taken as "
-    "a standard uncertainty; a maximum's ratio leaves open only what the printed digits do, for a largest value has no interval."
+    "a standard uncertainty; a maximum's ratio leaves open only what the printed digits do, for a largest value has no interval. "
+    "In rankings, > is significantly higher and ~ is not."
 )
 
 
@@ -33,10 +33,10 @@ def alongside(results: Results, paper: Paper, metrics: Sequence[str] = ()) -> tu
         paper: with numbers of the same kind.
         metrics: keys of `Cell.metrics`; by default all but shares, which say what their wholes do.
     """
-    records = results.latest()
-    pairs = beside(paper, measured(records, content(results).cells))
+    records, cells = results.latest(), content(results).cells
+    pairs = beside(paper, measured(records, cells))
     wanted = metrics or [metric for metric, (quantity, _) in METRICS.items() if quantity != "share"]
-    return held(paper, [pair for pair in pairs if pair.measured.metric in wanted], records)
+    return held(paper, [pair for pair in pairs if pair.measured.metric in wanted], records, cells)
 
 
 def alongside_table(found: Sequence[Held]) -> Table:
@@ -74,7 +74,9 @@ def lines(found: Sequence[Held]) -> Iterator[str]:
 def ranking_line(one: Ranking) -> str:
     """Say how two rankings agree."""
     few = "" if one.least_p < 0.05 else f"; {len(one.own)} file systems can't reach 5 %"
-    here, there = " > ".join(one.own), " > ".join(one.published)
+    signs = [" > " if apart else " ~ " for apart in one.apart]
+    here = "".join(word for pair in zip(one.own, [*signs, ""], strict=True) for word in pair)
+    there = " > ".join(one.published)
     agreement = f"Kendall's tau {one.tau:+.2f}, p = {p_text(one.p)}{few}"
     return f"ranking by {one.quantity} ({one.of}): {here} here, {there} there; {agreement}"
 

@@ -1,16 +1,15 @@
 """A paper's claims and what may be said of them here, as a table and for the page."""
 
 from collections.abc import Iterator, Sequence
-from math import isfinite
 
 from perjoule.analysis.claims import Judged
 from perjoule.model import Record
-from perjoule.table import Table, number
+from perjoule.table import Table, p_text, ratio_text
 
 NOTE = (
-    "Holds here: over all cases the ratio is 2 % or more in the direction claimed, and significant by Welch's test on logarithms "
-    "with Holm's correction over all claims; and no single case is so in the other direction. The ratio is of what is said to be "
-    "larger to the other (along clients or sizes: of the ends), a geometric mean over cases."
+    "Each case of a claim is judged as the same pair is everywhere else in this report. A claim doesn't hold here where a case "
+    "is significantly the other way round; else it is judged by the mean over all cases (along clients or sizes: the ends), with "
+    "intervals and p of all claims together. The ratio, of what is said to be larger to the other, and p are those that decide."
 )
 
 
@@ -28,8 +27,8 @@ def claims_table(found: Sequence[Judged], came: str = "") -> Table:
             one.verdict,
             one.claim.text,
             one.claim.place,
-            _ratio(one),
-            "–" if one.p is None else "< 0.001" if one.p < 0.001 else f"{one.p:.3f}",
+            "–" if one.ratio is None else ratio_text(one.ratio),
+            "–" if one.p is None else p_text(one.p),
             str(one.cases_count or "–"),
             ", ".join(word for word in (came if one.cases_count else "", _grade(one)) if word) or "–",
             one.why or "–",
@@ -52,17 +51,10 @@ def _grade(one: Judged) -> str:
     return f"{one.grade} watts" if one.grade else ""
 
 
-def _ratio(one: Judged) -> str:
-    if one.ratio is None:
-        return "–"
-    ends = f" ({number(one.ratio.low)} to {number(one.ratio.high)})" if isfinite(one.ratio.high) else ""
-    return f"{number(one.ratio.mean)}{ends}"
-
-
 def counts(found: Sequence[Judged]) -> str:
     """Say how many claims hold, in words."""
     told = {
         verdict: sum(one.verdict == verdict for one in found) for verdict in ("holds here", "doesn't hold here", "can't tell")
     }
     hold, fail, open_ = told.values()
-    return f"Of {len(found)} claims {hold} hold here, {fail} do{'es' if fail == 1 else ''} not, of {open_} nothing can be told."
+    return f"Of {len(found)} claims {hold} hold here, {fail} do{'es' if fail == 1 else ''} not, {open_} are inconclusive."

@@ -5,22 +5,22 @@ from dataclasses import asdict
 from html import escape
 from math import isfinite, isnan
 
+from perjoule.analysis.better import MOST_COUNT, RELEVANT_RATIO, Verdict
 from perjoule.analysis.changes import Change
-from perjoule.analysis.comparison import MOST_COUNT
 from perjoule.analysis.stopping import METRICS
-from perjoule.analysis.winners import RELEVANT_RATIO
 from perjoule.comparing import PER, Comparison, Row
 from perjoule.figures import comparison as figure
 from perjoule.report.document import document, drawn, html_list, html_table
-from perjoule.table import Table, with_interval
+from perjoule.table import Table, pair_texts, with_interval
 
 WORDS = ("file system", "workload", "direction", "metric", "verdict")
 HEADERS = (*WORDS[:3], "clients", "metric", "before", "after", "ratio (95 %)", "p", "g", "verdict", "n more")
 NOTE = (
-    f"Ratio of geometric means, after over before, with its 95 % interval. Relevant: at least {RELEVANT_RATIO:.0%}; significant: "
-    "p below 5 % after Holm's correction for all rows. Paired: both were measured in the same blocks of time, repetition by "
-    "repetition; else Welch's test; bootstrap (percentile-t) where at least ten values are skewed. g is Hedges' effect size. "
-    "n more: repetitions of each that would settle it, should mean and scatter stay. Outliers are told and never dropped."
+    "Ratio of geometric means, after over before. Intervals and p are those of all comparisons that are made together: between "
+    "two file systems of a campaign, all pairs that did the same work; between two folders, all rows of a metric. Better or "
+    f"worse: the interval excludes 1 and the ratio is at least {RELEVANT_RATIO:.0%}; no relevant difference: the interval lies "
+    "within that. g is Hedges' effect size. n more: repetitions of each that would settle it, should mean and scatter stay. "
+    "Outliers are shown and never dropped."
 )
 
 
@@ -45,24 +45,18 @@ def _cells(row: Row) -> tuple[str, ...]:
     per = PER.get(row.metric, 1.0)
     place = (row.filesystem, row.workload, row.direction, str(row.clients_count), row.metric)
     values = with_interval(row.before, per), with_interval(row.after, per)
-    found = row.difference
-    if found is None:
+    found = row.judged
+    if found.refused:
         return (*place, *values, "–", "–", "–", row.verdict, "–")
-    ends = f" ({found.ratio.low:.3f} to {found.ratio.high:.3f})" if isfinite(found.ratio.high) else ""
-    effect = "–" if isnan(found.effect) else f"{found.effect:+.1f}"
-    method = f", {found.method}" if found.freedom else ""
-    return (*place, *values, f"{found.ratio.mean:.3f}{ends}", p_text(row.p), effect, row.verdict + method, _more(row))
+    effect = "–" if isnan(row.effect) else f"{row.effect:+.1f}"
+    method = ", paired" if found.estimate.method == "paired" else ""
+    return (*place, *values, *pair_texts(found), effect, row.verdict + method, _more(found))
 
 
-def p_text(p: float) -> str:
-    """Print how likely something is by chance alone."""
-    return "< 0.001" if p < 1e-3 else f"{p:.2g}"
-
-
-def _more(row: Row) -> str:
-    if row.difference is None or row.verdict != "can't tell":
+def _more(found: Verdict) -> str:
+    if found.word != "can't tell":
         return "–"
-    more = row.difference.more_count(row.p)
+    more = found.more_count()
     return "?" if isnan(more) else f"> {MOST_COUNT}" if not isfinite(more) else str(int(more))
 
 
@@ -89,12 +83,13 @@ def _row_data(row: Row) -> dict[str, object]:
         "after": row.after.values,
         "verdict": row.verdict,
     }
-    if row.difference is None:
+    one = row.judged
+    if one.refused:
         return told
-    one = row.difference
-    numbers = {"ratio": one.ratio.mean, "low": one.ratio.low, "high": one.ratio.high, "p": row.p, "effect": one.effect}
-    numbers["more_count"] = one.more_count(row.p)
-    return told | {"method": one.method} | {name: value if isfinite(value) else None for name, value in numbers.items()}
+    numbers = {"ratio": one.ratio.mean, "low": one.ratio.low, "high": one.ratio.high, "p": one.p, "effect": row.effect}
+    numbers["more_count"] = one.more_count()
+    words = {"word": one.word, "method": one.estimate.method, "comparisons": one.count}
+    return told | words | {name: value if isfinite(value) else None for name, value in numbers.items()}
 
 
 def page(found: Comparison) -> str:
@@ -103,13 +98,13 @@ def page(found: Comparison) -> str:
         figure.Mark(
             f"{row.filesystem}, {row.workload}, {row.clients_count}",
             row.metric,
-            row.difference.ratio.mean,
-            row.difference.ratio.low,
-            row.difference.ratio.high,
+            row.judged.ratio.mean,
+            row.judged.ratio.low,
+            row.judged.ratio.high,
             row.verdict,
         )
         for row in found.rows
-        if row.difference
+        if not row.judged.refused
     ]
     title = f"{found.names[1]} over {found.names[0]}"
     notes = [f"Points: ratio of geometric means; lines: 95 % interval. The band is what is irrelevant, {RELEVANT_RATIO:.0%}."]

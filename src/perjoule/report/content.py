@@ -12,22 +12,24 @@ from perjoule import campaign, published
 from perjoule.analysis.agreement import Held, held
 from perjoule.analysis.audit.own import METRICS
 from perjoule.analysis.beside import beside, measured
+from perjoule.analysis.better import Judge
 from perjoule.analysis.cells import cells
 from perjoule.analysis.claims import Judged, judged
 from perjoule.analysis.hosts import roles
 from perjoule.analysis.overhead import disk_limits
 from perjoule.analysis.points import points
 from perjoule.analysis.replacement import machines, replacements
+from perjoule.analysis.stopping import campaign_widening
 from perjoule.analysis.timeline import means, net_power_w, summed
 from perjoule.analysis.trends import campaign_doubts
 from perjoule.analysis.windows import windows
-from perjoule.analysis.winners import winners
+from perjoule.analysis.winners import BY, Finding, winners
 from perjoule.figures.alignment import Found
 from perjoule.figures.dimuon import Dimuon
 from perjoule.figures.overhead import Overhead
 from perjoule.figures.power import Samples
 from perjoule.figures.timeline import Timeline
-from perjoule.model import WRITE_BACK, Cell, Channel, Finding, Point, Quantity, Record, Replacement, Series
+from perjoule.model import WRITE_BACK, Cell, Channel, Point, Quantity, Record, Replacement, Series
 from perjoule.report.metered import Metered, alignments, metered
 from perjoule.report.muons import dimuon
 from perjoule.store import Results
@@ -113,7 +115,7 @@ def content(results: Results) -> Content:
                 watts += _power_samples(record, series)
     asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
     weight = asked.edp_weight if asked else 1
-    summary = cells(records, found, edp_weight=weight, stopped=bool(asked and asked.until))
+    summary = cells(records, found, edp_weight=weight, widening=campaign_widening(asked))
     reproduces = asked.reproduces if asked and asked.reproduces in published.names() else ""
     beside_it, claims = _reproduced(reproduces, records, summary) if reproduces else ((), ())
     return Content(
@@ -135,18 +137,24 @@ def content(results: Results) -> Content:
         power={key: power[key] for key in sorted(power) if power[key]},  # in the order of the cells, so in their colours
         timelines=timelines,
         overheads=tuple(overheads.values()),
-        winners=winners(records, summary),
+        winners=best(records, summary),
         replacements=replacements(machines(records, summary)),
         dimuon=dimuon(results, records),
-        doubts=campaign_doubts(records, found),
+        doubts=campaign_doubts(summary),
     )
+
+
+def best(records: Sequence[Record], summary: Sequence[Cell]) -> tuple[Finding, ...]:
+    """Find the best by each metric in which the best are told."""
+    judge = Judge(summary)
+    return tuple(one for metric in BY for one in winners(records, summary, metric, judge=judge))
 
 
 def _reproduced(name: str, records: Sequence[Record], summary: Sequence[Cell]) -> tuple[tuple[Held, ...], tuple[Judged, ...]]:
     """Hold what was measured against a paper: its numbers (shares say what their wholes do), and its claims."""
     paper, own = published.paper(name), measured(records, summary)
     pairs = [pair for pair in beside(paper, own) if METRICS[pair.measured.metric][0] != "share"]
-    return held(paper, pairs, records), judged(paper, own)
+    return held(paper, pairs, records, summary), judged(paper, own)
 
 
 def _period_s(series: Series) -> float:

@@ -193,8 +193,9 @@ def _intervals(document: Mapping[str, Any], most_count: int) -> Iterator[str]:
     if until := document.get("until"):
         known = f"{until.get('metric')} was known to ± {until.get('interval')} or to the most repetitions allowed"
         yield f"Repetitions went on until {known}; intervals are widened for that."
-    yield "Differences are called significant where they are 2 % at least and Welch's t test on logarithms, two-sided and with"
-    yield "Holm's correction, gives p < 0.05."
+    yield "Differences are called significant where the ratio of geometric means is 2 % at least and its interval excludes 1:"
+    yield "Student's t on logarithms after Welch, with Bonferroni's correction for all pairs of file systems that did the same"
+    yield "work, an allowance for the campaign's drift, and what all repetitions share."
 
 
 def _refused(found: Content) -> Iterator[str]:

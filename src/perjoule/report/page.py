@@ -8,6 +8,7 @@ from html import escape
 from perjoule import __version__, published
 from perjoule.analysis.fairness import mixes
 from perjoule.analysis.scaling import scaling
+from perjoule.analysis.winners import BY, Finding
 from perjoule.figures import vega
 from perjoule.model import Cell, Interval, Record
 from perjoule.report import alongside, claims, growth, muons, together
@@ -16,7 +17,7 @@ from perjoule.report.document import document, html_table
 from perjoule.report.drawings import drawings
 from perjoule.report.metered import budget_table, unexplained_table
 from perjoule.report.methods import methods
-from perjoule.table import amplification_table, number, table, winners_table, with_meter
+from perjoule.table import amplification_table, number, pair_texts, table, winners_table, with_meter
 from perjoule.units import MIB
 
 
@@ -31,7 +32,7 @@ def _body(found: Content, specs: Mapping[str, vega.Spec], root: str) -> Iterator
     yield f'<header><div><h1>{escape(found.name)}</h1></div><button id="theme">light / dark</button></header>'
     yield from (f"<p>{escape(part)}</p>" for part in found.description.split("\n\n") if part)
     yield _badges(found)
-    yield _cards(found.cells)
+    yield _cards(found.cells, found.winners)
     yield "<h2>Results</h2>"
     yield _table(found.cells)
     yield (
@@ -69,29 +70,32 @@ def _badges(found: Content) -> str:
     return f'<ul class="badges">{"".join(items)}</ul>'
 
 
-def _cards(cells: Sequence[Cell]) -> str:
-    """Who wins with the most clients, and whether its interval is apart from the next one's."""
+def _cards(cells: Sequence[Cell], winners: Sequence[Finding]) -> str:
+    """Who is best with the most clients, and than whom for certain."""
     most = max((c.clients_count for c in cells), default=0)
     cards: list[str] = []
     for direction in ("write", "read", "mixed"):
-        for metric, unit in (("throughput_bytes_per_s", "MiB/s"), ("efficiency_bytes_per_j", "MiB/J")):
+        for metric, unit in BY.items():
             chosen = [c for c in cells if c.direction == direction and c.clients_count == most and metric in c.metrics]
             if chosen:
-                cards.append(_card(chosen, metric, unit, f"{direction}, {most} client{'s' if most > 1 else ''}"))
+                cards.append(_card(chosen, metric, unit, f"{direction}, {most} client{'s' if most > 1 else ''}", winners))
     return f'<div class="cards">{"".join(cards)}</div>' if cards else ""
 
 
-def _card(cells: Sequence[Cell], metric: str, unit: str, heading: str) -> str:
-    best, *others = sorted(cells, key=lambda c: c.metrics[metric].mean, reverse=True)
-    interval = best.metrics[metric]
-    if not others:
+def _card(cells: Sequence[Cell], metric: str, unit: str, heading: str, winners: Sequence[Finding]) -> str:
+    best = max(cells, key=lambda c: c.metrics[metric].mean)
+    work = ("", best.workload, best.direction, best.clients_count, metric)
+    found = next((w for w in winners if (w.among, w.workload, w.direction, w.clients_count, w.metric) == work), None)
+    if found is None:
         verdict = "the only one measured"
-    elif metric.endswith("_per_j") and len({c.grade for c in cells}) > 1:
-        verdict = f"power is of different grades ({', '.join(sorted({c.grade for c in cells}))}): not ranked"
-    elif interval.low > others[0].metrics[metric].high:
-        verdict = f"apart from {others[0].filesystem}, the next"
-    else:
-        verdict = f"not apart from {others[0].filesystem} at 95 %: no winner"
+    else:  # the same best, verdict and numbers as in the table of winners
+        best = next(c for c in cells if (c.filesystem, c.workload) == (found.best, found.workload))
+        verdict = found.verdict
+        if not found.grades:
+            ratio, p = pair_texts(next(iter(found.verdicts.values())))
+            verdict += f" ({ratio} over {found.compared[1]}, p {p if p.startswith('<') else f'= {p}'})"
+    if len({c.workload for c in cells}) > 1:
+        heading = f"{best.workload}, {heading}"
     value = f"{with_meter(best, metric, MIB)} {unit}"
     return (
         f'<div class="card"><small>{escape(heading)}</small><b>{escape(value)}</b>{escape(best.legend)}'
@@ -132,11 +136,11 @@ def _winners(found: Content) -> Iterator[str]:
     if found.winners:
         laid = winners_table(found.winners)
         yield "<h2>The best for each workload</h2>"
-        yield html_table(laid.headers, laid.rows, [header not in ("clients",) for header in laid.headers])
+        yield html_table(laid.headers, laid.rows, [header not in ("clients", "p") for header in laid.headers])
         yield (
-            "<p><small>By throughput, over the average of the others, with its 95 % interval. Significant: at least 2 % above "
-            "each other by Welch's test on logarithms with Holm's correction. A class of workloads weighs each of them the same."
-            "</small></p>"
+            "<p><small>Over the average of the others with its 95 % interval; over the next, the ratio of geometric means, with "
+            "an interval and p of all pairs of file systems together. Significantly better: that interval excludes 1, and the "
+            "ratio is at least 2 %. A class of workloads weighs each of them the same.</small></p>"
         )
 
 

@@ -1,0 +1,239 @@
+"""The one rule for "better": whether one mean is higher than another by a relevant factor, significantly.
+
+Cards, winners, comparisons, claims and rankings all ask here, so that a pair has the same ratio, interval, p and words
+everywhere.
+
+- The difference of mean logarithms and its standard error are those of `analysis.contrast`.
+- A family of m comparisons is made together: all pairs of the file systems that a campaign measured with one workload, direction
+  and number of clients, in one metric. The interval is that of Student's t at 1 - 5 % / m, and p is m times that of the t test
+  (Bonferroni), so that the interval excludes 1 where p is below 5 %, and all intervals of a family hold together in 95 %.
+- Better (or worse): the interval excludes 1 and the ratio is at least 2 %. No relevant difference: the interval lies within 2 %.
+  All else, and each single repetition, can't tell.
+
+`benchmarks/better.py` simulates its false alarms, coverage and power.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from math import inf, log, nan, sqrt
+from statistics import fmean, median
+from typing import Literal
+
+from perjoule.analysis.contrast import Estimate, Sample, Term, contrast
+from perjoule.analysis.drift import Trend
+from perjoule.analysis.statistics import CONFIDENCE_RATIO
+from perjoule.analysis.stopping import LESS_IS_BETTER
+from perjoule.analysis.trends import campaign_trend
+from perjoule.model import Cell, Interval
+
+RELEVANT_RATIO = 0.02
+MOST_COUNT = 1000  # more repetitions than this are not proposed
+_RELEVANT = log(1 + RELEVANT_RATIO)
+_ENERGY = ("_per_j", "_j", "_w", "_js")
+Word = Literal["better", "worse", "no relevant difference", "can't tell"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What may be said of one against another."""
+
+    estimate: Estimate
+    count: int = 1  # comparisons that are made together
+    less_is_better: bool = False
+    redundancy: str = ""  # "1 copy against 2 copies", where that differs
+    refused: str = ""  # why they are not compared
+
+    @property
+    def ratio(self) -> Interval:
+        """The one over the other, with an interval that agrees with the verdict."""
+        return self.estimate.interval(self.count)
+
+    @property
+    def p(self) -> float:
+        """How likely a difference at least as large is by chance alone in any of the comparisons."""
+        return min(1.0, self.count * self.estimate.p)
+
+    @property
+    def sign(self) -> Literal[-1, 0, 1]:
+        """Whether the one is higher (1) or lower (-1) than the other: by a relevant factor, significantly."""
+        if self.refused or not _excludes(self.ratio) or abs(self.estimate.value) < _RELEVANT:
+            return 0
+        return 1 if self.estimate.value > 0 else -1
+
+    @property
+    def word(self) -> Word:
+        """The verdict in a word."""
+        if self.sign:
+            return "better" if (self.sign < 0) == self.less_is_better else "worse"
+        return "no relevant difference" if not self.refused and self._within else "can't tell"
+
+    @property
+    def _within(self) -> bool:
+        return log(self.ratio.high) <= _RELEVANT and -log(self.ratio.low) <= _RELEVANT if self.ratio.low else False
+
+    def sentence(self, than: str) -> str:
+        """Say it in words, all that belongs into the same line: nobody should rank 1 copy above 2 unawares."""
+        return self._said(than) + (f"; redundancy differs: {self.redundancy}" if self.redundancy and not self.refused else "")
+
+    def _said(self, than: str) -> str:
+        if self.refused:
+            return f"not compared with {than}: {self.refused}"
+        if self.sign:
+            return f"significantly {self.word} than {than}"
+        if not self.estimate.freedom:
+            return f"one repetition can't tell it from {than}"
+        if self.word == "no relevant difference":
+            return f"no relevant difference from {than}"
+        if _excludes(self.ratio):
+            return f"differs from {than}, but perhaps by less than {100 * RELEVANT_RATIO:.0f} %"
+        return f"not significantly different from {than}" + (f": {self.reason}" if self.reason else "")
+
+    @property
+    def reason(self) -> str:
+        """What hides a difference that the scatter of repetitions would let through; "" where nothing does."""
+        one = self.estimate
+        if not one.freedom or _excludes(self.ratio) or abs(one.value) < _RELEVANT:
+            return ""
+        if one.drift and _excludes(replace(one, drift=0.0).interval(self.count)):
+            return "a drift of the campaign may explain it"
+        if one.shared and _excludes(replace(one, shared=0.0).interval(self.count)):
+            return f"no more than what {one.source} may be wrong by"
+        both = (one.drift or one.shared) and _excludes(replace(one, drift=0.0, shared=0.0).interval(self.count))
+        return f"a drift of the campaign and what {one.source} may be wrong by may explain it" if both else ""
+
+    def more_count(self) -> float:
+        """How many more repetitions of each would settle it, should mean and scatter stay; infinite above MOST_COUNT.
+
+        Settled is: the interval excludes 1 for a relevant difference, or lies within what is irrelevant for another one. Drift
+        and what repetitions share stay as they are.
+        """
+        one = self.estimate
+        if not one.freedom:
+            return nan
+        size = abs(one.value)
+        wanted = size if size >= _RELEVANT else _RELEVANT - size
+        level = (1 - CONFIDENCE_RATIO) / self.count
+        for count in range(one.count + 1, MOST_COUNT + 1):
+            freedom = one.freedom * (count - 1) / max(one.count - 1, 1)
+            more = replace(one, scatter=one.scatter * one.count / count, freedom=freedom)
+            if more.half(level) < wanted:
+                return count - one.count
+        return inf
+
+
+class Judge:
+    """Compares the cells of one campaign."""
+
+    def __init__(self, cells: Sequence[Cell], *, across_grades: bool = False) -> None:
+        """Compare by all cells of a campaign; `across_grades`: whether energies of different grades are ranked."""
+        self._cells, self._across = tuple(cells), across_grades
+        self._trends: dict[str, Trend | None] = {}
+
+    def verdict(self, one: Cell, other: Cell, metric: str, count: int | None = None) -> Verdict:
+        """Judge one cell against another in a metric that both have.
+
+        Args:
+            one: over the other.
+            other: a cell of the same campaign.
+            metric: a key of `Cell.metrics`.
+            count: comparisons that are made together; by default all pairs in the metric that did the same work.
+        """
+        pairs_count = self._pairs_count(one, metric) if count is None else count
+        return self.judged([(one, other)], metric, pairs_count)
+
+    def judged(self, pairs: Sequence[tuple[Cell, Cell]], metric: str, count: int) -> Verdict:
+        """Judge one against another over several pairs of cells, each of which weighs the same."""
+        if refused := refusal([cell for pair in pairs for cell in pair], metric, across_grades=self._across):
+            return refused_verdict(refused)
+        weight = 1 / len(pairs)
+        signed = [side for one, other in pairs for side in ((weight, one), (-weight, other))]
+        terms = [(sign, self.sample(cell, metric)) for sign, cell in signed]
+        return verdict(terms, metric, count, pairs[0])
+
+    def sample(self, cell: Cell, metric: str) -> Sample:
+        """Give the repetitions of a cell with what is known of how they came about."""
+        return sample(cell, metric, self.trend(metric), self._gap(cell))
+
+    def trend(self, metric: str) -> Trend | None:
+        """Find what time did to a metric over the campaign."""
+        if metric not in self._trends:
+            self._trends[metric] = campaign_trend(self._cells, metric)
+        return self._trends[metric]
+
+    def _pairs_count(self, of: Cell, metric: str) -> int:
+        same = [c.metrics[metric] for c in self._cells if work(c) == work(of) and metric in c.metrics]
+        return pairs_count(sum(len(own.values) > 1 for own in same))
+
+    @cached_property
+    def _places(self) -> Mapping[float, int]:
+        return {t_s: n for n, t_s in enumerate(sorted({ran.began_s for cell in self._cells for ran in cell.ran}))}
+
+    def _gap(self, cell: Cell) -> float:
+        places = sorted(self._places[ran.began_s] for ran in cell.ran if ran.began_s in self._places)
+        return median(b - a for a, b in pairwise(places)) if len(places) > 1 else 1.0
+
+
+def verdict(terms: Sequence[Term], metric: str, count: int, pair: tuple[Cell, Cell]) -> Verdict:
+    """Judge a contrast of samples, of which the pair names the redundancy."""
+    kept = [cell.redundancy for cell in pair]
+    differs = kept[0] is not None and kept[1] is not None and kept[0] != kept[1]
+    redundancy = " against ".join(one.text for one in kept if one) if differs else ""
+    return Verdict(contrast(terms), count, metric in LESS_IS_BETTER, redundancy)
+
+
+def refused_verdict(why: str) -> Verdict:
+    """Say that two are not compared, and why."""
+    return Verdict(Estimate(nan, inf, 0.0), refused=why)
+
+
+def refusal(cells: Sequence[Cell], metric: str, *, across_grades: bool = False) -> str:
+    """Say why cells are not compared in a metric; "" where they are."""
+    if grades := (() if across_grades or not metric.endswith(_ENERGY) else differing(cells)):
+        return f"power is of different grades ({', '.join(grades)})"
+    return "" if all(min(cell.metrics[metric].values) > 0 for cell in cells) else "not all values are positive"
+
+
+def differing(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """Name the grades of the power of cells, where they differ: then nothing by the joule is ranked among them."""
+    different = sorted({cell.grade for cell in cells if cell.grade})
+    return tuple(different) if len(different) > 1 else ()
+
+
+def sample(cell: Cell, metric: str, trend: Trend | None = None, gap: float = 1.0) -> Sample:
+    """Give the repetitions of a cell."""
+    return Sample(cell.metrics[metric].values, cell.ran, cell.shared.get(metric, {}), cell.widening, trend, gap)
+
+
+def level(cell: Cell, metric: str) -> float:
+    """Give the mean logarithm, by which cells are ordered."""
+    return fmean(log(v) for v in cell.metrics[metric].values)
+
+
+def pairs_count(count: int) -> int:
+    """Count the pairs of so many; at least 1."""
+    return max(1, count * (count - 1) // 2)
+
+
+def hedges_g(one: Sequence[float], other: Sequence[float]) -> float:
+    """Give the second's difference from the first in standard deviations of logarithms, corrected for few values.
+
+    L. V. Hedges, Distribution theory for Glass's estimator of effect size, J. Educ. Statist. 6 (1981),
+    https://doi.org/10.3102/10769986006002107
+    """
+    both = [[log(v) for v in values] for values in (one, other)]
+    freedom = len(one) + len(other) - 2
+    if min(map(len, both)) < 2:
+        return nan
+    square = sum((v - fmean(own)) ** 2 for own in both for v in own) / freedom
+    return (fmean(both[1]) - fmean(both[0])) / sqrt(square) * (1 - 3 / (4 * freedom - 1)) if square else nan
+
+
+def work(cell: Cell) -> tuple[str, str, int]:
+    """Say what was done: workload, direction, clients."""
+    return cell.workload, cell.direction, cell.clients_count
+
+
+def _excludes(ratio: Interval) -> bool:
+    return ratio.low > 1 or ratio.high < 1

@@ -1,0 +1,144 @@
+"""The same pair has the same words and the same numbers in cards, winners, comparisons, claims and rankings."""
+
+import random
+import re
+from dataclasses import replace
+from html import unescape
+
+import pytest
+
+from perjoule import published
+from perjoule.analysis.agreement import held, rankings
+from perjoule.analysis.beside import beside, measured
+from perjoule.analysis.cells import cells
+from perjoule.analysis.claims import judged
+from perjoule.analysis.replacement import machines, replacements
+from perjoule.analysis.stopping import METRICS
+from perjoule.comparing import compare
+from perjoule.figures import vega
+from perjoule.model import Clock, Point, Spec
+from perjoule.report.alongside import ranking_line
+from perjoule.report.claims import claims_table
+from perjoule.report.comparison import comparison_table
+from perjoule.report.content import Content, best
+from perjoule.report.page import page
+from perjoule.sides import Side, between
+from perjoule.table import winners_table
+from perjoule.units import MIB
+
+PAPER = published.paper("green-storage")
+KINDS = ("moosefs", "glusterfs", "cephfs")
+CLAIM = "MooseFS performs better than CephFS on the ARM cluster"
+
+
+@pytest.fixture(autouse=True)
+def no_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To bundle them takes longer than all else."""
+    monkeypatch.setattr(vega, "javascript", lambda: "")
+
+
+@pytest.fixture
+def campaign(made):
+    """Three file systems of about the same speed, five repetitions each, in turns or one after the other."""
+
+    def build(seed, *, in_turns, levels=(110.0, 104.0, 100.0)):
+        dice = random.Random(seed)
+        records, points = [], []
+        for n, (kind, level) in enumerate(zip(KINDS, levels, strict=True)):
+            for repetition in range(1, 6):
+                asked = replace(made.trial(kind, "fio write", 4, repetition), filesystem=Spec(kind, {}, kind))
+                place = repetition * 3 + n if in_turns else n * 5 + repetition
+                records.append(replace(made.record(asked, cluster="odroid-hc4"), clock=Clock(0.0, 100.0 * place)))
+                rate = dice.gauss(level, 4.0) * MIB
+                metrics = {"throughput_bytes_per_s": rate, "efficiency_bytes_per_j": rate / dice.gauss(40.0, 1.0), "mean_w": 40.0}
+                metrics |= {"duration_s": 1e9 / rate, "tpp_ratio": rate / (445.36 * MIB)}
+                points.append(Point(asked, "write", metrics, (), "modelled"))
+        return Side("campaign", None, tuple(records), tuple(points))
+
+    return build
+
+
+def report(side):
+    """The page of a campaign's report, as text."""
+    summary = cells(side.records, side.points)
+    own = measured(side.records, summary)
+    found = Content(
+        name="campaign",
+        description="",
+        seed=1,
+        edp_weight=1,
+        text="",
+        overrides=(),
+        records=side.records,
+        points=side.points,
+        cells=summary,
+        power={},
+        timelines={},
+        overheads=(),
+        winners=best(side.records, summary),
+        replacements=replacements(machines(side.records, summary)),
+        dimuon=None,
+        reproduces=PAPER.name,
+        held=held(PAPER, beside(PAPER, own), side.records, summary),
+        claims=judged(PAPER, own),
+    )
+    return found, unescape(re.sub(r"<[^>]+>", "\n", page(found, ".")))
+
+
+def row(table, **words):
+    (found,) = [
+        dict(zip(table.headers, one, strict=True))
+        for one in table.rows
+        if words.items() <= dict(zip(table.headers, one, strict=True)).items()
+    ]
+    return found
+
+
+@pytest.mark.parametrize("in_turns", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("metric", ["MiB/s", "MiB/J"])
+def test_a_pair_is_the_same_everywhere(campaign, seed, in_turns, metric) -> None:
+    side = campaign(seed, in_turns=in_turns)
+    found, text = report(side)
+    won = row(winners_table(found.winners), by=metric)
+    finding = next(one for one in found.winners if one.metric == METRICS[metric])
+    first, second = finding.compared[:2]
+
+    compared = row(comparison_table(compare(*between(side, (second, first)), [metric])))
+    assert compared["ratio (95 %)"] == won["over the next"]
+    assert compared["p"] == won["p"]
+    assert compared["verdict"].removesuffix(", paired") == finding.verdicts[second].sentence(second)
+    apart = compared["verdict"].startswith("significantly better")
+
+    p = won["p"] if won["p"].startswith("<") else f"= {won['p']}"
+    assert f"{won['verdict']} ({won['over the next']} over {second}, p {p})" in text  # its card
+
+    if metric == "MiB/s":
+        ranking = next(one for one in rankings(found.held) if one.quantity == "throughput")
+        ordered = ranking_line(ranking).split(" here")[0]
+        assert (f"{first} > {second}" in ordered) == (apart and ranking.own[:2] == (first, second))
+
+
+@pytest.mark.parametrize("in_turns", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_claim_of_one_pair_is_judged_as_that_pair(campaign, seed, in_turns) -> None:
+    side = campaign(seed, in_turns=in_turns)
+    found, text = report(side)
+    claimed = row(claims_table(found.claims), claim=CLAIM)
+    compared = row(comparison_table(compare(*between(side, ("cephfs", "moosefs")), ["MiB/s"])))
+    assert (claimed["ratio"], claimed["p"]) == (compared["ratio (95 %)"], compared["p"])
+    holds = {"significantly better than cephfs": "holds here", "significantly worse than cephfs": "doesn't hold here"}
+    assert claimed["verdict"] == holds.get(compared["verdict"].removesuffix(", paired"), "can't tell")
+    assert claimed["ratio"] in text
+
+
+def test_intervals_beside_verdicts_exclude_1_where_these_say_so(campaign) -> None:
+    said = set()
+    for seed in range(6):
+        side = campaign(seed, in_turns=bool(seed % 2), levels=(112.0, 104.0, 100.0))
+        for one in best(side.records, side.cells):
+            for verdict in one.verdicts.values():
+                said.add(verdict.word)
+                apart = verdict.ratio.low > 1 or verdict.ratio.high < 1
+                assert (verdict.word in ("better", "worse")) == (apart and verdict.ratio.mean >= 1.02)
+    assert {"better", "can't tell"} <= said
