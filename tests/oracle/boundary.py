@@ -1,0 +1,74 @@
+"""Which channels make up a boundary: docs/explanations/uncertainty.md, "Boundaries" and "Grades"."""
+
+import json
+
+import pandas as pd
+
+from .catalogue import cluster, node
+from .folder import Attempt
+
+Devices = frozenset[tuple[str, str]]  # (host, part), and SWITCH
+Channels = list[tuple[int, pd.DataFrame]]  # each with its sign
+
+GRADES = ["wall", "PDU", "BMC", "component", "modelled", "nameplate", "simulated"]  # the best first
+SWITCH = ("switch", "")
+
+
+def parts(attempt: Attempt, host: str) -> Devices:
+    """What a host is made of: its board, what its supply loses, and its disks if it has any."""
+    name = next(h["node"] for h in attempt.record["hosts"] if h["name"] == host)
+    disks = not name or node(cluster(attempt.record["cluster"]), name).get("disks")
+    return frozenset((host, part) for part in ("board", "supply", *(["disks"] if disks else [])))
+
+
+def boundaries(attempt: Attempt) -> dict[str, Devices]:
+    """The devices of each boundary, by the prefix of its metrics."""
+    servers = frozenset[tuple[str, str]]().union(*(parts(attempt, host) for host in attempt.hosts("servers")))
+    disks = frozenset(d for d in servers if d[1] == "disks")
+    return {"": servers, "gross_": servers | {SWITCH}, "controller_": servers - disks, "device_": disks}
+
+
+def covered(channel: "pd.Series[str]", attempt: Attempt) -> Devices:
+    """The devices that a channel counts."""
+    component, host = channel["component"], channel["host"]
+    if component in ("board", "disks", "supply"):
+        return frozenset({(host, component)})
+    covers = {
+        "switch": ["switch"],
+        "all": [host],
+        "total": [*attempt.hosts("servers"), "switch"],
+        "group": json.loads(channel["more"] or "{}").get("covers", []),
+    }.get(component, [])  # a part of the host's CPU stands for nothing but itself
+    return frozenset(d for name in covers for d in ([SWITCH] if name == "switch" else parts(attempt, name)))
+
+
+def cover(attempt: Attempt, wanted: Devices) -> Channels:
+    """The channels whose sum, each with its sign, counts every wanted device once and nothing else; none if there is none."""
+    found = [(covered(samples.iloc[0], attempt), samples) for samples in attempt.powers]
+    for grade in GRADES:
+        among = [(devices, group) for devices, group in found if group["grade"].iloc[0] == grade and devices]
+        if chosen := _sum(among, wanted) or _difference(among, wanted):
+            return chosen
+    return []
+
+
+def _sum(among: list[tuple[Devices, pd.DataFrame]], wanted: Devices) -> Channels:
+    """Channels that share nothing and together cover what is wanted, those that cover more first."""
+    if not wanted:
+        return []
+    device = min(wanted)
+    for devices, group in sorted(among, key=lambda pair: -len(pair[0])):
+        if device in devices and devices <= wanted:
+            rest = wanted - devices
+            others = _sum(among, rest)
+            if others or not rest:
+                return [(1, group), *others]
+    return []
+
+
+def _difference(among: list[tuple[Devices, pd.DataFrame]], wanted: Devices) -> Channels:
+    """One channel that covers more, less what it has too much."""
+    for devices, group in among:
+        if devices > wanted and (less := _sum(among, devices - wanted)):
+            return [(1, group), *((-sign, part) for sign, part in less)]
+    return []

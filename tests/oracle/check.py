@@ -1,0 +1,94 @@
+"""Hold what perjoule exports of a results folder against the second calculation."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .folder import Attempt, attempts
+from .numbers import directions, edp_weight, grade, numbers, timed
+from .students import interval
+
+CELL = ["filesystem", "workload", "direction", "clients_count"]
+TRIAL = ["trial", "direction", "metric"]
+NUMBERS = ["value", "low", "high"]
+TOLERANCE_RATIO = 1e-9
+
+
+def exported(table: Path) -> pd.DataFrame:
+    """Read what `perjoule export --csv` wrote, to the last bit."""
+    found = pd.read_csv(table, dtype=str, keep_default_na=False)
+    return found.assign(
+        **{name: found[name].replace("", "nan").map(float) for name in NUMBERS}, clients_count=found["clients_count"].astype(int)
+    )
+
+
+def compared(folder: Path, table: Path) -> pd.DataFrame:
+    """A row for each number that either has: perjoule's as exported (`theirs`), the second calculation's (`own`).
+
+    `difference_ratio` is relative; infinite where only one of the two has the number.
+    """
+    weight = edp_weight((folder / "campaign.toml").read_text())
+    rows = pd.DataFrame([row for attempt in attempts(folder) for row in _rows(attempt, weight)])
+    theirs = exported(table)
+    trials = theirs[theirs["of"] == "trial"].merge(rows[[*TRIAL, "own"]], on=TRIAL, how="outer")
+    cells = theirs[theirs["of"] == "cell"]
+    largest = cells[NUMBERS].abs().replace(np.inf, 0).max(axis=1)  # an end of an interval may lie near 0 by chance
+    cells = cells.assign(largest=largest).melt([*CELL, "metric", "largest"], NUMBERS, "number", "theirs")
+    joined = cells.merge(summaries(rows), on=[*CELL, "metric", "number"], how="outer")
+    trials = trials.assign(number="value", theirs=trials["value"], largest=trials["value"].abs())
+    found = pd.concat([trials, joined], ignore_index=True)
+    return found.assign(difference_ratio=_difference_ratio(*(found[c].to_numpy() for c in ("theirs", "own", "largest"))))
+
+
+def recomputed(found: pd.DataFrame) -> pd.DataFrame:
+    """The numbers that have a second calculation: all but uncertainties, whose budgets are checked otherwise."""
+    return found[~found["metric"].str.contains("uncertainty")]
+
+
+def _rows(attempt: Attempt, weight: int) -> list[dict[str, Any]]:
+    trial = attempt.record["trial"]
+    labels = {"filesystem": trial["filesystem"]["label"], "workload": trial["workload"]["label"], "trial": attempt.name}
+    return [
+        {
+            **labels,
+            **{"clients_count": trial["clients_count"], "direction": direction, "metric": metric, "own": value},
+            **{"grade": grade(attempt), "moved": float(f"{sum(r['moved_bytes'] for r in results):.6g}"), "timed": timed(attempt)},
+        }
+        for direction, results in directions(attempt).items()
+        for metric, value in numbers(attempt, direction, results, weight).items()
+    ]
+
+
+def summaries(rows: pd.DataFrame) -> pd.DataFrame:
+    """Means over repetitions with their 95 % intervals; only of what every repetition has."""
+    most = rows.groupby(CELL)["trial"].nunique()
+    found: list[dict[str, Any]] = []
+    for key, group in rows.groupby([*CELL, "metric"]):
+        if len(group) == most[key[:-1]]:
+            for number, value in zip(NUMBERS, interval(group["own"].to_numpy()), strict=True):
+                found.append({**dict(zip([*CELL, "metric"], key, strict=True)), "number": number, "own": value})
+    return pd.concat([pd.DataFrame(found), _edp_ratios(rows)], ignore_index=True)
+
+
+def _edp_ratios(rows: pd.DataFrame) -> pd.DataFrame:
+    """Energy-delay products over the lowest of the same work, where there is another of the same work."""
+    edp = rows[rows["metric"] == "edp_js"].merge(
+        rows.loc[rows["metric"] == "edp_js", CELL].value_counts().rename("n").reset_index()
+    )
+    edp = edp[edp["n"] == edp.merge(rows.groupby(CELL)["trial"].nunique().rename("most").reset_index())["most"].to_numpy()]
+    found: list[dict[str, Any]] = []
+    for _, same in edp[~edp["timed"]].groupby([*CELL[1:], "grade", "moved"]):
+        cells = {filesystem: interval(group["own"].to_numpy()) for filesystem, group in same.groupby("filesystem")}
+        best = min(mean for mean, _, _ in cells.values())
+        for filesystem, ends in cells.items() if len(cells) > 1 else []:
+            key = {"filesystem": filesystem, **same[CELL[1:]].iloc[0], "metric": "edp_ratio"}
+            found += [{**key, "number": number, "own": end / best} for number, end in zip(NUMBERS, ends, strict=True)]
+    return pd.DataFrame(found, columns=[*CELL, "metric", "number", "own"])
+
+
+def _difference_ratio(theirs: np.ndarray, own: np.ndarray, largest: np.ndarray) -> np.ndarray:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = np.abs(own - theirs) / largest
+    return np.where(theirs == own, 0.0, np.where(np.isnan(ratio), np.inf, ratio))

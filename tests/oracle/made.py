@@ -1,0 +1,179 @@
+"""Results folders made from nothing but a seed: every kind of meter, whatever real hosts happen to do.
+
+Written by hand from the format in perjoule/store and perjoule/model, so that no code of perjoule has touched what it is given.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .folder import CHANNEL
+
+HOSTS = [
+    *({"name": f"storage-{n}", "role": "storage", "node": "A"} for n in range(1, 5)),
+    {"name": "metadata-1", "role": "metadata", "node": "C"},
+    {"name": "management-1", "role": "management", "node": "B"},
+    *({"name": f"client-{n}", "role": "client", "node": "G"} for n in range(1, 4)),
+]
+BASELINE_S, WINDOW_S, TAIL_S = 4.0, 6.0, 5.0
+BACK_S = 1.7  # of the tail, in which servers write back
+MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Meter:
+    """One channel of power or energy."""
+
+    host: str
+    component: str
+    semantics: str
+    grade: str = "wall"
+    covers: Sequence[str] = ()
+    specification: Mapping[str, float] = field(default_factory=dict[str, float])
+    rate_hz: float = 10.0
+    lost_ratio: float = 0.0
+    low_w: float = 40.0
+    high_w: float = 60.0
+    load_w: float = 0.0  # more while clients load
+
+    @property
+    def words(self) -> dict[str, str]:
+        """What describes the channel, as the series have it."""
+        quantity, unit = ("energy", "J") if self.semantics == "counter" else ("power", "W")
+        more = {k: v for k, v in (("covers", list(self.covers)), ("specification", dict(self.specification))) if v}
+        values = ("made", self.host, self.component, quantity, unit, self.semantics, self.grade, json.dumps(more) if more else "")
+        return dict(zip(CHANNEL, values, strict=True))
+
+
+def samples(meter: Meter, began_s: float, ended_s: float, draw: np.random.Generator) -> pd.DataFrame:
+    """What the meter reads of a power that it alone knows, at moments that jitter."""
+    count = int((ended_s - began_s) * meter.rate_hz)
+    t_s = began_s + np.cumsum(draw.uniform(0.7, 1.3, count)) / meter.rate_hz
+    loaded = (t_s > began_s + 0.3 + BASELINE_S) & (t_s < ended_s - 0.3 - TAIL_S)
+    power_w = draw.uniform(meter.low_w, meter.high_w, count) + meter.load_w * loaded
+    length_s = np.diff(t_s, prepend=began_s)
+    value = (
+        np.cumsum(power_w * length_s) % meter.specification.get("range_value", np.inf)
+        if meter.semantics == "counter"
+        else power_w
+    )
+    kept = draw.random(count) >= meter.lost_ratio
+    numbers = {"t_s": t_s, "duration_s": length_s if meter.semantics == "window mean" else 0.0, "value": value}
+    return pd.DataFrame(numbers)[kept].assign(**meter.words)
+
+
+def counters(began_s: float, ended_s: float, draw: np.random.Generator) -> pd.DataFrame:
+    """What every host's kernel counts."""
+    tables: list[pd.DataFrame] = []
+    for host in HOSTS:
+        for quantity, unit, most in (
+            ("cpu", "s", 0.02),
+            ("network_received", "B", 20 * MIB),
+            ("network_sent", "B", 20 * MIB),
+            ("disk_read", "B", 15 * MIB),
+            ("disk_written", "B", 15 * MIB),
+            ("disk_busy", "s", 0.2),
+        ):
+            t_s = began_s + np.cumsum(draw.uniform(0.1, 0.3, int((ended_s - began_s) * 6)))
+            value = draw.uniform(0, 1e3) + np.cumsum(draw.uniform(0, most, len(t_s)))
+            words = dict(zip(CHANNEL, ("system", host["name"], "all", quantity, unit, "counter", "counter", ""), strict=True))
+            tables.append(pd.DataFrame({"t_s": t_s, "duration_s": 0.0, "value": value}).assign(**words))
+    return pd.concat(tables)
+
+
+def result(host: str, direction: str, began_s: float, ended_s: float, draw: np.random.Generator) -> dict[str, Any]:
+    """What one client says of its load."""
+    count = 320
+    latencies = dict(zip(("mean", "p50", "p95", "p99", "p99.9", "max"), np.sort(draw.random(6)).tolist(), strict=True))
+    return {
+        "host": host,
+        "direction": direction,
+        "began_s": began_s,
+        "ended_s": ended_s,
+        "moved_bytes": count * MIB,
+        "operations_count": count,
+        "latency_s": latencies,
+    }
+
+
+def goodput(results: Sequence[Mapping[str, Any]], draw: np.random.Generator) -> pd.DataFrame:
+    """Rates over time of each client, which add up to what it says that it moved."""
+    tables: list[pd.DataFrame] = []
+    for one in results:
+        edges_s = np.concatenate([[one["began_s"]], np.sort(draw.uniform(one["began_s"], one["ended_s"], 9)), [one["ended_s"]]])
+        share = draw.random(10)
+        rate = one["moved_bytes"] * share / share.sum() / np.diff(edges_s)
+        words = dict(zip(CHANNEL, ("fio", one["host"], "all", "goodput", "B", "window mean", "counter", ""), strict=True))
+        tables.append(pd.DataFrame({"t_s": edges_s[1:], "duration_s": np.diff(edges_s), "value": rate}).assign(**words))
+    return pd.concat(tables)
+
+
+def trial(label: str, direction: str, repetition: int, meters: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """A trial and the name that it has."""
+    specs = {
+        "testbed": {"kind": "virtual", "options": {"cluster": "odroid-hc4"}, "label": "virtual"},
+        "filesystem": {"kind": "moosefs", "options": {"goal": 1}, "label": label},
+        "workload": {"kind": "fio", "options": {"operation": direction}, "label": f"fio {direction}"},
+    }
+    made = [{"kind": kind, "options": {}, "label": kind} for kind in meters]
+    identity = [{"kind": s["kind"], "options": s["options"]} for s in [*specs.values(), *made]]
+    digest = hashlib.sha256(json.dumps([identity, 2, repetition], sort_keys=True).encode()).hexdigest()[:8]
+    slug = "-".join("".join(c if c.isalnum() else " " for c in f"{label} fio {direction}".lower()).split())
+    return f"{slug}-2c-r{repetition}-{digest}", {**specs, "meters": made, "clients_count": 2, "repetition": repetition}
+
+
+def make(folder: Path, meters: Mapping[str, Sequence[Meter]], *, seed: int = 1) -> None:
+    """Make a results folder in which each file system has meters of its own, and each trial other numbers."""
+    draw = np.random.default_rng(seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "campaign.toml").write_text('name = "made"\n')
+    (folder / "results.json").write_text(
+        json.dumps({"format": "perjoule results", "version": 1, "name": "made", "overrides": []})
+    )
+    lines: list[dict[str, Any]] = []
+    for label, channels in meters.items():
+        for direction, repetition in (("write", 1), ("write", 2), ("read", 1)):
+            name, asked = trial(label, direction, repetition, ["system", label])
+            path = folder / "trials" / name / "attempt-1"
+            path.mkdir(parents=True)
+            record, table = attempt(asked, direction, channels, draw)
+            (path / "record.json").write_text(json.dumps(record))
+            table.astype(dict.fromkeys(CHANNEL, "category")).to_parquet(path / "series.parquet", index=False)
+            lines.append({"trial": name, "attempt": 1, "status": "valid", "files": {}})
+    (folder / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def attempt(
+    asked: Mapping[str, Any], direction: str, meters: Sequence[Meter], draw: np.random.Generator
+) -> tuple[dict[str, Any], pd.DataFrame]:
+    """The record of an attempt and its samples: two of three clients load, not quite at the same time."""
+    zero_s = float(draw.uniform(1e3, 1e4))
+    began_s = zero_s + BASELINE_S
+    starts_s, ends_s = began_s + draw.uniform(0.01, 0.5, 2), began_s + WINDOW_S - draw.uniform(0.01, 0.5, 2)
+    results = [result(f"client-{n + 1}", direction, float(starts_s[n]), float(ends_s[n]), draw) for n in range(2)]
+    ended_s = began_s + WINDOW_S + TAIL_S
+    bounds = {"prepare": (zero_s - 1, zero_s - 0.5), "baseline": (zero_s, began_s), "measure": (began_s, began_s + WINDOW_S)}
+    quiet_s = began_s + WINDOW_S + (BACK_S if direction == "write" else 0)
+    bounds |= {"write-back": (began_s + WINDOW_S, quiet_s), "tail": (quiet_s, ended_s)}
+    record = {
+        "trial": asked,
+        "status": "valid",
+        "reason": "",
+        "attempt": 1,
+        "clock": {"monotonic_s": ended_s, "utc_s": 1.7e9},
+        "scale": 1.0,
+        "cluster": "odroid-hc4",
+        "hosts": HOSTS,
+        "phases": [{"name": name, "began_s": low_s, "ended_s": high_s} for name, (low_s, high_s) in bounds.items()],
+        "outcome": {"engine": "made", "results": results},
+        "facts": {"testbed": {}, "filesystem": {}},
+        "environment": {"cores_count": 2},
+    }
+    tables = [samples(meter, zero_s - 0.3, ended_s + 0.3, draw) for meter in meters]
+    return record, pd.concat([counters(zero_s - 0.3, ended_s + 0.3, draw), goodput(results, draw), *tables], ignore_index=True)

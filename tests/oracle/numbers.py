@@ -1,0 +1,201 @@
+"""All metrics of a trial in one direction, in emulated time: docs/explanations/how-numbers-are-made.md."""
+
+import tomllib
+from typing import Any
+
+import numpy as np
+
+from .boundary import Devices, boundaries, cover
+from .catalogue import cluster, disks_bytes_per_s, peak_bytes_per_s
+from .energy import joules
+from .folder import Attempt
+
+AHEAD_S = 0.4  # before the window, whence bytes on networks and disks are counted
+TOGETHER_RATIO = 0.1  # of the window, below which clients did not load together
+LOG_RATIO = 0.05  # of a client's bytes, by which its log may be off
+AFTER_RATIO = 0.05  # of its burst, by which all else may end after a write that is one
+BURST = ["duration_s", "throughput_bytes_per_s", "tpp_ratio", "energy_j", "mean_w", "efficiency_bytes_per_j", "edp_js"]
+MOVED = ["network_received", "network_sent", "disk_read", "disk_written"]
+ROLES = ["storage", "servers", "metadata", "management", "client"]
+
+
+def directions(attempt: Attempt) -> dict[str, list[dict[str, Any]]]:
+    """The results of each row that a trial gives: one for each direction, or one of all users."""
+    results = attempt.record["outcome"]["results"]
+    if any(r.get("user") for r in results):
+        found = {r["direction"] for r in results}
+        return {found.pop() if len(found) == 1 else "mixed": results}
+    return {d: [r for r in results if r["direction"] == d] for d in dict.fromkeys(r["direction"] for r in results)}
+
+
+def numbers(attempt: Attempt, direction: str, results: list[dict[str, Any]], edp_weight: int = 1) -> dict[str, float]:
+    """Recompute what perjoule prints of one trial; what the definitions refuse is not there."""
+    began_s, ended_s = min(r["began_s"] for r in results), max(r["ended_s"] for r in results)
+    headline_s = durable_s(attempt, results)
+    found = over(attempt, results, began_s, headline_s, edp_weight)
+    if headline_s != ended_s:
+        burst = over(attempt, results, began_s, ended_s, edp_weight)
+        found |= {f"burst_{key}": burst[key] for key in BURST}
+        found["durable_ratio"] = durable_ratio(attempt, ended_s, headline_s)
+    found["common_throughput_bytes_per_s"] = common(attempt, results) / attempt.record["scale"]
+    found |= latencies(results, attempt.record["scale"]) | derived(attempt, direction)
+    found |= overhead(attempt, sum(r["moved_bytes"] for r in results)) | disks(attempt, began_s, headline_s) | tail(attempt)
+    return {key: value for key, value in found.items() if not np.isnan(value)}
+
+
+def over(attempt: Attempt, results: list[dict[str, Any]], began_s: float, ended_s: float, weight: int) -> dict[str, float]:
+    """Rates and energies of one window, of all clients together."""
+    moved = sum(r["moved_bytes"] for r in results)
+    duration_s = (ended_s - began_s) * attempt.record["scale"]
+    rated = moved if overlap_ratio(results) >= TOGETHER_RATIO else np.nan
+    found = {"duration_s": duration_s, "throughput_bytes_per_s": rated / duration_s, "tpp_bytes_per_s": tpp(attempt)}
+    found["tpp_ratio"] = rated / duration_s / found["tpp_bytes_per_s"]
+    for prefix, devices in boundaries(attempt).items():
+        energy_j = total(attempt, devices, began_s, ended_s) * attempt.record["scale"]
+        found |= {f"{prefix}energy_j": energy_j, f"{prefix}mean_w": energy_j / duration_s}
+        found[f"{prefix}efficiency_bytes_per_j"] = rated / energy_j
+    return found | {"edp_js": found["energy_j"] * duration_s**weight * rated / moved}
+
+
+def durable_s(attempt: Attempt, results: list[dict[str, Any]]) -> float:
+    """When the servers' disks held what was written; the last client's end of reads, and where that moment is not known."""
+    everyone, phase = attempt.record["outcome"]["results"], attempt.phase("write-back")
+    began_s, ended_s = min(r["began_s"] for r in results), max(r["ended_s"] for r in results)
+    late = max(r["ended_s"] for r in everyone) > ended_s + AFTER_RATIO * (ended_s - began_s)
+    known = phase and any(r["direction"] == "write" for r in results) and not late
+    return phase[1] if phase and known and not attempt.record["outcome"].get("sustained") else ended_s
+
+
+def durable_ratio(attempt: Attempt, ended_s: float, headline_s: float) -> float:
+    """The share of what the disks wrote by the headline's end that was on them when the burst ended."""
+    began_s = before_s(attempt)
+    first, last = (risen(attempt, "disk_written", attempt.hosts("servers"), began_s, end_s) for end_s in (ended_s, headline_s))
+    return first / last if last else np.nan
+
+
+def before_s(attempt: Attempt) -> float:
+    """Whence bytes on networks and disks are counted: shortly before the baseline's end."""
+    baseline = attempt.phase("baseline")
+    return max(baseline[1] - AHEAD_S, baseline[0]) if baseline else np.nan
+
+
+def latencies(results: list[dict[str, Any]], scale: float) -> dict[str, float]:
+    """Percentiles of the clients, averaged by their operations."""
+    counts = [r["operations_count"] for r in results]
+    return {
+        f"latency_{p}_s": float(np.average([r["latency_s"][p] for r in results], weights=counts)) * scale for p in ("p50", "p99")
+    }
+
+
+def derived(attempt: Attempt, direction: str) -> dict[str, float]:
+    """What redundancy alone explains."""
+    flows = (attempt.record.get("amplification") or {}).get(direction, {})
+    names = {"network_sent_client": "client_sent", "network_received_client": "client_received"}
+    names |= {"network_received_servers": "storage_received", "network_sent_servers": "storage_sent"}
+    names |= {"disk_written_servers": "disk_written", "disk_read_servers": "disk_read"}
+    return {f"derived_{name}_ratio": flows[f"{flow}_ratio"] for name, flow in names.items() if flows}
+
+
+def total(attempt: Attempt, devices: Devices, began_s: float, ended_s: float) -> float:
+    """The energy of devices, in wall time; NaN where no sum of channels has it."""
+    chosen = cover(attempt, devices)
+    return sum(sign * joules(samples, began_s, ended_s) for sign, samples in chosen) if chosen else np.nan
+
+
+def common(attempt: Attempt, results: list[dict[str, Any]]) -> float:
+    """Bytes by wall second while all clients ran, by their logs; NaN where they hardly did, or where a log has other bytes."""
+    began_s, ended_s = max(r["began_s"] for r in results), min(r["ended_s"] for r in results)
+    log = attempt.samples[attempt.samples["quantity"] == "goodput"]
+    if overlap_ratio(results) < TOGETHER_RATIO or log.empty:
+        return np.nan
+    for one in results:
+        own = log[log["host"] == one["host"]]
+        if abs((own["value"] * own["duration_s"]).sum() / one["moved_bytes"] - 1) > LOG_RATIO:
+            return np.nan
+    end_s = log["t_s"].to_numpy()
+    inside_s = (np.minimum(end_s, ended_s) - np.maximum(end_s - log["duration_s"].to_numpy(), began_s)).clip(min=0)
+    return float(log["value"].to_numpy() @ inside_s) / (ended_s - began_s)
+
+
+def overlap_ratio(results: list[dict[str, Any]]) -> float:
+    """The time in which all clients loaded, over the window."""
+    began_s, ended_s = [r["began_s"] for r in results], [r["ended_s"] for r in results]
+    return max(min(ended_s) - max(began_s), 0) / (max(ended_s) - min(began_s))
+
+
+def tpp(attempt: Attempt) -> float:
+    """The theoretical peak of the data hosts; NaN where clients hold their own data or a host stands for no node."""
+    nodes = [h["node"] for h in attempt.record["hosts"] if h["name"] in attempt.data_hosts]
+    if attempt.clients_store or not attempt.record["cluster"] or not all(nodes):
+        return np.nan
+    return peak_bytes_per_s(cluster(attempt.record["cluster"]), nodes)
+
+
+def risen(attempt: Attempt, quantity: str, hosts: list[str], began_s: float, ended_s: float) -> float:
+    """By how much the counters of hosts rose together; NaN where none of them tells, or one does not cover 95 % of the time."""
+    tables = [attempt.counters[quantity, host] for host in hosts if (quantity, host) in attempt.counters]
+    return sum(joules(table, began_s, ended_s) for table in tables) if tables else np.nan
+
+
+def overhead(attempt: Attempt, moved: int) -> dict[str, float]:
+    """Bytes and CPU time of each role per byte of a user, from shortly before the baseline's end to the end of the tail."""
+    found: dict[str, float] = {}
+    after = attempt.phase("tail")
+    for role in ROLES if attempt.phase("baseline") and after and moved else []:
+        span = (attempt.hosts(role), before_s(attempt), after[1])
+        found[f"cpu_{role}_s_per_byte"] = risen(attempt, "cpu", *span) / moved
+        for quantity in MOVED:
+            found[f"{quantity}_{role}_ratio"] = risen(attempt, quantity, *span) / moved
+    return found
+
+
+def disks(attempt: Attempt, began_s: float, ended_s: float) -> dict[str, float]:
+    """How busy the disks of a role were, and how much of what the catalogue's disks can they moved."""
+    found: dict[str, float] = {}
+    for role in ("storage", "metadata", "management", "client"):
+        hosts = attempt.hosts(role)
+        busy_s = risen(attempt, "disk_busy", hosts, began_s, ended_s)
+        found[f"disk_busy_{role}_ratio"] = busy_s / (ended_s - began_s) / max(len(hosts), 1)
+        uses = [use(attempt, h, began_s, ended_s) for h in attempt.record["hosts"] if h["role"] == role and h["node"]]
+        found[f"disk_use_{role}_ratio"] = float(np.mean(uses)) if uses else np.nan
+    return found
+
+
+def use(attempt: Attempt, host: dict[str, str], began_s: float, ended_s: float) -> float:
+    """What a host's disks moved, by what those of the catalogue can."""
+    catalogue = cluster(attempt.record["cluster"])
+    if not disks_bytes_per_s(catalogue, host["node"], "write"):
+        return np.nan
+    seconds = [
+        risen(attempt, quantity, [host["name"]], began_s, ended_s) / disks_bytes_per_s(catalogue, host["node"], way)
+        for quantity, way in (("disk_written", "write"), ("disk_read", "read"))
+    ]
+    return sum(seconds) / (ended_s - began_s) / attempt.record["scale"]
+
+
+def tail(attempt: Attempt) -> dict[str, float]:
+    """What went on from the load's end until the servers were quiet."""
+    phase, servers = attempt.phase("tail"), attempt.hosts("servers")
+    if not phase:
+        return {}
+    scale = attempt.record["scale"]
+    found = {"tail_s": (phase[1] - phase[0]) * scale, "tail_energy_j": total(attempt, boundaries(attempt)[""], *phase) * scale}
+    for quantity in ("network_received", "disk_read", "disk_written"):
+        found[f"tail_{quantity}_bytes"] = risen(attempt, quantity, servers, *phase)
+    return found
+
+
+def edp_weight(campaign: str) -> int:
+    """The weight of time in the energy-delay product."""
+    return tomllib.loads(campaign).get("edp_weight", 1)
+
+
+def grade(attempt: Attempt) -> str:
+    """How the power of the servers came about; "" where there is none."""
+    chosen = cover(attempt, boundaries(attempt)[""])
+    return chosen[0][1]["grade"].iloc[0] if chosen else ""
+
+
+def timed(attempt: Attempt) -> bool:
+    """Whether the load ended by time, so that each trial did as much as it could."""
+    return "ended by duration" in attempt.record["outcome"].get("note", "")
