@@ -18,6 +18,7 @@ from perjoule.protocols import Process, Workload
 from perjoule.units import MIB
 from perjoule.workloads import _fio_report as report
 from perjoule.workloads import _fio_server as server
+from perjoule.workloads._fio_raw import Raw
 from scripted import ScriptedHost, ScriptedMount, ScriptedProcess
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "fio"
@@ -143,7 +144,24 @@ def test_a_log_that_contradicts_the_bytes_moved_is_no_goodput() -> None:
     lines = [f"{10000 + 500 * n}, 65536, 1, 0, 0" for n in range(1, 5)]
     assert report.goodput(["\n".join(lines)], (moved,), 0.0) is None
     assert report.goodput(["\n".join(lines[:2])], (moved,), 0.0) is not None  # the rest may lie behind the last line
-    assert report.goodput(["\n".join(line.replace("65536", "2048") for line in lines)], (moved,), 0.0) is None
+
+
+def test_what_arrives_at_once_after_a_stall_lies_behind_the_last_line() -> None:
+    """As MooseFS served a read of 64 MiB: three half seconds of 8 MiB, a second of nothing, and 40 MiB before the next line."""
+    moved = ClientResult("client-2", "read", 766.0187, 769.0147, 64 * MIB, 16)
+    log = "766520, 16384, 0, 0, 0\n767020, 16416, 0, 0, 0\n767520, 16384, 0, 0, 0\n"
+    series = report.goodput([log], (moved,), 0.0)
+    assert series is not None
+    assert float(series.value @ series.duration_s) == pytest.approx(64 * MIB, rel=1e-12)
+
+
+@pytest.mark.parametrize("option", ["log_avg_msec=2000", "bwavgtime=100"])
+def test_a_job_file_that_averages_its_logs_otherwise_gives_no_goodput(option: str, tmp_path: Path) -> None:
+    folder = shutil.copytree(TRANSCRIPTS / "job", tmp_path / "raw")
+    asked = folder / "job.fio"
+    assert Raw(folder).jobs().series
+    asked.write_text(asked.read_text().replace("[global]", f"[global]\n{option}", 1))
+    assert Raw(folder).jobs().series == ()
 
 
 def test_a_log_that_contradicts_the_bytes_moved_is_a_doubt_of_the_trial(tmp_path: Path) -> None:

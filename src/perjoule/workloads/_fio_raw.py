@@ -107,8 +107,10 @@ class Raw:
             if not moved[name]:
                 raise WorkloadError("fio moved nothing and reported no error", where=name)
             doubts += job_report.doubts(name, jobs[name], moved[name])
-        # a job file may put its logs elsewhere
-        logs = {name: [path.read_text() for path in sorted(self.folder.glob(f"{name}_bw.*.log"))] for name in self.names}
+        # a job file may put its logs elsewhere, or average them over another time
+        own = {line.key for line in file.lines((self.folder / "job.fio").read_text())} & {"log_avg_msec", "bwavgtime"}
+        paths = {name: [] if own else sorted(self.folder.glob(f"{name}_bw.*.log")) for name in self.names}
+        logs = {name: [path.read_text() for path in found] for name, found in paths.items()}
         results = tuple(one for found in moved.values() for one in found)
         require_time(results)
         series, unlogged = self._goodput(logs, moved)
