@@ -2,10 +2,11 @@
 
 Every series is made of pieces, one that ends at each sample, with a rate at either end: between two readings of a counter the
 rate is constant, so it is over the window of a "window mean", and between instantaneous samples it runs straight (the trapezoid,
-on the real timestamps). A moment that cuts a piece of which only the sum is known (of a counter, or a window mean) cuts a step:
-power goes from the rate of the piece before to that of the piece after at the one moment that keeps the sum; where there is none
-(the rate is not between those two, or a neighbour is not known) it is even. Pieces that are not known (a gap, a failed read, an
-impossible step of a counter) have no length.
+on the real timestamps). A moment that cuts a piece of power or energy of which only the sum is known (of a counter, or a window
+mean) cuts a step: power goes from the rate of the piece before to that of the piece after at the one moment that keeps the sum;
+where there is none (the rate is not between those two, or a neighbour is not known) it is even. Bytes and CPU seconds are even:
+they come in bursts, not in levels. Pieces that are not known (a gap, a failed read, an impossible step of a counter) have no
+length.
 
 The sums of blocks of pieces are kept, in the order of time; a moment's integral is the blocks before it and a few pieces more.
 """
@@ -50,6 +51,7 @@ class Integral:
         self.samples: Samples = in_order(series)
         self._semantics = series.channel.semantics
         self._sums = self._semantics in ("counter", "window mean")
+        self._levels = series.channel.quantity in ("power", "energy")
         self._count = len(self.samples.t_s)
         self._rates, faults = _counter_rates(series, self.samples) if self._semantics == "counter" else (None, ())
         self.faults: tuple[Fault, ...] = (*self.samples.faults, *faults)
@@ -96,7 +98,7 @@ class Integral:
         """Integrate the pieces that end at these samples from their begin up to a moment each; the covered time, too."""
         cut = self.pieces(np.clip(index, 0, self._count - 1))
         amount, into_s = _up_to(cut, t_s)
-        if not self._sums:
+        if not self._sums or not self._levels:
             return amount, into_s
         step_s, before, after = self.step(index)
         stepped = before * np.minimum(into_s, step_s) + after * np.maximum(into_s - step_s, 0.0)
