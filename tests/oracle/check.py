@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from .folder import Attempt, attempts
+from .modelled import modelled
 from .numbers import directions, edp_weight, grade, numbers, timed
 from .students import interval
 
@@ -29,8 +30,9 @@ def compared(folder: Path, table: Path) -> pd.DataFrame:
 
     `difference_ratio` is relative; infinite where only one of the two has the number.
     """
+    measured = attempts(folder)
     weight = edp_weight((folder / "campaign.toml").read_text())
-    rows = pd.DataFrame([row for attempt in attempts(folder) for row in _rows(attempt, weight)])
+    rows = pd.DataFrame([row for attempt in measured for row in _rows(attempt, weight)])
     theirs = exported(table)
     trials = theirs[theirs["of"] == "trial"].merge(rows[[*TRIAL, "own"]], on=TRIAL, how="outer")
     cells = theirs[theirs["of"] == "cell"]
@@ -38,8 +40,11 @@ def compared(folder: Path, table: Path) -> pd.DataFrame:
     cells = cells.assign(largest=largest).melt([*CELL, "metric", "largest"], NUMBERS, "number", "theirs")
     joined = cells.merge(summaries(rows), on=[*CELL, "metric", "number"], how="outer")
     trials = trials.assign(number="value", theirs=trials["value"], largest=trials["value"].abs())
-    found = pd.concat([trials, joined], ignore_index=True)
-    return found.assign(difference_ratio=_difference_ratio(*(found[c].to_numpy() for c in ("theirs", "own", "largest"))))
+    power = pd.concat([modelled(attempt).assign(trial=attempt.name, number="sample") for attempt in measured])
+    found = pd.concat([trials, joined, power.assign(largest=power["theirs"].abs())], ignore_index=True)
+    return found.assign(
+        difference_ratio=_difference_ratio(*(found[c].to_numpy(np.float64) for c in ("theirs", "own", "largest")))
+    )
 
 
 def recomputed(found: pd.DataFrame) -> pd.DataFrame:
@@ -62,22 +67,18 @@ def _rows(attempt: Attempt, weight: int) -> list[dict[str, Any]]:
 
 
 def summaries(rows: pd.DataFrame) -> pd.DataFrame:
-    """Means over repetitions with their 95 % intervals; only of what every repetition has."""
-    most = rows.groupby(CELL)["trial"].nunique()
-    found: list[dict[str, Any]] = []
-    for key, group in rows.groupby([*CELL, "metric"]):
-        if len(group) == most[key[:-1]]:
-            for number, value in zip(NUMBERS, interval(group["own"].to_numpy()), strict=True):
-                found.append({**dict(zip([*CELL, "metric"], key, strict=True)), "number": number, "own": value})
+    """Means with 95 % intervals over the repetitions that have a number."""
+    found = [
+        {**dict(zip([*CELL, "metric"], key, strict=True)), "number": number, "own": value}
+        for key, group in rows.groupby([*CELL, "metric"])
+        for number, value in zip(NUMBERS, interval(group["own"].to_numpy()), strict=True)
+    ]
     return pd.concat([pd.DataFrame(found), _edp_ratios(rows)], ignore_index=True)
 
 
 def _edp_ratios(rows: pd.DataFrame) -> pd.DataFrame:
     """Energy-delay products over the lowest of the same work, where there is another of the same work."""
-    edp = rows[rows["metric"] == "edp_js"].merge(
-        rows.loc[rows["metric"] == "edp_js", CELL].value_counts().rename("n").reset_index()
-    )
-    edp = edp[edp["n"] == edp.merge(rows.groupby(CELL)["trial"].nunique().rename("most").reset_index())["most"].to_numpy()]
+    edp = rows[rows["metric"] == "edp_js"]
     found: list[dict[str, Any]] = []
     for _, same in edp[~edp["timed"]].groupby([*CELL[1:], "grade", "moved"]):
         cells = {filesystem: interval(group["own"].to_numpy()) for filesystem, group in same.groupby("filesystem")}

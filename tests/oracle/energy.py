@@ -8,7 +8,8 @@ import pandas as pd
 COVERED_RATIO = 0.95  # of a window that samples must cover
 BURST_S = 2.0  # the shortest burst of power that must not be missed
 STEADY_RATIO = 0.2  # of their mean, how far averages over an unknown time may lie apart
-GAP_STEPS = 3  # a step of so many usual ones is a gap
+GAP_STEPS = 3  # a step of more than so many usual ones, and than a third of a burst, is a gap
+JOINED_S = 1e-6  # apart, one piece follows another
 
 
 def stated(samples: pd.DataFrame) -> dict[str, float]:
@@ -27,45 +28,75 @@ def joules(samples: pd.DataFrame, began_s: float, ended_s: float) -> float:
     table = ordered(samples)
     semantics = table["semantics"].iloc[0]
     if semantics == "counter":
-        return _counted(table, began_s, ended_s)
+        return _in_pieces(_counted(table), began_s, ended_s, cut=True)
     if semantics == "window mean":
-        return _averaged(table, began_s, ended_s)
+        return _in_pieces(_averaged(table), began_s, ended_s, cut=True)
     return np.nan if semantics == "state" or _too_rough(table, began_s, ended_s) else _integrated(table, began_s, ended_s)
+
+
+def amount(samples: pd.DataFrame, began_s: float, ended_s: float) -> float:
+    """By how much a kernel's counter rose, growing evenly between two readings; NaN where it does not cover the time."""
+    return _in_pieces(_counted(ordered(samples)), began_s, ended_s, cut=False)
 
 
 def _too_rough(table: pd.DataFrame, began_s: float, ended_s: float) -> bool:
     """Whether readings are too seldom to see bursts or, where they are averages over an unknown time, too unsteady."""
     inside = table["value"][table["t_s"].between(began_s, ended_s)]
     unsteady = np.ptp(inside) > STEADY_RATIO * inside.mean()
-    return np.median(np.diff(table["t_s"])) > BURST_S / 3 or (table["semantics"].iloc[0] == "average" and unsteady)
+    steps_s = np.diff(table["t_s"])
+    return len(inside) < 2 or steps_s.mean() > BURST_S / 3 or (table["semantics"].iloc[0] == "average" and unsteady)
 
 
-def counted(table: pd.DataFrame, moments_s: np.ndarray) -> np.ndarray:
-    """What a counter stood at, straight between its readings; it counts on from where it fell back to 0."""
-    value = table["value"].to_numpy()
+Pieces = tuple[np.ndarray, np.ndarray, np.ndarray]  # when each begins, when it ends, and its rate
+
+
+def _counted(table: pd.DataFrame) -> Pieces:
+    """Between two readings; a counter counts on from where it fell back to 0."""
+    t_s, value = table["t_s"].to_numpy(), table["value"].to_numpy()
     falls = np.diff(value, prepend=value[0]) < 0
     if falls.any():
         value = value + np.cumsum(falls) * stated(table).get("range_value", np.nan)
-    return np.interp(moments_s, table["t_s"].to_numpy(), value)
+    return t_s[:-1], t_s[1:], np.diff(value) / np.diff(t_s)
 
 
-def _counted(table: pd.DataFrame, began_s: float, ended_s: float) -> float:
-    low_s, high_s = max(began_s, table["t_s"].iloc[0]), min(ended_s, table["t_s"].iloc[-1])
-    ends = counted(table, np.array([low_s, high_s]))
-    return _whole(float(ends[1] - ends[0]), high_s - low_s, ended_s - began_s)
-
-
-def _averaged(table: pd.DataFrame, began_s: float, ended_s: float) -> float:
+def _averaged(table: pd.DataFrame) -> Pieces:
+    """The windows of the samples, none before the sample before."""
     end_s = table["t_s"].to_numpy()
-    inside_s = (np.minimum(end_s, ended_s) - np.maximum(end_s - table["duration_s"].to_numpy(), began_s)).clip(min=0)
-    return _whole(float(table["value"].to_numpy() @ inside_s), float(inside_s.sum()), ended_s - began_s)
+    before_s = np.concatenate([[-np.inf], end_s[:-1]])
+    return np.maximum(end_s - table["duration_s"].to_numpy(), before_s), end_s, table["value"].to_numpy()
+
+
+def _in_pieces(pieces: Pieces, began_s: float, ended_s: float, *, cut: bool) -> float:
+    """The sum of all pieces in a window. What an edge cuts is a step between the rates before and after it, if `cut`."""
+    starts_s, ends_s, _ = pieces
+    within = np.flatnonzero((ends_s > began_s) & (starts_s < ended_s))
+    found, covered_s = 0.0, 0.0
+    for i in within:
+        low_s, high_s = max(starts_s[i], began_s), min(ends_s[i], ended_s)
+        found += _until(pieces, i, high_s, cut=cut) - _until(pieces, i, low_s, cut=cut)
+        covered_s += high_s - low_s
+    return _whole(float(found), float(covered_s), ended_s - began_s)
+
+
+def _until(pieces: Pieces, i: int, moment_s: float, *, cut: bool) -> float:
+    """What piece i has from its begin to a moment in it."""
+    starts_s, ends_s, rate = pieces
+    length_s, passed_s, mean = ends_s[i] - starts_s[i], moment_s - starts_s[i], rate[i]
+    neighbours = (
+        0 < i < len(rate) - 1 and abs(ends_s[i - 1] - starts_s[i]) < JOINED_S and abs(starts_s[i + 1] - ends_s[i]) < JOINED_S
+    )
+    if cut and neighbours and min(rate[i - 1], rate[i + 1]) < mean < max(rate[i - 1], rate[i + 1]):
+        before, after = rate[i - 1], rate[i + 1]
+        step_s = length_s * (after - mean) / (after - before)
+        return before * min(passed_s, step_s) + after * max(passed_s - step_s, 0.0)
+    return mean * passed_s
 
 
 def _integrated(table: pd.DataFrame, began_s: float, ended_s: float) -> float:
     t_s, value = table["t_s"].to_numpy(), table["value"].to_numpy()
     steps_s = np.diff(t_s)
     low_s, high_s = np.maximum(t_s[:-1], began_s), np.minimum(t_s[1:], ended_s)
-    used = (high_s > low_s) & (steps_s <= GAP_STEPS * np.median(steps_s))
+    used = (high_s > low_s) & (steps_s <= max(GAP_STEPS * np.median(steps_s), BURST_S / 3))
     pieces_j = (np.interp(low_s, t_s, value) + np.interp(high_s, t_s, value)) / 2 * (high_s - low_s)
     return _whole(float(pieces_j[used].sum()), float((high_s - low_s)[used].sum()), ended_s - began_s)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from .boundary import Devices, boundaries, cover
 from .catalogue import cluster, disks_bytes_per_s, peak_bytes_per_s
-from .energy import joules
+from .energy import amount, joules
 from .folder import Attempt
 
 AHEAD_S = 0.4  # before the window, whence bytes on networks and disks are counted
@@ -134,7 +134,7 @@ def tpp(attempt: Attempt) -> float:
 def risen(attempt: Attempt, quantity: str, hosts: list[str], began_s: float, ended_s: float) -> float:
     """By how much the counters of hosts rose together; NaN where none of them tells, or one does not cover 95 % of the time."""
     tables = [attempt.counters[quantity, host] for host in hosts if (quantity, host) in attempt.counters]
-    return sum(joules(table, began_s, ended_s) for table in tables) if tables else np.nan
+    return sum(amount(table, began_s, ended_s) for table in tables) if tables else np.nan
 
 
 def overhead(attempt: Attempt, moved: int) -> dict[str, float]:
