@@ -1,13 +1,9 @@
 """`python -m tests.oracle RESULTS ...`: hold what perjoule prints of results folders against the second calculation."""
 
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-from .check import CELL, TOLERANCE_RATIO, compared, recomputed
-
-PERJOULE = str(Path(sys.executable).with_name("perjoule"))
+from .check import apart, checked, recomputed
 
 
 def main(folders: list[str]) -> int:
@@ -17,18 +13,14 @@ def main(folders: list[str]) -> int:
         return 2
     wrong = 0
     for folder in map(Path, folders):
-        with tempfile.TemporaryDirectory() as made:
-            table = Path(made) / "table.csv"
-            subprocess.run([PERJOULE, "export", str(folder), "--csv", str(table)], check=True, stdout=subprocess.DEVNULL)
-            found = compared(folder, table)
-        checked = recomputed(found)
-        skipped = len(found) - len(checked)
-        print(f"{folder}: {len(checked)} numbers of {checked['trial'].nunique()} trials checked, {skipped} not recomputed")
-        print(f"  largest relative difference {checked['difference_ratio'].max():.2g}")
-        apart = checked[~(checked["difference_ratio"] <= TOLERANCE_RATIO)]
-        if len(apart):
-            print(apart[["trial", *CELL, "metric", "number", "theirs", "own"]].to_string(index=False, max_rows=40, na_rep=""))
-        wrong += len(apart)
+        found = checked(folder)
+        known = recomputed(found)
+        skipped = len(found) - len(known)
+        print(f"{folder}: {len(known)} numbers of {known['trial'].nunique()} trials checked, {skipped} not recomputed")
+        print(f"  largest relative difference {known['difference_ratio'].max():.2g}")
+        if len(differing := apart(known)):
+            print(differing.to_string(index=False, max_rows=40, na_rep=""))
+        wrong += len(differing)
     return 1 if wrong else 0
 
 

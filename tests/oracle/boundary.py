@@ -45,7 +45,7 @@ def covered(channel: "pd.Series[str]", attempt: Attempt) -> Devices:
 def cover(attempt: Attempt, wanted: Devices) -> Channels:
     """The channels whose sum, each with its sign, counts every wanted device once and nothing else; none if there is none."""
     found = [(covered(samples.iloc[0], attempt), samples) for samples in attempt.powers]
-    for grade in GRADES:
+    for grade in GRADES if wanted else []:
         among = [(devices, group) for devices, group in found if group["grade"].iloc[0] == grade and devices]
         if chosen := _sum(among, wanted) or _difference(among, wanted):
             return chosen

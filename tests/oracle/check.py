@@ -1,5 +1,8 @@
 """Hold what perjoule exports of a results folder against the second calculation."""
 
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +11,7 @@ import pandas as pd
 
 from .folder import Attempt, attempts
 from .modelled import modelled
-from .numbers import directions, edp_weight, grade, numbers, timed
+from .numbers import directions, edp_weight, grade, numbers, timed, widening
 from .students import interval
 
 CELL = ["filesystem", "workload", "direction", "clients_count"]
@@ -31,14 +34,15 @@ def compared(folder: Path, table: Path) -> pd.DataFrame:
     `difference_ratio` is relative; infinite where only one of the two has the number.
     """
     measured = attempts(folder)
-    weight = edp_weight((folder / "campaign.toml").read_text())
-    rows = pd.DataFrame([row for attempt in measured for row in _rows(attempt, weight)])
+    asked = (folder / "campaign.toml").read_text()
+    rows = pd.DataFrame([row for attempt in measured for row in _rows(attempt, edp_weight(asked))])
     theirs = exported(table)
+    rows = _without_refused(rows, theirs)
     trials = theirs[theirs["of"] == "trial"].merge(rows[[*TRIAL, "own"]], on=TRIAL, how="outer")
     cells = theirs[theirs["of"] == "cell"]
     largest = cells[NUMBERS].abs().replace(np.inf, 0).max(axis=1)  # an end of an interval may lie near 0 by chance
     cells = cells.assign(largest=largest).melt([*CELL, "metric", "largest"], NUMBERS, "number", "theirs")
-    joined = cells.merge(summaries(rows), on=[*CELL, "metric", "number"], how="outer")
+    joined = cells.merge(summaries(rows, widening(asked)), on=[*CELL, "metric", "number"], how="outer")
     trials = trials.assign(number="value", theirs=trials["value"], largest=trials["value"].abs())
     power = pd.concat([modelled(attempt).assign(trial=attempt.name, number="sample") for attempt in measured])
     found = pd.concat([trials, joined, power.assign(largest=power["theirs"].abs())], ignore_index=True)
@@ -47,9 +51,31 @@ def compared(folder: Path, table: Path) -> pd.DataFrame:
     )
 
 
+def checked(folder: Path) -> pd.DataFrame:
+    """Export a results folder as a user would, and compare."""
+    with tempfile.TemporaryDirectory() as made:
+        table = Path(made) / "table.csv"
+        perjoule = str(Path(sys.executable).with_name("perjoule"))
+        subprocess.run([perjoule, "export", str(folder), "--csv", str(table)], check=True, stdout=subprocess.DEVNULL)
+        return compared(folder, table)
+
+
+def apart(found: pd.DataFrame) -> pd.DataFrame:
+    """The numbers that differ, in words enough to find them."""
+    differing = found[~(found["difference_ratio"] <= TOLERANCE_RATIO)]
+    return differing[["trial", *CELL, "metric", "number", "theirs", "own"]]
+
+
 def recomputed(found: pd.DataFrame) -> pd.DataFrame:
     """The numbers that have a second calculation: all but uncertainties, whose budgets are checked otherwise."""
     return found[~found["metric"].str.contains("uncertainty")]
+
+
+def _without_refused(rows: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """Leave out dynamic energies that perjoule refuses: its reason is an uncertainty, which has no second calculation."""
+    there = pd.MultiIndex.from_frame(theirs.loc[theirs["of"] == "trial", TRIAL])
+    refused = rows["metric"].str.startswith("dynamic_") & ~pd.MultiIndex.from_frame(rows[TRIAL]).isin(there)
+    return rows[~refused]
 
 
 def _rows(attempt: Attempt, weight: int) -> list[dict[str, Any]]:
@@ -66,22 +92,22 @@ def _rows(attempt: Attempt, weight: int) -> list[dict[str, Any]]:
     ]
 
 
-def summaries(rows: pd.DataFrame) -> pd.DataFrame:
+def summaries(rows: pd.DataFrame, wider: float = 1.0) -> pd.DataFrame:
     """Means with 95 % intervals over the repetitions that have a number."""
     found = [
         {**dict(zip([*CELL, "metric"], key, strict=True)), "number": number, "own": value}
         for key, group in rows.groupby([*CELL, "metric"])
-        for number, value in zip(NUMBERS, interval(group["own"].to_numpy()), strict=True)
+        for number, value in zip(NUMBERS, interval(group["own"].to_numpy(), wider), strict=True)
     ]
-    return pd.concat([pd.DataFrame(found), _edp_ratios(rows)], ignore_index=True)
+    return pd.concat([pd.DataFrame(found), _edp_ratios(rows, wider)], ignore_index=True)
 
 
-def _edp_ratios(rows: pd.DataFrame) -> pd.DataFrame:
+def _edp_ratios(rows: pd.DataFrame, wider: float) -> pd.DataFrame:
     """Energy-delay products over the lowest of the same work, where there is another of the same work."""
     edp = rows[rows["metric"] == "edp_js"]
     found: list[dict[str, Any]] = []
     for _, same in edp[~edp["timed"]].groupby([*CELL[1:], "grade", "moved"]):
-        cells = {filesystem: interval(group["own"].to_numpy()) for filesystem, group in same.groupby("filesystem")}
+        cells = {filesystem: interval(group["own"].to_numpy(), wider) for filesystem, group in same.groupby("filesystem")}
         best = min(mean for mean, _, _ in cells.values())
         for filesystem, ends in cells.items() if len(cells) > 1 else []:
             key = {"filesystem": filesystem, **same[CELL[1:]].iloc[0], "metric": "edp_ratio"}

@@ -37,6 +37,15 @@ class Attempt:
         kernel = self.samples[self.samples["grade"] == "counter"]
         return dict(list(kernel[kernel["semantics"] == "counter"].groupby(["quantity", "host"])))
 
+    def part(self, role: str) -> list[str]:
+        """The hosts of a role that have a part in the trial: servers have none beside clients that hold their own data."""
+        return [] if self.clients_store and role != "client" else self.hosts(role)
+
+    def machine(self, part: str) -> pd.DataFrame:
+        """CPU seconds of no host: "machine", "perjoule" or "kernel"."""
+        of = (self.samples["quantity"] == "cpu") & (self.samples["host"] == "") & (self.samples["component"] == part)
+        return self.samples[of]
+
     @cached_property
     def powers(self) -> list[pd.DataFrame]:
         """The samples of each channel of power or energy."""

@@ -1,5 +1,6 @@
 """All metrics of a trial in one direction, in emulated time: docs/explanations/how-numbers-are-made.md."""
 
+import json
 import tomllib
 from typing import Any
 
@@ -40,6 +41,7 @@ def numbers(attempt: Attempt, direction: str, results: list[dict[str, Any]], edp
     found["common_throughput_bytes_per_s"] = common(attempt, results) / attempt.record["scale"]
     found |= latencies(results, attempt.record["scale"]) | derived(attempt, direction)
     found |= overhead(attempt, sum(r["moved_bytes"] for r in results)) | disks(attempt, began_s, headline_s) | tail(attempt)
+    found |= dynamic(attempt, results, found) | {"strangers_cpu_ratio": strangers(attempt)}
     return {key: value for key, value in found.items() if not np.isnan(value)}
 
 
@@ -142,7 +144,7 @@ def overhead(attempt: Attempt, moved: int) -> dict[str, float]:
     found: dict[str, float] = {}
     after = attempt.phase("tail")
     for role in ROLES if attempt.phase("baseline") and after and moved else []:
-        span = (attempt.hosts(role), before_s(attempt), after[1])
+        span = (attempt.part(role), before_s(attempt), after[1])
         found[f"cpu_{role}_s_per_byte"] = risen(attempt, "cpu", *span) / moved
         for quantity in MOVED:
             found[f"{quantity}_{role}_ratio"] = risen(attempt, quantity, *span) / moved
@@ -153,10 +155,10 @@ def disks(attempt: Attempt, began_s: float, ended_s: float) -> dict[str, float]:
     """How busy the disks of a role were, and how much of what the catalogue's disks can they moved."""
     found: dict[str, float] = {}
     for role in ("storage", "metadata", "management", "client"):
-        hosts = attempt.hosts(role)
+        hosts = attempt.part(role)
         busy_s = risen(attempt, "disk_busy", hosts, began_s, ended_s)
         found[f"disk_busy_{role}_ratio"] = busy_s / (ended_s - began_s) / max(len(hosts), 1)
-        uses = [use(attempt, h, began_s, ended_s) for h in attempt.record["hosts"] if h["role"] == role and h["node"]]
+        uses = [use(attempt, h, began_s, ended_s) for h in attempt.record["hosts"] if h["name"] in hosts and h["node"]]
         found[f"disk_use_{role}_ratio"] = float(np.mean(uses)) if uses else np.nan
     return found
 
@@ -175,7 +177,7 @@ def use(attempt: Attempt, host: dict[str, str], began_s: float, ended_s: float) 
 
 def tail(attempt: Attempt) -> dict[str, float]:
     """What went on from the load's end until the servers were quiet."""
-    phase, servers = attempt.phase("tail"), attempt.hosts("servers")
+    phase, servers = attempt.phase("tail"), attempt.part("servers")
     if not phase:
         return {}
     scale = attempt.record["scale"]
@@ -183,6 +185,47 @@ def tail(attempt: Attempt) -> dict[str, float]:
     for quantity in ("network_received", "disk_read", "disk_written"):
         found[f"tail_{quantity}_bytes"] = risen(attempt, quantity, servers, *phase)
     return found
+
+
+def strangers(attempt: Attempt) -> float:
+    """The share of the machine's CPU time that programs took which are none of the trial's, while clients loaded."""
+    results = attempt.record["outcome"]["results"]
+    began_s, ended_s = min(r["began_s"] for r in results), max(r["ended_s"] for r in results)
+    parts = {part: attempt.machine(part) for part in ("machine", "perjoule", "kernel")}
+    cores, tail = attempt.record["environment"].get("cores_count"), attempt.phase("tail")
+    if not cores or not tail or any(table.empty for table in parts.values()):
+        return np.nan
+    covers = json.loads(parts["machine"]["more"].iloc[0] or "{}").get("covers", [])
+    hosts = [h["name"] for h in attempt.record["hosts"] if h["name"] not in covers]
+    own_span = (before_s(attempt), tail[1]) if covers else (began_s, ended_s)
+    own_s = amount(parts["perjoule"], *own_span) + (risen(attempt, "cpu", hosts, began_s, ended_s) if hosts else 0.0)
+    kernel_s = parts["kernel"]["value"].iloc[-1] - parts["kernel"]["value"].iloc[0]
+    left_s = amount(parts["machine"], began_s, ended_s) - own_s - kernel_s
+    return max(0.0, left_s) / (cores * (ended_s - began_s))
+
+
+def dynamic(attempt: Attempt, results: list[dict[str, Any]], found: dict[str, float]) -> dict[str, float]:
+    """Net energy without what the same servers draw idle, before the load and at the quiet end of the tail."""
+    baseline, tail = attempt.phase("baseline"), attempt.phase("tail")
+    if not baseline or np.isnan(found["energy_j"]):
+        return {}
+    idle = [baseline]
+    if tail and tail[1] > tail[0]:
+        idle.append((tail[1] - min(baseline[1] - baseline[0], (tail[1] - tail[0]) / 2), tail[1]))
+    watts = [total(attempt, boundaries(attempt)[""], *span) / (span[1] - span[0]) for span in idle]
+    energy_j = found["energy_j"] - float(np.nanmean(watts)) * found["duration_s"]
+    moved = found["efficiency_bytes_per_j"] * found["energy_j"]
+    names = ("energy_j", "mean_w", "efficiency_bytes_per_j")
+    values = (energy_j, energy_j / found["duration_s"], moved / energy_j)
+    return {f"dynamic_{name}": value for name, value in zip(names, values, strict=True)}
+
+
+def widening(campaign: str) -> float:
+    """How much wider intervals are that decided when to stop: docs/explanations/how-numbers-are-made.md, "Intervals"."""
+    asked = tomllib.loads(campaign)
+    if "until" not in asked:
+        return 1.0
+    return 1.2 if asked.get("repetitions", 5) < 5 else 1.15
 
 
 def edp_weight(campaign: str) -> int:

@@ -30,10 +30,10 @@ def quantile(freedom: int, probability: float = 0.95) -> float:
     return (low + high) / 2
 
 
-def interval(values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> tuple[float, float, float]:
-    """The mean and the ends of its 95 % interval; infinite for a single value."""
+def interval(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", widening: float = 1.0) -> tuple[float, float, float]:
+    """The mean and the ends of its 95 % interval, wider under a stop rule; infinite for a single value."""
     mean, n = float(np.mean(values)), len(values)
     if n == 1:
         return mean, -np.inf, np.inf
-    half = quantile(n - 1) * float(np.std(values, ddof=1)) / np.sqrt(n)
+    half = widening * quantile(n - 1) * float(np.std(values, ddof=1)) / np.sqrt(n)
     return mean, mean - half, mean + half
