@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import zip_longest
 from textwrap import wrap
 
@@ -43,7 +44,8 @@ class Progress:
         self.planned_s = dict(planned_s)  # of the trials still to be kept
         self.trials_count, self.total_s = len(planned_s), sum(planned_s.values())
         self.began_s = self.kept_s = time.monotonic()  # kept_s: when the last trial was kept
-        self.headline, self.phase, self.settled = "", "", ""
+        self.headline, self.phase = "", ""
+        self.settled: set[str] = set()  # ids of combinations that need no more repetitions
         self.event: Event | None = None
         self.before: tuple[float, ...] | None = None  # t_s, and what the clients had sent and received, in bytes
         self.rate_bytes_per_s = 0.0
@@ -75,9 +77,10 @@ class Progress:
                 assert event.trial is not None
                 self.planned_s.pop(event.trial.id, None)
                 self.trials_count -= 1
-                if event.text != self.settled:  # once per combination, not once per repetition that is not needed
+                combination = replace(event.trial, repetition=1).id
+                if combination not in self.settled:  # once, not with each repetition that is not needed
                     err.print(Text(f"{trial_text(event.trial)}: not needed, {event.text}", style="dim"))
-                self.settled = event.text
+                self.settled.add(combination)
             case "kept":
                 self._kept(event)
 

@@ -84,9 +84,8 @@ def before_s(attempt: Attempt) -> float:
 def latencies(results: list[dict[str, Any]], scale: float) -> dict[str, float]:
     """Percentiles of the clients, averaged by their operations."""
     counts = [r["operations_count"] for r in results]
-    return {
-        f"latency_{p}_s": float(np.average([r["latency_s"][p] for r in results], weights=counts)) * scale for p in ("p50", "p99")
-    }
+    stated = [p for p in ("p50", "p99") if all(p in r["latency_s"] for r in results)]  # not every engine states them
+    return {f"latency_{p}_s": float(np.average([r["latency_s"][p] for r in results], weights=counts)) * scale for p in stated}
 
 
 def derived(attempt: Attempt, direction: str) -> dict[str, float]:

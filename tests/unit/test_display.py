@@ -132,3 +132,13 @@ def test_notes_say_in_how_many_rows_a_doubt_is() -> None:
     one = Cell("a", "b", "read", 1, {"mean_w": Interval(1, 1, 1, (1.0,))}, doubts=("unsteady",))
     assert notes([one, one], []) == ["doubt in all rows: unsteady"]
     assert notes([one, replace(one, doubts=())], []) == ["doubt in 1 of 2 rows: unsteady"]
+
+
+def test_a_combination_that_needs_no_more_repetitions_is_named_once(capsys: pytest.CaptureFixture[str]) -> None:
+    one, other = trials(1)[0], replace(trials(1)[0], clients_count=7)
+    asked = [replace(of, repetition=n) for n in (4, 5, 6) for of in (one, other)]
+    progress = Progress(dict.fromkeys((trial.id for trial in asked), 10.0))
+    for trial in asked:
+        progress(Event("settled", f"known after {trial.clients_count}", trial=trial))
+    assert capsys.readouterr().err.count("not needed") == 2
+    assert progress.trials_count == 0
