@@ -96,7 +96,7 @@ def records(folder: Path) -> list[dict]:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "one thing is to be compared with"),
+        ((), "choose exactly one comparison target"),
         (("--with", "green-storage", "--any-change"), "--with goes with"),
         (("--with", "green-storage"), "prints nothing of the kind"),
         (("--with", "gren-storage"), 'did you mean "green-storage"'),

@@ -64,11 +64,12 @@ def compare_command(
     """Compare two results folders, two file systems of one, or one with a paper.
 
     Lists what differs in circumstances first, and goes no further (exit code 2) when that isn't what --change declares. Then the
-    second over the first: ratio with its 95 % interval, p after Holm's correction, effect (Hedges' g), a verdict, and how many
-    more repetitions would settle it.
+    second over the first: ratio with its 95 % interval, p after Bonferroni's correction, effect (Hedges' g), a verdict, and how
+    many more repetitions would settle it.
     """
     if sum(one is not None for one in (other, between, paper)) != 1:
-        raise CampaignError("one thing is to be compared with", next="name another DIR, --between two labels, or --with a paper")
+        targets = "name another DIR, --between two labels, or --with a paper"
+        raise CampaignError("choose exactly one comparison target", next=targets)
     if paper is not None:
         if declared or any_change or across_grades or limits:
             raise CampaignError("--with goes with --metric, --report and --json alone", next="leave the other options out")
