@@ -28,7 +28,7 @@ err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap
 
 # Columns that a narrow terminal can do without, first to last.
 _BURST = ("burst MiB/J", "burst op/J", "burst MiB/s", "burst op/s", "% on disk")
-_SPARE = ("J", "max", "doubts", "failed", *_BURST, "EDP / best", "% TPP")
+_SPARE = ("J", "max", "doubts", "failed", *_BURST, "EDP / best", "% TPP", "redundancy", "W")
 
 
 class Progress:

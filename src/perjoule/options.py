@@ -42,7 +42,11 @@ def _folders(_context: click.Context, _parameter: click.Parameter, begun: str) -
 
 _path = click.Path(path_type=Path)
 overrides = click.option(
-    "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change an option: filesystem.goal=2, repetitions=1."
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change an option: filesystem.goal=2; repetitions=1 (and no until).",
 )
 overwrite = click.option(
     "--overwrite", "devices", multiple=True, metavar="ID", help="Confirm that this device of the campaign may be overwritten."

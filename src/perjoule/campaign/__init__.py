@@ -3,7 +3,7 @@
     name, description, clients, servers, repetitions, seed, order, settle, quiet, shrink    see `header`
     [testbed]                     one: where it runs
     [[filesystem]], [[workload]]  as many as one likes: what is compared
-    [[meter]]                     what measures; by default the system's counters and, for a cluster, the modelled watts
+    [[meter]]                     what measures; by default the system's counters and, where CPUs are capped, modelled watts
 
 Every table has a `kind` (the driver), perhaps a `label`, and the driver's options. A list where an option takes one value
 spans the matrix: all combinations of a table's lists are measured. Several [[meter]] measure at once, not in turn.
@@ -88,6 +88,7 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
     _check_shape(document, place)
     place = _override(document, [o for o in overrides if not o.startswith("meter.")], place)
     modelled = "cluster" in known_options("testbed", ("testbed",), document["testbed"], place)
+    modelled &= document["testbed"].get("cpu_cap") is not False  # without caps a CPU's share of its board's watts is not known
     document.setdefault("meter", [{"kind": "system"}, *([{"kind": "modelled"}] if modelled else [])])
     place = _override(document, [o for o in overrides if o.startswith("meter.")], place)
     drawn = [f"name={File(source).stem}"] if "name" not in document else []
@@ -171,6 +172,9 @@ def _override(document: Table, overrides: Sequence[str], place: Source) -> Sourc
     options: dict[str, Sequence[Sequence[str]]] = {"": [tuple(TOP_KEYS)]}
     for name in NAMES:
         options[name] = [known_options(name, path, table, place) for path, table in _tables(name, document)]
+    named = {text.partition("=")[0].strip() for text in overrides}
+    if "repetitions" in named and "until" not in named:  # a count on the command line is meant as it is
+        document.pop("until", None)
     return override(document, overrides, place, options)
 
 
