@@ -225,7 +225,8 @@ def _timeline(record: Record, series: Sequence[Series]) -> Timeline:
         t_s=[round(float(t), 3) for t in middles_s],
         duration_s=since(last_s),
         phases={p.name: (since(p.began_s), since(p.ended_s)) for p in phases},
-        marks={"burst ends": since(span.burst_s), "disks hold the data": since(span.ended_s)} if span.durable else {},
+        marks={"burst ends" if span.durable else "load ends": since(span.burst_s)}
+        | ({"disks hold the data": since(span.ended_s)} if span.durable else {}),
         rows={
             "rate": row("goodput", per),
             "watts": _watts(series, edges_s),
