@@ -27,7 +27,7 @@ from perjoule.analysis.power import boundaries
 from perjoule.analysis.windows import Windows, durable_ratio, windows
 from perjoule.model import ClientResult, Direction, Point, Quantity, Record, Series
 
-BURST = (  # what is told of a burst, too
+BURST = (  # metrics that a burst has, too
     "duration_s",
     "throughput_bytes_per_s",
     "tpp_ratio",

@@ -13,7 +13,7 @@ import numpy as np
 from perjoule.analysis.integral import Integral
 
 LEAST_STEPS = 3  # in a window: with less, one step at either end is more than 20 % of the energy
-FEW_STEPS = 5  # below which it is told
+FEW_STEPS = 5  # below which it is doubted
 GLANCE_COUNT = 8  # readings at the begin of a window that show whether it steps at all
 
 
