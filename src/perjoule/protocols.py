@@ -233,6 +233,11 @@ class Testbed(ABC):
     __test__: ClassVar[bool] = False  # the name is the field's; pytest is not to collect it
     elsewhere: ClassVar[bool] = False  # its hosts are other machines: what is installed on this one says nothing of them
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder of this machine below which its hosts keep their files; None where they keep none on this machine."""
+        return None
+
     @abstractmethod
     def hold(self, clients_count: int) -> AbstractContextManager[Hosts]:
         """Hold the servers and this many clients while the block runs; leave nothing behind. Raises MachineError."""
@@ -288,6 +293,12 @@ class FileSystem(ABC):
     """A file system that can be brought up on hosts."""
 
     offers: ClassVar[Access] = "folders"
+    host_bytes: ClassVar[int] = 64 * 1024**2  # of memory that its daemons or its client take on one host, roughly
+    host_tasks_count: ClassVar[int] = 64  # processes and threads, roughly
+
+    def folder(self, hosts: Path | None) -> Path | None:
+        """Where on this machine the data lie if the hosts keep their files below `hosts`; None where they don't lie in files."""
+        return hosts
 
     @abstractmethod
     def mount(self, hosts: Hosts) -> AbstractContextManager[Mounted]:
@@ -352,6 +363,10 @@ class Workload(ABC):
     @abstractmethod
     def moved_bytes(self, clients_count: int) -> int:
         """How many bytes one run moves in its measured window, for plans and progress."""
+
+    def stored_bytes(self, clients_count: int) -> int:
+        """How many bytes its files hold at the most, before any redundancy."""
+        return self.moved_bytes(clients_count)
 
     @property
     def directions(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from perjoule import aligning, drivers, quiet, write_back
+from perjoule import aligning, drivers, quiet, room, write_back
 from perjoule.environment import environment
 from perjoule.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
 from perjoule.model import Amplification, Campaign, Channel, Clock, HostFact, Json, Outcome, Phase, Record, Redundancy, Trial
@@ -101,24 +101,25 @@ def run(
 
     Raises:
         CampaignError: a layout is impossible on these hosts.
-        MachineError: something needed is missing here.
+        MachineError: something needed is missing here, or there is no room: not enough to begin, or a disk fills up meanwhile.
         Of a single file system both are raised at the end, when all other trials have been measured.
     """
     with results.hold():
         left = missing(campaign, results, again_failed=again_failed)
         if left:
-            require(checks(campaign))
+            require((*checks(campaign), *room.checks(left, results.folder)))
         circumstances = environment(folder)
         refused: list[PerjouleError] = []
         until = Until(campaign, results)
         without = unable(campaign) if left else dict[Deployed, MachineError]()
-        for group in campaign.groups:
-            todo = [trial for trial in group if trial in left]
-            error = without.get(_deployed(group[0]))
-            try:
-                _Group(campaign, results, observe, circumstances, until).run(todo, error if todo else None)
-            except _Refused as refusal:
-                refused.append(refusal.error)
+        with room.watched(need.folder for need in room.needs(left, results.folder)):
+            for group in campaign.groups:
+                todo = [trial for trial in group if trial in left]
+                error = without.get(_deployed(group[0]))
+                try:
+                    _Group(campaign, results, observe, circumstances, until).run(todo, error if todo else None)
+                except _Refused as refusal:
+                    refused.append(refusal.error)
         if refused:
             raise refused[0]
 

@@ -374,15 +374,22 @@ def test_figures_that_can_t_be_written_are_named(figures: str, typed: Typed, mea
     assert "; check the path and its rights" in errors
 
 
-def test_too_little_room_for_results_is_told_before_anything_begins(
+def test_a_campaign_that_does_not_fit_is_refused_by_check_and_run(
     typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("perjoule.cli.measuring.LEAST_FREE_BYTES", 2**62)
-    code, _, errors = typed("run", written(tmp_path), "--into", tmp_path / "r")
-    assert code == 3
-    assert f"disk of {tmp_path / 'r'}: only " in alone(errors)
-    assert "; make room for 4096 PiB, or choose a folder on another disk by --into" in errors
+    monkeypatch.setattr("perjoule.room.RESERVE_BYTES", 2**62)
+    for words in (("run", written(tmp_path), "--into", tmp_path / "r"), ("check", written(tmp_path))):
+        code, _, errors = typed(*words)
+        assert code == 3
+        assert " of results would not fit: " in alone(errors)
+        assert ", of which 4096 PiB stay in reserve; make room, choose smaller sizes (--shrink), or another disk" in errors
     assert not (tmp_path / "r").exists()
+
+
+def test_check_says_how_much_room_a_campaign_needs(typed: Typed, tmp_path: Path) -> None:
+    code, said, _ = typed("check", written(tmp_path))
+    assert code == 0
+    assert re.search(r"^disk of .*: 8 MiB of results; .* free, of which .* stay in reserve$", said, re.MULTILINE)
 
 
 def test_a_missing_tool_is_named_with_its_package(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

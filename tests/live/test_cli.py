@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,17 +36,6 @@ kind = "moosefs"
 kind = "fio"
 size = "4 MiB"
 transfer = "1 MiB"
-"""
-SIMULATED = """
-repetitions = 30
-settle = "20 ms"
-quiet = 0
-[testbed]
-kind = "simulated"
-[[filesystem]]
-kind = "simulated"
-[[workload]]
-kind = "simulated"
 """
 
 
@@ -221,31 +211,46 @@ def test_ctrl_c_while_hosts_come_up_leaves_nothing(moment: str, count: int, work
     assert state(work, runs) == []
 
 
-def test_a_disk_that_fills_up_stops_a_campaign_in_one_sentence_and_resume_goes_on_when_there_is_room(tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300m", "perjoule-test", disk], check=True)
-    try:
-        with started("run", campaign(tmp_path, "tiny", SIMULATED), "--into", disk / "r") as process:
-            wait_for_line(process, "2/30 ")
-            with (disk / "filler").open("wb", buffering=0) as filler:
-                try:
-                    while True:
-                        filler.write(bytes(1024**2))
-                except OSError:
-                    pass
-            assert process.stderr is not None
-            errors = process.stderr.read()
-            assert process.wait(timeout=60) == 3, errors
-        assert "Traceback" not in errors
-        last = errors.splitlines()[-1]
-        assert last.startswith(f"perjoule: {disk / 'r'}")
-        assert last.endswith(": the disk is full; make room, then `perjoule resume`")
-        (disk / "filler").unlink()
-        kept_count = len(store.open_results(disk / "r").records())
-        assert 2 <= kept_count < 30
-        done = perjoule("resume", disk / "r")
-        assert done.returncode == 0, done.stderr
-        assert len(store.open_results(disk / "r").records()) == 30
-    finally:
-        subprocess.run(["umount", disk], check=True)
+@pytest.fixture
+def small_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A disk of 6 GiB with a file system of its own, for runs."""
+    with TemporaryDirectory(prefix="perjoule-test-", dir="/var/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        image, place = folder / "image", folder / "disk"
+        place.mkdir()
+        with image.open("wb") as file:
+            file.truncate(6 * 1024**3)
+        subprocess.run(["mkfs.ext4", "-q", image], check=True)
+        subprocess.run(["mount", "-o", "loop", image, place], check=True)
+        monkeypatch.setenv("PERJOULE_WORK", str(place / "work"))
+        yield place
+        subprocess.run(["umount", place], check=True)
+
+
+def test_a_disk_that_fills_up_stops_the_load_and_resume_goes_on_when_there_is_room(tmp_path: Path, small_disk: Path) -> None:
+    asked = campaign(tmp_path, text=CAMPAIGN.replace('"directory"', '"ext4"').replace("repetitions = 3", "repetitions = 12"))
+    filler = small_disk / "filler"
+    with started("run", asked, "--into", tmp_path / "r") as process:
+        wait_for_line(process, "2/12 ")
+        with filler.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, shutil.disk_usage(small_disk).free - 512 * 1024**2)
+        began_s = time.monotonic()
+        assert process.stderr is not None
+        errors = process.stderr.read()
+        assert process.wait(timeout=60) == 3, errors
+        assert time.monotonic() - began_s < 10
+    assert "Traceback" not in errors
+    last = errors.splitlines()[-1]
+    assert last.startswith(f"perjoule: the disk of {small_disk}")
+    assert last.endswith("stopped before it is; make room, then `perjoule resume`")
+    assert not any((small_disk / "work").glob("pj-*"))
+    kept_count = len(store.open_results(tmp_path / "r").records())
+    assert 2 <= kept_count < 12
+    full = perjoule("resume", tmp_path / "r")
+    assert full.returncode == 3
+    assert "would not fit" in full.stderr
+    filler.unlink()
+    done = perjoule("resume", tmp_path / "r")
+    assert done.returncode == 0, done.stderr
+    assert len(store.open_results(tmp_path / "r").records()) == 12

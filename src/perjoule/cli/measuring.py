@@ -2,24 +2,20 @@
 
 import os
 import shlex
-import shutil
 import sys
 import time
 from pathlib import Path
 
 import click
 
-from perjoule import campaign, options, published, run, stops, store
+from perjoule import campaign, options, published, room, run, stops, store
 from perjoule.cli.consent import confirmed
 from perjoule.display import Progress, counted, err, out, show, show_line, trial_text
 from perjoule.errors import CampaignError, Interrupted, MachineError, WorkloadError
 from perjoule.model import Campaign
 from perjoule.options import examples
-from perjoule.protocols import Check
 from perjoule.table import table
-from perjoule.units import MIB, bytes_text, seconds_text
-
-LEAST_FREE_BYTES = 256 * MIB  # of a results folder's disk; a campaign's results are some MiB per trial
+from perjoule.units import bytes_text, seconds_text
 
 
 @click.command(
@@ -79,19 +75,11 @@ def _with(overrides: tuple[str, ...], shrink: int | None = None, *, simulate: bo
 def start(asked: Campaign, into: Path | None, source: Path | None = None, devices: tuple[str, ...] = ()) -> None:
     """Measure a campaign into a folder and conclude; `source` is the folder of its file, `devices` those that are confirmed."""
     folder = into or Path("results") / f"{asked.name}-{time.strftime('%Y%m%d-%H%M%S')}"
-    run.require((*run.checks(asked), _room(folder)))
+    run.require((*run.checks(asked), *room.checks(asked.trials, folder)))
     asked = confirmed(asked, asked.trials, devices)
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     results = store.create(folder, asked.text, asked.name, asked.overrides, asked.files)
     _go_on(asked, results, made[-1] if made else folder, source=source)
-
-
-def _room(folder: Path) -> Check:
-    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    disk = shutil.disk_usage(there)
-    ok = disk.free >= LEAST_FREE_BYTES or disk.total == 0  # what has no size (/proc) says itself what is wrong with it
-    fix = f"make room for {bytes_text(LEAST_FREE_BYTES)}, or choose a folder on another disk by --into"
-    return Check(f"disk of {folder}", ok, f"only {bytes_text(disk.free)} left", fix)
 
 
 def _go_on(asked: Campaign, results: store.Results, top: Path, again_failed: bool = False, source: Path | None = None) -> None:
@@ -149,7 +137,7 @@ def _give_back(top: Path) -> None:
 @options.overrides
 @options.shrink
 def check(file: Path, overrides: tuple[str, ...], shrink: int | None) -> None:
-    """Dry run: the trials in order, the bytes to be moved, an estimate of the time. Touches nothing."""
+    """Dry run: the trials in order, the bytes to be moved, the room needed, an estimate of the time. Touches nothing."""
     asked = campaign.read(file, _with(overrides, shrink))
     plan = campaign.plan(asked)
     for number, step in enumerate(plan.steps, start=1):
@@ -165,3 +153,7 @@ def check(file: Path, overrides: tuple[str, ...], shrink: int | None) -> None:
             f"at the most: each combination is repeated {asked.least_count} to {asked.until.most_count} times, "
             f"until {asked.until.metric} is known to ± {asked.until.interval_ratio:.1%}"
         )
+    there = room.checks(asked.trials, Path("results"))
+    for one in there:
+        out.print(f"{one.name}: {one.detail}")
+    run.require(there)

@@ -8,7 +8,7 @@ daemons run as user `ceph`, authenticate with cephx and speak protocol msgr2; cl
 import uuid
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -36,6 +36,9 @@ acknowledged = 1
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class CephFs(FileSystem):
     """CephFS on the hosts of a testbed."""
+
+    host_bytes: ClassVar[int] = 384 * 1024**2  # an OSD at 120 MB and 56 threads, two on a host, were measured
+    host_tasks_count: ClassVar[int] = 192
 
     placement_groups_count: Annotated[int, Field(ge=1, le=1024)] = 64
     """Placement groups (PGs) of each of the two pools."""

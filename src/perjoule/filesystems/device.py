@@ -37,6 +37,10 @@ class Device(FileSystem):
     """A whole block device by its stable id (/dev/disk/by-id/...), in the place of a file; only on hosts that are real, and only
     when `overwrite` above the tables names it and you confirm it."""
 
+    def folder(self, hosts: Path | None) -> Path | None:
+        """That of the hosts, unless a device is named."""
+        return None if self.device else hosts
+
     def checks(self) -> tuple[Check, ...]:
         """What makes loop devices and looks at devices."""
         return programs({"losetup": "mount", "lsblk": "util-linux", "wipefs": "util-linux"})

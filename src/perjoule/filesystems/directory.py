@@ -29,6 +29,10 @@ class Directory(FileSystem):
     path: Path
     """The folder, absolute, the same on every client; it must be writable."""
 
+    def folder(self, hosts: Path | None) -> Path | None:
+        """The folder itself, where the hosts are on this machine."""
+        return self.path if hosts else None
+
     def checks(self) -> tuple[Check, ...]:
         """findmnt, for the facts."""
         return programs({"findmnt": "util-linux"})

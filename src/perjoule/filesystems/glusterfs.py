@@ -12,7 +12,7 @@ glusterd made for the volume. TLS is not set up. Who caches what:
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -34,6 +34,9 @@ PROGRAMS = {"glusterd": "glusterfs-server", "gluster": "glusterfs-cli", "gluster
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class GlusterFS(FileSystem):
     """One GlusterFS volume with bricks on every host with disks (storage hosts first, then the metadata host)."""
+
+    host_bytes: ClassVar[int] = 128 * 1024**2  # a brick, glusterd and a self-heal daemon of 25 MB each were measured
+    host_tasks_count: ClassVar[int] = 96
 
     layout: gluster.Kind = "dispersed"
     """"dispersed" is erasure coding, "replicated" whole copies, "arbiter" two copies and a third brick that knows which of

@@ -40,6 +40,10 @@ class Local(FileSystem):
     options: tuple[str, ...] = ()
     """More mount options."""
 
+    def folder(self, hosts: Path | None) -> Path | None:
+        """That of the hosts, unless a device is named."""
+        return None if self.device else hosts
+
     def checks(self) -> tuple[Check, ...]:
         """mkfs, the kernel's support, findmnt; f2fs, which many kernels lack, is told even when it is not asked for."""
         optional = needs("f2fs", needed=False) if self.type != "f2fs" else ()

@@ -31,6 +31,11 @@ class Local(Testbed):
     work: str = ""
     """Folder for the run's own files; the system's folder for temporary files by default."""
 
+    @property
+    def folder(self) -> Path:
+        """Where the run's folder lies."""
+        return Path(self.work or tempfile.gettempdir())
+
     @contextlib.contextmanager
     def hold(self, clients_count: int) -> Generator[Hosts]:
         """Hold this machine; programs started on it end with the block.

@@ -6,6 +6,7 @@ https://man7.org/linux/man-pages/man7/namespaces.7.html
 import contextlib
 import os
 from collections.abc import Generator, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -18,7 +19,7 @@ from perjoule.protocols import Check, Host, Hosts, Testbed
 from perjoule.testbeds import _disk, _power, _requirements
 from perjoule.testbeds._host import VirtualHost
 from perjoule.testbeds._machine import ThisMachine
-from perjoule.testbeds._mark import clean, dead, kept
+from perjoule.testbeds._mark import clean, dead, kept, work_root
 from perjoule.testbeds._places import Place, places
 from perjoule.testbeds._rack import Rack
 from perjoule.units import BYTES, Bytes, exact_text
@@ -46,6 +47,11 @@ class Virtual(Testbed):
     """Cap disks to the bandwidth of the catalogue's, as far as this kernel can."""
     cpu_cap: bool = True
     """Cap CPUs to the catalogue's 7-zip rating."""
+
+    @property
+    def folder(self) -> Path:
+        """Where run folders lie."""
+        return work_root()
 
     @contextlib.contextmanager
     def hold(self, clients_count: int, *, keep: bool = False) -> Generator[Hosts]:

@@ -82,6 +82,10 @@ class Hep(Workload):
         """What the analysis needs of the files, if they are not compressed."""
         return round(READ_RATIO * self.size_bytes)
 
+    def stored_bytes(self, clients_count: int) -> int:
+        """The files, if they are not compressed."""
+        return self.size_bytes
+
     def checks(self) -> tuple[Check, ...]:
         """Look for the libraries."""
         return tuple(_library(name) for name in LIBRARIES)

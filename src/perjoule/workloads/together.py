@@ -125,6 +125,10 @@ class Together(Workload):
         """All users' bytes, of all their jobs."""
         return sum(job.workload.moved_bytes(len(job.user.clients) or clients_count) for job in self._all_jobs)
 
+    def stored_bytes(self, clients_count: int) -> int:
+        """All users' files, of all their jobs."""
+        return sum(job.workload.stored_bytes(len(job.user.clients) or clients_count) for job in self._all_jobs)
+
     def checks(self) -> tuple[Check, ...]:
         """What the users' workloads need."""
         return tuple({check.name: check for _, workload in self._users for check in workload.checks()}.values())
