@@ -54,26 +54,41 @@ def needs(trials: Sequence[Trial], results: Path) -> tuple[Need, ...]:
     for group in deployments.values():
         folder = drivers.filesystem(group[0].filesystem).folder(drivers.testbed(group[0].testbed).folder)
         if folder is not None:
-            stored[folder] = max(stored.get(folder, 0), _stored_bytes(group))
+            with _stand_ins(group[0], 1) as hosts:
+                stored[folder] = max(stored.get(folder, 0), _stored_bytes(group, hosts))
     found = [Need(folder, count, "data of the file systems") for folder, count in stored.items()]
     return (*found, Need(results, TRIAL_BYTES * len(trials), "results"))
 
 
-def _stored_bytes(group: Sequence[Trial]) -> int:
+def require_on_hosts(trials: Sequence[Trial], hosts: Hosts) -> None:
+    """See that the loads of one deployment fit on storage hosts that are other machines, each with an even share.
+
+    Raises:
+        MachineError: one of them lacks room.
+    """
+    storage = hosts.by_role("storage")
+    share_bytes = _stored_bytes(trials, hosts) // max(1, len(storage))
+    for host in storage:
+        said = host.run(["df", "--block-size=1", "--output=avail,size", host.directory], timeout_s=20).stdout.split()
+        free_bytes, total_bytes = (int(word) for word in said[-2:])
+        if free_bytes < share_bytes + (kept_bytes := reserve_bytes(total_bytes)):
+            left = f"{bytes_text(free_bytes)} free, of which {bytes_text(kept_bytes)} stay in reserve"
+            what = f"its share of the data, {bytes_text(share_bytes)}, would not fit below {host.directory}: {left}"
+            raise MachineError(what, where=host.name, next="make room there, set work, or choose smaller sizes (--shrink)")
+
+
+def _stored_bytes(group: Sequence[Trial], hosts: Hosts) -> int:
     """What the largest load of each workload keeps in one deployment, with its redundancy, and an allowance for its disks."""
     largest: dict[str, int] = {}
     for trial in group:
         stored_bytes = drivers.workload(trial.workload).stored_bytes(trial.clients_count)
         largest[trial.workload.label] = max(largest.get(trial.workload.label, 0), stored_bytes)
-    filesystem = drivers.filesystem(group[0].filesystem)
-    with _stand_ins(group[0], 1) as hosts:
-        try:
-            explained = filesystem.amplification(hosts)
-        except CampaignError:
-            return 0  # an impossible layout is not brought up
-        disks_count = len(hosts.servers)
+    try:
+        explained = drivers.filesystem(group[0].filesystem).amplification(hosts)
+    except CampaignError:
+        return 0  # an impossible layout is not brought up
     ratio = explained.write.disk_written_ratio if explained else 1.0
-    return round(sum(largest.values()) * ratio) + DISK_BYTES * disks_count
+    return round(sum(largest.values()) * ratio) + DISK_BYTES * len(hosts.servers)
 
 
 @contextmanager

@@ -168,7 +168,10 @@ class _Group:
         self.observe(Event("deploy", first.filesystem.label, trial=first))
         began_s = time.monotonic()
         using = tuple(dict.fromkeys(role for trial in todo for role in drivers.workload(trial.workload).using))
-        with drivers.testbed(first.testbed).hold(clients_count) as held, ExitStack() as deployment:
+        testbed = drivers.testbed(first.testbed)
+        with testbed.hold(clients_count) as held, ExitStack() as deployment:
+            if testbed.elsewhere:
+                room.require_on_hosts(todo, held)
             for host in held.all if self.campaign.confirmed else ():
                 host.overwrite = self.campaign.confirmed
             hosts = replace(held, using=using)

@@ -30,6 +30,8 @@ def joules(samples: pd.DataFrame, began_s: float, ended_s: float) -> float:
     if semantics == "counter":
         return _in_pieces(_counted(table), began_s, ended_s, cut=True)
     if semantics == "window mean":
+        if not table["t_s"].between(began_s, ended_s).any():
+            return np.nan
         return _in_pieces(_averaged(table), began_s, ended_s, cut=True)
     return np.nan if semantics == "state" or _too_rough(table, began_s, ended_s) else _integrated(table, began_s, ended_s)
 

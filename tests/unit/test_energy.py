@@ -83,7 +83,7 @@ def test_a_window_between_two_samples_is_refused_for_nobody_saw_what_went_on_in_
     unseen = series("instantaneous", np.arange(0, 10, 0.5), 40.0)  # 0.2 s of 60 W between two of them
     found = energy_j(unseen, 4.6, 4.8)
     assert found.value is None
-    assert "fewer than 2 samples in a window of 0.2 s" in "".join(found.doubts)
+    assert "1 of at least 2 samples in a window of 0.2 s" in "".join(found.doubts)
 
 
 def test_a_gap_is_refused_and_never_a_zero():

@@ -67,6 +67,23 @@ def test_a_client_that_ends_three_times_later_is_a_doubt(made):
     assert points(made.record(moved=moved), [])[0].metrics["throughput_bytes_per_s"] == pytest.approx(100)
 
 
+def test_a_late_client_is_explained_by_a_host_that_served_most_of_the_bytes(made):
+    moved = made.results((10.0, 20.0), (10.0, 40.0), direction="read")
+    sent = [made.counter("storage-1", "network_sent", 90, ended_s=45), made.counter("storage-2", "network_sent", 10, ended_s=45)]
+    (doubt,) = [one for one in doubts(made.record(moved=moved), sent) if "together" in one]
+    assert doubt.endswith(
+        "client-2 ended 20 s after client-1 (storage-1 sent 90% of the bytes, where an even share of 2 hosts is 50%)"
+    )
+    even = [made.counter(f"storage-{n}", "network_sent", 50, ended_s=45) for n in (1, 2)]
+    assert any(one.endswith("client-2 ended 20 s after client-1") for one in doubts(made.record(moved=moved), even))
+
+
+def test_a_late_client_that_stood_still_is_said_so(made):
+    moved = made.results((10.0, 20.0), (10.0, 40.0))
+    log = goodput(made, "client-2", (10, 20, 50), (20, 30, 0), (30, 40, 50))
+    assert any(one.endswith("20 s after client-1 (it moved nothing for 10 s)") for one in doubts(made.record(moved=moved), [log]))
+
+
 @pytest.mark.parametrize("ended_s", [20.0, 22.0, 24.0])  # as on healthy file systems
 def test_clients_that_end_a_little_apart_are_no_doubt(made, ended_s):
     assert doubts(made.record(moved=made.results((10.0, 20.0), (10.0, ended_s))), []) == ()

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +11,9 @@ import pytest
 from perjoule import campaign, room
 from perjoule.errors import MachineError
 from perjoule.model import Campaign
+from perjoule.protocols import Hosts
 from perjoule.run import require
+from tests.scripted import ScriptedHost
 
 GIB = 1024**3
 MIB = 1024**2
@@ -116,6 +118,24 @@ def test_processes_are_limited_by_every_group_above(tmp_path: Path) -> None:
     (groups / "user" / "pids.max").write_text("100\n")
     (groups / "user" / "pids.current").write_text("30\n")
     assert room.free_tasks_count(proc, groups) == 70
+
+
+class Disk(ScriptedHost):
+    free_bytes = 40 * GIB
+
+    def answers(self, words: Sequence[str]) -> tuple[int, str]:
+        assert words == ["df", "--block-size=1", "--output=avail,size", str(self.directory)]
+        return 0, f"       Avail    1B-blocks\n {self.free_bytes} {100 * GIB}\n"
+
+
+def test_real_hosts_that_lack_room_for_their_share_are_named() -> None:
+    hosts = Hosts((Disk("storage-1"), two := Disk("storage-2")))
+    trials = asked(size="15 GiB").trials  # 60 GiB of four clients
+    room.require_on_hosts(trials, hosts)
+    two.free_bytes = 35 * GIB
+    said = "storage-2: its share of the data, 30.06 GiB, would not fit below .*: 35 GiB free, of which 5 GiB stay in reserve"
+    with pytest.raises(MachineError, match=said):
+        room.require_on_hosts(trials, hosts)
 
 
 def test_too_little_memory_and_too_few_processes_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -9,13 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from perjoule.analysis.efficiency import network_bytes_per_s, peak_bytes_per_s
 from perjoule.analysis.energy import amount
-from perjoule.model import ClientResult, Record, Series
+from perjoule.analysis.hosts import data_hosts
+from perjoule.model import ClientResult, Quantity, Record, Series
 
 DOUBTED_RATIO = 2 / 3
 REFUSED_RATIO = 0.1
 CONSERVED_RATIO = 0.05  # by which a log's bytes may differ from those moved: a window may cut its first and last sample
 BOUND_RATIO = 1.02  # caps are kept to 2 %
 SPREAD_RATIO = 0.05
+UNEVEN_RATIO = 1.5  # times its even share, from which on a host's share of the bytes tells why clients wait
+STALL_RATIO = 0.2  # of the window, from which on a client that moved nothing tells why it was late
 # What is of all clients together, by the words in a metric's name.
 RATES = ("throughput", "operations_per", "tpp_ratio", "efficiency", "edp", "events_per_s")
 
@@ -60,17 +63,18 @@ def common_rate(record: Record, series: Sequence[Series], results: Sequence[Clie
     return None if any(limit and rate > BOUND_RATIO * limit for limit in limits) else rate
 
 
-def doubts(results: Sequence[ClientResult]) -> Iterator[str]:
+def doubts(record: Record, series: Sequence[Series]) -> Iterator[str]:
     """Say which clients did not load together; several users come and go on purpose, and their workload speaks for them."""
+    results = record.outcome.results if record.outcome else ()
     if any(r.user for r in results):
         return
     for direction in ("write", "read"):
         clients = [r for r in results if r.direction == direction]
         if len(clients) > 1:
-            yield from _apart(clients)
+            yield from _apart(clients, record, series)
 
 
-def _apart(clients: Sequence[ClientResult]) -> Iterator[str]:
+def _apart(clients: Sequence[ClientResult], record: Record, series: Sequence[Series]) -> Iterator[str]:
     spread_s = max(r.began_s for r in clients) - min(r.began_s for r in clients)
     shortest_s = min(r.ended_s - r.began_s for r in clients)
     if spread_s > SPREAD_RATIO * shortest_s:
@@ -79,7 +83,33 @@ def _apart(clients: Sequence[ClientResult]) -> Iterator[str]:
     if overlap < DOUBTED_RATIO:
         first, last = min(clients, key=lambda r: r.ended_s), max(clients, key=lambda r: r.ended_s)
         refused = ", so that no rate of all clients is given" if overlap < REFUSED_RATIO else ""
+        why = "; ".join((*_stalled(last, series), *_uneven(clients, record, series)))
         yield (
             f"all clients loaded together in only {overlap:.0%} of the time{refused}: "
-            f"{last.host} ended {last.ended_s - first.ended_s:.3g} s after {first.host}"
+            f"{last.host} ended {last.ended_s - first.ended_s:.3g} s after {first.host}{why and f' ({why})'}"
         )
+
+
+def _stalled(one: ClientResult, series: Sequence[Series]) -> Iterator[str]:
+    """Say for how long a client moved nothing, by its own log."""
+    for log in series:
+        if log.channel.quantity == "goodput" and log.channel.host == one.host:
+            inside = (log.t_s > one.began_s) & (log.t_s <= one.ended_s) & (log.value == 0)
+            if (stalled_s := float(log.duration_s[inside].sum())) >= STALL_RATIO * (one.ended_s - one.began_s):
+                yield f"it moved nothing for {stalled_s:.3g} s"
+
+
+def _uneven(clients: Sequence[ClientResult], record: Record, series: Sequence[Series]) -> Iterator[str]:
+    """Say which host with data served far more than its even share."""
+    quantity: Quantity = "network_received" if clients[0].direction == "write" else "network_sent"
+    span = min(r.began_s for r in clients), max(r.ended_s for r in clients)
+    hosts = data_hosts(record) - {r.host for r in clients}
+    moved = {s.channel.host: amount(s, *span).value for s in series if s.channel.quantity == quantity and s.channel.host in hosts}
+    known = {host: value for host, value in moved.items() if value is not None}
+    if len(known) < 2 or set(known) != hosts or not sum(known.values()) > 0:
+        return
+    busiest = max(known, key=lambda host: known[host])
+    share = known[busiest] / sum(known.values())
+    if share * len(known) >= UNEVEN_RATIO:
+        verb = "received" if quantity == "network_received" else "sent"
+        yield f"{busiest} {verb} {share:.0%} of the bytes, where an even share of {len(known)} hosts is {1 / len(known):.0%}"

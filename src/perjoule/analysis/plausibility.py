@@ -24,7 +24,7 @@ def doubts(record: Record, series: Sequence[Series]) -> tuple[str, ...]:
     return tuple(
         dict.fromkeys(
             [
-                *overlap.doubts(record.outcome.results),
+                *overlap.doubts(record, series),
                 *_mixed(record.outcome.results),
                 *_bounds(record, [r for r in record.outcome.results if r.host not in loaded_servers(record)]),
                 *_cached(record, series, [r for r in record.outcome.results if r.direction == "read"]),

@@ -22,7 +22,7 @@ SWITCH = "switch"
 _COVERS = 'What it feeds: hosts by name, "servers", "clients", "switch".'
 _COMPONENT = 'What of one host it feeds, where that is not the whole host: "disks", "board", ...'
 _NAME = "What its channels are called, where there are several of a kind; its kind by default."
-_RATE = "How often it is asked, on average; the moments are jittered so that they can't lock to a timer."
+RATE = "How often it is asked, on average; the moments are jittered so that they can't lock to a timer."
 
 
 @plain_dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Metered(Meter):
     covers: Annotated[tuple[str, ...], Field(description=_COVERS)] = ("servers", SWITCH)
     component: Annotated[str, Field(description=_COMPONENT)] = ""
     name: Annotated[str, Field(description=_NAME)] = ""
-    rate_hz: Annotated[Hertz, Field(description=_RATE)] = 1.0
+    rate_hz: Annotated[Hertz, Field(description=RATE)] = 1.0
 
     @abstractmethod
     def connect(self, where: Boundary) -> AbstractContextManager[Read]:

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.meters._metered import Boundary, Metered
+from perjoule.meters._metered import RATE, Boundary, Metered
 from perjoule.meters._secret import secret
 from perjoule.model import OPTIONS, Channel, Specification
-from perjoule.units import Ratio, Seconds
+from perjoule.units import Hertz, Ratio, Seconds
 
 JOULES_PER_WH = 3600.0
 JOULES_PER_KWH = 3.6e6
@@ -33,6 +33,7 @@ class Plug(Metered):
     accuracy_ratio: Annotated[Ratio | None, Field(description=_ACCURACY)] = None
     user: Annotated[str, Field(description=_USER)] = "admin"
     password_file: Annotated[Path | None, Field(description=_PASSWORD)] = None
+    rate_hz: Annotated[Hertz, Field(description=RATE)] = 2.0  # of a moment's power once a second no energy is told
 
     @property
     def password(self) -> str:

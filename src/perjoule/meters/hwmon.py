@@ -9,16 +9,17 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.errors import MachineError
 from perjoule.meters import _sysfs
-from perjoule.meters._metered import Boundary, Metered, Read, Reading
+from perjoule.meters._metered import RATE, Boundary, Metered, Read, Reading
 from perjoule.model import OPTIONS, Channel, Grade, Json, Semantics, Specification
 from perjoule.protocols import Check
+from perjoule.units import Hertz
 
 EXAMPLE = """
 [[meter]]
@@ -70,6 +71,8 @@ class Hwmon(Metered):
 
     shunt_correction_ratio: float | None = Field(default=None, gt=0)
     """The resistance that the kernel takes the shunt for, over the one that is fitted; 1 says that you have looked."""
+
+    rate_hz: Annotated[Hertz, Field(description=RATE)] = 2.0  # of a moment's power once a second no energy is told
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
