@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perjoule import drivers
 from perjoule.analysis.energy import amount, energy_j
 from perjoule.analysis.integral import Integral
 from perjoule.model import Channel, Series, Specification
@@ -83,7 +84,22 @@ def test_a_window_between_two_samples_is_refused_for_nobody_saw_what_went_on_in_
     unseen = series("instantaneous", np.arange(0, 10, 0.5), 40.0)  # 0.2 s of 60 W between two of them
     found = energy_j(unseen, 4.6, 4.8)
     assert found.value is None
-    assert "1 of at least 2 samples in a window of 0.2 s" in "".join(found.doubts)
+    assert "0 of at least 2 samples in a window of 0.2 s" in "".join(found.doubts)
+
+
+def test_a_window_without_a_window_mean_of_power_is_refused_for_it_would_be_that_of_the_time_around():
+    seldom = series("window mean", np.arange(1.0, 11.0), np.arange(40.0, 50.0), 1.0)
+    found = energy_j(seldom, 4.2, 4.8)
+    assert found.value is None
+    assert "0 of at least 1 samples in a window of 0.6 s" in "".join(found.doubts)
+    assert energy_j(seldom, 4.2, 5.2).value is not None
+
+
+@pytest.mark.parametrize("kind", ["shelly", "kasa", "tasmota", "hwmon"])
+def test_meters_of_moments_are_asked_often_enough_by_default(kind):
+    fields = drivers.driver_class("meters", kind).__pydantic_fields__
+    t_s = np.arange(0.0, 20.0, 1 / fields["rate_hz"].default)
+    assert energy_j(series("instantaneous", t_s, 40 + t_s), 5, 15).value == pytest.approx(500)
 
 
 def test_a_gap_is_refused_and_never_a_zero():
