@@ -195,25 +195,6 @@ def combined(parts: Sequence[tuple[int, Budget]]) -> Budget:
     return Budget(sum(sign * part.value_j for sign, part in parts), tuple(terms), tuple(unknown))
 
 
-def ratio_uncertainty(one: Budget, other: Budget) -> float:
-    """Give the relative standard uncertainty of one energy over another.
-
-    Of what both have from the same meter, wrong factors cancel, and of the rest of its accuracy the difference counts.
-    """
-    left: list[float] = []
-    matched: set[int] = set()
-    for term in one.terms:
-        same = next((t for t in other.terms if (t.name, t.meter, t.shared) == (term.name, term.meter, True)), None)
-        if same is None or not term.meter:
-            left.append(term.standard_j / one.value_j)
-        else:
-            matched.add(id(same))
-            rest = [(t.standard_j - t.factor_j) / b.value_j for t, b in ((term, one), (same, other))]
-            left.append(abs(rest[0] - rest[1]))
-    left += [t.standard_j / other.value_j for t in other.terms if id(t) not in matched]
-    return hypot(*left)
-
-
 def edp_uncertainty(power_ratio: float, time_ratio: float, weight: int = 1) -> float:
     """Give the relative standard uncertainty of E * t^w = P * t^(w+1) from those of power and time, which are independent."""
     return hypot(power_ratio, (weight + 1) * time_ratio)
