@@ -1,6 +1,7 @@
 """The catalogue's TOML files: what the hosts of a cluster are, in SI units."""
 
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ FILES = Path(__file__).parents[2] / "src" / "perjoule" / "catalogue"
 UNITS = {"MiB/s": 2**20, "MB/s": 1e6, "W": 1.0, "Mbit/s": 1e6 / 8, "Gbit/s": 1e9 / 8}
 
 
+@cache
 def cluster(name: str) -> dict[str, Any]:
     """Read the file of a cluster as it is."""
     return tomllib.loads((FILES / f"{name}.toml").read_text())

@@ -128,8 +128,13 @@ def trial(label: str, direction: str, repetition: int, meters: Sequence[str]) ->
     return f"{slug}-2c-r{repetition}-{digest}", {**specs, "meters": made, "clients_count": 2, "repetition": repetition}
 
 
-def make(folder: Path, meters: Mapping[str, Sequence[Meter]], *, seed: int = 1) -> None:
-    """Make a results folder in which each file system has meters of its own, and each trial other numbers."""
+def make(
+    folder: Path, meters: Mapping[str, Sequence[Meter]], *, scales: Mapping[str, float] | None = None, seed: int = 1
+) -> None:
+    """Make a results folder in which each file system has meters of its own, and each trial other numbers.
+
+    `scales` are those of file systems that ran on an emulated cluster.
+    """
     draw = np.random.default_rng(seed)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "campaign.toml").write_text('name = "made"\n')
@@ -142,7 +147,7 @@ def make(folder: Path, meters: Mapping[str, Sequence[Meter]], *, seed: int = 1) 
             name, asked = trial(label, direction, repetition, ["system", label])
             path = folder / "trials" / name / "attempt-1"
             path.mkdir(parents=True)
-            record, table = attempt(asked, direction, channels, draw)
+            record, table = attempt(asked, direction, channels, draw, scale=(scales or {}).get(label, 1.0))
             (path / "record.json").write_text(json.dumps(record))
             table.astype(dict.fromkeys(CHANNEL, "category")).to_parquet(path / "series.parquet", index=False)
             lines.append({"trial": name, "attempt": 1, "status": "valid", "files": {}})
@@ -150,7 +155,7 @@ def make(folder: Path, meters: Mapping[str, Sequence[Meter]], *, seed: int = 1) 
 
 
 def attempt(
-    asked: Mapping[str, Any], direction: str, meters: Sequence[Meter], draw: np.random.Generator
+    asked: Mapping[str, Any], direction: str, meters: Sequence[Meter], draw: np.random.Generator, *, scale: float
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     """The record of an attempt and its samples: two of three clients load, not quite at the same time."""
     zero_s = float(draw.uniform(1e3, 1e4))
@@ -167,7 +172,7 @@ def attempt(
         "reason": "",
         "attempt": 1,
         "clock": {"monotonic_s": ended_s, "utc_s": 1.7e9},
-        "scale": 1.0,
+        "scale": scale,
         "cluster": "odroid-hc4",
         "hosts": HOSTS,
         "phases": [{"name": name, "began_s": low_s, "ended_s": high_s} for name, (low_s, high_s) in bounds.items()],

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from .boundary import Devices, boundaries, cover
-from .catalogue import cluster, disks_bytes_per_s, peak_bytes_per_s
+from .catalogue import cluster, disks_bytes_per_s, node, peak_bytes_per_s, si
 from .energy import amount, joules
 from .folder import Attempt
 
 AHEAD_S = 0.4  # before the window, whence bytes on networks and disks are counted
 TOGETHER_RATIO = 0.1  # of the window, below which clients did not load together
 LOG_RATIO = 0.05  # of a client's bytes, by which its log may be off
+ABOVE_RATIO = 1.02  # of what hardware can, above which it did not
 AFTER_RATIO = 0.05  # of its burst, by which all else may end after a write that is one
 BURST = ["duration_s", "throughput_bytes_per_s", "tpp_ratio", "energy_j", "mean_w", "efficiency_bytes_per_j", "edp_js"]
 MOVED = ["network_received", "network_sent", "disk_read", "disk_written"]
@@ -38,7 +39,7 @@ def numbers(attempt: Attempt, direction: str, results: list[dict[str, Any]], edp
         burst = over(attempt, results, began_s, ended_s, edp_weight)
         found |= {f"burst_{key}": burst[key] for key in BURST}
         found["durable_ratio"] = durable_ratio(attempt, ended_s, headline_s)
-    found["common_throughput_bytes_per_s"] = common(attempt, results) / attempt.record["scale"]
+    found["common_throughput_bytes_per_s"] = possible(attempt, common(attempt, results) / attempt.record["scale"])
     found |= latencies(results, attempt.record["scale"]) | derived(attempt, direction)
     found |= overhead(attempt, sum(r["moved_bytes"] for r in results)) | disks(attempt, began_s, headline_s) | tail(attempt)
     found |= dynamic(attempt, results, found) | {"strangers_cpu_ratio": strangers(attempt)}
@@ -116,6 +117,16 @@ def common(attempt: Attempt, results: list[dict[str, Any]]) -> float:
     end_s = log["t_s"].to_numpy()
     inside_s = (np.minimum(end_s, ended_s) - np.maximum(end_s - log["duration_s"].to_numpy(), began_s)).clip(min=0)
     return float(log["value"].to_numpy() @ inside_s) / (ended_s - began_s)
+
+
+def possible(attempt: Attempt, rate: float) -> float:
+    """A rate while all clients ran; NaN above what the servers or the clients' networks can, for then caches took the bytes."""
+    most = [tpp(attempt)]
+    if attempt.record["cluster"] and not set(attempt.loading) & set(attempt.data_hosts):
+        catalogue = cluster(attempt.record["cluster"])
+        nodes = [h["node"] for h in attempt.record["hosts"] if h["name"] in attempt.loading]
+        most.append(sum(si(catalogue["board"][node(catalogue, name)["board"]]["nic"]) for name in nodes if name))
+    return np.nan if any(rate > ABOVE_RATIO * one for one in most) else rate
 
 
 def overlap_ratio(results: list[dict[str, Any]]) -> float:

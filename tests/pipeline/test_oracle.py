@@ -1,5 +1,7 @@
 """What perjoule exports is what a second calculation makes of the same files, for every kind of meter."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
@@ -14,6 +16,10 @@ def beside_switch(semantics: str, **options: float) -> list[Meter]:
     return [Meter("", "total", semantics, **options), SWITCH]
 
 
+def emulated(semantics: str) -> list[Meter]:
+    return [replace(meter, grade="simulated") for meter in beside_switch(semantics)]
+
+
 METERS = {
     "counter": beside_switch("counter", lost_ratio=0.1),
     "window mean": beside_switch("window mean", lost_ratio=0.02),
@@ -25,13 +31,16 @@ METERS = {
     "wrapping counter": [Meter("", "group", "counter", covers=SERVERS, specification={"range_value": 300.0, "most_w": 80.0})],
     "each host": [*(Meter(host, "all", "window mean") for host in SERVERS), SWITCH],
     "two grades": [*(Meter(host, "all", "window mean", grade="BMC") for host in SERVERS), *beside_switch("counter")],
+    "at half speed": emulated("counter"),
+    "at a fifth of the speed": emulated("instantaneous"),
 }
+SCALES = {"at half speed": 0.5, "at a fifth of the speed": 0.2}
 
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     folder = tmp_path_factory.mktemp("oracle") / "made"
-    make(folder, METERS)
+    make(folder, METERS, scales=SCALES)
     return recomputed(checked(folder))
 
 
