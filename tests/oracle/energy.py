@@ -28,17 +28,17 @@ def joules(samples: pd.DataFrame, began_s: float, ended_s: float) -> float:
     table = ordered(samples)
     semantics = table["semantics"].iloc[0]
     if semantics == "counter":
-        return _in_pieces(_counted(table), began_s, ended_s, cut=True)
+        return _in_pieces(counted(table), began_s, ended_s, cut=True)
     if semantics == "window mean":
         if not table["t_s"].between(began_s, ended_s).any():
             return np.nan
-        return _in_pieces(_averaged(table), began_s, ended_s, cut=True)
+        return _in_pieces(averaged(table), began_s, ended_s, cut=True)
     return np.nan if semantics == "state" or _too_rough(table, began_s, ended_s) else _integrated(table, began_s, ended_s)
 
 
 def amount(samples: pd.DataFrame, began_s: float, ended_s: float) -> float:
     """By how much a kernel's counter rose, growing evenly between two readings; NaN where it does not cover the time."""
-    return _in_pieces(_counted(ordered(samples)), began_s, ended_s, cut=False)
+    return _in_pieces(counted(ordered(samples)), began_s, ended_s, cut=False)
 
 
 def _too_rough(table: pd.DataFrame, began_s: float, ended_s: float) -> bool:
@@ -52,7 +52,7 @@ def _too_rough(table: pd.DataFrame, began_s: float, ended_s: float) -> bool:
 Pieces = tuple[np.ndarray, np.ndarray, np.ndarray]  # when each begins, when it ends, and its rate
 
 
-def _counted(table: pd.DataFrame) -> Pieces:
+def counted(table: pd.DataFrame) -> Pieces:
     """Between two readings; a counter counts on from where it fell back to 0."""
     t_s, value = table["t_s"].to_numpy(), table["value"].to_numpy()
     falls = np.diff(value, prepend=value[0]) < 0
@@ -61,7 +61,7 @@ def _counted(table: pd.DataFrame) -> Pieces:
     return t_s[:-1], t_s[1:], np.diff(value) / np.diff(t_s)
 
 
-def _averaged(table: pd.DataFrame) -> Pieces:
+def averaged(table: pd.DataFrame) -> Pieces:
     """The windows of the samples, none before the sample before."""
     end_s = table["t_s"].to_numpy()
     before_s = np.concatenate([[-np.inf], end_s[:-1]])

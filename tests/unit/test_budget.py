@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import integrate, stats
 
-from perjoule.analysis.budget import Budget, Term, combined, edp_uncertainty, expanded, folded, ratio_uncertainty
+from perjoule.analysis.budget import Budget, Term, combined, edp_uncertainty, expanded, folded
 from perjoule.analysis.energy import most_j
 from perjoule.analysis.noise import independent, noise
 from perjoule.analysis.terms import budget
@@ -114,18 +115,6 @@ def test_what_meters_of_one_name_share_adds_up_and_the_rest_in_quadrature():
     assert less.sharing(["accuracy"]).standard_j == pytest.approx(3 * sqrt(2))
 
 
-def test_a_wrong_factor_cancels_between_two_energies_of_one_meter():
-    def energy(value_j, meter="wall"):
-        gain = Term("accuracy", 0.01 * value_j + 1.0, meter, shared=True, rectangular=True, factor_j=0.01 * value_j)
-        return Budget(value_j, (gain, Term("noise", 0.5, meter)))
-
-    same = ratio_uncertainty(energy(100.0), energy(100.0))
-    assert same == pytest.approx(0.005 * sqrt(2))
-    other = ratio_uncertainty(energy(100.0), energy(100.0, "another"))
-    assert other == pytest.approx(sqrt(2) * sqrt(0.02**2 + 0.005**2))
-    assert same < ratio_uncertainty(energy(100.0), energy(50.0)) < other
-
-
 def test_the_delay_weighs_in_the_uncertainty_of_the_product():
     assert edp_uncertainty(0.03, 0.02, 1) == pytest.approx(0.05)
 
@@ -220,3 +209,70 @@ def test_the_bound_of_states_always_holds():
 
 def test_infinite_freedom_is_a_normal():
     assert expanded([Term("noise", 1.0, freedom=inf)]) == pytest.approx(1.96, abs=1e-3)
+
+
+@pytest.mark.parametrize(("half", "spread"), [(1.0, 0.01), (1.0, 0.3), (1.0, 1.0), (1.0, 4.0), (0.0, 2.0), (3.0, 0.0)])
+def test_the_interval_of_a_rectangular_and_a_normal_error_holds_95_percent(half, spread):
+    """By the convolution of both: within b is what the normal leaves inside, averaged over the rectangle."""
+    found = folded(half, spread)
+    if not half or not spread:
+        assert found == pytest.approx(0.95 * half or stats.norm.ppf(0.975) * spread, rel=1e-6)
+        return
+    share, _ = integrate.quad(
+        lambda u: stats.norm.cdf((found - u) / spread) - stats.norm.cdf((-found - u) / spread),
+        -half,
+        half,
+        points=[-found, found],
+    )
+    assert share / (2 * half) == pytest.approx(0.95, abs=1e-6)
+
+
+def test_the_largest_rectangular_term_is_folded_with_all_others():
+    wide, flat = Term("accuracy", 2.0, rectangular=True), Term("latency", 1.5, rectangular=True)
+    noise = Term("noise", 1.0, freedom=6.0)
+    rest = sqrt(1.5**2 + 1.0**2)
+    freedom = rest**4 / (1.0**4 / 6)
+    expected = folded(sqrt(3) * 2.0, rest * stats.t.ppf(0.975, freedom) / stats.norm.ppf(0.975))
+    assert expanded([noise, flat, wide]) == pytest.approx(expected, rel=1e-6)
+    budgeted = Budget(100.0, (noise, flat, wide))
+    assert budgeted.standard_j == pytest.approx(sqrt(2**2 + 1.5**2 + 1))
+    assert budgeted.coverage_factor == pytest.approx(expected / budgeted.standard_j)
+    assert budgeted.freedom == pytest.approx(budgeted.standard_j**4 / (1 / 6))
+    assert (budgeted.dominant, budgeted.shared_j, Budget(1.0).coverage_factor) == (wide, 0, pytest.approx(1.959964))
+    assert expanded([Term("noise", 1.0, freedom=0.5)]) == pytest.approx(stats.t.ppf(0.975, 1), rel=1e-6)  # never less than one
+
+
+def test_what_repetitions_share_is_told_by_its_source_with_its_sign():
+    gain = Term("accuracy", 5.0, "pdu", shared=True, rectangular=True, factor_j=3.0)
+    clock = Term("clock", 4.0, "pdu", shared=True, sign=-1)
+    board = Term("board idle", 1.0, "modelled", shared=True, source="odroid-hc4: idle of board")
+    again = Term("board idle", 0.5, "modelled", shared=True, source="odroid-hc4: idle of board")
+    found = Budget(200.0, (gain, clock, board, again, Term("noise", 9.0, "pdu")))
+    expected = {"pdu: gain": 0.015, "pdu: offset": 0.01, "pdu: clock": -0.02, "odroid-hc4: idle of board": 0.0075}
+    assert found.shared == pytest.approx(expected)
+    assert found.times(0.2).shared == pytest.approx(expected)
+    assert Budget(200.0, (Term("accuracy", 3.0, "pdu", shared=True, factor_j=3.0),)).shared == {"pdu: gain": 0.015}
+    assert found.shared_j == expanded([gain, clock, board, again])
+
+
+def test_a_sum_of_meters_keeps_signs_freedom_and_what_is_rectangular():
+    one = Budget(100.0, (Term("latency", 3.0, "a", shared=True, sign=-1), Term("noise", 3.0, "a", freedom=4.0)), ("clock",))
+    other = Budget(50.0, (Term("latency", 1.0, "a", shared=True), Term("noise", 4.0, "b", freedom=9.0)), ("clock", "latency"))
+    found = combined([(1, one), (1, other)])
+    assert (found.value_j, found.unknown) == (150, ("clock", "latency"))
+    latency, noise = found.terms
+    assert (latency.standard_j, latency.sign, noise.meter) == (4, -1, "")
+    assert noise.freedom == pytest.approx(5**4 / (3**4 / 4 + 4**4 / 9))
+    even = combined([(1, replace(one, terms=(replace(one.terms[0], standard_j=1.0),))), (1, other)])
+    assert even.terms[0].sign == 1  # what cancels rises as well as falls
+    step = Term("resolution", 1.0, "a", rectangular=True)
+    assert combined([(1, Budget(1.0, (step,)))]).terms == (step,)
+    both = combined([(1, Budget(3.0, (step,))), (-1, Budget(1.0, (step,)))])
+    assert (both.value_j, both.terms[0].rectangular, both.terms[0].meter) == (2, False, "a")
+    gains = Term("accuracy", 2.0, "a", shared=True, factor_j=1.5)
+    assert combined([(1, Budget(1.0, (gains,)))] * 2).terms[0].factor_j == 3
+
+
+def test_a_power_of_time_weighs_one_more_in_the_product():
+    assert edp_uncertainty(0.03, 0.02, 2) == pytest.approx(sqrt(0.03**2 + 0.06**2))
+    assert edp_uncertainty(0.03, 0.02) == pytest.approx(sqrt(0.03**2 + 0.04**2))

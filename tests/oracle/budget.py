@@ -1,0 +1,189 @@
+"""What the energy of one channel may be wrong by: docs/explanations/uncertainty.md, "The terms"."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from .energy import Pieces, averaged, counted, joules
+
+LONG_S = 2.0  # pieces that have seen many jumps
+KEPT_RATIO, KEPT_VARIANCE = 0.8, 0.4377  # of squares of second differences, and of a normal without its largest fifth
+DITHERED_RATIO = 0.4  # of samples that change, from which on a resolution is part of the noise
+LEAST_IDLE = 4  # samples in idle time
+
+Window = tuple[float, float]
+Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a meter said, and what it states of itself by the names of its specification (`gain_ratio`, `offset`, ...)."""
+
+    semantics: str
+    t_s: Floats
+    value: Floats
+    duration_s: Floats
+    request_s: Floats
+    stated: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    def joules(self, began_s: float, ended_s: float) -> float:
+        """The energy of a window."""
+        columns = {"t_s": self.t_s, "duration_s": self.duration_s, "value": self.value}
+        return joules(pd.DataFrame(columns).assign(semantics=self.semantics, more=""), began_s, ended_s)
+
+    def of(self, name: str) -> float:
+        """What is stated, or 0."""
+        return self.stated.get(name, 0.0)
+
+    @property
+    def pieces(self) -> Pieces:
+        """Of a counter or window means."""
+        table = pd.DataFrame({"t_s": self.t_s, "duration_s": self.duration_s, "value": self.value})
+        return counted(table) if self.semantics == "counter" else averaged(table)
+
+
+def terms(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window] = ()) -> dict[str, float]:
+    """Standard uncertainties in joules by the name of their term; none that is 0."""
+    energy_j, length_s = said.joules(began_s, ended_s), ended_s - began_s
+    counter = said.semantics == "counter"
+    offset_j = said.of("offset") * (np.sqrt(2) if counter else length_s)
+    found = {"accuracy": (said.of("gain_ratio") * energy_j + offset_j) / np.sqrt(3)}
+    low, high = np.searchsorted(said.t_s, [began_s, ended_s])
+    request_s = float(np.sqrt(np.mean(said.request_s[low - 1 : high + 1] ** 2)))
+    found["delay"] = shifted_j(said, began_s, ended_s, [-request_s / np.sqrt(12), request_s / np.sqrt(12)])
+    found["clock"] = shifted_j(said, began_s, ended_s, [-said.of("clock_s"), said.of("clock_s")])
+    latency_s = said.of("latency_s")
+    if said.semantics == "average" and not latency_s:
+        latency_s = said.of("period_s") or float(np.median(np.diff(said.t_s)))
+    found["latency"] = shifted_j(said, began_s, ended_s, list(latency_s * np.arange(9) / 8))
+    found |= _counter(said, began_s, ended_s, request_s) if counter else _sampled(said, began_s, ended_s, quiet)
+    return {name: value for name, value in found.items() if value > 1e-12 * energy_j}
+
+
+def shifted_j(said: Said, began_s: float, ended_s: float, shifts_s: Sequence[float]) -> float:
+    """What the energy would be, were the window shifted; root mean square."""
+    energy_j = said.joules(began_s, ended_s)
+    return float(np.sqrt(np.mean([(said.joules(began_s + s, ended_s + s) - energy_j) ** 2 for s in shifts_s])))
+
+
+def _counter(said: Said, began_s: float, ended_s: float, request_s: float) -> dict[str, float]:
+    cuts = [_cut(said.pieces, moment_s) for moment_s in (began_s, ended_s)]
+    usual_s = float(np.median(np.diff(said.t_s)))
+    share = 2.0 if usual_s < said.of("period_s") else sum((1 - f) ** 2 + f**2 for _, f in cuts)
+    updated_j = said.joules(began_s, ended_s) / (ended_s - began_s) * said.of("period_s")
+    requested_j = said.joules(began_s, ended_s) / (ended_s - began_s) * request_s
+    older_j = shifted_j(said, began_s, ended_s, [-said.of("period_s") / 2])
+    noise_w = np.sqrt(3) / usual_s * np.sqrt((updated_j**2 + requested_j**2 + said.of("resolution") ** 2) / 12)
+    return {
+        "resolution": said.of("resolution") * np.sqrt(share / 12),
+        "update": float(np.hypot(updated_j * np.sqrt(share / 12), older_j)),
+        "edges": edges_j(said.pieces, began_s, ended_s, noise_w),
+        "request": float(np.sqrt(sum(_readings(said, i, f) for i, f in cuts) / 12)),
+    }
+
+
+def _cut(pieces: Pieces, moment_s: float) -> tuple[int, float]:
+    """Which piece a moment cuts, and at which share of its length."""
+    began_s, ended_s, _ = pieces
+    i = int(np.searchsorted(ended_s, moment_s))
+    return i, float((moment_s - began_s[i]) / (ended_s[i] - began_s[i]))
+
+
+def _step(pieces: Pieces, i: int) -> float | None:
+    """At which share of piece i power steps from the rate before to the rate after; None where it is taken as even."""
+    began_s, ended_s, rate = pieces
+    joined = ended_s[i - 1] == began_s[i] and ended_s[i] == began_s[i + 1]
+    between = min(rate[i - 1], rate[i + 1]) < rate[i] < max(rate[i - 1], rate[i + 1])
+    return float((rate[i + 1] - rate[i]) / (rate[i + 1] - rate[i - 1])) if joined and between else None
+
+
+def _readings(said: Said, i: int, f: float) -> float:
+    """Of an edge that cuts piece i at f: the sum of (w p r)² over the readings that it is counted from."""
+    began_s, ended_s, rate = said.pieces
+    length_s, step = ended_s - began_s, _step(said.pieces, i)
+    if step is None:
+        weights = {i: 1 - f, i + 1: f}  # reading i begins piece i
+    elif f <= step:
+        on = f * length_s[i] / length_s[i - 1]
+        weights = {i: 1 + on, i - 1: -on}
+    else:
+        back = (1 - f) * length_s[i] / length_s[i + 1]
+        weights = {i + 1: 1 + back, i + 2: -back}
+    return sum((w * said.request_s[n]) ** 2 * (rate[n - 1] ** 2 + rate[n] ** 2) / 2 for n, w in weights.items())
+
+
+def edges_j(pieces: Pieces, began_s: float, ended_s: float, noise_w: float) -> float:
+    """What is not known of the pieces that edges cut."""
+    total = 0.0
+    for moment_s in (began_s, ended_s):
+        i, f = _cut(pieces, moment_s)
+        rate, length_s = pieces[2], pieces[1][i] - pieces[0][i]
+        changed = (rate[i] - rate[i - 1]) ** 2 + (rate[i + 1] - rate[i]) ** 2 - 4 * noise_w**2
+        part = length_s * f * (1 - f) * (1.0 if _step(pieces, i) is None else 0.5)
+        if length_s >= LONG_S:
+            part = length_s * np.sqrt(f * (1 - f)) / 2
+        total += part**2 * max(changed, 0.0)
+    return float(np.sqrt(total))
+
+
+def _sampled(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window]) -> dict[str, float]:
+    low, high = np.searchsorted(said.t_s, [began_s, ended_s])
+    value, length_s = said.value[low : high + 1], ended_s - began_s
+    found: dict[str, float] = {}
+    if np.mean(np.diff(value) != 0) < DITHERED_RATIO:
+        found["resolution"] = said.of("resolution") * length_s / np.sqrt(12 * len(set(value)))
+    if said.semantics == "average":
+        spread_w, effective, _ = correlated(value)
+        return found | {"noise": spread_w * length_s / np.sqrt(effective)}
+    noise_w = scatter(value)
+    if said.semantics == "window mean":
+        noise_w = min(noise_w, *bounds(said, said.joules(began_s, ended_s) / length_s, quiet))
+        found["edges"] = edges_j(said.pieces, began_s, ended_s, noise_w)
+        moved = [((said.value[i + 1] - said.value[i]) ** 2 - 2 * noise_w**2) for i in range(low, high + 1)]
+    else:
+        found["under-sampling"] = jumps_j(said, began_s, ended_s, noise_w)
+        moved = [((said.value[i + 1] - said.value[i - 1]) ** 2 / 4 - noise_w**2 / 2) for i in range(low, high + 1)]
+    found["request"] = float(np.sqrt(max(moved @ said.request_s[low : high + 1] ** 2, 0.0) / 12))
+    return found | {"noise": noise_w * length_s / np.sqrt(len(value))}
+
+
+def scatter(value: Floats) -> float:
+    """The noise of a sample by second differences."""
+    squares = np.sort((value[2:] - 2 * value[1:-1] + value[:-2]) ** 2)
+    return float(np.sqrt(np.mean(squares[: round(KEPT_RATIO * len(squares))]) / (6 * KEPT_VARIANCE)))
+
+
+def bounds(said: Said, mean_w: float, quiet: Sequence[Window]) -> list[float]:
+    """What the noise of a meter that integrates is at most: by idle time, and by what it states of its readings."""
+    found = [np.inf]
+    idle = [said.value[(said.t_s - said.duration_s >= low_s) & (said.t_s <= high_s)] for low_s, high_s in quiet]
+    if enough := [own - own.mean() for own in idle if len(own) >= LEAST_IDLE]:
+        found.append(float(np.sqrt(sum(own @ own for own in enough) / sum(len(own) - 1 for own in enough))))
+    if {"gain_ratio", "offset"} & said.stated.keys():
+        found.append(float((said.of("gain_ratio") * mean_w + said.of("offset")) / np.sqrt(3)))
+    return found
+
+
+def jumps_j(said: Said, began_s: float, ended_s: float, noise_w: float) -> float:
+    """A jump between two samples may be anywhere between them."""
+    total = 0.0
+    for before_s, after_s, jump in zip(said.t_s[:-1], said.t_s[1:], np.diff(said.value), strict=True):
+        if after_s > began_s and before_s < ended_s:
+            outside = max(began_s - before_s, after_s - ended_s, 0.0) / (after_s - before_s)
+            variance = (1 + 2 * outside**3) / 3 - (1 + outside**2) ** 2 / 4
+            length_s = max(after_s - before_s, said.of("period_s"))
+            total += (jump**2 - 2 * noise_w**2) * length_s**2 * variance
+    return float(np.sqrt(max(total, 0.0)))
+
+
+def correlated(value: Floats) -> tuple[float, float, float]:
+    """Of averages: the deviation of a sample, how many independent ones they are worth, and its degrees of freedom."""
+    n, place = len(value), np.arange(len(value))
+    rest = value - np.polyval(np.polyfit(place, value, 1), place)
+    seen = float(rest[1:] @ rest[:-1] / (rest @ rest))
+    r = min(max(seen + (1 + 4 * seen) / n, 0.0), 0.99)
+    worth = max(n * (1 - r) / (1 + r), 1.5)
+    spread = np.sqrt(rest @ rest / (n - 2) * (1 - 1 / n) / max(1 - 1 / worth, 0.3))
+    return float(spread), worth, max(n * (1 - r**2) / (1 + r**2) - 1, 1.0)
