@@ -1,5 +1,8 @@
 """Own results beside a paper's: Kendall's tau with its exact p, ratios of maxima and means."""
 
+from dataclasses import replace
+from math import exp, inf, log, sqrt
+
 import pytest
 from scipy import stats
 
@@ -62,3 +65,54 @@ def test_the_ranking_of_file_systems_is_held_against_the_papers() -> None:
     assert [one.published for one in found] == [("moosefs", "glusterfs", "cephfs")]
     assert found[0].own == ("glusterfs", "moosefs", "cephfs")
     assert found[0].tau == pytest.approx(1 / 3)
+
+
+def rados(*values, **words):
+    cell = Cell("rados", "rados bench", "read", 1, {"throughput_bytes_per_s": interval([v * MIB for v in values])}, **words)
+    facts = {"filesystem": "rados", "cluster": "cubieboard2", "direction": "read", "clients": 1, "workload": "rados bench"}
+    return Measured("throughput", "throughput_bytes_per_s", facts, cell)
+
+
+def test_a_ratio_of_means_has_its_own_interval_and_the_printed_uncertainty_in_quadrature_and_rounding_on_top() -> None:
+    paper = published.paper("cubieboard")
+    (pair, *_) = [pair for pair in beside(paper, [rados(80.0, 81.0, 82.0)]) if pair.number.statistic == "mean"]
+    logs = [log(80), log(81), log(82)]
+    half = 4.302653 * stats.tstd(logs) / sqrt(3)
+    for uncertainties in ((0.01, 0.02), ()):
+        behind = tuple(replace(pair.number.uncertainties[0], value=ratio * pair.number.value) for ratio in uncertainties)
+        number = replace(pair.number, high=1.003 * pair.number.value, uncertainties=behind)
+        (found,) = held(paper, [replace(pair, number=number)], ())
+        printed = 1.96 * sqrt(sum(one**2 for one in uncertainties))
+        assert found.ratio.high / found.ratio.mean == pytest.approx(exp(sqrt(half**2 + printed**2) + log(1.003)), rel=1e-6)
+        assert found.ratio.mean / found.ratio.low == pytest.approx(found.ratio.high / found.ratio.mean)
+        assert found.ratio.values == pytest.approx([v * MIB / number.value for v in (80, 81, 82)])
+        assert found.ratio.mean == pytest.approx(exp(sum(logs) / 3) * MIB / number.value)
+    (once, *_) = [pair for pair in beside(paper, [rados(80.0)]) if pair.number.statistic == "mean"]
+    (alone,) = held(paper, [once], ())
+    assert (alone.kind, alone.ratio.low, alone.ratio.high) == ("mean of 1", 0.0, inf)
+    unbounded = replace(pair.number, high=inf, uncertainties=())
+    assert held(paper, [replace(pair, number=unbounded)], ())[0].ratio.high < 10
+
+
+def test_what_differs_there_and_here_is_told(made) -> None:
+    record = replace(made.record(made.trial("moosefs", "fio write"), cluster="odroid-hc4"), scale=0.2)
+    own = measured("moosefs", VALUES["moosefs"])
+    own = replace(own, cell=replace(own.cell, servers_count=3, grade="modelled"))
+    (found,) = held(PAPER, beside(PAPER, [own]), [record])
+    assert "scale: hardware there, emulated at 0.2 here" in found.differs
+    assert "servers: 4 there, 3 storage hosts here" in found.differs
+    assert not any(words.startswith("power:") for words in found.differs)
+    same = replace(own, cell=replace(own.cell, servers_count=4))
+    (alike,) = held(PAPER, beside(PAPER, [same]), [replace(record, scale=1.0)])
+    assert not any(words.startswith(("servers:", "scale:")) for words in alike.differs)
+
+
+def test_a_rank_is_apart_where_it_is_significantly_higher_than_the_next() -> None:
+    three = [measured(kind, values) for kind, values in VALUES.items()]
+    (found,) = rankings(held(PAPER, beside(PAPER, three), (), [one.cell for one in three]))
+    assert (found.own, found.apart) == (("glusterfs", "moosefs", "cephfs"), (False, True))
+    assert (found.p, found.least_p) == (1.0, pytest.approx(1 / 3))
+    clear = [*three[:2], measured("glusterfs", (430.0, 431.0, 432.0))]
+    (found,) = rankings(held(PAPER, beside(PAPER, clear), (), [one.cell for one in clear]))
+    assert (found.own, found.apart) == (("glusterfs", "moosefs", "cephfs"), (True, True))
+    assert rankings(held(PAPER, beside(PAPER, three[:1]), ())) == ()

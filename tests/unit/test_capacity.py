@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from perjoule import catalogue, drivers
-from perjoule.errors import CampaignError
-from perjoule.protocols import Counters, Hosts, Sink
+from perjoule.errors import CampaignError, MachineError
+from perjoule.protocols import Check, Counters, Hosts, Sink
 from perjoule.testbeds import _cgroup, _host, _power, local, virtual
 
 HC4 = catalogue.cluster("odroid-hc4")
@@ -21,22 +21,29 @@ BOARD = HC4.nodes[0].board
 class _Rack:
     """Makes the hosts of a run as a rack does, without namespaces."""
 
+    last: "_Rack"
+
     def __init__(self, mode: str) -> None:
         self.run, self.hosts = SimpleNamespace(id="0badcafe"), ()
+        self.mode, self.kept, self.removed = mode, False, None
+        _Rack.last = self
 
     def start(self, there: list, caps: dict, wanted: object) -> None:
         groups = _cgroup.Groups1("0badcafe")
         self.hosts = tuple(_host.VirtualHost(place, Path("/nowhere"), 1, groups, None) for place in there)
-        self.caps = caps
+        self.caps, self.disk = caps, wanted
 
     def cap_disks(self, scale: float) -> str:
-        return "none"
+        return f"io.max at {scale:g}"
+
+    def keep(self) -> None:
+        self.kept = True
 
     def counters(self) -> dict:
         return {}
 
     def close(self, *, remove: bool) -> None:
-        pass
+        self.removed = remove
 
 
 @pytest.fixture(autouse=True)
@@ -119,3 +126,55 @@ def test_this_machine_itself_stands_for_no_hardware_of_the_catalogue() -> None:
         board_w(hosts, 0.1)
     with pytest.raises(CampaignError, match="stands for no hardware"):
         board_w(replace(hosts, cluster=HC4), 0.1)
+
+
+def test_facts_say_what_was_capped_and_how_much_of_this_machine_that_asks_for() -> None:
+    with held(scale=0.2, disk="ext4") as hosts:
+        cores = [h.node.board.mips.value * 0.2 / MACHINE_MIPS for h in hosts.all if h.node]
+        assert hosts.facts["cpu_demand_ratio"] == pytest.approx(sum(min(c, 2) for c in cores) / 2)
+        assert hosts.facts["cpu_cap_missing"] == sorted(h.name for h in hosts.all if (h.cpu_capacity_cores or 0) >= 2)
+        assert (hosts.facts["machine_mips_per_core"], hosts.facts["disk_cap"]) == (MACHINE_MIPS, "io.max at 0.2")
+        assert (hosts.scale, hosts.facts["disk"]) == (0.2, "ext4")
+        assert str(hosts.facts["network_cap"]).endswith("at 0.2 of the catalogue's TCP goodput")
+        assert _Rack.last.caps == hosts.facts["cpu_cap_cores"]
+        assert (_Rack.last.disk.kind, _Rack.last.disk.size_bytes) == ("ext4", 8 * 2**30)  # type: ignore[attr-defined]
+    with held(cpu_cap=False, disk_cap=False) as hosts:
+        assert hosts.facts["cpu_cap"] == hosts.facts["disk_cap"] == "none: not asked for"
+        assert not {"machine_mips_per_core", "cpu_cap_cores"} & hosts.facts.keys()
+        assert (hosts.scale, len(hosts.servers), _Rack.last.disk) == (1.0, 6, None)
+
+
+def test_a_machine_stronger_than_all_boards_caps_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(virtual.os, "sched_getaffinity", lambda pid: set(range(64)))
+    with held(scale=1.0) as hosts:
+        assert hosts.facts["cpu_cap_missing"] == []
+        assert _Rack.last.caps == {h.name: h.cpu_capacity_cores for h in hosts.all}
+
+
+@pytest.mark.parametrize(("keep", "fails", "removed"), [(False, False, True), (True, False, False), (True, True, True)])
+def test_hosts_outlive_the_block_only_where_asked_and_where_it_did_not_fail(keep: bool, fails: bool, removed: bool) -> None:
+    built = drivers.build("testbeds", "virtual", {"disk": "directory"})
+    with contextlib.suppress(RuntimeError), built.hold(1, keep=keep):  # type: ignore[attr-defined]
+        if fails:
+            raise RuntimeError
+    rack = _Rack.last
+    assert (rack.mode, rack.kept, rack.removed) == ("keep" if keep else "run", keep, removed)
+
+
+@pytest.mark.parametrize(("needed", "ok", "refused"), [(True, False, True), (False, False, False), (True, True, False)])
+def test_only_what_is_needed_and_missing_stops_a_testbed(
+    monkeypatch: pytest.MonkeyPatch, needed: bool, ok: bool, refused: bool
+) -> None:
+    monkeypatch.setattr(virtual.Virtual, "checks", lambda self: (Check("tc", ok, "detail", "fix", needed=needed),))
+    if refused:
+        with pytest.raises(MachineError, match="tc: detail"), held():
+            pass
+    else:
+        with held():
+            pass
+
+
+def test_one_server_and_the_full_speed_are_possible() -> None:
+    with held(scale=1, servers=1, disk_size="1 GiB", disk="xfs") as hosts:
+        assert [h.name for h in hosts.servers if h.name.startswith("storage")] == ["storage-1"]
+        assert (_Rack.last.disk.kind, _Rack.last.disk.size_bytes) == ("xfs", 2**30)  # type: ignore[attr-defined]

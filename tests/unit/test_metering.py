@@ -74,6 +74,71 @@ def test_a_second_meter_that_reads_two_percent_more_is_found_out() -> None:
     assert agreement([series([0, 1], [1, 1])], [series([5, 6], [1, 1])]) is None
 
 
+def test_a_meters_behaviour_is_told_of_the_reads_that_did_not_fail() -> None:
+    dice = np.random.default_rng(2)
+    t_s = np.cumsum(dice.uniform(0.3, 0.7, 60))
+    value = np.repeat(dice.integers(80, 120, 20) / 2, 3).astype(float)
+    value[[5, 17, 18]] = np.nan
+    seen = behaviour(series(t_s, value))
+    kept_s, kept = t_s[np.isfinite(value)], value[np.isfinite(value)]
+    changes_s = [b for b, x, y in zip(kept_s[1:], kept[:-1], kept[1:], strict=True) if x != y]
+    assert (seen.samples_count, seen.failed_ratio) == (60, pytest.approx(3 / 60))
+    assert seen.asked_period_s == pytest.approx(np.median(np.diff(kept_s)))
+    assert seen.update_period_s == pytest.approx(np.median(np.diff(changes_s)))
+    assert seen.mean == pytest.approx(kept.mean())
+    assert seen.noise == pytest.approx(np.median(np.abs(np.diff(kept))) / 0.6745 / 2**0.5)
+    assert seen.longest_frozen_s == pytest.approx(np.diff([kept_s[0], *changes_s, kept_s[-1]]).max())
+    assert seen.resolution == 0.5
+
+
+def test_a_counters_behaviour_is_that_of_its_power_where_it_did_not_fall() -> None:
+    counter = Channel("plug", "local", "all", "energy", "J", "counter", "wall")
+    t_s = np.array([0.0, 1, 2, 3, 4, 5, 6, 7])
+    seen = behaviour(series(t_s, [0, 10, 30, 30, 5, 25, 55, 75], counter))
+    assert (seen.samples_count, seen.mean) == (8, pytest.approx((10 + 20 + 0 + 20 + 30 + 20) / 6))
+    assert seen.longest_frozen_s == 2  # it rose at 2 s and fell at 4 s
+
+
+def test_two_meters_are_compared_over_ten_windows_of_their_common_time() -> None:
+    t_s = np.arange(0, 61.0)
+    one, other = series(t_s, 50 + t_s), series(t_s[3:-4], np.full(54, 40.0))
+    mean = Channel("lmg", "", "total", "power", "W", "window mean", "wall")
+    pair = [Series(mean, s.t_s, np.ones(len(s.t_s)), s.value) for s in (one, other)]
+    found = agreement(*([s] for s in pair))
+    assert found is not None and found.windows_count == 10
+    edges_s = np.linspace(3, 56, 11)
+    until = np.concatenate(([0.0], np.cumsum(50 + t_s[1:])))
+    energies = np.diff(np.interp(edges_s, t_s, until)) / np.diff(edges_s) / 40
+    assert found.ratio == pytest.approx(energies.mean(), rel=1e-4)
+    assert found.scatter_ratio == pytest.approx(np.std(energies, ddof=1), rel=1e-2)
+    twice = agreement([pair[0], pair[0]], [pair[1]], windows_count=4)
+    assert twice is not None and (twice.windows_count, twice.ratio) == (4, pytest.approx(2 * found.ratio, rel=1e-3))
+
+
+def test_power_beside_a_counter_of_the_same_device_counts_once() -> None:
+    t_s = np.arange(0, 61.0)
+    counter = Channel("plug", "local", "all", "energy", "J", "counter", "wall")
+    both = [series(t_s, 50 * t_s, counter), series(t_s, np.full(61, 50.0))]
+    mean = Series(Channel("lmg", "", "total", "power", "W", "window mean", "wall"), t_s, np.ones(61), np.full(61, 50.0))
+    found = agreement(both, [mean])
+    assert found is not None and found.ratio == pytest.approx(1)
+    other_host = [both[0], Series(Channel("plug", "b", "all", "power", "W", "window mean", "wall"), t_s, np.ones(61), mean.value)]
+    found = agreement(other_host, [mean])
+    assert found is not None and found.ratio == pytest.approx(2)
+
+
+def test_meters_that_share_one_window_or_no_time_are_not_compared() -> None:
+    t_s = np.arange(0, 61.0)
+    mean = Channel("lmg", "", "total", "power", "W", "window mean", "wall")
+    whole = Series(mean, t_s, np.ones(61), np.full(61, 50.0))
+    holes = np.where((t_s > 12) & (t_s < 60), np.nan, 50.0)
+    assert agreement([Series(mean, t_s, np.ones(61), holes)], [whole]) is not None  # two windows of ten
+    assert agreement([Series(mean, t_s, np.ones(61), np.where(t_s > 6, np.nan, 50.0))], [whole]) is None
+    assert agreement([], [whole]) is None and agreement([whole], []) is None
+    assert agreement([Series(mean, t_s[:1], np.ones(1), np.ones(1))], [whole]) is None
+    assert agreement([Series(mean, t_s + 60, np.ones(61), np.full(61, 50.0))], [whole]) is None
+
+
 def test_a_recording_is_whole_after_every_sample_and_keeps_what_the_meter_states(tmp_path: Path) -> None:
     channel = Channel("lmg", "", "group", "power", "W", "window mean", "wall", ("a", "b"), Specification(gain_ratio=0.001))
     sink = Recording(tmp_path / "r.csv")

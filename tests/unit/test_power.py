@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
 from perjoule.analysis.hosts import server_names
 from perjoule.analysis.power import boundaries
+from perjoule.model import Specification
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 
@@ -87,9 +90,62 @@ def test_no_meter_is_no_energy_and_no_doubt(made):
 
 
 def test_servers_are_all_hosts_where_there_are_no_others(made):
-    from dataclasses import replace
-
     record = made.record()
     assert server_names(record) == set(SERVERS)
     alone = replace(record, hosts=tuple(h for h in record.hosts if h.role == "client"))
     assert server_names(alone) == {"client-1", "client-2"}
+
+
+def plug(made, meter, power_w, host="", **stated):
+    """A meter of one host, or of all servers together."""
+    one = made.steady(host, power_w, component="all" if host else "group", meter=meter)
+    covers = () if host else SERVERS
+    return replace(one, channel=replace(one.channel, covers=covers, specification=Specification(**stated)))
+
+
+@pytest.mark.parametrize(("gain_ratio", "chosen"), [(0.0051, "a"), (0.0049, "b"), (None, "a")])
+def test_of_two_meters_of_a_grade_the_first_counts_unless_the_other_is_twice_as_certain(made, gain_ratio, chosen):
+    both = [plug(made, "a", 30.0, gain_ratio=0.01), plug(made, "b", 30.0, **({"gain_ratio": gain_ratio} if gain_ratio else {}))]
+    found = boundaries(made.record(), both, 10, 20)
+    assert (found.source, found.parts.meter, found.net_j) == (f"{chosen} power", chosen, pytest.approx(300))
+
+
+def test_a_meter_that_says_what_it_may_be_wrong_by_does_not_replace_one_that_tells_more(made):
+    """The first has the switch, too; the second alone knows its accuracy."""
+    first = [plug(made, "a", 30.0, gain_ratio=0.05), made.steady("", 5.0, component="switch", meter="a")]
+    found = boundaries(made.record(), [*first, plug(made, "b", 33.0, gain_ratio=0.001)], 10, 20)
+    assert (found.net_j, found.gross_j) == pytest.approx((300, 350))
+
+
+def test_energy_of_several_meters_is_told_by_what_each_of_them_is_of(made):
+    several = [plug(made, f"plug-{n % 2}", 10.0, host) for n, host in enumerate(SERVERS)]
+    found = boundaries(made.record(), several, 10, 20)
+    assert found.source == "plug-0 power of metadata-1 and storage-1, plug-1 power of storage-2"
+    assert boundaries(made.record(), [plug(made, "a", 30.0)], 10, 20).source == "a power"
+    assert boundaries(made.record(), [], 10, 20).source == ""
+    strips = [replace(plug(made, "x", 10.0), channel=replace(plug(made, "x", 10.0).channel, covers=SERVERS[:2]))]
+    found = boundaries(made.record(), [*strips, plug(made, "y", 10.0, SERVERS[2])], 10, 20)
+    assert found.source == "x power of storage-1+storage-2, y power of metadata-1"
+
+
+def test_why_no_meter_tells_is_said_of_each(made):
+    only = [made.steady("storage-1", 5.0, meter="a"), made.steady("storage-2", 5.0, meter="b")]
+    found = boundaries(made.record(), only, 10, 20)
+    lacking = {"a": "metadata-1, storage-2", "b": "metadata-1, storage-1", "a+b": "metadata-1"}
+    assert found.doubts == tuple(f"{meter}: no watts of {hosts}" for meter, hosts in lacking.items())
+    rapl = [made.steady(host, 5.0, grade="component", component="package-0") for host in SERVERS]
+    assert boundaries(made.record(), rapl, 10, 20).doubts == ("no meter covers a whole server",)
+    total = made.steady("", 50.0, component="total")
+    lone = boundaries(made.record(), [total], 10, 20)
+    assert (lone.net_j, lone.gross_j, lone.source) == (None, pytest.approx(500), "meter power")
+
+
+def test_a_cluster_has_watts_of_its_own_at_full_scale_alone(made):
+    models = modelled(made)
+    found = boundaries(made.record(scale=0.2), models, 10, 20)
+    assert (found.net_j, found.grade) == (pytest.approx(240), "modelled")
+    real = [made.steady(host, 10.0, meter="wall") for host in SERVERS]
+    found = boundaries(made.record(scale=0.2), real, 10, 20)
+    assert found.doubts == ("wall: watts of the real machine are not those of a cluster emulated at scale 0.2",)
+    plates = [made.steady(host, 20.0, grade="nameplate", meter="plate") for host in SERVERS]
+    assert boundaries(made.record(scale=0.2), plates, 10, 20).net_j == pytest.approx(600)

@@ -194,7 +194,7 @@ def test_places_follow_the_catalogue() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"scale": 0}, {"scale": 2}, {"disk": "zfs"}, {"disk_size": "1 MiB"}, {"servers": 0}, {"x": 1}]
+    "options", [{"scale": 0}, {"scale": 1.05}, {"disk": "zfs"}, {"disk_size": "1 MiB"}, {"servers": 0}, {"x": 1}]
 )
 def test_impossible_options_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
