@@ -1,12 +1,16 @@
 """What a person sees on the terminal while a campaign runs, and the tables afterwards."""
 
+import errno
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import zip_longest
+from pathlib import Path
 from textwrap import wrap
+from typing import IO, Any, cast
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -21,10 +25,43 @@ from perjoule.run import Event
 from perjoule.table import Table
 from perjoule.units import MIB, seconds_text
 
+
+class _Stream:
+    """Standard output or error, which outlives its terminal: when that is closed (EIO) work goes on, or is taken down, unseen."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._now(), name)
+
+    def _now(self) -> IO[str]:
+        file = getattr(sys, self._name)
+        return getattr(file, "rich_proxied_file", file)  # while a live line is shown
+
+    def write(self, text: str) -> None:
+        """Write, and leave a terminal that is closed."""
+        self._unless_closed(lambda: self._now().write(text))
+
+    def flush(self) -> None:
+        """Flush, and leave a terminal that is closed."""
+        self._unless_closed(lambda: self._now().flush())
+
+    def _unless_closed(self, work: Callable[[], object]) -> None:
+        try:
+            work()
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            with Path(os.devnull).open("wb") as nowhere:
+                os.dup2(nowhere.fileno(), self._now().fileno())  # also for what Python flushes when it ends
+
+
 # On a terminal lines are wrapped at words; what goes into a file is never wrapped.
 _unwrapped = Console(highlight=False, markup=False, emoji=False, soft_wrap=True, width=1000)
-out = Console(highlight=False, markup=False, emoji=False) if sys.stdout.isatty() else _unwrapped
-err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=not sys.stderr.isatty())
+_out, _err = (cast("IO[str]", _Stream(name)) for name in ("stdout", "stderr"))
+out = Console(file=_out, highlight=False, markup=False, emoji=False) if sys.stdout.isatty() else _unwrapped
+err = Console(file=_err, highlight=False, markup=False, emoji=False, soft_wrap=not sys.stderr.isatty())
 
 # Columns that a narrow terminal can do without, first to last.
 _BURST = ("burst MiB/J", "burst op/J", "burst MiB/s", "burst op/s", "% on disk")

@@ -184,6 +184,19 @@ def test_5_interrupted_and_resume_measures_what_is_missing_and_nothing_twice(
     assert sorted(record.trial.repetition for record in records) == list(range(1, 13))
 
 
+def test_5_a_terminal_that_is_closed_interrupts_too(tmp_path: Path) -> None:
+    campaign, folder = written(tmp_path, repetitions=12), tmp_path / "r"
+    pid, terminal = pty.fork()
+    if not pid:
+        os.execvp("env", ["env", "--default-signal=INT,TERM,HUP", str(PERJOULE), "run", str(campaign), "--into", str(folder)])
+    said = b""
+    while b"2/12" not in said:
+        said += os.read(terminal, 65536)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5
+    assert 2 <= len(store.open_results(folder).records()) < 12
+
+
 def test_ctrl_c_while_it_starts_ends_it_without_a_word() -> None:
     words = ["env", "--default-signal=INT", sys.executable, "-X", "importtime", "-m", "perjoule", "doctor"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:

@@ -1,5 +1,8 @@
 """What is seen while a campaign runs: the time left and the clients' speed make sense from the first moment on."""
 
+import os
+import pty
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,6 +44,17 @@ def trials(count: int) -> list[Trial]:
 def keep(progress: Progress, trial: Trial) -> None:
     record: Any = SimpleNamespace(trial=trial, outcome=None, status="failed", reason="as asked")
     progress(Event("kept", trial=trial, record=record))
+
+
+def test_a_terminal_that_is_closed_is_left_and_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        display.err.print("seen")
+        assert b"seen" in os.read(ours, 100)
+        os.close(ours)
+        display.err.print("unseen")
+        display.err.print("unseen")
 
 
 def test_at_the_start_the_time_left_is_the_planned_one(clock: Clock) -> None:
