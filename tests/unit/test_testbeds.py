@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from perjoule import catalogue
 from perjoule.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.protocols import Check
-from perjoule.testbeds import _cgroup, _disk, _kernel, _mark, _places, _power, _process, _shape, local, virtual
+from perjoule.testbeds import _cgroup, _disk, _kernel, _mark, _places, _power, _process, _requirements, _shape, local, virtual
 from perjoule.units import MIB
 
 FOLDER = Path("/var/tmp/perjoule/pj-0badcafe")
@@ -284,3 +284,15 @@ def test_a_program_and_its_output_are_followed_from_where_it_began() -> None:
         assert second.wait(timeout_s=5) == 3
         assert second.output() == "two\n"
         assert log.read_text() == "one\ntwo\n"
+
+
+def test_in_a_chroot_namespaces_are_refused_with_what_to_do() -> None:
+    what, mend = _requirements.refusal("unshare: cannot change root filesystem propagation: Invalid argument\n")
+    assert what == "the root folder here is not a mount of its own, as in a chroot, so hosts can't get mounts of their own"
+    assert mend == "leave the chroot, or enter its folder by systemd-nspawn, a privileged container or pivot_root instead"
+
+
+def test_what_else_refuses_namespaces_is_told_in_its_own_last_words() -> None:
+    what, _ = _requirements.refusal("Cannot find device\nunshare: Operation not permitted\n")
+    assert what == "unshare: Operation not permitted"
+    assert _requirements.refusal("")[0] == "refused"

@@ -70,10 +70,18 @@ def _namespaces() -> Check:
         _TRIAL,
     ]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
-    words = done.stderr.strip().splitlines()
-    fix = "modprobe -a veth bridge sch_tbf; in a container: run it privileged"
     name = "namespaces, bridge, veth, tbf"
-    return Check(name, done.returncode == 0, "work" if done.returncode == 0 else " ".join(words[-1:]) or "refused", fix)
+    return Check(name, True, "work") if done.returncode == 0 else Check(name, False, *refusal(done.stderr))
+
+
+def refusal(said: str) -> tuple[str, str]:
+    """Why namespaces can't be had, from the last words of the trial, and what mends it."""
+    if "cannot change root filesystem propagation" in said:
+        what = "the root folder here is not a mount of its own, as in a chroot, so hosts can't get mounts of their own"
+        return what, "leave the chroot, or enter its folder by systemd-nspawn, a privileged container or pivot_root instead"
+    return " ".join(
+        said.strip().splitlines()[-1:]
+    ) or "refused", "modprobe -a veth bridge sch_tbf; in a container: run it privileged"
 
 
 def _loops() -> Check:
