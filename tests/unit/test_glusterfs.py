@@ -31,8 +31,11 @@ def test_a_killed_brick_is_the_one_that_is_offline() -> None:
     assert offline[0].path == Path("/srv/h2/brick/b")
 
 
-def test_no_answer_about_the_volume_is_no_service() -> None:
-    assert words.status("<cliOutput><opRet>-1</opRet><opErrstr>Another transaction is in progress</opErrstr></cliOutput>") == ()
+def test_a_pool_that_does_not_answer_is_not_a_volume_that_is_offline() -> None:
+    refusal = "<cliOutput><opRet>-1</opRet><opErrstr>Another transaction is in progress</opErrstr></cliOutput>"
+    for read in (words.status, words.tasks):
+        with pytest.raises(TransientError, match=r"^gluster did not answer: Another transaction is in progress$"):
+            read(refusal)
 
 
 def test_broken_xml_may_be_well_the_next_time() -> None:

@@ -60,7 +60,7 @@ def connected_count(pool: str) -> int:
 
 
 def status(xml: str) -> tuple[Service, ...]:
-    """All processes of the volume; none while the pool can't tell. Reads `gluster volume status VOLUME --xml`."""
+    """All processes of the volume; none before it is started. Reads `gluster volume status VOLUME --xml`."""
     return tuple(map(_service, _parsed(xml).iter("node")))
 
 
@@ -117,9 +117,12 @@ def brick_log(brick: Path) -> str:
 
 def _parsed(xml: str) -> ElementTree.Element:
     try:
-        return ElementTree.fromstring(xml)
+        answer = ElementTree.fromstring(xml)
     except ElementTree.ParseError as error:
         raise TransientError(f"gluster answers with XML that can't be read ({error})") from error
+    if _text(answer, "opRet") != "0":  # else a refusal would read as a volume without bricks
+        raise TransientError(f"gluster did not answer: {_text(answer, 'opErrstr') or 'without a reason'}")
+    return answer
 
 
 def _text(element: ElementTree.Element, tag: str) -> str:
