@@ -1,4 +1,4 @@
-"""MooseFS 3: a master, chunk servers and a FUSE client. https://moosefs.com, https://github.com/moosefs/moosefs
+"""MooseFS 3 or 4: a master, chunk servers and a FUSE client. https://moosefs.com, https://github.com/moosefs/moosefs
 
 All daemons run as the user of the installed package, never as root; chunk servers show the master an authentication code and
 clients a password, both new for each deployment. Who caches what:
@@ -134,7 +134,7 @@ class _Deployment:
         exports = words.exports_text([client.address for client in self.hosts.users], password)
         master_host.put(exports, etc / "mfsexports.cfg", mode=0o600, owner=self.user)
         settings = {"EXPORTS_FILENAME": etc / "mfsexports.cfg", "AUTH_CODE": code}
-        settings |= {} if self.options.rebalance else words.NO_REBALANCE
+        settings |= {} if self.options.rebalance else words.no_rebalance(self._release())
         listens = {f"{port}_LISTEN_HOST": master_host.address for port in ("MATOML", "MATOCS", "MATOCL")}
         master = self._daemon(master_host, "mfsmaster", "master", settings | listens)
         self.daemons.wait("a listening master", lambda: "initialized properly" in master.process.output(), master)
@@ -175,9 +175,26 @@ class _Deployment:
         return [host.name for host in self.hosts.by_role("storage") if host.address not in ready]
 
     def ask(self, *sections: str) -> str:
-        """What the master says of itself (-SIG), of the chunk servers (-SCS), of chunks (-SIC)."""
-        argv = ["mfscli", "-n", "-p", "-H", self.hosts.metadata.address, *sections]
-        return self.hosts.clients[0].run(argv, timeout_s=SHORT_S).stdout
+        """What the master says of itself, and of the chunk servers (-SCS), of chunks (-SIC).
+
+        Raises:
+            TransientError: the master did not answer, or a daemon died.
+        """
+        client, master = self.hosts.clients[0], self.hosts.metadata
+        argv = ["mfscli", "-n", "-p", "-H", master.address, "-SIG", *sections]
+        try:
+            said = client.run(argv, timeout_s=SHORT_S).stdout
+            reason = words.unanswered(said)
+        except WorkloadError as error:
+            said, reason = "", error.what
+        if reason:
+            self.daemons.alive()  # the better reason, if one has just died
+            raise TransientError(f"did not answer {client.name}: {reason}", where=f"mfsmaster on {master.name}")
+        return said
+
+    def _release(self) -> int:
+        """The major version of the master's program."""
+        return words.release(self.hosts.metadata.run(["mfsmaster", "-v"], timeout_s=SHORT_S).stdout)
 
     def _clean(self, host: Host) -> None:
         with suppress(WorkloadError):  # a host that is gone has nothing left
@@ -216,12 +233,16 @@ class _Deployment:
 
     def _mounted(self, master: Daemon, clients: Sequence[Daemon]) -> "_Mounted":
         first, root = clients[0].host, _mountpoint(clients[0].host)
-        first.run(["mfssetgoal", str(self.options.goal), root], timeout_s=SHORT_S)
+        release = self._release()
+        copies = words.storage_class(self.options.goal, release)
+        if release >= 4:
+            first.run(["mfscreatesclass", "-M", root, "-K", str(self.options.goal), copies], timeout_s=SHORT_S)
+        first.run(["mfssetsclass", copies, root], timeout_s=SHORT_S)
         first.run(["mfssettrashtime", f"{self.options.trash_s:.0f}", root], timeout_s=SHORT_S)
 
         each(clients, lambda client: self.daemons.first_write(client, _mountpoint(client.host), master))
-        goal, trash = (first.run([tool, root], timeout_s=SHORT_S).stdout for tool in ("mfsgetgoal", "mfsgettrashtime"))
-        said = self.ask("-SIG", "-SCS")
+        goal, trash = (first.run([tool, root], timeout_s=SHORT_S).stdout for tool in ("mfsgetsclass", "mfsgettrashtime"))
+        said = self.ask("-SCS")
         facts: dict[str, Json] = {
             **words.summary(said),
             "goal": words.last_number(goal),
