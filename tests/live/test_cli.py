@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from perjoule import store
+from perjoule import removal, store
 from perjoule.testbeds import virtual
 
 pytestmark = pytest.mark.live
@@ -133,10 +133,29 @@ def test_a_cluster_to_play_with_is_entered_by_the_printed_line_kept_by_down_and_
     assert state(work, {run}) == []
 
 
+def test_down_removes_what_killed_perjoules_left_in_the_temporary_directory_and_names_what_is_not_ours(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    ours, theirs, stranger = tmp_path / "pjs-0badcafe", tmp_path / "pjs-00000000", work / "pj-00000000"
+    for folder in (ours, theirs, stranger):
+        folder.mkdir()
+        (folder / "thesis.tex").write_text("years")
+    removal.mark(ours)
+    down = perjoule("down")
+    assert down.returncode == 0, down.stderr
+    assert f"removed {ours}\n" in down.stdout
+    assert f"left {theirs}: no mark of ours in it\n" in down.stdout
+    assert f"left {stranger}: no lock of a run in it\n" in down.stdout
+    assert "nothing left behind" not in down.stdout
+    assert [path.exists() for path in (ours, theirs, stranger)] == [False, True, True]
+
+
 def test_down_says_by_its_exit_code_that_something_could_not_be_removed(work: Path) -> None:
     left = work / "pj-0dead0ff" / "host" / "stays"
     left.parent.mkdir(parents=True)
     left.touch()
+    (work / "pj-0dead0ff" / "lock").touch()
     subprocess.run(["chattr", "+i", left], check=True, timeout=20)
     try:
         down = perjoule("down")

@@ -228,6 +228,82 @@ def test_a_run_is_alive_while_somebody_holds_its_lock(tmp_path: Path) -> None:
     assert not run.alive()
 
 
+def test_a_lock_that_a_stranger_shares_keeps_no_dead_run_alive(tmp_path: Path) -> None:
+    run = _mark.Run("0badcafe", tmp_path)
+    run.lock.write_text("1")
+    with run.lock.open() as stranger:
+        fcntl.flock(stranger, fcntl.LOCK_SH)
+        assert not run.alive()
+
+
+@pytest.fixture
+def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A registry of runs and a folder for them that are ours alone."""
+    monkeypatch.setattr(_mark, "REGISTRY", tmp_path / "registry")
+    monkeypatch.setenv("PERJOULE_WORK", str(tmp_path / "work"))
+    monkeypatch.setattr(_mark, "marked", lambda: ())
+    monkeypatch.setattr(_disk, "loops", lambda: [])
+    monkeypatch.setattr(_cgroup, "runs", lambda: set[str]())
+    return tmp_path / "registry"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_locks_and_run_folders_are_for_us_alone_those_that_were_there_too(registry: Path, there: bool) -> None:
+    if there:
+        registry.mkdir(0o755)
+        (registry / "lock").touch(0o644)
+    before = os.umask(0o022)
+    try:
+        run = _mark.fresh()
+        os.close(_mark.claim(run))
+    finally:
+        os.umask(before)
+    modes = {path: path.stat().st_mode & 0o777 for path in (registry, registry / "lock", run.folder, run.lock)}
+    assert list(modes.values()) == [0o700, 0o600, 0o711, 0o600]  # daemons that are other users pass through a run's folder
+
+
+def test_daemons_pass_through_a_run_folder_whatever_the_umask_is(registry: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        run = _mark.fresh()
+        os.close(_mark.claim(run))
+    finally:
+        os.umask(before)
+    assert [path.stat().st_mode & 0o777 for path in (run.folder.parent, run.folder)] == [0o711, 0o711]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="runs are root's")
+def test_a_folder_that_is_only_called_as_a_runs_is_left_and_named(registry: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    names = {"no lock of a run in it": "pj-00000001", "a link": "pj-00000002", "not a folder": "pj-00000003"}
+    names["belongs to another user"] = "pj-00000004"
+    for number in (1, 4):
+        (work / f"pj-0000000{number}").mkdir(parents=True)
+        (work / f"pj-0000000{number}" / "thesis.tex").write_text("years")
+    os.chown(work / "pj-00000004", 4711, 4711)
+    (work / "pj-00000002").symlink_to(work / "pj-00000001")
+    (work / "pj-00000003").touch()
+    dead = _mark.fresh()
+    os.close(_mark.claim(dead))
+    (dead.folder / "disks").mkdir()
+    assert set(_mark.strangers()) == {f"{work / name}: {why}" for why, name in names.items()}
+    assert [words.split(":")[0] for words in _mark.clean()] == [f"run {dead.id}"]
+    assert sorted(path.name for path in work.iterdir()) == sorted(names.values())
+    assert len(list(work.rglob("thesis.tex"))) == 2
+    assert [path.name for path in registry.iterdir()] == ["lock"]
+
+
+def test_who_keeps_the_lock_of_a_dead_run_is_named(registry: Path) -> None:
+    run = _mark.fresh()
+    lock = _mark.claim(run)
+    assert _mark.blocked() == ()
+    os.pwrite(lock, b"4194305", 0)  # no process has such a number
+    (words,) = _mark.blocked()
+    assert words.startswith(f"{run.folder}: its perjoule (process 4194305) is gone, but process {os.getpid()} (")
+    os.close(lock)
+    assert _mark.blocked() == ()
+
+
 def test_busy_cpu_time_leaves_idle_and_guest_out() -> None:
     assert _kernel.cpu_ticks("cpu  10 1 5 1000 200 2 3 4 7 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n") == 25
 

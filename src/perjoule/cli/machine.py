@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import click
 
-from perjoule import campaign, catalogue, drivers, run
+from perjoule import campaign, catalogue, drivers, removal, run
 from perjoule.display import counted, out, show_checks, show_line
 from perjoule.errors import CampaignError, MachineError
 from perjoule.options import all_kinds, completing, examples
@@ -63,7 +63,8 @@ def up(kind: str | None, clients: int, cluster: str, overrides: tuple[str, ...])
 @click.argument("kept", required=False, metavar="[RUN]", shell_complete=completing(lambda: [one.id for one in virtual.kept()]))
 @click.option("--all", "everything", is_flag=True, help="Also all clusters that `perjoule up` made.")
 def down(kept: str | None, everything: bool) -> None:
-    """Remove what is left of our hosts: processes, namespaces, mounts, loop devices, cgroups, folders. Touches nothing that runs.
+    """Remove what is left of our hosts: processes, namespaces, mounts, loop devices, cgroups, folders. Touches nothing that runs,
+    and names what it leaves because it does not bear our mark.
 
     Clusters that `perjoule up` made stay, and are listed with the commands to enter them, unless they are named.
     Exit code 3 when something could not be removed.
@@ -77,8 +78,12 @@ def down(kept: str | None, everything: bool) -> None:
         *(virtual.clean(everything=True, run=kept) if kept else ()),
         *real_hosts.clean(),
     )
-    for words in removed:
+    swept, left_alone = removal.sweep()
+    for words in (*removed, *swept):
         out.print(f"removed {words}")
+    left_alone = (*left_alone, *virtual.strangers(), *virtual.blocked())
+    for words in left_alone:
+        out.print(f"left {words}", soft_wrap=True)
     left = virtual.kept()
     for one, pids in left.items():
         out.print(f"kept run {one.id}, made by `perjoule up`; `perjoule down {one.id}` removes it")
@@ -87,8 +92,9 @@ def down(kept: str | None, everything: bool) -> None:
     if stuck := virtual.dead():
         what = f"run {', '.join(one.id for one in stuck)} could not be removed entirely: something is still busy"
         raise MachineError(what, where=str(stuck[0].folder), next="run `perjoule down` again")
-    if not removed and not left:
-        out.print("nothing left behind")
+    if not (removed or swept or left_alone or left):
+        unseen = " that this user may see; `sudo perjoule down` sees all" if os.geteuid() != 0 else ""
+        out.print(f"nothing left behind{unseen}")
 
 
 def _entrance(name: str, pid: int) -> str:

@@ -1,13 +1,13 @@
 """A folder of attributes as sysfs shows them, kept up to date by a thread as a chip's driver would."""
 
 import math
-import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from perjoule import removal
 from perjoule.simulators._behaviour import Behaviour, Truth
 
 UPDATE_S = 0.01  # the time between two values, as the chip's own
@@ -27,13 +27,13 @@ def tree(behaviour: Behaviour, fixed: Mapping[str, str], values: Callable[[Truth
                 if text:
                     _write(shown / path, text, scratch)
                 else:
-                    (shown / path).unlink(missing_ok=True)
+                    removal.remove_file(shown / path)
 
         def loop() -> None:
             while not stop.wait(UPDATE_S):
                 manner = behaviour.manner()
                 if manner.hang_up:
-                    shutil.rmtree(shown, ignore_errors=True)
+                    removal.remove_folder(shown, mark="")
                     continue
                 said = values(behaviour.truth())
                 if not shown.exists():

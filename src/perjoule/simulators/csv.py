@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from perjoule import removal
 from perjoule.model import Json
 from perjoule.simulators._behaviour import Behaviour, Fault, Truth
 
@@ -27,7 +28,7 @@ def serve(behaviour: Behaviour, *, address: str = "", port: int = 0) -> Generato
             while not stop.wait(UPDATE_S):
                 manner = behaviour.manner()
                 if manner.hang_up:
-                    log.unlink(missing_ok=True)
+                    removal.remove_file(log)
                 elif not log.exists():
                     log.write_text(HEAD)
                 elif not manner.silent:

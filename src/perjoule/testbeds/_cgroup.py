@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from perjoule import removal
 from perjoule.testbeds._kernel import Kept
 
 ROOT = Path("/sys/fs/cgroup")
@@ -85,8 +86,7 @@ class Groups(ABC):
         while True:
             for root in self.roots:
                 for folder in (*root.glob("*/"), root):
-                    with contextlib.suppress(OSError):
-                        folder.rmdir()
+                    removal.remove_empty(folder)
             if not any(root.exists() for root in self.roots):
                 return True
             if time.monotonic() > deadline_s:

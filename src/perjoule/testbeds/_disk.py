@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from perjoule import removal
 from perjoule.errors import MachineError
 from perjoule.mirrors import WAYS, loaded
 from perjoule.model import Disk
@@ -170,8 +171,7 @@ def _unmount(place: Path, disk: str) -> None:
     if not (disk and _quietly("umount", str(place))):
         _quietly("umount", "--lazy", str(place))
     # Namespaces made meanwhile hold copies of the mount: the kernel drops them with the folder.
-    with contextlib.suppress(OSError):
-        place.rmdir()
+    removal.remove_empty(place)
 
 
 def unplug(place: Path, source: str | Path) -> None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from perjoule import mirrors
+from perjoule import mirrors, removal
 from perjoule.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model import Disk
 from perjoule.protocols import Completed, Counters, Host, Process
@@ -78,7 +78,7 @@ class Holder:
         self._log = mark.run.folder / f"{mark.host}.holder.log"
         stdin, self.lifeline = os.pipe2(os.O_CLOEXEC)
         self._words, stdout = os.pipe2(os.O_CLOEXEC)
-        stderr = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        stderr = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         argv = [*joining(groups, mark.host), "unshare", *_NAMESPACES, "bash", "-c", _HOLD, *mark.words()]
         argv += [f"{address}/{_shape.PREFIX}" if address else "", *tbf]
         try:
@@ -210,7 +210,7 @@ class VirtualHost(Host):
         wanted, self._doubts[name] = mirrors.possible(wanted)
         try:
             for leg in (image, *image.parent.glob(f"{image.stem}.*-[12].img")):
-                leg.unlink(missing_ok=True)
+                removal.remove_file(leg)
             place.mkdir(parents=True, exist_ok=True)
             if wanted.mirror == "none":
                 self._disks[name] = (_disk.make(image, place, wanted, lock=self._lock, inside=inside),)
@@ -230,7 +230,7 @@ class VirtualHost(Host):
         if old := self._disks.pop(name, None):
             _disk.detach(old[0])
         try:
-            image.unlink(missing_ok=True)
+            removal.remove_file(image)
             path = _disk.bare(image, size_bytes, lock=self._lock)
             number = Path(f"/sys/block/{path.name}/dev").read_text().strip()
         except OSError as error:

@@ -1,7 +1,8 @@
 """What is ours: a run's folder with its lock, and the mark that every process of its hosts bears in its argument list.
 
-A run is alive while a perjoule holds its lock. Nothing here trusts a state file: processes are found by their mark, control
-groups by their name, loop devices by what lies behind them, folders by where they are; a file only says where else to look.
+A run is alive while a perjoule holds its lock, which nobody else may open. Nothing here trusts a state file: processes are found
+by their mark, control groups by their name, loop devices by what lies behind them, folders by where they are; a file only says
+where else to look.
 """
 
 import contextlib
@@ -11,19 +12,22 @@ import os
 import re
 import secrets
 import select
-import shutil
 import signal
+import stat
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from perjoule import locks, removal
 from perjoule.errors import MachineError
 from perjoule.testbeds import _cgroup, _disk
 
 MARK = "perjoule-host"
 REGISTRY = Path("/run/perjoule")  # links to run folders, wherever they are; PERJOULE_WORK may differ from run to run
+# Of run folders: daemons that run as users of their own pass through; others can't look into them, and see no name in them.
+FOLDER_MODE = 0o711
 _STUBBORN_S = 5.0  # what does not die of SIGKILL in this time waits in the kernel
 _FOLDER = re.compile(r"(?P<folder>/.*/pj-(?P<run>[0-9a-f]{8}))(?:/.*)?")
 
@@ -56,7 +60,7 @@ class Run:
             try:
                 with self.lock.open() as lock:
                     try:
-                        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # a perjoule's is exclusive; no other counts
                     except BlockingIOError:
                         owner = lock.read().strip()
                         if not owner or Path("/proc", owner).exists():
@@ -67,6 +71,30 @@ class Run:
                 return False
             time.sleep(0.02)
         return True
+
+    def blocked(self) -> str:
+        """Say who keeps the lock of a run whose perjoule is gone; "" where nobody does."""
+        with contextlib.suppress(OSError, ValueError):
+            owner = int(self.lock.read_text())
+            if not Path("/proc", str(owner)).exists() and self.alive():
+                with self.lock.open() as lock:
+                    return f"its perjoule (process {owner}) is gone, but {locks.holders(lock.fileno())} holds its lock"
+        return ""
+
+    def strange(self) -> str:
+        """Say why a folder of a run's name is not ours to remove; "" where it is, or where there is none."""
+        try:
+            state = self.folder.lstat()
+        except OSError:
+            return ""
+        if not stat.S_ISDIR(state.st_mode):
+            return "a link" if stat.S_ISLNK(state.st_mode) else "not a folder"
+        if state.st_uid != 0:
+            return "belongs to another user"
+        with contextlib.suppress(OSError):
+            if not (self.lock.is_file() or (REGISTRY / self.id).is_symlink()) and any(self.folder.iterdir()):
+                return "no lock of a run in it"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -120,10 +148,15 @@ def marked() -> tuple[Marked, ...]:
 @contextlib.contextmanager
 def _registry() -> Generator[None]:
     """Nobody claims or cleans at the same time."""
-    REGISTRY.mkdir(mode=0o755, exist_ok=True)
-    with (REGISTRY / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    REGISTRY.mkdir(mode=0o700, exist_ok=True)
+    REGISTRY.chmod(0o700)  # an older perjoule made it for all to read
+    path = REGISTRY / "lock"
+    lock = locks.opened(path)
+    try:
+        locks.wait(lock, path)
         yield
+    finally:
+        os.close(lock)
 
 
 def fresh() -> Run:
@@ -140,12 +173,15 @@ def claim(run: Run) -> int:
     """
     with _registry():
         root = run.folder.parent
-        root.mkdir(mode=0o755, parents=True, exist_ok=True)
+        if not root.exists():
+            root.mkdir(parents=True)
+            root.chmod(FOLDER_MODE)
         if root.stat().st_uid != os.geteuid():
             raise PermissionError(errno.EPERM, "belongs to somebody else", str(root))
-        run.folder.mkdir(mode=0o755)
-        lock = os.open(run.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        run.folder.mkdir()
+        run.folder.chmod(FOLDER_MODE)  # whatever the umask is: daemons have to pass
+        lock = locks.opened(run.lock)
+        locks.wait(lock, run.lock)
         os.pwrite(lock, str(os.getpid()).encode(), 0)
         (REGISTRY / run.id).symlink_to(run.folder)
     return lock
@@ -153,7 +189,21 @@ def claim(run: Run) -> int:
 
 def runs() -> tuple[Run, ...]:
     """Every run of which anything can be found on this machine, alive or dead."""
-    folders = [str(path) for path in work_root().glob("pj-*/") if path.stat().st_uid == 0]
+    return tuple(one for one in _found() if not one.strange())
+
+
+def strangers() -> tuple[str, ...]:
+    """Say of each folder that is called as a run's is, and is not ours, why it is left alone."""
+    return tuple(f"{one.folder}: {why}" for one in _found() if (why := one.strange()))
+
+
+def blocked() -> tuple[str, ...]:
+    """Say of each run whose perjoule is gone who holds its lock all the same, so that it counts as alive."""
+    return tuple(f"{one.folder}: {why}" for one in runs() if (why := one.blocked()))
+
+
+def _found() -> tuple[Run, ...]:
+    folders = [str(path) for path in work_root().glob("pj-*")]
     folders += [str(link.readlink()) for link in REGISTRY.glob("*") if link.is_symlink()]
     folders += [str(process.mark.run.folder) for process in marked()]
     folders += [str(loop.backing) for loop in _disk.loops()]
@@ -213,10 +263,11 @@ def remove(run: Run) -> str:
         _disk.remove(run.folder)
     except MachineError as error:
         return f"{words} ({error})"
-    shutil.rmtree(run.folder, ignore_errors=True)
-    if run.folder.exists() or not gone:
-        return f"{words} (something is still busy: run `perjoule down` again)"
-    (REGISTRY / run.id).unlink(missing_ok=True)
+    mark = run.lock.name if run.lock.is_file() else ""  # an older perjoule's removal did not leave it to the end
+    if (left := removal.remove_folder(run.folder, mark=mark)) or not gone:
+        what = f"{left[0]} could not be removed" if left else "something is still busy"
+        return f"{words} ({what}: run `perjoule down` again)"
+    removal.remove_file(REGISTRY / run.id)
     return words
 
 

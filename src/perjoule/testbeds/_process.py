@@ -197,7 +197,7 @@ class Program(Process):
         self._log = log
         log.parent.mkdir(parents=True, exist_ok=True)
         stdin = os.memfd_create("stdin")
-        out = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        out = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             self._began_at = os.fstat(out).st_size
             os.pwrite(stdin, (text or "").encode(), 0)

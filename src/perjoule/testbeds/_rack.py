@@ -47,7 +47,9 @@ class Rack:
     def _insert(self, there: Sequence[Place], wanted: Disk | None) -> None:
         # Before the hosts start: a mount is the same path in all of them and outside.
         for place in there:
-            (self.run.folder / place.name).mkdir()
+            folder = self.run.folder / place.name
+            folder.mkdir()
+            folder.chmod(_mark.FOLDER_MODE)
         if wanted is None:
             return
         images = self.run.folder / "disks"

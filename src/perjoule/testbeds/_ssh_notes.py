@@ -5,18 +5,15 @@ import fcntl
 import json
 import os
 import secrets
-import shutil
-import tempfile
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
+from perjoule import locks, removal
 from perjoule.errors import MachineError, PerjouleError
-from perjoule.testbeds._process import captured
 from perjoule.testbeds._ssh import Login
 from perjoule.testbeds._ssh_keeper import Keeper
-from perjoule.testbeds._ssh_scripts import FOLDER_NOTE
 
 
 def _folder() -> Path:
@@ -28,8 +25,9 @@ def noted(run: str, hosts: Sequence[tuple[Login, str]]) -> Generator[Path]:
     """A note, locked while the block runs, which removes it if nothing is left. Raises MachineError: it can't be written."""
     path = _folder() / f"{run}.json"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        note = path.open("x")
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.chmod(0o700)  # an older perjoule made it for all to read, and so to lock
+        note = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w")
     except OSError as error:
         raise MachineError(f"no note can be kept ({error.strerror})", where=str(path), next="set XDG_STATE_HOME") from None
     with note:
@@ -39,31 +37,23 @@ def noted(run: str, hosts: Sequence[tuple[Login, str]]) -> Generator[Path]:
         yield path
 
 
-@contextlib.contextmanager
-def sockets(run: str) -> Generator[Path]:
+def remove(note: Path) -> None:
+    """Remove a note: nothing is left on its hosts."""
+    removal.remove_file(note)
+
+
+def sockets() -> contextlib.AbstractContextManager[Path]:
     """A folder for the sockets of a run's connections, whose paths must be short."""
-    folder = _sockets(run)
-    folder.mkdir(mode=0o700)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _sockets(run: str) -> Path:
-    return Path(tempfile.gettempdir(), f"pjs-{run}")  # no name of a virtual run
+    return removal.scratch("pjs-")
 
 
 def clean() -> tuple[str, ...]:
     """Have the hosts of dead runs remove what is left there; see `cluster.clean`."""
     said: list[str] = []
     for path in sorted(_folder().glob("*.json")):
-        with contextlib.suppress(OSError), path.open() as note:
-            try:
-                fcntl.flock(note, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue  # its perjoule lives
-            said += _clean(path, note.read())
+        with contextlib.suppress(OSError), os.fdopen(locks.opened(path)) as note:
+            if locks.taken(note.fileno()):  # else its perjoule lives
+                said += _clean(path, note.read())
     return tuple(said)
 
 
@@ -72,7 +62,7 @@ def _clean(path: Path, text: str) -> list[str]:
     try:
         hosts = [(one.pop("work"), Login(**one)) for one in json.loads(text)]
     except (ValueError, TypeError, KeyError):  # it was killed before it had written it, and before it connected
-        path.unlink()
+        removal.remove_file(path)
         return []
 
     def clean_one(number: int) -> list[str]:
@@ -86,11 +76,10 @@ def _clean(path: Path, text: str) -> list[str]:
         remove_logs(Path(work, "cluster", f"{path.stem}-{login.name}"))
         return [f"{one} on {login.name}" for one in keeper.removed]
 
-    shutil.rmtree(_sockets(path.stem), ignore_errors=True)
-    with sockets(path.stem) as folder, ThreadPoolExecutor(32) as pool:
+    with sockets() as folder, ThreadPoolExecutor(32) as pool:
         said = [words for some in pool.map(clean_one, range(len(hosts))) for words in some]
     if not any(words.startswith("nothing") for words in said):
-        path.unlink(missing_ok=True)
+        removal.remove_file(path)
     return said
 
 
@@ -99,13 +88,14 @@ def make_logs(folder: Path) -> None:
     try:
         if not folder.parent.exists():
             folder.parent.mkdir(parents=True)
-            (folder.parent / FOLDER_NOTE).write_text("folders of runs by perjoule\n")
-        folder.mkdir(exist_ok=True)  # it is there when the host is this machine
+            removal.mark(folder.parent)
+        if not folder.exists():  # as it does when the host is this machine
+            folder.mkdir()
+            removal.mark(folder)
     except OSError as error:
         raise MachineError(f"no folder for logs ({error.strerror})", where=str(folder), next="set work") from None
 
 
 def remove_logs(folder: Path) -> None:
     """Remove it again, but nothing that is mounted below, should the host be this machine."""
-    with contextlib.suppress(OSError):
-        captured(["rm", "-rf", "--one-file-system", "--", str(folder)], timeout_s=60.0)
+    removal.remove_folder(folder)

@@ -5,7 +5,7 @@ environment is found by its session, which sshd made for the program alone. Fold
 """
 
 BASH = ("bash", "--norc", "-c")  # which would read ~/.bashrc once more, as a child of sshd
-FOLDER_NOTE = "perjoule-made-this"  # a file that says so; without it nothing below a folder is ever removed
+# Without the file `perjoule-made-this` (perjoule.removal.MARK) nothing below a folder is ever removed.
 
 _SWEEP = r"""
 marked() { grep -lzxF -e "$1" /proc/[0-9]*/environ 2> /dev/null | cut -d / -f 3; }
@@ -47,7 +47,7 @@ if mkdir "$root" 2> /dev/null; then echo "folders of runs by perjoule" > "$root/
 [ -d "$root" ] || refuse "$root can't be made"
 for _ in {1..20}; do [ -f "$root/perjoule-made-this" ] && break; sleep 0.05; done
 [ -f "$root/perjoule-made-this" ] && [ -O "$root" ] || refuse "$root is not ours"
-exec 9> "$root/$2.lock" || refuse "$root can't be written to"
+(umask 077; : >> "$root/$2.lock") && chmod 600 "$root/$2.lock" && exec 9> "$root/$2.lock" || refuse "$root can't be written to"
 flock -w 20 9 || refuse "another perjoule uses this host"
 for old in "$root"/????????-"$2"; do # a run has eight letters
   [ -d "$old" ] || continue

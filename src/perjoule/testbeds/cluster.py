@@ -101,11 +101,11 @@ class Cluster(Testbed):
         run = secrets.token_hex(4)
         with contextlib.ExitStack() as stack:
             note = stack.enter_context(_ssh_notes.noted(run, [(self._login(machine), self.work) for machine in chosen]))
-            sockets = stack.enter_context(_ssh_notes.sockets(run))
+            sockets = stack.enter_context(_ssh_notes.sockets())
             folders = [self._folder(run, machine) for machine in chosen]
             stack.callback(lambda: [_ssh_notes.remove_logs(folder) for folder in folders])
             keepers: list[Keeper] = []
-            stack.callback(lambda: all(_at_once(Keeper.close, keepers)) and note.unlink())
+            stack.callback(lambda: all(_at_once(Keeper.close, keepers)) and _ssh_notes.remove(note))
 
             def keep(number: int) -> Keeper:
                 keepers.append(keeper := Keeper(self._login(chosen[number]), str(sockets / str(number)), self.work, run))

@@ -5,7 +5,6 @@ Counters come from https://docs.kernel.org/filesystems/proc.html and cover the w
 
 import contextlib
 import os
-import shutil
 import tempfile
 import time
 from collections.abc import Generator, Mapping, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from pydantic.dataclasses import dataclass
 
+from perjoule import removal
 from perjoule.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model import OPTIONS, Disk, Overwrite, Permit
 from perjoule.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed
@@ -50,16 +50,15 @@ class Local(Testbed):
                 where="testbed local",
                 next='write clients = [1], or kind = "virtual"',
             )
-        try:
-            folder = Path(tempfile.mkdtemp(prefix="perjoule-", dir=self.work or None))
-        except OSError as error:
-            raise MachineError(f"no folder can be made ({error.strerror})", where=str(error.filename), next="set work") from None
-        host = LocalHost(folder)
-        try:
+        with contextlib.ExitStack() as stack:
+            try:
+                folder = stack.enter_context(removal.scratch("perjoule-local-", Path(self.work) if self.work else None))
+            except OSError as error:
+                what = f"no folder can be made ({error.strerror})"
+                raise MachineError(what, where=str(error.filename), next="set work") from None
+            host = LocalHost(folder)
+            stack.callback(host.stop)
             yield Hosts((host,), machine=ThisMachine(covers=(host.name,)))
-        finally:
-            host.stop()
-            shutil.rmtree(folder, ignore_errors=True)
 
     def checks(self) -> tuple[Check, ...]:
         """Nothing but leave to drop caches, which reads want."""

@@ -9,13 +9,12 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass as plain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule import catalogue
+from perjoule import catalogue, removal
 from perjoule.catalogue import Node
 from perjoule.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model import OPTIONS, Disk
@@ -75,10 +74,10 @@ class Simulated(Testbed):
         cluster = catalogue.cluster(self.cluster)
         asked = {"client": clients_count, "storage": self.servers_count}
         counts = {node.name: asked.get(node.role) or node.count for node in cluster.nodes}
-        with TemporaryDirectory(prefix="perjoule-simulated-") as folder:
+        with removal.scratch("perjoule-simulated-") as folder:
             kinds = [node for node in cluster.nodes for _ in range(counts[node.name])]
             yield Hosts(
-                all=self._hosts(kinds, Path(folder), time.monotonic()),
+                all=self._hosts(kinds, folder, time.monotonic()),
                 scale=self.scale_ratio,
                 cluster=cluster,
                 facts={"simulated": True, "cpu_ratio": self.cpu_ratio},

@@ -19,12 +19,12 @@ from perjoule.protocols import Check, Host, Hosts, Testbed
 from perjoule.testbeds import _disk, _power, _requirements
 from perjoule.testbeds._host import VirtualHost
 from perjoule.testbeds._machine import ThisMachine
-from perjoule.testbeds._mark import clean, dead, kept, work_root
+from perjoule.testbeds._mark import blocked, clean, dead, kept, strangers, work_root
 from perjoule.testbeds._places import Place, places
 from perjoule.testbeds._rack import Rack
 from perjoule.units import BYTES, Bytes, exact_text
 
-__all__ = ["Virtual", "clean", "dead", "kept"]
+__all__ = ["Virtual", "blocked", "clean", "dead", "kept", "strangers"]
 
 EXAMPLE = '[testbed]\nkind = "virtual"\ncluster = "odroid-hc4"\nscale = 0.2\ndisk = "xfs"\n'
 

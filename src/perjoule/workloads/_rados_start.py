@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Thread
 
+from perjoule import removal
 from perjoule.errors import WorkloadError
 from perjoule.protocols import Host, Process
 from perjoule.workloads._running import codes, last_words, stop
@@ -72,7 +73,7 @@ class _Pipe:
                 time.sleep(0.005)
             os.close(descriptor)
             self._reader.join(RELEASED_S)
-        self.path.unlink()
+        removal.remove_file(self.path)
 
 
 def _check(client: str, returncode: int, log: str) -> None:

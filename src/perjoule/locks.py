@@ -1,0 +1,63 @@
+"""Locks that nobody else may open, so that nobody else can hold them; who holds one all the same is named.
+
+https://man7.org/linux/man-pages/man2/flock.2.html, https://man7.org/linux/man-pages/man5/proc_locks.5.html
+"""
+
+import contextlib
+import fcntl
+import os
+import stat
+import sys
+import time
+from pathlib import Path
+
+GRACE_S = 1.0  # for which a lock is waited for without a word
+
+
+def opened(path: Path) -> int:
+    """Open a lock file, made if need be, for its owner alone from now on; it follows no link. Raises OSError."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    state = os.fstat(descriptor)
+    if state.st_uid == os.geteuid() and stat.S_IMODE(state.st_mode) != 0o600:  # an older perjoule made it for all to read
+        os.fchmod(descriptor, 0o600)
+    return descriptor
+
+
+def taken(descriptor: int) -> bool:
+    """Take a lock if nobody has it; say whether it is ours now."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def wait(descriptor: int, path: Path, *, grace_s: float = GRACE_S) -> None:
+    """Take a lock; where that takes longer than `grace_s`, say on the terminal who holds it."""
+    until_s = time.monotonic() + grace_s
+    while not taken(descriptor):
+        if time.monotonic() >= until_s:
+            whom = holders(descriptor) or "an unknown process"
+            print(f"perjoule: waiting for {path}, held by {whom}", file=sys.stderr, flush=True)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            return
+        time.sleep(0.02)
+
+
+def holders(descriptor: int) -> str:
+    """Name the processes that hold a lock, as in "process 4711 (sleep)"; "" where the kernel names none."""
+    state = os.fstat(descriptor)
+    file = f"{os.major(state.st_dev):02x}:{os.minor(state.st_dev):02x}:{state.st_ino}"
+    pids: list[str] = []
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/locks").read_text().splitlines():
+            words = line.split()
+            if words[1] == "FLOCK" and words[5] == file:  # those that wait have "->" before
+                pids.append(words[4])
+    return " and ".join(f"process {pid}{_name(pid)}" for pid in dict.fromkeys(pids))
+
+
+def _name(pid: str) -> str:
+    with contextlib.suppress(OSError):
+        return f" ({Path('/proc', pid, 'comm').read_text().strip()})"
+    return ""
