@@ -104,7 +104,9 @@ def run(
         MachineError: something needed is missing here, or there is no room: not enough to begin, or a disk fills up meanwhile.
         Of a single file system both are raised at the end, when all other trials have been measured.
     """
-    with results.hold():
+    with results.hold() as said:
+        for words in said:
+            observe(Event("note", words))
         left = missing(campaign, results, again_failed=again_failed)
         if left:
             require((*checks(campaign), *room.checks(left, results.folder)))

@@ -353,9 +353,24 @@ def test_results_that_another_perjoule_works_on_are_left_alone(typed: Typed, cop
         code, _, errors = typed("resume", copied)
     assert code == 3
     assert sentence(errors) == (
-        f"{copied}: another perjoule (process {os.getpid()}) works on these results; "
+        f"{copied}: process {os.getpid()} ({Path('/proc/self/comm').read_text().strip()}) works on these results; "
         "wait for it, or stop it with Ctrl-C and `perjoule resume`"
     )
+
+
+def test_resume_says_what_it_sets_aside_and_what_it_leaves_and_the_report_says_so_too(typed: Typed, copied: Path) -> None:
+    journal = copied / "journal.jsonl"
+    journal.write_text(journal.read_text().partition("\n")[2])
+    (copied / "trials" / "notes.txt").write_text("years")
+    code, _, errors = typed("resume", copied)
+    assert code == 0
+    (aside,) = (copied / "set-aside").iterdir()
+    assert f"the journal does not name this attempt; set aside as set-aside/{aside.name}" in sentence(errors)
+    assert f"{copied / 'trials' / 'notes.txt'}: left alone, perjoule did not make it" in sentence(errors)
+    assert typed("verify", copied)[0] == 0
+    said = typed("show", copied)[1]
+    assert f"doubt of the campaign: attempt {aside.name} was set aside because the journal does not name it" in sentence(said)
+    assert f"attempt {aside.name} was set aside" in (copied / "report.html").read_text()
 
 
 def test_a_folder_with_other_things_in_it_is_not_written_into(typed: Typed, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perjoule import store
+from perjoule import removal, store
 from perjoule.errors import MachineError
 from perjoule.model import Channel
 from perjoule.store.samples import ParquetSink, read_series
@@ -181,11 +181,146 @@ def test_the_next_holder_removes_folders_that_the_journal_does_not_name(results,
     with results.hold():
         keep(results, made, made.trial())
     kept = results.folder_of(results.records()[0])
-    for stray in (kept.with_name("attempt-2"), kept.with_name("partial-2"), results.folder / "trials" / "other" / "partial-1"):
-        (stray / "raw").mkdir(parents=True)
-    with results.hold():
+    for unfinished in (kept.with_name("partial-2"), results.folder / "trials" / made.trial(repetition=2).id / "partial-1"):
+        (unfinished / "raw").mkdir(parents=True)
+        removal.mark(unfinished)
+    kept.with_name("partial-3").mkdir()  # killed before it was marked
+    with results.hold() as said:
         assert [p.name for p in kept.parent.parent.iterdir()] == [kept.parent.name]
         assert list(kept.parent.iterdir()) == [kept]
+    assert said == ()
+
+
+@pytest.fixture
+def precious(tmp_path):
+    """Somebody's folder, called and laid out as if it were ours."""
+    folder = tmp_path / "precious"
+    (folder / "partial-1" / "raw").mkdir(parents=True)
+    (folder / "partial-1" / "raw" / "thesis.tex").write_text("years")
+    removal.mark(folder / "partial-1")
+    return folder
+
+
+def test_no_link_in_a_results_folder_is_followed(results, made, precious):
+    trials, asked = results.folder / "trials", made.trial()
+    links = [trials / "x", trials / made.trial(repetition=7).id, trials / asked.id / "partial-1", trials / asked.id / "attempt-4"]
+    (trials / asked.id).mkdir()
+    for link in links:
+        link.symlink_to(precious if link.parent == trials else precious / "partial-1")
+    with results.hold() as said:
+        keep(results, made, asked)
+    assert all(link.is_symlink() for link in links)
+    assert (precious / "partial-1" / "raw" / "thesis.tex").read_text() == "years"
+    assert all(any(words.startswith(f"{link}: left alone") for words in said) for link in links)
+    assert results.done() == {asked.id}
+
+
+def test_a_link_in_an_unfinished_attempt_goes_and_what_it_leads_to_stays(results, made, precious):
+    unfinished = results.folder / "trials" / made.trial().id / "partial-1"
+    (unfinished / "raw").mkdir(parents=True)
+    removal.mark(unfinished)
+    (unfinished / "raw" / "x").symlink_to(precious)
+    with results.hold() as said:
+        pass
+    assert said == ()
+    assert list((results.folder / "trials").iterdir()) == []
+    assert (precious / "partial-1" / "raw" / "thesis.tex").exists()
+
+
+@pytest.mark.parametrize("name", ["trials", "lock", "journal.jsonl", "alignment"])
+def test_nothing_is_written_through_a_link_in_the_place_of_a_file_or_folder_of_ours(results, precious, name):
+    path = results.folder / name
+    target = precious
+    if name == "trials":
+        path.rmdir()
+    elif name != "alignment":
+        path.unlink(missing_ok=True)
+        target = precious / "partial-1" / "raw" / "thesis.tex"
+    path.symlink_to(target)
+    with pytest.raises(MachineError, match=f"{name}: a link"), results.hold():
+        pass
+    assert (precious / "partial-1" / "raw" / "thesis.tex").read_text() == "years"
+
+
+def test_no_trial_is_measured_through_a_link(results, made, precious):
+    (results.folder / "trials" / made.trial().id).symlink_to(precious)
+    with results.hold(), pytest.raises(MachineError, match="a link"), results.attempt(made.trial()):
+        pass
+    assert [p.name for p in precious.iterdir()] == ["partial-1"]
+
+
+def test_a_table_is_not_written_through_a_link_that_a_killed_writer_could_have_left(results, precious):
+    thesis = precious / "partial-1" / "raw" / "thesis.tex"
+    (results.folder / "table.json.partial").symlink_to(thesis)
+    results.keep_table(())
+    assert results.table() == ()
+    assert thesis.read_text() == "years"
+
+
+def test_what_is_not_ours_in_trials_is_left_and_named_and_stops_nothing(results, made):
+    asked = made.trial()
+    home = results.folder / "trials" / asked.id
+    own, unmarked = home / "notes", home / "partial-1"
+    for folder in (own, unmarked, results.folder / "trials" / "drafts"):
+        folder.mkdir(parents=True)
+        (folder / "thesis.tex").write_text("years")
+    stray = results.folder / "trials" / "notes.txt"
+    stray.write_text("years")
+    (results.folder / "trials" / "empty").mkdir()
+    with results.hold() as said:
+        keep(results, made, asked)
+    assert results.done() == {asked.id}
+    assert len(list(results.folder.rglob("thesis.tex"))) == 3
+    assert stray.exists() and (results.folder / "trials" / "empty").exists()
+    assert len(said) == 5
+    assert f"{own}: left alone, perjoule did not make it; move it out of the results folder" in said
+    assert [e.attempt for e in results.entries()] == [2]  # the first would have been in the way
+
+
+def test_an_attempt_whose_journal_line_is_gone_is_set_aside_and_said(results, made):
+    with results.hold():
+        keep(results, made, made.trial())
+    for time in (1, 2):  # no second one takes the place of the first
+        kept = results.folder_of(results.records()[0])
+        results.journal.write_text("")
+        with results.hold() as (said,):
+            assert not kept.exists()
+            keep(results, made, made.trial())
+        name = kept.parent.name + "-attempt-1" + ("-2" if time == 2 else "")
+        assert said == f"{kept}: the journal does not name this attempt; set aside as set-aside/{name}"
+        assert (results.folder / "set-aside" / name / "raw" / "fio.json").exists()
+    assert len(results.set_aside()) == 2
+    with results.hold() as said:
+        assert said == ()
+
+
+def test_an_attempt_that_was_killed_right_before_it_was_renamed_is_set_aside(results, made):
+    with results.hold():
+        keep(results, made, made.trial())
+    kept = results.folder_of(results.records()[0])
+    kept.rename(kept.with_name("partial-1"))
+    results.journal.write_text("")
+    with results.hold() as (said,):
+        assert "partial-1: the journal does not name" in said
+
+
+def test_nobody_else_may_look_into_an_attempt_under_way_and_then_as_the_umask_has_it(results, made):
+    before = os.umask(0o027)
+    try:
+        with results.hold(), results.attempt(made.trial()) as attempt:
+            assert attempt.partial.stat().st_mode & 0o777 == 0o700
+            attempt.keep(made.record())
+        assert attempt.final.stat().st_mode & 0o777 == 0o750
+        assert attempt.raw.stat().st_mode & 0o777 == 0o750
+        assert (attempt.final / "record.json").stat().st_mode & 0o777 == 0o640
+    finally:
+        os.umask(before)
+
+
+def test_the_lock_of_a_results_folder_is_for_its_owner_alone(results):
+    (results.folder / "lock").touch(0o644)
+    with results.hold():
+        assert (results.folder / "lock").stat().st_mode & 0o777 == 0o600
 
 
 def test_only_one_perjoule_holds_a_folder(results):

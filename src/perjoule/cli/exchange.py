@@ -72,6 +72,8 @@ def import_command(
     with stops.place(into):
         results = importing.create(into)
         brought = importing.bring(results, found, metered, filesystem=filesystem, roles=known, zone_doubt=doubt)
+        for words in brought.said:
+            err.print(words, style="yellow")
         for record in brought.records:
             _tell(record, len(brought.series[record.trial.id]))
         hosts = ", ".join(f"{name} ({role})" for name, role in brought.hosts.items())

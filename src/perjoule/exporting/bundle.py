@@ -3,17 +3,17 @@
 import hashlib
 import shutil
 import stat
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from perjoule import store, verify
+from perjoule import removal, store, verify
 from perjoule.errors import MachineError
 from perjoule.exporting.crate import CHECKSUMS, CITATION, METADATA, File, Said, checksums, citation, metadata
 from perjoule.store import Results
+from perjoule.store.clearing import ASIDE
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: when files were written is no part of a bundle
 TABLE = "table.csv"
@@ -44,6 +44,7 @@ def write_bundle(results: Results, target: Path, table: str, said: Said) -> int:
     texts[METADATA] = metadata(said, records, {**files, CHECKSUMS: File(size_bytes, "")})
     texts[CHECKSUMS] = checksums({**files, METADATA: _described(texts[METADATA])})
     partial = target.with_name(f".{target.name}.partial")
+    removal.remove_file(partial)  # a killed writer's, or a link
     try:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as bundle:
             for name in sorted((*paths, *texts), key=lambda one: (one != METADATA, one)):
@@ -58,7 +59,7 @@ def write_bundle(results: Results, target: Path, table: str, said: Said) -> int:
                         shutil.copyfileobj(source, sink, _CHUNK_BYTES)
         partial.replace(target)
     finally:
-        partial.unlink(missing_ok=True)
+        removal.remove_file(partial)
     return len(paths) + len(texts)
 
 
@@ -74,24 +75,24 @@ def verify_bundle(path: Path) -> verify.Findings:
     with unpacked(path) as folder:
         found = verify.verify(store.open_results(folder))
         told = tuple(words.replace(f"{folder}/", "") for words in found.differences)
-        return verify.Findings(_files_count(path) + found.checked_count, told)
+        return verify.Findings(_files_count(path) + found.checked_count, told, found.notes)
 
 
 @contextmanager
 def unpacked(path: Path) -> Generator[Path]:
     """Unpack a bundle into a temporary folder, whatever its names say never beside it. Raises MachineError."""
-    with tempfile.TemporaryDirectory(prefix="perjoule-bundle-") as folder, _opened(path) as bundle:
+    with removal.scratch("perjoule-bundle-") as folder, _opened(path) as bundle:
         entries = _entries(bundle, path)
         needed_bytes = sum(entry.file_size for entry in entries.values())
         if needed_bytes > shutil.disk_usage(folder).free:
-            raise MachineError("there is no room to unpack it", where=folder, next="set TMPDIR to a disk with more room")
+            raise MachineError("there is no room to unpack it", where=str(folder), next="set TMPDIR to a disk with more room")
         for name, entry in entries.items():
-            target = Path(folder) / name
+            target = folder / "results" / name
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as sink:
                 for chunk in _chunks(bundle, entry):
                     sink.write(chunk)
-        yield Path(folder)
+        yield folder / "results"
 
 
 def differing(path: Path) -> Iterator[str]:
@@ -179,6 +180,8 @@ def _kept(results: Results) -> Iterator[Path]:
         if path.is_symlink() or not path.is_file() or path.name.endswith(".partial"):
             continue
         if path.parent == folder and (path.name in LEFT_OUT or path.suffix == ".zip"):
+            continue
+        if path.is_relative_to(folder / ASIDE):
             continue
         if path.is_relative_to(folder / "trials") and not any(path.is_relative_to(attempt) for attempt in kept):
             continue

@@ -40,6 +40,7 @@ class Brought:
     known_count: int = 0  # loads that were here already
     nodes: tuple[str, ...] = ()  # whose counters are of no known role
     hosts: Mapping[str, str] = field(default_factory=dict[str, str])  # roles
+    said: tuple[str, ...] = ()  # of what lay in the folder and is in no line of its journal
 
 
 def create(folder: Path) -> Results:
@@ -82,7 +83,7 @@ def bring(
     for own in nodes.values():  # a node's files follow each other
         own.sort(key=lambda one: min((float(s.t_s[0]) for s in one[1]), default=0.0))
     clients = {client for load in all_loads for client in load.clients}
-    with results.hold():
+    with results.hold() as said:
         known = {digest for entry in results.entries() for digest in entry.files.values()}
         before = [clocks.of_record(record) for record in results.records()]
         ran = [*before, *map(clocks.of_load, all_loads)]
@@ -97,7 +98,7 @@ def bring(
             kept[trial.id] = series
     without = tuple(sorted(node for node in nodes if node not in clients and node not in told))
     everyone = {**dict.fromkeys(sorted(clients), "client"), **told}
-    return Brought(tuple(records), kept, seen, without, everyone)
+    return Brought(tuple(records), kept, seen, without, everyone, said)
 
 
 def _trials(results: Results, all_loads: Sequence[Load], known: set[str]) -> tuple[list[tuple[Trial, Load]], int]:

@@ -24,6 +24,7 @@ from perjoule.report.metered import budget_table, metered, unexplained_table
 from perjoule.report.page import page
 from perjoule.report.together import users_table
 from perjoule.store import Results
+from perjoule.store.disk import replace_file
 from perjoule.table import Table
 
 __all__ = [
@@ -84,9 +85,7 @@ def write(results: Results, target: Path) -> Path:
     """Write the report of a results folder, and keep its table for `perjoule verify`."""
     found = content(results)
     results.keep_table(found.cells)
-    partial = target.with_name(f".{target.name}.partial")
-    partial.write_text(page(found, os.path.relpath(results.folder, target.parent)), encoding="utf-8")
-    partial.replace(target)
+    replace_file(target, page(found, os.path.relpath(results.folder, target.parent)))
     return target
 
 
@@ -95,9 +94,7 @@ def write_index(several: Sequence[Results], target: Path) -> Path:
     for results in several:
         if not (results.folder / "report.html").exists():
             write(results, results.folder / "report.html")
-    partial = target.with_name(f".{target.name}.partial")
-    partial.write_text(index(target.absolute().parent.name, [entry(results, target) for results in several]), encoding="utf-8")
-    partial.replace(target)
+    replace_file(target, index(target.absolute().parent.name, [entry(results, target) for results in several]))
     return target
 
 

@@ -5,25 +5,26 @@
     journal.jsonl                     one line per kept attempt: the commit point
     lock                              held (flock) while perjoule works on the folder
     trials/<trial id>/attempt-<n>/    record.json, series.parquet, raw/, logs/
+    set-aside/<trial id>-attempt-<n>/ attempts that no line of the journal names
     joined/<name>.csv, .clock.json    recordings of meters that were made elsewhere, and what is known of their clocks
     table.json                        the numbers of the report that was written last
 
-A partial attempt lives in `trials/<trial id>/partial-<n>/` and is renamed when it is kept.
+A partial attempt lives in `trials/<trial id>/partial-<n>/`, marked as ours and closed to others, and is renamed when it is kept.
 """
 
-import fcntl
 import json
 import os
-import shutil
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
+from perjoule import locks, removal
 from perjoule.errors import MachineError
 from perjoule.model import Cell, Record, Series, Trial
+from perjoule.store import clearing
 from perjoule.store.attempt import Attempt
 from perjoule.store.disk import FULL, replace_file, spoken, sync, write
 from perjoule.store.journal import Entry, cut_torn_line, read_journal
@@ -122,30 +123,30 @@ class Results:
         return self.folder / "journal.jsonl"
 
     @contextmanager
-    def hold(self) -> Generator[None]:
+    def hold(self) -> Generator[tuple[str, ...]]:
         """Have the folder for ourselves while the block runs; first clear away what a killed run left unfinished.
 
+        Gives a sentence for each attempt that was set aside, as the journal does not name it, and for what is not ours.
+
         Raises:
-            MachineError: another perjoule works on it, or it can't be written.
+            MachineError: another perjoule works on it, or it can't be written, or through a link alone.
         """
-        with spoken(self.folder):
-            lock = (self.folder / "lock").open("a+")
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                lock.seek(0)
+        clearing.refuse_links(self.folder, ("lock", "journal.jsonl", "trials", "alignment"))
+        path = self.folder / "lock"
+        with spoken(path):
+            lock = locks.opened(path)
+        try:
+            if not locks.taken(lock):
                 raise MachineError(
-                    f"another perjoule ({lock.read().strip() or 'just started'}) works on these results",
+                    f"{locks.holders(lock) or 'another perjoule'} works on these results",
                     where=str(self.folder),
                     next="wait for it, or stop it with Ctrl-C and `perjoule resume`",
-                ) from None
+                )
             with spoken(self.folder):
-                lock.truncate(0)
-                lock.write(f"process {os.getpid()}")
-                lock.flush()
-                self._clear()
-            yield
+                said = self._clear()
+            yield said
+        finally:
+            os.close(lock)
 
     @contextmanager
     def attempt(self, trial: Trial) -> Generator[Attempt]:
@@ -154,12 +155,18 @@ class Results:
         Raises:
             MachineError: the folder can't be written, or the disk is full.
         """
-        number = 1 + max((e.attempt for e in self.entries() if e.trial == trial.id), default=0)
-        partial = self.folder / "trials" / trial.id / f"partial-{number}"
+        home = self.folder / "trials" / trial.id
+        clearing.refuse_links(home.parent, (trial.id,))
+        number = clearing.next_number(home, (e.attempt for e in self.entries() if e.trial == trial.id))
+        partial = home / f"partial-{number}"
+        with spoken(partial):
+            home.mkdir(exist_ok=True)
+            partial.mkdir(mode=0o700)
         sink = None
         try:
             with spoken(partial):
-                (partial / "raw").mkdir(parents=True)
+                removal.mark(partial)
+                (partial / "raw").mkdir()
                 (partial / "logs").mkdir()
                 sink = ParquetSink(partial / "series.parquet")
             yield Attempt(trial, number, partial, self.folder_of_attempt(trial.id, number), self.journal, sink)
@@ -171,9 +178,8 @@ class Results:
         finally:
             if sink is not None:
                 sink.abandon()
-            shutil.rmtree(partial, ignore_errors=True)
-            with suppress(OSError):  # only when nothing else is in it
-                partial.parent.rmdir()
+            removal.remove_folder(partial, mark="")
+            removal.remove_empty(home)
 
     def entries(self) -> tuple[Entry, ...]:
         """Read the journal, a torn last line ignored. Raises MachineError."""
@@ -209,6 +215,7 @@ class Results:
             MachineError: it is no recording, or another one has its name.
         """
         read_recording(recording)
+        clearing.refuse_links(self.folder, ("joined",))
         target = self.folder / "joined" / recording.with_suffix(".csv").name
         with spoken(target):
             target.parent.mkdir(exist_ok=True)
@@ -249,12 +256,11 @@ class Results:
                 raise ValueError("it has no cells")
             return tuple(cast("Cell", from_json(Cell, cell)) for cell in cast("dict[str, Any]", stored)["cells"])
 
-    def _clear(self) -> None:
+    def set_aside(self) -> tuple[str, ...]:
+        """Name the attempts that were set aside, as no line of the journal names them."""
+        return clearing.set_aside(self.folder)
+
+    def _clear(self) -> tuple[str, ...]:
         cut_torn_line(self.journal)
-        kept = {self.folder_of_attempt(e.trial, e.attempt) for e in self.entries()}
-        for trial in (self.folder / "trials").iterdir():
-            for attempt in trial.iterdir():
-                if attempt not in kept:
-                    shutil.rmtree(attempt)
-            with suppress(OSError):
-                trial.rmdir()
+        (self.folder / "trials").mkdir(exist_ok=True)
+        return tuple(clearing.clear(self.folder, frozenset(self.folder_of_attempt(e.trial, e.attempt) for e in self.entries())))

@@ -1,9 +1,9 @@
 """An attempt at a trial that is under way, and how it becomes durable."""
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from perjoule import removal
 from perjoule.model import Record, Trial
 from perjoule.store.disk import spoken, sync, write
 from perjoule.store.journal import Entry, append_entry, sha256
@@ -51,16 +51,21 @@ class Attempt:
         with spoken(self.partial):
             self.sink.close()
             write(self.partial / "record.json", record_text(record))
-            files = sorted(p for p in self.partial.rglob("*") if p.is_file() and not p.is_symlink())
+            found = sorted(p for p in self.partial.rglob("*") if p.is_file() and not p.is_symlink())
+            files = [p for p in found if p != self.partial / removal.MARK]
             measured = [p for p in files if not p.is_relative_to(self.partial / "logs")]
             digests = {str(p.relative_to(self.partial)): sha256(p) for p in measured}
             for path in [*files, *(p for p in self.partial.rglob("*") if p.is_dir() and not p.is_symlink()), self.partial]:
                 sync(path)
+            removal.remove_file(
+                self.partial / removal.MARK
+            )  # from here on it is set aside, rather than removed, if we are killed
+            self.partial.chmod(self.partial.parent.stat().st_mode & 0o777)  # as the user's umask has it
             self.partial.rename(self.final)  # fails, rather than replaces, when something is there
             for path in (self.final.parent, self.final.parent.parent):
                 sync(path)
             try:
                 append_entry(self.journal, Entry(self.trial.id, self.number, record.status, digests))
             except OSError:
-                shutil.rmtree(self.final, ignore_errors=True)
+                removal.remove_folder(self.final, mark="")
                 raise

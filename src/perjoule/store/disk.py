@@ -4,9 +4,10 @@ import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from errno import EDQUOT, ENOSPC
+from errno import EDQUOT, ELOOP, ENOSPC
 from pathlib import Path
 
+from perjoule import removal
 from perjoule.errors import MachineError
 
 FULL = (ENOSPC, EDQUOT)
@@ -78,7 +79,9 @@ def spoken(path: Path) -> Generator[None]:
         place = str(error.filename or path)
         if error.errno in FULL:
             raise MachineError("the disk is full", where=place, next="make room, then `perjoule resume`") from error
-        reason = (error.strerror or str(error)).lower()
+        reason = (
+            "a link, and nothing is written through links" if error.errno == ELOOP else (error.strerror or str(error)).lower()
+        )
         raise MachineError(reason, where=place, next="choose a folder that you may write, on a disk that works") from error
     except ValueError as error:
         raise MachineError(
@@ -87,8 +90,9 @@ def spoken(path: Path) -> Generator[None]:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file and wait until it is on the disk. Raises OSError."""
-    with path.open("w", encoding="utf-8") as file:
+    """Write a file and wait until it is on the disk. Raises OSError: it is a link, say."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
@@ -97,6 +101,7 @@ def write(path: Path, text: str) -> None:
 def replace_file(path: Path, text: str) -> None:
     """Write a file so that it is there whole or as it was. Raises OSError."""
     partial = path.with_name(f"{path.name}.partial")
+    removal.remove_file(partial)  # a killed writer's, or a link
     write(partial, text)
     partial.replace(path)
     sync(path.parent)

@@ -20,6 +20,7 @@ from typing import cast
 
 import numpy as np
 
+from perjoule import removal
 from perjoule.errors import MachineError
 from perjoule.model import SAMPLE, Channel, Record, Series
 from perjoule.protocols import Sink
@@ -50,7 +51,7 @@ class Recording(Sink):
         except OSError:
             with suppress(OSError):
                 self._file.close()
-            path.unlink(missing_ok=True)
+            removal.remove_file(path)
             raise
 
     @property
