@@ -116,6 +116,83 @@ def test_records_of_another_trial_are_found(results):
     assert any("not of the trial" in d for d in verify(results).differences)
 
 
-def test_results_without_a_report_verify_as_far_as_they_go(results):
+def test_results_without_a_report_verify_as_far_as_they_go_and_say_so(results):
     (results.folder / "table.json").unlink()
     assert verify(results).differences == ()
+    assert verify(results).notes == ("no report has been written yet, so there is no table to check",)
+
+
+def test_a_table_that_is_gone_from_beside_its_report_is_found(results):
+    (results.folder / "report.html").write_text("<html></html>")
+    assert verify(results).differences == ()
+    (results.folder / "table.json").unlink()
+    (difference,) = verify(results).differences
+    assert "table.json: missing" in difference
+
+
+@pytest.mark.parametrize("names", [("record.json",), ("series.parquet",), ("raw/simulated.json",), None])
+def test_a_journal_line_that_no_longer_names_its_files_is_found(results, names):
+    lines = results.journal.read_text().splitlines()
+    line = json.loads(lines[0])
+    gone = names or tuple(line["files"])
+    for name in gone:
+        del line["files"][name]
+    results.journal.write_text("\n".join([json.dumps(line), *lines[1:], ""]))
+    differences = verify(results).differences
+    assert len(differences) == len(gone)
+    assert all("its checksum is not in the journal" in d for d in differences)
+
+
+def test_an_attempt_that_is_gone_with_its_files_from_the_journal_is_found(results):
+    line = json.loads(results.journal.read_text().splitlines()[0])
+    shutil.rmtree(results.folder_of_attempt(line["trial"], line["attempt"]))
+    lines = [json.dumps({**line, "files": {}}), *results.journal.read_text().splitlines()[1:]]
+    results.journal.write_text("\n".join([*lines, ""]))
+    assert any("record.json: its checksum is not in the journal" in d for d in verify(results).differences)
+
+
+def test_an_attempt_on_disk_that_no_line_names_is_found(results):
+    lines = results.journal.read_text().splitlines()
+    results.journal.write_text("\n".join([*lines[1:], ""]))
+    assert any("no line of the journal names this attempt" in d for d in verify(results).differences)
+
+
+def test_an_attempt_that_two_lines_name_is_found(results):
+    text = results.journal.read_text()
+    results.journal.write_text(text + text.splitlines()[0] + "\n")
+    assert any("2 lines name attempt 1" in d for d in verify(results).differences)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("servers_count", 9),
+        ("grade", "modelled"),
+        ("failed_count", 3),
+        ("doubts", ["none"]),
+        ("widening", 1.5),
+        ("ran", []),
+    ],
+)
+def test_any_column_of_the_table_that_was_changed_is_found(results, column, value):
+    path = results.folder / "table.json"
+    table = json.loads(path.read_text())
+    table["cells"][0][column] = value
+    path.write_text(json.dumps(table))
+    (difference,) = verify(results).differences
+    assert f": {column} is" in difference
+
+
+def test_a_column_of_the_table_that_is_gone_is_found(results):
+    path = results.folder / "table.json"
+    table = json.loads(path.read_text())
+    del table["cells"][0]["servers_count"]
+    path.write_text(json.dumps(table))
+    (difference,) = verify(results).differences
+    assert "servers_count is 0 and recomputed" in difference
+
+
+def test_a_row_that_is_in_the_table_twice_is_found(results):
+    results.keep_table((*results.table(), results.table()[0]))
+    (difference,) = verify(results).differences
+    assert "2 times in the table" in difference

@@ -131,6 +131,8 @@ def verify_command(folder: Path) -> None:
     findings = exporting.verify_bundle(folder) if folder.is_file() else verify.verify(measured(folder))
     for finding in findings.differences:
         out.print(finding, style="red")
+    for note in findings.notes:
+        out.print(note, style="yellow")
     out.print(f"{findings.checked_count} numbers and files checked, {len(findings.differences)} differ")
     if findings.differences:
         sys.exit(1)
