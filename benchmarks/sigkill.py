@@ -1,42 +1,170 @@
-"""Kill perjoule with SIGKILL at random moments of a short real campaign, resume each time, and count what was lost or left.
+"""Kill perjoule with SIGKILL at random moments of short real campaigns, meters on, and count what was lost, doubled or left.
 
-usage: .venv/bin/python benchmarks/sigkill.py [--kills 100] [--seed 1]      (root; about ten minutes)
+usage: sudo .venv/bin/python benchmarks/sigkill.py [--kills 200] [--seed 1] [--filesystem cephfs ...]      (some 10 s a kill)
 
-Prints how many finished trials were lost or doubled, and what is left on the machine at the end: both must be nothing.
+One campaign per file system, in turn. Each kill hits `run` or `resume` while hosts come up, in a trial or after the last one
+(taking down, the report), or a `resume` or `report` that has only the report to write. A campaign that is done is verified, and
+begun anew. Lost or doubled trials, and anything that is on the machine after `perjoule down`, must be nothing. All of it is read
+without perjoule's own code.
 """
 
 import argparse
 import json
+import os
 import random
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-PERJOULE = [str(Path(sys.executable).with_name("perjoule"))]
+PERJOULE = str(Path(sys.executable).with_name("perjoule"))
+TRIALS_COUNT = 4
 CAMPAIGN = """
 name = "sigkill"
-clients = [1, 2]
-repetitions = 40
+clients = 1
+repetitions = 2
 seed = 1
 settle = "100 ms"
+quiet = "1 s"
 
 [testbed]
 kind = "virtual"
-scale = 0.5
+servers = 2
 disk = "ext4"
-disk_size = "1 GiB"
+disk_size = "3 GiB"
 
 [[filesystem]]
-kind = "moosefs"
+{filesystem}
 
 [[workload]]
 kind = "fio"
 operation = ["write", "read"]
 transfer = "1 MiB"
 size = "4 MiB"
+
+[[meter]]
+kind = "system"
+rate = "5 Hz"
+
+[[meter]]
+kind = "modelled"
+rate = "5 Hz"
 """
+FILESYSTEMS = {
+    "moosefs": 'kind = "moosefs"',
+    "glusterfs": 'kind = "glusterfs"',
+    "cephfs": 'kind = "cephfs"\nosd_size = "1 GiB"\nplacement_groups = 8',
+}
+LIMIT_S = 180.0  # for what must end by itself
+MOST_FAULTS = 20  # after which there is nothing more to learn
+BEGAN_S = time.time()
+
+
+@dataclass
+class Study:
+    """The campaigns of one file system, one after the other, and what has been seen."""
+
+    name: str
+    scratch: Path
+    environment: dict[str, str]
+    round: int = 0
+    kept: list[tuple[str, int]] = field(default_factory=list)
+    bring_up_s: float = 6.0  # the longest wait before a kill that waits for no trial
+    report_kills_count: int = 0
+    faults: list[str] = field(default_factory=list)
+
+    @property
+    def folder(self) -> Path:
+        """Of the results of this round."""
+        return self.scratch / f"{self.name}-{self.round}"
+
+    @property
+    def done(self) -> bool:
+        """Whether only the report is left to write."""
+        return len(self.kept) == TRIALS_COUNT
+
+    def command(self) -> list[str]:
+        """What begins the campaign or goes on with it."""
+        if (self.folder / "results.json").exists():
+            return [PERJOULE, "resume", str(self.folder)]
+        return [PERJOULE, "run", str(self.scratch / f"{self.name}.toml"), "--into", str(self.folder)]
+
+    def kill(self, dice: random.Random, runs: set[str]) -> str:
+        """Kill one perjoule, and say what it was doing; "" when it ended before that."""
+        command = self.command()
+        if self.done and dice.random() < 0.5:
+            command = [PERJOULE, "report", str(self.folder)]
+        before_count = len(self.kept)
+        wait_s = dice.uniform(0.2, 2.5) if self.done else dice.uniform(0.2, self.bring_up_s)
+        wanted_count = before_count if self.done else dice.choice([before_count, before_count, before_count + 1, TRIALS_COUNT])
+        with (self.scratch / "errors").open("w+") as errors:
+            began_s = time.monotonic()
+            process = subprocess.Popen(command, env=self.environment, stdout=subprocess.DEVNULL, stderr=errors)
+            while len(journal(self.folder)) < wanted_count and process.poll() is None and time.monotonic() < began_s + LIMIT_S:
+                time.sleep(0.005)
+                runs |= {path.name for path in (self.scratch / "work").glob("pj-*")}
+            if wanted_count > before_count:
+                wait_s = dice.uniform(0, 2.5)
+            until_s = time.monotonic() + wait_s
+            while time.monotonic() < until_s and process.poll() is None:
+                time.sleep(min(0.02, max(0.0, until_s - time.monotonic())))
+            ended = process.poll()
+            process.kill()
+            process.wait()
+            runs |= {path.name for path in (self.scratch / "work").glob("pj-*")}
+            errors.seek(0)
+            said = errors.read()
+        now = journal(self.folder)
+        self.look(now)
+        if ended is not None:
+            if ended != 0:
+                self.faults.append(f"{self.folder.name}: ended by itself with {ended}: {said.strip().splitlines()[-1:]}")
+            return ""
+        if before_count == TRIALS_COUNT:
+            return f"{command[1]}, only the report left"
+        if len(now) == TRIALS_COUNT:
+            return f"{command[1]}, after the last trial"
+        return f"{command[1]}, {'in the trials' if ' is up on ' in said else 'bringing up'}"
+
+    def look(self, now: list[tuple[str, int]]) -> None:
+        """Hold the journal against what it held before, and against what lies there."""
+        self.faults += [f"{self.folder.name}: lost {trial}" for trial, _ in set(self.kept) - set(now)]
+        self.faults += [f"{self.folder.name}: doubled {trial}" for trial, n in Counter(t for t, _ in now).items() if n > 1]
+        for trial, attempt in now:
+            if not (self.folder / "trials" / trial / f"attempt-{attempt}" / "record.json").exists():
+                self.faults.append(f"{self.folder.name}: no record of {trial}")
+        report, table = self.folder / "report.html", self.folder / "table.json"
+        if report.exists() and not report.read_text().rstrip().endswith("</html>"):
+            self.faults.append(f"{self.folder.name}: half a report")
+        if table.exists():
+            json.loads(table.read_text())
+        self.kept = now
+
+    def conclude(self) -> int:
+        """End a campaign undisturbed and verify it; give how many attempts were set aside, and begin anew."""
+        for command in (self.command(), [PERJOULE, "verify", str(self.folder)]):
+            done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+            if done.returncode:
+                words = (done.stdout + done.stderr).strip().splitlines()[-3:]
+                self.faults.append(f"{self.folder.name}: {command[1]} ended with {done.returncode}: {words}")
+        self.look(journal(self.folder))
+        if len(self.kept) != TRIALS_COUNT:
+            self.faults.append(f"{self.folder.name}: {len(self.kept)} of {TRIALS_COUNT} trials")
+        kept = {f"{trial}/attempt-{attempt}" for trial, attempt in self.kept}
+        there = {str(path.relative_to(self.folder / "trials")) for path in (self.folder / "trials").glob("*/*")}
+        self.faults += [f"{self.folder.name}: trials/{name} was left" for name in there - kept]
+        aside_count = len(list(self.folder.glob("set-aside/*")))
+        self.round, self.kept, self.report_kills_count = self.round + 1, [], 0
+        return aside_count
+
+
+def faults(studies: Sequence[Study]) -> list[str]:
+    """All that went wrong so far."""
+    return [fault for study in studies for fault in study.faults]
 
 
 def journal(folder: Path) -> list[tuple[str, int]]:
@@ -46,63 +174,83 @@ def journal(folder: Path) -> list[tuple[str, int]]:
     return [(entry["trial"], entry["attempt"]) for entry in map(json.loads, lines)]
 
 
-def leftovers() -> list[str]:
-    """What bears our mark on this machine, looked for without perjoule's own code."""
-    found: list[str] = []
+def leftovers(work: Path, runs: set[str]) -> list[str]:
+    """What bears the marks of our runs on this machine."""
+    found: list[str] = [str(path) for path in work.glob("*")]
     for process in Path("/proc").glob("[0-9]*"):
         try:
             command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue
-        if "/perjoule/" in command and "sigkill.py" not in command:
+        if f"{work}/" in command:
             found.append(f"process {process.name}: {command[:80]}")
-    commands = [["losetup", "--noheadings", "--output", "NAME,BACK-FILE"], ["ip", "-o", "link"], ["ip", "netns", "list"]]
-    for command in [*commands, ["cat", "/proc/mounts"]]:
+    for command in (["losetup", "--noheadings", "--output", "NAME,BACK-FILE"], ["cat", "/proc/mounts"]):
         listing = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-        found += [line for line in listing.splitlines() if "perjoule" in line]
-    found += [str(p) for p in Path("/sys/fs/cgroup").glob("**/perjoule*") if p.is_dir()]
-    return found
+        found += [line for line in listing.splitlines() if str(work) in line]
+    groups = {f"perjoule-{name.removeprefix('pj-')}" for name in runs}
+    found += [str(p) for p in Path("/sys/fs/cgroup").glob("**/perjoule-*") if p.name in groups]
+    found += [str(link) for link in Path("/run/perjoule").glob("*") if link.is_symlink() and str(work) in str(link.readlink())]
+    temporary = Path(tempfile.gettempdir())
+    return found + [
+        str(p) for p in temporary.glob("p*") if p.name.startswith(("pjs-", "perjoule-")) and p.stat().st_mtime > BEGAN_S
+    ]
 
 
 def main() -> None:
     """Kill, resume, count."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=100)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--filesystem", action="append", choices=sorted(FILESYSTEMS), help="all by default; may be given again")
+    parser.add_argument("--for", dest="minutes", type=float, default=1e9, help="end after so many minutes, whatever the count")
     wanted = parser.parse_args()
-    dice = random.Random(wanted.seed)
-    lost = doubled = 0
-    with tempfile.TemporaryDirectory() as scratch:
-        campaign = Path(scratch) / "sigkill.toml"
-        campaign.write_text(CAMPAIGN)
-        folder = Path(scratch) / "results"
-        kept: list[tuple[str, int]] = []
-        for kill in range(1, wanted.kills + 1):
-            command = (
-                ["resume", str(folder)] if (folder / "results.json").exists() else ["run", str(campaign), "--into", str(folder)]
-            )
-            process = subprocess.Popen([*PERJOULE, *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-            time.sleep(dice.uniform(0.2, 9))
-            ended = process.poll()
-            process.kill()
-            words = process.communicate()[1]
-            if ended not in (None, 0):
-                print(f"kill {kill}: perjoule had ended by itself with {ended}: {words.strip().splitlines()[-1:]}")
-            now = journal(folder)
-            lost += len(set(kept) - set(now))
-            doubled += len(now) - len(set(now)) + len(now) - len({trial for trial, _ in now})
-            kept = now
-            print(f"kill {kill}: {len(kept)} finished trials", flush=True)
-        alive = len(leftovers())
-        print(f"after the last kill {alive} things of ours were alive; then `perjoule down`:")
-        subprocess.run([*PERJOULE, "down"], check=True)
-        verified = subprocess.run([*PERJOULE, "verify", str(folder)], capture_output=True, text=True, check=False)
-        print(verified.stdout.strip().splitlines()[-1:])
-    left = leftovers()
-    print(f"{wanted.kills} kills: {len(kept)} finished trials, {lost} lost, {doubled} doubled, {len(left)} things left behind")
-    for line in left:
-        print(f"  {line}")
-    sys.exit(bool(lost or doubled or left or verified.returncode))
+    dice, hit, runs, set_aside_count = random.Random(wanted.seed), Counter[str](), set[str](), 0
+    began_s = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="pjk-", dir="/var/tmp") as made:
+        scratch = Path(made)
+        scratch.chmod(0o711)  # daemons that are other users have to pass
+        environment = {**os.environ, "PERJOULE_WORK": str(scratch / "work")}
+        studies = [Study(name, scratch, environment) for name in wanted.filesystem or FILESYSTEMS]
+        for study in studies:
+            (scratch / f"{study.name}.toml").write_text(CAMPAIGN.format(filesystem=FILESYSTEMS[study.name]))
+
+        def conclude(study: Study) -> int:
+            aside_count = study.conclude()
+            subprocess.run([PERJOULE, "down"], env=environment, check=True, stdout=subprocess.DEVNULL)
+            study.faults += [f"left after {study.name}: {one}" for one in leftovers(scratch / "work", runs)]
+            return aside_count
+
+        while (
+            hit.total() < wanted.kills and len(faults(studies)) < MOST_FAULTS and time.monotonic() < began_s + 60 * wanted.minutes
+        ):
+            study = studies[hit.total() % len(studies)]
+            if study.done and study.report_kills_count >= 3:
+                set_aside_count += conclude(study)
+            was_done = study.done
+            doing = study.kill(dice, runs)
+            study.report_kills_count += was_done
+            if doing:
+                hit[f"{study.name}: {doing}"] += 1
+                took_s = (time.monotonic() - began_s) / hit.total()
+                print(
+                    f"kill {hit.total()}: {study.name}, {doing}; {len(study.kept)} trials kept ({took_s:.1f} s a kill)",
+                    flush=True,
+                )
+        for study in studies:
+            set_aside_count += conclude(study)
+    found = faults(studies)
+    for doing, count in sorted(hit.items()):
+        print(f"  {count:4} {doing}")
+    counts = Counter(word for fault in found for word in ("lost", "doubled", "left") if word in fault.replace(":", "").split())
+    others_count = len(found) - counts.total()
+    campaigns_count = sum(study.round for study in studies)
+    print(
+        f"{hit.total()} kills, {campaigns_count} campaigns: {counts['lost']} lost, {counts['doubled']} doubled, "
+        f"{counts['left']} left behind, {others_count} other faults; {set_aside_count} attempts were set aside"
+    )
+    for fault in found:
+        print(f"  {fault}")
+    sys.exit(bool(found))
 
 
 if __name__ == "__main__":
