@@ -365,11 +365,11 @@ def test_resume_says_what_it_sets_aside_and_what_it_leaves_and_the_report_says_s
     code, _, errors = typed("resume", copied)
     assert code == 0
     (aside,) = (copied / "set-aside").iterdir()
-    assert f"the journal does not name this attempt; set aside as set-aside/{aside.name}" in sentence(errors)
-    assert f"{copied / 'trials' / 'notes.txt'}: left alone, perjoule did not make it" in sentence(errors)
+    assert f"the journal does not name this attempt; set aside as set-aside/{aside.name}" in errors
+    assert f"{copied / 'trials' / 'notes.txt'}: left alone, perjoule did not make it" in errors
     assert typed("verify", copied)[0] == 0
     said = typed("show", copied)[1]
-    assert f"doubt of the campaign: attempt {aside.name} was set aside because the journal does not name it" in sentence(said)
+    assert f"doubt of the campaign: attempt {aside.name} was set aside because the journal does not name it" in said
     assert f"attempt {aside.name} was set aside" in (copied / "report.html").read_text()
 
 
