@@ -22,11 +22,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PERJOULE = str(Path(sys.executable).with_name("perjoule"))
-TRIALS_COUNT = 4
+TRIALS_COUNT = 6
+REPORTS_COUNT = 2  # kills of what has only the report to write, in each campaign
 CAMPAIGN = """
 name = "sigkill"
 clients = 1
-repetitions = 2
+repetitions = 3
 seed = 1
 settle = "100 ms"
 quiet = "1 s"
@@ -61,7 +62,6 @@ FILESYSTEMS = {
 }
 LIMIT_S = 180.0  # for what must end by itself
 MOST_FAULTS = 20  # after which there is nothing more to learn
-BEGAN_S = time.time()
 
 
 @dataclass
@@ -100,7 +100,9 @@ class Study:
             command = [PERJOULE, "report", str(self.folder)]
         before_count = len(self.kept)
         wait_s = dice.uniform(0.2, 2.5) if self.done else dice.uniform(0.2, self.bring_up_s)
-        wanted_count = before_count if self.done else dice.choice([before_count, before_count, before_count + 1, TRIALS_COUNT])
+        wanted_count = (
+            before_count if self.done else dice.choice([before_count, before_count, *[before_count + 1] * 4, TRIALS_COUNT])
+        )
         with (self.scratch / "errors").open("w+") as errors:
             began_s = time.monotonic()
             process = subprocess.Popen(command, env=self.environment, stdout=subprocess.DEVNULL, stderr=errors)
@@ -190,10 +192,7 @@ def leftovers(work: Path, runs: set[str]) -> list[str]:
     groups = {f"perjoule-{name.removeprefix('pj-')}" for name in runs}
     found += [str(p) for p in Path("/sys/fs/cgroup").glob("**/perjoule-*") if p.name in groups]
     found += [str(link) for link in Path("/run/perjoule").glob("*") if link.is_symlink() and str(work) in str(link.readlink())]
-    temporary = Path(tempfile.gettempdir())
-    return found + [
-        str(p) for p in temporary.glob("p*") if p.name.startswith(("pjs-", "perjoule-")) and p.stat().st_mtime > BEGAN_S
-    ]
+    return found + [str(path) for path in (work.parent / "tmp").glob("*")]
 
 
 def main() -> None:
@@ -209,7 +208,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="pjk-", dir="/var/tmp") as made:
         scratch = Path(made)
         scratch.chmod(0o711)  # daemons that are other users have to pass
-        environment = {**os.environ, "PERJOULE_WORK": str(scratch / "work")}
+        (scratch / "tmp").mkdir()
+        environment = {**os.environ, "PERJOULE_WORK": str(scratch / "work"), "TMPDIR": str(scratch / "tmp")}
         studies = [Study(name, scratch, environment) for name in wanted.filesystem or FILESYSTEMS]
         for study in studies:
             (scratch / f"{study.name}.toml").write_text(CAMPAIGN.format(filesystem=FILESYSTEMS[study.name]))
@@ -224,7 +224,7 @@ def main() -> None:
             hit.total() < wanted.kills and len(faults(studies)) < MOST_FAULTS and time.monotonic() < began_s + 60 * wanted.minutes
         ):
             study = studies[hit.total() % len(studies)]
-            if study.done and study.report_kills_count >= 3:
+            if study.done and study.report_kills_count >= REPORTS_COUNT:
                 set_aside_count += conclude(study)
             was_done = study.done
             doing = study.kill(dice, runs)
