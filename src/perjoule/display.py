@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -246,9 +247,12 @@ def notes(cells: Sequence[Cell], records: Sequence[Record]) -> list[str]:
     found = [f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in scales]
     unmeasured = sorted({grade for cell in cells for grade in cell.grade.split("+")} & UNMEASURED)
     found += [f"the watts are {grade}, not measured" for grade in unmeasured]
-    about: dict[str, int] = {}
-    for cell in cells:
-        for doubt in cell.doubts:
-            about[doubt] = about.get(doubt, 0) + 1
-    rows = {doubt: "all rows" if count == len(cells) else f"{count} of {len(cells)} rows" for doubt, count in about.items()}
-    return found + [f"doubt in {rows[doubt]}: {doubt}" for doubt in about]
+    found += _in_rows("doubt in", [cell.doubts for cell in cells])
+    return found + _in_rows("in", [cell.omitted for cell in cells])
+
+
+def _in_rows(before: str, said: Sequence[Sequence[str]]) -> list[str]:
+    """Say each thing once, with the number of rows that it is about."""
+    about = Counter(words for row in said for words in row)
+    rows = {words: "all rows" if count == len(said) else f"{count} of {len(said)} rows" for words, count in about.items()}
+    return [f"{before} {rows[words]}: {words}" for words in about]

@@ -42,7 +42,7 @@ def compared(folder: Path, table: Path) -> pd.DataFrame:
     cells = theirs[theirs["of"] == "cell"]
     largest = cells[NUMBERS].abs().replace(np.inf, 0).max(axis=1)  # an end of an interval may lie near 0 by chance
     cells = cells.assign(largest=largest).melt([*CELL, "metric", "largest"], NUMBERS, "number", "theirs")
-    joined = cells.merge(summaries(rows, widening(asked)), on=[*CELL, "metric", "number"], how="outer")
+    joined = cells.merge(summaries(_without_partial(rows), widening(asked)), on=[*CELL, "metric", "number"], how="outer")
     trials = trials.assign(number="value", theirs=trials["value"], largest=trials["value"].abs())
     power = pd.concat([modelled(attempt).assign(trial=attempt.name, number="sample") for attempt in measured])
     found = pd.concat([trials, joined, power.assign(largest=power["theirs"].abs())], ignore_index=True)
@@ -76,6 +76,12 @@ def _without_refused(rows: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     there = pd.MultiIndex.from_frame(theirs.loc[theirs["of"] == "trial", TRIAL])
     refused = rows["metric"].str.startswith("dynamic_") & ~pd.MultiIndex.from_frame(rows[TRIAL]).isin(there)
     return rows[~refused]
+
+
+def _without_partial(rows: pd.DataFrame) -> pd.DataFrame:
+    """Leave out dynamic energies that not every repetition of a row has: the row omits them."""
+    having, all_of_it = (rows.groupby(of)["trial"].transform("nunique") for of in ([*CELL, "metric"], CELL))
+    return rows[~(rows["metric"].str.startswith("dynamic_") & (having < all_of_it))]
 
 
 def _rows(attempt: Attempt, weight: int) -> list[dict[str, Any]]:

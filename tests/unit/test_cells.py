@@ -3,7 +3,9 @@ from math import inf
 
 import pytest
 
+from perjoule.analysis.baseline import OMITTED
 from perjoule.analysis.cells import cells
+from perjoule.display import notes
 from perjoule.model import Point
 from perjoule.table import with_interval, with_meter
 
@@ -20,6 +22,19 @@ def test_repetitions_become_one_cell_with_intervals(made):
     assert cell.metrics["energy_j"].values == (10.0, 12.0, 14.0)
     assert cell.metrics["energy_j"].mean == 12
     assert cell.failed_count == 0
+
+
+def test_dynamic_energy_that_one_repetition_omits_is_omitted_of_the_row_and_no_doubt(made):
+    points = [
+        point(made, {"energy_j": 10.0, "dynamic_energy_j": 3.0}, 1),
+        point(made, {"energy_j": 10.0}, 2, doubts=(OMITTED,)),
+    ]
+    (cell,) = cells([made.record(p.trial) for p in points], points)
+    assert cell.doubts == ()
+    assert cell.omitted == (OMITTED,)
+    assert "energy_j" in cell.metrics
+    assert "dynamic_energy_j" not in cell.metrics
+    assert notes([cell], []) == [f"in all rows: {OMITTED}"]
 
 
 def edp_ratios(points):

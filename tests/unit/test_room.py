@@ -13,7 +13,7 @@ from perjoule.errors import MachineError
 from perjoule.model import Campaign
 from perjoule.protocols import Hosts
 from perjoule.run import require
-from tests.scripted import ScriptedHost
+from scripted import ScriptedHost
 
 GIB = 1024**3
 MIB = 1024**2

@@ -23,7 +23,7 @@ from perjoule.analysis.samples import Floats
 from perjoule.analysis.terms import budget
 from perjoule.model import Record
 
-REFUSED = "dynamic energy is refused: idle power is known too badly for what the load added (more than 20 % of it)"
+OMITTED = "dynamic energy omitted: idle-power uncertainty exceeds 20 % of the added energy"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ be wrong by the sigmas of the catalogue's coefficients; nameplates have no uncer
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from perjoule.analysis.baseline import REFUSED, dynamic, idle
+from perjoule.analysis.baseline import OMITTED, dynamic, idle
 from perjoule.analysis.budget import NORMAL, Budget, edp_uncertainty
 from perjoule.analysis.coefficients import coefficient_terms
 from perjoule.analysis.efficiency import edp
@@ -61,7 +61,7 @@ def energies(record: Record, series: Sequence[Series], began_s: float, ended_s: 
             metrics["edp_uncertainty_js"] = metrics["edp_js"] * edp_uncertainty(net.expanded_j / net.value_j, NORMAL * time_ratio)
     doubts = list(found.doubts)
     if found.net is not None and "dynamic" not in budgets:
-        doubts.append(REFUSED)
+        doubts.append(OMITTED)
     packages_j = joules(component_parts(record, series), began_s, ended_s, [])
     if packages_j:
         metrics |= energy_metrics("cpu_package_", packages_j * record.scale, work)

@@ -58,6 +58,7 @@ class Cell:
     metrics: Mapping[str, Interval]  # the keys of Point.metrics, and "edp_ratio" (over the best of the same work)
     failed_count: int = 0
     doubts: tuple[str, ...] = ()
+    omitted: tuple[str, ...] = ()  # numbers that it lacks, with the reason; they say nothing against those that it has
     servers_count: int = 0  # storage hosts; 0 where none of its trials was measured
     grade: str = ""  # of its energy, "wall+PDU" where repetitions differ; two grades are never ranked against each other
     shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])  # as Point.shared, the mean

@@ -2,6 +2,7 @@
 
 import time
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -203,12 +204,9 @@ def _refused(found: Content) -> Iterator[str]:
     reasons = dict.fromkeys(record.reason for record in failed)
     if reasons:
         yield f"Trials failed because: {'; '.join(list(reasons)[:DOUBTS_COUNT])}."
-    counts: dict[str, int] = {}
-    for cell in found.cells:
-        for doubt in cell.doubts:
-            counts[doubt] = counts.get(doubt, 0) + 1
+    counts = Counter(words for cell in found.cells for words in (*cell.doubts, *cell.omitted))
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    refused = [item for item in ordered if "refused" in item[0] or "left out" in item[0]]
+    refused = [item for item in ordered if any(word in item[0] for word in ("refused", "left out", "omitted"))]
     doubted = [item for item in ordered if item not in refused]
     if refused:
         yield f"What was refused: {_counted(refused, len(found.cells))}."

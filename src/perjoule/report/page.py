@@ -221,16 +221,22 @@ def _figure(name: str, found: Content, root: str) -> str:
 
 
 def _doubts(found: Content) -> Iterator[str]:
+    yield from _said("Doubts", found.doubts, found.cells, [cell.doubts for cell in found.cells])
+    yield from _said("Omitted", (), found.cells, [cell.omitted for cell in found.cells])
+
+
+def _said(heading: str, whole: Sequence[str], cells: Sequence[Cell], said: Sequence[Sequence[str]]) -> Iterator[str]:
+    """List what is said of the campaign as a whole, then of rows, with where."""
     places: dict[str, list[str]] = {}
-    for cell in found.cells:
-        for doubt in cell.doubts:
-            places.setdefault(doubt, []).append(f"{cell.filesystem} {cell.direction}, {cell.clients_count} clients")
-    if places or found.doubts:
-        yield "<h2>Doubts</h2><ul>"
-        yield from (f"<li>{escape(doubt)} <small>(the campaign)</small></li>" for doubt in found.doubts)
-        for doubt, where in sorted(places.items(), key=lambda item: -len(item[1])):
-            said = "all rows" if len(where) == len(found.cells) else "; ".join(where[:6]) + (" …" if len(where) > 6 else "")
-            yield f"<li>{escape(doubt)} <small>({escape(said)})</small></li>"
+    for cell, own in zip(cells, said, strict=True):
+        for words in own:
+            places.setdefault(words, []).append(f"{cell.filesystem} {cell.direction}, {cell.clients_count} clients")
+    if places or whole:
+        yield f"<h2>{heading}</h2><ul>"
+        yield from (f"<li>{escape(words)} <small>(the campaign)</small></li>" for words in whole)
+        for words, where in sorted(places.items(), key=lambda item: -len(item[1])):
+            rows = "all rows" if len(where) == len(cells) else "; ".join(where[:6]) + (" …" if len(where) > 6 else "")
+            yield f"<li>{escape(words)} <small>({escape(rows)})</small></li>"
         yield "</ul>"
 
 
