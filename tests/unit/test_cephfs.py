@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,11 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.errors import CampaignError
+from perjoule.errors import CampaignError, TransientError
 from perjoule.filesystems import _ceph_answers as answers
 from perjoule.filesystems import _ceph_commands as commands
 from perjoule.filesystems import _ceph_layout as ceph
+from perjoule.filesystems._ceph_cluster import Cluster
 from perjoule.filesystems._ceph_conf import configuration
 from perjoule.filesystems._ceph_control import ask, degraded, missing
 from perjoule.filesystems.cephfs import CephFs
@@ -336,3 +337,20 @@ def test_an_osd_passes_copies_on_or_codes_and_gathers() -> None:
 def test_stores_in_memory_have_no_disks() -> None:
     explained = CephFs(store="memstore").amplification(paper(management=1, metadata=1, storage=2))
     assert (explained.write.disk_written_ratio, explained.read.disk_read_ratio) == (0, 0)
+
+
+class Mute(PaperHost):
+    """A host on which the monitor does not answer."""
+
+    run = ScriptedHost.run
+
+    def answers(self, words: Sequence[str]) -> tuple[int, str]:
+        reply = {"answers": [], "missing": "a monitor ([errno 110] error connecting to the cluster)", "error": ""}
+        return 0, json.dumps(reply)
+
+
+def test_a_monitor_that_does_not_answer_is_not_a_cluster_that_has_lost_something() -> None:
+    hosts = Hosts(tuple(Mute(host.role, n + 1) for n, host in enumerate(CLUSTER.all)))
+    cluster = Cluster(hosts, CephFs().layout(hosts), patience_s=0)
+    with pytest.raises(TransientError, match=r"^ceph on management-6: no answer within 0 s from a monitor \(\[errno 110\]"):
+        cluster.busy()

@@ -154,14 +154,14 @@ class Cluster(Mounted):
         self,
         stages: Sequence[Sequence[commands.Command]],
         ready: Mapping[str, int] | None = None,
-        what: str = "a monitor that answers",
+        what: str = "",
         *,
         patience_s: float | None = None,
     ) -> list[list[Any]]:
         """Send commands, those of a stage together, or wait until ready, while all daemons live.
 
         Raises:
-            TransientError: a daemon died, refused or was not ready in time, in its own words.
+            TransientError: a daemon died, refused, did not answer or was not ready in time, in its own words.
         """
         host, patience_s = self.hosts.management, patience_s or self.patience_s
         conf, until_s = folder(host) / "ceph.conf", time.monotonic() + patience_s
@@ -175,8 +175,10 @@ class Cluster(Mounted):
             self._servers.alive()
             if reply["error"]:
                 raise TransientError(reply["error"], where=f"ceph on {host.name}")
-            if time.monotonic() > until_s:
+            if time.monotonic() > until_s and ready:
                 raise wait_error(what, patience_s, reply["missing"])
+            if time.monotonic() > until_s:
+                raise TransientError(f"no answer within {patience_s:g} s from {reply['missing']}", where=f"ceph on {host.name}")
 
 
 def requirements() -> tuple[Check, ...]:
