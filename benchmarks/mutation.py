@@ -2,8 +2,9 @@
 
 A test suite that stays green on wrong code proves nothing. Each mutant is a copy of the package with one change: a number made
 10 % larger (an integer by 1), an operator replaced by its opposite, a comparison or condition turned round. The tests that run
-the changed line (found once, with coverage.py) run against it until one fails. A comparison is turned round rather than moved
-by equality (< to <=), which no value of a continuous quantity tells apart.
+the changed line (found once, with coverage.py, in processes that tests start, too), or that run a line which names the changed
+constant, run against it until one fails. A comparison is turned round rather than moved by equality (< to <=), which no value of
+a continuous quantity tells apart. Tests that need root or real daemons (`tests/live`) are not among them.
 
 usage: .venv/bin/python benchmarks/mutation.py [--count N] [--seed N] [--jobs N] [--list] [PATH...]
 PATH: files or folders below src/perjoule; analysis, meters/modelled.py and testbeds/virtual.py by default.
@@ -12,23 +13,44 @@ PATH: files or folders below src/perjoule; analysis, meters/modelled.py and test
 import argparse
 import ast
 import difflib
+import importlib
 import json
+import multiprocessing
 import os
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
+from multiprocessing import connection
 from pathlib import Path
+
+import pytest
+from scipy import stats
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "perjoule"
 DEFAULT = ("analysis", "meters/modelled.py", "testbeds/virtual.py")
-SUITES = tuple(name for name in ("tests/unit", "tests/pipeline", "tests/oracle") if (ROOT / name).is_dir())
-TIMEOUT_S = 300.0  # of all tests of one mutant; one that makes them hang is caught
+SUITES = ("tests/unit", "tests/pipeline")
+SLACK = 10.0  # times as long as its tests took before, and STARTING_S, may a mutant take; one that hangs them is caught
+STARTING_S = 60.0
+# What a mutant's process finds imported, though pytest can't rewrite what it finds so.
+READY = (
+    "hypothesis",
+    "numpy",
+    "pandas",
+    "pyarrow.parquet",
+    "pydantic",
+    "rich.console",
+    "scipy.special",
+    "scipy.stats",
+    "click",
+)
 
 OPPOSITE: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub,
@@ -118,61 +140,121 @@ def _changes(node: ast.AST) -> Iterator[tuple[str | tuple[str, int], object]]:
         yield "func", ast.Name(other, ast.Load())
 
 
-Contexts = dict[str, dict[str, list[str]]]  # file below the package -> line -> names of the tests that ran it
+@dataclass(frozen=True)
+class Ran:
+    """Which tests run which line of a file (relative to the package), and how long each takes."""
+
+    lines: dict[str, dict[int, set[str]]]
+    took_s: dict[str, float]
+
+    def tests(self, changed: Mutant) -> list[str]:
+        """Name the tests that may notice a change: those of the file's own name first, then those that take least."""
+        there = self.lines.get(changed.path, {})
+        names = there.get(changed.line, set()) or self._naming(changed) or set[str]().union(*there.values())
+        by_file: dict[str, list[str]] = {}
+        for name in sorted(names):
+            by_file.setdefault(name.partition("::")[0], []).append(name)
+        groups = {file: [file] if file in own else own for file, own in by_file.items()}
+        stem = Path(changed.path).stem
+        ordered = sorted(groups, key=lambda file: (stem not in file, sum(map(self.seconds, groups[file]))))
+        return [name for file in ordered for name in groups[file]]
+
+    def seconds(self, test: str) -> float:
+        """How long a test took, or all tests of a file."""
+        return sum(took_s for name, took_s in self.took_s.items() if name == test or name.startswith(f"{test}::"))
+
+    def _naming(self, changed: Mutant) -> set[str]:
+        """The tests that run a line which names a constant that is set in the changed line."""
+        tree = ast.parse((PACKAGE / changed.path).read_text())
+        made = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
+        own = [node for node in made if node.lineno <= changed.line <= (node.end_lineno or 0)]
+        names = {n.id for one in own for n in ast.walk(one) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        where = {path: _naming_lines(PACKAGE / path) for path in self.lines} if names else {}
+        return {
+            t for path, lines in where.items() for name in names for n in lines.get(name, ()) for t in self.lines[path].get(n, ())
+        }
 
 
-def covering(folder: Path) -> Contexts:
-    """Run all suites once, and remember which test ran which line."""
-    settings = folder / "coveragerc"
-    settings.write_text(f"[run]\ndynamic_context = test_function\nsource = {PACKAGE}\ndata_file = {folder / 'coverage'}\n")
-    argv = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    done = subprocess.run([*argv, *SUITES], cwd=ROOT, capture_output=True, text=True, check=False)
+@cache
+def _naming_lines(path: Path) -> dict[str, list[int]]:
+    """The lines of a file in which each name is read."""
+    found: dict[str, list[int]] = {}
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+            found.setdefault(node.id if isinstance(node, ast.Name) else node.attr, []).append(node.lineno)
+    return found
+
+
+def covering(folder: Path, files: Sequence[Path]) -> Ran:
+    """Run all suites once, and remember which test ran which line, and for how long."""
+    settings, timed = folder / "coveragerc", folder / "took.json"
+    include = "\n    ".join(map(str, files))
+    settings.write_text(
+        f"[run]\nparallel = true\ndata_file = {folder / 'coverage'}\ninclude =\n    {include}\ncontext = ${{MUTATION_TEST-}}\n"
+    )
+    (folder / "sitecustomize.py").write_text("import coverage\n\ncoverage.process_startup()\n")
+    environment = {**os.environ, "MUTATION_SETTINGS": str(settings), "MUTATION_TOOK": str(timed)}
+    environment["PYTHONPATH"] = os.pathsep.join([str(folder), str(ROOT / "tests")])
+
+    def coverage(*words: str) -> subprocess.CompletedProcess[str]:
+        argv = [sys.executable, "-m", "coverage", words[0], f"--rcfile={settings}", *words[1:]]
+        return subprocess.run(argv, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+    done = coverage("run", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "contexts", *SUITES)
     if done.returncode:
-        sys.exit(f"the tests fail on the code as it is:\n{done.stdout[-2000:]}")
+        sys.exit(f"the tests fail on the code as it is:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     report = folder / "coverage.json"
-    argv = [sys.executable, "-m", "coverage", "json", f"--rcfile={settings}", "--show-contexts", "-q", "-o", str(report)]
-    subprocess.run(argv, cwd=ROOT, check=True)
-    files = json.loads(report.read_text())["files"]
-    return {str(Path(ROOT / name).relative_to(PACKAGE)): found["contexts"] for name, found in files.items()}
+    coverage("combine", "-q", str(folder))
+    coverage("json", "--show-contexts", "-q", "-o", str(report))
+    lines: dict[str, dict[int, set[str]]] = {}
+    for name, found in json.loads(report.read_text())["files"].items():
+        own = {int(line): {one.strip("|") for one in contexts} - {""} for line, contexts in found["contexts"].items()}
+        lines[str((ROOT / name).relative_to(PACKAGE))] = own
+    return Ran(lines, json.loads(timed.read_text()))
 
 
-def tests_of(found: Contexts, changed: Mutant) -> Sequence[str]:
-    """Name the tests that run a line; of a line that runs at import, those that run any line of its file."""
-    lines = found.get(changed.path, {})
-    names = {name for name in lines.get(str(changed.line), []) if name}
-    return sorted(filter(None, map(_node, names or {name for own in lines.values() for name in own if name})))
+def verdicts(drawn: Sequence[Mutant], ran: Ran, jobs: int, folder: Path) -> Iterator[tuple[Mutant, bool]]:
+    """Run each mutant's tests in a process of its own, so many at a time; yield it and whether one of them failed."""
+    for name in READY:
+        with suppress(ImportError):
+            importlib.import_module(name)
+    fork = multiprocessing.get_context("fork")
+    running: dict[int, tuple[Mutant, multiprocessing.process.BaseProcess, float, Callable[[], None]]] = {}
+    waiting = list(reversed(drawn))
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            one = waiting.pop()
+            if not (tests := ran.tests(one)):
+                yield one, False
+                continue
+            made = tempfile.TemporaryDirectory(dir=folder)
+            process = fork.Process(target=_run, args=(one, tests, Path(made.name)))
+            process.start()
+            until_s = time.monotonic() + STARTING_S + SLACK * sum(map(ran.seconds, tests))
+            running[process.sentinel] = (one, process, until_s, made.cleanup)
+        connection.wait(list(running), timeout=5.0)
+        for sentinel, (one, process, until_s, cleanup) in list(running.items()):
+            if process.is_alive() and time.monotonic() < until_s:
+                continue
+            process.kill()
+            process.join()
+            del running[sentinel]
+            cleanup()
+            yield one, process.exitcode != 0
 
 
-def _node(context: str) -> str:
-    """Turn "unit.test_cells.test_x" into what pytest calls it."""
-    parts = context.split(".")
-    for n in range(len(parts) - 1, 0, -1):
-        for top in ("", "tests/"):
-            path = Path(top + "/".join(parts[:n]) + ".py")
-            if (ROOT / path).is_file():
-                return f"{path}::{'::'.join(parts[n:])}"
-        if there := sorted((ROOT / "tests").glob(f"*/{parts[n - 1]}.py")):
-            return f"{there[0].relative_to(ROOT)}::{'::'.join(parts[n:])}"
-    return ""
-
-
-def caught(changed: Mutant, tests: Sequence[str], folder: Path) -> bool:
-    """Run the tests against the mutant; True when one fails."""
-    if not tests:
-        return False
-    with tempfile.TemporaryDirectory(dir=folder) as made:
-        copied = Path(made) / "perjoule"
-        shutil.copytree(PACKAGE, copied, ignore=shutil.ignore_patterns("__pycache__"))
-        (copied / changed.path).write_text(changed.text)
-        given = Path(made) / "tests.txt"
-        given.write_text("\n".join(tests))
-        argv = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"@{given}"]
-        environment = {**os.environ, "PYTHONPATH": made, "PYTHONDONTWRITEBYTECODE": "1"}
-        try:
-            done = subprocess.run(argv, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-        except subprocess.TimeoutExpired:
-            return True
-        return done.returncode != 0
+def _run(changed: Mutant, tests: Sequence[str], folder: Path) -> None:
+    """In a process of its own: run tests on a copy of the package with a change."""
+    os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+    os.dup2(1, 2)
+    os.chdir(ROOT)
+    copied = folder / "perjoule"
+    shutil.copytree(PACKAGE, copied)  # with what is compiled already
+    (copied / changed.path).write_text(changed.text)
+    sys.path[0] = str(folder)  # in the place of this script's
+    os.environ["PYTHONPATH"] = str(folder)
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    os._exit(int(pytest.main([*options, *tests])))
 
 
 def main() -> None:
@@ -193,17 +275,20 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(prefix="perjoule-mutation-") as made:
         folder = Path(made)
-        found = covering(folder)
-        with ThreadPoolExecutor(asked.jobs) as pool:
-            verdicts = pool.map(lambda one: caught(one, tests_of(found, one), folder), drawn)
-            survivors: list[Mutant] = []
-            for number, (one, noticed) in enumerate(zip(drawn, verdicts, strict=True), 1):
-                if not noticed:
-                    survivors.append(one)
-                    print(f"survived: {one.path}:{one.line}: {one.change}", flush=True)
-                if number % 20 == 0:
-                    print(f"{number} run, {number - len(survivors)} caught", flush=True)
-    print(f"caught {len(drawn) - len(survivors)} of {len(drawn)}: {1 - len(survivors) / max(1, len(drawn)):.1%}")
+        ran = covering(folder, files)
+        unchanged = Mutant(drawn[0].path, drawn[0].line, "", (PACKAGE / drawn[0].path).read_text())
+        if any(noticed for _, noticed in verdicts([unchanged], ran, 1, folder)):
+            sys.exit("tests fail on a copy of the code as it is")
+        survivors: list[Mutant] = []
+        for number, (one, noticed) in enumerate(verdicts(drawn, ran, asked.jobs, folder), 1):
+            if not noticed:
+                survivors.append(one)
+                print(f"survived: {one.path}:{one.line}: {one.change}", flush=True)
+            if number % 20 == 0:
+                print(f"{number} run, {number - len(survivors)} caught", flush=True)
+    caught_count = len(drawn) - len(survivors)
+    share = stats.binomtest(caught_count, len(drawn)).proportion_ci(method="wilson")
+    print(f"caught {caught_count} of {len(drawn)}: {caught_count / len(drawn):.1%} ({share.low:.1%} to {share.high:.1%})")
 
 
 if __name__ == "__main__":
