@@ -8,6 +8,8 @@ correlated as AR(1), file systems of unequal scatter. One combination is judged,
 - holds: campaigns in which all intervals hold the true ratios.
 - finds: of a file system that is faster by 5, 10, 20 %, how often it is said to be better than another one.
 
+A row fails where more than 5 % are false by more than its own count can make of them (one-sided, at 2.5 %).
+
 usage: .venv/bin/python benchmarks/better.py [RUNS]
 """
 
@@ -18,6 +20,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from scipy import stats
 
 from perjoule.analysis.better import Judge
 from perjoule.analysis.statistics import interval
@@ -145,8 +148,10 @@ CONDITIONS: tuple[tuple[str, dict[str, object]], ...] = (
 )
 
 
-def table(runs_count: int, extra: dict[str, object], title: str, conditions: Sequence[tuple[str, dict[str, object]]]) -> None:
+def table(runs_count: int, extra: dict[str, object], title: str, conditions: Sequence[tuple[str, dict[str, object]]]) -> int:
+    """Print the rows of a table; how many of them fail."""
     print(f"\n{title}")
+    wrong = 0
     powers = "".join(f"{f'finds {one:.0%}':>11}" for one in DIFFERENCES)
     print(f"{'':14} {'file systems':>12} {'n':>3} {'false':>7} {'holds':>7}{powers}")
     for name, words in conditions:
@@ -156,24 +161,39 @@ def table(runs_count: int, extra: dict[str, object], title: str, conditions: Seq
                 false, holds = false_and_holds(case, runs_count)
                 power = [finds(Case(**{**case.__dict__, "difference": one}), runs_count // 4) for one in DIFFERENCES]
                 shown = "".join(f"{one:11.0%}" for one in power)
-                print(f"{name:14} {systems_count:12} {repetitions:3} {false:7.1%} {holds:7.1%}{shown}", flush=True)
+                high = too_many(false, runs_count)
+                wrong += high
+                more = "  <-- more than 5 %" if high else ""
+                print(f"{name:14} {systems_count:12} {repetitions:3} {false:7.1%} {holds:7.1%}{shown}{more}", flush=True)
+    return wrong
+
+
+def too_many(share: float, count: int) -> bool:
+    """Say whether a share of so many runs is above 5 % by more than chance."""
+    return stats.binomtest(round(share * count), count, 0.05, alternative="greater").pvalue < 0.025
 
 
 def main() -> None:
     runs_count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     print(f"{runs_count} simulated campaigns a row, scatter {SCATTER:.0%}; standard error of a share of 5 %: ", end="")
     print(f"{np.sqrt(0.05 * 0.95 / runs_count):.1%}")
-    table(runs_count, {}, "interleaved, one combination", CONDITIONS)
-    table(runs_count, {"order": "grouped"}, "one file system after the other, one combination", CONDITIONS)
+    wrong = table(runs_count, {}, "interleaved, one combination", CONDITIONS)
+    wrong += table(runs_count, {"order": "grouped"}, "one file system after the other, one combination", CONDITIONS)
     six = {"order": "grouped", "combinations_count": 6}
     anew = ("drift anew", {"drift": DRIFT, "anew": True})
-    table(runs_count, six, "one file system after the other, six combinations", (*CONDITIONS[:2], anew))
-    table(runs_count, {"unequal": True}, "interleaved, every other file system scatters three times as much", CONDITIONS[:1])
-    table(runs_count, {"shared": 0.04}, "each file system's model is wrong by 4 % (standard uncertainty)", CONDITIONS[:1])
+    wrong += table(runs_count, six, "one file system after the other, six combinations", (*CONDITIONS[:2], anew))
+    wrong += table(
+        runs_count, {"unequal": True}, "interleaved, every other file system scatters three times as much", CONDITIONS[:1]
+    )
+    wrong += table(
+        runs_count, {"shared": 0.04}, "each file system's model is wrong by 4 % (standard uncertainty)", CONDITIONS[:1]
+    )
     print("\nrepeated 3 to 8 times until the interval is within 10 %, scatter 8 %, two file systems")
     for difference in (0.0, *DIFFERENCES):
         said, holds = stopped(difference, runs_count)
+        wrong += not difference and too_many(said, runs_count)
         print(f"true difference {difference:4.0%}: said to differ {said:6.1%}, interval holds {holds:6.1%}", flush=True)
+    sys.exit(wrong > 0)
 
 
 if __name__ == "__main__":
