@@ -83,6 +83,7 @@ def test_a_slip_of_units_digits_and_counts_is_named(printed, likely):
         ("110.4 MiB/s", "each * nodes * racks", "throughput", "each kind counted once"),
         ("441.6 MiB/s", "each * nodes * racks", "throughput", "1 in place of 3 racks"),
         ("999 MiB/s", "each / lone", "throughput", ""),
+        ("490 MiB/s", "each * 4.502", "throughput", "cut off, not rounded"),
         ("1240 J", "first * hours", "energy", "computed with 62.0 W (row second) in place of 50.0 W (row first)"),
         ("1310 J", "first * hours", "energy", "50.0 W taken with the switch"),
         ("690 J", "first * hours", "energy", "50.0 W taken without the switch"),

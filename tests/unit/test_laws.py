@@ -185,6 +185,12 @@ def test_a_value_that_is_not_positive_has_no_trend():
     assert trend([*timed[:5], Timed(1, 55.0, 0.0), *timed[5:]]) is None
 
 
+def test_a_trend_is_the_same_in_any_unit():
+    timed = campaign(drift=0.05)
+    small = trend([Timed(one.cell, one.t_s, 1e-6 * one.value) for one in timed])
+    assert (small.drift_ratio, small.drift_p) == pytest.approx((trend(timed).drift_ratio, trend(timed).drift_p))
+
+
 def told(correlation, p):
     return Trend(0.0, 0.0, 0.0, 1.0, correlation, p)
 
