@@ -110,8 +110,9 @@ def _is_file(folder: int, name: str) -> bool:
 
 
 def _mount(descriptor: int) -> str:
-    """Which mount an open folder is on. Its device would not tell a bind mount."""
-    return next(line for line in Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines() if line.startswith("mnt_id"))
+    """Which mount an open folder is on; its device, which does not tell a bind mount, where the kernel does not say."""
+    lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines()
+    return next((line for line in lines if line.startswith("mnt_id")), str(os.fstat(descriptor).st_dev))
 
 
 def _mount_of(folder: Path) -> str:
