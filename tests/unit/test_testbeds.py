@@ -236,6 +236,17 @@ def test_a_lock_that_a_stranger_shares_keeps_no_dead_run_alive(tmp_path: Path) -
         assert not run.alive()
 
 
+def test_a_run_whose_lock_this_user_may_not_open_is_not_called_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = _mark.Run("0badcafe", tmp_path)
+    run.lock.touch()
+
+    def refused(path: Path, *_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "open", refused)
+    assert run.alive()
+
+
 @pytest.fixture
 def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A registry of runs and a folder for them that are ours alone."""

@@ -67,6 +67,8 @@ class Run:
                             return True
                     else:
                         return False
+            except PermissionError:  # root's, and we are not: only root can tell
+                return True
             except OSError:
                 return False
             time.sleep(0.02)
