@@ -159,7 +159,7 @@ def install(folder: Path, **environment: str) -> subprocess.CompletedProcess[str
 def test_another_program_that_installs_is_waited_for_and_named_once(tmp_path: Path) -> None:
     done = install(tmp_path, LOCKED="3", REASON=LOCK)
     assert (done.returncode, done.stderr.count("\n")) == (0, 1)
-    assert done.stderr.startswith(f"waiting up to 15 minutes: another program installs packages ({LOCK}")
+    assert done.stderr.strip() == f"setup/install: another program is installing packages ({LOCK}); waiting up to 15 minutes"
     calls = (tmp_path / "calls").read_text().splitlines()
     assert len([call for call in calls if call.endswith("update")]) == 4
     assert "install" in calls[-1]
