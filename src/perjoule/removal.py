@@ -170,7 +170,8 @@ def sweep(within: Path | None = None) -> tuple[tuple[Path, ...], tuple[str, ...]
                 left.append(f"{folder}: belongs to another user")
                 continue
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if f" {folder}/" in Path("/proc/net/unix").read_text(errors="replace"):  # ssh still listens on a socket there
+            if use := _use(folder):
+                left.append(f"{folder}: {use}")
                 continue
             if _only_sockets(descriptor):
                 _empty(descriptor, folder)
@@ -183,6 +184,22 @@ def sweep(within: Path | None = None) -> tuple[tuple[Path, ...], tuple[str, ...]
         finally:
             os.close(descriptor)
     return tuple(removed), tuple(left)
+
+
+def _use(folder: Path) -> str:
+    """What still goes on in a folder whose perjoule is gone; "" where nothing does. Its end may be under way."""
+    uses = {
+        "a loop device still has its file there": list(Path("/sys/block").glob("loop*/loop/backing_file")),
+        "something is still mounted there": [Path("/proc/self/mountinfo")],
+        "a process still listens there": [Path("/proc/net/unix")],
+    }
+    return next((use for use, paths in uses.items() if any(f"{folder.resolve()}/" in _text(path) for path in paths)), "")
+
+
+def _text(path: Path) -> str:
+    with contextlib.suppress(OSError):  # a loop device that is gone by now
+        return path.read_text(errors="replace")
+    return ""
 
 
 def _only_sockets(folder: int) -> bool:

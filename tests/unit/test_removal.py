@@ -167,8 +167,27 @@ def test_sockets_that_an_older_perjoule_left_are_swept_unless_ssh_still_listens(
     folder.mkdir(0o700)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(folder / "0"))
-    assert sweep(tmp_path) == ((), ())
+    assert sweep(tmp_path) == ((), (f"{folder}: a process still listens there",))
     listening.close()
+    assert sweep(tmp_path) == ((folder,), ())
+
+
+@pytest.mark.parametrize("use", ["something is still mounted there", "a loop device still has its file there"])
+def test_a_folder_in_which_a_disk_is_still_being_taken_down_is_left_and_named(tmp_path, monkeypatch, use):
+    folder = tmp_path / "perjoule-local-0badcafe"
+    folder.mkdir()
+    mark(folder)
+    told = tmp_path / "told"
+    told.write_text(f"36 35 7:0 / {folder}/disk rw - ext4 /dev/loop0 rw\n" if "mounted" in use else f"{folder}/disk.img\n")
+    read, glob = Path.read_text, Path.glob
+    monkeypatch.setattr(
+        Path, "read_text", lambda p, **w: read(told if p == Path("/proc/self/mountinfo") and "mounted" in use else p, **w)
+    )
+    monkeypatch.setattr(
+        Path, "glob", lambda p, what: [told] if what.endswith("backing_file") and "loop" in use else glob(p, what)
+    )
+    assert sweep(tmp_path) == ((), (f"{folder}: {use}",))
+    monkeypatch.undo()
     assert sweep(tmp_path) == ((folder,), ())
 
 

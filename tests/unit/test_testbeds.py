@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from perjoule import catalogue
+from perjoule import catalogue, removal
 from perjoule.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.protocols import Check
 from perjoule.testbeds import _cgroup, _disk, _kernel, _mark, _places, _power, _process, _requirements, _shape, local, virtual
@@ -341,6 +341,16 @@ def test_this_machine_is_one_client_and_serves_itself() -> None:
         assert counters.cpu_s is not None and counters.cpu_s > 0
     assert program.returncode == -signal.SIGTERM
     assert not host.directory.exists()
+
+
+def test_what_a_killed_perjoule_left_in_its_work_folder_goes_with_the_next_hold(tmp_path: Path) -> None:
+    left = tmp_path / "perjoule-local-0badcafe"
+    left.mkdir()
+    removal.mark(left)
+    (tmp_path / "thesis.tex").write_text("years")
+    with local.Local(work=str(tmp_path)).hold(1):
+        assert not left.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 def test_this_machine_is_not_two_clients() -> None:

@@ -51,8 +51,10 @@ class Local(Testbed):
                 next='write clients = [1], or kind = "virtual"',
             )
         with contextlib.ExitStack() as stack:
+            within = Path(self.work) if self.work else None
             try:
-                folder = stack.enter_context(removal.scratch("perjoule-local-", Path(self.work) if self.work else None))
+                removal.sweep(within)  # `perjoule down` does not know of `work`
+                folder = stack.enter_context(removal.scratch("perjoule-local-", within))
             except OSError as error:
                 what = f"no folder can be made ({error.strerror})"
                 raise MachineError(what, where=str(error.filename), next="set work") from None
