@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perjoule.model import Cell, Interval
-from perjoule.store.records import from_json, record_from, record_text, to_json
+from perjoule.outside import from_json
+from perjoule.store.records import record_from, record_text, to_json
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(max_size=8),
@@ -58,7 +59,7 @@ def test_cells_come_back_with_infinite_intervals():
         ({"version": 2}, "format version 2"),
         ({"colour": "red"}, 'no field "colour"'),
         ({"status": "great"}, "Record.status"),
-        ({"scale": "fast"}, "Record.scale: expected float"),
+        ({"scale": "fast"}, "Record.scale: expected a number"),
         ({"hosts": [{"name": "a"}]}, "missing"),
         ({"phases": None}, "Record.phases"),
     ],

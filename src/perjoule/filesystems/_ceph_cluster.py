@@ -16,6 +16,7 @@ from perjoule.filesystems._beneath import beneath_facts, data_folder, lay
 from perjoule.filesystems._ceph_conf import configuration
 from perjoule.filesystems._ceph_control import degraded
 from perjoule.filesystems._daemons import Daemons, each, programs
+from perjoule.outside import json_from
 from perjoule.protocols import Check, Host, Hosts, Mounted, Pool, wait_error
 from perjoule.units import MIB, bytes_text
 
@@ -169,7 +170,7 @@ class Cluster(Mounted):
         text = json.dumps(request)
         while True:
             said = host.run([PYTHON, folder(host) / "control.py"], timeout_s=2 * patience_s, text=text)
-            reply = json.loads(said.stdout)
+            reply = json_from(said.stdout)
             if not reply["missing"] and not reply["error"]:
                 return reply["answers"]
             self._servers.alive()

@@ -1,10 +1,10 @@
 """What a host says of a mount. https://man7.org/linux/man-pages/man8/findmnt.8.html"""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from perjoule.model import Json
+from perjoule.outside import json_from
 from perjoule.protocols import Host
 
 COLUMNS = {
@@ -34,7 +34,7 @@ def findmnt(host: Host, path: Path) -> dict[str, Json]:
 
 def mount_facts(said: str) -> dict[str, Json]:
     """The same from the text of `findmnt --json --bytes --target`."""
-    found = json.loads(said)["filesystems"][-1]
+    found = json_from(said)["filesystems"][-1]
     return {ours: found.get(theirs) for theirs, ours in COLUMNS.items()}
 
 

@@ -3,7 +3,6 @@
 It tells rates over intervals that end at its timestamps, which become window means. Its kB are KiB.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from perjoule.errors import WorkloadError
 from perjoule.importing.sources import Source
 from perjoule.model import Channel, Quantity, Series
+from perjoule.outside import UNEXPECTED, json_from, words
 from perjoule.workloads.imported import moment_s
 
 DATE = "%Y-%m-%d %H:%M:%S"
@@ -30,13 +30,13 @@ def counters(source: Source) -> Mapping[str, tuple[Series, ...]]:
     """
     try:
         (text,) = source.texts().values()
-        document = json.loads(text[text.index("{") :])
+        document = json_from(text[text.index("{") :])
         found: dict[str, tuple[Series, ...]] = {}
         for host in document["sysstat"]["hosts"]:
             found[str(host["nodename"])] = tuple(_series(host, source.told.zone))
         return found
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise WorkloadError(f"this can't be read as sadf's JSON: {error}", where=str(source.path)) from error
+    except UNEXPECTED as error:
+        raise WorkloadError(f"this can't be read as sadf's JSON: {words(error)}", where=str(source.path)) from error
 
 
 def _series(host: Mapping[str, Any], zone: str) -> Iterator[Series]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from perjoule import outside
 from perjoule.errors import CampaignError, MachineError
 from perjoule.workloads.imported import Told
 
@@ -68,12 +69,16 @@ def sources(words: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tuple[
 def text_of(path: Path, most_count: int = -1) -> str:
     """Read a file, or its first characters; what is no text in it shows as such. Raises MachineError."""
     try:
+        if most_count < 0:
+            return outside.text_of(path, errors="replace")
         with path.open(encoding="utf-8", errors="replace") as file:
             return file.read(most_count)
     except OSError as error:
         raise MachineError(
             (error.strerror or str(error)).lower(), where=str(path), next="check the path and its rights"
         ) from error
+    except ValueError as error:
+        raise MachineError(str(error), where=str(path), next="cut it into parts, or name another file") from error
 
 
 def format_of(text: str) -> str:

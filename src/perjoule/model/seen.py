@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import Literal
 
 import numpy as np
@@ -132,6 +133,15 @@ class ClientResult:
     operations_count: int
     latency_s: Mapping[str, float] = field(default_factory=dict[str, float])  # "mean", "p50", "p95", "p99", "p99.9", "max"
     user: str = ""  # whose load it was, where several users load at once
+
+    def __post_init__(self) -> None:
+        """Refuse what no tool can have meant, for whoever reads results from files. Raises ValueError."""
+        numbers = {"began_s": self.began_s, "ended_s": self.ended_s, **self.latency_s}
+        numbers |= {"moved_bytes": self.moved_bytes, "operations_count": self.operations_count}
+        for name, value in numbers.items():
+            count = name in ("moved_bytes", "operations_count")
+            if not isinstance(value, int | float) or not isfinite(value) or (count and value < 0):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ValueError(f"{name} of {self.host} is {value!r}, which can't be")
 
 
 def covered_s(users: Sequence[Sequence[ClientResult]], least_count: int) -> float:

@@ -23,19 +23,38 @@ from typing import Any, cast
 
 from perjoule import locks, removal
 from perjoule.errors import MachineError
-from perjoule.model import Cell, Record, Series, Trial
+from perjoule.model import Cell, Json, Record, Series, Trial
+from perjoule.outside import from_json, json_of, read_as, text_of
 from perjoule.store import clearing
 from perjoule.store.attempt import Attempt
 from perjoule.store.disk import FULL, replace_file, spoken, sync, write
 from perjoule.store.journal import Entry, cut_torn_line, read_journal
 from perjoule.store.recordings import ClockError, clock_file, on_clock_of, read_joined, read_recording
-from perjoule.store.records import from_json, record_from, to_json, with_time
+from perjoule.store.records import record_from, to_json, with_time
 from perjoule.store.samples import ParquetSink, read_series
 
 __all__ = ["Attempt", "Entry", "Results", "create", "open_results"]
 
 VERSION = 1
 NO_FILES: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Head:
+    """What results.json says."""
+
+    version: int
+    name: str = ""
+    overrides: tuple[str, ...] = ()
+    format: str = ""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What table.json says."""
+
+    cells: tuple[Cell, ...]
+    version: int = VERSION
 
 
 def create(
@@ -92,19 +111,20 @@ def open_results(folder: Path) -> "Results":
             next="name the folder that `perjoule run` printed",
         )
     with spoken(folder / "results.json"):
-        stored: object = json.loads((folder / "results.json").read_text())
-        head = cast("dict[str, Any]", stored) if isinstance(stored, dict) else {}
-        if "version" not in head:
+        stored: object = json_of(folder / "results.json")
+        version = cast("dict[str, Any]", stored).get("version") if isinstance(stored, dict) else None
+        if version is None:
             raise ValueError("it has no version")
-        if head["version"] != VERSION:
+        if version != VERSION:
             raise MachineError(
-                f"results of format version {head['version']}, and this perjoule knows version {VERSION}",
+                f"results of format version {version}, and this perjoule knows version {VERSION}",
                 where=str(folder),
                 next="use the perjoule that wrote it, or a newer one",
             )
+        head = cast("Head", from_json(Head, cast("Json", stored)))
     with spoken(folder / "campaign.toml"):
-        text = (folder / "campaign.toml").read_text()
-    results = Results(folder, text, tuple(head.get("overrides", ())))
+        text = text_of(folder / "campaign.toml")
+    results = Results(folder, text, head.overrides)
     results.entries()
     return results
 
@@ -237,7 +257,7 @@ class Results:
         """Read the record of a journal line. Raises MachineError."""
         path = self.folder_of_attempt(entry.trial, entry.attempt) / "record.json"
         with spoken(path):
-            return record_from(path.read_text())
+            return record_from(text_of(path))
 
     def keep_table(self, cells: Sequence[Cell]) -> None:
         """Store the table that a report shows, for `perjoule verify` to compare. Raises MachineError."""
@@ -251,10 +271,7 @@ class Results:
         if not path.exists():
             return None
         with spoken(path):
-            stored: object = json.loads(path.read_text())
-            if not isinstance(stored, dict) or "cells" not in stored:
-                raise ValueError("it has no cells")
-            return tuple(cast("Cell", from_json(Cell, cell)) for cell in cast("dict[str, Any]", stored)["cells"])
+            return read_as(Stored, path).cells
 
     def set_aside(self) -> tuple[str, ...]:
         """Name the attempts that were set aside, as no line of the journal names them."""

@@ -8,8 +8,10 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import cast
+
+from perjoule.outside import bytes_of, from_json, json_from
 
 
 @dataclass(frozen=True)
@@ -29,15 +31,24 @@ def read_journal(path: Path) -> tuple[Entry, ...]:
         OSError: it can't be read.
         ValueError: a whole line is damaged.
     """
-    *lines, _torn = path.read_bytes().split(b"\n")
+    *lines, _torn = bytes_of(path).split(b"\n")
     entries: list[Entry] = []
     for number, line in enumerate(lines, start=1):
         try:
-            data: Any = json.loads(line)
-            entries.append(Entry(str(data["trial"]), int(data["attempt"]), str(data["status"]), dict(data["files"])))
-        except (ValueError, TypeError, KeyError) as error:
-            raise ValueError(f"line {number} is damaged ({error!r})") from None
+            entries.append(_inside(cast("Entry", from_json(Entry, json_from(line)))))
+        except ValueError as error:
+            raise ValueError(f"line {number} is damaged ({error})") from None
     return tuple(entries)
+
+
+def _inside(entry: Entry) -> Entry:
+    """See that an entry leads to files of its own attempt alone. Raises ValueError."""
+    names = {entry.trial: len(PurePosixPath(entry.trial).parts) == 1} | dict.fromkeys(entry.files, True)
+    for name, plain in names.items():
+        pure = PurePosixPath(name)
+        if not plain or not pure.parts or pure.is_absolute() or ".." in pure.parts or "\0" in name:
+            raise ValueError(f'"{name}" leads out of its folder')
+    return entry
 
 
 def append_entry(path: Path, entry: Entry) -> None:

@@ -8,11 +8,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from perjoule.model import Clock, Series
+from perjoule.outside import read_as
 from perjoule.store.disk import replace_file, spoken
-from perjoule.store.records import from_json, to_json
+from perjoule.store.records import to_json
 from perjoule.store.samples import ParquetSink, read_series
 
 PATTERN, SERIES = "pattern.json", "series.parquet"
@@ -59,6 +59,6 @@ def read_patterns(results: Path) -> tuple[tuple[LoadPattern, tuple[Series, ...]]
     found: list[tuple[LoadPattern, tuple[Series, ...]]] = []
     for path in sorted((results / "alignment").glob(f"*/{PATTERN}"), key=lambda p: int(p.parent.name)):
         with spoken(path.parent):
-            pattern = cast("LoadPattern", from_json(LoadPattern, json.loads(path.read_text())))
+            pattern = read_as(LoadPattern, path)
             found.append((pattern, read_series(path.parent / SERIES)))
     return tuple(found)

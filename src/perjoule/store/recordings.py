@@ -6,7 +6,6 @@ they had been taken with the trial: `Results.series` gives them on the trial's c
 
 import csv
 import io
-import json
 import threading
 import time
 from array import array
@@ -16,17 +15,16 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import nan
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
 from perjoule import removal
 from perjoule.errors import MachineError
 from perjoule.model import SAMPLE, Channel, Record, Series
+from perjoule.outside import UNEXPECTED, read_as, words
 from perjoule.protocols import Sink
 from perjoule.store.disk import FULL, Patient
 from perjoule.store.journal import cut_torn_line
-from perjoule.store.records import from_json
 from perjoule.store.samples import COLUMNS, channel_from, channel_texts
 
 AROUND_S = 5.0  # of a trial's phases, what is taken with it: windows of slow meters reach beyond
@@ -130,8 +128,8 @@ def read_recording(path: Path) -> tuple[Series, ...]:
                     numbers = (*row[:3], *(row[last:] or ("nan", "nan")))
                     samples.setdefault(tuple(row[3:last]), array("d")).extend(map(float, numbers))
         tables = {channel_from(texts): np.array(kept).reshape(-1, len(SAMPLE)) for texts, kept in samples.items()}
-    except (OSError, ValueError) as error:
-        raise MachineError(f"the recording can't be read: {error}", where=str(path)) from None
+    except (OSError, *UNEXPECTED, csv.Error) as error:
+        raise MachineError(f"the recording can't be read: {words(error)}", where=str(path)) from None
     return tuple(Series.of_rows(channel, table) for channel, table in tables.items())
 
 
@@ -168,11 +166,13 @@ def clock_file(recording: Path) -> Path:
 def read_joined(path: Path) -> tuple[tuple[Series, ...], ClockError]:
     """Read a joined recording, and what is known of its clock. Raises MachineError."""
     try:
-        clock = from_json(ClockError, json.loads(clock_file(path).read_text()))
+        clock = read_as(ClockError, clock_file(path))
         changed_ns = path.stat().st_mtime_ns
     except (OSError, ValueError) as error:
-        raise MachineError(f"what is known of its clock can't be read: {error}", where=str(path), next="join it again") from None
-    return _once(path, changed_ns), cast("ClockError", clock)
+        raise MachineError(
+            f"what is known of its clock can't be read: {words(error)}", where=str(path), next="join it again"
+        ) from None
+    return _once(path, changed_ns), clock
 
 
 @lru_cache(maxsize=4)

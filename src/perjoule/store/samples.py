@@ -21,13 +21,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from perjoule.model import SAMPLE, Channel, Series, Specification
+from perjoule.model import SAMPLE, Channel, Json, Series
+from perjoule.outside import UNEXPECTED, from_json, json_from, words
 from perjoule.protocols import Sink
 from perjoule.store.disk import Patient
+from perjoule.store.records import to_json
 
 _PLAIN = tuple(f.name for f in fields(Channel) if f.name not in ("covers", "specification"))
 COLUMNS = (*_PLAIN, "more")  # what describes a channel
 FLUSH_S = 3.0
+MOST_SAMPLES = 50_000_000  # of a trial, as they are read: 40 bytes each
+MOST_UNPACKED_BYTES = 4 * 1024**3
 
 # pyarrow ships no types; every use of it is on this page.
 _pa = cast("Any", pa)
@@ -120,9 +124,17 @@ def read_series(path: Path) -> tuple[Series, ...]:
     """
     with path.open("rb") as file:
         try:
-            table = _pq.ParquetFile(file).read().unify_dictionaries().combine_chunks()
-        except _pa.ArrowException as error:
-            raise ValueError(f"not a series file: {error}") from error
+            return _series_of(_pq.ParquetFile(file))
+        except (_pa.ArrowException, *UNEXPECTED) as error:
+            raise ValueError(f"not a series file: {words(error)}") from error
+
+
+def _series_of(file: Any) -> tuple[Series, ...]:
+    stated = file.metadata
+    size_bytes = sum(stated.row_group(n).total_byte_size for n in range(stated.num_row_groups))
+    if stated.num_rows > MOST_SAMPLES or size_bytes > MOST_UNPACKED_BYTES:
+        raise ValueError(f"{stated.num_rows} samples in {size_bytes} bytes are more than any trial's")
+    table = file.read().unify_dictionaries().combine_chunks()
     if not table.num_rows:
         return ()
     if "more" not in table.column_names:  # as series 1 were
@@ -165,9 +177,8 @@ def _channel(key: int, words: list[list[str]]) -> Channel:
 def channel_from(texts: Sequence[str]) -> Channel:
     """Read a channel from its texts, in the order of COLUMNS. Raises ValueError."""
     *plain, more = texts
-    rest: dict[str, Any] = json.loads(more) if more else {}
-    covers, stated = tuple(rest.get("covers", ())), Specification(**rest.get("specification", {}))
-    return Channel(*cast("Any", plain), covers=covers, specification=stated)
+    rest: dict[str, Json] = json_from(more) if more else {}
+    return cast("Channel", from_json(Channel, {**dict(zip(_PLAIN, plain, strict=True)), **rest}))
 
 
 @cache
@@ -175,4 +186,4 @@ def channel_texts(channel: Channel) -> tuple[str, ...]:
     """Write a channel as texts, in the order of COLUMNS."""
     stated = {name: value for name, value in asdict(channel.specification).items() if value is not None}
     rest = {name: value for name, value in (("covers", channel.covers), ("specification", stated)) if value}
-    return (*(str(getattr(channel, name)) for name in _PLAIN), json.dumps(rest) if rest else "")
+    return (*(str(getattr(channel, name)) for name in _PLAIN), json.dumps(to_json(rest)) if rest else "")

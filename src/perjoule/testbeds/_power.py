@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perjoule.errors import MachineError
+from perjoule.outside import UNEXPECTED, json_of
 from perjoule.testbeds._machine import working_s
 
 TOOLS = ("7zz", "7z", "7zr")
@@ -102,8 +103,8 @@ def strangers_ratio(before: tuple[float, float, float], after: tuple[float, floa
 
 def _remembered() -> dict[str, float]:
     try:
-        return {str(key): float(value) for key, value in json.loads(cache_file().read_text()).items()}
-    except (OSError, ValueError, AttributeError):
+        return {str(key): float(value) for key, value in json_of(cache_file()).items()}
+    except (OSError, *UNEXPECTED):
         return {}
 
 

@@ -18,6 +18,7 @@ Lead = Sequence[str] | Callable[[Sequence[str]], list[str]]
 
 _DEFAULTED = (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 # How what leads onto a host says that it did not get there, or that there is no such program.
+MOST_OUTPUT_BYTES = 64 * 1024**2  # of what a program says, as far as it is read
 _REFUSALS = ("nsenter: ", "perjoule: ")
 
 
@@ -145,7 +146,7 @@ def captured(
             ended = child.ended(timeout_s)
         finally:
             child.kill()
-        stdout, stderr = (os.pread(fd, os.fstat(fd).st_size, 0) for fd in streams[1:])
+        stdout, stderr = (os.pread(fd, min(os.fstat(fd).st_size, MOST_OUTPUT_BYTES), 0) for fd in streams[1:])
     finally:
         for fd in streams:
             os.close(fd)
@@ -238,4 +239,4 @@ class Program(Process):
         """What it has written so far."""
         with self._log.open("rb") as log:
             log.seek(self._began_at)
-            return log.read().decode(errors="replace")
+            return log.read(MOST_OUTPUT_BYTES).decode(errors="replace")

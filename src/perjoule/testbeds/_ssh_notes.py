@@ -12,6 +12,7 @@ from pathlib import Path
 
 from perjoule import locks, removal
 from perjoule.errors import MachineError, PerjouleError
+from perjoule.outside import UNEXPECTED, json_from
 from perjoule.testbeds._ssh import Login
 from perjoule.testbeds._ssh_keeper import Keeper
 
@@ -60,8 +61,8 @@ def clean() -> tuple[str, ...]:
 def _clean(path: Path, text: str) -> list[str]:
     """Start a keeper on each host of a note: the first it does is to remove what dead runs left."""
     try:
-        hosts = [(one.pop("work"), Login(**one)) for one in json.loads(text)]
-    except (ValueError, TypeError, KeyError):  # it was killed before it had written it, and before it connected
+        hosts = [(one.pop("work"), Login(**one)) for one in json_from(text)]
+    except UNEXPECTED:  # it was killed before it had written it, and before it connected
         removal.remove_file(path)
         return []
 

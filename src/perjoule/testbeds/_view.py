@@ -5,7 +5,6 @@ https://docs.kernel.org/admin-guide/sysfs-rules.html. What can't be read is an e
 """
 
 import contextlib
-import json
 import os
 import re
 import stat
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from perjoule.errors import MachineError
+from perjoule.outside import json_from
 from perjoule.testbeds._format import tool
 
 STABLE = ("by-id", "by-path", "by-uuid", "by-partuuid")  # names that do not move to another disk at the next boot
@@ -104,10 +104,10 @@ class Seen:
 def look(view: View, node: Path) -> Seen:
     """Read everything of a device. Raises MachineError when any of it can't be read."""
     try:
-        whole = part(json.loads(view.ask(["lsblk", "--json", "--output", _COLUMNS, str(node)]))["blockdevices"][0])
+        whole = part(json_from(view.ask(["lsblk", "--json", "--output", _COLUMNS, str(node)]))["blockdevices"][0])
         names = [one.name for one in whole.all() if one.type in (whole.type, "part")]
         number, sequence = identity(view, whole.name)
-        said = json.loads(view.ask(["wipefs", "--no-act", "--json", *(str(view.nodes / name) for name in names)]))
+        said = json_from(view.ask(["wipefs", "--no-act", "--json", *(str(view.nodes / name) for name in names)]))
         signatures = tuple(_signature(one) for one in said["signatures"])
         numbers = {_read(view.sys / "class/block" / name / "dev"): name for name in names}
         paths = {str(view.nodes / name) for name in names}

@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 
 from perjoule.errors import WorkloadError
-from perjoule.model import ClientResult, Clock, Outcome, Series
+from perjoule.model import ClientResult, Outcome, Series
+from perjoule.outside import read_as, text_of
 from perjoule.protocols import Host, require_time
 from perjoule.units import bytes_text
 from perjoule.workloads import _fio_job as file
@@ -17,6 +18,7 @@ from perjoule.workloads import _fio_job_report as job_report
 from perjoule.workloads import _fio_report as report
 from perjoule.workloads import _fio_rounds as rounds
 from perjoule.workloads import _fio_server as server
+from perjoule.workloads._raw import Ran, prepared_doubts
 
 BACK = "back-"  # begins the names of what reading back leaves
 
@@ -35,29 +37,22 @@ def _clock() -> dict[str, float]:
 
 
 class Raw:
-    """What a run left. Everything here raises OSError, ValueError or LookupError where a file is missing or damaged."""
+    """What a run left. Everything here raises OSError or one of UNEXPECTED where a file is missing or damaged."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        ran = json.loads((folder / "run.json").read_text())
-        self.names: list[str] = ran["clients"]
-        first, last = (Clock(**pair) for pair in ran["clocks"])
-        self.offset_s = first.monotonic_s - first.utc_s  # the monotonic clock minus UTC
-        self.drift_s = (last.monotonic_s - last.utc_s) - self.offset_s
+        ran = read_as(Ran, folder / "run.json")
+        self.names, self.offset_s, self.drift_s = ran.clients, ran.offset_s, ran.drift_s
 
     def report(self, name: str, prefix: str = "") -> str:
         """The report that holds a client's job: its own, or that of all servers."""
         own = self.folder / f"{prefix}{name}.json"
-        return (own if own.exists() else self.folder / f"{prefix}{server.REPORT}").read_text()
-
-    def doubts(self, name: str) -> tuple[str, ...]:
-        """What was found against the run before fio began, or between its passes."""
-        return tuple(json.loads((self.folder / name).read_text())["doubts"])
+        return text_of(own if own.exists() else self.folder / f"{prefix}{server.REPORT}")
 
     @cached_property
     def began_s(self) -> dict[str, float]:
         """When each client made its first I/O."""
-        return {name: float((self.folder / f"{name}.prerun.txt").read_text()) + self.offset_s for name in self.names}
+        return {name: float(text_of(self.folder / f"{name}.prerun.txt")) + self.offset_s for name in self.names}
 
     def whole(self) -> Outcome:
         """What all clients moved from their first I/O to their end."""
@@ -68,12 +63,12 @@ class Raw:
                 raise WorkloadError("fio moved nothing and reported no error", where=name)
         results = tuple(one for found in moved.values() for one in found)
         require_time(results)
-        logs = {name: [(self.folder / f"{name}_bw.1.log").read_text()] for name in self.names}
+        logs = {name: [text_of(self.folder / f"{name}_bw.1.log")] for name in self.names}
         series, unlogged = self._goodput(logs, moved)
         return Outcome(
             engine=str(jobs[self.names[0]]["fio version"]),
             results=results,
-            doubts=self.doubts("prepared.json") + report.doubts(results, self.drift_s) + unlogged,
+            doubts=prepared_doubts(self.folder) + report.doubts(results, self.drift_s) + unlogged,
             series=series,
         )
 
@@ -100,17 +95,17 @@ class Raw:
         """What the jobs of a job file moved."""
         jobs = {name: report.jobs(self.report(name)) for name in self.names}
         ended_s = {name: found[0]["timestamp_ms"] / 1e3 + self.offset_s for name, found in jobs.items()}
-        waiting = file.waiting((self.folder / "job.fio").read_text())
+        waiting = file.waiting(text_of(self.folder / "job.fio"))
         moved = {name: job_report.results(name, found, waiting, ended_s[name]) for name, found in jobs.items()}
-        doubts = self.doubts("prepared.json")
+        doubts = prepared_doubts(self.folder)
         for name in self.names:
             if not moved[name]:
                 raise WorkloadError("fio moved nothing and reported no error", where=name)
             doubts += job_report.doubts(name, jobs[name], moved[name])
         # a job file may put its logs elsewhere, or average them over another time
-        own = {line.key for line in file.lines((self.folder / "job.fio").read_text())} & {"log_avg_msec", "bwavgtime"}
+        own = {line.key for line in file.lines(text_of(self.folder / "job.fio"))} & {"log_avg_msec", "bwavgtime"}
         paths = {name: [] if own else sorted(self.folder.glob(f"{name}_bw.*.log")) for name in self.names}
-        logs = {name: [path.read_text() for path in found] for name, found in paths.items()}
+        logs = {name: [text_of(path) for path in found] for name, found in paths.items()}
         results = tuple(one for found in moved.values() for one in found)
         require_time(results)
         series, unlogged = self._goodput(logs, moved)
@@ -129,4 +124,4 @@ class Raw:
             back_bytes: int = report.job(self.report(name, BACK), BACK + name)["read"]["io_bytes"]
             if back_bytes != size_bytes:
                 raise WorkloadError(f"fio read {bytes_text(back_bytes)} of {bytes_text(size_bytes)} back", where=name)
-        return self.doubts(f"{BACK}prepared.json")
+        return prepared_doubts(self.folder, BACK)

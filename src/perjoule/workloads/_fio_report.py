@@ -1,6 +1,5 @@
 """What fio leaves behind, read: pure functions from its JSON and logs (fio 3.33) to the words of `perjoule.model`."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NoReturn, cast
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from perjoule.errors import TransientError, WorkloadError
 from perjoule.model import Channel, ClientResult, Series
+from perjoule.outside import check_size, json_at
 from perjoule.workloads._running import last_words
 
 FloatArray = NDArray[np.float64]
@@ -33,12 +33,13 @@ def documents(text: str) -> list[Mapping[str, Any]]:
     Raises:
         ValueError: there is none, or the first is truncated. (A later one may still be being written.)
     """
+    check_size(text)
     found: list[Mapping[str, Any]] = []
     begin = _BEGIN.search(text)
     while begin is not None:
         try:
-            report, end = json.JSONDecoder().raw_decode(text, begin.start())
-        except json.JSONDecodeError as error:
+            report, end = json_at(text, begin.start())
+        except ValueError as error:
             if not found:
                 raise ValueError(f"fio's report is truncated or empty ({error})") from error
             break

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from perjoule.errors import TransientError, WorkloadError
 from perjoule.model import Json
+from perjoule.outside import json_from
 from perjoule.protocols import Host, Process
 from perjoule.units import seconds_text
 from perjoule.workloads._running import last_words, stop
@@ -88,6 +89,6 @@ def job(first: Host, workers: Sequence[Host], asked: Mapping[str, Json], folder:
 def _address(host: Host, path: Path) -> str | None:
     """The address that a scheduler has written, or None as long as it hasn't."""
     try:
-        return str(json.loads(host.read(path))["address"])
+        return str(json_from(host.read(path))["address"])
     except (WorkloadError, ValueError, LookupError):
         return None

@@ -1,6 +1,5 @@
 """What a muon analysis left, as an outcome: who read what, where the data lay, and the physics."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perjoule.model import Channel, ClientResult, Outcome, Series
+from perjoule.outside import json_from, json_of, text_of
 from perjoule.workloads import _hep_fit as fits
 
 SHORTEST_S = 0.1
+MOST_BINS = 1_000_000
 MOST_DRIFT_S = 0.05
 PLACED_RATIO, REMOTE_RATIO = 0.9, 0.1  # so local by placement, and so much over the network all the same: that is doubted
 MOST_PULL = 4.0  # errors between a peak and its truth, above which it is doubted; chance alone gives one in 16 000
@@ -30,7 +31,9 @@ class Spectrum:
 
 def spectrum(folder: Path) -> Spectrum:
     """Read the histogram of a raw folder. Raises OSError, ValueError, LookupError."""
-    found = json.loads((folder / "histogram.json").read_text())
+    found = json_of(folder / "histogram.json")
+    if not 0 < found["bins_count"] <= MOST_BINS or not 0 < found["low_gev"] < found["high_gev"]:
+        raise ValueError(f"a histogram of {found['bins_count']} bins from {found['low_gev']} to {found['high_gev']} GeV is none")
     edges_gev = np.exp(np.linspace(math.log(found["low_gev"]), math.log(found["high_gev"]), found["bins_count"] + 1))
     counts = np.asarray(found["counts"], dtype=np.int64)
     if counts.shape != (found["bins_count"],):
@@ -39,12 +42,12 @@ def spectrum(folder: Path) -> Spectrum:
 
 
 def outcome(folder: Path) -> Outcome:
-    """Read a raw folder. Raises OSError, ValueError, LookupError."""
-    prepared, ran = (json.loads((folder / f"{name}.json").read_text()) for name in ("prepared", "run"))
+    """Read a raw folder. Raises OSError or one of UNEXPECTED."""
+    prepared, ran = (json_of(folder / f"{name}.json") for name in ("prepared", "run"))
     first, last = ran["clocks"]
     offset_s = first["monotonic_s"] - first["utc_s"]
     drift_s = last["monotonic_s"] - last["utc_s"] - offset_s
-    tasks: list[dict[str, Any]] = [json.loads(line) for line in (folder / "tasks.jsonl").read_text().splitlines()]
+    tasks: list[dict[str, Any]] = [json_from(line) for line in text_of(folder / "tasks.jsonl").splitlines()]
     if sorted(task["file"] for task in tasks) != sorted(prepared["holders"]):
         raise ValueError(f"{len(tasks)} tasks for {len(prepared['holders'])} files")
     own = {name: [task for task in tasks if task["worker"] == name] for name in sorted({task["worker"] for task in tasks})}
@@ -59,7 +62,7 @@ def outcome(folder: Path) -> Outcome:
     if abs(drift_s) > MOST_DRIFT_S:
         doubts += (f"the clock was set by {drift_s:+.3g} s during the run: starts and ends are as uncertain",)
     return Outcome(
-        engine=json.loads((folder / "histogram.json").read_text())["engine"],
+        engine=str(json_of(folder / "histogram.json")["engine"]),
         results=results,
         doubts=(*prepared["doubts"], *doubts),
         series=tuple(goodput(name, done, offset_s) for name, done in own.items()),

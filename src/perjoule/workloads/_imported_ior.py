@@ -3,13 +3,13 @@
 It tells the beginning of a test to a second, in local time, and how long each operation took: they are laid one after the other.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from perjoule.model import Outcome
+from perjoule.outside import json_from
 from perjoule.units import MIB
 from perjoule.workloads import _ior_report as report
 from perjoule.workloads._imported_run import Run, Told, moment_s
@@ -25,7 +25,7 @@ _MOVED = re.compile(r"^WARNING: Using actual aggregate bytes moved = (\d+)", re.
 def runs(text: str, told: Told) -> tuple[Run, ...]:
     """Read all runs of a summary; warnings may stand inside it. Raises ValueError, LookupError."""
     begin = text.find("{")
-    found: dict[str, Any] = json.loads(_INFINITE.sub(r"\1 null", _STRAY.sub("", text[max(begin, 0) :])))
+    found: dict[str, Any] = json_from(_INFINITE.sub(r"\1 null", _STRAY.sub("", text[max(begin, 0) :])))
     stated = [int(count) for count in _MOVED.findall(text)]
     return tuple(run for test in found["tests"] for run in _test(f"IOR-{found['Version']}", test, text, stated, told))
 

@@ -1,12 +1,12 @@
 """What IOR leaves behind, read: pure functions from its JSON summary and its log (IOR 4.1) to the words of `perjoule.model`."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from perjoule.model import ClientResult
+from perjoule.outside import json_from
 from perjoule.units import MIB
 
 SHORTEST_S = 0.1
@@ -34,7 +34,7 @@ def summary(text: str) -> Summary:
         ValueError: it is truncated.
         LookupError: it is of something else.
     """
-    found = json.loads(text)
+    found = json_from(text)
     return Summary(f"IOR-{found['Version']}", float(found["summary"][0]["xsizeMiB"]))
 
 

@@ -25,6 +25,7 @@ from perjoule.workloads import _fio_report as report
 from perjoule.workloads import _fio_server as server
 from perjoule.workloads._fio_load import Rounds, prepare_file, run_file, run_jobs
 from perjoule.workloads._fio_raw import BACK, Raw, noted
+from perjoule.workloads._raw import reading
 from perjoule.workloads._running import cold
 from perjoule.workloads._steady import ROUNDS_COUNT
 
@@ -245,10 +246,8 @@ class Fio(Workload):
 
     def outcome(self, folder: Path) -> Outcome:
         """Read a raw folder again. Raises WorkloadError when a client moved less than asked, or a file is damaged."""
-        try:
+        with reading("fio's raw output", folder):
             return self._outcome(folder)
-        except (OSError, ValueError, LookupError) as error:
-            raise WorkloadError(f"fio's raw output can't be read: {error}", where=str(folder)) from error
 
     def _outcome(self, folder: Path) -> Outcome:
         found = Raw(folder)

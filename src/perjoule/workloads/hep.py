@@ -19,10 +19,12 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.errors import WorkloadError
 from perjoule.model import OPTIONS, Json, Outcome
+from perjoule.outside import json_of
 from perjoule.protocols import Check, Host, Mounted, Process, Workload
 from perjoule.units import MIB, Bytes, Seconds
 from perjoule.workloads import _hep_dask, _hep_report
 from perjoule.workloads._hep_data import EVENT_BYTES, file_name
+from perjoule.workloads._raw import reading
 from perjoule.workloads._running import codes, cold, last_words, stop
 
 EXAMPLE = """
@@ -112,7 +114,7 @@ class Hep(Workload):
         """Analyse all files and read what came out. Raises WorkloadError, TransientError."""
         workers = self._workers(clients)
         names = [host.name for host in workers]
-        holders: dict[str, list[str]] = json.loads((folder / "prepared.json").read_text())["holders"]
+        holders: dict[str, list[str]] = json_of(folder / "prepared.json")["holders"]
         asked: dict[str, Json] = {
             "workers": list[Json](names),
             "directories": {host.name: str(self._place(mounted, host)) for host in workers},
@@ -130,10 +132,8 @@ class Hep(Workload):
 
     def outcome(self, folder: Path) -> Outcome:
         """Read a raw folder again, and fit again. Raises WorkloadError when a file was not analysed, or an output is damaged."""
-        try:
+        with reading("the raw output of the analysis", folder):
             return _hep_report.outcome(folder)
-        except (OSError, ValueError, LookupError) as error:
-            raise WorkloadError(f"the raw output of the analysis can't be read: {error}", where=str(folder)) from error
 
     def _workers(self, hosts: Sequence[Host]) -> list[Host]:
         role = "storage" if self.workers == "storage" else "client"

@@ -13,6 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.errors import CampaignError, WorkloadError
 from perjoule.model import OPTIONS, Outcome
+from perjoule.outside import UNEXPECTED, read_as, text_of, words
 from perjoule.protocols import Check, Host, Mounted, Workload, require_time
 from perjoule.units import Bytes
 from perjoule.workloads import _imported_fio as fio
@@ -21,6 +22,7 @@ from perjoule.workloads import _imported_ior as ior
 from perjoule.workloads import _imported_mdtest as mdtest
 from perjoule.workloads import _imported_rados as rados
 from perjoule.workloads._imported_run import Run, Texts, Told, check_zone, local_zone, moment_s
+from perjoule.workloads._raw import reading
 
 __all__ = [
     "FORMATS",
@@ -119,11 +121,8 @@ class Imported(Workload):
 
     def outcome(self, folder: Path) -> Outcome:
         """Read the tool's own files again. Raises WorkloadError."""
-        try:
-            found = [_part(folder, part) for part in parts((folder / MANIFEST).read_text())]
-        except (OSError, ValueError, LookupError, TypeError) as error:
-            raise WorkloadError(f"what was imported can't be read: {error}", where=str(folder)) from error
-        return joined(found)
+        with reading("what was imported", folder):
+            return joined([_part(folder, part) for part in read_as(Manifest, folder / MANIFEST).parts])
 
 
 def read(format: str, texts: Texts, told: Told) -> tuple[Run, ...]:
@@ -134,9 +133,8 @@ def read(format: str, texts: Texts, told: Told) -> tuple[Run, ...]:
     """
     try:
         return tuple(_timed(run) for run in FORMATS[format](texts, told))
-    except (ValueError, LookupError, TypeError, AttributeError, StopIteration) as error:
-        words = f"it has no {error}" if isinstance(error, KeyError) else str(error)
-        raise WorkloadError(f"this can't be read as {format}: {words}", next="see docs/how-to/import.md") from error
+    except UNEXPECTED as error:
+        raise WorkloadError(f"this can't be read as {format}: {words(error)}", next="see docs/how-to/import.md") from error
 
 
 def _timed(run: Run) -> Run:
@@ -174,24 +172,38 @@ def manifest(parts: Sequence[Part]) -> str:
     return json.dumps({"version": 1, "parts": listed}, indent=1) + "\n"
 
 
-def parts(text: str) -> tuple[Part, ...]:
-    """Read what `manifest` wrote. Raises ValueError, LookupError, TypeError."""
-    found: list[dict[str, Any]] = json.loads(text)["parts"]
-    return tuple(
-        Part(
-            one["format"],
-            tuple(one["files"]),
-            one["number"],
-            Told(one["stem"], tuple(one["clients"]), one["zone"], one["ended_s"]),
-        )
-        for one in found
-    )
+@plain_dataclass(frozen=True)
+class Written:
+    """One of the parts in imported.json, with what is told in one table."""
+
+    format: Format
+    files: tuple[str, ...]
+    number: int
+    stem: str
+    clients: tuple[str, ...]
+    zone: str
+    ended_s: float
+
+
+@plain_dataclass(frozen=True)
+class Manifest:
+    """imported.json: what `manifest` wrote."""
+
+    parts: tuple[Written, ...]
+    version: int = 1
 
 
 def _told(told: Told) -> dict[str, Any]:
     return {"stem": told.stem, "clients": told.clients, "zone": told.zone, "ended_s": told.ended_s}
 
 
-def _part(folder: Path, part: Part) -> Run:
-    texts = {Path(name).name: (folder / name).read_text("utf-8", errors="replace") for name in part.files}
-    return read(part.format, texts, part.told)[part.number]
+def _part(folder: Path, part: Written) -> Run:
+    texts = {Path(name).name: text_of(_below(folder, name), errors="replace") for name in part.files}
+    return read(part.format, texts, Told(part.stem, part.clients, part.zone, part.ended_s))[part.number]
+
+
+def _below(folder: Path, name: str) -> Path:
+    """A file of a raw folder. Raises ValueError: the name leads out of it."""
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise ValueError(f'"{name}" leads out of the folder')
+    return folder / name

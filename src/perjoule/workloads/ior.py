@@ -17,10 +17,12 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.errors import TransientError, WorkloadError
 from perjoule.model import OPTIONS, Clock, Outcome
+from perjoule.outside import read_as, text_of
 from perjoule.protocols import Check, Host, Mounted, Workload
 from perjoule.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads import _ior_report as report
 from perjoule.workloads import _mpi as mpi
+from perjoule.workloads._raw import Ran, prepared_doubts, reading
 from perjoule.workloads._running import cold
 
 EXAMPLE = """
@@ -157,26 +159,20 @@ class Ior(Workload):
 
     def outcome(self, folder: Path) -> Outcome:
         """Read a raw folder again. Raises WorkloadError when less was moved than asked, or a file is damaged."""
-        try:
-            ran = json.loads((folder / "run.json").read_text())
-            prepared = tuple(json.loads((folder / "prepared.json").read_text())["doubts"])
-            summary = report.summary((folder / SUMMARY).read_text())
-            log = (folder / "ior.log").read_text()
-            first, last = (Clock(**pair) for pair in ran["clocks"])
-            offset_s = first.monotonic_s - first.utc_s
-            rank_of = mpi.client_of(ran["clients"], self.ranks_count)
-            windows = report.windows(log, self.operation, rank_of, offset_s)
+        with reading("IOR's raw output", folder):
+            ran, prepared = read_as(Ran, folder / "run.json"), prepared_doubts(folder)
+            summary = report.summary(text_of(folder / SUMMARY))
+            log = text_of(folder / "ior.log")
+            rank_of = mpi.client_of(ran.clients, self.ranks_count)
+            windows = report.windows(log, self.operation, rank_of, ran.offset_s)
             wanted_bytes = len(windows) * self.size_bytes
             moved_bytes = report.moved_bytes(summary, log, wanted_bytes)
-        except (OSError, ValueError, LookupError) as error:
-            raise WorkloadError(f"IOR's raw output can't be read: {error}", where=str(folder)) from error
-        if not moved_bytes or (moved_bytes < wanted_bytes and self.stonewall_s is None):
-            told = f"IOR moved {bytes_text(moved_bytes)} of {bytes_text(wanted_bytes)} and reported no error"
-            raise WorkloadError(told, where=str(folder))
-        results = report.results(windows, self.operation, moved_bytes, self.transfer_bytes)
-        drift_s = (last.monotonic_s - last.utc_s) - offset_s
-        equal = moved_bytes == wanted_bytes or self.wear_out
-        return Outcome(summary.version, results, prepared + report.doubts(log, results, drift_s, equal=equal))
+            if not moved_bytes or (moved_bytes < wanted_bytes and self.stonewall_s is None):
+                told = f"IOR moved {bytes_text(moved_bytes)} of {bytes_text(wanted_bytes)} and reported no error"
+                raise WorkloadError(told, where=str(folder))
+            results = report.results(windows, self.operation, moved_bytes, self.transfer_bytes)
+            equal = moved_bytes == wanted_bytes or self.wear_out
+            return Outcome(summary.version, results, prepared + report.doubts(log, results, ran.drift_s, equal=equal))
 
     def _pattern(self) -> list[str]:
         """What a layout and its readers have in common."""

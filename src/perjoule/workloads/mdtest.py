@@ -11,6 +11,7 @@ import json
 import re
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -19,9 +20,11 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.errors import WorkloadError
 from perjoule.model import OPTIONS, ClientResult, Clock, Outcome
+from perjoule.outside import read_as, text_of
 from perjoule.protocols import Check, Host, Mounted, Workload
 from perjoule.units import Seconds
 from perjoule.workloads import _mpi as mpi
+from perjoule.workloads._raw import prepared_doubts, reading
 from perjoule.workloads._running import cold
 
 EXAMPLE = """
@@ -36,6 +39,14 @@ COLUMNS = {"create": "creation", "stat": "stat", "remove": "removal"}
 TREE = "mdtest"  # the folder that all is done in
 RANKS = "ranks.csv"
 SHORTEST_S = 0.1
+
+
+@plain_dataclass(frozen=True)
+class Ran:
+    """run.json: who loaded, and both clocks before it."""
+
+    clients: tuple[str, ...]
+    clock: Clock
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -106,27 +117,21 @@ class MdTest(Workload):
 
     def outcome(self, folder: Path) -> Outcome:
         """Read a raw folder again. Raises WorkloadError when less was done than asked, or a file is damaged."""
-        try:
-            ran = json.loads((folder / "run.json").read_text())
-            prepared = tuple(json.loads((folder / "prepared.json").read_text())["doubts"])
-            log = (folder / "mdtest.log").read_text()
-            client_of = mpi.client_of(ran["clients"], self.ranks_count)
+        with reading("mdtest's raw output", folder):
+            ran, prepared = read_as(Ran, folder / "run.json"), prepared_doubts(folder)
+            log = text_of(folder / "mdtest.log")
+            client_of = mpi.client_of(ran.clients, self.ranks_count)
             column = f"{'Directory' if self.folders else 'File'} {COLUMNS[self.operation]}"
-            done = ranks((folder / RANKS).read_text(), column)
-            began_s = barrier_utc_s(log, len(client_of)) + ran["clock"]["monotonic_s"] - ran["clock"]["utc_s"]
-            version = engine(log)
-        except (OSError, ValueError, LookupError) as error:
-            raise WorkloadError(f"mdtest's raw output can't be read: {error}", where=str(folder)) from error
-        if lacking := [rank for rank in client_of if done.get(rank, (0, 0.0))[0] != self.files_count]:
-            found_count = done.get(lacking[0], (0, 0.0))[0]
-            told = f"rank {lacking[0]} of mdtest did {found_count} of {self.files_count} operations and reported no error"
-            raise WorkloadError(told, where=client_of[lacking[0]])
-        results = tuple(self._result(name, client_of, done, began_s) for name in ran["clients"])
-        shortest_s = min(one.ended_s - one.began_s for one in results)
-        brief = (
-            (f"a client ran only {shortest_s * 1e3:.0f} ms, whose start is known to a few",) if shortest_s < SHORTEST_S else ()
-        )
-        return Outcome(version, results, prepared + brief)
+            done = ranks(text_of(folder / RANKS), column)
+            began_s = barrier_utc_s(log, len(client_of)) + ran.clock.monotonic_s - ran.clock.utc_s
+            if lacking := [rank for rank in client_of if done.get(rank, (0, 0.0))[0] != self.files_count]:
+                found_count = done.get(lacking[0], (0, 0.0))[0]
+                told = f"rank {lacking[0]} of mdtest did {found_count} of {self.files_count} operations and reported no error"
+                raise WorkloadError(told, where=client_of[lacking[0]])
+            results = tuple(self._result(name, client_of, done, began_s) for name in ran.clients)
+            shortest_s = min(one.ended_s - one.began_s for one in results)
+            short = f"a client ran only {shortest_s * 1e3:.0f} ms, whose start is known to a few"
+            return Outcome(engine(log), results, (*prepared, *([short] if shortest_s < SHORTEST_S else [])))
 
     def _result(
         self, client: str, client_of: Mapping[int, str], done: Mapping[int, tuple[int, float]], began_s: float

@@ -8,8 +8,9 @@ reads is not compared with what was written (`--no-verify`).
 import json
 import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass as plain_dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -20,9 +21,11 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.errors import WorkloadError
 from perjoule.model import OPTIONS, Channel, ClientResult, Outcome, Series
+from perjoule.outside import json_from, read_as, text_of
 from perjoule.protocols import Access, Check, Host, Mounted, Workload, require_time
 from perjoule.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads._rados_start import together
+from perjoule.workloads._raw import prepared_doubts, reading
 from perjoule.workloads._running import cold
 
 EXAMPLE = """
@@ -37,6 +40,14 @@ RUN_NAME = "perjoule"  # the object in which rados bench keeps what there is to 
 PREFIX = "benchmark_data"  # of the names of its objects
 SHORTEST_S = 0.1
 SHORT_S = 60.0  # for commands on one object
+
+
+@plain_dataclass(frozen=True)
+class Ran:
+    """run.json: rados's version, and when each client began."""
+
+    version: str
+    began_s: Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -121,19 +132,16 @@ class RadosBench(Workload):
 
     def outcome(self, folder: Path) -> Outcome:
         """Read a raw folder again. Raises WorkloadError when a client moved nothing, or a file is damaged."""
-        try:
-            ran = json.loads((folder / "run.json").read_text())
-            found = tuple(json.loads((folder / "prepared.json").read_text())["doubts"])
-            texts = {name: (folder / f"{name}.json").read_text() for name in ran["began_s"]}
-            results = tuple(result(name, self.operation, text, ran["began_s"][name]) for name, text in texts.items())
+        with reading("the raw output of rados", folder):
+            ran, found = read_as(Ran, folder / "run.json"), prepared_doubts(folder)
+            texts = {name: text_of(folder / f"{name}.json") for name in ran.began_s}
+            results = tuple(result(name, self.operation, text, ran.began_s[name]) for name, text in texts.items())
             require_time(results)
             series = tuple(goodput(one, texts[one.host]) for one in results)
-        except (OSError, ValueError, LookupError) as error:
-            raise WorkloadError(f"the raw output of rados can't be read: {error}", where=str(folder)) from error
-        shortest_s = min(one.ended_s - one.began_s for one in results)
-        if shortest_s < SHORTEST_S:
-            found += (f"a client ran only {shortest_s * 1e3:.0f} ms",)
-        return Outcome(ran["version"], results, found, series)
+            shortest_s = min(one.ended_s - one.began_s for one in results)
+            if shortest_s < SHORTEST_S:
+                found += (f"a client ran only {shortest_s * 1e3:.0f} ms",)
+            return Outcome(ran.version, results, found, series)
 
     def _load(
         self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, operation: str, duration_s: int
@@ -188,7 +196,7 @@ def report(text: str) -> tuple[dict[str, Any], int]:
     begin = text.find("{")
     if begin < 0:
         raise ValueError("rados left no report")
-    found: dict[str, Any] = json.loads(text[begin:])
+    found: dict[str, Any] = json_from(text[begin:])
     return found, int(found.get("total_writes_made", found.get("total_reads_made", 0)))
 
 

@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -14,8 +15,10 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.errors import CampaignError, TransientError, WorkloadError
 from perjoule.model import OPTIONS, Channel, ClientResult, Outcome, Series
+from perjoule.outside import read_as
 from perjoule.protocols import Check, Host, Mounted, Workload
 from perjoule.units import MIB, Bytes
+from perjoule.workloads._raw import reading
 
 EXAMPLE = """
 [[workload]]
@@ -25,6 +28,14 @@ size = "4 MiB"
 """
 
 ENGINE = "simulated 1"
+
+
+@plain_dataclass(frozen=True)
+class Kept:
+    """simulated.json: what came out."""
+
+    results: tuple[ClientResult, ...]
+    doubts: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -101,12 +112,9 @@ class Simulated(Workload):
 
     def outcome(self, folder: Path) -> Outcome:
         """Read the results again. Raises WorkloadError."""
-        try:
-            kept = json.loads((folder / "simulated.json").read_text())
-            results = tuple(ClientResult(**result) for result in kept["results"])
-            return Outcome(ENGINE, results, tuple(kept["doubts"]), tuple(map(_goodput, results)))
-        except (OSError, ValueError, LookupError, TypeError) as error:
-            raise WorkloadError(f"the simulated load's results can't be read: {error}", where=str(folder)) from error
+        with reading("what the simulated load left", folder):
+            kept = read_as(Kept, folder / "simulated.json")
+            return Outcome(ENGINE, kept.results, kept.doubts, tuple(map(_goodput, kept.results)))
 
 
 def throughput_bytes_per_s(mounted: Mounted, client: str, run_number: int) -> float:

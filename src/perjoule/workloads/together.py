@@ -8,6 +8,7 @@ write new. What is made of the results (Jain's index: https://arxiv.org/abs/cs/9
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -20,10 +21,12 @@ from pydantic import Field, WithJsonSchema, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule import drivers
-from perjoule.errors import PerjouleError, WorkloadError
+from perjoule.errors import PerjouleError
 from perjoule.model import OPTIONS, ClientResult, Outcome, Series, Spec, covered_s
+from perjoule.outside import read_as
 from perjoule.protocols import Check, Host, Mounted, Workload
 from perjoule.units import Seconds
+from perjoule.workloads._raw import reading
 from perjoule.workloads._together_user import OWN, Job, User, split
 
 __all__ = ["OWN", "Together", "User", "split"]
@@ -39,6 +42,14 @@ together = [
 """
 
 T = TypeVar("T")
+
+
+@plain_dataclass(frozen=True)
+class Starts:
+    """together.json: when each user's jobs began, in seconds from the load's begin."""
+
+    starts_s: Mapping[str, tuple[float, ...]]
+
 
 TOGETHER_RATIO = 1 / 3  # of the time with any load, below which a mix is mostly one user alone
 LATE_S = 0.05  # behind its time, above which a job is said to have waited
@@ -188,11 +199,9 @@ class Together(Workload):
 
     def outcome(self, folder: Path) -> Outcome:
         """Read all jobs' raw outputs again. Raises WorkloadError."""
-        try:
-            starts_s: dict[str, list[float]] = json.loads((folder / "together.json").read_text())["starts_s"]
+        with reading("the times of the users' jobs", folder):
+            starts_s = read_as(Starts, folder / "together.json").starts_s
             waits_s = {n: [s - j.due_s for s, j in zip(starts_s[n], jobs, strict=True)] for n, jobs in self._jobs.items()}
-        except (OSError, ValueError, LookupError, TypeError) as error:
-            raise WorkloadError(f"the times of the users' jobs can't be read: {error}", where=str(folder)) from error
         found = {
             n: [_told(job, lambda job=job: job.workload.outcome(job.raw(folder))) for job in jobs]
             for n, jobs in self._jobs.items()

@@ -1,0 +1,53 @@
+"""What the raw folders of several tools have in common, read within limits and with its types checked."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from perjoule.errors import WorkloadError
+from perjoule.model import Clock
+from perjoule.outside import UNEXPECTED, read_as, words
+
+
+@dataclass(frozen=True)
+class Ran:
+    """run.json: who loaded, and both clocks before and after it."""
+
+    clients: tuple[str, ...]
+    clocks: tuple[Clock, ...]
+
+    def __post_init__(self) -> None:
+        if not self.clients or len(self.clocks) != 2:
+            raise ValueError(f"{len(self.clients)} clients and {len(self.clocks)} clocks, not one client at least and two clocks")
+
+    @property
+    def offset_s(self) -> float:
+        """The monotonic clock minus UTC."""
+        return self.clocks[0].monotonic_s - self.clocks[0].utc_s
+
+    @property
+    def drift_s(self) -> float:
+        """By how much the clock was set meanwhile."""
+        return (self.clocks[-1].monotonic_s - self.clocks[-1].utc_s) - self.offset_s
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """prepared.json: what was found against the run before it began."""
+
+    doubts: tuple[str, ...]
+
+
+def prepared_doubts(folder: Path, prefix: str = "") -> tuple[str, ...]:
+    """What was found against a run before it began. Raises OSError, ValueError."""
+    return read_as(Prepared, folder / f"{prefix}prepared.json").doubts
+
+
+@contextmanager
+def reading(what: str, folder: Path) -> Generator[None]:
+    """Turn whatever a damaged raw folder makes its reader trip over into a WorkloadError in one sentence."""
+    try:
+        yield
+    except (OSError, *UNEXPECTED) as error:
+        raise WorkloadError(f"{what} can't be read: {words(error)}", where=str(folder)) from error
