@@ -231,3 +231,24 @@ def test_the_citation_has_what_the_format_needs(bundle: Path) -> None:
     assert lines[0] == "cff-version: 1.2.0"
     assert {'title: "a study"', '  - name: "Ada Lovelace"', 'license: "CC-BY-4.0"', "type: dataset"} <= set(lines)
     assert [line for line in lines if line.startswith("message: ")]
+
+
+def test_a_bundle_that_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made, made.open("trials/record.json", "w", force_zip64=True) as sink:
+        for _ in range(32):
+            sink.write(b"0" * 2**20)
+    for call in (exporting.verify_bundle, lambda path: unpacked(path).__enter__()):
+        with pytest.raises(MachineError, match=r"trials/record.json\" unpacks from 3\d.* KiB to 32 MiB, and no results do so"):
+            call(path)
+
+
+def test_a_bundle_whose_directory_points_nowhere_is_refused(bundle: Path, tmp_path: Path) -> None:
+    content = bytearray(bundle.read_bytes())
+    at = content.rindex(b"PK\x01\x02")
+    content[at + 42 : at + 46] = b"\xff\xff\xff\x7f"
+    (tmp_path / "x.zip").write_bytes(content)
+    try:
+        assert exporting.verify_bundle(tmp_path / "x.zip").differences
+    except MachineError as error:
+        assert "damaged" in str(error)

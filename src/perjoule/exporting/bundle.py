@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Generator, Iterator, Mapping
@@ -12,14 +13,21 @@ from pathlib import Path, PurePosixPath
 from perjoule import removal, store, verify
 from perjoule.errors import MachineError
 from perjoule.exporting.crate import CHECKSUMS, CITATION, METADATA, File, Said, checksums, citation, metadata
+from perjoule.outside import MOST_JSON_BYTES, UNEXPECTED, words
 from perjoule.store import Results
 from perjoule.store.clearing import ASIDE
+from perjoule.units import bytes_text
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: when files were written is no part of a bundle
 TABLE = "table.csv"
 LEFT_OUT = ("lock", METADATA, CITATION, CHECKSUMS, TABLE)  # of a folder that was unpacked from a bundle
 _CHUNK_BYTES = 1 << 20
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+_STRANGE = "it was not written by `perjoule export`: look into it before you trust it"
+_ASK_AGAIN = "fetch the bundle again"
+_COMPRESSED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_DAMAGE = (OSError, zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, *UNEXPECTED)
+MOST_RATIO = 200  # of a file's size over what it takes in a bundle: fio's logs, the best to compress, come to 30
+SMALL_BYTES = 16 * 1024**2  # up to which any ratio harms nobody
 
 
 def write_bundle(results: Results, target: Path, table: str, said: Said) -> int:
@@ -89,9 +97,12 @@ def unpacked(path: Path) -> Generator[Path]:
         for name, entry in entries.items():
             target = folder / "results" / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("xb") as sink:
-                for chunk in _chunks(bundle, entry):
-                    sink.write(chunk)
+            try:
+                with target.open("xb") as sink:
+                    for chunk in _chunks(bundle, entry):
+                        sink.write(chunk)
+            except _DAMAGE as error:
+                raise MachineError(f'"{name}" is damaged ({words(error)})', where=str(path), next=_ASK_AGAIN) from error
         yield folder / "results"
 
 
@@ -104,6 +115,8 @@ def differing(path: Path) -> Iterator[str]:
                 raise MachineError(
                     "this is no bundle of results (no checksums in it)", where=str(path), next="see `perjoule export`"
                 )
+            if entries[CHECKSUMS].file_size > MOST_JSON_BYTES:
+                raise ValueError("it is too long")
             lines = b"".join(_chunks(bundle, entries[CHECKSUMS])).decode().splitlines()
             wanted = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
         except _DAMAGE:
@@ -143,9 +156,11 @@ def _chunks(bundle: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
 def _opened(path: Path) -> Generator[zipfile.ZipFile]:
     try:
         bundle = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError) as error:
-        words = (error.strerror or "").lower() if isinstance(error, OSError) else "this is no bundle, or its end is damaged"
-        raise MachineError(words, where=str(path), next="see `perjoule export --help`") from error
+    except _DAMAGE as error:
+        what = (
+            (error.strerror or str(error)).lower() if isinstance(error, OSError) else "this is no bundle, or its end is damaged"
+        )
+        raise MachineError(what, where=str(path), next="see `perjoule export --help`") from error
     with bundle:
         yield bundle
 
@@ -161,8 +176,10 @@ def _entries(bundle: zipfile.ZipFile, path: Path) -> Mapping[str, zipfile.ZipInf
         kind = stat.S_IFMT(entry.external_attr >> 16)
         odd = not pure.parts or "\\" in name or "\0" in name or ":" in pure.parts[0]
         if odd or pure.is_absolute() or ".." in pure.parts or str(pure) != name or kind not in (0, stat.S_IFREG) or name in found:
-            advice = "it was not written by `perjoule export`: look into it before you trust it"
-            raise MachineError(f'"{name}" has no place in a bundle', where=str(path), next=advice)
+            raise MachineError(f'"{name}" has no place in a bundle', where=str(path), next=_STRANGE)
+        if entry.file_size > max(SMALL_BYTES, MOST_RATIO * entry.compress_size) or entry.compress_type not in _COMPRESSED:
+            size = f"from {bytes_text(entry.compress_size)} to {bytes_text(entry.file_size)}"
+            raise MachineError(f'"{name}" unpacks {size}, and no results do so', where=str(path), next=_STRANGE)
         found[name] = entry
     return found
 
