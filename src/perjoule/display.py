@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import zip_longest
@@ -13,9 +13,10 @@ from pathlib import Path
 from textwrap import wrap
 from typing import IO, Any, cast
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
+from rich.segment import Segment
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -58,11 +59,34 @@ class _Stream:
                 os.dup2(nowhere.fileno(), self._now().fileno())  # also for what Python flushes when it ends
 
 
+# What a terminal would obey rather than show: control characters, what turns the direction of writing, halves of characters.
+_OBEYED = ((0x00, 0x20), (0x7F, 0xA0), (0x200E, 0x2010), (0x2028, 0x202F), (0x2066, 0x206A), (0xD800, 0xE000))
+_SHOWN = {code: ascii(chr(code))[1:-1] for first, end in _OBEYED for code in range(first, end) if chr(code) not in "\n\t"}
+
+
+def visible(text: str) -> str:
+    """Show what a terminal would obey: an escape sequence in a label, in a path, in what a meter says."""
+    return text.translate(_SHOWN)
+
+
+class Terminal(Console):
+    """The one way to the terminal: its own styles are sequences, those within a text are shown."""
+
+    def print(self, *objects: Any, **words: Any) -> None:
+        """Print; rich drops some control characters of a text before it lays it out."""
+        super().print(*(visible(one) if isinstance(one, str) else one for one in objects), **words)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Lay out what is printed."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+
 # On a terminal lines are wrapped at words; what goes into a file is never wrapped.
-_unwrapped = Console(highlight=False, markup=False, emoji=False, soft_wrap=True, width=1000)
+_unwrapped = Terminal(highlight=False, markup=False, emoji=False, soft_wrap=True, width=1000)
 _out, _err = (cast("IO[str]", _Stream(name)) for name in ("stdout", "stderr"))
-out = Console(file=_out, highlight=False, markup=False, emoji=False) if sys.stdout.isatty() else _unwrapped
-err = Console(file=_err, highlight=False, markup=False, emoji=False, soft_wrap=not sys.stderr.isatty())
+out = Terminal(file=_out, highlight=False, markup=False, emoji=False) if sys.stdout.isatty() else _unwrapped
+err = Terminal(file=_err, highlight=False, markup=False, emoji=False, soft_wrap=not sys.stderr.isatty())
 
 # Columns that a narrow terminal can do without, first to last.
 _BURST = ("burst MiB/J", "burst op/J", "burst MiB/s", "burst op/s", "% on disk")

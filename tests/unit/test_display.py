@@ -1,5 +1,6 @@
 """What is seen while a campaign runs: the time left and the clients' speed make sense from the first moment on."""
 
+import json
 import os
 import pty
 import sys
@@ -9,11 +10,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Group
+from rich.table import Table as RichTable
+from rich.text import Text
 
 from perjoule import campaign, display
 from perjoule.display import Progress, notes
 from perjoule.model import Cell, Channel, Interval, Trial
 from perjoule.protocols import Hosts
+from perjoule.report.document import document
 from perjoule.run import Event
 from perjoule.table import Table
 from perjoule.units import MIB
@@ -156,3 +161,31 @@ def test_a_combination_that_needs_no_more_repetitions_is_named_once(capsys: pyte
         progress(Event("settled", f"known after {trial.clients_count}", trial=trial))
     assert capsys.readouterr().err.count("not needed") == 2
     assert progress.trials_count == 0
+
+
+def test_escape_sequences_are_shown_and_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
+    said = "\x1b]0;owned\x07 \x1b[2J\x9b31m \u202e\udcff end"
+    terminal = display.Terminal(force_terminal=True, color_system="truecolor", width=200, highlight=False)
+    table = RichTable("a")
+    table.add_row(said)
+    for one in (said, Text(said), table, Group(said)):
+        terminal.print(one, style="bold red", soft_wrap=True)
+        shown = capsys.readouterr().out
+        assert "\x1b]" not in shown and "\x1b[2J" not in shown
+        assert not set("\x07\x9b\u202e\udcff") & set(shown)
+        if one is not table:  # which breaks what grows in its cells
+            assert r"\x1b]0;owned" in shown and r"\x1b[2J\x9b31m \u202e\udcff end" in shown
+        assert "\x1b[1;31m" in shown  # its own styles stay
+
+
+def test_all_that_is_printed_goes_through_it() -> None:
+    assert isinstance(display.out, display.Terminal)
+    assert isinstance(display.err, display.Terminal)
+
+
+@pytest.mark.parametrize("label", ["<!--<script>", "</script><b>", "\u2028"])
+def test_no_label_takes_a_pages_data_away(label: str) -> None:
+    page = document(label, "", {})
+    data = page.partition('<script id="data" type="application/json">')[2].partition("</script>")[0]
+    assert json.loads(data)["name"] == label
+    assert "<" not in data  # "<!--<script>" makes a browser look for two ends of the script

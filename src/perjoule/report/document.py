@@ -16,7 +16,7 @@ def document(title: str, body: str, figures: Mapping[str, vega.Spec], timelines:
         title=escape(f"{title}: perjoule"),
         css=_asset("page.css"),
         body=body,
-        data=json.dumps(data, separators=(",", ":"), allow_nan=False).replace("</", "<\\/"),
+        data=json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),  # "<!--<script>" would swallow it
         library=vega.javascript().replace("</script", "<\\/script"),
         script=_asset("page.js"),
     )
