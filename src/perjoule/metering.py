@@ -2,10 +2,10 @@
 
 import threading
 from array import array
-from collections.abc import Generator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from math import nan
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from perjoule.protocols import Hosts, Meter, Sink
 
 ASKED_COUNT = 16  # addresses at once
 
+T = TypeVar("T")
+U = TypeVar("U")
 Latest = Mapping[Channel, tuple[float, float, float]]
 
 
@@ -70,6 +72,28 @@ def found(addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
     def at(places: Sequence[str]) -> list[Mapping[str, Json]]:
         return [table for discover in asks for table in discover(places)]
 
-    with ThreadPoolExecutor(ASKED_COUNT) as pool:
-        tables = [table for answer in pool.map(at, [(), *((address,) for address in addresses)]) for table in answer]
+    tables = [table for answer in _at_once(at, [(), *((address,) for address in addresses)]) for table in answer]
     return tuple(table for n, table in enumerate(tables) if table not in tables[:n])
+
+
+def _at_once(ask: Callable[[T], U], places: Sequence[T]) -> list[U]:
+    """Ask several places at once, in threads that nobody who ends this program waits for."""
+    waiting, answers, failures = list(enumerate(places)), dict[int, U](), list[Exception]()
+
+    def work() -> None:
+        while waiting:
+            with suppress(IndexError):  # another thread was quicker
+                number, place = waiting.pop(0)
+                try:
+                    answers[number] = ask(place)
+                except Exception as error:
+                    failures.append(error)
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(ASKED_COUNT, len(places)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return [answers[number] for number in range(len(places))]

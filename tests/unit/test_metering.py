@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event, Thread, current_thread
 from typing import Any
 
 import numpy as np
@@ -360,3 +361,25 @@ def test_the_load_of_a_pattern_is_real_on_time_and_gone_afterwards(tmp_path: Pat
     assert after.cpu_s - before.cpu_s > 0.5  # of 0.8 s on each core
     children = " ".join(path.read_text() for path in Path("/proc/self/task").glob("*/children")).split()
     assert not [pid for pid in children if "if=/dev/zero" in Path(f"/proc/{pid}/cmdline").read_text()]
+
+
+def test_who_stops_looking_for_meters_waits_for_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    looking, ending = Event(), Event()
+
+    class Slow:
+        @classmethod
+        def discover(cls, addresses: tuple[str, ...]) -> tuple[()]:
+            looking.set()
+            assert current_thread().daemon  # an interpreter that ends waits for no such thread
+            ending.wait(10.0)
+            return ()
+
+    monkeypatch.setattr(metering.drivers, "kinds", lambda part: ("slow",))
+    monkeypatch.setattr(metering.drivers, "driver_class", lambda part, kind: Slow)
+    outcomes: list[object] = []
+    thread = Thread(target=lambda: outcomes.append(metering.found(["a", "b"])))
+    thread.start()
+    assert looking.wait(5.0)
+    ending.set()
+    thread.join(5.0)
+    assert outcomes == [()]

@@ -4,6 +4,7 @@ The parser of prometheus-client reads a page that was cut inside a number as tha
 takes apart every line of a page, of which we want one.
 """
 
+import io
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ def exposed(text: str, name: str, labels: Mapping[str, str]) -> tuple[Sample, st
         raise ValueError(f"the page is cut off: no line feed after its last line {text.rpartition(chr(10))[2][:60]!r}")
     found: list[tuple[Sample, Mapping[str, str]]] = []
     kind = ""
-    for line in text.splitlines():
+    for line in io.StringIO(text):  # a list of all lines may be many times as large
         if line.startswith("#"):
             words = line.split()
             if words[1:2] == ["TYPE"] and words[2:3] == [name]:

@@ -16,7 +16,7 @@ _WORD = re.compile(r'(\w+)\s*=\s*(?:"([^"]*)"|([^\s,]+))')
 
 
 class Http:
-    """A plug at "host" or "host:port". Each request waits at most `timeout_s` for each of the plug's steps."""
+    """A plug at "host" or "host:port". Each request waits at most `timeout_s` for the whole answer."""
 
     def __init__(self, address: str, *, timeout_s: float, user: str = "", password: str = "") -> None:
         self._place, self._user, self._password = Place(f"http://{address}", timeout_s), user, password

@@ -18,6 +18,7 @@ from perjoule.protocols import Hosts, Meter, Sink
 from perjoule.units import Hertz
 
 SWITCH = "switch"
+MOST_WORDS = 300  # characters of what a meter said, in a sentence
 
 _COVERS = 'What it feeds: hosts by name, "servers", "clients", "switch".'
 _COMPONENT = 'What of one host it feeds, where that is not the whole host: "disks", "board", ...'
@@ -206,4 +207,5 @@ def _words(error: Exception) -> str:
     """What is wrong, in one line and without a number that only a kernel knows."""
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
-    return " ".join(str(error).split()) or type(error).__name__
+    words = " ".join(str(error).split()) or type(error).__name__
+    return words if len(words) <= MOST_WORDS else f"{words[:MOST_WORDS]} ..."

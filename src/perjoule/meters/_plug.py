@@ -15,6 +15,7 @@ from perjoule.units import Hertz, Ratio, Seconds
 
 JOULES_PER_WH = 3600.0
 JOULES_PER_KWH = 3.6e6
+MOST = 1e15  # of what any plug counts
 
 ADDRESS = 'Its host name or IP address, with ":port" where it is not the usual one.'
 TIMEOUT = "How long an answer may take; later ones are gaps, for nobody knows of which moment they tell."
@@ -58,5 +59,5 @@ def table(said: Any) -> Mapping[str, Any]:
 
 def number(said: Any) -> float:
     """What was said where a number is wanted; NaN where it is none."""
-    plain = isinstance(said, int | float) and not isinstance(said, bool) and abs(said) < 1e15
+    plain = isinstance(said, int | float) and not isinstance(said, bool) and abs(said) < MOST
     return float(said) if plain else math.nan

@@ -80,7 +80,10 @@ def pulses(rest: str) -> tuple[float, float]:
     """
     if len(rest) < 24:
         raise ValueError(f"a Circle's pulses are cut off: {rest!r}")
-    one, eight = struct.unpack(">2h", bytes.fromhex(rest[16:24]))
+    try:
+        one, eight = struct.unpack(">2h", bytes.fromhex(rest[16:24]))
+    except struct.error as error:
+        raise ValueError(f"a Circle's pulses are cut off: {rest[:40]!r}") from error
     return (math.nan if one == UNKNOWN_PULSES else one), (math.nan if eight == UNKNOWN_PULSES else eight)
 
 

@@ -100,6 +100,7 @@ def agent(address: str, port: int, login: Login, timeout_s: float) -> Generator[
     except ImportError:
         raise MachineError("pysnmp is missing", where=f"{address}:{port}", next=FIX) from None
     loop = asyncio.new_event_loop()
+    loop.set_exception_handler(_silent)  # what is no SNMP is no answer, which is said
     try:
         there = Agent(loop, address, port, login, timeout_s)
         try:
@@ -113,6 +114,10 @@ def agent(address: str, port: int, login: Login, timeout_s: float) -> Generator[
         if waiting:
             loop.run_until_complete(asyncio.gather(*waiting, return_exceptions=True))
         loop.close()
+
+
+def _silent(loop: asyncio.AbstractEventLoop, what: dict[str, Any]) -> None:
+    """Say nothing."""
 
 
 def _number(value: Any) -> int | None:

@@ -4,7 +4,6 @@ Commands go to cmnd/%topic%/COMMAND, answers come as stat/%topic%/..., and each 
 """
 
 import importlib.util
-import json
 import queue
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -14,10 +13,13 @@ from typing import Any
 
 from perjoule.errors import MachineError
 from perjoule.meters._plug import table
+from perjoule.outside import json_from
 from perjoule.protocols import Check
 
 FIX = ".venv/bin/pip install 'perjoule[meters]'"
 PORT = 1883
+MOST_BYTES = 256 * 1024  # of a message; Tasmota sends some 4 KiB at the most
+MOST_MESSAGES = 1000  # that wait to be read
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,10 @@ def listening(
     def on_message(client: Client, data: object, message: MQTTMessage) -> None:
         t_s = time.monotonic()
         try:
-            said = json.loads(message.payload)
+            said = json_from(bytes(message.payload), MOST_BYTES)
         except ValueError:
             return  # stat/%topic%/POWER says ON
-        if isinstance(said, dict) and not message.retain:
+        if isinstance(said, dict) and not message.retain and heard.qsize() < MOST_MESSAGES:
             heard.put(Said(said, t_s))  # pyright: ignore[reportUnknownArgumentType]
 
     client = Client(CallbackAPIVersion.VERSION2, reconnect_on_failure=False)
@@ -88,11 +90,13 @@ def listening(
             client.publish(f"cmnd/{topic}/{word}", argument)
         found: list[Said] = []
         deadline_s = time.monotonic() + (timeout_s if ask else 0.0)
-        while True:
+        for _ in range(MOST_MESSAGES):  # others may come without end
+            left_s = deadline_s - time.monotonic()
             try:
-                left_s = deadline_s - time.monotonic()
                 said = heard.get(block=not found and left_s > 0, timeout=max(left_s, 0.001))
             except queue.Empty:
+                break
+            if ask and left_s < 0:
                 break
             if wanted(said, command):
                 found.append(said)

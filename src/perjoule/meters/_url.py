@@ -1,19 +1,23 @@
 """One request to a URL, http or https, by the standard library."""
 
 import http.client
-import json
 import ssl
 import urllib.error
+import urllib.parse
 import urllib.request
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from perjoule.errors import MachineError
+from perjoule.meters._deadline import Deadline, TimedTls, connected
+from perjoule.outside import json_from
+from perjoule.units import bytes_text
 
-MOST_BYTES = 64 * 1024**2  # of an answer: more than any meter's, less than what would harm
+MOST_BYTES = 8 * 1024**2  # of an answer: an exporter's longest page has a tenth
+MOST_JSON_BYTES = 1024**2  # of JSON, which becomes many times as large in memory
 
 
 class LoginWanted(MachineError):
@@ -27,7 +31,7 @@ class Place:
     """Where to ask and how: "https://bmc-1", which certificates to believe, what to send along."""
 
     address: str
-    timeout_s: float = 5.0
+    timeout_s: float = 5.0  # for all of an answer
     authorities: Path | None = None  # a file of certificates to believe, in the place of the system's
     verify: bool = True
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -45,13 +49,14 @@ class Place:
         if not url.startswith(("http://", "https://")):
             raise MachineError("that is no address of a web service", where=url, next='write "http://" or "https://" before it')
         sent = {"Accept": "*/*"} | dict(self.headers) | ({"Content-Type": "application/json"} if body is not None else {})
-        handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]  # a meter is near
+        deadline = Deadline(self.timeout_s)
+        opener = _opener(deadline, self._context)
         try:
-            if url.startswith("https:"):
-                handlers.append(urllib.request.HTTPSHandler(context=self._context()))
             request = urllib.request.Request(url, data=body, headers=sent, method=method)
-            with urllib.request.build_opener(*handlers).open(request, timeout=self.timeout_s) as response:
+            with opener.open(request, timeout=deadline.left_s()) as response:
                 answer, headers = response.read(MOST_BYTES + 1), dict(response.headers.items())
+        except TimeoutError:
+            raise OSError(f"{place}: no whole answer within {self.timeout_s:g} s") from None
         except urllib.error.HTTPError as error:
             error.close()
             if error.code in (401, 403):
@@ -66,11 +71,13 @@ class Place:
                 raise MachineError(
                     f"its certificate is not to be believed ({reason.verify_message})", where=place, next=fix
                 ) from None
+            if isinstance(reason, TimeoutError):
+                raise OSError(f"{place}: no answer within {self.timeout_s:g} s") from None
             raise OSError(f"{place}: {reason}") from None
         except http.client.HTTPException as error:
             raise OSError(f"{place}: the answer broke off ({type(error).__name__})") from None
         if len(answer) > MOST_BYTES:
-            raise OSError(f"{place}: the answer is longer than {MOST_BYTES} bytes")
+            raise OSError(f"{place}: the answer is longer than {bytes_text(MOST_BYTES)}")
         stated = response.headers.get("Content-Length", "")
         if stated.isdigit() and len(answer) < int(stated) and method != "HEAD":  # which `read` lets pass
             raise OSError(f"{place}: the answer broke off after {len(answer)} of {stated} bytes")
@@ -79,20 +86,92 @@ class Place:
     def json(self, path: str) -> Mapping[str, Any]:
         """Get the JSON object at a path. Raises as `asked` does, and ValueError when it is no object."""
         body = self.asked(path)[0]
+        place = self.address + path.partition("?")[0]
         try:
-            said: Any = json.loads(body)
-        except ValueError:
-            said = None
+            said = json_from(body, MOST_JSON_BYTES)
+        except ValueError as error:
+            raise ValueError(f"{place}: no JSON object ({error}): {body[:60]!r}") from None
         if not isinstance(said, dict):
-            raise ValueError(f"{self.address}{path.partition('?')[0]}: no JSON object: {body[:60]!r}")
+            raise ValueError(f"{place}: no JSON object: {body[:60]!r}")
         return said  # pyright: ignore[reportUnknownVariableType]
 
     def _context(self) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=self.authorities.expanduser() if self.authorities else None)
+        context.sslsocket_class = TimedTls
         if not self.verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         return context
+
+
+class _Connection(http.client.HTTPConnection):
+    """A connection that keeps to one deadline."""
+
+    def __init__(self, host: str, *, deadline: Deadline, **words: Any) -> None:
+        super().__init__(host, **words)
+        self._deadline = deadline
+
+    def connect(self) -> None:
+        self.sock = connected(self.host, self.port, self._deadline)
+
+
+class _SecureConnection(http.client.HTTPSConnection):
+    """The same over TLS."""
+
+    def __init__(self, host: str, *, deadline: Deadline, context: ssl.SSLContext, **words: Any) -> None:
+        super().__init__(host, context=context, **words)
+        self._deadline, self._trusting = deadline, context
+
+    def connect(self) -> None:
+        plain = connected(self.host, self.port, self._deadline)
+        plain.settimeout(self._deadline.left_s())  # for all of the handshake
+        try:
+            secure = self._trusting.wrap_socket(plain, server_hostname=self.host)
+        except BaseException:
+            plain.close()
+            raise
+        assert isinstance(secure, TimedTls)
+        secure.deadline, self.sock = self._deadline, secure
+
+
+class _OfHost(urllib.request.HTTPRedirectHandler):
+    """Follows a service to another path, or from http to https, of the same host: a login is for nobody else."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: http.client.HTTPMessage, newurl: str
+    ) -> urllib.request.Request | None:
+        fp.close()  # what else it says may be without end
+        was, there = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
+        if there.hostname != was.hostname or there.scheme not in ("http", "https"):
+            raise OSError(f"{was.netloc} sends us to {newurl[:80]}, which is another host")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+class _Opens(urllib.request.AbstractHTTPHandler):
+    """Opens http and https with a deadline."""
+
+    def __init__(self, deadline: Deadline, context: Callable[[], ssl.SSLContext]) -> None:
+        super().__init__()
+        self._deadline, self._trusted = deadline, context
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        """Connect and ask."""
+        return self.do_open(_Connection, req, deadline=self._deadline)  # pyright: ignore[reportArgumentType]
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        """Connect and ask."""
+        return self.do_open(_SecureConnection, req, deadline=self._deadline, context=self._trusted())  # pyright: ignore[reportArgumentType]
+
+    http_request = https_request = urllib.request.AbstractHTTPHandler.do_request_
+
+
+def _opener(deadline: Deadline, context: Callable[[], ssl.SSLContext]) -> urllib.request.OpenerDirector:
+    """What opens http and https alone, without a proxy: a meter is near."""
+    opener = urllib.request.OpenerDirector()
+    errors = (urllib.request.HTTPDefaultErrorHandler(), urllib.request.HTTPErrorProcessor(), urllib.request.UnknownHandler())
+    for handler in (_Opens(deadline, context), _OfHost(), *errors):
+        opener.add_handler(handler)
+    return opener
 
 
 def basic(user: str, password: str) -> dict[str, str]:

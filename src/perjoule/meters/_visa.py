@@ -1,19 +1,31 @@
-"""Instruments that take commands as lines, over TCP, serial lines or USB, through pyvisa-py: https://pyvisa.readthedocs.io/projects/pyvisa-py
+"""Instruments that take commands as lines, over TCP and serial lines, or through pyvisa-py: https://pyvisa.readthedocs.io/projects/pyvisa-py
 
 Addresses are "192.0.2.50:5025", "/dev/ttyUSB0", or VISA's: "TCPIP::192.0.2.50::INSTR", "USB::0x0957::0x1234::SERIAL::INSTR".
 """
 
 import importlib.util
+import os
+import re
+import select
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from perjoule.errors import MachineError, PerjouleError
+from perjoule.meters._deadline import Deadline, connected
 from perjoule.protocols import Check
 
 FIX = ".venv/bin/pip install 'perjoule[meters]'"
 Flow = Literal["none", "rts/cts", "xon/xoff"]
-STALE_LINES = 100  # what may be left in a line from before
+QUIET_S = 0.05  # without a line, after which nothing from before is under way
+CHUNK_BYTES = 4096
+MOST_LINE_BYTES = 64 * 1024  # the longest answer, a list of settings, has some hundred
+MOST_BLOCK_BYTES = 16 * 1024**2  # an oscilloscope's whole memory is read in parts
+_LONGEST_HEAD = 11
+_HEAD = re.compile(rb"#([1-9])")
+_SOCKET = re.compile(r"TCPIP\d*::(.+)::(\d+)::SOCKET", re.IGNORECASE)
+_LINE = re.compile(r"ASRL(/.+?)(?:::INSTR)?", re.IGNORECASE)
+_MORE = (0x3FFF0006,)  # VISA's "read as much as asked for": there is more
 
 
 PORT = 5025  # where instruments take lines
@@ -33,16 +45,31 @@ def visa(address: str) -> str:
     return f"TCPIP::{host}::{port or PORT}::SOCKET"
 
 
-class Instrument:
-    """An open instrument; whatever goes wrong in the library is an OSError here."""
+class Wire(Protocol):
+    """What carries bytes to an instrument and back."""
 
-    def __init__(self, address: str, resource: Any) -> None:
-        self._address, self._resource = address, resource
+    def write(self, data: bytes) -> None:
+        """Send."""
+
+    def read(self, timeout_s: float) -> bytes:
+        """Give what has come, some KiB at the most, or nothing where nothing came in time."""
+        ...
+
+    def close(self) -> None:
+        """Let go."""
+
+
+class Instrument:
+    """An open instrument; whatever goes wrong is an OSError here. No answer takes longer than its time limit, or is endless."""
+
+    def __init__(self, address: str, wire: Wire, timeout_s: float) -> None:
+        self._address, self._wire, self._timeout_s = address, wire, timeout_s
+        self._came = bytearray()
 
     def tell(self, text: str) -> None:
         """Send a command."""
         with _as_os_error(self._address):
-            self._resource.write(text)
+            self._wire.write(text.encode("ascii") + b"\n")
 
     def ask(self, text: str) -> str:
         """Send a question and give the answer's line."""
@@ -52,24 +79,116 @@ class Instrument:
     def hear(self, timeout_s: float | None = None) -> str:
         """Wait for a line."""
         with _as_os_error(self._address):
-            usual_ms = self._resource.timeout
-            if timeout_s is not None:
-                self._resource.timeout = timeout_s * 1000
-            try:
-                return self._resource.read().strip()
-            finally:
-                self._resource.timeout = usual_ms
+            deadline = Deadline(self._timeout_s if timeout_s is None else timeout_s)
+            while (end := self._came.find(b"\n")) < 0:
+                self._more(deadline, MOST_LINE_BYTES)
+            return self._taken(end + 1).decode("ascii", "replace").strip()
 
     def block(self, text: str) -> bytes:
         """Send a question that is answered by a block of bytes of stated length (IEEE 488.2, "#800001000...")."""
+        self.tell(text)
         with _as_os_error(self._address):
-            return bytes(self._resource.query_binary_values(text, datatype="B", container=bytes))
+            deadline = Deadline(self._timeout_s)
+            while not (head := _HEAD.match(self._came)):
+                if len(self._came) > _LONGEST_HEAD:
+                    raise ValueError(f"no block of bytes: {bytes(self._came[:20])!r}")
+                self._more(deadline, MOST_BLOCK_BYTES)
+            count, digits = int(head[1]), 2 + int(head[1])
+            while len(self._came) < digits:
+                self._more(deadline, MOST_BLOCK_BYTES)
+            length = int(self._came[2 : 2 + count])
+            if length > MOST_BLOCK_BYTES:
+                raise ValueError(f"a block of {length} bytes, more than {MOST_BLOCK_BYTES}")
+            while len(self._came) < digits + length:
+                self._more(deadline, MOST_BLOCK_BYTES + _LONGEST_HEAD)
+            found = self._taken(digits + length)[digits:]
+            while not self._came:  # the end of the line
+                self._more(deadline, MOST_BLOCK_BYTES)
+            del self._came[: 1 if self._came.startswith(b"\n") else 0]
+            return found
 
     def quiet(self) -> None:
         """Take what is still under way from before, and forget it."""
         with suppress(OSError):
-            for _ in range(STALE_LINES):
-                self.hear(timeout_s=0.05)
+            deadline = Deadline(self._timeout_s)
+            while deadline.left_s():
+                self.hear(timeout_s=QUIET_S)
+        self._came.clear()
+
+    def _more(self, deadline: Deadline, most_bytes: int) -> None:
+        if len(self._came) > most_bytes:
+            self._came.clear()
+            raise ValueError(f"an answer of more than {most_bytes} bytes has no end")
+        self._came += self._wire.read(deadline.left_s())
+
+    def _taken(self, count: int) -> bytes:
+        taken = bytes(self._came[:count])
+        del self._came[:count]
+        return taken
+
+
+class _Tcp:
+    def __init__(self, host: str, port: int, timeout_s: float) -> None:
+        self._timeout_s, self._socket = timeout_s, connected(host, port, Deadline(timeout_s))
+
+    def write(self, data: bytes) -> None:
+        self._socket.settimeout(self._timeout_s)
+        self._socket.sendall(data)
+
+    def read(self, timeout_s: float) -> bytes:
+        self._socket.deadline = Deadline(timeout_s)
+        data = self._socket.recv(CHUNK_BYTES)
+        if not data:
+            raise ConnectionError("it has closed the connection")
+        return data
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class _Serial:
+    def __init__(self, path: str, baud: int, flow: Flow, timeout_s: float) -> None:
+        import serial
+
+        by_line, by_sign = flow == "rts/cts", flow == "xon/xoff"
+        self._port = serial.Serial(path, baud, timeout=0, write_timeout=timeout_s, rtscts=by_line, xonxoff=by_sign)
+
+    def write(self, data: bytes) -> None:
+        self._port.write(data)
+
+    def read(self, timeout_s: float) -> bytes:
+        if not select.select([self._port.fileno()], [], [], timeout_s)[0]:
+            return b""
+        data = os.read(self._port.fileno(), CHUNK_BYTES)
+        if not data:
+            raise ConnectionError("the line is gone")
+        return data
+
+    def close(self) -> None:
+        self._port.close()
+
+
+class _Visa:
+    """Whatever else VISA can reach: instruments at USB, VXI-11, HiSLIP."""
+
+    def __init__(self, address: str, timeout_s: float) -> None:
+        import pyvisa
+
+        self._resource: Any = pyvisa.ResourceManager("@py").open_resource(address, open_timeout=round(timeout_s * 1000))
+        self._resource.timeout = timeout_s * 1000
+
+    def write(self, data: bytes) -> None:
+        self._resource.write_raw(data)
+
+    def read(self, timeout_s: float) -> bytes:
+        self._resource.timeout = timeout_s * 1000
+        with self._resource.ignore_warning(*_MORE):
+            data, status = self._resource.visalib.read(self._resource.session, CHUNK_BYTES)
+        return data if status in _MORE or data.endswith(b"\n") else bytes(data) + b"\n"  # the message's end is the line's
+
+    def close(self) -> None:
+        with suppress(Exception):  # what is broken may not even close
+            self._resource.close()
 
 
 @contextmanager
@@ -77,24 +196,18 @@ def instrument(address: str, *, timeout_s: float, baud: int = 115200, flow: Flow
     """Open an instrument; `baud` and `flow` are of serial lines. Raises OSError, MachineError."""
     if not all(check.ok for check in libraries()):
         raise MachineError("pyvisa and pyvisa-py are not installed", where=address, next=FIX)
-    import pyvisa
-    from pyvisa.constants import ControlFlow
-
+    written = visa(address)
     with _as_os_error(address):
-        opened: Any = pyvisa.ResourceManager("@py").open_resource(visa(address), open_timeout=round(timeout_s * 1000))
+        if tcp := _SOCKET.fullmatch(written):
+            wire: Wire = _Tcp(tcp[1], int(tcp[2]), timeout_s)
+        elif line := _LINE.fullmatch(written):
+            wire = _Serial(line[1], baud, flow, timeout_s)
+        else:
+            wire = _Visa(written, timeout_s)
     try:
-        with _as_os_error(address):
-            opened.read_termination = opened.write_termination = "\n"
-            opened.timeout = timeout_s * 1000
-            if visa(address).upper().startswith("ASRL"):
-                opened.baud_rate = baud
-                opened.flow_control = {
-                    "none": ControlFlow.none, "rts/cts": ControlFlow.rts_cts, "xon/xoff": ControlFlow.xon_xoff
-                }[flow]  # fmt: skip
-        yield Instrument(address, opened)
+        yield Instrument(address, wire, timeout_s)
     finally:
-        with suppress(Exception):  # what is broken may not even close
-            opened.close()
+        wire.close()
 
 
 def answers(address: str, identified: Callable[[Instrument], object]) -> bool:
@@ -119,5 +232,7 @@ def libraries() -> tuple[Check, ...]:
 def _as_os_error(address: str) -> Generator[None]:
     try:
         yield
+    except PerjouleError:
+        raise
     except Exception as error:  # pyvisa raises errors of many families, and bare ones
         raise OSError(f"{address}: {error or type(error).__name__}") from error

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic.dataclasses import dataclass
 
 from perjoule.errors import MachineError, PerjouleError
+from perjoule.meters._deadline import Deadline, connected
 from perjoule.meters._metered import Boundary, Read, Reading
 from perjoule.meters._plug import JOULES_PER_KWH, JOULES_PER_WH, Plug
 from perjoule.model import OPTIONS, Json
@@ -32,6 +33,8 @@ covers = ["storage-1"]
 """
 
 FIX = ".venv/bin/pip install 'perjoule[meters]'"
+PORT, KEY, WHO = 9999, 171, b'{"system":{"get_sysinfo":{}}}'  # of the first protocol
+MOST_BYTES = 64 * 1024  # of its answers; a strip of six sockets says 2 KiB
 CONNECT_FACTOR = 5.0  # to connect takes several questions
 Run = Callable[[Coroutine[Any, Any, Any], float], Any]
 
@@ -49,6 +52,8 @@ class Kasa(Plug):
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
         """Connect and see what the plug meters. Raises OSError, MachineError, ValueError (it meters nothing)."""
+        if self.password_file is None:
+            _check_short(self.address, self.timeout_s)
         with _running(self.address) as run:
             device = run(self._device(), CONNECT_FACTOR * self.timeout_s)
             try:
@@ -102,6 +107,23 @@ def _meters(address: str) -> bool:
             return True
     except (PerjouleError, OSError, ValueError):
         return False
+
+
+def _check_short(address: str, timeout_s: float) -> None:
+    """See that what is there answers in the first protocol, and shortly: the library takes any length. Raises OSError."""
+    host, _, port = address.partition(":")
+    key, asked = KEY, bytearray()
+    for byte in WHO:
+        asked.append(key := key ^ byte)
+    with connected(host, int(port or PORT), Deadline(timeout_s)) as line:
+        line.sendall(len(asked).to_bytes(4) + asked)
+        head = b""
+        while len(head) < 4:
+            if not (part := line.recv(4 - len(head))):
+                raise OSError(f"{address}: it has closed the connection")
+            head += part
+    if (length := int.from_bytes(head)) > MOST_BYTES:
+        raise OSError(f"{address}: an answer of {length} bytes is none of a plug")
 
 
 @contextmanager

@@ -31,6 +31,7 @@ rate = "0.25 Hz"
 
 FIX = ".venv/bin/pip install 'perjoule[meters]'"
 WINDOWS_S = (1.0, 8.0)
+MOST_FRAME_BYTES = 1024  # a frame has some hundred
 
 
 def _is_window(window_s: float) -> float:
@@ -135,8 +136,9 @@ class _Line:
         self._port.write(stick.frame(request + mac))
         deadline_s = time.monotonic() + self._timeout_s
         sequence = ""
-        while time.monotonic() < deadline_s:
-            said = stick.said(self._port.read_until(stick.TAIL))
+        while (left_s := deadline_s - time.monotonic()) > 0:
+            self._port.timeout = left_s
+            said = stick.said(self._line(deadline_s))
             if said is None:
                 continue
             if said.kind == stick.ACKNOWLEDGED:
@@ -147,3 +149,12 @@ class _Line:
             elif said.kind == wanted and said.sequence == sequence:
                 return said.rest
         raise OSError(f"{mac or 'the stick'} does not answer within {self._timeout_s:g} s")
+
+    def _line(self, deadline_s: float) -> bytes:
+        """What comes up to the end of a line, or until the deadline. Raises ValueError: it has no end."""
+        found = bytearray()
+        while not found.endswith(stick.TAIL) and time.monotonic() < deadline_s:
+            found += self._port.read(1)
+            if len(found) > MOST_FRAME_BYTES:
+                raise ValueError(f"the stick sends {MOST_FRAME_BYTES} bytes without the end of a frame")
+        return bytes(found)

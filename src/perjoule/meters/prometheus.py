@@ -4,6 +4,7 @@ What it means is declared. From a server come the samples as they were scraped, 
 repeat an old sample for five minutes.
 """
 
+import io
 import time
 import urllib.parse
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -101,7 +102,7 @@ class Prometheus(Declared):
             url = address if "://" in address else f"http://{address}/metrics"
             with suppress(OSError, PerjouleError, ValueError):
                 names = {
-                    line.split()[2] for line in Place(url, 1.0).asked("")[0].decode().splitlines() if line.startswith("# TYPE ")
+                    line.split()[2] for line in io.StringIO(Place(url, 1.0).asked("")[0].decode()) if line.startswith("# TYPE ")
                 }
                 likely = sorted(name for name in names if any(word in name.lower() for word in POWERS))
                 found.extend({"kind": "prometheus", "address": url, "metric": name} for name in likely)

@@ -32,6 +32,9 @@ cycle = "500 ms"
 range = "1500 W"
 """
 
+MOST_LINES = 10_000  # that wait to be read
+HELD_LINES = 100  # that may come at once after they were held up on their way
+MOST_CYCLE_S = 120.0  # the longest that any of these instruments knows is 60 s
 CYCLES = 2.0  # so many, and the time limit, may pass without a line
 DRIFT_RATIO = 1e-4  # by which the instrument's clock may be off
 
@@ -75,7 +78,7 @@ class Scpi(Metered):
             channel = where.channel("power", "window mean", self.grade, self._specification(device, identity, said, cycle_s))
             limit_s = CYCLES * cycle_s + self.timeout_s
             dated = Dated(cycle_s)
-            with _lines(device, said, limit_s) as lines:
+            with _lines(device, said, cycle_s, limit_s) as lines:
 
                 def read() -> list[Reading]:
                     heard = [(fields(line, said.fields), came_s) for line, came_s in lines()]
@@ -101,7 +104,7 @@ class Scpi(Metered):
         if self.cycle_s is not None:
             device.tell(said.cycle.format(cycle_s=self.cycle_s, cycle_ms=self.cycle_s * 1000))
         cycle_s = float(device.ask(said.cycle_question))
-        if not 0 < cycle_s < math.inf:
+        if not 0 < cycle_s <= MOST_CYCLE_S:
             raise ValueError(f"{self.address} says that its cycle is {cycle_s} s")
         for command in said.go:
             device.tell(command.format(**words))
@@ -158,7 +161,7 @@ class Dated:
 
 
 @contextmanager
-def _lines(device: Instrument, said: Dialect, limit_s: float) -> Generator["_Lines"]:
+def _lines(device: Instrument, said: Dialect, cycle_s: float, limit_s: float) -> Generator["_Lines"]:
     """Listen in a thread, so that each line is dated when it comes; give what gives those since the last time."""
     came: queue.SimpleQueue[tuple[str, float] | Exception] = queue.SimpleQueue()
     stop = threading.Event()
@@ -169,6 +172,8 @@ def _lines(device: Instrument, said: Dialect, limit_s: float) -> Generator["_Lin
                 for question in said.line[:1]:
                     device.tell(question)
                 first, t_s = device.hear(limit_s), time.monotonic()
+                if came.qsize() > MOST_LINES:  # nobody asks any more
+                    raise OSError(f"more than {MOST_LINES} lines wait to be read")
                 came.put((";".join([first, *map(device.ask, said.line[1:])]), t_s))
         except Exception as error:
             came.put(error)
@@ -176,7 +181,7 @@ def _lines(device: Instrument, said: Dialect, limit_s: float) -> Generator["_Lin
     thread = threading.Thread(target=listen, name="scpi", daemon=True)
     thread.start()
     try:
-        yield _Lines(came, limit_s)
+        yield _Lines(came, cycle_s, limit_s)
     finally:
         stop.set()
         thread.join()
@@ -188,12 +193,14 @@ def _lines(device: Instrument, said: Dialect, limit_s: float) -> Generator["_Lin
 class _Lines:
     """What has come; it waits only where nothing has come for too long, and for the first."""
 
-    def __init__(self, came: "queue.SimpleQueue[tuple[str, float] | Exception]", limit_s: float) -> None:
-        self._came, self._limit_s, self._last_s = came, limit_s, -math.inf
+    def __init__(self, came: "queue.SimpleQueue[tuple[str, float] | Exception]", cycle_s: float, limit_s: float) -> None:
+        self._came, self._cycle_s, self._limit_s, self._last_s = came, cycle_s, limit_s, -math.inf
+        self._asked_s = time.monotonic()
 
     def __call__(self) -> list[tuple[str, float]]:
-        """Lines and when they came, oldest first. Raises OSError: no line for too long."""
+        """Lines and when they came, oldest first. Raises OSError: no line for too long, or more than there can be cycles."""
         found: list[tuple[str, float]] = []
+        before_s, self._asked_s = self._asked_s, time.monotonic()
         while True:
             overdue = not found and time.monotonic() - self._last_s > self._limit_s
             try:
@@ -206,3 +213,6 @@ class _Lines:
                 raise one
             self._last_s = one[1]
             found.append(one)
+            passed_s = time.monotonic() - before_s
+            if len(found) > HELD_LINES + 2 * passed_s / self._cycle_s:
+                raise OSError(f"{len(found)} lines in {passed_s:.2g} s, and its measuring cycle is {self._cycle_s:g} s")

@@ -34,6 +34,7 @@ outlet = 3
 
 APC, RARITAN = "1.3.6.1.4.1.318.1.1.26", "1.3.6.1.4.1.13742.6"
 APC_POWER_STEP_W, APC_ENERGY_STEP_J = 10.0, 0.1 * JOULES["kWh"]
+MOST_DIGITS = 9  # DecimalDigits: 10 to the power of what a strip says may be any number
 TRUE = 1  # of SNMP's TruthValue
 # Raritan's type of the sensor, its unit's number, and that unit in SI.
 SENSORS = {"power": (5, 3, 1.0), "energy": (8, 5, JOULES["Wh"])}
@@ -164,7 +165,7 @@ def raritan(numbers: Numbers, quantity: Literal["power", "energy"], outlet: int 
     index = f"{unit}.{outlet or inlet}.{sensor}"
     asked = [f"{RARITAN}.{configured}.{column}.{index}" for column in (6, 7, 8, 9)]
     shown, digits, accuracy, step = numbers(asked)
-    if shown != unit_number or digits is None:
+    if shown != unit_number or digits is None or not 0 <= digits <= MOST_DIGITS:
         return None
     factor = si / 10**digits
     specification = Specification(

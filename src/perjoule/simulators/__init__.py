@@ -1,7 +1,7 @@
 """Servers that speak the protocols of meters, vary, and fail on purpose; one file per protocol.
 
 Each has `serve(behaviour, *, address, port)`, a `with` that gives the options of the [[meter]] table that reads it, and FAULTS,
-those of the menu that its protocol can express.
+those of the menu that its protocol can express; those that have HOSTILE can pour forth what no protocol allows.
 """
 
 import importlib
@@ -23,7 +23,8 @@ def kinds() -> tuple[str, ...]:
 
 def faults(kind: str) -> tuple[Fault, ...]:
     """List the faults that a simulated meter can have."""
-    return _module(kind).FAULTS
+    module = _module(kind)
+    return (*module.FAULTS, *getattr(module, "HOSTILE", ()))
 
 
 def serve(

@@ -10,8 +10,12 @@ from typing import Literal, get_args
 
 from perjoule.waveforms import Waveform
 
-Fault = Literal["late", "duplicate", "missing", "frozen", "nan", "wrap", "reset", "spike", "clock jump", "disconnect"]
+Fault = Literal[
+    "late", "duplicate", "missing", "frozen", "nan", "wrap", "reset", "spike", "clock jump", "disconnect",
+    "drip", "flood", "endless line", "deep", "garbage",
+]  # fmt: skip
 FAULTS: tuple[Fault, ...] = get_args(Fault)
+HOSTILE: tuple[Fault, ...] = ("drip", "flood", "endless line", "deep", "garbage")  # in the place of an answer: see `_hostile`
 SPIKE_FACTOR = 1000.0
 JUMP_S = 3600.0  # by which a meter's own clock jumps
 
@@ -34,6 +38,7 @@ class Manner:
     delay_s: float = 0.0
     silent: bool = False  # no answer at all
     hang_up: bool = False  # close the connection, and refuse new ones while it lasts
+    hostile: Fault | None = None  # what is sent in the place of an answer
 
 
 @dataclass
@@ -79,6 +84,7 @@ class Behaviour:
                 delay_s=self.late_s if self._fault == "late" else 0.0,
                 silent=self._fault == "missing",
                 hang_up=self._fault == "disconnect",
+                hostile=self._fault if self._fault in HOSTILE else None,
             )
 
     def truth(self) -> Truth:

@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from perjoule.simulators._behaviour import Behaviour
+from perjoule.simulators._behaviour import Behaviour, Fault
+from perjoule.simulators._hostile import pour
 
 SILENT_S = 60.0  # how long a connection without an answer stays open
 
@@ -42,6 +43,9 @@ def answering(
             stop.wait(SILENT_S if manner.silent else manner.delay_s)
             if manner.silent or manner.hang_up or stop.is_set():
                 return
+            if manner.hostile:
+                self._pour(manner.hostile)
+                return
             self._send(answer(self.path, dict(self.headers.items())))
 
         def do_POST(self) -> None:
@@ -50,6 +54,12 @@ def answering(
             self._send(change(self.path, body) if change else Answer(b"", status=405))
 
         do_DELETE = do_POST
+
+        def _pour(self, fault: Fault) -> None:
+            head = {"drip": b"", "garbage": b"", "endless line": b"HTTP/1.0 200 OK\r\nServer: "}
+            with suppress(OSError):
+                self.wfile.write(head.get(fault, b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n"))
+                pour(fault, self.wfile.write, stop)
 
         def _send(self, said: Answer) -> None:
             try:

@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 from perjoule.simulators._tcp import connections
 
 Line = Literal["tcp", "serial"]
+UNREAD_S = 0.2
 LOOK_S = 0.02  # how often a serial line looks whether it is to end
 
 
@@ -61,6 +62,7 @@ def lines(begin: Begin, line: Line, address: str, port: int) -> Generator[str]:
 def _terminal(begin: Begin) -> Generator[str]:
     ours, theirs = os.openpty()
     tty.setraw(theirs)
+    os.set_blocking(ours, False)
     stop = threading.Event()
     session = begin(lambda said: _write(ours, said), lambda: None)
 
@@ -90,5 +92,7 @@ def _terminal(begin: Begin) -> Generator[str]:
 
 
 def _write(terminal: int, said: bytes) -> None:
+    """Write; what nobody reads is dropped after a moment, as a cable does."""
     with suppress(OSError):
-        os.write(terminal, said)
+        while said and select.select([], [terminal], [], UNREAD_S)[1]:
+            said = said[os.write(terminal, said) :]

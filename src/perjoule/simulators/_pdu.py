@@ -4,10 +4,13 @@ import asyncio
 import math
 import socket
 import sys
+from contextlib import suppress
+from threading import Event, Thread
 from typing import Any, cast
 
-from perjoule.simulators._behaviour import Truth
+from perjoule.simulators._behaviour import Fault, Truth
 from perjoule.simulators._child import say, told
+from perjoule.simulators._hostile import pour
 from perjoule.simulators.snmp_pdu import AUTHENTICATION, COMMUNITY, OUTLET, PRIVACY, USER
 
 APC, RARITAN = "1.3.6.1.4.1.318.1.1.26", "1.3.6.1.4.1.13742.6"
@@ -44,6 +47,17 @@ def values(said: Truth) -> dict[str, int]:
     return found
 
 
+def hurl(endpoint: socket.socket, fault: Fault, place: tuple[str, int]) -> None:
+    """Send datagrams that are no answer."""
+
+    def send(said: bytes) -> None:
+        with suppress(BlockingIOError):  # it is that of an asyncio loop
+            endpoint.sendto(b"\x30\x80" * 30_000 if fault == "deep" else said, place)
+
+    with suppress(OSError):
+        pour(fault, send, Event())
+
+
 def main(address: str, port: int) -> None:
     """Serve until killed."""
     from pysnmp.carrier.asyncio.dgram import udp
@@ -58,7 +72,10 @@ def main(address: str, port: int) -> None:
     class Answers(cmdrsp.GetCommandResponder):
         def handle_management_operation(self, snmpEngine: Any, stateReference: Any, contextName: Any, PDU: Any) -> None:
             manner, said = told()
-            if manner.silent or manner.hang_up:
+            if manner.hostile:
+                _, place = snmpEngine.message_dispatcher.get_transport_info(stateReference)
+                Thread(target=hurl, args=(endpoint, manner.hostile, tuple(place)[:2]), daemon=True).start()
+            if manner.silent or manner.hang_up or manner.hostile:
                 return
             there, asked = values(said), [oid for oid, _ in api.get_varbinds(PDU)]
             bound = [(oid, Integer32(there[str(oid)]) if str(oid) in there else noSuchInstance) for oid in asked]

@@ -11,8 +11,11 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 
 from perjoule.model import Json
-from perjoule.simulators._behaviour import Behaviour, Fault
+from perjoule.simulators._behaviour import HOSTILE, Behaviour, Fault
+from perjoule.simulators._hostile import pour
 from perjoule.simulators._lines import lines
+
+__all__ = ["FAULTS", "HOSTILE", "serve"]
 
 FAULTS: tuple[Fault, ...] = ("late", "duplicate", "missing", "frozen", "nan", "spike", "disconnect")
 HEAD, TAIL = "\x05\x05\x03\x03", "\r\n"
@@ -29,7 +32,7 @@ def serve(
     """Serve a stick while the block runs; address and port are without meaning. Circles in `absent` don't answer."""
 
     def begin(send: Callable[[bytes], None], hang_up: Callable[[], None]) -> _Stick:
-        return _Stick(behaviour, absent)
+        return _Stick(behaviour, absent, send)
 
     with lines(begin, "serial", address, port) as where:
         circles: Json = {mac: f"storage-{n}" for n, mac in enumerate(CIRCLES, start=1)}
@@ -37,8 +40,8 @@ def serve(
 
 
 class _Stick:
-    def __init__(self, behaviour: Behaviour, absent: tuple[str, ...]) -> None:
-        self._behaviour, self._absent, self._sequence = behaviour, absent, 0
+    def __init__(self, behaviour: Behaviour, absent: tuple[str, ...], send: Callable[[bytes], None]) -> None:
+        self._behaviour, self._absent, self._send, self._sequence = behaviour, absent, send, 0
         self._stop = threading.Event()
         self._kept = (math.nan, "")  # true energy, what was said of it: the same energy again is a Circle that froze
 
@@ -64,7 +67,9 @@ class _Stick:
                 frames.append(self._frame("0027", mac + packed.hex().upper()))
             case "0012":
                 manner = self._behaviour.manner()
-                if not (self._stop.wait(manner.delay_s) or manner.silent or manner.hang_up):
+                if manner.hostile:
+                    pour(manner.hostile, self._send, self._stop)
+                elif not (self._stop.wait(manner.delay_s) or manner.silent or manner.hang_up):
                     frames.append(self._frame("0013", mac + self._pulses()))
             case _:
                 pass

@@ -8,8 +8,10 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
 from perjoule.model import Json
-from perjoule.simulators._behaviour import Behaviour, Fault, Truth
+from perjoule.simulators._behaviour import HOSTILE, Behaviour, Fault, Truth
 from perjoule.simulators._http import Answer, answering
+
+__all__ = ["FAULTS", "HOSTILE", "serve"]
 
 FAULTS: tuple[Fault, ...] = (
     "late",

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Literal
 
 from perjoule.model import Json
-from perjoule.simulators._behaviour import Behaviour, Fault, Truth
+from perjoule.simulators._behaviour import HOSTILE, Behaviour, Fault, Truth
 from perjoule.simulators._http import Answer, answering
+
+__all__ = ["FAULTS", "HOSTILE", "serve"]
 
 FAULTS: tuple[Fault, ...] = ("late", "duplicate", "missing", "frozen", "nan", "reset", "wrap", "spike", "disconnect")
 Schema = Literal["environment", "energy in kWh", "energy in joules", "power", "average"]

@@ -11,8 +11,11 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from perjoule.model import Json
-from perjoule.simulators._behaviour import Behaviour, Fault
+from perjoule.simulators._behaviour import HOSTILE, Behaviour, Fault
+from perjoule.simulators._hostile import pour
 from perjoule.simulators._lines import Line, lines
+
+__all__ = ["FAULTS", "HOSTILE", "serve"]
 
 FAULTS: tuple[Fault, ...] = ("late", "duplicate", "missing", "frozen", "nan", "reset", "spike", "clock jump", "disconnect")
 Model = Literal["LMG450", "LMG670", "WT310"]
@@ -73,6 +76,8 @@ class _Analyser:
             manner = self._behaviour.manner()
             if manner.hang_up:
                 self._hang_up()
+            if manner.hostile:
+                pour(manner.hostile, self._send, self._stop)
             if self._stop.wait(manner.delay_s) or manner.silent or manner.hang_up:
                 return None
         answers = [answer for command in line.split(";") if (answer := self._answer(command.strip().upper())) is not None]
@@ -148,6 +153,9 @@ class _Analyser:
             if manner is not None:
                 if manner.hang_up:
                     self._hang_up()
+                elif manner.hostile:
+                    with suppress(OSError):
+                        pour(manner.hostile, self._send, self._stop)
                 elif not self._stop.wait(manner.delay_s) and not manner.silent:
                     with suppress(OSError):
                         self._send((";".join(self._said.get(name, "9.91E+37") for name in self._action) + "\n").encode())

@@ -5,8 +5,10 @@ from contextlib import contextmanager
 from typing import Literal
 
 from perjoule.model import Json
-from perjoule.simulators._behaviour import Behaviour, Fault
+from perjoule.simulators._behaviour import HOSTILE, Behaviour, Fault
 from perjoule.simulators._child import child
+
+__all__ = ["FAULTS", "HOSTILE", "serve"]
 
 FAULTS: tuple[Fault, ...] = ("late", "duplicate", "missing", "frozen", "nan", "wrap", "reset", "spike", "disconnect")
 COMMUNITY, USER, AUTHENTICATION, PRIVACY = "public", "monitor", "simulated-authentication", "simulated-privacy"

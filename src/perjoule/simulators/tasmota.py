@@ -10,8 +10,10 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from perjoule.model import Json
-from perjoule.simulators._behaviour import Behaviour, Fault, Truth
+from perjoule.simulators._behaviour import HOSTILE, Behaviour, Fault, Truth
 from perjoule.simulators._http import Answer, answering
+
+__all__ = ["FAULTS", "HOSTILE", "serve"]
 
 FAULTS: tuple[Fault, ...] = (
     "late", "duplicate", "missing", "frozen", "nan", "wrap", "reset", "spike", "clock jump", "disconnect",

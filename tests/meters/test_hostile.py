@@ -1,0 +1,114 @@
+"""Hostile meters: a read ends in time and in little memory; it is a gap and a sentence, and the meter comes back."""
+
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from perjoule import drivers, metering, simulators
+from perjoule.errors import PerjouleError
+from perjoule.meters._metered import Boundary
+from perjoule.simulators import scpi
+from perjoule.simulators._behaviour import HOSTILE, Behaviour
+from perjoule.simulators._tcp import connections
+from perjoule.waveforms import Waveform
+
+TIMEOUT_S = 0.3
+MOST_BYTES = 100 * 2**20
+KINDS = ("shelly", "tasmota", "redfish", "prometheus", "scpi", "serial", "plugwise", "snmp_pdu")
+
+
+def serve(kind, behaviour):
+    if kind in ("scpi", "serial"):
+        return scpi.serve(behaviour, cycle_s=0.02, line="tcp" if kind == "scpi" else "serial")
+    return simulators.serve(kind, behaviour)
+
+
+@pytest.mark.parametrize("fault", HOSTILE)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_hostile_answer_ends_in_time_and_in_little_memory(kind, fault):
+    behaviour = Behaviour(Waveform("constant"), share_ratio=0.0)
+    with serve(kind, behaviour) as table:
+        options = {**table, "timeout": f"{TIMEOUT_S} s"}
+        if kind == "plugwise":  # the limit is for each Circle
+            options["circles"] = dict([*table["circles"].items()][:1])
+        meter = drivers.build("meters", options.pop("kind"), options)
+        with meter.connect(Boundary("it", "", "total")) as read:
+            while not (heard := list(read())):  # nothing new since: an analyser's cycle
+                time.sleep(0.01)
+            assert np.isfinite([reading.value for reading in heard]).any()
+            behaviour.faults, behaviour.share_ratio = (fault,), 1.0
+            tracemalloc.start()
+            try:
+                with pytest.raises((PerjouleError, OSError, ValueError)) as told:
+                    for _ in range(200):
+                        began_s = time.monotonic()
+                        list(read())
+                        time.sleep(0.01)
+                took_s, most_bytes = time.monotonic() - began_s, tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+    assert took_s < 2 * TIMEOUT_S
+    assert most_bytes < MOST_BYTES
+    assert str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fault"), [("shelly", "drip"), ("scpi", "endless line"), ("snmp_pdu", "garbage"), ("serial", "flood")]
+)
+def test_it_is_a_gap_with_a_sentence_and_the_meter_comes_back(listen, kind, fault):
+    behaviour = Behaviour(Waveform("constant"), faults=(fault,), share_ratio=0.0, seed=2)
+
+    def back(heard):
+        behaviour.share_ratio = 0.1 if len(heard.samples) else 0.0
+        value = heard.of("power")[1]
+        return np.isnan(value).any() and np.isfinite(value[-1])
+
+    with serve(kind, behaviour) as table:
+        heard = listen({**table, "timeout": f"{TIMEOUT_S} s", "rate": "20 Hz"}, back, timeout_s=20)
+    value = heard.of("power")[1]
+    assert set(np.round(value[np.isfinite(value)])) == {60.0}
+    assert "reads failed, the last with: " in heard.failures[0]
+
+
+@pytest.mark.parametrize("fault", HOSTILE)
+def test_looking_for_meters_ends_whatever_answers(fault):
+    from perjoule.simulators._hostile import pour
+
+    def handle(client, stop):
+        pour(fault, client.sendall, stop)
+
+    with connections(handle, "127.0.0.1", 0) as port:
+        began_s = time.monotonic()
+        assert not [table for table in metering.found([f"127.0.0.1:{port}"]) if table.get("address", "").endswith(str(port))]
+        assert time.monotonic() - began_s < 20
+
+
+def test_a_login_is_not_sent_to_another_host():
+    from perjoule.meters._url import Place
+    from perjoule.simulators._http import Answer, answering
+
+    asked = []
+
+    def elsewhere(path, headers):
+        asked.append(headers)
+        return Answer(b"{}")
+
+    with answering(Behaviour(), elsewhere, "127.0.0.1", 0) as there:
+        port = there.rpartition(":")[2]
+
+        def answer(path, headers):
+            return Answer(
+                b"", 302, {"Location": f"http://localhost:{port}/" if path == "/away" else "/shelly"} if path != "/shelly" else {}
+            )
+
+        def found(path, headers):
+            return Answer(b'{"a": 1}') if path == "/shelly" else answer(path, headers)
+
+        with answering(Behaviour(), found, "127.0.0.1", 0) as here:
+            place = Place(f"http://{here}", 5.0, headers={"Authorization": "Basic secret"})
+            assert place.json("/near") == {"a": 1}
+            with pytest.raises(OSError, match=r"sends us to http://localhost.*another host"):
+                place.json("/away")
+    assert not asked
