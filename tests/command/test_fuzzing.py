@@ -1,0 +1,26 @@
+"""Inputs from outside, changed at random: nothing but perjoule's own errors, within 5 s and 500 MiB each."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def drawn(*words: str) -> None:
+    root = Path(__file__).parents[2]
+    argv = [sys.executable, "-m", "tests.fuzzing", *words]
+    done = subprocess.run(argv, cwd=root, capture_output=True, text=True, timeout=200, check=False)
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-5_000:]
+
+
+def test_some_inputs_of_each_kind() -> None:
+    drawn("--inputs", "150", "--seconds", "60", "--seed", "1")
+
+
+@pytest.mark.slow
+def test_inputs_of_two_minutes() -> None:
+    """Another seed each time: it is printed, and `python -m tests.fuzzing --seed N` draws the same again."""
+    drawn("--seconds", "110", "--seed", str(int.from_bytes(os.urandom(4))))

@@ -1,0 +1,401 @@
+"""What reads things from outside, each as a function of a seeded generator of chance."""
+
+import hashlib
+import io
+import json
+import math
+import os
+import shutil
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from perjoule import campaign, catalogue, cli, display, drivers, exporting, importing, published, report, stops, store, verify
+from perjoule.catalogue import reading as clusters
+from perjoule.errors import PerjouleError
+from perjoule.importing.power import logs
+from perjoule.importing.sources import sources
+from perjoule.meters import _scpi_dialects, _url, _visa, ipmi, plugwise, snmp_pdu
+from perjoule.meters._metered import Boundary
+from perjoule.meters.csv import Csv
+from perjoule.model import Clock
+from perjoule.store.recordings import read_recording
+from perjoule.table import table
+
+from .mutate import QUANTITIES, changed, toml
+
+TESTS = Path(__file__).parents[1]
+TRANSCRIPTS = TESTS / "transcripts"
+CAMPAIGN = """
+name = "small"
+repetitions = 2
+seed = 1
+[testbed]
+kind = "simulated"
+scale = 1
+[[filesystem]]
+kind = "simulated"
+throughput = "80 MiB/s"
+[[workload]]
+kind = "simulated"
+size = "4 MiB"
+[[meter]]
+kind = "system"
+[[meter]]
+kind = "simulated"
+waveform = "constant"
+rate = "50 Hz"
+"""
+RAW: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "fio/write": ("fio", {"size": "16 MiB", "transfer": "1 MiB"}),
+    "fio/mixed": ("fio", {"size": "16 MiB", "transfer": "1 MiB"}),
+    "fio/limited": ("fio", {"size": "16 MiB", "transfer": "1 MiB", "duration": "1.2 s"}),
+    "fio/rounds": ("fio", {"size": "16 MiB", "round": "1 s"}),
+    "fio/servers": ("fio", {"size": "16 MiB", "transfer": "1 MiB"}),
+    "ior/write": ("ior", {"size": "8 MiB", "transfer": "1 MiB", "ranks": 2}),
+    "ior/stonewall": ("ior", {"size": "8 MiB", "transfer": "1 MiB", "ranks": 2, "stonewall": "1 s"}),
+    "rados/bench": ("rados", {}),
+    "rados/seq": ("rados", {"operation": "seq"}),
+    "hep/local": ("hep", {}),
+}
+Target = Callable[[Random], None]
+
+
+def corpus(*patterns: str) -> list[Path]:
+    found = sorted(path for pattern in patterns for path in TRANSCRIPTS.glob(pattern) if path.is_file())
+    assert found, patterns
+    return found
+
+
+def contents(paths: list[Path]) -> list[bytes]:
+    return [path.read_bytes() for path in paths]
+
+
+class Targets:
+    """All targets, with a folder of their own and results that were measured once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.campaigns = [
+            path.read_text()
+            for path in (
+                *sorted((TESTS.parent / "examples").glob("*.toml")),
+                *sorted((Path(published.__file__).parent / "campaigns").glob("*.toml")),
+                *(p for p in sorted((TESTS / "unit/broken_campaigns").glob("*.toml")) if p.name != "binary.toml"),
+            )
+        ]
+        self.papers = [path.read_text() for path in sorted(Path(published.__file__).parent.glob("*.toml"))]
+        self.clusters = [path.read_text() for path in sorted(Path(catalogue.__file__).parent.glob("*.toml"))]
+        self.imports = corpus("imported/*/*", "fio/*/*.json", "ior/*/*.json", "rados/*/client*.json")
+        self.others = contents(self.imports)
+        self.logs = corpus("csv/*.csv")
+        self.said = contents(corpus("shelly/*.json", "tasmota/*.json", "redfish/*.json", "prometheus/*"))
+        self.lines = contents(corpus("scpi/*.txt", "scope/*.txt", "ipmi/*.txt"))
+        self.results, self.bundle = self._measured()
+
+    def _measured(self) -> tuple[Path, bytes]:
+        kept = self.folder / "kept"
+        (self.folder / "campaign.toml").write_text(CAMPAIGN)
+        assert self._typed("run", str(self.folder / "campaign.toml"), "--into", str(kept)) == 0, self.printed
+        assert self._typed("export", str(kept), "--bundle", str(self.folder / "x.zip")) == 0, self.printed
+        return kept, (self.folder / "x.zip").read_bytes()
+
+    def _typed(self, *words: str) -> int:
+        """Type a command, in this process; give the exit code. What nobody foresaw is raised."""
+        said = io.StringIO()
+        terminals = (display.out, display.err)
+        with redirect_stdout(said), redirect_stderr(said):
+            for one in terminals:
+                one.file = said
+            try:
+                code = stops.exit_code(lambda: cli.cli.main(list(words), standalone_mode=False))
+            except SystemExit as end:
+                code = int(end.code or 0)
+            finally:
+                for one in terminals:
+                    one._file = None  # pyright: ignore[reportPrivateUsage]
+        self.printed = said.getvalue()
+        assert "\x1b" not in self.printed, f"an escape sequence reached the terminal: {self.printed!r}"
+        return code
+
+    def targets(self) -> dict[str, tuple[int, Target]]:
+        """Each target with its weight."""
+        found = {name.removeprefix("fuzz_"): getattr(self, name) for name in dir(self) if name.startswith("fuzz_")}
+        heavy = {"import": 2, "results": 4, "bundle": 4, "commands": 1}
+        return {name: (heavy.get(name, 60), call) for name, call in found.items()}
+
+    def fuzz_campaign(self, dice: Random) -> None:
+        asked = campaign.parse(toml(dice.choice(self.campaigns), dice), folder=TESTS.parent / "examples")
+        campaign.plan(asked)
+
+    def fuzz_overrides(self, dice: Random) -> None:
+        keys = [
+            "repetitions",
+            "clients",
+            "seed",
+            "workload.size",
+            "testbed.scale",
+            "filesystem.goal",
+            "x",
+            "meter.rate",
+            "",
+            "workload.duration",
+        ]
+        value = dice.choice([*QUANTITIES, "[1, 2]", "1", "{a = 1}", "[" * 200, "nan", "inf", "99999999999999999999", "1\nx = 2"])
+        campaign.parse(dice.choice(self.campaigns), overrides=[f"{dice.choice(keys)}={value}"], folder=TESTS.parent / "examples")
+
+    def fuzz_files_of_ours(self, dice: Random) -> None:
+        if dice.random() < 0.5:
+            published.read(toml(dice.choice(self.papers), dice), "x")
+        else:
+            clusters.read_all(toml(dice.choice(self.clusters), dice), "x")
+
+    def fuzz_import(self, dice: Random) -> None:
+        with self._room() as room:
+            for n in range(dice.choice((1, 1, 2))):
+                number = dice.randrange(len(self.imports))
+                (room / f"{n}{self.imports[number].suffix}").write_bytes(changed(self.others[number], dice, self.others))
+            if dice.random() < 0.2:
+                shutil.copytree(TRANSCRIPTS / "imported/io500", room / "io500")
+                one = dice.choice(sorted((room / "io500").iterdir()))
+                one.write_bytes(changed(one.read_bytes(), dice, []))
+            found, _ = sources([str(room)], "UTC")
+            results = importing.create(room / "into")
+            importing.bring(results, found)
+            self._read(results)
+
+    def fuzz_runs(self, dice: Random) -> None:
+        with self._room() as room:
+            number = dice.randrange(len(self.imports))
+            (room / "x").write_bytes(changed(self.others[number], dice, self.others))
+            for source in sources([str(room / "x")], "UTC")[0]:
+                if source.format == "sadf":
+                    importing.counters(source)
+                else:
+                    importing.loads(importing.runs(source), "")
+
+    def fuzz_power_log(self, dice: Random) -> None:
+        with self._room() as room:
+            if dice.random() < 0.3:
+                (room / "x.csv").write_bytes(changed(RECORDING, dice, []))
+                read_recording(room / "x.csv")
+                return
+            path = dice.choice(self.logs)
+            (room / "x.csv").write_bytes(changed(path.read_bytes(), dice, []))
+            said = ["unit=W", "semantics=average", "grade=wall", "value=P1", "time=Time", "delimiter=;"]
+            logs(room / "x.csv", dice.choice((said, said[:3], [*said, f"window={dice.choice(QUANTITIES)}"])), (), "UTC")
+
+    def fuzz_raw(self, dice: Random) -> None:
+        name = dice.choice(sorted(RAW))
+        kind, options = RAW[name]
+        with self._room() as room:
+            shutil.copytree(TRANSCRIPTS / name, room / "raw")
+            path = dice.choice(sorted(p for p in (room / "raw").iterdir() if p.is_file()))
+            path.write_bytes(changed(path.read_bytes(), dice, self.others))
+            built = drivers.build("workloads", kind, options)
+            built.outcome(room / "raw")
+
+    def fuzz_http_meter(self, dice: Random) -> None:
+        kind, options = dice.choice(
+            (
+                ("shelly", {"address": "x"}),
+                ("tasmota", {"address": "x"}),
+                ("redfish", {"address": "http://x"}),
+                ("redfish", {"address": "http://x", "quantity": "energy", "login": "session"}),
+                ("prometheus", {"address": "http://x", "metric": "power", "unit": "W", "semantics": "average", "grade": "wall"}),
+                (
+                    "prometheus",
+                    {
+                        "address": "http://x",
+                        "metric": "power",
+                        "unit": "W",
+                        "semantics": "average",
+                        "grade": "wall",
+                        "server": True,
+                    },
+                ),
+            )
+        )
+        links = {"Chassis": {"@odata.id": "/c"}, "Members": [{"@odata.id": "/1"}]}
+        links |= {name: {"@odata.id": f"/{name}"} for name in ("Power", "EnvironmentMetrics")}
+        redfish = json.dumps(links).encode()
+
+        def asked(place: Any, path: str, **_: Any) -> tuple[bytes, Mapping[str, str]]:
+            said = dice.choice([*self.said, redfish, redfish, b'{"gen": 2}', b'{"WattRes": 3, "EnergyRes": 5}'])
+            return (changed(said, dice, self.said) if dice.random() < 0.5 else said), {"X-Auth-Token": "x", "Location": "/s"}
+
+        with patched(_url.Place, "asked", asked):
+            self._metered(kind, options)
+
+    def fuzz_line_meter(self, dice: Random) -> None:
+        identities = [b"ZES,LMG450,1,1\n", b"ZES,LMG670,1,1\n", b"YOKOGAWA,WT310,1,1\n", b"AGILENT TECHNOLOGIES,DSO6014A,1,1\n"]
+        answers = [
+            *self.lines,
+            b"0.5\n",
+            b"1;0.5;60\n",
+            b'+0,"No error"\n',
+            b"#800000003abc\n",
+            b"#9999999999\n",
+            b"0,0,3,1,0,0,0,1,1,128\n",
+        ]
+
+        class Wire:
+            def write(self, data: bytes) -> None:
+                self.asked = data
+
+            def read(self, timeout_s: float) -> bytes:
+                if timeout_s < 0.05:
+                    raise TimeoutError("quiet")
+                said = dice.choice(identities if b"IDN" in self.asked else answers)
+                said = changed(said, dice, answers) if dice.random() < 0.3 else said
+                return said[:4096] or b"\n"
+
+            def close(self) -> None:
+                pass
+
+        @contextmanager
+        def instrument(address: str, **_: Any) -> Iterator[_visa.Instrument]:
+            yield _visa.Instrument(address, Wire(), 0.06)
+
+        kind = dice.choice(("scpi", "scope"))
+        module = sys.modules[drivers.driver_class("meters", kind).__module__]
+        with patched(module, "instrument", instrument):
+            self._metered(kind, {"address": "x:1", "timeout": "60 ms"})
+
+    def fuzz_words_of_meters(self, dice: Random) -> None:
+        said = changed(dice.choice(self.lines), dice, self.lines).decode("utf-8", "replace")
+        allowed = (PerjouleError, ValueError)
+        for call in (
+            lambda: ipmi.power_w(said),
+            lambda: _scpi_dialects.fields(said, ("power",)),
+            lambda: _scpi_dialects.range_w(said),
+            lambda: plugwise.stick.said(plugwise.stick.HEAD + said.encode()),
+            lambda: plugwise.stick.calibration(said),
+            lambda: plugwise.stick.pulses(said),
+            lambda: snmp_pdu.raritan(
+                lambda _: [dice.choice((3, 5, None, -1, 0, 2**31, 2**63)) for _ in range(4)], "power", 1, 1, 1
+            ),
+        ):
+            with suppress(*allowed):
+                call()
+        meter = drivers.build(
+            "meters", "csv", {"path": "x", "value": "P1", "time": ["Time"], "unit": "W", "semantics": "average", "grade": "wall"}
+        )
+        assert isinstance(meter, Csv)
+        list(meter.samples(said, Clock(0.0, 0.0)))
+
+    def fuzz_results(self, dice: Random) -> None:
+        with self._damaged(dice) as folder:
+            results = store.open_results(folder)
+            verify.verify(results)
+            self._read(results)
+
+    def fuzz_bundle(self, dice: Random) -> None:
+        with self._room() as room:
+            if dice.random() < 0.5:
+                (room / "x.zip").write_bytes(changed(self.bundle, dice, [self.bundle]))
+            else:
+                with (
+                    zipfile.ZipFile(io.BytesIO(self.bundle)) as old,
+                    zipfile.ZipFile(room / "x.zip", "w", zipfile.ZIP_DEFLATED) as new,
+                ):
+                    names = old.namelist()
+                    odd = dice.choice(names)
+                    for name in names:
+                        content = old.read(name)
+                        new.writestr(
+                            dice.choice((name, name, "../x", f"{name}/y")) if name == odd else name,
+                            changed(content, dice, []) if name == odd else content,
+                        )
+            exporting.verify_bundle(room / "x.zip")
+
+    def fuzz_commands(self, dice: Random) -> None:
+        """The same as a user has it: whole commands."""
+        match dice.randrange(4):
+            case 0:
+                with self._room() as room:
+                    (room / "x.toml").write_text(toml(dice.choice(self.campaigns), dice))
+                    self._typed("check", str(room / "x.toml"))
+            case 1:
+                with self._room() as room:
+                    number = dice.randrange(len(self.imports))
+                    (room / f"x{self.imports[number].suffix}").write_bytes(changed(self.others[number], dice, self.others))
+                    self._typed("import", str(room / "into"), str(room / f"x{self.imports[number].suffix}"))
+            case 2:
+                with self._damaged(dice) as folder:
+                    self._typed(dice.choice(("show", "report", "verify")), str(folder))
+            case _:
+                with self._damaged(dice) as folder:
+                    self._typed("compare", str(self.results), str(folder))
+
+    @staticmethod
+    def _metered(kind: str, options: Mapping[str, Any]) -> None:
+        meter = drivers.build("meters", kind, dict(options))
+        with meter.connect(Boundary("x", "", "total")) as read:
+            for _ in range(2):
+                for reading in read():
+                    assert isinstance(reading.value, float | int), reading
+                    math.isfinite(reading.value)
+
+    @staticmethod
+    def _read(results: store.Results) -> None:
+        if results.done():
+            cells = report.cells(results)
+            table(cells)
+            display.notes(cells, results.latest())
+
+    @contextmanager
+    def _room(self) -> Iterator[Path]:
+        room = self.folder / "room"
+        shutil.rmtree(room, ignore_errors=True)
+        room.mkdir()
+        yield room
+
+    @contextmanager
+    def _damaged(self, dice: Random) -> Iterator[Path]:
+        with self._room() as room:
+            shutil.copytree(self.results, room / "results")
+            paths = sorted(p for p in (room / "results").rglob("*") if p.is_file() and p.suffix != ".html")
+            for path in dice.sample(paths, dice.choice((1, 1, 2))):
+                if dice.random() < 0.1:
+                    path.unlink()
+                    continue
+                content = path.read_bytes()
+                text = path.suffix == ".toml"
+                path.write_bytes(toml(content.decode(), dice).encode() if text else changed(content, dice, []))
+            if dice.random() < 0.5:
+                self._honest(room / "results")
+            yield room / "results"
+
+    @staticmethod
+    def _honest(folder: Path) -> None:
+        """Let the journal's checksums be right: what is read then is damaged all the same."""
+        journal = folder / "journal.jsonl"
+        with suppress(ValueError, LookupError, TypeError, AttributeError):
+            lines = [json.loads(line) for line in journal.read_text().splitlines()]
+            for line in lines:
+                attempt = folder / "trials" / line["trial"] / f"attempt-{line['attempt']}"
+                for name in line["files"]:
+                    if (attempt / name).is_file():
+                        line["files"][name] = hashlib.sha256((attempt / name).read_bytes()).hexdigest()
+            journal.write_text("".join(json.dumps(line) + os.linesep for line in lines))
+
+
+RECORDING = (
+    b"utc_s,duration_s,value,meter,host,component,quantity,unit,semantics,grade,more,asked_utc_s,arrived_utc_s\r\n"
+    b"1700000000.000000,0,60,shelly,storage-1,all,power,W,instantaneous,wall,,1700000000.0,1700000000.1\r\n" * 2
+)
+
+
+@contextmanager
+def patched(holder: Any, name: str, value: Any) -> Iterator[None]:
+    before = getattr(holder, name)
+    setattr(holder, name, value)
+    try:
+        yield
+    finally:
+        setattr(holder, name, before)
