@@ -112,16 +112,18 @@ def _decoded(decode: Callable[..., T], *arguments: Any) -> T:
 
 def _shallow(value: Any) -> Any:
     """Give a value back that is not nested too deeply. Raises ValueError."""
-    level: list[Any] = [value] if isinstance(value, dict | list) else []
-    for _ in range(MOST_DEPTH + 1):
-        level = [one for outer in level for one in _inside(outer) if isinstance(one, dict | list)]
+    level = _nested([value])
+    for _ in range(MOST_DEPTH):
         if not level:
             return value
+        level = [one for outer in level for one in _nested(outer.values() if isinstance(outer, dict) else outer)]
+    if not level:
+        return value
     raise ValueError(f"nested deeper than {MOST_DEPTH} tables and lists")
 
 
-def _inside(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value
+def _nested(values: Iterable[Any]) -> list[dict[str, Any] | list[Any]]:
+    return [one for one in values if isinstance(one, dict | list)]
 
 
 def _no_number(word: str) -> NoReturn:

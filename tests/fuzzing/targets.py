@@ -109,6 +109,7 @@ class Targets:
         said = io.StringIO()
         terminals = (display.out, display.err)
         with redirect_stdout(said), redirect_stderr(said):
+            before = [one._file for one in terminals]  # pyright: ignore[reportPrivateUsage]
             for one in terminals:
                 one.file = said
             try:
@@ -116,8 +117,8 @@ class Targets:
             except SystemExit as end:
                 code = int(end.code or 0)
             finally:
-                for one in terminals:
-                    one._file = None  # pyright: ignore[reportPrivateUsage]
+                for one, file in zip(terminals, before, strict=True):
+                    one._file = file  # pyright: ignore[reportPrivateUsage]
         self.printed = said.getvalue()
         assert "\x1b" not in self.printed, f"an escape sequence reached the terminal: {self.printed!r}"
         return code
