@@ -2,8 +2,8 @@
 
 The coverage is that of simulated campaigns, beside Student's plain interval under the same rule. The bytes are those that each
 client writes until the interval of MiB/J is within 5 %, for the scatter of a recorded campaign: MiB/J of the writes of
-docs/examples/green-storage.html, half widths of five repetitions over their means, at scale 0.1 with 36 MiB for each client (that
-campaign's writes end with the burst: it is older than the durable headline). The paper wrote 36 GiB for each client and
+docs/examples/green-storage.html, until the disks hold them, half widths of five repetitions over their means, at scale 0.1 with
+36 MiB for each client. The paper wrote 36 GiB for each client and
 repetition, five times; at the same scale that is a tenth.
 
 usage: .venv/bin/python benchmarks/stopping.py [RUNS]
@@ -21,9 +21,9 @@ from perjoule.units import MIB
 WANTED_RATIO, MOST_COUNT = 0.05, 40
 DEMO_WANTED_RATIO, DEMO_MOST_COUNT = 0.10, 8
 RECORDED = {  # MiB/J and half its interval, with 1 to 4 clients
-    "CephFS": ((2.41, 0.108), (3.42, 0.534), (4.15, 0.337), (4.27, 0.127)),
-    "GlusterFS": ((2.00, 0.004), (3.71, 0.015), (5.16, 0.039), (6.33, 0.232)),
-    "MooseFS": ((2.65, 0.128), (5.40, 0.015), (7.86, 0.427), (10.58, 0.176)),
+    "CephFS": ((2.17, 0.099), (2.99, 0.172), (3.42, 0.120), (3.55, 0.212)),
+    "GlusterFS": ((1.87, 0.015), (3.39, 0.015), (4.62, 0.037), (5.62, 0.040)),
+    "MooseFS": ((1.83, 0.016), (3.53, 0.042), (5.15, 0.028), (6.60, 0.070)),
 }
 RECORDED_COUNT, RECORDED_SCALE, RECORDED_BYTES = 5, 0.1, 36 * MIB
 PAPER_BYTES, PAPER_COUNT = 36 * 1024 * MIB, 5
