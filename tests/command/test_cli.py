@@ -258,7 +258,7 @@ def test_a_broken_campaign_is_one_sentence_with_its_line(line: str, typed: Typed
         (["up", "--clients", "1000000"], "invalid value for '--clients': 1000000 is not in the range 1<=x<=64; see `perjoule up"),
         (["check", ROOT / "examples" / "lokal.toml"], 'there is no such file; did you mean "local.toml"?'),
         (["check", ROOT / "examples"], "this is a folder, not a campaign file; name a .toml file in it"),
-        (["check", sys.executable], "this is not a text file (byte "),
+        (["check", ROOT / "docs/assets/report.png"], "this is not a text file (byte "),
         (["check", ROOT / "examples/local.toml", "--set", "repetitions"], '--set: "repetitions" changes nothing; write it like'),
         (["check", ROOT / "examples/local.toml", "--set", "workload.sise=1 MiB"], 'has "sise"; did you mean "size"?'),
         (["drivers", "mosefs"], 'there is no driver "mosefs"; did you mean "moosefs"?'),
