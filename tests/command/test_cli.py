@@ -43,6 +43,12 @@ throughput = "100 MiB/s"
 kind = "simulated"
 size = "2 MiB"
 {workload}
+[[meter]]
+kind = "system"
+rate = "100 Hz"
+[[meter]]
+kind = "modelled"
+rate = "100 Hz"
 """
 
 
