@@ -230,12 +230,17 @@ class _Watch(threading.Thread):
                 usage = shutil.disk_usage(place)
                 if usage.total and usage.free < self._least_bytes[place]:
                     self.said = f"the disk of {place} is nearly full ({bytes_text(usage.free)} left): stopped before it is"
-                    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
                     main = threading.main_thread().ident
                     assert main is not None
-                    signal.pthread_kill(main, signal.SIGTERM if ignored else signal.SIGINT)
+                    signal.pthread_kill(main, _handled())
                     return
 
     def end(self) -> None:
         self._over.set()
         self.join()
+
+
+def _handled() -> signal.Signals:
+    """The first signal that stops us in good order: a shell's background, say, has SIGINT ignored."""
+    each = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    return next((number for number in each if callable(signal.getsignal(number))), signal.SIGTERM)

@@ -1,6 +1,7 @@
 """What does not fit is not begun, and a disk that fills up stops a campaign."""
 
 import shutil
+import signal
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -148,6 +149,17 @@ def test_too_little_memory_and_too_few_processes_are_refused(monkeypatch: pytest
     assert "about 1920 needed, 400 more allowed here" in checks["processes and threads"].detail
 
 
+@pytest.fixture(params=[signal.SIGINT, signal.SIGTERM])
+def handled(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Only one signal has a handler, as where a shell has made SIGINT ignored in its background."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    signal.signal(request.param, signal.default_int_handler)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("handled")
 def test_a_disk_that_fills_up_stops_the_block_and_is_named(disk: dict[str, int], tmp_path: Path) -> None:
     said = f"the disk of {tmp_path} is nearly full .2 GiB left.: stopped before it is; make room, then `perjoule resume`"
     with pytest.raises(MachineError, match=said), room.watched([tmp_path / "not" / "yet"]):
