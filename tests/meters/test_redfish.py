@@ -16,7 +16,7 @@ from perjoule import drivers
 from perjoule.errors import PerjouleError
 from perjoule.meters import _redfish_words as words
 from perjoule.meters._url import Place
-from perjoule.meters.redfish import Redfish
+from perjoule.meters.redfish import Redfish, _specification
 from perjoule.simulators import redfish as simulator
 from perjoule.simulators._behaviour import Behaviour
 from perjoule.waveforms import Waveform
@@ -54,6 +54,23 @@ def test_what_is_no_number_is_not_known(nothing):
 @pytest.mark.parametrize("odd", [{}, {"PowerControl": None}, {"PowerControl": []}, {"PowerControl": [None]}, {"PowerWatts": 5}])
 def test_what_is_not_there_is_not_null(odd):
     assert words.environment_w(odd) is words.consumed_w(odd, 0) is words.average_w(odd, 0) is None
+
+
+@pytest.mark.parametrize("members", [3.5, {}, "x", [None, 4, {"@odata.id": 7}, {"@odata.id": ["/redfish"]}]])
+def test_a_list_of_chassis_that_is_none_has_none(members, monkeypatch):
+    monkeypatch.setattr(Place, "json", lambda *_: {"Members": members, "Chassis": {"@odata.id": 1}})
+    with pytest.raises(PerjouleError, match="no chassis shows its power"), Redfish(address="192.0.2.1").connect(None):
+        pass
+
+
+@pytest.mark.parametrize("accuracy", ["1 %", [], None, -1, True])
+def test_an_accuracy_that_is_no_number_is_not_known(accuracy):
+    class Sensor:
+        def json(self, _):
+            return {"Accuracy": accuracy}
+
+    said = {"PowerWatts": {"DataSourceUri": "/sensor"}}
+    assert _specification(Sensor(), said, words.environment_w, 0).gain_ratio is None
 
 
 def test_durations_are_iso_8601():

@@ -9,7 +9,8 @@ import pytest
 
 from perjoule import drivers
 from perjoule.errors import MachineError
-from perjoule.meters._http import authorization
+from perjoule.meters._http import Http, authorization
+from perjoule.meters._metered import Boundary
 from perjoule.meters.shelly import Shelly, gen1, gen2
 from perjoule.simulators import shelly as simulator
 from perjoule.simulators._behaviour import Behaviour
@@ -35,6 +36,14 @@ def said(name):
 )
 def test_each_kind_of_shelly_counts_in_its_own_unit(name, parse, output, power_w, energy_j):
     assert parse(said(name), output) == pytest.approx((power_w, energy_j))
+
+
+@pytest.mark.parametrize("generation", [[], {}, None, "two", True])
+def test_a_generation_that_is_no_number_is_the_first(generation, monkeypatch):
+    answers = {"/shelly": {"gen": generation}, "/status": said("plug-s-gen1.json")}
+    monkeypatch.setattr(Http, "json", lambda _, path: answers[path])
+    with Shelly(address="192.0.2.1").connect(Boundary("m", "h", "all")) as read:
+        assert [one.value for one in read()] == pytest.approx([23.47, 128114 * 60])
 
 
 def test_what_a_plug_calls_invalid_is_nothing():

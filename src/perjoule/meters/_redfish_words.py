@@ -23,30 +23,36 @@ def at(said: Any, *steps: str | int) -> Any:
     return said  # pyright: ignore[reportUnknownVariableType]
 
 
+def link(said: Any, *steps: str | int) -> str:
+    """The path that stands there; "" where none does."""
+    found = at(said, *steps, "@odata.id")
+    return found if isinstance(found, str) else ""
+
+
 def environment_w(said: Mapping[str, Any], _control: int = 0) -> float | None:
     """The power of EnvironmentMetrics."""
-    return _number(at(said, "PowerWatts"), "Reading")
+    return number(at(said, "PowerWatts"), "Reading")
 
 
 def energy_j(said: Mapping[str, Any], _control: int = 0) -> float | None:
     """The energy counter of EnvironmentMetrics: joules since 1.2, kWh before."""
-    joules, kwh = _number(at(said, "EnergyJoules"), "Reading"), _number(at(said, "EnergykWh"), "Reading")
+    joules, kwh = number(at(said, "EnergyJoules"), "Reading"), number(at(said, "EnergykWh"), "Reading")
     return joules if joules is not None else None if kwh is None else kwh * JOULES["kWh"]
 
 
 def consumed_w(said: Mapping[str, Any], control: int) -> float | None:
     """The power of a PowerControl."""
-    return _number(at(said, "PowerControl", control), "PowerConsumedWatts")
+    return number(at(said, "PowerControl", control), "PowerConsumedWatts")
 
 
 def average_w(said: Mapping[str, Any], control: int) -> float | None:
     """The average over `interval_s` that stands in for it in some services."""
-    return _number(at(said, "PowerControl", control, "PowerMetrics"), "AverageConsumedWatts")
+    return number(at(said, "PowerControl", control, "PowerMetrics"), "AverageConsumedWatts")
 
 
 def interval_s(said: Mapping[str, Any], control: int) -> float | None:
     """Over how long that average goes."""
-    minutes = _number(at(said, "PowerControl", control, "PowerMetrics"), "IntervalInMin")
+    minutes = number(at(said, "PowerControl", control, "PowerMetrics"), "IntervalInMin")
     return None if minutes is None or math.isnan(minutes) else 60.0 * minutes
 
 
@@ -59,7 +65,8 @@ def duration_s(text: str) -> float | None:
     return 86400 * days + 3600 * hours + 60 * minutes + seconds or None
 
 
-def _number(said: Any, name: str) -> float | None:
+def number(said: Any, name: str) -> float | None:
+    """The number of this name; NaN where something else stands there."""
     if not isinstance(said, dict) or name not in said:
         return None
     value = at(said, name)

@@ -17,7 +17,17 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.errors import MachineError, PerjouleError
 from perjoule.meters._metered import Boundary, Metered, Read, Reading
-from perjoule.meters._redfish_words import at, average_w, consumed_w, duration_s, energy_j, environment_w, interval_s
+from perjoule.meters._redfish_words import (
+    at,
+    average_w,
+    consumed_w,
+    duration_s,
+    energy_j,
+    environment_w,
+    interval_s,
+    link,
+    number,
+)
 from perjoule.meters._secret import secret
 from perjoule.meters._url import Place, basic
 from perjoule.model import OPTIONS, Json, Specification
@@ -115,8 +125,8 @@ class Redfish(Metered):
         return tuple({"kind": "redfish", "address": url} for address in addresses if (url := _service(address)))
 
     def _source(self, place: Place) -> Source:
-        members: list[Any] = at(place.json(at(place.json(ROOT), "Chassis", "@odata.id") or f"{ROOT}Chassis"), "Members") or []
-        paths = {_id(path): path for member in members if (path := at(member, "@odata.id"))}
+        members: Any = at(place.json(link(place.json(ROOT), "Chassis") or f"{ROOT}Chassis"), "Members")
+        paths = {_id(path): path for member in (members if isinstance(members, list) else ()) if (path := link(member))}  # pyright: ignore[reportUnknownVariableType]
         named = {name: path for name, path in paths.items() if self.chassis in ("", name)}
         found = {name: source for name, path in named.items() if (source := self._of_chassis(place, place.json(path)))}
         if len(found) == 1:
@@ -129,7 +139,7 @@ class Redfish(Metered):
         """The best source of a chassis: one with a number now, else one that is null now."""
         null: Source | None = None
         for name, values in SOURCES[self.quantity].items():
-            path = at(chassis, name, "@odata.id")
+            path = link(chassis, name)
             if not path or (self.control and name == "EnvironmentMetrics"):  # which knows the whole chassis alone
                 continue
             try:
@@ -137,9 +147,9 @@ class Redfish(Metered):
             except OSError:  # linked, but not there: some services do so
                 continue
             for value in values:
-                if (number := value(said, self.control)) is not None:
+                if (shown := value(said, self.control)) is not None:
                     source = (path, value, _specification(place, said, value, self.control))
-                    if not math.isnan(number):
+                    if not math.isnan(shown):
                         return source
                     null = null or source
         return null
@@ -156,8 +166,9 @@ def _specification(place: Place, said: Mapping[str, Any], value: Value, control:
         facts = place.json(sensor)
     except (OSError, ValueError, PerjouleError):  # it is only linked
         return Specification()
-    percent, interval = at(facts, "Accuracy"), duration_s(str(at(facts, "SensingInterval")))
-    return Specification(gain_ratio=percent / 100 if percent else None, period_s=interval, latency_s=interval)
+    percent, interval = number(facts, "Accuracy"), duration_s(str(at(facts, "SensingInterval")))
+    gain_ratio = percent / 100 if percent and percent > 0 else None
+    return Specification(gain_ratio=gain_ratio, period_s=interval, latency_s=interval)
 
 
 def _session(place: Place, user: str, password: str) -> tuple[Place, str]:

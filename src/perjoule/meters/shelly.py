@@ -50,7 +50,7 @@ class Shelly(Plug):
     def connect(self, where: Boundary) -> Generator[Read]:
         """Ask which generation it is, then for its status. Raises OSError, MachineError, ValueError (no such output)."""
         plug = Http(self.address, timeout_s=self.timeout_s, user=self.user, password=self.password)
-        generation = 2 if int(plug.json("/shelly").get("gen", 1)) >= 2 else 1
+        generation = 2 if number(plug.json("/shelly").get("gen", 1)) >= 2 else 1
         power = self.power(where, resolution_w=POWER_STEP_W[generation])
         energy = self.energy(where, resolution_j=ENERGY_STEP_J[generation], period_s=STEP_S)
 
