@@ -4,6 +4,7 @@ A file is read up to a size, JSON up to a size and a depth. JSON has no NaN and 
 float holds is none: all three are refused. What a record has of them it writes as `{"$float": "inf"}`.
 """
 
+import csv
 import dataclasses
 import json
 import math
@@ -23,7 +24,7 @@ MOST_DEPTH = 100  # what walks through it does so by recursion
 MOST_DIGITS = 20  # of whole numbers: 64 bits
 
 # What reading a text trips over that is not as its reader expects. To be caught around a reader, and never around anything else.
-UNEXPECTED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, StopIteration)
+UNEXPECTED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, StopIteration, csv.Error)
 
 T = TypeVar("T")
 
@@ -34,7 +35,7 @@ def words(error: BaseException) -> str:
         return f"it has no {error}"
     if isinstance(error, OSError):
         return f"{error.filename}: {(error.strerror or str(error)).lower()}" if error.filename else str(error)
-    if isinstance(error, ValueError):
+    if isinstance(error, ValueError | csv.Error):
         return str(error)
     what = "a number in it is impossible" if isinstance(error, ArithmeticError) else "something in it is of an unexpected type"
     return f"{what} ({error or type(error).__name__})"

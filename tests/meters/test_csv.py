@@ -115,6 +115,11 @@ def test_time_that_goes_back_is_refused_and_a_line_written_twice_is_one():
     assert len(samples("time,P\n5,1\n5,1\n6,1\n", clock="monotonic")) == 2
 
 
+def test_a_line_that_is_no_csv_is_named_as_that():
+    with pytest.raises(PerjouleError, match=r"log.csv: a line is no CSV \(new-line character seen"):
+        samples("time,P\n5,1\r6,3\n", clock="monotonic")
+
+
 def test_a_damaged_line_is_a_gap_and_a_header_again_is_none():
     found = samples("time,P\n5,1\nti5!\n6,x\ntime,P\n7,2\n", clock="monotonic")
     assert [(round(s.t_s, 9), str(s.value)) for s in found] == [(5.0, "1.0"), (5.0, "nan"), (6.0, "nan"), (7.0, "2.0")]

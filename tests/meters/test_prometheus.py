@@ -72,6 +72,15 @@ def test_an_answer_of_a_server_is_samples_in_order():
         _exposition.queried(json.loads((SAID / "query-error.json").read_text()))
 
 
+@pytest.mark.parametrize("data", [None, 3, {"resultType": "matrix"}, {"resultType": "matrix", "result": [7]}])
+def test_an_answer_of_another_form_is_refused(data):
+    with pytest.raises(ValueError, match="not of the form that the query API has"):
+        _exposition.queried({"status": "success", "data": data})
+    for series in ({}, {"values": 4}, {"values": [3]}, {"values": [[1.0, None]]}):
+        with pytest.raises(ValueError, match="not of the form"):
+            _exposition.queried({"status": "success", "data": {"resultType": "matrix", "result": [series]}})
+
+
 @pytest.mark.parametrize(
     ("declared", "words"),
     [

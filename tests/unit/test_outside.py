@@ -174,14 +174,20 @@ def test_a_wrong_type_in_results_json_names_file_and_key(tmp_path, head, words):
 
 
 @pytest.mark.parametrize(
-    "entry", [{"trial": "../x"}, {"trial": ""}, {"files": {"/etc/passwd": "0"}}, {"files": {"a/../../b": "0"}}]
+    ("entry", "words"),
+    [
+        *((entry, "leads out of its folder") for entry in ({"trial": "../x"}, {"trial": ""}, {"files": {"a/../../b": "0"}})),
+        ({"files": {"/etc/passwd": "0"}}, "leads out of its folder"),
+        ({"trial": "9" * 256}, "longer than a file's name can be"),
+        ({"files": {f"raw/{'ä' * 128}": "0"}}, "longer than a file's name can be"),
+    ],
 )
-def test_a_journal_that_leads_elsewhere_is_refused(tmp_path, entry):
+def test_a_journal_that_leads_elsewhere_is_refused(tmp_path, entry, words):
     (tmp_path / "results.json").write_text(json.dumps({"version": 1}))
     (tmp_path / "campaign.toml").write_text("")
     line = {"trial": "t", "attempt": 1, "status": "valid", "files": {}, **entry}
     (tmp_path / "journal.jsonl").write_text(json.dumps(line) + "\n")
-    with pytest.raises(MachineError, match="leads out of its folder"):
+    with pytest.raises(MachineError, match=words):
         open_results(tmp_path)
 
 

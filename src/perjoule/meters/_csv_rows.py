@@ -57,8 +57,8 @@ class Rows:
         return f"no line has the columns {', '.join(self._names)}; the first lines are: {seen[:200]}"
 
     def rows(self, lines: Iterable[str]) -> Iterator[Row]:
-        """Read lines; those above the one that names all columns are passed over."""
-        for fields in csv.reader(lines, delimiter=self._layout.delimiter, skipinitialspace=True):
+        """Read lines; those above the one that names all columns are passed over. Raises ValueError: one is no CSV."""
+        for fields in _fields(lines, self._layout.delimiter):
             cells = [cell.strip() for cell in fields]
             if not any(cells):
                 continue
@@ -95,3 +95,10 @@ def number(text: str, decimal: str = ".") -> float | None:
         return None
     value = float(plain)
     return value if abs(value) < _SCPI_NAN else math.nan
+
+
+def _fields(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+    try:
+        yield from csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    except csv.Error as error:
+        raise ValueError(f"a line is no CSV ({error})") from None

@@ -69,17 +69,20 @@ def queried(said: Mapping[str, Any]) -> list[Sample]:
     """The samples of the one series in a server's answer to a range selector, oldest first.
 
     Raises:
-        ValueError: the query failed, or there is no series, or more than one.
+        ValueError: the query failed, is answered in another form, or there is no series, or more than one.
     """
     if said.get("status") != "success":
         raise ValueError(f"the query failed: {said.get('error', 'no words')}")
-    data: Mapping[str, Any] = said["data"]
-    if data.get("resultType") != "matrix":
-        raise ValueError(f"the answer is a {data.get('resultType')}, not samples of a series")
-    result: list[Mapping[str, Any]] = data["result"]
-    if len(result) != 1:
-        raise ValueError(_count_words("the metric", [series["metric"] for series in result]))
-    return [Sample(float(value), float(utc_s)) for utc_s, value in result[0]["values"]]
+    try:
+        data: Mapping[str, Any] = said["data"]
+        if data.get("resultType") != "matrix":
+            raise ValueError(f"the answer is a {data.get('resultType')}, not samples of a series")
+        result: list[Mapping[str, Any]] = data["result"]
+        if len(result) != 1:
+            raise ValueError(_count_words("the metric", [series["metric"] for series in result]))
+        return [Sample(float(value), float(utc_s)) for utc_s, value in result[0]["values"]]
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError("the answer is not of the form that the query API has") from error
 
 
 def _labels(text: str) -> dict[str, str] | None:

@@ -13,6 +13,8 @@ from typing import cast
 
 from perjoule.outside import bytes_of, from_json, json_from
 
+MOST_NAME_BYTES = 255  # of a file on Linux
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -48,6 +50,8 @@ def _inside(entry: Entry) -> Entry:
         pure = PurePosixPath(name)
         if not plain or not pure.parts or pure.is_absolute() or ".." in pure.parts or "\0" in name:
             raise ValueError(f'"{name}" leads out of its folder')
+        if max(len(part.encode(errors="surrogateescape")) for part in pure.parts) > MOST_NAME_BYTES:
+            raise ValueError(f'"{name[:40]}…" is longer than a file\'s name can be')
     return entry
 
 

@@ -128,7 +128,7 @@ def read_recording(path: Path) -> tuple[Series, ...]:
                     numbers = (*row[:3], *(row[last:] or ("nan", "nan")))
                     samples.setdefault(tuple(row[3:last]), array("d")).extend(map(float, numbers))
         tables = {channel_from(texts): np.array(kept).reshape(-1, len(SAMPLE)) for texts, kept in samples.items()}
-    except (OSError, *UNEXPECTED, csv.Error) as error:
+    except (OSError, *UNEXPECTED) as error:
         raise MachineError(f"the recording can't be read: {words(error)}", where=str(path)) from None
     return tuple(Series.of_rows(channel, table) for channel, table in tables.items())
 
