@@ -1,8 +1,10 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from perjoule import campaign, report, reproducing, run, store
+from perjoule.errors import CampaignError
 from perjoule.report.content import content
 from perjoule.report.methods import methods
 
@@ -36,6 +38,12 @@ def test_the_methods_say_what_was_run_on_what_how_often_and_how_power_was_got(sa
 
 def test_the_methods_are_the_same_each_time(results: store.Results, said: str) -> None:
     assert "\n".join(methods(content(store.open_results(results.folder)))) == said
+
+
+def test_the_methods_of_a_damaged_campaign_are_refused_with_its_place(results: store.Results) -> None:
+    damaged = replace(content(results), text='name = "x')
+    with pytest.raises(CampaignError, match=r"campaign.toml: this is not TOML: unterminated string"):
+        methods(damaged)
 
 
 def test_the_report_of_a_study_repeated_has_its_claims(results: store.Results) -> None:

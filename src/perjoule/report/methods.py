@@ -1,12 +1,12 @@
 """The methods section: what was done, in words fit for a paper, from the records alone."""
 
 import time
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from perjoule import __version__, published
+from perjoule.campaign.source import read_toml
 from perjoule.model import Channel, Json, Record
 from perjoule.report.content import Content
 from perjoule.table import number
@@ -43,7 +43,7 @@ def methods(found: Content) -> tuple[str, ...]:
     valid = [record for record in found.records if record.status == "valid" and record.outcome is not None]
     if not valid:
         return ()
-    document: dict[str, Any] = tomllib.loads(found.text)
+    document = read_toml(found.text, "campaign.toml")[0] if found.text.strip() else {}
     paragraphs = (
         _what(valid),
         _where(valid),
