@@ -8,6 +8,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Mapping
+from functools import cache
 from typing import TypeVar
 
 from perjoule import protocols
@@ -23,12 +24,14 @@ PROTOCOLS: dict[str, type] = {
 }
 
 
+@cache
 def kinds(part: str) -> tuple[str, ...]:
     """List the drivers found on disk for a part ("testbeds", "filesystems", "workloads", "meters")."""
     package = importlib.import_module(f"perjoule.{part}")
     return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")))
 
 
+@cache
 def driver_class(part: str, kind: str) -> type:
     """Find the driver class of a kind.
 

@@ -75,12 +75,13 @@ def _files_of(entry: Entry, folder: Path) -> Iterator[str]:
 
 def _outcomes(results: Results) -> Iterator[str]:
     for entry in results.entries():
-        where = str(results.folder_of_attempt(entry.trial, entry.attempt))
+        folder = results.folder_of_attempt(entry.trial, entry.attempt)
+        where = str(folder)
         try:
             record = results.record(entry)
             yield from _identity(entry, record, where)
             if record.outcome is not None:
-                again = drivers.workload(record.trial.workload).outcome(results.folder_of(record) / "raw")
+                again = drivers.workload(record.trial.workload).outcome(folder / "raw")
                 same = replace(again, series=()) == record.outcome
                 yield "" if same else f"{where}: the raw outputs, read again, do not give the stored outcome"
                 stored = {s.channel: s for s in results.series(record)}

@@ -1,6 +1,5 @@
 """Inputs from outside, changed at random: nothing but perjoule's own errors, within 5 s and 500 MiB each."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,5 +21,5 @@ def test_some_inputs_of_each_kind() -> None:
 
 @pytest.mark.slow
 def test_inputs_of_two_minutes() -> None:
-    """Another seed each time: it is printed, and `python -m tests.fuzzing --seed N` draws the same again."""
-    drawn("--seconds", "110", "--seed", str(int.from_bytes(os.urandom(4))))
+    """The same ones each time, for a gate must not fail by chance; `python -m tests.fuzzing --seed N` draws others by hand."""
+    drawn("--seconds", "110", "--seed", "2026")

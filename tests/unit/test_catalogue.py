@@ -5,6 +5,7 @@ import pytest
 
 from perjoule import catalogue
 from perjoule.catalogue import Value
+from perjoule.catalogue.reading import read_all
 from perjoule.errors import CampaignError
 
 MIB, GIB, TIB = 1024**2, 1024**3, 1024**4
@@ -201,3 +202,9 @@ def test_a_disk_is_no_faster_and_no_more_active_than_the_port_of_its_board_lets_
 def test_a_file_with_nodes_and_variants_is_refused():
     with pytest.raises(CampaignError, match="neither nodes nor variants, or both"):
         catalogue.read(_text().replace('[[node]]\nname = "A"', '[[variant.x]]\nname = "A"'), "mine")
+
+
+@pytest.mark.parametrize("text", ["a = " + "9" * 5000, "a = " + "[" * 5000])
+def test_a_file_that_no_reader_of_toml_takes_is_refused(text):
+    with pytest.raises(CampaignError, match=r"catalogue file x\.toml: not TOML"):
+        read_all(text, "x")

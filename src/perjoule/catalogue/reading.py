@@ -102,10 +102,10 @@ def read_all(text: str, name: str) -> Mapping[str, Cluster]:
     where = f"catalogue file {name}.toml"
     try:
         file = _File.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise CampaignError(f"not TOML: {error}", where=where) from error
     except ValidationError as error:
         raise CampaignError(_complaint(error), where=where, next="see the clusters that come with perjoule") from error
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, or a number of thousands of digits
+        raise CampaignError(f"not TOML: {error}", where=where) from error
     if not 0 < file.supply_efficiency.value <= 1:
         raise CampaignError("supply_efficiency is not between 0 and 1", where=where)
     if bool(file.node) == bool(file.variant):
