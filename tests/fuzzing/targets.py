@@ -376,7 +376,7 @@ class Targets:
     def _honest(folder: Path) -> None:
         """Let the journal's checksums be right: what is read then is damaged all the same."""
         journal = folder / "journal.jsonl"
-        with suppress(ValueError, LookupError, TypeError, AttributeError):
+        with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
             lines = [json.loads(line) for line in journal.read_text().splitlines()]
             for line in lines:
                 attempt = folder / "trials" / line["trial"] / f"attempt-{line['attempt']}"
