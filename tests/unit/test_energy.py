@@ -102,6 +102,13 @@ def test_meters_of_moments_are_asked_often_enough_by_default(kind):
     assert energy_j(series("instantaneous", t_s, 40 + t_s), 5, 15).value == pytest.approx(500)
 
 
+def test_moments_of_any_quantity_need_two_in_a_window():
+    moments = series("instantaneous", np.arange(0, 10, 0.5), np.arange(20.0))
+    rates = replace(moments, channel=replace(moments.channel, quantity="goodput", unit="B/s"))
+    assert amount(rates, 4.6, 4.8).value is None
+    assert amount(rates, 4.4, 5.1).value is not None
+
+
 def test_a_gap_is_refused_and_never_a_zero():
     t_s = np.concatenate([np.arange(0, 4, 0.1), np.arange(6, 10.05, 0.1)])
     found = energy_j(series("instantaneous", t_s, 50.0), 0, 10)

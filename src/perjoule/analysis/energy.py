@@ -13,11 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from perjoule.analysis import faults, standing
 from perjoule.analysis.integral import BURST_S, GAP_FACTOR, Integral
 from perjoule.analysis.samples import Floats
-from perjoule.model import Series
+from perjoule.model import Channel, Series
 
 LEAST_COVERAGE_RATIO = 0.95  # of the window, below which an amount is refused
 UNSTEADY_RATIO = 0.2  # range over mean, above which averages over an unknown time give no energy (the SNIA's 20 %)
-LEAST_COUNT = {"instantaneous": 2, "window mean": 1}  # samples of power in a window, below which they miss what went on in it
 
 
 @dataclass(frozen=True)
@@ -59,8 +58,7 @@ def amounts(series: Series | Integral, began_s: ArrayLike, ended_s: ArrayLike) -
         refused |= np.array([_unsteady(whole, *edges) for edges in edges_s.T], dtype=bool)
     if whole.series.channel.semantics == "instantaneous":
         refused |= _period_s(whole, edges_s[0], edges_s[1]) > BURST_S / 3  # where an instantaneous meter errs by more than 1 %
-    if whole.series.channel.quantity == "power":
-        refused |= _count(whole, edges_s[0], edges_s[1]) < LEAST_COUNT.get(whole.series.channel.semantics, 0)
+    refused |= _count(whole, edges_s[0], edges_s[1]) < _least_count(whole.series.channel)
     if whole.series.channel.semantics == "counter" and whole.series.channel.quantity == "energy":
         refused |= np.array([standing.refused(whole, *edges) for edges in edges_s.T], dtype=bool)
     return Amounts(np.where(refused, np.nan, value), coverage)
@@ -131,8 +129,14 @@ def _count(whole: Integral, began_s: Floats, ended_s: Floats) -> NDArray[np.int6
     return np.searchsorted(t_s, ended_s, side="right") - np.searchsorted(t_s, began_s, side="left")
 
 
+def _least_count(channel: Channel) -> int:
+    """How many samples a window needs, below which they miss what went on in it: two moments, or one mean of power."""
+    return 2 if channel.semantics == "instantaneous" else int((channel.semantics, channel.quantity) == ("window mean", "power"))
+
+
 def _doubts(whole: Integral, began_s: float, ended_s: float, coverage: float) -> Iterator[str]:
-    name, semantics = whole.series.channel.name, whole.series.channel.semantics
+    channel = whole.series.channel
+    name, semantics = channel.name, channel.semantics
     yield from filter(None, (fault.within(began_s, ended_s) for fault in whole.faults))
     if coverage < LEAST_COVERAGE_RATIO:
         yield f"{name}: samples cover only {coverage:.0%} of the window, so that its amount is refused"
@@ -144,11 +148,9 @@ def _doubts(whole: Integral, began_s: float, ended_s: float, coverage: float) ->
     if semantics in ("average", "instantaneous") and period_s > BURST_S / 3:
         what = ", so that its amount is refused" if semantics == "instantaneous" else ""
         yield f"{name}: undersampled, one sample in {period_s:.2g} s misses bursts shorter than {3 * period_s:.2g} s{what}"
-    elif whole.series.channel.quantity == "power":
-        count, least_count = _count(whole, np.array([began_s]), np.array([ended_s]))[0], LEAST_COUNT.get(semantics, 0)
-        if count < least_count:
-            few = f"{count} of at least {least_count} samples in a window of {ended_s - began_s:.2g} s"
-            yield f"{name}: undersampled, {few}, so that its amount is refused"
+    elif (count := _count(whole, np.array([began_s]), np.array([ended_s]))[0]) < (least_count := _least_count(channel)):
+        few = f"{count} of at least {least_count} samples in a window of {ended_s - began_s:.2g} s"
+        yield f"{name}: undersampled, {few}, so that its amount is refused"
     t_s, _ = inside(whole, began_s, ended_s)
     if semantics == "counter" and len(t_s) > 1 and (longest_s := float(np.diff(t_s).max())) > GAP_FACTOR * whole.usual_s:
         yield f"{name}: the counter was not read for {longest_s:.2g} s, and counts evenly meanwhile"
