@@ -386,3 +386,33 @@ def test_open_files_are_given_back() -> None:
     with bed().hold(1) as held:
         held.clients[0].run(["true"], timeout_s=5)
     assert len(list(Path("/proc/self/fd").iterdir())) <= before
+
+
+IN_ANOTHER_ROOT = """
+[ "$6" = here ] || mount -t tmpfs tmpfs "${2%/*}"
+mkdir -p "$2" && exec 9>"$3" && echo ready && read _
+"""
+
+
+@pytest.mark.parametrize("where", ["elsewhere", "here"])
+def test_a_run_whose_files_only_another_root_has_is_left_alone(where: str, tmp_path: Path) -> None:
+    """Perjoule in a container or a chroot can share processes with us: its lock can't be seen from here, but its marks can."""
+    name, folder = "0badcafe", tmp_path / "pj-0badcafe"
+    words = [_mark.MARK, name, str(folder), f"{folder}/lock", "storage-1", "run", where]
+    argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", IN_ANOTHER_ROOT, *words]
+    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        cleaned = _mark.clean(run=name)
+        if where == "here":
+            assert [words for words in cleaned if name in words]
+            assert process.wait(5) == -9
+        else:
+            assert cleaned == ()
+            assert process.poll() is None
+            (words,) = [words for words in _mark.strangers() if name in words]
+            assert "a root of its own" in words
+    finally:
+        process.kill()
+        process.communicate()

@@ -72,13 +72,20 @@ class Groups(ABC):
         return tuple(str(root / host / "cgroup.procs") for root in self.roots)
 
     def pids(self) -> set[int]:
-        """Every process in the run's groups (0 stands for one that we can't see)."""
+        """Every process in the run's groups that we can see."""
+        return self._pids() - {0}
+
+    def unseen(self) -> bool:
+        """Whether there are processes in the run's groups that have no number here, for they are a container's."""
+        return 0 in self._pids()
+
+    def _pids(self) -> set[int]:
         found: set[int] = set()
         for root in self.roots:
             for procs in (root / "cgroup.procs", *root.glob("*/cgroup.procs")):
                 with contextlib.suppress(OSError):
                     found.update(int(word) for word in procs.read_text().split())
-        return found - {0}
+        return found
 
     def remove(self, *, timeout_s: float = 2.0) -> bool:
         """Remove the run's groups; a group stays busy for a moment after its last process. Says whether they are gone."""

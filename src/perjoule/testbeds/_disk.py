@@ -25,6 +25,7 @@ _NO_LOG_FLUSH = struct.pack("=I", 2)
 _TIMEOUT_S = 60.0
 _GONE_S = 10.0
 _MOUNTS = Path("/proc/self/mountinfo")
+_DELETED = " (deleted)"  # as the kernel says it of a file behind a device
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Loop:
     name: str
     device: str  # major:minor
     backing: Path
+    deleted: bool = False  # its file has no name any more
 
 
 def loops() -> tuple[Loop, ...]:
@@ -41,8 +43,9 @@ def loops() -> tuple[Loop, ...]:
     found: list[Loop] = []
     for folder in Path("/sys/block").glob("loop*"):
         with contextlib.suppress(OSError):
-            backing = (folder / "loop" / "backing_file").read_text().rstrip("\n").removesuffix(" (deleted)")
-            found.append(Loop(folder.name, (folder / "dev").read_text().strip(), Path(backing)))
+            backing = (folder / "loop" / "backing_file").read_text().rstrip("\n")
+            path = Path(backing.removesuffix(_DELETED))
+            found.append(Loop(folder.name, (folder / "dev").read_text().strip(), path, backing.endswith(_DELETED)))
     return tuple(found)
 
 

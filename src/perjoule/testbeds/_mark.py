@@ -84,11 +84,11 @@ class Run:
         return ""
 
     def strange(self) -> str:
-        """Say why a folder of a run's name is not ours to remove; "" where it is, or where there is none."""
+        """Say why a run's folder, or what else of a run was found, is not ours to remove; "" where it is ours."""
         try:
             state = self.folder.lstat()
         except OSError:
-            return ""
+            return self._elsewhere()
         if not stat.S_ISDIR(state.st_mode):
             return "a link" if stat.S_ISLNK(state.st_mode) else "not a folder"
         if state.st_uid != 0:
@@ -96,6 +96,20 @@ class Run:
         with contextlib.suppress(OSError):
             if not (self.lock.is_file() or (REGISTRY / self.id).is_symlink()) and any(self.folder.iterdir()):
                 return "no lock of a run in it"
+        return ""
+
+    def _elsewhere(self) -> str:
+        """Say who sees the files of a run that has none here: a container or a chroot shares processes and devices with us.
+
+        Only there can be seen whether the run is alive, so only there may it be taken down.
+        """
+        for process in marked():
+            if process.mark.run.id == self.id and Path(f"/proc/{process.pid}/root{self.lock}").exists():
+                return f"process {process.pid} has it in a root of its own (a container, a chroot): run `perjoule down` there"
+        if any(not loop.deleted for loop in _disk.below(self.folder)):
+            return "a loop device has its file in another root (a container, a chroot): run `perjoule down` there"
+        if _cgroup.groups(self.id).unseen():
+            return "its processes are those of a container: run `perjoule down` there"
         return ""
 
 
