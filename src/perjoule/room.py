@@ -60,6 +60,13 @@ def needs(trials: Sequence[Trial], results: Path) -> tuple[Need, ...]:
     return (*found, Need(results, TRIAL_BYTES * len(trials), "results"))
 
 
+def folders(trials: Sequence[Trial], results: Path) -> tuple[Path, ...]:
+    """Name the folders of this machine that trials write to."""
+    pairs = {(trial.testbed.label, trial.filesystem.label): trial for trial in trials}.values()
+    found = [drivers.filesystem(trial.filesystem).folder(drivers.testbed(trial.testbed).folder) for trial in pairs]
+    return (*dict.fromkeys(folder for folder in found if folder is not None), results)
+
+
 def require_on_hosts(trials: Sequence[Trial], hosts: Hosts) -> None:
     """See that the loads of one deployment fit on storage hosts that are other machines, each with an even share.
 
@@ -151,9 +158,8 @@ def _memory_and_tasks(trials: Sequence[Trial]) -> tuple[Check, ...]:
         found.append(Check("memory", free_bytes >= needed_bytes, detail, fix))
     if (left := free_tasks_count()) is not None:
         detail = f"about {needed_count} needed, {left} more allowed here"
-        found.append(
-            Check("processes and threads", left >= needed_count, detail, "raise the limit (pids.max of this control group)")
-        )
+        fix = "raise the limit (pids.max of this control group)"
+        found.append(Check("processes and threads", left >= needed_count, detail, fix))
     return tuple(found)
 
 

@@ -114,7 +114,7 @@ def run(
         refused: list[PerjouleError] = []
         until = Until(campaign, results)
         without = unable(campaign) if left else dict[Deployed, MachineError]()
-        with room.watched(need.folder for need in room.needs(left, results.folder)):
+        with room.watched(room.folders(left, results.folder)):
             for group in campaign.groups:
                 todo = [trial for trial in group if trial in left]
                 error = without.get(_deployed(group[0]))

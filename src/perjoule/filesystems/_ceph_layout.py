@@ -11,6 +11,8 @@ from perjoule.model import Amplification, Disk, Redundancy
 from perjoule.protocols import Host, Hosts
 
 SMALLEST_OSD_BYTES = 1024**3
+HOST_BYTES = 384 * 1024**2  # an OSD at 120 MB and 56 threads, two on a host, were measured
+HOST_TASKS_COUNT = 192
 
 Store = Literal["bluestore", "memstore"]
 Classes = Literal["apart", "together"]

@@ -37,8 +37,8 @@ acknowledged = 1
 class CephFs(FileSystem):
     """CephFS on the hosts of a testbed."""
 
-    host_bytes: ClassVar[int] = 384 * 1024**2  # an OSD at 120 MB and 56 threads, two on a host, were measured
-    host_tasks_count: ClassVar[int] = 192
+    host_bytes: ClassVar[int] = ceph.HOST_BYTES
+    host_tasks_count: ClassVar[int] = ceph.HOST_TASKS_COUNT
 
     placement_groups_count: Annotated[int, Field(ge=1, le=1024)] = 64
     """Placement groups (PGs) of each of the two pools."""

@@ -23,6 +23,7 @@ MOST_WORDS = 300  # characters of what a meter said, in a sentence
 _COVERS = 'What it feeds: hosts by name, "servers", "clients", "switch".'
 _COMPONENT = 'What of one host it feeds, where that is not the whole host: "disks", "board", ...'
 _NAME = "What its channels are called, where there are several of a kind; its kind by default."
+MOMENTS_HZ = 2.0  # by default, of meters of momentary power: no energy is computed from one reading a second
 RATE = "How often it is asked, on average; the moments are jittered so that they can't lock to a timer."
 
 

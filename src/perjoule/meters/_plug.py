@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.meters._metered import RATE, Boundary, Metered
+from perjoule.meters._metered import MOMENTS_HZ, RATE, Boundary, Metered
 from perjoule.meters._secret import secret
 from perjoule.model import OPTIONS, Channel, Specification
 from perjoule.units import Hertz, Ratio, Seconds
@@ -34,7 +34,7 @@ class Plug(Metered):
     accuracy_ratio: Annotated[Ratio | None, Field(description=_ACCURACY)] = None
     user: Annotated[str, Field(description=_USER)] = "admin"
     password_file: Annotated[Path | None, Field(description=_PASSWORD)] = None
-    rate_hz: Annotated[Hertz, Field(description=RATE)] = 2.0  # of a moment's power once a second no energy is told
+    rate_hz: Annotated[Hertz, Field(description=RATE)] = MOMENTS_HZ
 
     @property
     def password(self) -> str:

@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.errors import MachineError
 from perjoule.meters import _sysfs
-from perjoule.meters._metered import RATE, Boundary, Metered, Read, Reading
+from perjoule.meters._metered import MOMENTS_HZ, RATE, Boundary, Metered, Read, Reading
 from perjoule.model import OPTIONS, Channel, Grade, Json, Semantics, Specification
 from perjoule.protocols import Check
 from perjoule.units import Hertz
@@ -72,7 +72,7 @@ class Hwmon(Metered):
     shunt_correction_ratio: float | None = Field(default=None, gt=0)
     """The resistance that the kernel takes the shunt for, over the one that is fitted; 1 says that you have looked."""
 
-    rate_hz: Annotated[Hertz, Field(description=RATE)] = 2.0  # of a moment's power once a second no energy is told
+    rate_hz: Annotated[Hertz, Field(description=RATE)] = MOMENTS_HZ
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:

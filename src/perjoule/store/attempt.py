@@ -57,9 +57,8 @@ class Attempt:
             digests = {str(p.relative_to(self.partial)): sha256(p) for p in measured}
             for path in [*files, *(p for p in self.partial.rglob("*") if p.is_dir() and not p.is_symlink()), self.partial]:
                 sync(path)
-            removal.remove_file(
-                self.partial / removal.MARK
-            )  # from here on it is set aside, rather than removed, if we are killed
+            # From here on, if we are killed, it is set aside rather than removed.
+            removal.remove_file(self.partial / removal.MARK)
             self.partial.chmod(self.partial.parent.stat().st_mode & 0o777)  # as the user's umask has it
             self.partial.rename(self.final)  # fails, rather than replaces, when something is there
             for path in (self.final.parent, self.final.parent.parent):

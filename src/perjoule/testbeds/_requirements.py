@@ -79,9 +79,8 @@ def refusal(said: str) -> tuple[str, str]:
     if "cannot change root filesystem propagation" in said:
         what = "the root folder here is not a mount of its own, as in a chroot, so hosts can't get mounts of their own"
         return what, "leave the chroot, or enter its folder by systemd-nspawn, a privileged container or pivot_root instead"
-    return " ".join(
-        said.strip().splitlines()[-1:]
-    ) or "refused", "modprobe -a veth bridge sch_tbf; in a container: run it privileged"
+    last = " ".join(said.strip().splitlines()[-1:])
+    return last or "refused", "modprobe -a veth bridge sch_tbf; in a container: run it privileged"
 
 
 def _loops() -> Check:
