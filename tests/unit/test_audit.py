@@ -240,6 +240,19 @@ holds = "idle > switch"
     assert not cases or against[0].of == ("" if "holds" in right else "1 of 2 cases")
 
 
+def test_the_best_is_sought_among_all_that_a_sentence_names():
+    claim = """[[claim]]
+place = "section 2"
+text = "the highest throughput is that of reads"
+rule = "best"
+among = { quantity = "throughput", configuration = "one" }
+which = { direction = "read" }
+per = []
+"""
+    (verdict,) = [v for v in audit(published.read(CONSISTENT + claim, "invented")) if "highest throughput" in str(v)]
+    assert verdict.kind == "agrees"
+
+
 def test_rounding_of_all_inputs_is_carried_through():
     ids = {"a": Span(1.5, 2.5), "b": Span(0.95, 1.05)}
     assert evaluate("a - b", ids.__getitem__).low == pytest.approx(0.45)

@@ -98,6 +98,8 @@ def test_a_counter_steps_by_what_flowed_since_it_was_updated_and_one_of_its_step
         assert ("no possible rate" in said(found)) == (not possible)
         asked = replace(found, asked_s=t_s - 0.1 * (t_s == 20), arrived_s=t_s + 0.1 * (t_s == 20))
         assert ("no possible rate" in said(asked)) == (1.03 * ratio > ratio + 0.1 and not possible)
+        slow = replace(found, asked_s=t_s - 0.1, arrived_s=t_s + 0.1)  # every request takes 0.2 s
+        assert "no possible rate" not in said(slow)
 
 
 @pytest.mark.parametrize(("range_value", "told"), [(51.0, True), (49.0, False)])

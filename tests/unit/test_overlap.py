@@ -84,6 +84,14 @@ def test_a_late_client_that_stood_still_is_said_so(made):
     assert any(one.endswith("20 s after client-1 (it moved nothing for 10 s)") for one in doubts(made.record(moved=moved), [log]))
 
 
+@pytest.mark.parametrize(("stalled_s", "told"), [(5.9, False), (6.1, True)])
+def test_a_client_stood_still_from_a_fifth_of_its_time_on(made, stalled_s, told):
+    moved = made.results((10.0, 20.0), (10.0, 40.0))
+    log = goodput(made, "client-2", (10, 20, 50), (20, 20 + stalled_s, 0), (20 + stalled_s, 40, 50))
+    (doubt,) = [one for one in doubts(made.record(moved=moved), [log]) if "together" in one]
+    assert ("moved nothing" in doubt) == told
+
+
 @pytest.mark.parametrize("ended_s", [20.0, 22.0, 24.0])  # as on healthy file systems
 def test_clients_that_end_a_little_apart_are_no_doubt(made, ended_s):
     assert doubts(made.record(moved=made.results((10.0, 20.0), (10.0, ended_s))), []) == ()

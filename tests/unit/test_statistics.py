@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perjoule.analysis.statistics import half_width_ratio, interval, ratio_interval, student_factor
+from perjoule.analysis.stopping import stopped_interval
 
 
 def test_the_interval_of_a_known_sample():
@@ -15,6 +16,11 @@ def test_the_interval_of_a_known_sample():
     assert found.mean - found.low == pytest.approx(found.high - found.mean)
     assert found.values == (10.0, 12.0, 14.0)
     assert found.maximum == 14
+
+
+def test_an_interval_that_decided_when_to_stop_is_wider_by_its_factor():
+    plain, wide = interval([10.0, 12.0, 14.0]), stopped_interval([10.0, 12.0, 14.0], 1.2)
+    assert (wide.high - 12, 12 - wide.low) == pytest.approx((1.2 * (plain.high - 12),) * 2)
 
 
 def test_one_value_has_an_infinite_interval():

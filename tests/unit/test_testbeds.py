@@ -193,6 +193,10 @@ def test_places_follow_the_catalogue() -> None:
     assert len({place.address for place in more}) == len(more)
 
 
+def test_a_virtual_server_has_a_disk_of_8_gib_by_default() -> None:
+    assert virtual.Virtual().disk_size_bytes == 8 * 2**30
+
+
 @pytest.mark.parametrize(
     "options", [{"scale": 0}, {"scale": 1.05}, {"disk": "zfs"}, {"disk_size": "1 MiB"}, {"servers": 0}, {"x": 1}]
 )

@@ -105,6 +105,7 @@ def test_one_that_is_apart_from_all_others_wins_by_a_ratio_with_an_interval(foun
     assert finding.over_average.mean == pytest.approx(120 / 95, rel=1e-4)  # geometric means, as everywhere
     assert finding.over_average.low < 120 / 95 < finding.over_average.high
     assert finding.over_average.high / finding.over_average.low < 1.06
+    assert finding.over_average.low * finding.over_average.high == pytest.approx(finding.over_average.mean**2)
 
 
 def test_one_that_is_not_apart_from_the_next_is_no_winner(found):

@@ -66,7 +66,7 @@ class Verdict:
     def word(self) -> Word:
         """The verdict in a word."""
         if self.sign:
-            return "better" if (self.sign < 0) == self.less_is_better else "worse"
+            return "better" if self.sign == (-1 if self.less_is_better else 1) else "worse"
         return "no relevant difference" if not self.refused and self._within else "can't tell"
 
     @property

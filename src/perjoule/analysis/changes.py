@@ -50,9 +50,10 @@ def changes(
             for name, value in _circumstances(record):
                 if not (kinds_differ and name.startswith("facts.filesystem.")):
                     _note(values, name, value)
-    for asked, values in zip(campaigns, (before, after), strict=True):
-        if asked is not None and None not in campaigns:
-            for name, value in _header(asked):
+    readable = [campaign for campaign in campaigns if campaign is not None]
+    if len(readable) == 2:
+        for campaign, values in zip(readable, (before, after), strict=True):
+            for name, value in _header(campaign):
                 _note(values, name, value)
     different = [name for name in sorted(before.keys() | after.keys()) if _differ(name, before, after)]
     whole = ["filesystem"] if "filesystem.kind" in declared else []

@@ -25,7 +25,7 @@ def edges_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) -> 
     total = 0.0
     for moment_s in (began_s, ended_s):
         index = int(np.searchsorted(t_s, moment_s, side="left"))
-        around = whole.pieces(np.clip(np.arange(index - 1, index + 2), 1, max(len(t_s) - 1, 1)))
+        around = whole.pieces(np.clip(np.arange(index - 1, index + 2), 1, len(t_s) - 1))
         piece_s, into_s = float(around.length_s[1]), moment_s - float(around.began_s[1])
         if not 0 < into_s < piece_s:
             continue

@@ -40,7 +40,7 @@ def windows(record: Record, results: Sequence[ClientResult]) -> Windows:
     plain = Windows(began_s, burst_s, burst_s)
     if all(r.direction == "read" for r in results) or record.outcome.sustained:
         return plain
-    written_s = max((p.ended_s for p in record.phases if p.name == WRITE_BACK), default=None)
+    written_s = next((p.ended_s for p in record.phases if p.name == WRITE_BACK), None)
     later_s = record.outcome.ended_s - burst_s
     if written_s is None or later_s > LATER_RATIO * (burst_s - began_s):
         return Windows(began_s, burst_s, burst_s, doubts=(UNKNOWN,))

@@ -5,7 +5,7 @@ The best has the highest mean logarithm; `analysis.better` judges it against eac
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, inf, log
+from math import exp, log
 from statistics import fmean
 
 from pydantic import ValidationError
@@ -161,7 +161,7 @@ def over_average(one: Mapping[str, Cell], others: Sequence[Mapping[str, Cell]], 
     found = contrast(terms)
     shift = exp(value - found.value)
     plain = found.ratio
-    return Interval(exp(value), plain.low * shift, plain.high * shift if plain.high < inf else inf, (exp(value),))
+    return Interval(exp(value), plain.low * shift, plain.high * shift, (exp(value),))
 
 
 def _size_class(record: Record) -> str:
