@@ -14,7 +14,14 @@ from collections.abc import Generator
 from pathlib import Path
 
 MARK = "perjoule-made-this"
-SCRATCH = ("pjs-", "perjoule-local-", "perjoule-simulated-", "perjoule-bundle-")  # what names of scratch folders begin with
+SCRATCH = (
+    "perjoule-meter-",
+    "perjoule-mpi-",
+    "pjs-",
+    "perjoule-local-",
+    "perjoule-simulated-",
+    "perjoule-bundle-",
+)  # what names of scratch folders begin with
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _SCRATCH = re.compile(f"(?:{'|'.join(SCRATCH)})[a-z0-9_]{{8}}")
 

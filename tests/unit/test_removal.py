@@ -47,6 +47,14 @@ def test_nothing_else_in_the_code_removes_files_or_folders():
     assert [str(path) for path, text in sources.items() if removing.search(text)] == []
 
 
+def test_all_folders_for_a_while_are_scratch_folders_that_a_sweep_knows():
+    """What a killed perjoule leaves in the temporary directory is found by its name."""
+    texts = {path: path.read_text() for path in SOURCES.rglob("*.py")}
+    making = re.compile(r"\b(mkdtemp|mkstemp|TemporaryDirectory|NamedTemporaryFile)\(")
+    assert [path.name for path, text in texts.items() if making.search(text)] == ["removal.py"]
+    assert set(re.findall(r"\bscratch\(\"(.+?)\"", "".join(texts.values()))) == set(removal.SCRATCH)
+
+
 def test_a_marked_folder_goes_with_all_that_is_in_it(ours):
     assert remove_folder(ours) == ()
     assert not ours.exists()

@@ -1,7 +1,6 @@
 """A folder of attributes as sysfs shows them, kept up to date by a thread as a chip's driver would."""
 
 import math
-import tempfile
 import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -19,8 +18,8 @@ def tree(behaviour: Behaviour, fixed: Mapping[str, str], values: Callable[[Truth
 
     A value "" is an attribute that can't be read. While the device is disconnected its folders are gone.
     """
-    with tempfile.TemporaryDirectory(prefix="perjoule-sysfs-") as name:
-        shown, scratch, stop = Path(name, "class"), Path(name, "scratch"), threading.Event()
+    with removal.scratch("perjoule-meter-") as folder:
+        shown, scratch, stop = folder / "class", folder / "scratch", threading.Event()
 
         def show(said: Mapping[str, str]) -> None:
             for path, text in said.items():

@@ -1,12 +1,10 @@
 """A log as a ZES LMG writes it: lines above the header, units below it, semicolons, commas, and 9,91E+37 for no number."""
 
 import math
-import tempfile
 import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 
 from perjoule import removal
 from perjoule.model import Json
@@ -20,8 +18,8 @@ HEAD = "ZES ZIMMER LMG450;simulated\nGroup;1\n\nDate;Time;P1\n;hh:mm:ss;W\n"
 @contextmanager
 def serve(behaviour: Behaviour, *, address: str = "", port: int = 0) -> Generator[Mapping[str, Json]]:
     """Write the log while the block runs; address and port are without meaning. While disconnected there is no log."""
-    with tempfile.TemporaryDirectory(prefix="perjoule-csv-") as folder:
-        log, stop = Path(folder, "power.csv"), threading.Event()
+    with removal.scratch("perjoule-meter-") as folder:
+        log, stop = folder / "power.csv", threading.Event()
         log.write_text(HEAD)
 
         def loop() -> None:

@@ -3,12 +3,11 @@
 import base64
 import json
 import math
-import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Literal
 
+from perjoule import removal
 from perjoule.model import Json
 from perjoule.simulators._behaviour import HOSTILE, Behaviour, Fault, Truth
 from perjoule.simulators._http import Answer, answering
@@ -42,10 +41,10 @@ def serve(
         return Answer(b"{}", 201, {"X-Auth-Token": TOKEN, "Location": f"{path}/1"}) if body else Answer(b"", 204)
 
     with (
-        tempfile.TemporaryDirectory(prefix="perjoule-redfish-") as folder,
+        removal.scratch("perjoule-meter-") as folder,
         answering(behaviour, answer, address, port, change=change) as place,
     ):
-        file = Path(folder, "password")
+        file = folder / "password"
         file.write_text(PASSWORD)
         login = {"user": USER, "password_file": str(file)}
         quantity = "energy" if schema.startswith("energy") else "power"

@@ -4,11 +4,10 @@ import hashlib
 import json
 import math
 import re
-import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
+from perjoule import removal
 from perjoule.model import Json
 from perjoule.simulators._behaviour import HOSTILE, Behaviour, Fault, Truth
 from perjoule.simulators._http import Answer, answering
@@ -39,8 +38,8 @@ def serve(
             return Answer(b"", 401, {"WWW-Authenticate": asked})
         return _json(status(behaviour.truth()))
 
-    with answering(behaviour, answer, address, port) as where, tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "password")
+    with answering(behaviour, answer, address, port) as where, removal.scratch("perjoule-meter-") as folder:
+        file = folder / "password"
         file.write_text(password)
         yield {"kind": "shelly", "address": where, **({"password_file": str(file)} if password else {})}
 

@@ -13,11 +13,11 @@ import os
 import shlex
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from perjoule import removal
 from perjoule.errors import TransientError, WorkloadError
 from perjoule.protocols import Check, Host, Mounted, Process
 from perjoule.workloads._running import codes, last_words, stop
@@ -49,8 +49,8 @@ def checks(name: str, prefix: str) -> tuple[Check, ...]:
 
 def has_api(path: str, api: str) -> Check:
     """Whether a build of IOR has this way to do I/O, which it lists in its help."""
-    with tempfile.TemporaryDirectory() as folder:  # MPI leaves one of its own where TMPDIR is
-        env = {**os.environ, "TMPDIR": folder}
+    with removal.scratch("perjoule-mpi-") as folder:  # MPI leaves one of its own where TMPDIR is
+        env = {**os.environ, "TMPDIR": str(folder)}
         said = subprocess.run([path, "--help"], capture_output=True, text=True, timeout=SHORT_S, check=False, env=env).stdout
     there = any(api in line for line in said.splitlines() if "API for I/O" in line)
     fix = "" if there else "build it with MPI-IO, or take another api"
