@@ -96,6 +96,14 @@ def test_a_damaged_file_is_one_sentence(name: str) -> None:
             read(format, {path.name: text}, Told("x"))
 
 
+def test_more_clients_than_any_machine_has_are_refused_before_they_are_named() -> None:
+    path = REAL / "mdtest/tree.txt"
+    text, count = re.subn(r"on \d+ node\(s\)", "on 100001 node(s)", path.read_text())
+    assert count == 1
+    with pytest.raises(WorkloadError, match="100001 clients ran, and no machine has more than 100000"):
+        read("mdtest", {path.name: text}, Told("x"))
+
+
 # fio
 
 

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from perjoule.model import Outcome
 
+MOST_CLIENTS = 100_000  # ten times the nodes of the largest machine: a damaged file may name any number
 Texts = Mapping[str, str]  # of the files that tell of the same runs, by their names
 
 
@@ -22,7 +23,13 @@ class Told:
     ended_s: float = 0.0  # when the file was written, UTC: the end where it tells no time
 
     def hosts(self, found: str, count: int = 1) -> tuple[str, ...]:
-        """Name the clients: as the user says, or by what the file tells of one. Raises ValueError when their number differs."""
+        """Name the clients: as the user says, or by what the file says of one.
+
+        Raises:
+            ValueError: their number differs, or is impossible.
+        """
+        if count > MOST_CLIENTS:
+            raise ValueError(f"it says that {count} clients ran, and no machine has more than {MOST_CLIENTS}")
         if self.clients and len(self.clients) != count:
             raise ValueError(f"{len(self.clients)} clients are named, and {count} ran (name each, or none)")
         name = found or self.stem
