@@ -78,14 +78,14 @@ def limit(text: str) -> Limit:
     """Read "MiB/J < -5 %". Raises CampaignError."""
     match = _LIMIT.fullmatch(text)
     if match is None:
-        raise CampaignError(f'"{text}" is no limit', next='write it as in "MiB/J < -5 %"')
+        raise CampaignError(f'"{text}" is not a limit', next='write it as in "MiB/J < -5 %"')
     return Limit(text, known(match["metric"]), "<" if match["sense"] == "<" else ">", float(match["percent"]) / 100)
 
 
 def known(metric: str) -> str:
     """Check a metric's name. Raises CampaignError."""
     if metric not in METRICS:
-        raise CampaignError(f'no metric is called "{metric}"', next=f"there are {', '.join(METRICS)}")
+        raise CampaignError(f'no metric is called "{metric}"', next=f"known: {', '.join(METRICS)}")
     return metric
 
 
@@ -113,7 +113,7 @@ def compare(
     pairs = matched(first, second)
     rows: list[Row] = []
     left = [one.name for one in undeclared(changes)]
-    doubts = [f"{few(left)}: not declared to differ, and may be the cause"] if left else []
+    doubts = [f"{few(left)}: undeclared differences that may be the cause"] if left else []
     for metric in metrics or DEFAULT:
         chosen = [pair for pair in pairs if _measured(first, second, pair, METRICS[metric])]
         own = [_row(first, second, pair, metric, len(chosen), across_grades=across_grades) for pair in chosen]
@@ -122,9 +122,9 @@ def compare(
             doubts += _trend_doubts(first, second, metric)
     if not rows:
         raise CampaignError(
-            "nothing of one is in the other, or none of the metrics was measured in both",
+            "the two have no workload in common, or no metric was measured in both",
             where=f"{first.name} and {second.name}",
-            next="compare what has a workload, a direction and a number of clients in common",
+            next="compare results that share a workload, a direction and a number of clients",
         )
     strange = [text for one in (first, second) for metric in metrics or DEFAULT for text in _outliers(one, metric)]
     doubts += _doubts(first, second, pairs, across_grades)
@@ -167,9 +167,9 @@ def _trend_doubts(first: Side, second: Side, metric: str) -> Iterator[str]:
 
 def _doubts(first: Side, second: Side, pairs: Sequence[tuple[Key, Key]], across: bool) -> Iterator[str]:
     if not all(_in_turns(first, second, pair) for pair in pairs):
-        yield f"{first.name} and {second.name} were not measured in turns: what changed with time looks like a difference"
+        yield f"{first.name} and {second.name} were not measured in turns: a change over time would look like a difference"
     if across:
-        yield "energies are compared whatever the grade of their power"
+        yield "energies are compared across grades of power"
     for side, n in ((first, 0), (second, 1)):
         alone = [key for key in side.found if key not in {pair[n] for pair in pairs}]
         failed_count = sum(record.status == "failed" for record in side.records)
@@ -180,7 +180,7 @@ def _doubts(first: Side, second: Side, pairs: Sequence[tuple[Key, Key]], across:
     against = [{doubt for own in side.found.values() for _, p in own for doubt in p.doubts} for side in (first, second)]
     for side, own, other in ((first, *against), (second, *reversed(against))):
         if alone := sorted(own - other):
-            yield f"{side.name} alone is doubted: {few(alone, '; ', 2)}"
+            yield f"{side.name} alone has doubts: {few(alone, '; ', 2)}"
 
 
 def _has(point: Point, key: str) -> bool:
@@ -195,5 +195,5 @@ def _outliers(side: Side, metric: str) -> Iterator[str]:
             others = sorted(values)[len(values) // 2]
             yield (
                 f"{side.name}: {key[1]}, {key[2]}, {key[3]}, {key[4]} clients, repetition {told[n].trial.repetition}: "
-                f"{number(values[n])} {metric} where {number(others)} is usual"
+                f"{number(values[n])} {metric} where {number(others)} is typical"
             )

@@ -270,7 +270,7 @@ def notes(cells: Sequence[Cell], records: Sequence[Record]) -> list[str]:
     scales = sorted({record.scale for record in records if record.hosts and record.scale != 1})
     found = [f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in scales]
     unmeasured = sorted({grade for cell in cells for grade in cell.grade.split("+")} & UNMEASURED)
-    found += [f"the watts are {grade}, not measured" for grade in unmeasured]
+    found += [f"power is {grade}, not measured" for grade in unmeasured]
     found += _in_rows("doubt in", [cell.doubts for cell in cells])
     return found + _in_rows("in", [cell.omitted for cell in cells])
 

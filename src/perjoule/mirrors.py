@@ -36,7 +36,7 @@ def lacking(mirror: str, *, root: Path = Path("/")) -> str:
     way = WAYS[mirror]
     if not (loaded(way.module, root=root) or _loadable(way.module, root)):
         return f"this kernel has no {way.module if mirror == 'lvm' else mirror}"
-    return "" if shutil.which(way.tool) else f"there is no {way.tool} here"
+    return "" if shutil.which(way.tool) else f"{way.tool} is not installed"
 
 
 def possible(wanted: Disk) -> tuple[Disk, str]:
@@ -58,13 +58,13 @@ def single(wanted: Disk) -> Disk:
 
 def doubt(lack: str, *, stead: str = "") -> str:
     """Say for the record why data lie on a single disk; `stead` is the file system there in the place of ZFS."""
-    return f"no mirror beneath: {lack}; the data lie once on each server{f', on {stead}' if stead else ''}"
+    return f"no mirror beneath: {lack}; each server holds one copy of the data{f', on {stead}' if stead else ''}"
 
 
 def check(mirror: str) -> Check:
     """Tell of it for `doctor`: campaigns go on without."""
     lack = lacking(mirror)
-    detail = f"{lack}: the data would lie once on each server" if lack else "there"
+    detail = f"{lack}: each server would hold one copy of the data" if lack else "there"
     way = WAYS[mirror]
     return Check(f"mirror by {mirror}", not lack, detail, f"apt install {way.package}; modprobe {way.module}", needed=False)
 

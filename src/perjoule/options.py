@@ -51,8 +51,8 @@ overrides = click.option(
 overwrite = click.option(
     "--overwrite", "devices", multiple=True, metavar="ID", help="Confirm that this device of the campaign may be overwritten."
 )
-shrink = click.option("--shrink", type=click.IntRange(min=1), help="Divide all sizes by this.")
-simulate = click.option("--simulate", is_flag=True, help="Simulated hosts, file systems, loads and meters: needs nothing.")
+shrink = click.option("--shrink", type=click.IntRange(min=1), help="Divide all sizes by this number.")
+simulate = click.option("--simulate", is_flag=True, help="Simulate hosts, file systems, loads and meters: needs no hardware.")
 into = click.option(
     "--into", type=_path, metavar="DIR", help="Results folder; the default is results/NAME-TIME.", shell_complete=_folders
 )

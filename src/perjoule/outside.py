@@ -37,7 +37,7 @@ def words(error: BaseException) -> str:
         return f"{error.filename}: {(error.strerror or str(error)).lower()}" if error.filename else str(error)
     if isinstance(error, ValueError | csv.Error):
         return str(error)
-    what = "a number in it is impossible" if isinstance(error, ArithmeticError) else "something in it is of an unexpected type"
+    what = "a number in it is impossible" if isinstance(error, ArithmeticError) else "something in it has an unexpected type"
     return f"{what} ({error or type(error).__name__})"
 
 
@@ -46,7 +46,7 @@ def bytes_of(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     with path.open("rb") as file:
         content = file.read(most_bytes + 1)
     if len(content) > most_bytes:
-        raise ValueError(f"{path.name} is longer than {bytes_text(most_bytes)}, the most that is read of such a file")
+        raise ValueError(f"{path.name} is longer than {bytes_text(most_bytes)}, the limit for such a file")
     return content
 
 
@@ -55,7 +55,7 @@ def text_of(path: Path, most_bytes: int = MOST_BYTES, *, errors: Literal["strict
     try:
         return bytes_of(path, most_bytes).decode(errors=errors).replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path.name} is no text (byte {error.start + 1})") from None
+        raise ValueError(f"{path.name} is not text (byte {error.start + 1})") from None
 
 
 def json_from(text: str | bytes, most_bytes: int = MOST_JSON_BYTES) -> Any:
@@ -92,7 +92,7 @@ def _text(text: str | bytes) -> str:
     try:
         return text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"no text (byte {error.start + 1})") from None
+        raise ValueError(f"not text (byte {error.start + 1})") from None
 
 
 def check_size(text: str | bytes, most_bytes: int = MOST_JSON_BYTES) -> None:
@@ -128,7 +128,7 @@ def _nested(values: Iterable[Any]) -> list[dict[str, Any] | list[Any]]:
 
 
 def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number in JSON")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 def _finite(digits: str) -> float:

@@ -146,7 +146,7 @@ class Host(ABC):
             CampaignError: no such device may be used here.
             MachineError: a tool or the kernel's support is missing, or the disk is full.
         """
-        raise CampaignError("this host lends no block devices", where=self.name, next="take testbed virtual or local")
+        raise CampaignError("this host lends no block devices", where=self.name, next="use testbed virtual or local")
 
     @property
     def copies_count(self) -> int:
@@ -377,7 +377,7 @@ class Workload(ABC):
 def require_time(results: Sequence[ClientResult]) -> None:
     """See that each client's load took time. Raises WorkloadError: one ended when it began, so that it has no rate."""
     if (host := next((r.host for r in results if not r.ended_s > r.began_s), None)) is not None:
-        raise WorkloadError("the load took no time that its tool can tell", where=host, next="let it move more, or run longer")
+        raise WorkloadError("the load was too short for its tool to time", where=host, next="increase its size or its duration")
 
 
 class Sink(ABC):

@@ -64,7 +64,7 @@ def tail(hosts: Hosts, mounted: Mounted, *, settle_s: float, quiet_s: float, idl
             try:
                 what = mounted.busy()  # asked after the end, so that a quiet file system's answer costs this trial nothing
             except WorkloadError as error:
-                doubts.append(f"whether the file system is quiet can't be told: {error}")
+                doubts.append(f"can't tell whether the file system is quiet: {error}")
             if what:
                 notes[what] = None
                 mounted.alive()  # what waits for a daemon that has died would not end

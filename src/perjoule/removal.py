@@ -183,7 +183,9 @@ def sweep(within: Path | None = None) -> tuple[tuple[Path, ...], tuple[str, ...]
             if _only_sockets(descriptor):
                 _empty(descriptor, folder)
             if stays := remove_folder(folder):
-                left.append(f"{folder}: no mark of ours in it" if stays == (folder,) else f"{stays[0]}: can't be removed")
+                left.append(
+                    f"{folder}: not marked as made by perjoule" if stays == (folder,) else f"{stays[0]}: can't be removed"
+                )
             else:
                 removed.append(folder)
         except BlockingIOError:

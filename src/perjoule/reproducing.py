@@ -35,7 +35,7 @@ def reproduction(paper: str) -> Reproduction:
     known = published.paper(paper)
     rows: dict[str, dict[str, Any]] = tomllib.loads(_CAMPAIGNS.joinpath("reproductions.toml").read_text("utf-8"))
     if known.name not in rows:
-        raise CampaignError(f"no campaign repeats {known.name}", next=f"there is one for {', '.join(rows)}")
+        raise CampaignError(f"there is no campaign that repeats {known.name}", next=f"campaigns exist for {', '.join(rows)}")
     row = rows[known.name]
     template = _CAMPAIGNS.joinpath(f"{row.pop('campaign')}.toml").read_text("utf-8")
     scale, missing, changed = row.pop("scale", None), tuple(row.pop("missing", ())), row.pop("changed", "")
@@ -69,9 +69,7 @@ def written(
     text = found.template[found.template.index("\nname = ") + 1 :]
     if testbed is not None:
         if scale is not None:
-            raise CampaignError(
-                "only virtual hosts have a scale", where="--scale", next="leave it out, or the file of the testbed"
-            )
+            raise CampaignError("only virtual hosts have a scale", where="--scale", next="remove --scale, or the testbed file")
         text = _on(text, testbed)
     else:
         for table, options in found.small.items():
@@ -106,9 +104,9 @@ def _on(text: str, file: Path) -> str:
     try:
         tables = tomllib.loads(own)
     except tomllib.TOMLDecodeError as error:
-        raise CampaignError(f"this is not TOML: {error}", where=str(file), next="check the line there") from error
+        raise CampaignError(f"this is not valid TOML: {error}", where=str(file), next="check the line there") from error
     if "testbed" not in tables or not tables.keys() <= {"testbed", "meter"}:
-        what = "a testbed's file holds a [testbed], and [[meter]] if you like" if own else "there is no such file"
+        what = "a testbed file contains a [testbed] and, if you like, [[meter]] tables" if own else "no such file"
         raise CampaignError(what, where=str(file), next="perjoule drivers lists the testbeds")
     kept = [part for part in _TABLES.split(text) if not any(re.match(rf"\[+{name}\]", part) for name in tables)]
     return f"{''.join(kept).rstrip()}\n\n{own[own.index('[') :].strip()}\n"

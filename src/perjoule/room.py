@@ -80,8 +80,8 @@ def require_on_hosts(trials: Sequence[Trial], hosts: Hosts) -> None:
         free_bytes, total_bytes = (int(word) for word in said[-2:])
         if free_bytes < share_bytes + (kept_bytes := reserve_bytes(total_bytes)):
             left = f"{bytes_text(free_bytes)} free, of which {bytes_text(kept_bytes)} stay in reserve"
-            what = f"its share of the data, {bytes_text(share_bytes)}, would not fit below {host.directory}: {left}"
-            raise MachineError(what, where=host.name, next="make room there, set work, or choose smaller sizes (--shrink)")
+            what = f"its share of the data, {bytes_text(share_bytes)}, does not fit below {host.directory}: {left}"
+            raise MachineError(what, where=host.name, next="free space there, set work, or choose smaller sizes (--shrink)")
 
 
 def _stored_bytes(group: Sequence[Trial], hosts: Hosts) -> int:
@@ -127,8 +127,8 @@ def _disk_check(together: Sequence[Need]) -> Check:
     what = " and ".join(f"{bytes_text(need.needed_bytes)} of {need.what}" for need in together if need.needed_bytes)
     left = f"{bytes_text(usage.free)} free, of which {bytes_text(kept_bytes)} stay in reserve"
     ok = usage.free >= needed_bytes + kept_bytes or usage.total == 0  # what has no size (/proc) says itself what is wrong
-    fix = "make room, choose smaller sizes (--shrink), or another disk (PERJOULE_WORK for data, --into for results)"
-    return Check(f"disk of {first.folder}", ok, f"{what} would not fit: {left}" if not ok else f"{what}; {left}", fix)
+    fix = "free space, choose smaller sizes (--shrink), or another disk (PERJOULE_WORK for data, --into for results)"
+    return Check(f"disk of {first.folder}", ok, f"{what} does not fit: {left}" if not ok else f"{what}; {left}", fix)
 
 
 def reserve_bytes(total_bytes: int) -> int:
@@ -215,7 +215,7 @@ def watched(folders: Iterable[Path]) -> Generator[None]:
     except KeyboardInterrupt:
         if not watch.said:
             raise
-        raise MachineError(watch.said, next="make room, then `perjoule resume`") from None
+        raise MachineError(watch.said, next="free space, then run `perjoule resume`") from None
     finally:
         watch.end()
 
@@ -235,7 +235,7 @@ class _Watch(threading.Thread):
             for place in self._places:
                 usage = shutil.disk_usage(place)
                 if usage.total and usage.free < self._least_bytes[place]:
-                    self.said = f"the disk of {place} is nearly full ({bytes_text(usage.free)} left): stopped before it is"
+                    self.said = f"the disk of {place} is nearly full ({bytes_text(usage.free)} left); stopped in time"
                     main = threading.main_thread().ident
                     assert main is not None
                     signal.pthread_kill(main, _handled())

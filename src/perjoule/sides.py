@@ -68,7 +68,7 @@ def between(whole: Side, labels: tuple[str, str]) -> tuple[Side, Side]:
     there = list(dict.fromkeys(record.trial.filesystem.label for record in whole.records))
     for label in labels:
         if label not in there:
-            raise CampaignError(f'no file system is called "{label}"', where=whole.name, next=f"there are {', '.join(there)}")
+            raise CampaignError(f'no file system is called "{label}"', where=whole.name, next=f"known: {', '.join(there)}")
     one, other = (replace(whole, name=label, filesystem=label) for label in labels)
     return one, other
 
@@ -77,7 +77,7 @@ def changed(first: Side, second: Side, declared: Sequence[str]) -> tuple[Change,
     """List what differs between what is compared. Raises CampaignError: something is declared that can't be."""
     for name in declared:
         if name.split(".")[0] not in ROOTS:
-            raise CampaignError(f'nothing is called "{name}"', next=f"a change begins with one of {', '.join(ROOTS)}")
+            raise CampaignError(f'nothing is called "{name}"', next=f"a change starts with one of {', '.join(ROOTS)}")
     pairs = [
         (one[0], other[0])
         for here, there in matched(first, second)

@@ -62,9 +62,9 @@ def place(path: Path) -> Generator[None]:
 def _of_system(error: OSError, path: Path | str = "") -> MachineError:
     place = str(error.filename or path)
     if error.errno in FULL:
-        return MachineError("the disk is full", where=place, next="make room and try again")
+        return MachineError("the disk is full", where=place, next="free space and try again")
     reason = (error.strerror or str(error) or type(error).__name__).lower()
-    return MachineError(reason, where=place, next="check the path and its rights" if place else "see `perjoule doctor`")
+    return MachineError(reason, where=place, next="check the path and its permissions" if place else "see `perjoule doctor`")
 
 
 def listen() -> None:

@@ -142,7 +142,18 @@ def winners_table(findings: Sequence[Finding]) -> Table:
         )
         for finding in findings
     )
-    words = ("among", "workload", "direction", "clients", "by", "best", "over average of others", "over the next", "p", "verdict")
+    words = (
+        "among",
+        "workload",
+        "direction",
+        "clients",
+        "by",
+        "best",
+        "over average of others",
+        "over the second",
+        "p",
+        "verdict",
+    )
     return Table(words, rows)
 
 

@@ -68,7 +68,7 @@ def _meant(number: str, example: str, units: dict[str, float]) -> str:
 
 def _finite(value: float, text: object) -> float:
     if not math.isfinite(value):
-        raise ValueError(f"{text!r} is beyond all measure")
+        raise ValueError(f"{text!r} is too large")
     return value
 
 

@@ -34,7 +34,7 @@ class Until:
             for direction, value in self._values(record).items():
                 values.setdefault(direction, []).append(value)
         if not values:
-            return f"{self._rule.metric} is not measured, so that no more repetitions would settle it"
+            return f"{self._rule.metric} is not measured, so more repetitions would not settle it"
         if not all(narrow_enough(found, self._rule.interval_ratio, self._least_count) for found in values.values()):
             return ""
         widest_ratio = max(half_width_ratio(stopped_interval(found, self._widening)) for found in values.values())

@@ -51,11 +51,11 @@ def verify(results: Results) -> Findings:
 def _files(results: Results) -> Iterator[str]:
     entries = results.entries()
     for (trial, attempt), count in Counter((entry.trial, entry.attempt) for entry in entries).items():
-        yield "" if count == 1 else f"{results.journal}: {count} lines name attempt {attempt} of {trial}"
+        yield "" if count == 1 else f"{results.journal}: {count} lines list attempt {attempt} of {trial}"
     kept = {results.folder_of_attempt(entry.trial, entry.attempt) for entry in entries}
     for path in sorted((results.folder / "trials").glob("*/attempt-*")):
         if path not in kept and ATTEMPT.fullmatch(path.name):
-            yield f"{path}: no line of the journal names this attempt"
+            yield f"{path}: no line of the journal lists this attempt"
     for entry in entries:
         yield from _files_of(entry, results.folder_of_attempt(entry.trial, entry.attempt))
 
@@ -64,7 +64,7 @@ def _files_of(entry: Entry, folder: Path) -> Iterator[str]:
     for name, digest in entry.files.items():
         path = folder / name
         try:
-            yield "" if sha256(path) == digest else f"{path}: not the file that was kept (its checksum differs)"
+            yield "" if sha256(path) == digest else f"{path}: differs from the file that was kept (checksum mismatch)"
         except OSError as error:
             yield f"{path}: {(error.strerror or 'unreadable').lower()}"
     there = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file() and not p.is_symlink()}
@@ -83,24 +83,24 @@ def _outcomes(results: Results) -> Iterator[str]:
             if record.outcome is not None:
                 again = drivers.workload(record.trial.workload).outcome(folder / "raw")
                 same = replace(again, series=()) == record.outcome
-                yield "" if same else f"{where}: the raw outputs, read again, do not give the stored outcome"
+                yield "" if same else f"{where}: re-reading the raw outputs does not give the stored outcome"
                 stored = {s.channel: s for s in results.series(record)}
                 for series in again.series:
                     yield _same_series(series, stored.get(series.channel), where)
         except PerjouleError as error:
             yield str(error)
         except (KeyError, ValidationError):
-            yield f"{where}: this perjoule can't build its workload any more, so its raw outputs were not read again"
+            yield f"{where}: this perjoule can no longer build its workload, so its raw outputs were not re-read"
 
 
 def _identity(entry: Entry, record: Record, where: str) -> Iterator[str]:
     same = (entry.trial, entry.attempt, entry.status) == (record.trial.id, record.attempt, record.status)
-    yield "" if same else f"{where}: the record is not of the trial, attempt or status that the journal names"
+    yield "" if same else f"{where}: the record does not match the trial, attempt or status in the journal"
 
 
 def _same_series(again: Series, stored: Series | None, where: str) -> str:
     if stored is None:
-        return f"{where}: {again.channel.name} is in the raw outputs and not among the stored series"
+        return f"{where}: {again.channel.name} is in the raw outputs but not among the stored series"
     same = np.array_equal(again.rows(), stored.rows(), equal_nan=True)
     return "" if same else f"{where}: {again.channel.name} differs from the raw outputs"
 
@@ -110,7 +110,7 @@ def _table(results: Results) -> Iterator[str]:
         stored = results.table()
         if stored is None:
             if _reported(results):
-                yield f"{results.folder / 'table.json'}: missing, so that the report's numbers can't be checked"
+                yield f"{results.folder / 'table.json'}: missing, so the report's numbers can't be checked"
             return
         records = results.latest()
         asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)

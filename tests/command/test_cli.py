@@ -154,7 +154,7 @@ def test_2_the_campaign_is_wrong(typed: Typed, tmp_path: Path) -> None:
 def test_3_the_machine_is_not_ready(typed: Typed, tmp_path: Path) -> None:
     code, _, errors = typed("run", written(tmp_path, testbed='failure = "hold"'), "--into", tmp_path / "r")
     assert code == 3
-    assert "the simulated testbed fails as asked" in sentence(errors)
+    assert "the simulated testbed fails, as configured" in sentence(errors)
 
 
 def test_4_the_workload_failed(typed: Typed, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_5_interrupted_and_resume_measures_what_is_missing_and_nothing_twice(
         errors = process.stderr.read()
         assert process.wait(timeout=30) == 5
     assert "stopping: taking everything down" in errors
-    assert f"interrupted, all taken down; go on with: perjoule resume {folder}" in sentence(errors)
+    assert f"interrupted; everything is taken down; continue with: perjoule resume {folder}" in sentence(errors)
     kept_count = len(store.open_results(folder).records())
     assert 2 <= kept_count < 12
     done = run("resume", folder)
@@ -262,16 +262,16 @@ def test_a_broken_campaign_is_one_sentence_with_its_line(line: str, typed: Typed
         (["check", "a.toml", "b.toml"], "got unexpected extra argument (b.toml); see `perjoule check --help`"),
         (["check", "x.toml", "--shrink", "0"], "invalid value for '--shrink': 0 is not in the range x>=1; see `perjoule check"),
         (["up", "--clients", "1000000"], "invalid value for '--clients': 1000000 is not in the range 1<=x<=64; see `perjoule up"),
-        (["check", ROOT / "examples" / "lokal.toml"], 'there is no such file; did you mean "local.toml"?'),
+        (["check", ROOT / "examples" / "lokal.toml"], 'no such file; did you mean "local.toml"?'),
         (["check", ROOT / "examples"], "this is a folder, not a campaign file; name a .toml file in it"),
         (["check", ROOT / "docs/assets/report.png"], "this is not a text file (byte "),
         (["check", ROOT / "examples/local.toml", "--set", "repetitions"], '--set: "repetitions" changes nothing; write it like'),
         (["check", ROOT / "examples/local.toml", "--set", "workload.sise=1 MiB"], 'has "sise"; did you mean "size"?'),
         (["drivers", "mosefs"], 'there is no driver "mosefs"; did you mean "moosefs"?'),
-        (["up", "mosefs"], 'there is no filesystem "mosefs"; did you mean "moosefs"?'),
+        (["up", "mosefs"], 'unknown filesystem "mosefs"; did you mean "moosefs"?'),
         (["up", "moosefs", "--cluster", "odroid"], 'the catalogue has no cluster "odroid"; did you mean "odroid-hc4"?'),
         (["up", "moosefs", "--set", "gaol=2"], 'did you mean "goal"?'),
-        (["up", "moosefs", "--set", "goal=-1"], "--set filesystem.goal=-1: goal = -1 is impossible; it must be at least 1"),
+        (["up", "moosefs", "--set", "goal=-1"], "--set filesystem.goal=-1: goal = -1 is out of range; it must be at least 1"),
     ],
     ids=lambda value: "-".join(Path(str(word)).name for word in value) if isinstance(value, list) else "",
 )
@@ -300,7 +300,7 @@ def test_what_is_no_results_folder_is_named(command: str, name: str, typed: Type
     code, _, errors = typed(command, tmp_path / name)
     assert code == 3
     bundle = (command, name) == ("verify", "file")  # which takes files, too: those that `export` packed
-    what = "this is no bundle" if bundle else "this is not a results folder (no results.json in it); name the folder"
+    what = "this is not a bundle" if bundle else "this is not a results folder (no results.json in it); name the folder"
     assert alone(errors).startswith(f"{tmp_path / name}: {what}")
 
 
@@ -340,7 +340,7 @@ def test_results_of_a_newer_perjoule_are_refused(typed: Typed, copied: Path) -> 
     code, _, errors = typed("show", copied)
     assert code == 3
     assert alone(errors).startswith(
-        f"{copied}: results of format version 99, and this perjoule knows version 1; use the perjoule"
+        f"{copied}: results of format version 99, but this perjoule reads version 1; use the perjoule"
     )
 
 
@@ -359,8 +359,8 @@ def test_results_that_another_perjoule_works_on_are_left_alone(typed: Typed, cop
         code, _, errors = typed("resume", copied)
     assert code == 3
     assert sentence(errors) == (
-        f"{copied}: process {os.getpid()} ({Path('/proc/self/comm').read_text().strip()}) works on these results; "
-        "wait for it, or stop it with Ctrl-C and `perjoule resume`"
+        f"{copied}: process {os.getpid()} ({Path('/proc/self/comm').read_text().strip()}) is working on these results; "
+        "wait for it, or stop it with Ctrl-C and run `perjoule resume`"
     )
 
 
@@ -371,11 +371,11 @@ def test_resume_says_what_it_sets_aside_and_what_it_leaves_and_the_report_says_s
     code, _, errors = typed("resume", copied)
     assert code == 0
     (aside,) = (copied / "set-aside").iterdir()
-    assert f"the journal does not name this attempt; set aside as set-aside/{aside.name}" in errors
-    assert f"{copied / 'trials' / 'notes.txt'}: left alone, perjoule did not make it" in errors
+    assert f"the journal does not list this attempt; set aside as set-aside/{aside.name}" in errors
+    assert f"{copied / 'trials' / 'notes.txt'}: left alone because perjoule did not make it" in errors
     assert typed("verify", copied)[0] == 0
     said = typed("show", copied)[1]
-    assert f"doubt of the campaign: attempt {aside.name} was set aside because the journal does not name it" in said
+    assert f"doubt of the campaign: attempt {aside.name} was set aside because the journal does not list it" in said
     assert f"attempt {aside.name} was set aside" in (copied / "report.html").read_text()
 
 
@@ -397,7 +397,7 @@ def test_where_nothing_can_be_written_is_named(into: str, typed: Typed, tmp_path
     code, _, errors = typed("run", written(tmp_path), "--into", into)
     assert code == 3
     assert into in alone(errors)
-    assert "; choose a folder that you may write" in errors
+    assert "; choose a folder that you can write to" in errors
 
 
 @pytest.mark.parametrize("figures", ["/proc/figures", "/dev/null"])
@@ -405,7 +405,7 @@ def test_figures_that_can_t_be_written_are_named(figures: str, typed: Typed, mea
     code, _, errors = typed("report", measured, "--figures", figures)
     assert code == 3
     assert alone(errors).startswith(f"{figures}: ")
-    assert "; check the path and its rights" in errors
+    assert "; check the path and its permissions" in errors
 
 
 def test_a_campaign_that_does_not_fit_is_refused_by_check_and_run(
@@ -415,8 +415,8 @@ def test_a_campaign_that_does_not_fit_is_refused_by_check_and_run(
     for words in (("run", written(tmp_path), "--into", tmp_path / "r"), ("check", written(tmp_path))):
         code, _, errors = typed(*words)
         assert code == 3
-        assert " of results would not fit: " in alone(errors)
-        assert ", of which 4096 PiB stay in reserve; make room, choose smaller sizes (--shrink), or another disk" in errors
+        assert " of results does not fit: " in alone(errors)
+        assert ", of which 4096 PiB stay in reserve; free space, choose smaller sizes (--shrink), or another disk" in errors
     assert not (tmp_path / "r").exists()
 
 
@@ -496,7 +496,7 @@ def test_a_terminal_of_80_columns_is_enough(command: str, tmp_path: Path, termin
 
 
 def test_a_table_says_that_watts_are_modelled(measured: Path) -> None:
-    assert "the watts are modelled, not measured" in run("show", measured).stdout
+    assert "power is modelled, not measured" in run("show", measured).stdout
 
 
 def test_a_table_of_emulated_hosts_says_so(typed: Typed, tmp_path: Path) -> None:

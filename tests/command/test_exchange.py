@@ -25,7 +25,7 @@ def test_from_a_fio_and_a_power_log_to_joules_and_a_bundle_that_verifies(tmp_pat
     told = ["--power", log, *options, "--covers", "servers", "--role", "vm=storage", "--filesystem", "nfs", "--timezone", "UTC"]
     said = perjoule("import", into, client, counters, *told)
     assert "nfs, fio write 1 MiB, 1 client, repetition 1: 2026-11-21 14:45:00 to 14:45:05 UTC, 6 channels" in said
-    assert "1 trial brought in; hosts: client-1 (client), vm (storage)" in said
+    assert "1 trial imported; hosts: client-1 (client), vm (storage)" in said
     assert "missing: no idle time" in said
     assert "no power" not in said
     shown = perjoule("show", into)
@@ -49,10 +49,10 @@ def test_from_a_fio_and_a_power_log_to_joules_and_a_bundle_that_verifies(tmp_pat
 def test_what_can_t_be_is_one_sentence(tmp_path: Path) -> None:
     fio = REAL / "fio/steady.json"
     assert "no such file" in perjoule("import", tmp_path / "r", "nowhere.json", code=2)
-    assert '"vm=disk" gives no host a role' in perjoule("import", tmp_path / "r", fio, "--role", "vm=disk", code=2)
+    assert '"vm=disk" does not assign a role' in perjoule("import", tmp_path / "r", fio, "--role", "vm=disk", code=2)
     assert 'no time zone "Berlin"' in perjoule("import", tmp_path / "r", fio, "--timezone", "Berlin", code=2)
     assert not (tmp_path / "r").exists()
     perjoule("import", tmp_path / "r", fio)
-    assert "nothing is to be written" in perjoule("export", tmp_path / "r", code=2)
+    assert "nothing to write" in perjoule("export", tmp_path / "r", code=2)
     said = perjoule("export", tmp_path / "r", "--bundle", tmp_path / "r.zip")
     assert "it has no license" in said

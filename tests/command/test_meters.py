@@ -56,7 +56,7 @@ def test_a_simulated_meter_is_watched_tested_recorded_and_served(tmp_path: Path)
         assert re.search(r"plug.csv: \d+ samples", perjoule("record", str(plug), "--to", str(recorded), "--for", "2 s"))
         rows = list(csv.DictReader(recorded.read_text().splitlines()))
         assert rows and {float(row["value"]) for row in rows if row["quantity"] == "power"} == {42.0}
-        assert "there is such a file already" in perjoule("record", str(plug), "--to", str(recorded), "--for", "1 s", code=2)
+        assert "the file already exists" in perjoule("record", str(plug), "--to", str(recorded), "--for", "1 s", code=2)
         with running("serve", str(plug)) as server:
             assert server.stdout is not None
             url = server.stdout.readline().strip()
@@ -78,7 +78,7 @@ def test_what_a_meter_leaves_out_is_told(tmp_path: Path) -> None:
 
 def test_wrong_words_are_told_with_what_there_is() -> None:
     assert 'did you mean "shelly"?' in perjoule("simulate", "shely", code=2)
-    assert "there is no meter" in perjoule("watch", "shely", code=2)
+    assert "unknown meter" in perjoule("watch", "shely", code=2)
     assert "can't express the fault" in perjoule("simulate", "rapl", "--fault", "late", code=2)
-    assert "there is no [[meter]]" in perjoule("watch", str(Path(__file__).parents[2] / "examples" / "local.toml"), code=2)
+    assert "[[meter]] is missing" in perjoule("watch", str(Path(__file__).parents[2] / "examples" / "local.toml"), code=2)
     assert perjoule("list", "127.0.0.1:1")

@@ -89,7 +89,7 @@ def test_every_figure_that_the_records_allow_is_there(page: str) -> None:
 
 
 def test_modelled_watts_are_called_so(page: str) -> None:
-    assert "watts are modelled" in page
+    assert "power is modelled" in page
     efficiency = embedded(page)["figures"]["efficiency"]
     assert "watts modelled" in " ".join(efficiency["title"]["subtitle"])
 

@@ -39,7 +39,7 @@ def test_the_verdicts_are_printed_and_an_index_leads_to_the_report(tmp_path: Pat
     ("words", "said"),
     [
         (["green-storag"], 'did you mean "green-storage"?'),
-        (["green-storage", "--testbed", "none.toml"], "there is no such file"),
+        (["green-storage", "--testbed", "none.toml"], "no such file"),
         (["green-storage", "--scale", "2"], "--scale"),
     ],
 )

@@ -28,7 +28,7 @@ pytestmark = [
 ]
 
 REFUSED = (
-    r"targets Online and Good, .* but nothing can mount it: .*(no module beegfs|share a kernel).*virtual ones share a kernel"
+    r"targets Online and Good, .* but nothing can mount it: .*(no module beegfs|share a kernel).*virtual clients share a kernel"
 )
 CAMPAIGN = """
 name = "beegfs"
@@ -155,7 +155,7 @@ def test_a_killed_server_is_seen_and_nothing_is_left_behind() -> None:
 def test_a_disk_with_fewer_inodes_than_metadata_needs_is_refused() -> None:
     with (
         hosts_of(servers=1).hold(1) as hosts,
-        pytest.raises(CampaignError, match=r"metadata-1: .* has \d+ inodes left; make it bigger"),
+        pytest.raises(CampaignError, match=r"metadata-1: .* has \d+ inodes left; make it larger"),
         beegfs(beneath={"kind": "ext4", "size": "600 MiB"}).serve(hosts),
     ):
         pass

@@ -124,7 +124,7 @@ def test_a_cluster_to_play_with_is_entered_by_the_printed_line_kept_by_down_and_
 
     wrong = perjoule("down", "nothere")
     assert wrong.returncode == 2
-    assert '`perjoule up` made no cluster "nothere"; there is ' in wrong.stderr
+    assert '`perjoule up` made no cluster "nothere"; known: ' in wrong.stderr
     assert run in wrong.stderr
 
     down = perjoule("down", run)
@@ -145,7 +145,7 @@ def test_down_removes_what_killed_perjoules_left_in_the_temporary_directory_and_
     down = perjoule("down")
     assert down.returncode == 0, down.stderr
     assert f"removed {ours}\n" in down.stdout
-    assert f"left {theirs}: no mark of ours in it\n" in down.stdout
+    assert f"left {theirs}: not marked as made by perjoule\n" in down.stdout
     assert f"left {stranger}: no lock of a run in it\n" in down.stdout
     assert "nothing left behind" not in down.stdout
     assert [path.exists() for path in (ours, theirs, stranger)] == [False, True, True]
@@ -226,7 +226,7 @@ def test_ctrl_c_while_hosts_come_up_leaves_nothing(moment: str, count: int, work
         errors = process.stderr.read()
         assert process.wait(timeout=60) == 5, errors
     assert "Traceback" not in errors
-    assert "interrupted, all taken down; go on with: perjoule resume" in errors
+    assert "interrupted; everything is taken down; continue with: perjoule resume" in errors
     assert state(work, runs) == []
 
 
@@ -262,13 +262,13 @@ def test_a_disk_that_fills_up_stops_the_load_and_resume_goes_on_when_there_is_ro
     assert "Traceback" not in errors
     last = errors.splitlines()[-1]
     assert last.startswith(f"perjoule: the disk of {small_disk}")
-    assert last.endswith("stopped before it is; make room, then `perjoule resume`")
+    assert last.endswith("stopped in time; free space, then run `perjoule resume`")
     assert not any((small_disk / "work").glob("pj-*"))
     kept_count = len(store.open_results(tmp_path / "r").records())
     assert 2 <= kept_count < 12
     full = perjoule("resume", tmp_path / "r")
     assert full.returncode == 3
-    assert "would not fit" in full.stderr
+    assert "does not fit" in full.stderr
     filler.unlink()
     done = perjoule("resume", tmp_path / "r")
     assert done.returncode == 0, done.stderr

@@ -209,7 +209,7 @@ def test_a_killed_perjoule_leaves_nothing_on_its_hosts(
     [
         ("identity", "wrong", "it accepts none of our keys"),
         ("config", "nobody.cfg", "its host key is not known"),
-        ("port", 9, "no SSH server listens there"),
+        ("port", 9, "no SSH server is listening there"),
     ],
 )
 def test_a_host_that_lets_nobody_in_is_one_sentence(

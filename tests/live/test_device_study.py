@@ -58,7 +58,7 @@ def test_the_replacement_table_has_every_pair_of_machines_for_every_workload(mea
     assert len(found) == 4 * 4 * 12
     assert all(" pc-" in one.server and " mpsoc-" in one.low_power for one in found)
     assert all(one.machines_ratio.mean > 0 and one.power_ratio.mean > 0 for one in found)
-    assert {one.verdict for one in found} == {"one repetition can't tell"}
+    assert {one.verdict for one in found} == {"one repetition is not enough to tell"}
 
 
 def test_the_report_shows_it(measured: store.Results, tmp_path: Path) -> None:

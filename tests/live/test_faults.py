@@ -99,7 +99,7 @@ def test_after_a_trial_that_died_and_one_that_hung_the_next_ones_are_measured_on
     (killed, hung, *others), events = struck(tmp_path, 'kind = "moosefs"', strikes, servers=1)
     assert [record.status for record in (killed, hung, *others)] == ["failed", "failed", "valid", "valid"]
     assert "storage-1: mfschunkserver ended with exit code -9" in killed.reason
-    assert "fio not done within 10 s on client-1" in hung.reason or "redundancy was lost" in hung.reason
+    assert "fio not finished within 10 s on client-1" in hung.reason or "redundancy was lost" in hung.reason
     assert all(TIME_LIMIT_S < measured_s(record) < TIME_LIMIT_S + MARGIN_S for record in (killed, hung))
     assert deployments_count(events) == 3
     assert [event.kind for event in events].count("kept") == 4

@@ -77,7 +77,7 @@ def test_a_runtime_ends_a_load_early(tmp_path: Path) -> None:
 
 
 def test_a_time_limit_ends_a_load_that_is_not_done(tmp_path: Path) -> None:
-    with pytest.raises(TransientError, match=r"not done within 0.3 s on local"):
+    with pytest.raises(TransientError, match=r"not finished within 0.3 s on local"):
         outcomes(
             "local", 1, tmp_path, fio(operation="randwrite", size="1 GiB", direct=True, transfer="4 KiB", time_limit="0.3 s")
         )
@@ -114,7 +114,7 @@ def test_fios_own_servers_load_from_all_clients_and_are_gone_afterwards(tmp_path
 
 def test_servers_end_with_a_time_limit_and_their_jobs_with_them(tmp_path: Path) -> None:
     endless = fio(operation="randwrite", size="1 GiB", transfer="4 KiB", direct=True, client_server=True, time_limit="1 s")
-    with pytest.raises(TransientError, match="fio not done within 1 s"):
+    with pytest.raises(TransientError, match="fio not finished within 1 s"):
         outcomes("local", 1, tmp_path, endless)
     assert processes_with("fio", "--server=ip:127.0.0.1") == []
 

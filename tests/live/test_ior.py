@@ -109,7 +109,7 @@ def test_a_shared_file_needs_a_shared_folder(hosts: Hosts, mounted: Mounted, tmp
 
 
 def test_a_time_limit_ends_all_ranks(hosts: Hosts, mounted: Mounted, tmp_path: Path) -> None:
-    with pytest.raises(TransientError, match=r"ior not done within 3 s on client-1"):
+    with pytest.raises(TransientError, match=r"ior not finished within 3 s on client-1"):
         loaded(hosts, mounted, tmp_path / "raw", ior(size="64 GiB", transfer="4 KiB", direct=True, time_limit="3 s"))
     for client in hosts.clients[:2]:
         running = client.run(["ps", "-eo", "stat=,comm="], timeout_s=10).stdout.splitlines()

@@ -112,14 +112,14 @@ def test_what_is_written_to_a_local_file_system_is_read_back(kind: str, block: s
 
 def test_a_block_size_that_the_kernel_can_not_mount_is_told_with_the_kernel(hosts: Hosts) -> None:
     with (
-        pytest.raises(MachineError, match=r"Linux \d\S+ can't mount btrfs with blocks of 8 KiB .*take blocks of 4 KiB, its page"),
+        pytest.raises(MachineError, match=r"Linux \d\S+ can't mount btrfs with blocks of 8 KiB .*use blocks of 4 KiB, its page"),
         filesystem("local", type="btrfs", block="8 KiB").mount(hosts),
     ):
         pass
 
 
 def test_a_virtual_host_refuses_devices(hosts: Hosts) -> None:
-    with pytest.raises(CampaignError, match="can't be on a virtual host; leave device out"):
+    with pytest.raises(CampaignError, match="does not work on a virtual host; remove device"):
         hosts.clients[0].disk("x", disk(kind="xfs", device="/dev/disk/by-id/x"))
 
 

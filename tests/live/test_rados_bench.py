@@ -66,6 +66,6 @@ def test_random_reads_last_as_long_as_asked_on_objects_laid_out_before(deploymen
 
 def test_a_time_limit_ends_a_store_that_blocks(deployment: tuple[Hosts, Mounted], tmp_path: Path) -> None:
     hosts, mounted = deployment
-    with pytest.raises(TransientError, match=r"not done within 2\.? s on client-1, client-2: a full OSD"):
+    with pytest.raises(TransientError, match=r"not finished within 2\.? s on client-1, client-2: a full OSD"):
         bench(size="16 GiB", duration="1 s", time_limit="2 s").run(hosts.clients, mounted, tmp_path)
     assert not list(tmp_path.glob("*.pipe"))

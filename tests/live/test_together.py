@@ -81,5 +81,5 @@ def test_a_campaign_has_two_servers_and_then_four(tmp_path: Path) -> None:
     found = {one.metric: one for one in scaling(report.cells(results))}
     rate = found["throughput_bytes_per_s"]
     assert (rate.filesystem, list(rate.values), rate.laws) == ("MooseFS", [2, 4], ())
-    assert rate.refused[0] == "no power law: 2 numbers of storage hosts, and it takes 3"
+    assert rate.refused[0] == "no power law: 2 numbers of storage hosts, but it needs 3"
     assert verify(results).differences == ()

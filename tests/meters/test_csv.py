@@ -90,9 +90,9 @@ def test_times_are_put_on_the_records_clock(options, text, t_s):
 @pytest.mark.parametrize(
     ("options", "text", "words"),
     [
-        ({}, "2026-10-25 13:00:00", "names no zone"),
-        ({"zone": "Europe/Berlin"}, "2026-10-25 02:30:00", "came twice in Europe/Berlin"),
-        ({"zone": "Europe/Berlin"}, "2026-03-29 02:30:00", "never was in Europe/Berlin"),
+        ({}, "2026-10-25 13:00:00", "no time zone"),
+        ({"zone": "Europe/Berlin"}, "2026-10-25 02:30:00", "occurred twice in Europe/Berlin"),
+        ({"zone": "Europe/Berlin"}, "2026-03-29 02:30:00", "never occurred in Europe/Berlin"),
         ({"zone": "UTC", "format": "%H:%M:%S"}, "12:00:00", "has no date"),
         ({"zone": "UTC", "format": "%d.%m.%Y"}, "2026-10-25", "does not match"),
     ],
@@ -116,7 +116,7 @@ def test_time_that_goes_back_is_refused_and_a_line_written_twice_is_one():
 
 
 def test_a_line_that_is_no_csv_is_named_as_that():
-    with pytest.raises(PerjouleError, match=r"log.csv: a line is no CSV \(new-line character seen"):
+    with pytest.raises(PerjouleError, match=r"log.csv: a line is not CSV \(new-line character seen"):
         samples("time,P\n5,1\r6,3\n", clock="monotonic")
 
 
@@ -137,7 +137,7 @@ def test_columns_that_are_not_there_are_told_with_what_is():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"delimiter": ",", "decimal": ","}, "another than decimal"),
+        ({"delimiter": ",", "decimal": ","}, "different from decimal"),
         ({"header": False}, "columns are numbers"),
         ({"zone": "Mars/Olympus"}, "not known"),
         ({"semantics": "window mean"}, "needs its window"),

@@ -109,6 +109,6 @@ def test_a_login_is_not_sent_to_another_host():
         with answering(Behaviour(), found, "127.0.0.1", 0) as here:
             place = Place(f"http://{here}", 5.0, headers={"Authorization": "Basic secret"})
             assert place.json("/near") == {"a": 1}
-            with pytest.raises(OSError, match=r"sends us to http://localhost.*another host"):
+            with pytest.raises(OSError, match=r"redirects to http://localhost.*another host"):
                 place.json("/away")
     assert not asked

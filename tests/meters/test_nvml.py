@@ -119,13 +119,13 @@ def test_power_that_is_sampled_a_quarter_of_the_time_is_doubted(listen, library)
 def test_gpus_are_chosen_by_uuid(listen, library):
     library(V100, A100)
     assert set(once(listen, gpus=["GPU-aaaaaaaa-bbbb"])[0]) == {("gpu-aaaaaaaa", "energy")}
-    with pytest.raises(PerjouleError, match="no GPU GPU-0; there is GPU-11111111-2222, GPU-aaaaaaaa-bbbb"):
+    with pytest.raises(PerjouleError, match="no GPU is called GPU-0; known: GPU-11111111-2222, GPU-aaaaaaaa-bbbb"):
         once(listen, gpus=["GPU-0"])
 
 
 def test_no_gpu_is_told(listen, library):
     library()
-    with pytest.raises(PerjouleError, match="there is no GPU"):
+    with pytest.raises(PerjouleError, match="no GPU found"):
         once(listen)
 
 

@@ -73,7 +73,7 @@ def test_a_counter_that_could_wrap_unseen_is_refused(two_sockets, listen):
 
 
 def test_a_zone_that_is_not_there_is_refused_with_those_that_are(two_sockets, listen):
-    with pytest.raises(PerjouleError, match=r"no zone dram\b.*package-0"):
+    with pytest.raises(PerjouleError, match=r"no such zone: dram\b.*package-0"):
         listen({"kind": "rapl", "root": str(two_sockets), "zones": ["dram"]}, first)
 
 

@@ -59,7 +59,7 @@ def test_what_is_not_there_is_not_null(odd):
 @pytest.mark.parametrize("members", [3.5, {}, "x", [None, 4, {"@odata.id": 7}, {"@odata.id": ["/redfish"]}]])
 def test_a_list_of_chassis_that_is_none_has_none(members, monkeypatch):
     monkeypatch.setattr(Place, "json", lambda *_: {"Members": members, "Chassis": {"@odata.id": 1}})
-    with pytest.raises(PerjouleError, match="no chassis shows its power"), Redfish(address="192.0.2.1").connect(None):
+    with pytest.raises(PerjouleError, match="no chassis reports power"), Redfish(address="192.0.2.1").connect(None):
         pass
 
 
@@ -111,7 +111,7 @@ def test_the_joules_are_those_of_the_waveform(listen, noted, schema):
 def test_a_service_without_a_counter_is_refused(listen):
     with (
         simulator.serve(Behaviour(WAVE), schema="power") as options,
-        pytest.raises(PerjouleError, match="no chassis shows its energy"),
+        pytest.raises(PerjouleError, match="no chassis reports energy"),
     ):
         listen({**options, "quantity": "energy"}, lambda h: True)
 
@@ -120,7 +120,7 @@ def test_a_wrong_login_is_told(listen, tmp_path):
     (tmp_path / "wrong").write_text("wrong")
     with simulator.serve(Behaviour(WAVE)) as options:
         for login in ("basic", "session"):
-            with pytest.raises(PerjouleError, match=r"login is refused.*password_file"):
+            with pytest.raises(PerjouleError, match=r"refused the login.*password_file"):
                 listen({**options, "password_file": str(tmp_path / "wrong"), "login": login}, lambda h: True)
 
 
@@ -141,7 +141,7 @@ def test_a_password_file_that_is_not_there_is_told():
 
 
 def test_an_address_that_is_no_web_service_is_refused(listen):
-    with pytest.raises(PerjouleError, match=r'write "http://" or "https://" before it'):
+    with pytest.raises(PerjouleError, match=r'begin it with "http://" or "https://"'):
         listen({"kind": "redfish", "address": "file:///etc"}, lambda h: True)
 
 
@@ -173,7 +173,7 @@ def test_a_certificate_is_believed_only_when_it_is_given_or_nobody_asks(tmp_path
         thread.start()
         try:
             address = f"https://127.0.0.1:{server.server_address[1]}"
-            with pytest.raises(PerjouleError, match=r"not to be believed \(self.signed certificate\); set authorities"):
+            with pytest.raises(PerjouleError, match=r"not trusted \(self.signed certificate\); set authorities"):
                 Place(address, timeout_s=30).json("/redfish/v1/")
             for place in (Place(address, 30, authorities=certificate), Place(address, 30, verify=False)):
                 assert place.json("/redfish/v1/")["RedfishVersion"] == "1.15.0"

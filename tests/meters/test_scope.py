@@ -55,7 +55,7 @@ def test_the_product_of_the_means_is_another_number_and_says_so(listen):
     product_w = (low_v + high_v) / 2 * (30 / low_v + 30 / high_v) / 2
     assert other.of("power")[1].mean() == pytest.approx(product_w, rel=0.001)
     assert product_w > 30.8
-    assert "only where one of them is steady" in other.doubts[-1]
+    assert "only if one of them is steady" in other.doubts[-1]
 
 
 @pytest.mark.parametrize(

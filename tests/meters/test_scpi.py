@@ -46,7 +46,7 @@ def test_cycles_that_follow_each_other_leave_no_gap():
 
 
 def test_a_line_cut_off_is_no_number():
-    with pytest.raises(ValueError, match="in the place of 3 numbers"):
+    with pytest.raises(ValueError, match="instead of 3 numbers"):
         dialects.fields("10267;0.500", dialects.ZES.fields)
 
 
@@ -127,7 +127,7 @@ def test_no_fault_invents_a_number_and_it_comes_back(listen, model, fault):
 
 def test_an_instrument_of_another_kind_is_refused(listen, monkeypatch):
     monkeypatch.setattr(simulator, "IDENTITIES", {"LMG450": "ACME,Toaster,1,1"})
-    with simulator.serve(Behaviour()) as table, pytest.raises(MachineError, match="'ACME,Toaster,1,1', which speaks no dialect"):
+    with simulator.serve(Behaviour()) as table, pytest.raises(MachineError, match="'ACME,Toaster,1,1', which is not supported"):
         listen(table, any)
 
 

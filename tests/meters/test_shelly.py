@@ -78,10 +78,10 @@ def test_watts_and_joules_are_those_that_flow(listen, stepping, judge, generatio
 def test_a_login_is_answered_and_a_wrong_one_told(listen, tmp_path):
     with simulator.serve(Behaviour(), password="vault") as table:
         assert listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 10).samples
-        with pytest.raises(MachineError, match="login is refused"):
+        with pytest.raises(MachineError, match="refused the login"):
             (tmp_path / "guess").write_text("guess\n")
             listen({**table, "password_file": str(tmp_path / "guess")}, any)
-        with pytest.raises(MachineError, match=r"login is refused.*set user and password_file"):
+        with pytest.raises(MachineError, match=r"refused the login.*set user and password_file"):
             listen({"kind": "shelly", "address": table["address"]}, any)
 
 

@@ -81,7 +81,7 @@ def test_a_wrong_community_is_no_answer(listen, strip):
 
 
 def test_a_name_that_is_not_known_is_told(listen):
-    with pytest.raises(PerjouleError, match="address is not known"):
+    with pytest.raises(PerjouleError, match="address can't be resolved"):
         heard_once(listen, {"kind": "snmp_pdu", "address": "no-such-host.invalid", "model": "apc"})
 
 

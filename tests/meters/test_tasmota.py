@@ -142,6 +142,6 @@ def test_a_web_console_that_wants_a_password_says_so(listen, monkeypatch):
 def test_a_password_is_in_no_message(listen, monkeypatch, tmp_path):
     monkeypatch.setattr(simulator, "reply", lambda *_: "no object")
     (tmp_path / "password").write_text("hunter2")
-    with simulator.serve(Behaviour()) as table, pytest.raises(MachineError, match="no JSON object") as told:
+    with simulator.serve(Behaviour()) as table, pytest.raises(MachineError, match="not a JSON object") as told:
         listen({**table, "password_file": str(tmp_path / "password")}, any)
     assert "hunter2" not in str(told.value)

@@ -27,12 +27,12 @@ def said(results: store.Results) -> str:
 def test_the_methods_say_what_was_run_on_what_how_often_and_how_power_was_got(said: str) -> None:
     assert "We compared CephFS (simulated), GlusterFS (simulated) and MooseFS (simulated)" in said
     assert "nothing real was measured" in said
-    assert "1 client loaded at a time" in said
+    assert "1 client ran the load at a time" in said
     assert "Each of 3 combinations was measured 2 times, 6 trials in all." in said
-    assert "shuffled within each repetition (seed 7)" in said
+    assert "in random order within each repetition (seed 7)" in said
     assert "Meters ran 5 ms before and after" in said
     assert "95 % intervals by Student's t" in said
-    assert "The study repeated is T. L. Erxleben" in said
+    assert "The repeated study is T. L. Erxleben" in said
     assert "measured at the mains" not in said
 
 
@@ -42,13 +42,13 @@ def test_the_methods_are_the_same_each_time(results: store.Results, said: str) -
 
 def test_the_methods_of_a_damaged_campaign_are_refused_with_its_place(results: store.Results) -> None:
     damaged = replace(content(results), text='name = "x')
-    with pytest.raises(CampaignError, match=r"campaign.toml: this is not TOML: unterminated string"):
+    with pytest.raises(CampaignError, match=r"campaign.toml: this is not valid TOML: unterminated string"):
         methods(damaged)
 
 
 def test_the_report_of_a_study_repeated_has_its_claims(results: store.Results) -> None:
     page = report.write(results, results.folder / "report.html").read_text()
-    assert "What the paper claims" in page
+    assert "The paper's claims" in page
     assert "Methods" in page
     assert report.claims_lines("green-storage", results, report.cells(results))[0].startswith("Of 18 claims")
 

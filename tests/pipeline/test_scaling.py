@@ -104,8 +104,8 @@ def test_values_without_any_scatter_have_no_crosstalk_of_rounding_and_their_bend
 @pytest.mark.parametrize("counts", [(2, 4), (2, 4, 8)])
 def test_too_few_numbers_of_hosts_are_refused_with_the_reason(counts: tuple[int, ...]) -> None:
     (found,) = scaling([cell(n, values) for n, values in grown(lambda n: 100 * n, counts).items()])
-    reasons = [f"no power law: {len(counts)} numbers of storage hosts, and it takes 3"] if len(counts) < 3 else []
-    assert found.refused == (*reasons, f"no scalability law: {len(counts)} numbers of storage hosts, and it takes 4")
+    reasons = [f"no power law: {len(counts)} numbers of storage hosts, but it needs 3"] if len(counts) < 3 else []
+    assert found.refused == (*reasons, f"no scalability law: {len(counts)} numbers of storage hosts, but it needs 4")
     assert len(found.laws) == len(counts) - 2
 
 
@@ -149,10 +149,10 @@ def test_servers_span_the_matrix_with_short_labels() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('[testbed]\nkind = "simulated"', '[testbed]\nkind = "local"', "line 3: testbed local has the storage hosts that it has"),
-        ("[testbed]", "[testbed]\nservers = 3", "line 8: servers is written twice; leave it out here"),
+        ('[testbed]\nkind = "simulated"', '[testbed]\nkind = "local"', "line 3: testbed local has a fixed set of storage hosts"),
+        ("[testbed]", "[testbed]\nservers = 3", "line 8: servers is set twice; remove it here"),
         ("[1, 2, 4, 8]", "[2, 2]", "line 3: servers has 2 twice"),
-        ("[1, 2, 4, 8]", "[2, 0]", "line 3: servers = 0 is impossible; it must be at least 1"),
+        ("[1, 2, 4, 8]", "[2, 0]", "line 3: servers = 0 is out of range; it must be at least 1"),
         ("[1, 2, 4, 8]", '"four"', 'line 3: servers = "four" is not a whole number'),
     ],
 )
@@ -220,7 +220,7 @@ def test_the_report_has_tables_and_a_figure_of_growth_and_verifies(
 ) -> None:
     monkeypatch.setattr(vega, "javascript", str)  # what draws in a browser takes seconds to gather
     page = report.write(measured, tmp_path / "report.html").read_text()
-    assert "Growing with storage hosts" in page
+    assert "Scaling with storage hosts" in page
     values, laws = report.scaling_tables(measured)
     assert [row[4] for row in values.rows if row[6] == "MiB/s"] == ["1", "2", "4", "8"]
     assert any(row[5].startswith("Amdahl: serial share") for row in laws.rows)

@@ -162,7 +162,7 @@ def test_hosts_that_can_t_write_back_are_a_doubt_and_the_headline_is_the_burst(t
     ((record, point),) = judged(measured(tmp_path, asked(testbed='failure = "sync"')))
     assert "write-back" not in {phase.name for phase in record.phases}
     assert point.metrics["duration_s"] == pytest.approx(0.1)
-    assert any("data were not written back: storage-1: sync failed, as asked" in doubt for doubt in point.doubts)
+    assert any("data were not written back: storage-1: sync failed, as configured" in doubt for doubt in point.doubts)
     assert UNKNOWN in point.doubts
 
 
@@ -191,7 +191,7 @@ def test_after_a_transient_failure_the_campaign_goes_on_with_a_fresh_deployment(
 
 def test_a_doubt_stays_with_the_trial(tmp_path: Path) -> None:
     pairs = judged(measured(tmp_path, asked(repetitions=2, workload='fail_at = 1\nfailure = "doubt"')))
-    assert ["a doubt, as asked" in point.doubts for _, point in pairs] == [True, False]
+    assert ["a doubt, as configured" in point.doubts for _, point in pairs] == [True, False]
 
 
 def test_a_file_system_that_does_not_come_up_fails_its_trials(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_an_impossible_layout_stops_the_campaign(tmp_path: Path) -> None:
 
 
 def test_hosts_that_can_t_be_held_stop_the_campaign(tmp_path: Path) -> None:
-    with pytest.raises(MachineError, match="fails as asked"):
+    with pytest.raises(MachineError, match="fails, as configured"):
         measured(tmp_path, asked(testbed='failure = "hold"'))
 
 

@@ -89,7 +89,7 @@ def test_a_campaign_whose_interval_stays_wide_ends_with_the_most_repetitions(tmp
 @pytest.mark.parametrize(
     ("until", "told"),
     [
-        ('{ metric = "MiB/h", interval = "5 %" }', 'until.metric = "MiB/h" is not one of what there is'),
+        ('{ metric = "MiB/h", interval = "5 %" }', 'until.metric = "MiB/h" is not a valid value'),
         ('{ metric = "MiB/J" }', 'until needs "interval"'),
         ('{ metric = "MiB/J", intervall = "5 %", interval = "5 %" }', 'did you mean "interval"?'),
         ('{ metric = "MiB/J", interval = "5 %", max = 2 }', "it must be at least 3"),

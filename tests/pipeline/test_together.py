@@ -140,19 +140,19 @@ def test_simulate_puts_simulated_loads_in_the_place_of_each_users() -> None:
 
 WRONG = [
     ('operation = "read"', 'operatoin = "read"', 'line 16: user with workload simulated has no option "operatoin"', "operation"),
-    ('operation = "read"', 'operation = "raed"', 'line 16: operation = "raed" is not one of what there is', "read"),
+    ('operation = "read"', 'operation = "raed"', 'line 16: operation = "raed" is not a valid value', "read"),
     (
         'operation = "read"',
         'operation = ["read", "write"]',
         'line 16: operation = ["read", "write"] of user analysis',
         "for each",
     ),
-    ('"backup", kind = "simulated"', '"backup", kind = "simulatd"', 'line 17: there is no workload "simulatd"', "simulated"),
+    ('"backup", kind = "simulated"', '"backup", kind = "simulatd"', 'line 17: unknown workload "simulatd"', "simulated"),
     ('"backup", kind = "simulated",', '"backup",', "line 17: this workload has no kind", 'kind = "..."'),
-    ("clients = 2}", "clients = 3}", "line 17: user backup loads from client 3, and there are trials with 2", "3 or more"),
-    ("clients = 2}", "clients = []}", "line 17: clients: [] names no client", "leave clients out"),
-    ("clients = 2}", "clients = 0}", "line 17: clients = 0 is impossible", "at least 1"),
-    ("clients = 2}", 'arrival = "evry 5 s"}', 'line 17: arrival: "evry 5 s" is no way to arrive', '"every 10 s"'),
+    ("clients = 2}", "clients = 3}", "line 17: user backup loads from client 3, but a trial has only 2", "3 or more"),
+    ("clients = 2}", "clients = []}", "line 17: clients: [] names no client", "remove clients"),
+    ("clients = 2}", "clients = 0}", "line 17: clients = 0 is out of range", "at least 1"),
+    ("clients = 2}", 'arrival = "evry 5 s"}', 'line 17: arrival: "evry 5 s" is not a valid arrival', '"every 10 s"'),
     ("clients = 2}", 'arrival = "every 0 s"}', 'line 17: arrival: "every 0 s" has no time in it', '"every 10 s"'),
     ("clients = 2}", 'arrival = "every 5"}', "line 17: arrival: ", "5 s"),
     ("clients = 2}", 'arival = "at once"}', 'line 17: user with workload simulated has no option "arival"', "arrival"),
@@ -160,7 +160,7 @@ WRONG = [
     ('user = "backup"', 'user = "analysis"', 'line 17: two users are called "analysis"', "of its own"),
     ('user = "backup"', 'user = "../x"', 'line 17: user: "../x" can\'t be the name of a folder', "letters"),
     ('user = "backup", ', "", "line 17: this user has no name", 'user = "..."'),
-    ('"backup"]', '"bakup"]', 'line 14: only = "bakup" is no user', "backup"),
+    ('"backup"]', '"bakup"]', 'line 14: only = "bakup" is not a user', "backup"),
     ("size", "siez", 'line 16: user with workload simulated has no option "siez"', "size"),
     ("together = [", 'together = "x"\nseeds = [', 'line 15: together = "x" is not a list of users', "[{user"),
 ]
@@ -186,10 +186,14 @@ def test_users_as_tables_of_their_own_are_the_same_and_a_fault_has_its_own_line(
 @pytest.mark.parametrize(
     ("tables", "options", "said"),
     [
-        ([{"user": "a", "kind": "no_such"}], {}, 'there is no workload "no_such"'),
-        ([{"user": "a", "kind": "together", "together": [{"user": "b", "kind": "simulated"}]}], {}, "can't be one of several"),
-        ([{"user": "a", "kind": "rados"}], {}, "can't be one of several"),
-        ([{"user": "a", "kind": "simulated"}], {"only": "b"}, "only = .b. is no user"),
+        ([{"user": "a", "kind": "no_such"}], {}, 'unknown workload "no_such"'),
+        (
+            [{"user": "a", "kind": "together", "together": [{"user": "b", "kind": "simulated"}]}],
+            {},
+            "can't be used for one of several",
+        ),
+        ([{"user": "a", "kind": "rados"}], {}, "can't be used for one of several"),
+        ([{"user": "a", "kind": "simulated"}], {"only": "b"}, "only = .b. is not a user"),
         ([{"user": "a", "kind": "simulated"}] * 2, {}, "two users are called a"),
     ],
 )
@@ -314,7 +318,7 @@ def test_a_user_whose_job_fails_fails_the_trial_by_name_and_nobody_begins_anothe
     wanted = campaign.parse(changed('only = ["", "analysis", "backup"]', "", text), overrides=["repetitions=1"])
     (record,) = measured(tmp_path, wanted).records()
     assert record.status == "failed"
-    assert record.reason == "user backup, client-2: the simulated load fails in its run 1, as asked"
+    assert record.reason == "user backup, client-2: the simulated load fails in its run 1, as configured"
     measure = next(phase for phase in record.phases if phase.name == "measure")
     assert measure.ended_s - measure.began_s < 4
 
@@ -331,6 +335,6 @@ def test_the_figure_is_drawn_where_alone_was_not_measured_and_with_one_repetitio
 def test_what_is_changed_in_a_users_raw_output_is_told(mixed: Results) -> None:
     raw = next(mixed.folder.glob("trials/*-mix-2c-*/attempt-1/raw/backup/job-1/simulated.json"))
     raw.write_text(raw.read_text().replace("2097152", "2097153"))
-    assert any("do not give the stored outcome" in one for one in verify(mixed).differences)
+    assert any("does not give the stored outcome" in one for one in verify(mixed).differences)
     raw.unlink()
     assert any("user backup" in one for one in verify(mixed).differences)

@@ -41,13 +41,13 @@ def test_what_redundancy_and_headers_explain_is_not_doubted(made):
             "network_sent_client_ratio",
             1.12,
             "write: clients sent more than the 1 byte per user byte that redundancy explains, "
-            "likely many small requests, metadata, background copies or what was sent twice",
+            "likely many small requests, metadata, background copies or retransmissions",
         ),
         (
             "disk_written_servers_ratio",
             0.0,
             "write: the servers' disks wrote less than the 2 bytes per user byte that redundancy explains, "
-            "likely not all was written back yet",
+            "likely some data is not yet written back",
         ),
         (
             "disk_written_servers_ratio",

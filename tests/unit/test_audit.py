@@ -126,8 +126,8 @@ def test_a_paper_in_which_everything_follows_yields_nothing():
         "± = root of the sum of squares",
         "throughput x copies received <= network of the servers",
         "throughput <= requests in flight, each at one server's network",
-        "said in words: rising",
-        "said in words: larger than",
+        "stated in words: rising",
+        "stated in words: larger than",
     } <= rules
 
 
@@ -210,7 +210,7 @@ def test_a_sentence_that_numbers_contradict_is_found_with_the_case():
             '"105.0", "23.86", "46.5", "39.0", "1814", "2.258"', '"60.0", "13.64", "46.5", "39.0", "1814", "1.290"'
         )
     )
-    (claim,) = [v for v in found if v.rule == "said in words: larger than"]
+    (claim,) = [v for v in found if v.rule == "stated in words: larger than"]
     assert "60.0 MiB/s against 61.3 MiB/s" in claim.recomputed
     assert claim.of == "1 of 2 cases"
 
@@ -219,8 +219,8 @@ def test_a_sentence_that_numbers_contradict_is_found_with_the_case():
     ("right", "wrong", "cases"),
     [
         ('"90.5", "20.57"', '"50.5", "11.48"', "clients 1 to 2: 61.3 MiB/s to 50.5 MiB/s"),
-        ('holds = "idle > switch"', 'holds = "switch > idle"', "15.5 > 40.9 is not so"),
-        ('holds = "idle > switch"', 'holds = "idle < switch"', "40.9 < 15.5 is not so"),
+        ('holds = "idle > switch"', 'holds = "switch > idle"', "15.5 > 40.9 does not hold"),
+        ('holds = "idle > switch"', 'holds = "idle < switch"', "40.9 < 15.5 does not hold"),
         ('holds = "idle > switch"', 'holds = "switch < idle"', ""),
     ],
 )
@@ -233,7 +233,7 @@ holds = "idle > switch"
 """
     text = CONSISTENT + claim
     assert text.count(right) == 1
-    found = [v for v in audit(published.read(text.replace(right, wrong), "invented")) if v.rule.startswith("said in words")]
+    found = [v for v in audit(published.read(text.replace(right, wrong), "invented")) if v.rule.startswith("stated in words")]
     against = [v for v in found if v.kind == "disagrees"]
     assert len(found) == 3
     assert [cases in v.recomputed for v in against] == ([True] if cases else [])

@@ -221,13 +221,13 @@ def test_data_is_on_the_storage_hosts_or_on_all_with_disks() -> None:
 @pytest.mark.parametrize(
     ("options", "hosts", "said_of_it"),
     [
-        ({}, Hosts(()), "no host to keep data on; take a testbed with storage hosts"),
+        ({}, Hosts(()), "no host to store data on; use a testbed with storage hosts"),
         ({"chunk": "96 KiB"}, machines(2), 'not a power of two of 64 KiB at least; set chunk to "64 KiB"'),
         ({"chunk": "4 KiB"}, machines(2), "chunk = 4096 B is not a power of two of 64 KiB at least"),
         (
             {"mirror": True},
             machines(3),
-            "wants pairs of hosts, but data would be on 3; take an even number of storage hosts, or try",
+            "needs pairs of hosts, but data would be on 3; use an even number of storage hosts, or try",
         ),
     ],
 )
@@ -272,7 +272,7 @@ def test_without_any_tool_both_are_named(tmp_path: Path) -> None:
 def test_the_lack_of_the_module_does_not_keep_the_servers_from_being_tried() -> None:
     (module,) = [check for check in BeeGFS().checks() if check.name == "BeeGFS in the kernel"]
     assert not module.needed
-    assert module.ok or "servers can be tried, but not mounted" in module.detail
+    assert module.ok or "servers can run, but not be mounted" in module.detail
 
 
 def test_a_client_without_the_module_is_named_with_what_mends_it() -> None:

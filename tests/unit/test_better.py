@@ -85,7 +85,7 @@ def test_what_a_drift_may_have_made_is_in_the_interval() -> None:
     steady = (100.0, 100.5, 99.5, 100.0), (104.0, 104.5, 103.5, 104.0)
     assert Verdict(contrast(one_after_the_other(*steady))).word == "better"
     hidden = Verdict(contrast(one_after_the_other(*steady, trend=STEEP)))
-    assert (hidden.word, hidden.reason) == ("can't tell", "a drift of the campaign may explain it")
+    assert (hidden.word, hidden.reason) == ("can't tell", "drift over the campaign may explain it")
 
 
 def test_between_campaigns_a_significant_drift_counts_as_a_whole_unless_they_took_turns() -> None:
@@ -120,7 +120,7 @@ def test_less_than_the_model_knows_is_no_difference_and_says_so() -> None:
     found = Verdict(contrast([(plus, replace(one, shared={"the board's dynamic power": 0.04})), other]))
     assert found.word == "can't tell"
     said = found.sentence("moosefs")
-    assert said == "not significantly different from moosefs: no more than what the board's dynamic power may be wrong by"
+    assert said == "not significantly different from moosefs: within the uncertainty of the board's dynamic power"
 
 
 def test_correlated_repetitions_widen_the_interval_as_fewer_would() -> None:
@@ -163,7 +163,7 @@ def test_a_verdict_needs_relevance_significance_and_repetitions() -> None:
     wild = Verdict(contrast(one_after_the_other((100.0, 150.0, 80.0), (140.0, 90.0, 170.0))))
     assert (wild.word, wild.sentence("a")) == ("can't tell", "not significantly different from a")
     once = Verdict(contrast(one_after_the_other((100.0,), (200.0, 201.0))))
-    assert (once.word, once.p, once.sentence("a")) == ("can't tell", 1.0, "one repetition can't tell it from a")
+    assert (once.word, once.p, once.sentence("a")) == ("can't tell", 1.0, "one repetition is not enough to distinguish it from a")
     assert (once.ratio.low, once.ratio.high) == (0.0, inf)
 
 

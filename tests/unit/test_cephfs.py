@@ -129,10 +129,10 @@ def test_without_a_file_system_each_client_has_a_pool_that_it_alone_may_use() ->
     ("options", "hosts", "words"),
     [
         ({"copies": 3}, paper(storage=2, metadata=1, client=1), "copies = 3 needs 3 .* there are 2; set copies to 2 or less"),
-        ({}, paper(client=1), "there are 0; take a testbed with storage hosts"),
+        ({}, paper(client=1), "there are 0; use a testbed with storage hosts"),
         ({"acknowledged": 3}, CLUSTER, "acknowledged = 3 is more than copies = 2; set acknowledged to 2"),
-        ({"erasure": "4+1"}, CLUSTER, r'erasure = "4\+1" needs 5 hosts with data, and there are 4; .* classes = "together"'),
-        ({"erasure": "4+2", "classes": "together"}, CLUSTER, "needs 6 hosts with data, and there are 5; ask for fewer parts"),
+        ({"erasure": "4+1"}, CLUSTER, r'erasure = "4\+1" needs 5 hosts with data, but there are 4; .* classes = "together"'),
+        ({"erasure": "4+2", "classes": "together"}, CLUSTER, "needs 6 hosts with data, but there are 5; use fewer parts"),
         ({"erasure": "2+1", "store": "memstore"}, CLUSTER, 'needs BlueStore.*; set store = "bluestore"'),
     ],
 )

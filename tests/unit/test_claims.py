@@ -63,7 +63,7 @@ def test_a_claim_does_not_hold_where_it_is_the_other_way_round_and_the_case_is_n
 
 def test_nothing_can_be_told_of_what_is_alike_or_measured_once_or_not_at_all(verdicts) -> None:
     assert verdicts(cells((60, 120), (60, 120)))[BETTER].why == "no significant difference of 2 % or more"
-    assert verdicts(cells((110, 360), (60, 120), spread=(1.0,)))[BETTER].why == "one repetition can't tell"
+    assert verdicts(cells((110, 360), (60, 120), spread=(1.0,)))[BETTER].why == "one repetition is not enough to tell"
     found = verdicts(cells((110, 360), (60, 120)))
     assert found["OrangeFS performs better than CephFS on ARM"].why == "not measured: orangefs"
     assert {one.verdict for text, one in found.items() if "GlusterFS" in text} == {"can't tell"}

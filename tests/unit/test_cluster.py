@@ -56,11 +56,11 @@ def test_sudo_never_asks() -> None:
         ("denied", "it accepts none of our keys", "ssh-copy-id 10.0.0.11"),
         ("unknown-key", "its host key is not known", "accept it once with `ssh 10.0.0.11`"),
         ("changed-key", "its host key has changed", r"ssh-keygen -R \[10.0.0.11\]:2222"),
-        ("open-key", "ssh does not take the key", "chmod 600 /home/user/.ssh/lab"),
-        ("refused", "no SSH server listens there", "start sshd"),
+        ("open-key", "ssh rejects the key", "chmod 600 /home/user/.ssh/lab"),
+        ("refused", "no SSH server is listening there", "start sshd"),
         ("silent", "it does not answer", "firewalls"),
         ("no-route", "there is no route to it", "network"),
-        ("no-name", "its name is not known", "write its address"),
+        ("no-name", "its host name can't be resolved", "use its IP address"),
     ],
 )
 def test_what_ssh_says_becomes_one_sentence_with_what_next(transcript: str, what: str, advice: str) -> None:
@@ -74,7 +74,7 @@ def test_what_ssh_says_becomes_one_sentence_with_what_next(transcript: str, what
 
 def test_what_else_ssh_says_is_passed_on() -> None:
     assert "kex_exchange" in str(refusal(LOGIN, "kex_exchange_identification: Connection closed by remote host\n"))
-    assert "ssh said nothing" in str(refusal(LOGIN, ""))
+    assert "ssh printed nothing" in str(refusal(LOGIN, ""))
 
 
 def test_a_host_says_what_it_has() -> None:
@@ -84,7 +84,7 @@ def test_a_host_says_what_it_has() -> None:
     assert not found.missing
     assert found.chronyc == "506 Cannot talk to daemon"
     assert probe(said("probe") + "missing pkill\n", "storage-1").missing == ("pkill",)
-    with pytest.raises(MachineError, match="storage-1: it does not answer as Linux does: Welcome"):
+    with pytest.raises(MachineError, match="storage-1: unexpected output from the login shell: Welcome"):
         probe("Welcome to RouterOS\n", "storage-1")
 
 
@@ -101,7 +101,7 @@ def test_a_keepers_answer_holds_all_counters_and_its_clock() -> None:
 
 def test_a_clock_is_doubted_by_more_than_asking_took() -> None:
     assert Clock(0.03, 0.025).doubt("h") == ""
-    assert Clock(-1.5, 0.001).doubt("h") == "the clock of h is 1.5 s behind this machine's: its loads began by its own"
+    assert Clock(-1.5, 0.001).doubt("h") == "the clock of h is 1.5 s behind this machine's: its loads started by its own clock"
 
 
 def test_exit_codes_of_a_shell_are_those_of_a_child() -> None:
@@ -147,7 +147,7 @@ def test_addresses_of_documents_are_never_asked() -> None:
 @pytest.mark.parametrize(
     ("hosts", "count", "what"),
     [
-        ((HOST, CLIENT), 2, "2 clients asked of 1"),
+        ((HOST, CLIENT), 2, "2 clients requested, 1"),
         ((HOST, HOST, CLIENT), 1, 'two hosts are called "storage-1"'),
         (({**HOST, "node": "odroid-hc4/Z"}, CLIENT), 1, 'odroid-hc4 has no node "Z"; known: odroid-hc4/A'),
         (({**HOST, "node": "sun/A"}, CLIENT), 1, 'the catalogue has no cluster "sun"'),

@@ -182,7 +182,7 @@ def test_a_budget_of_modelled_energy_names_the_coefficient_to_be_measured(made):
     laid = budget_table([metered(record_of(made, HC4), series_of(made, HC4))])
     net = dict(zip(laid.headers, laid.rows[0], strict=True))
     assert net["energy"] == "net"
-    assert net["most of it"].split(":")[0] in ("board idle", "disk active", "board dynamic", "supply", "disk idle", "switch")
+    assert net["largest term"].split(":")[0] in ("board idle", "disk active", "board dynamic", "supply", "disk idle", "switch")
 
 
 @pytest.mark.parametrize(("grade", "there"), [("modelled", False), ("wall", True)])

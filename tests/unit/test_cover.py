@@ -78,7 +78,7 @@ def test_meters_of_one_grade_are_joined_and_those_of_two_are_not(made):
     mixed = [*wall[:2], made.steady(SERVERS[2], 10.0, meter="bmc", grade="BMC")]
     found = boundaries(made.record(), mixed, 10, 20)
     assert found.net_j is None
-    assert any("no watts of metadata-1" in doubt for doubt in found.doubts)
+    assert any("no power of metadata-1" in doubt for doubt in found.doubts)
 
 
 def test_the_disks_alone_never_stand_for_a_host_and_are_taken_off_for_the_boards(made):

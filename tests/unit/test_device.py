@@ -87,7 +87,7 @@ def test_a_device_that_is_another_or_gone_is_not_alive(key: str, now: str | None
             del client.kernel[key]
         else:
             client.kernel[key] = now
-        with pytest.raises(TransientError, match="is not the device that was lent any more"):
+        with pytest.raises(TransientError, match="is no longer the device that was lent"):
             mounted.alive()
 
 
@@ -138,7 +138,7 @@ def test_a_device_that_became_another_is_not_written_to(step: str, client: Clien
     with filesystem().mount(Hosts((client,))) as mounted:
         client.kernel["diskseq"] = "42"
         client.ran.clear()
-        with pytest.raises(TransientError, match="is not the device that was lent"):
+        with pytest.raises(TransientError, match="is no longer the device that was lent"):
             getattr(load(operation="write"), step)((client,), mounted, tmp_path)
         assert client.ran == []
 

@@ -37,7 +37,7 @@ def test_only_what_lies_on_the_client_itself_is_data_of_the_client(source: str, 
 
 
 def test_a_relative_path_is_refused() -> None:
-    with pytest.raises(CampaignError, match="relative; write it from / on"), Directory(path=Path("scratch")).mount(Hosts(())):
+    with pytest.raises(CampaignError, match="relative; write an absolute path"), Directory(path=Path("scratch")).mount(Hosts(())):
         pass
 
 
@@ -70,8 +70,8 @@ def test_a_folder_that_vanishes_is_seen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "what"),
     [
-        ("/dev/null", "/dev/null is no folder; mount it there"),
-        ("/proc", r"nothing can be made in /proc \(.+\); choose a folder that can be written to"),
+        ("/dev/null", "/dev/null is not a folder; mount it there"),
+        ("/proc", r"/proc is not writable \(.+\); choose a writable folder"),
     ],
 )
 def test_what_is_no_writable_folder_is_refused_with_what_to_do(path: str, what: str) -> None:

@@ -45,11 +45,11 @@ def test_no_mkfs_is_forced_to_overwrite(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "block", "sentence"),
     [
-        ("ext4", "512 B", "ext4 has no blocks of 512 B; write a power of two from 1 KiB to 64 KiB"),
-        ("ext4", "3 KiB", "ext4 has no blocks of 3 KiB"),
-        ("xfs", "128 KiB", "xfs has no blocks of 128 KiB"),
-        ("btrfs", "1 KiB", "btrfs has no blocks of 1 KiB; write a power of two from 4 KiB to 64 KiB"),
-        ("f2fs", "1 KiB", "f2fs has no blocks of 1 KiB; write 4 KiB"),
+        ("ext4", "512 B", "ext4 does not support blocks of 512 B; write a power of two from 1 KiB to 64 KiB"),
+        ("ext4", "3 KiB", "ext4 does not support blocks of 3 KiB"),
+        ("xfs", "128 KiB", "xfs does not support blocks of 128 KiB"),
+        ("btrfs", "1 KiB", "btrfs does not support blocks of 1 KiB; write a power of two from 4 KiB to 64 KiB"),
+        ("f2fs", "1 KiB", "f2fs does not support blocks of 1 KiB; write 4 KiB"),
     ],
 )
 def test_blocks_that_a_file_system_never_has_are_refused(kind: str, block: str, sentence: str) -> None:

@@ -253,7 +253,7 @@ def test_a_raw_folder_with_a_file_missing_is_refused(tmp_path: Path) -> None:
 
 def test_a_window_of_few_milliseconds_gives_a_doubt() -> None:
     brief, long = (ClientResult("client-1", "write", 10.0, ended_s, MIB, 1) for ended_s in (10.02, 12.0))
-    assert report.doubts((brief, long), 0.0) == ("a client ran only 20 ms, which fio times to 1 ms",)
+    assert report.doubts((brief, long), 0.0) == ("a client ran only 20 ms, which fio measures to 1 ms",)
     assert report.doubts((long,), 0.0) == ()
 
 
@@ -261,7 +261,7 @@ def test_a_load_of_no_time_has_no_rate_and_fails(tmp_path: Path) -> None:
     folder = shutil.copytree(TRANSCRIPTS / "write", tmp_path / "raw")
     told = folder / "client-2.json"
     told.write_text(re.sub(r'"runtime" : \d+', '"runtime" : 0', told.read_text()))
-    with pytest.raises(WorkloadError, match="client-2: the load took no time"):
+    with pytest.raises(WorkloadError, match="client-2: the load was too short"):
         fio(size="16 MiB", transfer="1 MiB").outcome(folder)
 
 
@@ -349,7 +349,7 @@ def test_more_in_flight_needs_an_engine_that_can(tmp_path: Path) -> None:
 def test_a_fio_that_hangs_ends_with_the_time_limit(tmp_path: Path) -> None:
     clients = [Client("client-1", "write"), Client("client-2", "write", code=None)]
     began_s = time.monotonic()
-    with pytest.raises(TransientError, match=r"not done within 0.2 s on client-2"):
+    with pytest.raises(TransientError, match=r"not finished within 0.2 s on client-2"):
         fio(size="16 MiB", time_limit="0.2 s").run(clients, ScriptedMount(*clients), tmp_path)
     assert time.monotonic() - began_s < 2
 
@@ -387,7 +387,7 @@ def test_the_sum_of_all_clients_is_not_a_client() -> None:
 
 
 def test_servers_that_begin_apart_are_told() -> None:
-    assert server.doubts([10.0, 10.3]) == ("fio's servers began 300 ms apart",)
+    assert server.doubts([10.0, 10.3]) == ("fio's servers started 300 ms apart",)
     assert server.doubts([10.0, 10.02]) == ()
 
 
@@ -411,7 +411,7 @@ def test_what_is_verified_is_read_back_after_the_measured_window() -> None:
 def test_before_it_is_read_back_a_verified_write_is_doubted(tmp_path: Path) -> None:
     shutil.copytree(TRANSCRIPTS / "verified", tmp_path / "raw", ignore=shutil.ignore_patterns("back-*"))
     outcome = fio(operation="randwrite", transfer="64 KiB", size="16 MiB", verify="crc32c").outcome(tmp_path / "raw")
-    assert (outcome.note, outcome.doubts[-1]) == ("", "what was written was not read back")
+    assert (outcome.note, outcome.doubts[-1]) == ("", "the written data were not read back")
 
 
 def test_what_was_not_all_read_back_is_not_verified(tmp_path: Path) -> None:

@@ -72,9 +72,9 @@ def test_a_list_of_percentiles_is_read_as_the_job_asks() -> None:
 def test_errors_that_fio_passed_over_and_short_windows_are_doubts() -> None:
     jobs = [entry("a", 60_000, total_err=3)]
     assert job_report.doubts("client-1", jobs, job_report.results("client-1", jobs, (), 100.0)) == (
-        "client-1: fio went on after 3 errors",
+        "client-1: fio continued after 3 errors",
     )
-    assert "starts of a job file's jobs are reckoned" in fio().outcome(TRANSCRIPT).doubts[0]
+    assert "starts of a job file's jobs are computed" in fio().outcome(TRANSCRIPT).doubts[0]
 
 
 def test_what_a_file_asks_for_is_known_before_it_runs() -> None:
@@ -93,26 +93,26 @@ def test_what_a_file_asks_for_is_known_before_it_runs() -> None:
         ("filename=a:/dev/sda", "absolute path"),
         ("filename= a\\:/b", "absolute path"),
         ("FILENAME=/dev/sda", "absolute path"),
-        ("directory=../other", "leads out"),
-        ("directory=a/../../b", "leads out"),
-        ("filename=-", "is no file"),
+        ("directory=../other", "points outside"),
+        ("directory=a/../../b", "points outside"),
+        ("filename=-", "is not a file"),
         ("filename=a#:/dev/sda", "absolute path"),
-        ("[b", "stands in no section"),
+        ("[b", "is in no section"),
         ("exec_prerun=rm -rf x", "runs a command"),
         ("exec_postrun=reboot", "runs a command"),
-        ("ioengine=external:/tmp/e.so", "may reach beyond"),
-        ("ioengine=net", "may reach beyond"),
-        ("ioengine=sg", "may reach beyond"),
+        ("ioengine=external:/tmp/e.so", "may access more than"),
+        ("ioengine=net", "may access more than"),
+        ("ioengine=sg", "may access more than"),
         ("read_iolog=log", "replays"),
         ("write_bw_log=/var/x", "absolute path"),
         ("buffer_pattern='/etc/shadow'", "absolute path"),
-        ("size=${SIZE}", "the machine makes"),
-        ("size=$ncpus;touch x", "the machine makes"),
-        ("filename_format=$jobname.$mb_memory", "the machine makes"),
-        ("bs=`id`", "the machine makes"),
+        ("size=${SIZE}", "computed by the machine"),
+        ("size=$ncpus;touch x", "computed by the machine"),
+        ("filename_format=$jobname.$mb_memory", "computed by the machine"),
+        ("bs=`id`", "computed by the machine"),
         ("ioscheduler=noop", "scheduler"),
         ("rw=trim", "neither reads nor writes"),
-        ("include other.fio", "stands in no section"),
+        ("include other.fio", "is in no section"),
     ],
 )
 def test_a_file_that_reaches_outside_is_refused_with_its_line(line: str, reason: str) -> None:
@@ -134,7 +134,7 @@ def test_what_is_no_job_file_is_refused(text: str, reason: str) -> None:
 
 
 def test_a_job_takes_no_other_option() -> None:
-    with pytest.raises(ValidationError, match=r"measured as it is \(leave size out\)"):
+    with pytest.raises(ValidationError, match=r"run as it is \(remove size\)"):
         fio(size="1 MiB")
     fio(time_limit="10 s")
 
@@ -159,7 +159,7 @@ def test_the_files_text_is_what_is_asked_and_goes_with_the_results(tmp_path: Pat
 @pytest.mark.parametrize("name", ["/etc/passwd", "../my.fio", "trials/my.fio", "", "none.fio"])
 def test_a_file_elsewhere_or_nowhere_is_refused_at_its_line(tmp_path: Path, name: str) -> None:
     (tmp_path / "c.toml").write_text(CAMPAIGN.replace("my.fio", name))
-    with pytest.raises(CampaignError, match=r"c.toml line 10: job = .*(names no file beside|there is no such file)"):
+    with pytest.raises(CampaignError, match=r"c.toml line 10: job = .*(is not a file in|no such file)"):
         campaign.read(tmp_path / "c.toml")
 
 

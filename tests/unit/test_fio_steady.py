@@ -81,7 +81,7 @@ def test_a_load_that_never_settled_is_kept_with_a_doubt_and_its_warm_up() -> Non
     (doubt,) = outcome.doubts
     assert doubt == "not steady after 7 rounds: range 18% of the mean (limit 20%), slope 15% (limit 10%)"
     assert outcome.measured["warm_up_rounds_count"] == 2
-    assert "rounds 3 to 7 count; before them 2.488 GiB in 1.6 s as warm-up" in outcome.note
+    assert "rounds 3 to 7 count; 2.488 GiB in 1.6 s before them are warm-up" in outcome.note
 
 
 def test_goodput_holds_the_warm_up_and_results_hold_the_window() -> None:
@@ -101,7 +101,7 @@ def test_fewer_rounds_than_the_rule_needs_are_no_result() -> None:
     text = (TRANSCRIPTS / "rounds" / "local.json").read_text()
     few = rounds.read({"a": text[: text.index("{", len(text) // 2)], "b": text})
     assert not few.enough(7)
-    with pytest.raises(ValueError, match=r"fio ended after . rounds, and 5 are needed"):
+    with pytest.raises(ValueError, match=r"fio ended after . rounds, but 5 are needed"):
         few.window(7)
 
 
@@ -115,7 +115,7 @@ def test_a_report_that_is_still_being_written_is_no_round() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"duration": "10 s", "round": "1 s"}, "leave duration and client_server out"),
+        ({"duration": "10 s", "round": "1 s"}, "remove duration and client_server"),
         ({"round": "0.1 s"}, "a round takes at least 0.5 s"),
         ({"round": "60 s"}, 'rounds may take "26 min 0 s", and time_limit is "10 min 0 s"'),
         ({"round": "1 s", "verify": "crc32c"}, "verify is for whole files"),

@@ -39,7 +39,7 @@ def test_a_pool_that_does_not_answer_is_not_a_volume_that_is_offline() -> None:
 
 
 def test_broken_xml_may_be_well_the_next_time() -> None:
-    with pytest.raises(TransientError, match="XML that can't be read"):
+    with pytest.raises(TransientError, match="XML that can't be parsed"):
         words.status("Connection failed")
 
 
@@ -116,13 +116,13 @@ def test_the_bricks_of_a_group_are_on_different_hosts(options: dict[str, Any], g
     [
         ({"redundancy": 2}, 4, "redundancy = 2 is half or more of 4 bricks; set redundancy to at most 1"),
         ({}, 2, "at least 3 bricks"),
-        ({}, 0, "no host with disks for a brick; take a testbed with storage hosts"),
-        ({"disperse": 5}, 4, "5 bricks that hold a file together need as many hosts, and there are 4; set disperse to at most 4"),
-        ({"disperse": 3}, 5, "5 bricks can't be shared out among groups of 3; set hosts = 3 or bricks_per_host = 3"),
-        ({"layout": "replicated"}, 5, "5 bricks can't be shared out among groups of 2; set hosts = 4 or bricks_per_host = 2"),
+        ({}, 0, "no host has disks for a brick; use a testbed with storage hosts"),
+        ({"disperse": 5}, 4, "5 bricks that share a file need as many hosts, but there are 4; set disperse to at most 4"),
+        ({"disperse": 3}, 5, "5 bricks can't be divided into groups of 3; set hosts = 3 or bricks_per_host = 3"),
+        ({"layout": "replicated"}, 5, "5 bricks can't be divided into groups of 2; set hosts = 4 or bricks_per_host = 2"),
         ({"layout": "replicated", "replicas": 4}, 3, "set replicas to at most 3"),
         ({"layout": "arbiter"}, 2, "there are 2; an arbiter needs 3 hosts"),
-        ({"hosts": 6}, 5, "bricks on 6 hosts wanted, but 5 hosts have disks; set hosts to at most 5"),
+        ({"hosts": 6}, 5, "bricks need 6 hosts, but 5 have disks; set hosts to at most 5"),
     ],
 )
 def test_an_impossible_layout_says_what_to_do(options: dict[str, Any], hosts_count: int, what: str) -> None:

@@ -189,7 +189,7 @@ def test_a_peak_that_lies_elsewhere_is_a_doubt(raw: Path) -> None:
     counts = json.loads((raw / "histogram.json").read_text())["counts"]
     changed(raw / "histogram.json", counts=[0, 0, *counts[:-2]])
     doubts = analysis().outcome(raw).doubts
-    assert any("the peak jpsi lies +" in doubt and "errors from where it was put" in doubt for doubt in doubts)
+    assert any("the peak jpsi lies +" in doubt and "standard errors from its true mass" in doubt for doubt in doubts)
 
 
 @pytest.mark.parametrize("name", ["tasks.jsonl", "histogram.json", "prepared.json", "run.json"])

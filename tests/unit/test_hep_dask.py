@@ -33,7 +33,7 @@ class Machine(ScriptedHost):
 
     def read(self, path: Path) -> bytes:
         if self.scheduler is None:
-            raise WorkloadError("there is no such file")
+            raise WorkloadError("no such file")
         return json.dumps({"address": self.scheduler}).encode()
 
     def counters(self) -> Counters:
@@ -81,7 +81,7 @@ def test_a_worker_that_dies_ends_the_job_at_once(tmp_path: Path) -> None:
     first = Machine("client-1", {})
     error, workers = ran(tmp_path, first, {"--name storage-2": 9}, limit_s=60)
     assert isinstance(error, TransientError)
-    assert str(error).startswith("the worker on storage-2 ended while the job's end was waited for: ValueError")
+    assert str(error).startswith("the worker on storage-2 ended while waiting for the job's end: ValueError")
     assert not left(first, *workers)
 
 
@@ -90,7 +90,7 @@ def test_what_hangs_is_given_up_after_the_time_limit(tmp_path: Path, address: st
     first = Machine("client-1", {}, address=address)
     error, workers = ran(tmp_path, first, {}, limit_s=0.2)
     assert isinstance(error, TransientError)
-    assert str(error).startswith(f"{what} was not there within 0.2 s; raise time_limit")
+    assert str(error).startswith(f"{what} did not appear within 0.2 s; raise time_limit")
     assert not left(first, *workers)
 
 
@@ -118,9 +118,9 @@ def prepared(hosts: Sequence[Host], folder: Path, **options: Json) -> None:
 
 def test_a_file_system_that_storage_hosts_do_not_have_is_refused_in_a_sentence(tmp_path: Path) -> None:
     hosts = [Machine(name, {}) for name in ("client-1", "storage-1")]
-    with pytest.raises(WorkloadError, match='not mounted on storage-1, where the analysis is to run; write workers = "clients"'):
+    with pytest.raises(WorkloadError, match='not mounted on storage-1, where the analysis should run; write workers = "clients"'):
         prepared(hosts, tmp_path)
-    with pytest.raises(WorkloadError, match='no storage hosts to analyse on; write workers = "clients"'):
+    with pytest.raises(WorkloadError, match='no storage hosts to run the analysis on; write workers = "clients"'):
         prepared(hosts[:1], tmp_path)
 
 

@@ -76,7 +76,7 @@ def test_joules_of_idle_servers_are_none_of_a_client_s_own_file_system(made):
     idle = [made.steady(h.name, 5.0) for h in ODROIDS if h.role != "client"]
     point = judged(record, idle)
     assert "energy_j" not in point.metrics
-    assert "meter: no watts of client-1" in point.doubts
+    assert "meter: no power of client-1" in point.doubts
     metered = [*idle, made.steady("client-1", 60.0), made.steady("client-2", 30.0)]
     assert judged(record, metered).metrics["energy_j"] == pytest.approx(600.0)  # not client-2's, which had nothing to do
 

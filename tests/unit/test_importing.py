@@ -80,7 +80,8 @@ def test_a_folder_is_searched_and_what_is_nothing_known_is_named(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("word", "said"), [("nowhere.json", "no such file"), (__file__, "nothing known"), ("/dev/null", "nothing known is there")]
+    ("word", "said"),
+    [("nowhere.json", "no such file"), (__file__, "unrecognised format"), ("/dev/null", "nothing recognised in it")],
 )
 def test_what_can_t_be_imported_is_one_sentence(word: str, said: str) -> None:
     with pytest.raises(CampaignError, match=said):
@@ -129,7 +130,7 @@ def test_groups_of_fio_s_jobs_are_runs_one_after_the_other() -> None:
     assert (write.operation, reads.operation) == ("write", "randread")
     assert write.outcome.ended_s <= reads.outcome.began_s + 1e-6
     assert sum(r.moved_bytes for r in reads.outcome.results) == 8 * MIB
-    assert any("reckoned" in doubt for doubt in reads.outcome.doubts)
+    assert any("computed back" in doubt for doubt in reads.outcome.doubts)
 
 
 def test_the_start_that_a_newer_fio_tells_is_taken() -> None:
@@ -159,8 +160,8 @@ def test_clients_whose_clocks_may_be_apart_are_doubted(apart_s: float, at_once: 
         results, _ = bring(tmp_path, *imported)
     (cell,) = content(results).cells
     together = at_once and abs(apart_s) < 40
-    said = "tells the time by its own clock" if together else "their clocks are apart"
-    said = "import clients of one trial together" if abs(apart_s) < 40 and not at_once else said
+    said = "has the time of its own clock" if together else "their clocks differ"
+    said = "import the clients of one trial together" if abs(apart_s) < 40 and not at_once else said
     assert cell.clients_count == (2 if together else 1)
     assert any(said in doubt for doubt in cell.doubts)
     assert verify.verify(results).differences == ()
@@ -200,7 +201,7 @@ def test_a_run_that_took_no_time_is_a_failed_trial_and_the_folder_shows(name: st
     results, brought = bring(tmp_path, f"client-1={changed(tmp_path, name, *changes)}")
     failed = [record for record in brought.records if record.status == "failed"]
     assert failed
-    assert all("no time that" in record.reason for record in failed)
+    assert all("too short for" in record.reason for record in failed)
     if "mdtest" in name:
         assert len(brought.records) > len(failed) == 1  # its other operations took time
     assert sum(cell.failed_count for cell in content(results).cells) == len(failed)
@@ -216,7 +217,7 @@ def test_a_folder_that_keeps_a_valid_trial_of_no_time_shows_it_as_failed(tmp_pat
     (cell,) = content(results).cells
     assert (cell.failed_count, len(cell.metrics["throughput_bytes_per_s"].values)) == (1, 1)
     assert [r.reason for r in results.latest() if r.status == "failed"] == [
-        "client-1: the load took no time that its tool can tell; let it move more, or run longer"
+        "client-1: the load was too short for its tool to time; increase its size or its duration"
     ]
 
 
@@ -406,7 +407,7 @@ def test_power_is_joined_by_the_time_of_day_for_what_it_covers(
     assert {"energy_j", "gross_energy_j"} & cell.metrics.keys() == {energy}
     assert cell.grade == "wall"
     assert not [words for words in missing(brought) if "no power" in words]
-    assert any("how far the clocks are apart" in doubt for doubt in cell.doubts)
+    assert any("the offset between the clocks" in doubt for doubt in cell.doubts)
     assert (results.folder_of(brought.records[0]) / "raw/joined/0/power.csv").read_bytes() == log.read_bytes()
 
 
@@ -437,7 +438,7 @@ def test_power_of_another_time_is_not_taken(tmp_path: Path) -> None:
 
 def test_a_log_that_covers_a_host_that_is_not_there_is_refused(tmp_path: Path) -> None:
     log = powered(tmp_path, 1795272300, 1795272306)
-    with pytest.raises(CampaignError, match='no host "storage-1"'):
+    with pytest.raises(CampaignError, match='no host is called "storage-1"'):
         bring(tmp_path, "joined/client-1.json", power=[log], covers=("storage-1",))
 
 
@@ -471,4 +472,4 @@ def test_an_import_says_what_it_sets_aside(tmp_path):
     assert before.said == ()
     results.journal.write_text("")
     _, brought = bring(tmp_path, "fio/steady.json")
-    assert [words.partition(": ")[2].partition(";")[0] for words in brought.said] == ["the journal does not name this attempt"]
+    assert [words.partition(": ")[2].partition(";")[0] for words in brought.said] == ["the journal does not list this attempt"]

@@ -56,10 +56,12 @@ def test_a_flaw_is_seen_wherever_it_lies_in_a_long_series(made, place):
     assert energy_j(replace(series, value=failed), *window).coverage_ratio < 0.999
     twice, again = series.t_s.copy(), series.value.copy()
     twice[place], again[place] = twice[place - 1], again[place - 1]
-    assert "that had one already are left out" in " ".join(energy_j(replace(series, t_s=twice, value=again), *window).doubts)
+    assert "are left out: another has the same timestamp" in " ".join(
+        energy_j(replace(series, t_s=twice, value=again), *window).doubts
+    )
     late = series.t_s.copy()
     late[[place - 1, place]] = late[[place, place - 1]]
-    assert "1 samples came out of the order" in " ".join(energy_j(replace(series, t_s=late), *window).doubts)
+    assert "1 samples arrived out of order" in " ".join(energy_j(replace(series, t_s=late), *window).doubts)
 
 
 @pytest.mark.parametrize("place", [1, CHUNK_COUNT, CHUNK_COUNT + 1, 2 * CHUNK_COUNT + 9])
@@ -68,11 +70,11 @@ def test_a_reset_is_seen_wherever_it_lies_in_a_long_series(made, place):
     fallen = np.where(np.arange(len(until_j)) < place, until_j, until_j - until_j[place])
     began_s, ended_s = series.t_s[max(place - 50, 0)], series.t_s[min(place + 50, len(until_j) - 1)]
     found = energy_j(replace(series, value=fallen), float(began_s), float(ended_s))
-    assert "1 steps of the counter are no wrap" in " ".join(found.doubts)
+    assert "1 steps of the counter are neither a wrap" in " ".join(found.doubts)
     fast = until_j + 100.0 * (np.arange(len(until_j)) >= place)
     stated = replace(series.channel, specification=replace(series.channel.specification, most_w=500.0))
     found = energy_j(replace(series, channel=stated, value=fast), float(began_s), float(ended_s))
-    assert "1 steps of the counter are no wrap" in " ".join(found.doubts)
+    assert "1 steps of the counter are neither a wrap" in " ".join(found.doubts)
 
 
 @pytest.mark.parametrize(("gap_s", "joined"), [(0.0095, True), (0.0105, False)])
@@ -157,7 +159,7 @@ def test_the_rows_of_a_stamp_are_spread_up_to_the_next_one_whatever_their_number
     assert stamped.samples.t_s == pytest.approx(spread.samples.t_s)
     assert stamped.samples.stamp_s == 1
     (fault,) = stamped.samples.faults
-    said = "36 samples have the stamp of another one: spread evenly over the 1 s between stamps"
+    said = "36 samples share a timestamp with another: spread evenly over the 1 s between timestamps"
     assert fault.within(0, 36) == f"{stamped.series.channel.name}: {said}"
 
 
@@ -166,7 +168,7 @@ def test_faults_are_counted_in_the_window_alone(made):
     value = np.where(np.isin(np.arange(len(t_s)), [50, 120, 121]), 900.0, 50 + np.sin(t_s))
     series = made.stating("instantaneous", t_s, value, most_w=100.0)
     for window, count in (((4.0, 6.0), 1), ((11.0, 14.0), 2), ((4.0, 14.0), 3)):
-        assert f"{count} samples show more than the 100 W" in " ".join(energy_j(series, *window).doubts)
+        assert f"{count} samples exceed the 100 W" in " ".join(energy_j(series, *window).doubts)
     assert energy_j(series, 14, 20).doubts == energy_j(series, 0.5, 4).doubts == ()
 
 
@@ -177,4 +179,4 @@ def test_many_windows_are_each_as_one(made):
     found = amounts(series, began_s, ended_s)
     assert np.isnan(found.value[1:3]).all() and (found.coverage_ratio[1:3] == 0).all()
     assert found.value[0] == energy_j(series, 5.0, 25.0).value
-    assert energy_j(series, 20.0, 20.0).doubts == (f"{series.channel.name}: the window has no length",)
+    assert energy_j(series, 20.0, 20.0).doubts == (f"{series.channel.name}: the window has zero length",)

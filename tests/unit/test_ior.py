@@ -110,7 +110,7 @@ def test_a_rank_that_told_no_moment_is_missed(tmp_path: Path) -> None:
     shutil.copytree(TRANSCRIPTS / "write", raw)
     lines = [line for line in (raw / "ior.log").read_text().splitlines(keepends=True) if "Task=4" not in line]
     (raw / "ior.log").write_text("".join(lines))
-    with pytest.raises(WorkloadError, match="rank 4 did not tell its write close stop"):
+    with pytest.raises(WorkloadError, match="rank 4 did not report its write close stop"):
         ior(ranks=2).outcome(raw)
 
 
@@ -118,7 +118,7 @@ def test_a_summary_that_says_something_else_than_the_log_is_refused(tmp_path: Pa
     raw = tmp_path / "raw"
     shutil.copytree(TRANSCRIPTS / "stonewall", raw)
     (raw / "ior.log").write_text((raw / "ior.log").read_text().replace("198639616", "298639616"))
-    with pytest.raises(WorkloadError, match=r"the log tells 284\.\d+ MiB, the summary 189\.\d+ MiB"):
+    with pytest.raises(WorkloadError, match=r"the log reports 284\.\d+ MiB, the summary 189\.\d+ MiB"):
         ior(size="4 GiB", transfer="16 KiB", stonewall="1 s").outcome(raw)
 
 
@@ -137,7 +137,7 @@ def test_mpirun_starts_ranks_client_by_client_each_in_its_folder(tmp_path: Path)
     asked = (TRANSCRIPTS / "orted.txt").read_text()
     second = Client(2)
     first = Client(1, code=None, asked={second.address: asked})
-    with pytest.raises(TransientError, match=r"ior not done within 0.2 s on client-1"):
+    with pytest.raises(TransientError, match=r"ior not finished within 0.2 s on client-1"):
         ior(ranks=2, time_limit="0.2 s").run([first, second], ScriptedMount(first, second), tmp_path)
     (mpirun,) = first.started
     assert mpirun[: mpirun.index("mpirun")][:2] == ["env", "-i"]
@@ -171,7 +171,7 @@ def test_what_the_agent_was_asked_is_read_as_an_argument_list() -> None:
     assert "284688384.0;tcp://10.99.0.5:55537" in words
     prefixed = 'PATH=/opt/ompi/bin:$PATH ; export PATH ; /opt/ompi/bin/orted -mca ess "env"'
     assert mpi.daemon(prefixed) == ["/opt/ompi/bin/orted", "-mca", "ess", "env"]
-    with pytest.raises(WorkloadError, match="something else than its daemon"):
+    with pytest.raises(WorkloadError, match="something other than its daemon"):
         mpi.daemon("hydra_pmi_proxy --control-port 1")
 
 
@@ -249,7 +249,7 @@ def test_a_shared_file_that_a_client_never_sees_is_said(tmp_path: Path, monkeypa
             return (1, "") if words[:2] == ["test", "-e"] and words[2].endswith("ior.shared") else super().answers(words)
 
     clients = [Client(1), Blind(2)]
-    with pytest.raises(TransientError, match="client-2: the shared file that client-1 created is not seen"):
+    with pytest.raises(TransientError, match="client-2: the shared file that client-1 created is not visible"):
         ior(shared_file=True).prepare(clients, ScriptedMount(*clients), tmp_path)
 
 
@@ -267,7 +267,7 @@ def test_an_address_that_is_a_name_is_looked_up_by_another_client(tmp_path: Path
     first, second = Named(1, code=None), Named(2, code=None)
     first.address, second.address = names
     first.asked = {"10.0.0.2": (TRANSCRIPTS / "orted.txt").read_text()}
-    with pytest.raises(TransientError, match="not done within"):
+    with pytest.raises(TransientError, match="not finished within"):
         ior(time_limit="0.2 s").run([first, second], ScriptedMount(first, second), tmp_path)
     text = " ".join(first.started[0])
     assert "--host 10.0.0.1:1 " in text
@@ -276,7 +276,7 @@ def test_an_address_that_is_a_name_is_looked_up_by_another_client(tmp_path: Path
     assert second.started
 
     second.address = "unknown"
-    with pytest.raises(WorkloadError, match=r'client-2: MPI needs an IPv4 address, and client-1 finds none for "unknown"; write'):
+    with pytest.raises(WorkloadError, match=r'client-2: MPI needs an IPv4 address, and client-1 finds none for "unknown"; set'):
         ior().run([first, second], ScriptedMount(first, second), tmp_path)
 
 

@@ -282,7 +282,7 @@ def test_a_recording_keeps_when_samples_were_asked_for_and_older_ones_are_read_w
 
 def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(MachineError, match="no recording of perjoule"):
+    with pytest.raises(MachineError, match="not a recording by perjoule"):
         read_recording(tmp_path / "x.csv")
 
 
@@ -304,7 +304,7 @@ def test_a_recording_from_elsewhere_is_joined_by_its_clock(tmp_path: Path) -> No
     assert joined.channel.specification.clock_s == 0.02
     point = points(record, results.series(record))[0]
     assert point.metrics["gross_mean_w"] == pytest.approx(30.0, rel=1e-6)
-    with pytest.raises(MachineError, match="another recording of this name"):
+    with pytest.raises(MachineError, match="another recording with this name"):
         (tmp_path / "other").mkdir()
         (tmp_path / "other" / "plug.csv").write_text((tmp_path / "plug.csv").read_text() + "1,1,1\n")
         results.join(tmp_path / "other" / "plug.csv", ClockError())

@@ -65,7 +65,7 @@ def test_zpool_makes_the_file_system_too_and_keeps_no_cache() -> None:
 
 def test_a_name_longer_than_md_keeps_is_refused() -> None:
     assert mirror("md", "management-1-beneath").make(TWO, disk(kind="xfs", mirror="md"))
-    with pytest.raises(CampaignError, match="too long a name for a mirror"):
+    with pytest.raises(CampaignError, match="too long as the name of a mirror"):
         mirror("md", "management-10-beneath").make(TWO, disk(kind="xfs", mirror="md"))
 
 
@@ -81,7 +81,7 @@ def test_whoever_cleans_finds_a_mirror_by_what_lies_behind_its_loops(kind: str) 
     [
         ({"kind": "zfs"}, 'zfs is both: write {kind = "zfs", mirror = "zfs"}'),
         ({"kind": "xfs", "mirror": "zfs"}, "zfs is both"),
-        ({"kind": "xfs", "mirror": "md", "device": "/dev/disk/by-id/x"}, "of two files, not of one device"),
+        ({"kind": "xfs", "mirror": "md", "device": "/dev/disk/by-id/x"}, "needs two files, not one device"),
     ],
 )
 def test_what_no_mirror_can_be_is_refused_in_the_campaign(words: dict[str, str], sentence: str) -> None:
@@ -92,7 +92,7 @@ def test_what_no_mirror_can_be_is_refused_in_the_campaign(words: dict[str, str],
 
 def test_this_machine_itself_makes_no_mirrors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    with pytest.raises(CampaignError, match='mirror = "md" can\'t be on this machine itself; leave mirror out'):
+    with pytest.raises(CampaignError, match='mirror = "md" does not work on this machine itself; remove mirror'):
         local.LocalHost(tmp_path).disk("x", disk(kind="xfs", mirror="md"))
 
 
@@ -126,7 +126,7 @@ def test_a_module_is_found_loaded_built_in_or_on_the_disk(
     monkeypatch.setattr("shutil.which", lambda name: f"/sbin/{name}")
     assert mirrors.lacking(way, root=tmp_path) == ""
     monkeypatch.setattr("shutil.which", lambda name: None)
-    assert mirrors.lacking(way, root=tmp_path) == f"there is no {mirrors.WAYS[way].tool} here"
+    assert mirrors.lacking(way, root=tmp_path) == f"{mirrors.WAYS[way].tool} is not installed"
 
 
 def test_mdstat_without_raid1_is_no_md(tmp_path: Path) -> None:
@@ -139,7 +139,10 @@ def test_without_a_mirror_the_same_lies_on_a_single_disk_and_zfs_becomes_xfs() -
     words: dict[str, Any] = {"kind": "ext4", "block": "1 KiB", "size": "1 GiB", "make": ["-K"], "options": ["discard"]}
     assert mirrors.single(disk(**words, mirror="md")) == disk(**words)
     assert mirrors.single(disk(kind="zfs", mirror="zfs", block="128 KiB", size="1 GiB")) == disk(kind="xfs", size="1 GiB")
-    assert mirrors.doubt("this kernel has no md") == "no mirror beneath: this kernel has no md; the data lie once on each server"
+    assert (
+        mirrors.doubt("this kernel has no md")
+        == "no mirror beneath: this kernel has no md; each server holds one copy of the data"
+    )
 
 
 def test_a_mirror_that_is_missing_is_told_and_hinders_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,7 +133,7 @@ def test_wrong_options_are_refused(wrong: dict[str, object]) -> None:
 
 def test_more_copies_than_chunk_servers_are_refused_before_anything_is_started() -> None:
     with (
-        pytest.raises(CampaignError, match="goal = 2 wants 2 chunk servers, but the testbed has 0 storage hosts"),
+        pytest.raises(CampaignError, match="goal = 2 needs 2 chunk servers, but the testbed has 0 storage hosts"),
         MooseFS(goal=2).mount(Hosts(())),
     ):
         pass

@@ -113,7 +113,7 @@ def test_servers_tell_what_they_serve() -> None:
 
 def test_space_is_that_of_the_whole_not_of_the_first_server() -> None:
     assert words.space(said("statfs-both.txt")) == {"total_bytes": 293379883008, "available_bytes": 237649502208}
-    with pytest.raises(WorkloadError, match="tells no space"):
+    with pytest.raises(WorkloadError, match="reports no space"):
         words.space("PVFS_isys_fs_add call: Protocol not available\n")
 
 
@@ -140,10 +140,10 @@ def test_wrong_options_are_refused(wrong: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     ("options", "said_of_it"),
     [
-        ({}, "no host to keep data on; take a testbed with storage hosts"),
+        ({}, "no host to store data on; use a testbed with storage hosts"),
         (
             {"direct": False},
-            'direct = false can\'t be with client = "fuse"; leave it out: pvfs2fuse always mounts with direct_io',
+            'direct = false can\'t be with client = "fuse"; remove it: pvfs2fuse always mounts with direct_io',
         ),
         ({"client": "kernel", "direct": True}, 'direct = true can\'t be with client = "kernel"'),
     ],

@@ -63,7 +63,7 @@ def test_bytes_that_only_caches_can_have_taken_give_no_common_throughput(made, c
 def test_a_client_that_ends_three_times_later_is_a_doubt(made):
     moved = (*made.results((10.0, 20.0), (10.0, 20.0)), replace(made.results((10.0, 40.0))[0], host="client-3"))
     (doubt,) = doubts(made.record(moved=moved), [])
-    assert doubt == "all clients loaded together in only 33% of the time: client-3 ended 20 s after client-1"
+    assert doubt == "all clients ran together for only 33% of the time: client-3 ended 20 s after client-1"
     assert points(made.record(moved=moved), [])[0].metrics["throughput_bytes_per_s"] == pytest.approx(100)
 
 
@@ -81,7 +81,9 @@ def test_a_late_client_is_explained_by_a_host_that_served_most_of_the_bytes(made
 def test_a_late_client_that_stood_still_is_said_so(made):
     moved = made.results((10.0, 20.0), (10.0, 40.0))
     log = goodput(made, "client-2", (10, 20, 50), (20, 30, 0), (30, 40, 50))
-    assert any(one.endswith("20 s after client-1 (it moved nothing for 10 s)") for one in doubts(made.record(moved=moved), [log]))
+    assert any(
+        one.endswith("20 s after client-1 (it transferred nothing for 10 s)") for one in doubts(made.record(moved=moved), [log])
+    )
 
 
 @pytest.mark.parametrize(("stalled_s", "told"), [(5.9, False), (6.1, True)])
@@ -89,7 +91,7 @@ def test_a_client_stood_still_from_a_fifth_of_its_time_on(made, stalled_s, told)
     moved = made.results((10.0, 20.0), (10.0, 40.0))
     log = goodput(made, "client-2", (10, 20, 50), (20, 20 + stalled_s, 0), (20 + stalled_s, 40, 50))
     (doubt,) = [one for one in doubts(made.record(moved=moved), [log]) if "together" in one]
-    assert ("moved nothing" in doubt) == told
+    assert ("transferred nothing" in doubt) == told
 
 
 @pytest.mark.parametrize("ended_s", [20.0, 22.0, 24.0])  # as on healthy file systems
@@ -101,7 +103,7 @@ def test_clients_that_hardly_overlapped_have_no_rate_together_but_their_energy(m
     moved = made.results((10.0, 20.0), (19.5, 29.5))
     watts = [made.steady(host, 10.0) for host in ("storage-1", "storage-2", "metadata-1")]
     (point,) = points(made.record(moved=moved), watts)
-    assert any("only 3% of the time, so that no rate of all clients is given" in doubt for doubt in point.doubts)
+    assert any("only 3% of the time; no aggregate rate is given" in doubt for doubt in point.doubts)
     assert point.metrics["energy_j"] == pytest.approx(30 * 19.5)
     assert point.metrics["duration_s"] == pytest.approx(19.5)
     refused = ("throughput_bytes_per_s", "efficiency_bytes_per_j", "edp_js")
@@ -115,7 +117,7 @@ def test_users_that_hardly_loaded_together_are_a_doubt_of_their_mix():
         return [ClientResult("client-1", "read", a, b, 100, 1, user=user) for user, a, b in windows]
 
     assert _apart(mix(("analysis", 0.0, 50.0), ("backup", 43.0, 100.0))) == [
-        "several users loaded in only 7% of the time; in the rest one user loaded alone"
+        "several users ran at once for only 7% of the time; for the rest, one user ran alone"
     ]
     assert _apart(mix(("analysis", 0.0, 60.0), ("backup", 20.0, 100.0))) == []
     assert _apart(mix(("analysis", 0.0, 60.0))) == []  # alone, as it is asked for

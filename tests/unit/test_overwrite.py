@@ -87,13 +87,15 @@ def test_a_read_only_device_is_refused(machine: Machine) -> None:
 
 
 def test_a_mounted_device_is_refused_with_all_that_is_on_it(tmp_path: Path) -> None:
-    assert Machine(tmp_path, "lsblk-mounted.json").refused() == "is mounted on /; all on it (vda disk 256G on /) would be lost"
+    assert (
+        Machine(tmp_path, "lsblk-mounted.json").refused() == "is mounted on /; all data on it (vda disk 256G on /) would be lost"
+    )
 
 
 @pytest.mark.parametrize("source", ["7:1 / /srv/a\\040b rw - ext4 /dev/other rw", "0:50 / /srv/a\\040b rw - btrfs /dev/loop1 rw"])
 def test_a_mount_that_lsblk_does_not_tell_is_found_by_number_or_by_source(source: str, machine: Machine) -> None:
     machine.put("proc/self/mountinfo", f"22 27 {source}\n")
-    assert machine.refused() == "is mounted on /srv/a b; all on it (loop1 loop 64M) would be lost"
+    assert machine.refused() == "is mounted on /srv/a b; all data on it (loop1 loop 64M) would be lost"
 
 
 def test_swap_is_refused(tmp_path: Path) -> None:
@@ -149,8 +151,8 @@ def test_a_member_of_something_that_is_not_assembled_is_refused_even_when_it_is_
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "dos", "gpt", "crypto_LUKS", "vfat", "ntfs", "swap", "iso9660"])
 def test_a_signature_may_be_lost_only_by_its_name(kind: str, machine: Machine) -> None:
-    assert signed(machine, kind).refused() == f"bears {kind}: that would be lost"
-    assert machine.refused("minix") == f"bears {kind}: that would be lost"
+    assert signed(machine, kind).refused() == f"bears {kind}, which would be lost"
+    assert machine.refused("minix") == f"bears {kind}, which would be lost"
     assert machine.refused(kind) == ""
 
 
@@ -159,7 +161,7 @@ def test_a_signature_is_told_with_its_label(tmp_path: Path) -> None:
 
 
 def test_every_signature_must_be_named(machine: Machine) -> None:
-    assert signed(machine, "ext4", "xfs").refused("ext4") == "bears xfs: that would be lost"
+    assert signed(machine, "ext4", "xfs").refused("ext4") == "bears xfs, which would be lost"
 
 
 def test_partitions_are_lost_only_when_their_table_and_what_they_bear_are_named(tmp_path: Path) -> None:
@@ -172,7 +174,7 @@ def test_partitions_are_lost_only_when_their_table_and_what_they_bear_are_named(
 
 def test_partitions_without_a_table_that_can_be_read_are_refused(tmp_path: Path) -> None:
     assert Machine(tmp_path, "lsblk-parts.json").refused("gpt") == (
-        "has parts; all on them (loop1p1 part 20M, loop1p2 part 20M) would be lost"
+        "has partitions; all data on them (loop1p1 part 20M, loop1p2 part 20M) would be lost"
     )
 
 
@@ -238,13 +240,13 @@ def linked(machine: Machine, folder: str, target: Path) -> str:
 
 @pytest.mark.parametrize("device", ["/dev/sda", "sda", "", "/dev/mapper/x", "links/by-id/ata-X"])
 def test_a_device_without_a_stable_id_is_refused(device: str, machine: Machine) -> None:
-    with pytest.raises(CampaignError, match=r"is no stable id: it may be another disk tomorrow; take one of \S+/by-id"):
+    with pytest.raises(CampaignError, match=r"is not a stable id: it may name another disk after a reboot; use one of \S+/by-id"):
         node(device, machine.view)
 
 
 @pytest.mark.parametrize("wrong", ["by-id/../../sda", "by-label/photos", "by-id", "by-id/..", "by-diskseq/1"])
 def test_a_way_around_a_stable_id_is_refused(wrong: str, machine: Machine) -> None:
-    with pytest.raises(CampaignError, match="is no stable id"):
+    with pytest.raises(CampaignError, match="is not a stable id"):
         node(f"{machine.view.links}/{wrong}", machine.view)
 
 
@@ -254,7 +256,7 @@ def test_a_stable_id_that_leads_to_no_block_device_is_refused(machine: Machine, 
         machine.view.links.joinpath("by-id").mkdir(parents=True, exist_ok=True)
         link = machine.view.links / "by-id" / f"x{number}"
         link.symlink_to(target)
-        with pytest.raises(CampaignError, match="is no block device here"):
+        with pytest.raises(CampaignError, match="is not a block device here"):
             node(str(link), machine.view)
 
 
@@ -262,9 +264,7 @@ def test_a_device_that_nobody_named_is_not_even_looked_at(machine: Machine) -> N
     def fail(argv: Sequence[str]) -> str:
         raise AssertionError(argv)
 
-    with pytest.raises(
-        CampaignError, match=r'not named, or nobody has confirmed it; write overwrite = \["/dev/disk/by-id/ata-X"\]'
-    ):
+    with pytest.raises(CampaignError, match=r'not listed, or not confirmed; write overwrite = \["/dev/disk/by-id/ata-X"\]'):
         Claim(ID, (Permit("/dev/disk/by-id/ata-Y"),), replace(machine.view, ask=fail))
 
 
@@ -278,7 +278,7 @@ def test_what_would_be_lost_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert lines[2].startswith('bears gpt, PMBR, ext4 "photos"')
     assert lines[3:] == ["part loop1p1 part 20M", "part loop1p2 part 20M"]
     with pytest.raises(
-        CampaignError, match=r'if nobody needs that: overwrite = \[\{device = .*, signature = \["gpt", "ext4"\]\}\]'
+        CampaignError, match=r'if it is not needed: overwrite = \[\{device = .*, signature = \["gpt", "ext4"\]\}\]'
     ):
         shown_to_user(Overwrite(device=ID), parts.view)
 
@@ -307,7 +307,7 @@ def test_a_campaign_names_devices_alone_or_with_what_may_be_lost() -> None:
 @pytest.mark.parametrize("table", ["device = 'X'", "device = ['X', '/dev/disk/by-id/ata-X']"])
 def test_a_campaign_that_does_not_name_a_device_of_its_own_is_refused(table: str) -> None:
     text = TEXT.replace(f'device = "{ID}"\n[[', f"{table.replace('X', '/dev/disk/by-id/ata-Z', 1)}\n[[")
-    with pytest.raises(CampaignError, match='"/dev/disk/by-id/ata-Z" would be overwritten, and overwrite does not name it'):
+    with pytest.raises(CampaignError, match='"/dev/disk/by-id/ata-Z" would be overwritten, but overwrite does not list it'):
         asked(text)
 
 
@@ -340,7 +340,7 @@ def confirmed(*flags: str, text: str = TEXT) -> Campaign:
 
 def test_without_a_terminal_and_a_flag_nothing_is_confirmed(shown: list[str]) -> None:
     with pytest.raises(
-        CampaignError, match="would be overwritten, and nobody has confirmed it; add --overwrite ata-X, or run it on a"
+        CampaignError, match="would be overwritten, and this has not been confirmed; add --overwrite ata-X, or run it in a"
     ):
         confirmed()
 
@@ -352,12 +352,15 @@ def test_a_flag_confirms_one_device(flag: str, shown: list[str]) -> None:
 
 
 def test_a_flag_for_another_device_of_the_campaign_does_not_confirm_this_one(shown: list[str]) -> None:
-    with pytest.raises(CampaignError, match="nobody has confirmed it"):
+    with pytest.raises(CampaignError, match="not been confirmed"):
         confirmed("ata-Y")
 
 
 def test_a_flag_for_a_device_that_the_campaign_does_not_name_is_refused(shown: list[str]) -> None:
-    with pytest.raises(CampaignError, match=f"--overwrite ata-Z is none of the campaign; its overwrite names {ID}, /dev"):
+    with pytest.raises(
+        CampaignError,
+        match=f"--overwrite ata-Z is not a device listed in this campaign; the campaign's overwrite lists {ID}, /dev",
+    ):
         confirmed("ata-Z")
     assert shown == []
 

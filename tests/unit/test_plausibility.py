@@ -36,7 +36,7 @@ def test_a_client_faster_than_its_network_is_told(made, scale):
 
     assert doubts(trial(1.0), []) == ()
     (doubt,) = doubts(trial(1.5), [])
-    assert doubt == "client-1 moved 1.50 times what its network can: a cache served the write"
+    assert doubt == "client-1 moved 1.50 times what its network can carry: a cache served the write"
 
 
 def test_a_cluster_above_its_peak_is_told(made):
@@ -76,4 +76,6 @@ def test_a_machine_at_its_end_is_told(made):
 
 def test_reads_and_writes_together_share_their_energy(made):
     moved = made.results((10.0, 20.0)) + made.results((10.0, 20.0), direction="read")
-    assert "reads and writes ran together: each has the energy and the overhead of both" in doubts(made.record(moved=moved), [])
+    assert "reads and writes ran together: each is charged with the energy and overhead of both" in doubts(
+        made.record(moved=moved), []
+    )

@@ -53,7 +53,7 @@ def test_the_best_grade_that_covers_all_servers_counts_and_grades_are_never_adde
 def test_a_server_without_watts_refuses_the_energy_and_is_named(made):
     found = boundaries(made.record(), [made.steady("storage-1", 5.0)], 10, 20)
     assert (found.net_j, found.gross_j) == (None, None)
-    assert found.doubts == ("meter: no watts of metadata-1, storage-2",)
+    assert found.doubts == ("meter: no power of metadata-1, storage-2",)
 
 
 def test_a_component_never_stands_for_a_host(made):
@@ -132,7 +132,7 @@ def test_why_no_meter_tells_is_said_of_each(made):
     only = [made.steady("storage-1", 5.0, meter="a"), made.steady("storage-2", 5.0, meter="b")]
     found = boundaries(made.record(), only, 10, 20)
     lacking = {"a": "metadata-1, storage-2", "b": "metadata-1, storage-1", "a+b": "metadata-1"}
-    assert found.doubts == tuple(f"{meter}: no watts of {hosts}" for meter, hosts in lacking.items())
+    assert found.doubts == tuple(f"{meter}: no power of {hosts}" for meter, hosts in lacking.items())
     rapl = [made.steady(host, 5.0, grade="component", component="package-0") for host in SERVERS]
     assert boundaries(made.record(), rapl, 10, 20).doubts == ("no meter covers a whole server",)
     total = made.steady("", 50.0, component="total")
@@ -146,6 +146,6 @@ def test_a_cluster_has_watts_of_its_own_at_full_scale_alone(made):
     assert (found.net_j, found.grade) == (pytest.approx(240), "modelled")
     real = [made.steady(host, 10.0, meter="wall") for host in SERVERS]
     found = boundaries(made.record(scale=0.2), real, 10, 20)
-    assert found.doubts == ("wall: watts of the real machine are not those of a cluster emulated at scale 0.2",)
+    assert found.doubts == ("wall: power of the real machine is not that of a cluster emulated at scale 0.2",)
     plates = [made.steady(host, 20.0, grade="nameplate", meter="plate") for host in SERVERS]
     assert boundaries(made.record(scale=0.2), plates, 10, 20).net_j == pytest.approx(600)

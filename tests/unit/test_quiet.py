@@ -95,7 +95,7 @@ def test_what_waits_for_a_daemon_that_has_died_is_not_waited_for(clock: Clock) -
         raise TransientError("a brick died")
 
     with pytest.raises(TransientError, match="a brick died"):
-        after(Server(clock), busy=lambda: "heals files", alive=dead)
+        after(Server(clock), busy=lambda: "healing files", alive=dead)
     assert clock.now_s < 2
 
 
@@ -112,4 +112,4 @@ def test_a_file_system_that_can_t_tell_is_a_doubt(clock: Clock) -> None:
     def gone() -> str:
         raise WorkloadError("no answer")
 
-    assert after(Server(clock), busy=gone).doubts == ("whether the file system is quiet can't be told: no answer",)
+    assert after(Server(clock), busy=gone).doubts == ("can't tell whether the file system is quiet: no answer",)

@@ -118,7 +118,7 @@ def test_a_daemon_that_died_is_the_better_reason(tmp_path: Path) -> None:
 def test_a_store_that_blocks_ends_with_the_time_limit(tmp_path: Path) -> None:
     clients = [Client("client-1", 0), Client("client-2", None)]
     began_s = time.monotonic()
-    with pytest.raises(TransientError, match=r"not done within 1.1 s on client-2: a full OSD"):
+    with pytest.raises(TransientError, match=r"not finished within 1.1 s on client-2: a full OSD"):
         bench(duration="1 s", time_limit="1.1 s").run(clients, Store(*clients), tmp_path)
     assert time.monotonic() - began_s < 5
 

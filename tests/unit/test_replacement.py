@@ -79,7 +79,7 @@ def test_intervals_hold_the_true_ratios_as_often_as_they_say():
 def test_one_repetition_has_no_interval_and_no_verdict():
     found = one(cell("pc", [220.0], 20.0), cell("mpsoc", [100.0], 5.0))
     assert (found.machines_ratio.low, found.machines_ratio.high) == (0.0, inf)
-    assert found.verdict == "one repetition can't tell"
+    assert found.verdict == "one repetition is not enough to tell"
     assert isinf(found.machines_range[1])
 
 
@@ -189,7 +189,7 @@ def test_the_table_prints_counts_and_ratios_with_their_intervals():
         "2.20 (2.00 to 2.40)",
         "more power",
     )
-    assert laid.rows[1][4:] == ("0.500", "0.500", "1", "0.500", "one repetition can't tell")
+    assert laid.rows[1][4:] == ("0.500", "0.500", "1", "0.500", "one repetition is not enough to tell")
 
 
 def test_the_figure_has_a_panel_for_each_server_and_an_interval_only_where_there_is_one():

@@ -60,7 +60,7 @@ def test_what_can_not_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(CampaignError, match="no such file"):
         reproducing.written("green-storage", testbed=tmp_path / "none.toml")
     own.write_text('[testbed]\nkind = "local"\n[[workload]]\nkind = "fio"\n')
-    with pytest.raises(CampaignError, match="holds a \\[testbed\\]"):
+    with pytest.raises(CampaignError, match="contains a \\[testbed\\]"):
         reproducing.written("green-storage", testbed=own)
     with pytest.raises(CampaignError, match="no paper is called"):
         reproducing.written("green-storag")

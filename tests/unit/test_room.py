@@ -78,7 +78,7 @@ def test_900_gib_on_72_gib_free_are_refused_in_a_sentence(disk: dict[str, int], 
         require(room.checks(asked(size="225 GiB").trials, tmp_path / "r"))
     said = str(caught.value)
     assert "900.4 GiB of data of the file systems" in said
-    assert "would not fit: 72 GiB free, of which 5 GiB stay in reserve; make room" in said
+    assert "does not fit: 72 GiB free, of which 5 GiB stay in reserve; free space" in said
 
 
 def test_results_on_the_same_disk_count_and_the_reserve_stays(disk: dict[str, int], tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_real_hosts_that_lack_room_for_their_share_are_named() -> None:
     trials = asked(size="15 GiB").trials  # 60 GiB of four clients
     room.require_on_hosts(trials, hosts)
     two.free_bytes = 35 * GIB
-    said = "storage-2: its share of the data, 30.06 GiB, would not fit below .*: 35 GiB free, of which 5 GiB stay in reserve"
+    said = "storage-2: its share of the data, 30.06 GiB, does not fit below .*: 35 GiB free, of which 5 GiB stay in reserve"
     with pytest.raises(MachineError, match=said):
         room.require_on_hosts(trials, hosts)
 
@@ -161,7 +161,7 @@ def handled(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.mark.usefixtures("handled")
 def test_a_disk_that_fills_up_stops_the_block_and_is_named(disk: dict[str, int], tmp_path: Path) -> None:
-    said = f"the disk of {tmp_path} is nearly full .2 GiB left.: stopped before it is; make room, then `perjoule resume`"
+    said = f"the disk of {tmp_path} is nearly full .2 GiB left.; stopped in time; free space, then run `perjoule resume`"
     with pytest.raises(MachineError, match=said), room.watched([tmp_path / "not" / "yet"]):
         time.sleep(2 * room.PERIOD_S)  # half of the reserve of 5 GiB, and more, is free
         disk["free"] = 2 * GIB

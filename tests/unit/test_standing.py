@@ -68,7 +68,7 @@ def test_repetitions_have_one_source_wherever_the_counter_steps(made):
 def test_a_counter_alone_that_hardly_steps_is_refused(made, phase_s, times):
     found = energy_j(counted(made, 60.0, phase_s), 40, 60)
     assert found.value is None
-    assert f"the counter stepped {times} in the window, so that its energy is refused" in " ".join(found.doubts)
+    assert f"the counter stepped {times} in the window; its energy is refused" in " ".join(found.doubts)
 
 
 def test_a_counter_alone_that_steps_a_few_times_is_doubted_and_one_that_steps_often_is_not(made):
@@ -120,6 +120,6 @@ def test_repetitions_from_different_sources_are_doubted(made):
     records = [made.record(one, made.results((40.0, 60.0), (40.0, 60.0))) for one in trials]
     found = [points(record, kind)[0] for record, kind in zip(records, kinds, strict=True)]
     (cell,) = cells(records, found)
-    assert "repetitions have their energy from different sources (shelly energy; shelly power)" in cell.doubts
+    assert "repetitions take their energy from different sources (shelly energy; shelly power)" in cell.doubts
     (same,) = cells(records, [found[0], replace(found[0], trial=trials[1])])
     assert not any("different sources" in doubt for doubt in same.doubts)

@@ -237,7 +237,7 @@ def test_nothing_is_written_through_a_link_in_the_place_of_a_file_or_folder_of_o
         path.unlink(missing_ok=True)
         target = precious / "partial-1" / "raw" / "thesis.tex"
     path.symlink_to(target)
-    with pytest.raises(MachineError, match=f"{name}: a link"), results.hold():
+    with pytest.raises(MachineError, match=f"{name}: this is a symbolic link"), results.hold():
         pass
     assert (precious / "partial-1" / "raw" / "thesis.tex").read_text() == "years"
 
@@ -273,7 +273,7 @@ def test_what_is_not_ours_in_trials_is_left_and_named_and_stops_nothing(results,
     assert len(list(results.folder.rglob("thesis.tex"))) == 3
     assert stray.exists() and (results.folder / "trials" / "empty").exists()
     assert len(said) == 5
-    assert f"{own}: left alone, perjoule did not make it; move it out of the results folder" in said
+    assert f"{own}: left alone because perjoule did not make it; move it out of the results folder" in said
     assert [e.attempt for e in results.entries()] == [2]  # the first would have been in the way
 
 
@@ -287,7 +287,7 @@ def test_an_attempt_whose_journal_line_is_gone_is_set_aside_and_said(results, ma
             assert not kept.exists()
             keep(results, made, made.trial())
         name = kept.parent.name + "-attempt-1" + ("-2" if time == 2 else "")
-        assert said == f"{kept}: the journal does not name this attempt; set aside as set-aside/{name}"
+        assert said == f"{kept}: the journal does not list this attempt; set aside as set-aside/{name}"
         assert (results.folder / "set-aside" / name / "raw" / "fio.json").exists()
     assert len(results.set_aside()) == 2
     with results.hold() as said:
@@ -301,7 +301,7 @@ def test_an_attempt_that_was_killed_right_before_it_was_renamed_is_set_aside(res
     kept.rename(kept.with_name("partial-1"))
     results.journal.write_text("")
     with results.hold() as (said,):
-        assert "partial-1: the journal does not name" in said
+        assert "partial-1: the journal does not list" in said
 
 
 def test_nobody_else_may_look_into_an_attempt_under_way_and_then_as_the_umask_has_it(results, made):

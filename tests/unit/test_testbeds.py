@@ -389,8 +389,8 @@ def test_a_program_and_its_output_are_followed_from_where_it_began() -> None:
 
 def test_in_a_chroot_namespaces_are_refused_with_what_to_do() -> None:
     what, mend = _requirements.refusal("unshare: cannot change root filesystem propagation: Invalid argument\n")
-    assert what == "the root folder here is not a mount of its own, as in a chroot, so hosts can't get mounts of their own"
-    assert mend == "leave the chroot, or enter its folder by systemd-nspawn, a privileged container or pivot_root instead"
+    assert what == "the root folder is not a mount point, as in a chroot, so hosts can't have mounts of their own"
+    assert mend == "leave the chroot, or enter its folder with systemd-nspawn, a privileged container or pivot_root"
 
 
 def test_what_else_refuses_namespaces_is_told_in_its_own_last_words() -> None:

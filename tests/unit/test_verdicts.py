@@ -105,13 +105,13 @@ def test_a_pair_is_the_same_everywhere(campaign, seed, in_turns, metric) -> None
     first, second = finding.compared[:2]
 
     compared = row(comparison_table(compare(*between(side, (second, first)), [metric])))
-    assert compared["ratio (95 %)"] == won["over the next"]
+    assert compared["ratio (95 %)"] == won["over the second"]
     assert compared["p"] == won["p"]
     assert compared["verdict"].removesuffix(", paired") == finding.verdicts[second].sentence(second)
     apart = compared["verdict"].startswith("significantly better")
 
     p = won["p"] if won["p"].startswith("<") else f"= {won['p']}"
-    assert f"{won['verdict']} ({won['over the next']} over {second}, p {p})" in text  # its card
+    assert f"{won['verdict']} ({won['over the second']} over {second}, p {p})" in text  # its card
 
     if metric == "MiB/s":
         ranking = next(one for one in rankings(found.held) if one.quantity == "throughput")

@@ -61,7 +61,7 @@ def test_a_file_of_which_one_byte_changed_is_found(results, name):
     content = bytearray(path.read_bytes())
     content[-2] ^= 1
     path.write_bytes(content)
-    assert any(str(path) in d and "checksum differs" in d for d in verify(results).differences)
+    assert any(str(path) in d and "checksum mismatch" in d for d in verify(results).differences)
 
 
 @pytest.mark.parametrize("name", ["series.parquet", "raw/simulated.json"])
@@ -82,7 +82,7 @@ def test_a_record_that_does_not_follow_from_the_raw_outputs_is_found_even_when_t
     (first_folder(results) / "record.json").write_text(record_text(replace(record, outcome=faster)))
     vouch_again(results)
     differences = verify(results).differences
-    assert any("do not give the stored outcome" in d for d in differences)
+    assert any("does not give the stored outcome" in d for d in differences)
     assert any("throughput_bytes_per_s" in d for d in differences)  # of the table
 
 
@@ -113,7 +113,7 @@ def test_records_of_another_trial_are_found(results):
     first, second = results.records()[:2]
     shutil.copy(results.folder_of(second) / "record.json", results.folder_of(first) / "record.json")
     vouch_again(results)
-    assert any("not of the trial" in d for d in verify(results).differences)
+    assert any("does not match the trial" in d for d in verify(results).differences)
 
 
 def test_results_without_a_report_verify_as_far_as_they_go_and_say_so(results):
@@ -154,13 +154,13 @@ def test_an_attempt_that_is_gone_with_its_files_from_the_journal_is_found(result
 def test_an_attempt_on_disk_that_no_line_names_is_found(results):
     lines = results.journal.read_text().splitlines()
     results.journal.write_text("\n".join([*lines[1:], ""]))
-    assert any("no line of the journal names this attempt" in d for d in verify(results).differences)
+    assert any("no line of the journal lists this attempt" in d for d in verify(results).differences)
 
 
 def test_an_attempt_that_two_lines_name_is_found(results):
     text = results.journal.read_text()
     results.journal.write_text(text + text.splitlines()[0] + "\n")
-    assert any("2 lines name attempt 1" in d for d in verify(results).differences)
+    assert any("2 lines list attempt 1" in d for d in verify(results).differences)
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_the_papers_tables_give_its_winners_and_not_always_its_percentages(
     assert finding.best == best
     assert finding.rivals[0] == next_best
     assert finding.over_average.mean - 1 == pytest.approx(over_average, abs=0.001)
-    assert finding.verdict == f"one repetition can't tell it from {', '.join(finding.rivals)}"
+    assert finding.verdict == f"one repetition is not enough to distinguish it from {', '.join(finding.rivals)}"
 
 
 def test_among_blocks_of_4_kib_the_papers_small_reads_agree(found):

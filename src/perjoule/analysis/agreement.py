@@ -94,7 +94,7 @@ def _differences(paper: Paper, pair: Pair, record: Record | None) -> Iterator[st
         if key not in _MATCHED and not (key in here and (here[key] == there or same(key, here[key], there))):
             yield f"{key}: {there} there, {here.get(key, 'not told')} here"
     if "clients" not in number.facts:
-        yield f"clients: not said there, {measured.cell.clients_count} here"
+        yield f"clients: not stated there, {measured.cell.clients_count} here"
     bounds = paper.bounds.get(str(number.facts.get("configuration", "")), {})
     servers = span.evaluate(bounds["servers"], lambda id: _span(paper, id)).middle if "servers" in bounds else 0
     if servers and servers != measured.cell.servers_count:

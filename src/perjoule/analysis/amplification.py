@@ -96,10 +96,10 @@ def _cause(direction: Literal["write", "read"], name: str, *, more: bool) -> str
     disk = name.startswith("disk")
     if not more:
         if direction == "write":
-            return "not all was written back yet" if disk else "a cache still holds the rest"
+            return "some data is not yet written back" if disk else "a cache still holds the rest"
         return "the servers' page cache served the rest" if disk else "the clients' page cache served the rest"
     if name == "disk_written_ratio":
         return "a journal, metadata, or whole blocks for parts" if direction == "write" else "write-back of older data"
     if name == "disk_read_ratio":
-        return "blocks read to write parts of them" if direction == "write" else "read ahead, metadata, or whole blocks for parts"
-    return "many small requests, metadata, background copies or what was sent twice"
+        return "blocks read to write parts of them" if direction == "write" else "read-ahead, metadata, or whole blocks for parts"
+    return "many small requests, metadata, background copies or retransmissions"

@@ -83,7 +83,7 @@ class Verdict:
         if self.sign:
             return f"significantly {self.word} than {than}"
         if not self.estimate.freedom:
-            return f"one repetition can't tell it from {than}"
+            return f"one repetition is not enough to distinguish it from {than}"
         if self.word == "no relevant difference":
             return f"no relevant difference from {than}"
         if _excludes(self.ratio):
@@ -97,11 +97,11 @@ class Verdict:
         if not one.freedom or _excludes(self.ratio) or abs(one.value) < _RELEVANT:
             return ""
         if one.drift and _excludes(replace(one, drift=0.0).interval(self.count)):
-            return "a drift of the campaign may explain it"
+            return "drift over the campaign may explain it"
         if one.shared and _excludes(replace(one, shared=0.0).interval(self.count)):
-            return f"no more than what {one.source} may be wrong by"
+            return f"within the uncertainty of {one.source}"
         both = (one.drift or one.shared) and _excludes(replace(one, drift=0.0, shared=0.0).interval(self.count))
-        return f"a drift of the campaign and what {one.source} may be wrong by may explain it" if both else ""
+        return f"drift over the campaign and the uncertainty of {one.source} may explain it" if both else ""
 
     def more_count(self) -> float:
         """How many more repetitions of each would settle it, should mean and scatter stay; infinite above MOST_COUNT.

@@ -80,7 +80,7 @@ def _cell(
         doubts[f"repetitions have power of different grades ({', '.join(grades)})"] = None
     sources = sorted({p.source for p in ordered if p.source})
     if len(sources) > 1:
-        doubts[f"repetitions have their energy from different sources ({'; '.join(sources)})"] = None
+        doubts[f"repetitions take their energy from different sources ({'; '.join(sources)})"] = None
     redundancies = list(dict.fromkeys(record.redundancy for record in measured if record.redundancy))
     if len(redundancies) > 1:
         doubts[f"repetitions differ in redundancy ({'; '.join(sorted(one.text for one in redundancies))})"] = None

@@ -98,7 +98,7 @@ def _verdict(claim: Claim, cases: Sequence[Case], judge: Judge, pooled_count: in
 
 def _why(one: Verdict) -> str:
     if not one.estimate.freedom:
-        return "one repetition can't tell"
+        return "one repetition is not enough to tell"
     return "no significant difference of 2 % or more" + (f": {one.reason}" if one.reason else "")
 
 
@@ -134,7 +134,7 @@ def _cases(claim: Claim, paper: Paper, found: Sequence[Measured]) -> list[Case] 
         cases = _best(claim, sides[0], among)
     else:
         cases = _along(claim, among)
-    return cases or "nothing was measured of which it says something"
+    return cases or "nothing that the claim is about was measured"
 
 
 def _facts(words: Mapping[str, Fact], paper: Paper) -> dict[str, Fact]:
@@ -229,7 +229,7 @@ def _expression(claim: Claim, paper: Paper, found: Sequence[Measured]) -> Judged
     if below.high < above.low:
         return Judged(claim, "holds here", "", cases_count=1)
     if below.low > above.high:
-        return Judged(claim, "doesn't hold here", f"{left.middle:.4g} {sign} {right.middle:.4g} is not so", cases_count=1)
+        return Judged(claim, "doesn't hold here", f"{left.middle:.4g} {sign} {right.middle:.4g} does not hold", cases_count=1)
     return Judged(claim, "can't tell", "the intervals overlap", cases_count=1)
 
 

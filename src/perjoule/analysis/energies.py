@@ -65,7 +65,7 @@ def energies(record: Record, series: Sequence[Series], began_s: float, ended_s: 
     packages_j = joules(component_parts(record, series), began_s, ended_s, [])
     if packages_j:
         metrics |= energy_metrics("cpu_package_", packages_j * record.scale, work)
-        doubts.append("cpu_package_* are joules of the processors alone (RAPL), of no whole server")
+        doubts.append("cpu_package_* are joules of the processors alone (RAPL), not of a whole server")
     return Energies(metrics, budgets, found.grade, found.source, tuple(doubts), shared)
 
 

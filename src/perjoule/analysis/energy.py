@@ -69,9 +69,9 @@ def amount(series: Series | Integral, began_s: float, ended_s: float) -> Amount:
     whole = series if isinstance(series, Integral) else Integral(series)
     name = whole.series.channel.name
     if not ended_s > began_s:
-        return Amount(None, 0.0, (f"{name}: the window has no length",))
+        return Amount(None, 0.0, (f"{name}: the window has zero length",))
     if whole.series.channel.semantics == "state":
-        return Amount(None, 0.0, (f"{name}: a state bounds the power, it is not energy",))
+        return Amount(None, 0.0, (f"{name}: a state only bounds the power and gives no energy",))
     found = amounts(whole, began_s, ended_s)
     value, coverage = float(found.value[0]), float(found.coverage_ratio[0])
     doubts = tuple(dict.fromkeys(_doubts(whole, began_s, ended_s, coverage)))
@@ -139,27 +139,27 @@ def _doubts(whole: Integral, began_s: float, ended_s: float, coverage: float) ->
     name, semantics = channel.name, channel.semantics
     yield from filter(None, (fault.within(began_s, ended_s) for fault in whole.faults))
     if coverage < LEAST_COVERAGE_RATIO:
-        yield f"{name}: samples cover only {coverage:.0%} of the window, so that its amount is refused"
+        yield f"{name}: samples cover only {coverage:.0%} of the window; its amount is refused"
     elif coverage < 1 - 1e-6:
-        yield f"{name}: {1 - coverage:.1%} of the window lack samples and count with the mean of the rest"
+        yield f"{name}: {1 - coverage:.1%} of the window has no samples and is counted at the mean of the rest"
     if semantics == "average" and _unsteady(whole, began_s, ended_s):
-        yield f"{name}: averages over an unknown time, and not steady, give no energy"
+        yield f"{name}: averages over an unknown time give no energy unless they are steady"
     period_s = float(_period_s(whole, np.array([began_s]), np.array([ended_s]))[0])
     if semantics in ("average", "instantaneous") and period_s > BURST_S / 3:
-        what = ", so that its amount is refused" if semantics == "instantaneous" else ""
+        what = "; its amount is refused" if semantics == "instantaneous" else ""
         yield f"{name}: undersampled, one sample in {period_s:.2g} s misses bursts shorter than {3 * period_s:.2g} s{what}"
     elif (count := _count(whole, np.array([began_s]), np.array([ended_s]))[0]) < (least_count := _least_count(channel)):
-        few = f"{count} of at least {least_count} samples in a window of {ended_s - began_s:.2g} s"
-        yield f"{name}: undersampled, {few}, so that its amount is refused"
+        few = f"{count} samples, fewer than {least_count}, in a window of {ended_s - began_s:.2g} s"
+        yield f"{name}: undersampled, {few}; its amount is refused"
     t_s, _ = inside(whole, began_s, ended_s)
     if semantics == "counter" and len(t_s) > 1 and (longest_s := float(np.diff(t_s).max())) > GAP_FACTOR * whole.usual_s:
-        yield f"{name}: the counter was not read for {longest_s:.2g} s, and counts evenly meanwhile"
+        yield f"{name}: the counter was not read for {longest_s:.2g} s; its rise is spread evenly over that time"
     if (stood := standing.standing(whole, began_s, ended_s)) is not None and stood.steps_count < standing.FEW_STEPS:
         times = (
             ("never", "only once", "only twice")[stood.steps_count]
             if stood.steps_count < 3
             else f"only {stood.steps_count} times"
         )
-        what = ", so that its energy is refused" if stood.steps_count < standing.LEAST_STEPS else ""
+        what = "; its energy is refused" if stood.steps_count < standing.LEAST_STEPS else ""
         yield f"{name}: the counter stepped {times} in the window{what}"
     yield from (f"{name}: {words}" for words in faults.of(whole, began_s, ended_s))

@@ -51,7 +51,7 @@ def _still(t_s: Floats, value: Floats, began_s: float, ended_s: float, semantics
     same = np.diff(value) == 0
     if same.all():
         if len(value) >= CONSTANT_COUNT:
-            yield f"all {len(value)} samples are the same: the meter stands still, or the power never left one of its steps"
+            yield f"all {len(value)} samples are equal: the meter stood still, or the power stayed within one of its steps"
         return
     edges = np.flatnonzero(np.diff(np.concatenate(([0], same.view(np.int8), [0]))))
     first, last = edges[::2], edges[1::2]  # a run is of the samples first to last
@@ -67,8 +67,8 @@ def _still(t_s: Floats, value: Floats, began_s: float, ended_s: float, semantics
         yield f"the {'counter' if counter else 'meter'} stood still for {length_s:.3g} s ({count + 1} equal samples)"
     elif not counter and _long(count, inside_s[longest], ended_s - began_s) and _before(t_s, first[longest], began_s):
         yield (
-            f"the meter showed the same for {length_s:.3g} s, from before the load on: it stood still, or the load is within one "
-            "of its steps"
+            f"the meter showed the same value for {length_s:.3g} s, beginning before the load: it stood still, or the load is "
+            "smaller than one of its steps"
         )
 
 
@@ -115,13 +115,13 @@ def _far(value: Floats, here: NDArray[np.bool_], *, counter: bool) -> Iterator[s
     above = value > high + reach
     spikes = _lone(value, max(high + reach, SPIKE_FACTOR * high))
     if (above & here).any() and above.sum() <= max(1, RARE_RATIO * len(value)):
-        yield f"{_samples(above & here)} far above all others, up to {value[above & here].max():.4g} W, and counted"
+        yield f"{_samples(above & here)} far above all others, up to {value[above & here].max():.4g} W, and included"
     elif (spikes & here).any():
         spikes &= here
-        yield f"{_samples(spikes)} far above those around them, up to {value[spikes].max():.4g} W, and counted"
+        yield f"{_samples(spikes)} far above those around them, up to {value[spikes].max():.4g} W, and included"
     # A counter that is asked twice between two of its updates has stood still, and nothing is wrong.
     if not counter and (nothing := (value <= 0) & here).any() and median > 0:
-        yield f"{_samples(nothing)} at 0 W or below, where the median is {median:.4g} W, and counted (a failed read?)"
+        yield f"{_samples(nothing)} at 0 W or below, where the median is {median:.4g} W, and included (a failed read?)"
 
 
 def _lone(value: Floats, limit: float) -> NDArray[np.bool_]:

@@ -208,8 +208,8 @@ def _counter_rates(series: Series, samples: Samples) -> tuple[Floats | None, tup
     faults = [
         Fault(t_s[:-1][where], t_s[1:][where], f"{name}: {words}")
         for where, words in (
-            (impossible, "{count} steps of the counter are no wrap and no possible rate (a reset, or a failed read)"),
-            (ambiguous, "{times} the counter was read too seldom to tell how often it wrapped"),
+            (impossible, "{count} steps of the counter are neither a wrap nor a possible rate (a reset, or a failed read)"),
+            (ambiguous, "{times} the counter was read too rarely to tell how often it wrapped"),
         )
         if where.any()
     ]

@@ -82,10 +82,10 @@ def _apart(clients: Sequence[ClientResult], record: Record, series: Sequence[Ser
     overlap = overlap_ratio(clients)
     if overlap < DOUBTED_RATIO:
         first, last = min(clients, key=lambda r: r.ended_s), max(clients, key=lambda r: r.ended_s)
-        refused = ", so that no rate of all clients is given" if overlap < REFUSED_RATIO else ""
+        refused = "; no aggregate rate is given" if overlap < REFUSED_RATIO else ""
         why = "; ".join((*_stalled(last, series), *_uneven(clients, record, series)))
         yield (
-            f"all clients loaded together in only {overlap:.0%} of the time{refused}: "
+            f"all clients ran together for only {overlap:.0%} of the time{refused}: "
             f"{last.host} ended {last.ended_s - first.ended_s:.3g} s after {first.host}{why and f' ({why})'}"
         )
 
@@ -96,7 +96,7 @@ def _stalled(one: ClientResult, series: Sequence[Series]) -> Iterator[str]:
         if log.channel.quantity == "goodput" and log.channel.host == one.host:
             inside = (log.t_s > one.began_s) & (log.t_s <= one.ended_s) & (log.value == 0)
             if (stalled_s := float(log.duration_s[inside].sum())) >= STALL_RATIO * (one.ended_s - one.began_s):
-                yield f"it moved nothing for {stalled_s:.3g} s"
+                yield f"it transferred nothing for {stalled_s:.3g} s"
 
 
 def _uneven(clients: Sequence[ClientResult], record: Record, series: Sequence[Series]) -> Iterator[str]:

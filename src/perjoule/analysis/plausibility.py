@@ -41,7 +41,7 @@ def _mixed(results: Sequence[ClientResult]) -> Iterator[str]:
         return
     writes, reads = ([r for r in results if r.direction == d] for d in ("write", "read"))
     if any(w.began_s < r.ended_s and r.began_s < w.ended_s for w in writes for r in reads):
-        yield "reads and writes ran together: each has the energy and the overhead of both"
+        yield "reads and writes ran together: each is charged with the energy and overhead of both"
 
 
 def _bounds(record: Record, results: Sequence[ClientResult]) -> Iterator[str]:
@@ -63,7 +63,7 @@ def _bounds(record: Record, results: Sequence[ClientResult]) -> Iterator[str]:
             rate = r.moved_bytes / max(1e-9, (r.ended_s - r.began_s) * record.scale)
             nic = nics.get(node_of.get(r.host, ""))
             if nic is not None and rate > BOUND_RATIO * nic:
-                yield f"{r.host} moved {rate / nic:.2f} times what its network can: a cache served the {direction}"
+                yield f"{r.host} moved {rate / nic:.2f} times what its network can carry: a cache served the {direction}"
         if moved and tpp:
             rate = sum(r.moved_bytes for r in moved) / max(1e-9, windows(record, moved).length_s * record.scale)
             if rate > BOUND_RATIO * tpp:
@@ -113,4 +113,4 @@ def _machine(record: Record, series: Sequence[Series]) -> Iterator[str]:
     available_s = cores_count * (ended_s - began_s)
     if used_s is not None and used_s > BUSY_RATIO * available_s:
         busy = min(1.0, used_s / available_s)
-        yield f"the hosts used {busy:.0%} of this machine's CPUs: what they emulate was held up, a smaller scale helps"
+        yield f"the hosts used {busy:.0%} of this machine's CPUs, which slowed down the emulation: use a smaller scale"

@@ -149,7 +149,7 @@ def candidates(record: Record, series: Sequence[Series], began_s: float, ended_s
         chosen = [s for s in powers if s.channel.grade == grade]
         meters = sorted({s.channel.meter for s in chosen})
         if record.scale != 1 and grade not in DILATED:
-            why = "watts of the real machine are not those of a cluster emulated at scale"
+            why = "power of the real machine is not that of a cluster emulated at scale"
             yield from (Parts(meter, grade, doubts=(f"{meter}: {why} {record.scale:g}",)) for meter in meters)
             continue
         sets = [[s for s in chosen if s.channel.meter == meter] for meter in meters]
@@ -226,5 +226,5 @@ def _parts(grade: str, series: Sequence[Series], servers: frozenset[str]) -> Par
         return Parts(meter, grade, net, gross, boards)
     seen = frozenset(device for item in among for device in item.devices)
     missing = sorted({device.partition("/")[0] for device in hosts - seen})
-    why = f"no watts of {', '.join(missing)}" if missing else "no sum or difference of its channels is the servers alone"
+    why = f"no power of {', '.join(missing)}" if missing else "no sum or difference of its channels covers the servers alone"
     return Parts(meter, grade, doubts=(f"{meter}: {why}",))

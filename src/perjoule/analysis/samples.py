@@ -69,14 +69,14 @@ def in_order(series: Series) -> Samples:
     latest_s = np.maximum.accumulate(np.where(timed, t_s, -inf))
     late = timed & (t_s < latest_s)
     if late.any():
-        words = f"{name}: {{count}} samples came out of the order of their times (late, or the clock was set back)"
+        words = f"{name}: {{count}} samples arrived out of order (late, or the clock was set back)"
         faults.append(Fault(t_s[late], latest_s[late], words))
     kept = np.flatnonzero(timed)
     series = series.at(kept[np.argsort(t_s[kept], kind="stable")])
     t_s, value = series.t_s, series.value
     good = np.abs(value) < limit if limit >= SENTINEL else np.isfinite(value) & (value <= limit)
     if limit < SENTINEL and (above := np.isfinite(value) & (value > limit) & (value < SENTINEL)).any():
-        words = f"{name}: {{count}} samples show more than the {limit / 1.1:.4g} W that it can show, and are no samples"
+        words = f"{name}: {{count}} samples exceed the {limit / 1.1:.4g} W that it can show and are treated as failed reads"
         faults.append(Fault(t_s[above], t_s[above], words))
     failed_before = np.concatenate(([0], np.cumsum(~good)))[:-1][good]
     series = series.at(good)
@@ -84,12 +84,14 @@ def in_order(series: Series) -> Samples:
     first = np.concatenate(([True], np.diff(t_s) > 0))[: len(t_s)]
     if (again := ~first).any() and not (np.diff(value)[again[1:]] == 0).all():
         stamp_s = _stamp_s(t_s[first])
-        words = f"{name}: {{count}} samples have the stamp of another one: spread evenly over the {stamp_s:.3g} s between stamps"
+        words = (
+            f"{name}: {{count}} samples share a timestamp with another: spread evenly over the {stamp_s:.3g} s between timestamps"
+        )
         faults.append(Fault(t_s[again], t_s[again] + stamp_s, words))
         t_s, again = _spread(t_s, first, stamp_s), np.zeros_like(again)
     elif again.any():
         again_s = t_s[again]
-        faults.append(Fault(again_s, again_s, f"{name}: {{count}} samples of a moment that had one already are left out"))
+        faults.append(Fault(again_s, again_s, f"{name}: {{count}} samples are left out: another has the same timestamp"))
     series, failed_before = replace(series, t_s=t_s).at(~again), failed_before[~again]
     broken = np.diff(failed_before, prepend=0) > 0
     request_s, gaps = _requests(series), broken if broken.any() else None

@@ -105,7 +105,7 @@ def _scaling(
         if name != "power law" and not IDEAL_EXPONENTS[metric]:
             continue  # of speed-ups
         if len(values) < least_count:
-            refused.append(f"no {name}: {len(values)} numbers of storage hosts, and it takes {least_count}")
+            refused.append(f"no {name}: {len(values)} numbers of storage hosts, but it needs {least_count}")
         else:
             laws.append(power_law(values) if name == "power law" else scalability_law(values))
     return Scaling(
@@ -165,7 +165,7 @@ def _doubts(values: Values) -> tuple[str, ...]:
     p = float(special.fdtrc(len(values) - 2, repeated, ratio))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  # untyped
     if p >= 1 - CONFIDENCE_RATIO:
         return ()
-    return ("the means leave the power law by more than repetitions scatter: no one exponent describes them",)
+    return ("the means deviate from the power law by more than the scatter of repetitions: no single exponent describes them",)
 
 
 def _flat(values: Values) -> tuple[Floats, Floats]:

@@ -50,6 +50,6 @@ def doubts(metric: str, found: Trend) -> Iterator[str]:
         yield f"{metric} drifts by {found.drift_ratio:+.1%} from the first trial to the last ({ends}, p = {found.drift_p:.2g})"
     if found.correlated:
         yield (
-            f"{metric} of neighbouring trials is alike (correlation {found.correlation_ratio:.2f}, "
-            f"p = {found.correlation_p:.2g}): they tell less than their number"
+            f"{metric} of neighbouring trials is correlated (r = {found.correlation_ratio:.2f}, "
+            f"p = {found.correlation_p:.2g}): they carry less information than their number suggests"
         )

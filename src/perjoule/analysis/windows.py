@@ -13,7 +13,7 @@ from perjoule.analysis.hosts import server_names
 from perjoule.analysis.overhead import total, window
 from perjoule.model import WRITE_BACK, ClientResult, Record, Series
 
-UNKNOWN = "when the servers' disks held the data is not known: the headline ends with the clients' fsync"
+UNKNOWN = "it is not known when the servers' disks held the data: the headline window ends with the clients' fsync"
 LATER_RATIO = 0.05  # of the burst, by which other loads may end later
 
 

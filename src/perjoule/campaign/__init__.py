@@ -106,7 +106,7 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
         trials_count *= len(parts[name])
     if trials_count > MOST_TRIALS:
         raise CampaignError(
-            f"these are {trials_count} trials", where=source, next=f"{MOST_TRIALS} is the most: shorten the lists"
+            f"{trials_count} trials are too many", where=source, next=f"a campaign has at most {MOST_TRIALS}: shorten the lists"
         )
     asked = groups(header, seed, *(parts[name] for name in NAMES))
     return Campaign(
@@ -150,13 +150,13 @@ def _check_shape(document: Table, place: Source) -> None:
         if key == "testbed" and not is_table(value):
             raise place.error((key,), "a campaign has one testbed", "write it as [testbed], in single brackets")
         if key in NAMES[1:] and not (is_list(value) and all(map(is_table, value))):
-            raise place.error((key,), f"there may be several {key}s", f"write it as {BRACKETS[key]}, in double brackets")
+            raise place.error((key,), f"a campaign can have several {key}s", f"write it as {BRACKETS[key]}, in double brackets")
     for name in NAMES[:3]:
         if not document.get(name):
             advice = "see examples/local.toml for what a campaign needs"
-            raise CampaignError(f"there is no {BRACKETS[name]}", where=place.name, next=advice)
+            raise CampaignError(f"{BRACKETS[name]} is missing", where=place.name, next=advice)
     if document.get("meter") == []:
-        raise place.error(("meter",), "nothing would be measured", "name a meter, or leave meter out")
+        raise place.error(("meter",), "nothing would be measured", "name a meter, or remove meter")
 
 
 def _check_access(filesystems: Sequence[Spec], workloads: Sequence[Spec], place: Source) -> None:
@@ -196,11 +196,11 @@ def _header(keys: Table, place: Source) -> Header:
         what = f'no paper is called "{header.reproduces}"'
         raise place.error(("reproduces",), what, instead(header.reproduces, published.names()))
     if header.until and header.repetitions_count < LEAST_COUNT:
-        what = f"repetitions = {header.repetitions_count} are too few for until to judge by"
+        what = f"repetitions = {header.repetitions_count} are too few for until"
         raise place.error(("repetitions",), what, f"write {LEAST_COUNT} or more")
     for key, counts in (("clients", header.clients_count), ("servers", header.servers_count or ())):
         if twice := [n for n in counts if counts.count(n) > 1]:
-            raise place.error((key,), f"{key} has {twice[0]} twice", "name each number once")
+            raise place.error((key,), f"{key} has {twice[0]} twice", "list each number once")
     return header
 
 
@@ -208,10 +208,10 @@ def _serve(testbed: Table, counts: Sequence[int], place: Source) -> None:
     """Have the testbed span these numbers of storage hosts."""
     able = [kind for kind in drivers.kinds("testbeds") if "servers" in fields_of("testbed", kind)]
     if testbed["kind"] not in able:
-        what = f"testbed {testbed['kind']} has the storage hosts that it has"
-        raise place.error(("servers",), what, f"leave servers out, or take testbed {' or '.join(able)}")
+        what = f"testbed {testbed['kind']} has a fixed set of storage hosts"
+        raise place.error(("servers",), what, f"remove servers, or use testbed {' or '.join(able)}")
     if "servers" in testbed:
-        raise place.error(("testbed", "servers"), "servers is written twice", "leave it out here, or above the tables")
+        raise place.error(("testbed", "servers"), "servers is set twice", "remove it here, or above the tables")
     testbed["servers"] = list(counts)
 
 

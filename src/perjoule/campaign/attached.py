@@ -34,8 +34,8 @@ def attached(path: Path, option: str, value: object, source: Source) -> Mapping[
     """
     name = File(value) if isinstance(value, str) else None
     if name is None or name.is_absolute() or ".." in name.parts or not name.parts or name.parts[0] in OWN_NAMES:
-        advice = f'write a path from the campaign\'s own folder, such as {option} = "my.fio"'
-        raise source.error((*path, option), f"{option} = {written(value)} names no file beside the campaign", advice)
+        advice = f'write a path relative to the campaign\'s folder, such as {option} = "my.fio"'
+        raise source.error((*path, option), f"{option} = {written(value)} is not a file in the campaign's folder", advice)
     try:
         return {"name": str(name), "text": text_of((source.folder or File()) / name)}
     except CampaignError as error:

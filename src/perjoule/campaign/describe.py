@@ -37,7 +37,7 @@ def describe(kind: str | None = None) -> Iterator[str]:
         return
     if kind not in {found for _, found in all_kinds}:
         advice = instead(kind, dict.fromkeys(found for _, found in all_kinds))
-        raise CampaignError(f'there is no driver "{kind}"', next=advice)
+        raise CampaignError(f'unknown driver "{kind}"', next=advice)
     for name, found in all_kinds:
         if found == kind:
             yield from _driver_lines(name, kind)

@@ -24,5 +24,5 @@ def check_named(filesystems: Iterable[Spec], overwrite: Iterable[Overwrite], whe
         if device not in named:
             advice = f'write overwrite = ["{device}"] above the first table'
             raise CampaignError(
-                f'device = "{device}" would be overwritten, and overwrite does not name it', where=where, next=advice
+                f'device = "{device}" would be overwritten, but overwrite does not list it', where=where, next=advice
             )

@@ -51,7 +51,7 @@ def meters(names: Sequence[str], overrides: Sequence[str] = ()) -> tuple[Meter, 
             document, source = read_toml(text_of(Path(name)), name)
             written = document.get("meter")
             if not is_list(written) or not written or not all(map(is_table, written)):
-                raise CampaignError("there is no [[meter]]", where=name, next="write one as `perjoule drivers shelly` shows")
+                raise CampaignError("[[meter]] is missing", where=name, next="write one as `perjoule drivers shelly` shows")
             tables = list(written)
         document = {"meter": tables}
         options = {"": [()], "meter": [known_options("meter", ("meter", n), table, source) for n, table in enumerate(tables)]}

@@ -49,14 +49,16 @@ def text_of(path: File) -> str:
             content = file.read(LONGEST_BYTES + 1)
     except FileNotFoundError:
         there = sorted(p.name for p in path.parent.glob("*.toml")) if path.parent.is_dir() else []
-        advice = instead(path.name, there) if there else "see the folder examples/ for some"
-        raise CampaignError("there is no such file", where=str(path), next=advice) from None
+        advice = instead(path.name, there) if there else "see examples/ for campaigns"
+        raise CampaignError("no such file", where=str(path), next=advice) from None
     except IsADirectoryError:
         raise CampaignError("this is a folder, not a campaign file", where=str(path), next="name a .toml file in it") from None
     except OSError as error:
-        raise CampaignError(f"can't be read ({error.strerror})", where=str(path), next="check the path and its rights") from None
+        raise CampaignError(
+            f"can't be read ({error.strerror})", where=str(path), next="check the path and its permissions"
+        ) from None
     if len(content) > LONGEST_BYTES:
-        raise CampaignError("this is larger than 1 MiB, which no campaign is", where=str(path), next="check the path")
+        raise CampaignError("this is larger than 1 MiB, the limit of a campaign file", where=str(path), next="check the path")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -76,7 +78,7 @@ def read_toml(text: str, name: str) -> tuple[Table, Source]:
         where = f"{name} line {place[1]} column {place[2]}" if place else name
         said = str(error)[: place.start()] if place else str(error)
         raise CampaignError(
-            f"this is not TOML: {said[:1].lower()}{said[1:]}",
+            f"this is not valid TOML: {said[:1].lower()}{said[1:]}",
             where=where,
             next="check quotes and brackets there (https://toml.io)",
         ) from None
@@ -101,7 +103,9 @@ def override(document: Table, overrides: Sequence[str], source: Source, options:
         if not equals or not key or (dot and not option):
             raise example
         if name not in options:
-            raise CampaignError(f'there is no "{name}" to set', where=f"--set {text}", next=instead(name, filter(None, options)))
+            raise CampaignError(
+                f'nothing in this campaign is called "{name}"', where=f"--set {text}", next=instead(name, filter(None, options))
+            )
         taking = [n for n, known in enumerate(options[name]) if option in known]
         if not taking:
             known = dict.fromkeys(word for words in options[name] for word in words)

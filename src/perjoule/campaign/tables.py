@@ -101,11 +101,11 @@ def _kind(name: str, path: Path, table: Table, source: Source) -> tuple[str, str
     implied = next((kind for kind in kinds if kind in table and kind in fields_of(name, kind)), None)  # `together = [...]`
     kind, label = table.get("kind", implied), table.get("label", "")
     if kind is None:
-        raise source.error(path, f"this {name} has no kind", f'write kind = "..."; there is {", ".join(kinds)}')
+        raise source.error(path, f"this {name} has no kind", f'write kind = "..."; known: {", ".join(kinds)}')
     if not isinstance(kind, str):
-        raise source.error((*path, "kind"), f"kind = {written(kind)} is not one name", f"write one table for each {name}")
+        raise source.error((*path, "kind"), f"kind = {written(kind)} is not a single name", f"write one table for each {name}")
     if kind not in kinds:
-        raise source.error((*path, "kind"), f'there is no {name} "{kind}"', instead(kind, kinds))
+        raise source.error((*path, "kind"), f'unknown {name} "{kind}"', instead(kind, kinds))
     if not isinstance(label, str) or ("label" in table and not any(map(str.isalnum, label))):
         raise source.error((*path, "label"), f"label = {written(label)} is not a name", "write a word or two in quotes")
     return kind, label, fields_of(name, kind)
@@ -116,7 +116,9 @@ def _plain(path: Path, option: str, value: object, annotation: object, source: S
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
-        raise source.error(path, f"{option} = {written(value)} is no value for an option", "write a number or a text") from None
+        raise source.error(
+            path, f"{option} = {written(value)} is not a valid value", "write a number or a text in quotes"
+        ) from None
     if value == [] and not takes_list(annotation):
         raise source.error(path, f"{option} = [] spans nothing", "name at least one value")
     accepted = get_args(annotation) or (annotation,)
@@ -171,6 +173,6 @@ def _shrunk(
 ) -> dict[str, Any]:
     size_bytes: int | None = getattr(driver, "size_bytes", None)
     if size_bytes is None:
-        raise source.error(path, f"workload {kind} has no size that could shrink", "leave shrink out")
+        raise source.error(path, f"workload {kind} has no size to shrink", "remove shrink")
     step_bytes: int = getattr(driver, "transfer_bytes", 1)
     return {**options, "size": exact_text(math.ceil(size_bytes / shrink_ratio / step_bytes) * step_bytes, BYTES)}

@@ -31,7 +31,7 @@ def users(path: Path, table: Table, source: Source, clients_counts: Sequence[int
             raise source.error((*path, NAME, n), f"two users are called {written(name)}", "give each a name of its own")
     for name in [only] if not is_list(only := table.get("only", "")) else only:
         if name not in ("", *names):
-            raise source.error((*path, "only"), f"only = {written(name)} is no user", instead(str(name), names))
+            raise source.error((*path, "only"), f"only = {written(name)} is not a user", instead(str(name), names))
     return {**table, NAME: checked}
 
 
@@ -52,7 +52,7 @@ def _user(path: Path, table: Table, source: Source, clients_count: int, shrink_r
         what = f"{spanning} = {written(workload[spanning])} of user {user.user} is more than one value"
         raise source.error((*path, spanning), what, "write a [[workload]] with users for each")
     if max(user.clients, default=0) > clients_count:
-        what = f"user {user.user} loads from client {max(user.clients)}, and there are trials with {clients_count}"
+        what = f"user {user.user} loads from client {max(user.clients)}, but a trial has only {clients_count}"
         raise source.error((*path, "clients"), what, f"set clients at the top to {max(user.clients)} or more")
     return {**own, "kind": row.kind, **row.options}
 

@@ -40,7 +40,7 @@ def instead(word: str, words: Iterable[str]) -> str:
     near = neighbour(word, known)
     if near is not None:
         return f'did you mean "{near}"?'
-    return f"there is {', '.join(known)}" if known else "there is none"
+    return f"known: {', '.join(known)}" if known else "none are known"
 
 
 def written(value: object) -> str:
@@ -65,13 +65,13 @@ def fault(error: ErrorDetails, option: str, field: str) -> tuple[str, str]:
         return f"{option}: {what}", advice
     if kind in ("literal_error", "enum"):
         choices = [c.strip(" '\"") for c in context["expected"].replace(" or ", ", ").split(",")]
-        return f"{said} is not one of what there is", instead(str(error["input"]), choices)
+        return f"{said} is not a valid value", instead(str(error["input"]), choices)
     for bound, words in _BOUNDS.items():
         if bound in context:
-            return f"{said} is impossible", f"it must be {words} {_quantity(context[bound], field)}"
+            return f"{said} is out of range", f"it must be {words} {_quantity(context[bound], field)}"
     if kind.endswith(("too_short", "too_long")):
         bound = f"at least {context['min_length']}" if "min_length" in context else f"at most {context['max_length']}"
-        return f"{said} has the wrong length", f"it takes {bound}"
+        return f"{said} has the wrong length", f"it needs {bound}"
     noun = next((noun for name, noun in _KINDS.items() if kind.startswith(f"{name}_")), None)
     if noun is not None:
         return f"{said} is not {noun}", ""

@@ -155,7 +155,9 @@ def _behind(board: Board, disk: Disk) -> Disk:
         return disk
     use_ratio = max(read.value / disk.read_bytes_per_s.value, write.value / disk.write_bytes_per_s.value)
     active_w = disk.idle_w.value + use_ratio * (disk.active_w.value - disk.idle_w.value)
-    source = f"{disk.active_w.source}; {use_ratio:.0%} of what it takes beyond idle, as the port of {board.name} lets through"
+    source = (
+        f"{disk.active_w.source}; {use_ratio:.0%} of its power above idle, the share that the port of {board.name} lets through"
+    )
     active = replace(disk.active_w, value=active_w, source=source)
     return replace(disk, read_bytes_per_s=read, write_bytes_per_s=write, active_w=active)
 
@@ -187,6 +189,6 @@ def cluster(name: str) -> Cluster:
     if name not in names():
         near = get_close_matches(name.lower(), names(), n=1, cutoff=0.4)
         known = f'did you mean "{near[0]}"?' if near else f"the catalogue has {', '.join(names())}"
-        raise CampaignError(f'there is no cluster "{name}" in the catalogue', next=known)
+        raise CampaignError(f'the catalogue has no cluster "{name}"', next=known)
     file = _files()[name]
     return read_all(files("perjoule.catalogue").joinpath(f"{file}.toml").read_text("utf-8"), file)[name]

@@ -15,14 +15,14 @@ from perjoule.options import InOrder, examples
     epilog=examples(
         "perjoule doctor                     what this machine can and can't do",
         "sudo perjoule demo                  MooseFS, GlusterFS and CephFS, compared",
-        "perjoule demo --simulate            the same with nothing real behind it",
+        "perjoule demo --simulate            the same, all simulated",
         "perjoule check examples/green-storage.toml",
         "perjoule run examples/local.toml",
         'eval "$(_PERJOULE_COMPLETE=bash_source perjoule)"',
         "                                    completion (or zsh_source, fish_source)",
     )
     + "\n\n\b\nExit codes: 0 well, 1 finished with invalid trials, 2 campaign wrong,\n"
-    "3 machine not ready, 4 workload failed, 5 interrupted and resumable.",
+    "3 machine not ready, 4 workload failed, 5 interrupted (resumable).",
 )
 @click.version_option(__version__, prog_name="perjoule")
 def cli() -> None:

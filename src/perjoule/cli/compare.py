@@ -33,21 +33,21 @@ if TYPE_CHECKING:  # what computes is imported where it is used: that takes long
 )
 @options.folder
 @click.argument("other", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
-@click.option("--between", nargs=2, metavar="LABEL LABEL", help="Compare two file systems of the one folder.")
+@click.option("--between", nargs=2, metavar="LABEL LABEL", help="Compare two file systems of one folder.")
 @click.option(
     "--with",
     "paper",
     metavar="PAPER|FILE.toml",
-    help="Hold results against what a paper prints.",
+    help="Compare results with the numbers of a paper.",
     shell_complete=options.completing(published.names),
 )
-@click.option("--change", "declared", multiple=True, metavar="NAME", help="What differs on purpose: filesystem.goal.")
-@click.option("--any-change", is_flag=True, help="Compare whatever differs, with a doubt.")
+@click.option("--change", "declared", multiple=True, metavar="NAME", help="Declare a deliberate difference: filesystem.goal.")
+@click.option("--any-change", is_flag=True, help="Compare despite undeclared differences, with a doubt.")
 @click.option("--metric", "metrics", multiple=True, metavar="METRIC", help='Only this metric: "MiB/J", "W", "s".')
 @click.option("--across-grades", is_flag=True, help="Compare energies of measured and modelled power, with a doubt.")
-@click.option("--fail-if", "limits", multiple=True, metavar="LIMIT", help='Exit code 1 if so for certain: "MiB/J < -5 %".')
+@click.option("--fail-if", "limits", multiple=True, metavar="LIMIT", help='Exit code 1 if significantly so: "MiB/J < -5 %".')
 @click.option("--report", "target", type=click.Path(path_type=Path), metavar="FILE.html", help="Write a page with a figure.")
-@click.option("--json", "as_json", is_flag=True, help="For programs: everything, in SI units.")
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable output, in SI units.")
 def compare_command(
     folder: Path,
     other: Path | None,
@@ -72,7 +72,7 @@ def compare_command(
         raise CampaignError("choose exactly one comparison target", next=targets)
     if paper is not None:
         if declared or any_change or across_grades or limits:
-            raise CampaignError("--with goes with --metric, --report and --json alone", next="leave the other options out")
+            raise CampaignError("--with combines only with --metric, --report and --json", next="remove the other options")
         _with_paper(folder, paper, metrics, target, as_json)
         return
     from perjoule import comparing
@@ -104,7 +104,7 @@ def _with_paper(folder: Path, name: str, metrics: Sequence[str], target: Path | 
     paper = paper_named(name)
     found = alongside.alongside(measured(folder), paper, [METRICS[known(metric)] for metric in metrics])
     if not found:
-        what = f"{paper.name} prints nothing of the kind that was measured here"
+        what = f"{paper.name} prints nothing comparable with what was measured here"
         raise CampaignError(what, where=str(folder), next=f"see what it prints: perjoule papers {name}")
     if as_json:
         click.echo(json.dumps(alongside.as_data(paper, found), indent=2, ensure_ascii=False))
@@ -140,7 +140,7 @@ def _changes(first: "Side", second: "Side", declared: Sequence[str], any_change:
             show_line(f"  {line}")
     left = [one.name for one in undeclared(changes)]
     if left and not any_change:
-        advice = f"declare it by --change {left[0]}, or look all the same with --any-change"
+        advice = f"declare it with --change {left[0]}, or compare anyway with --any-change"
         raise CampaignError(
             f"undeclared differences: {comparing.few(left)}", where=f"{first.name} and {second.name}", next=advice
         )

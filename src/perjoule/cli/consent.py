@@ -29,7 +29,9 @@ def confirmed(asked: Campaign, trials: Iterable[Trial], flags: Sequence[str]) ->
     by_word = {word: one.device for one in asked.overwrite for word in (one.device, Path(one.device).name)}
     if unknown := [flag for flag in flags if flag not in by_word]:
         known = ", ".join(one.device for one in asked.overwrite) or "no device"
-        raise CampaignError(f"--overwrite {unknown[0]} is none of the campaign", next=f"its overwrite names {known}")
+        raise CampaignError(
+            f"--overwrite {unknown[0]} is not a device listed in this campaign", next=f"the campaign's overwrite lists {known}"
+        )
     said = {by_word[flag] for flag in flags}
     wanted = dict.fromkeys(d for t in trials if t.testbed.kind == "local" for d in campaign.devices(t.filesystem))
     permits: list[Permit] = []
@@ -46,8 +48,8 @@ def confirmed(asked: Campaign, trials: Iterable[Trial], flags: Sequence[str]) ->
 def _ask(device: str) -> None:
     name = Path(device).name
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        what = f"{device} would be overwritten, and nobody has confirmed it"
-        raise CampaignError(what, next=f"add --overwrite {name}, or run it on a terminal")
-    typed = click.prompt(f"all on it will be lost; type {name} to go on", default="", show_default=False, err=True)
+        what = f"{device} would be overwritten, and this has not been confirmed"
+        raise CampaignError(what, next=f"add --overwrite {name}, or run it in a terminal")
+    typed = click.prompt(f"all data on it will be lost; type {name} to continue", default="", show_default=False, err=True)
     if typed.strip() != name:
         raise CampaignError(f"{device} was not confirmed", next="nothing has been touched")

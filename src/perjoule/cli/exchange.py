@@ -21,7 +21,7 @@ _path = click.Path(path_type=Path)
 
 @click.command(
     "import",
-    short_help="Bring in what other tools measured.",
+    short_help="Import what other tools measured.",
     epilog=examples(
         "perjoule import results/lab fio/*.json",
         "perjoule import results/lab run/ --filesystem lustre --role oss-1=storage",
@@ -33,12 +33,12 @@ _path = click.Path(path_type=Path)
 )
 @click.argument("into", type=_path, metavar="INTO")
 @click.argument("files", nargs=-1, required=True, metavar="[CLIENT=]FILE|FOLDER")
-@click.option("--filesystem", default="", metavar="NAME", help="What was measured; by default the folder that was worked in.")
+@click.option("--filesystem", default="", metavar="NAME", help="What was measured; by default, the tool's working folder.")
 @click.option("--power", multiple=True, type=_path, metavar="FILE", help="A log of power: CSV, or TOML with [[meter]] tables.")
-@click.option("--set", "declared", multiple=True, metavar="KEY=VALUE", help="What the log is, as `perjoule drivers csv` says.")
+@click.option("--set", "declared", multiple=True, metavar="KEY=VALUE", help="Describe the log; see `perjoule drivers csv`.")
 @click.option("--covers", multiple=True, metavar="NAME", help="What it covers: hosts, servers, clients, switch; default: all.")
 @click.option("--role", "roles", multiple=True, metavar="NODE=ROLE", help="Role of a host: storage, metadata, management.")
-@click.option("--timezone", metavar="ZONE", help="Of times that name none; this machine's by default.")
+@click.option("--timezone", metavar="ZONE", help="Zone of times without one; this machine's by default.")
 def import_command(
     into: Path,
     files: tuple[str, ...],
@@ -68,7 +68,7 @@ def import_command(
     known = _roles(roles)
     found, strange = sources(files, zone)
     metered = [log for path in power for log in logs(path, declared, covers, zone)]
-    doubt = "" if timezone else f"times that name no zone are taken to be in {zone}, this machine's"
+    doubt = "" if timezone else f"times without a zone are taken to be in {zone}, this machine's zone"
     with stops.place(into):
         results = importing.create(into)
         brought = importing.bring(results, found, metered, filesystem=filesystem, roles=known, zone_doubt=doubt)
@@ -77,12 +77,12 @@ def import_command(
         for record in brought.records:
             _tell(record, len(brought.series[record.trial.id]))
         hosts = ", ".join(f"{name} ({role})" for name, role in brought.hosts.items())
-        here = f", {brought.known_count} were here already" if brought.known_count else ""
-        out.print(f"{counted(len(brought.records), 'trial')} brought in{here}; hosts: {hosts}", soft_wrap=True)
+        here = f", {brought.known_count} already present" if brought.known_count else ""
+        out.print(f"{counted(len(brought.records), 'trial')} imported{here}; hosts: {hosts}", soft_wrap=True)
         for words in missing(brought):
             out.print(f"missing: {words}", style="yellow", soft_wrap=True)
         for path in strange:
-            err.print(f"{path}: passed over, its content is nothing known", style="yellow")
+            err.print(f"{path}: skipped: unrecognised format", style="yellow")
         if results.done():
             out.print(f"report: {report.write(results, into / 'report.html')}")
 
@@ -93,7 +93,7 @@ def _roles(words: tuple[str, ...]) -> Mapping[str, str]:
         name, _, role = word.partition("=")
         if not name or role not in ROLES:
             advice = f"write NODE=ROLE with {', '.join(ROLES)}"
-            raise CampaignError(f'"{word}" gives no host a role', where="--role", next=advice)
+            raise CampaignError(f'"{word}" does not assign a role', where="--role", next=advice)
         found[name] = role
     return found
 
@@ -109,7 +109,7 @@ def _tell(record: Record, channels_count: int) -> None:
 
 @click.command(
     "export",
-    short_help="Give results to others: CSV, Parquet, one file.",
+    short_help="Export results: CSV, Parquet, or one verifiable file.",
     epilog=examples(
         "perjoule export results/demo --csv demo.csv --parquet demo.parquet",
         "perjoule export results/demo --bundle demo.zip --license CC-BY-4.0",
@@ -120,8 +120,8 @@ def _tell(record: Record, channels_count: int) -> None:
 @click.option("--csv", "csv_file", type=_path, metavar="FILE", help="All metrics of trials and cells as one long table.")
 @click.option("--parquet", type=_path, metavar="FILE", help="The same as Parquet.")
 @click.option("--bundle", type=_path, metavar="FILE.zip", help="Raw data, series, report, checksums and citation (RO-Crate).")
-@click.option("--license", "license_name", default="", metavar="SPDX", help="Of the bundle: CC-BY-4.0, or a URL.")
-@click.option("--author", "authors", multiple=True, metavar="NAME", help="Whom to cite; may be given several times.")
+@click.option("--license", "license_name", default="", metavar="SPDX", help="License of the bundle: CC-BY-4.0, or a URL.")
+@click.option("--author", "authors", multiple=True, metavar="NAME", help="Author to cite; repeat for several.")
 def export_command(
     folder: Path,
     csv_file: Path | None,
@@ -134,7 +134,7 @@ def export_command(
     from perjoule import exporting, report
 
     if not (csv_file or parquet or bundle):
-        raise CampaignError("nothing is to be written", next="name a file: --csv, --parquet or --bundle")
+        raise CampaignError("nothing to write", next="name a file: --csv, --parquet or --bundle")
     results = measured(folder)
     rows = list(exporting.rows(results, report.cells(results)))
     table = exporting.csv_text(rows)
@@ -156,4 +156,4 @@ def export_command(
             count = exporting.write_bundle(results, bundle, table, said)
         out.print(f"{bundle}: {counted(count, 'file')}; `perjoule verify` checks it", soft_wrap=True)
         if not license_name:
-            err.print("it has no license, so that nobody may use it: say --license CC-BY-4.0, for example", style="yellow")
+            err.print("it has no license, so others may not use it; add one, for example --license CC-BY-4.0", style="yellow")

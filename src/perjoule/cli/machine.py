@@ -17,7 +17,7 @@ from perjoule.testbeds import virtual
 
 
 @click.command(
-    short_help="Bring a virtual cluster up to play with.",
+    short_help="Bring up a virtual cluster to experiment with.",
     epilog=examples(
         "sudo perjoule up moosefs",
         "sudo perjoule up cephfs --clients 2 --set copies=3 --set testbed.scale=0.1",
@@ -25,12 +25,12 @@ from perjoule.testbeds import virtual
     ),
 )
 @click.argument("kind", required=False, shell_complete=completing(lambda: drivers.kinds("filesystems")))
-@click.option("--clients", default=1, show_default=True, type=click.IntRange(1, 64), help="How many client hosts.")
+@click.option("--clients", default=1, show_default=True, type=click.IntRange(1, 64), help="Number of client hosts.")
 @click.option(
     "--cluster",
     default="odroid-hc4",
     show_default=True,
-    help="Cluster of the catalogue to be like.",
+    help="Cluster of the catalogue to emulate.",
     shell_complete=completing(catalogue.names),
 )
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="An option of the file system, or testbed.OPTION.")
@@ -53,7 +53,7 @@ def up(kind: str | None, clients: int, cluster: str, overrides: tuple[str, ...])
 
 
 @click.command(
-    short_help="Remove what killed runs left, and what `up` made.",
+    short_help="Remove what killed runs left behind, and clusters made by `up`.",
     epilog=examples(
         "sudo perjoule down             what killed runs left behind",
         "sudo perjoule down 1ec067e1    and this cluster made by `up`",
@@ -71,7 +71,7 @@ def down(kept: str | None, everything: bool) -> None:
     """
     known = [one.id for one in virtual.kept()]
     if kept and kept not in known:
-        advice = f"there is {', '.join(known)}" if known else "there is none"
+        advice = f"known: {', '.join(known)}" if known else "none are known"
         raise CampaignError(f'`perjoule up` made no cluster "{kept}"', next=advice)
     removed = (
         *virtual.clean(everything=everything),
@@ -93,7 +93,7 @@ def down(kept: str | None, everything: bool) -> None:
         what = f"run {', '.join(one.id for one in stuck)} could not be removed entirely: something is still busy"
         raise MachineError(what, where=str(stuck[0].folder), next="run `perjoule down` again")
     if not (removed or swept or left_alone or left):
-        unseen = " that this user may see; `sudo perjoule down` sees all" if os.geteuid() != 0 else ""
+        unseen = " that this user may see; `sudo perjoule down` sees everything" if os.geteuid() != 0 else ""
         out.print(f"nothing left behind{unseen}")
 
 
@@ -101,7 +101,7 @@ def _entrance(name: str, pid: int) -> str:
     return f"  {name}: nsenter -t {pid} -a"
 
 
-@click.command(short_help="Say what this machine can and can't do.", epilog=examples("perjoule doctor"))
+@click.command(short_help="Check what this machine can and can't do.", epilog=examples("perjoule doctor"))
 def doctor() -> None:
     """Say what this machine can and can't do, and how to mend each. Exit code 3 when `perjoule demo` can't run."""
     found = {part: {kind: campaign.example(part, kind).checks() for kind in drivers.kinds(part)} for part in drivers.PROTOCOLS}

@@ -19,7 +19,7 @@ from perjoule.units import bytes_text, seconds_text
 
 
 @click.command(
-    short_help="The main job: three parallel file systems compared.",
+    short_help="Run the demo: three parallel file systems compared.",
     epilog=examples(
         "sudo perjoule demo", "sudo perjoule demo --set repetitions=1 --into results/quick", "perjoule demo --simulate"
     ),
@@ -52,11 +52,11 @@ def run_command(
 
 
 @click.command(
-    short_help="Go on with a campaign that was interrupted.",
+    short_help="Continue an interrupted campaign.",
     epilog=examples("perjoule resume results/demo-20261121-101500", "perjoule resume results/demo --failed"),
 )
 @options.folder
-@click.option("--failed", is_flag=True, help="Measure failed trials again too.")
+@click.option("--failed", is_flag=True, help="Also measure failed trials again.")
 @options.overwrite
 def resume(folder: Path, failed: bool, devices: tuple[str, ...]) -> None:
     """Go on with a campaign that was interrupted: measure what is missing and write its report."""
@@ -99,8 +99,8 @@ def _go_on(asked: Campaign, results: store.Results, top: Path, again_failed: boo
             _conclude(asked, results)
         raise
     except KeyboardInterrupt:
-        advice = f"go on with: perjoule resume {shlex.quote(str(results.folder))}"
-        raise Interrupted("interrupted, all taken down", next=advice) from None
+        advice = f"continue with: perjoule resume {shlex.quote(str(results.folder))}"
+        raise Interrupted("interrupted; everything is taken down", next=advice) from None
     finally:
         _give_back(top)
     sys.exit(code)
@@ -150,7 +150,7 @@ def check(file: Path, overrides: tuple[str, ...], shrink: int | None) -> None:
         out.print(f"{filesystem} can't be measured on this machine: {error}. The other file systems can.")
     if asked.until is not None:
         out.print(
-            f"at the most: each combination is repeated {asked.least_count} to {asked.until.most_count} times, "
+            f"at most: each combination is repeated {asked.least_count} to {asked.until.most_count} times, "
             f"until {asked.until.metric} is known to ± {asked.until.interval_ratio:.1%}"
         )
     there = room.checks(asked.trials, Path("results"))

@@ -34,7 +34,7 @@ _SHOWN = 4  # places for one reason
 @click.argument("name", metavar="[PAPER|FILE.toml]", required=False, shell_complete=options.completing(published.names))
 @click.option("--quantity", type=click.Choice(list(published.QUANTITIES)), metavar="QUANTITY", help="Only these numbers.")
 @click.option("--table", "place", metavar="PLACE", help='Only numbers of this table or section, as in "Table II".')
-@click.option("--json", "as_json", is_flag=True, help="For programs: values in SI units, beside the text as printed.")
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable output: SI units, and the text as printed.")
 def papers_command(name: str | None, quantity: str | None, place: str | None, as_json: bool) -> None:
     """List the papers that perjoule knows, or every number that PAPER prints."""
     if name is None:
@@ -106,15 +106,15 @@ def _as_json(one: Number) -> dict[str, object]:
 
 @click.command(
     "audit",
-    short_help="Recompute what a paper, or a results folder, derives.",
+    short_help="Recompute the derived numbers of a paper or results folder.",
     epilog=examples("perjoule audit green-storage", "perjoule audit all --strict", "perjoule audit results/demo --json"),
 )
 @click.argument(
     "target", metavar="PAPER|all|FILE.toml|DIR", shell_complete=options.completing(lambda: ("all", *published.names()))
 )
 @click.option("--strict", is_flag=True, help="Exit code 1 when something disagrees.")
-@click.option("--all", "everything", is_flag=True, help="List what agrees, too.")
-@click.option("--json", "as_json", is_flag=True, help="For programs: every verdict.")
+@click.option("--all", "everything", is_flag=True, help="Also list what agrees.")
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable output: every verdict.")
 def audit_command(target: str, strict: bool, everything: bool, as_json: bool) -> None:
     """Recompute every derived number of a paper, or of a results folder, and hold its throughputs against physics.
 
@@ -136,7 +136,7 @@ def _audited(target: str) -> dict[str, Sequence[Verdict]]:
         return {name: audit(published.paper(name)) for name in published.names()}
     if target not in published.names() and "/" in target and not Path(target).exists():
         raise CampaignError(
-            "no such folder or file", where=target, next="a paper is named without a path, as `perjoule papers` does"
+            "no such folder or file", where=target, next="name a paper without a path, as `perjoule papers` lists it"
         )
     if target not in published.names() and Path(target).is_dir():
         return {target: _of_results(Path(target))}
@@ -154,7 +154,7 @@ def _of_results(folder: Path) -> tuple[Verdict, ...]:
     clusters = {record.cluster for record in records}
     cells = stored if stored is not None else report.cells(results)
     found = audit_cells(cells, clusters.pop() if len(clusters) == 1 else "", implausible)
-    rule = "what was stored gives what was shown"
+    rule = "the stored data reproduce the shown numbers"
     differences = verify.verify(results).differences
     return (*found, *(Verdict("disagrees", rule, "files", "stored numbers", recomputed=one) for one in differences))
 
@@ -169,7 +169,7 @@ def _show(name: str, verdicts: Sequence[Verdict], everything: bool) -> None:
         for verdict in kinds["disagrees"]:
             _show_disagreement(verdict)
     if resting:
-        out.print("Agrees, but rests on what disagrees", style="yellow")
+        out.print("Agrees, but depends on a number that disagrees", style="yellow")
         for verdict in resting:
             show_line(f"  {verdict.place}: {verdict.what}: {verdict.printed}")
             show_line(f"    {verdict.rests_on}")
@@ -193,7 +193,7 @@ def _show_disagreement(verdict: Verdict) -> None:
     if verdict.printed:
         show_line(f"    printed {verdict.printed}, recomputed {verdict.recomputed} ({verdict.rule})")
         show_line(f"    of {verdict.of}")
-        show_line(f"    likely cause: {verdict.cause or 'no single slip explains it'}")
+        show_line(f"    likely cause: {verdict.cause or 'no single error explains it'}")
     else:
         show_line(f"    {verdict.of + ': ' if verdict.of else ''}{verdict.recomputed}")
 
@@ -228,11 +228,13 @@ def _named(verdict: Verdict) -> str:
 @click.argument("name", metavar="PAPER", shell_complete=options.completing(published.names))
 @click.option("--scale", type=click.FloatRange(min=0, max=1, min_open=True), help="Speed of the virtual hosts.")
 @click.option(
-    "--testbed", default="virtual", metavar="virtual|FILE.toml", help="Where: a file with your [testbed] and [[meter]]."
+    "--testbed", default="virtual", metavar="virtual|FILE.toml", help="Where to run: a file with your [testbed] and [[meter]]."
 )
 @options.shrink
-@click.option("--repetitions", type=click.IntRange(min=1), help="Of each data point; the paper's by default.")
-@click.option("--write", "target", type=click.Path(path_type=Path), metavar="FILE.toml", help="Write the campaign, run nothing.")
+@click.option("--repetitions", type=click.IntRange(min=1), help="Repetitions of each data point; the paper's by default.")
+@click.option(
+    "--write", "target", type=click.Path(path_type=Path), metavar="FILE.toml", help="Only write the campaign; run nothing."
+)
 @options.into
 @options.simulate
 def reproduce_command(

@@ -24,13 +24,15 @@ CAMPAIGN = "campaign.toml"  # by which a results folder is known
     epilog=examples("perjoule show results/demo", "perjoule show results/demo --winners", "perjoule show results/demo --bytes"),
 )
 @options.folder
-@click.option("--users", is_flag=True, help="What several users got together and alone, and how fair that was.")
-@click.option("--scaling", is_flag=True, help="Growth with storage hosts: % of the ideal, and the law it follows.")
-@click.option("--winners", "best", is_flag=True, help="The best file system for each workload, or that there is none.")
-@click.option("--bytes", "amplification", is_flag=True, help="Bytes per user byte, beside what redundancy alone explains.")
-@click.option("--budget", is_flag=True, help="What energies may be wrong by, term by term, and watts that meters do not explain.")
-@click.option("--replacement", is_flag=True, help="How many low-power machines do the work of a server, and their power.")
-@click.option("--with", "others", multiple=True, type=click.Path(path_type=Path), metavar="DIR", help="Results of more machines.")
+@click.option("--users", is_flag=True, help="Throughput of several users together and alone, and fairness.")
+@click.option("--scaling", is_flag=True, help="Scaling with storage hosts: % of ideal, and the fitted law.")
+@click.option("--winners", "best", is_flag=True, help="The best file system for each workload, or none.")
+@click.option("--bytes", "amplification", is_flag=True, help="Bytes moved per user byte, next to what redundancy explains.")
+@click.option("--budget", is_flag=True, help="Uncertainty budget of the energies, and power that the meters do not explain.")
+@click.option("--replacement", is_flag=True, help="How many low-power machines replace a server, and their power.")
+@click.option(
+    "--with", "others", multiple=True, type=click.Path(path_type=Path), metavar="DIR", help="Add the results of another machine."
+)
 def show_command(
     folder: Path,
     users: bool,
@@ -49,7 +51,7 @@ def show_command(
     found = content(results)
     cells = found.cells
     if users:
-        _show(report.users_tables(results), folder, "no users loaded at once here", "see docs/how-to/mixed-users.md")
+        _show(report.users_tables(results), folder, "no trial here has several users at once", "see docs/how-to/mixed-users.md")
     if scaling:
         _show(
             report.scaling_tables(results),
@@ -62,12 +64,12 @@ def show_command(
     if amplification:
         show(amplification_table(cells), (), ())
     if budget:
-        nothing = "no energy here has a budget: no meter states what it may be wrong by"
+        nothing = "no energy here has an uncertainty budget: no meter states its errors"
         _show(report.budget_tables(results), folder, nothing, "see docs/explanations/uncertainty.md")
     if replacement:
         replaced = report.replacements([results, *map(measured, others)])
         if not replaced:
-            what = "no two machines by themselves did the same and had their power metered here"
+            what = "no two stand-alone machines here ran the same workload with metered power"
             raise MachineError(what, where=str(folder), next="add the results of another machine: --with DIR")
         show(replacement_table(replaced), (), ())
     if not (users or scaling or best or amplification or budget or replacement):
@@ -85,7 +87,7 @@ def _show(tables: Sequence[Table], folder: Path, none: str, advice: str) -> None
 
 @click.command(
     "report",
-    short_help="Write the report of a results folder again, or of many.",
+    short_help="Write the report of one results folder, or of many.",
     epilog=examples(
         "perjoule report results/demo", "perjoule report results/demo --figures figures/", "perjoule report results/"
     ),

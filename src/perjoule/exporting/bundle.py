@@ -22,7 +22,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: when files were wr
 TABLE = "table.csv"
 LEFT_OUT = ("lock", METADATA, CITATION, CHECKSUMS, TABLE)  # of a folder that was unpacked from a bundle
 _CHUNK_BYTES = 1 << 20
-_STRANGE = "it was not written by `perjoule export`: look into it before you trust it"
+_STRANGE = "it was not written by `perjoule export`: inspect it before you trust it"
 _ASK_AGAIN = "fetch the bundle again"
 _COMPRESSED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGE = (OSError, zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, *UNEXPECTED)
@@ -93,7 +93,9 @@ def unpacked(path: Path) -> Generator[Path]:
         entries = _entries(bundle, path)
         needed_bytes = sum(entry.file_size for entry in entries.values())
         if needed_bytes > shutil.disk_usage(folder).free:
-            raise MachineError("there is no room to unpack it", where=str(folder), next="set TMPDIR to a disk with more room")
+            raise MachineError(
+                "there is not enough space to unpack it", where=str(folder), next="set TMPDIR to a disk with more room"
+            )
         for name, entry in entries.items():
             target = folder / "results" / name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -113,14 +115,14 @@ def differing(path: Path) -> Iterator[str]:
         try:
             if CHECKSUMS not in entries:
                 raise MachineError(
-                    "this is no bundle of results (no checksums in it)", where=str(path), next="see `perjoule export`"
+                    "this is not a bundle of results (it contains no checksums)", where=str(path), next="see `perjoule export`"
                 )
             if entries[CHECKSUMS].file_size > MOST_JSON_BYTES:
                 raise ValueError("it is too long")
             lines = b"".join(_chunks(bundle, entries[CHECKSUMS])).decode().splitlines()
             wanted = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
         except _DAMAGE:
-            yield f"{CHECKSUMS}: damaged, so that nothing can be held against it"
+            yield f"{CHECKSUMS}: damaged, so nothing can be checked against it"
             return
         for name in sorted(wanted.keys() | entries.keys() - {CHECKSUMS}):
             if name not in entries:
@@ -128,7 +130,7 @@ def differing(path: Path) -> Iterator[str]:
             elif name not in wanted:
                 yield f"{name}: was not there when the bundle was written"
             else:
-                yield "" if _digest(bundle, entries[name]) == wanted[name] else f"{name}: not the file that was bundled"
+                yield "" if _digest(bundle, entries[name]) == wanted[name] else f"{name}: differs from the file that was bundled"
 
 
 def _digest(bundle: zipfile.ZipFile, entry: zipfile.ZipInfo) -> str:
@@ -158,7 +160,9 @@ def _opened(path: Path) -> Generator[zipfile.ZipFile]:
         bundle = zipfile.ZipFile(path)
     except _DAMAGE as error:
         what = (
-            (error.strerror or str(error)).lower() if isinstance(error, OSError) else "this is no bundle, or its end is damaged"
+            (error.strerror or str(error)).lower()
+            if isinstance(error, OSError)
+            else "this is not a bundle, or its end is damaged"
         )
         raise MachineError(what, where=str(path), next="see `perjoule export --help`") from error
     with bundle:
@@ -176,10 +180,10 @@ def _entries(bundle: zipfile.ZipFile, path: Path) -> Mapping[str, zipfile.ZipInf
         kind = stat.S_IFMT(entry.external_attr >> 16)
         odd = not pure.parts or "\\" in name or "\0" in name or ":" in pure.parts[0]
         if odd or pure.is_absolute() or ".." in pure.parts or str(pure) != name or kind not in (0, stat.S_IFREG) or name in found:
-            raise MachineError(f'"{name}" has no place in a bundle', where=str(path), next=_STRANGE)
+            raise MachineError(f'"{name}" does not belong in a bundle', where=str(path), next=_STRANGE)
         if entry.file_size > max(SMALL_BYTES, MOST_RATIO * entry.compress_size) or entry.compress_type not in _COMPRESSED:
             size = f"from {bytes_text(entry.compress_size)} to {bytes_text(entry.file_size)}"
-            raise MachineError(f'"{name}" unpacks {size}, and no results do so', where=str(path), next=_STRANGE)
+            raise MachineError(f'"{name}" unpacks {size}, more than any results', where=str(path), next=_STRANGE)
         found[name] = entry
     return found
 

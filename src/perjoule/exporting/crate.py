@@ -27,7 +27,7 @@ TYPES = {
 }
 KNOWN = {
     "results.json": "Format version and name of these results",
-    "campaign.toml": "What was asked for",
+    "campaign.toml": "The campaign that was run",
     "journal.jsonl": "The attempts that were kept, with checksums of their files",
     "table.json": "The table of the report",
     "report.html": "The report: tables, figures and methods in one page that works offline",
@@ -35,7 +35,10 @@ KNOWN = {
     CITATION: "How to cite these results",
     CHECKSUMS: "SHA-256 of every other file",
 }
-SUFFIXES = {"record.json": "Record of an attempt at a trial", "series.parquet": "Series of an attempt, as meters were read"}
+SUFFIXES = {
+    "record.json": "Record of an attempt at a trial",
+    "series.parquet": "Time series of an attempt, as read from the meters",
+}
 
 
 @dataclass(frozen=True)

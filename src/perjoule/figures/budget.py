@@ -40,4 +40,4 @@ def budget(budgets: Mapping[str, Terms], *, notes: Sequence[str] = ()) -> Spec:
         "encoding": {"y": y, "x": {"datum": 1, "type": "quantitative"}, "text": {"field": "text"}},
     }
     size: Spec = {"width": FULL_WIDTH - 120, "height": {"step": 26}, "data": {"values": rows}}
-    return titled({**size, "layer": [bars, text]}, "What energies may be wrong by", notes)
+    return titled({**size, "layer": [bars, text]}, "Uncertainty of the energies", notes)

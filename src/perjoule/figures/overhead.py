@@ -35,7 +35,7 @@ def overhead(trials: Sequence[Overhead], *, notes: Sequence[str] = ()) -> Spec:
     """
     ordered = sorted(trials, key=lambda trial: (trial.title, trial.direction))
     panels = [_panel(trial) for trial in ordered]
-    return titled({"concat": panels, "columns": 2, "spacing": 24}, "What users' bytes make of network and disks", notes)
+    return titled({"concat": panels, "columns": 2, "spacing": 24}, "Network and disk traffic per user byte", notes)
 
 
 def _panel(trial: Overhead) -> Spec:

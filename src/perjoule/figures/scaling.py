@@ -32,7 +32,7 @@ def scaling(growths: Sequence[Growth], *, notes: Sequence[str] = ()) -> Spec:
         _panel(title, [growth for growth in growths if growth.panel == title], names)
         for title in dict.fromkeys(growth.panel for growth in growths)
     ]
-    return titled({"concat": panels, "columns": 2, "spacing": 24}, "Growing with storage hosts", notes)
+    return titled({"concat": panels, "columns": 2, "spacing": 24}, "Scaling with storage hosts", notes)
 
 
 def _panel(title: str, growths: Sequence[Growth], names: Sequence[str]) -> Spec:

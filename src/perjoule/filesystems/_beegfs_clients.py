@@ -13,7 +13,7 @@ from perjoule.protocols import Host, Hosts
 
 FIX = "install beegfs-client-dkms (7: beegfs-client) for the running kernel, then modprobe beegfs"
 OWN_KERNEL = (
-    "have clients on machines of their own that have it: virtual ones share a kernel, whose client only sees its own network"
+    "run clients on separate machines that have it: virtual clients share a kernel, whose client sees only its own network"
 )
 SHORT_S = 20.0  # for commands that ask the host alone
 

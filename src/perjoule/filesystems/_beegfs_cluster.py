@@ -147,8 +147,8 @@ class Cluster(Mounted):
             host.run(["install", "-d", "-o", USER, "-g", GROUP_ID, "-m", "750", place], timeout_s=SHORT_S)
         host.put(self._secret, room / "auth", mode=0o600, owner=USER)
         if host.run([*_AS_USER, "test", "-r", room / "auth"], timeout_s=SHORT_S, check=False).returncode != 0:
-            what = f"user {USER}, as whom BeeGFS runs, can't reach {host.directory}"
-            raise MachineError(what, where=host.name, next="let others pass through the folders above it (chmod o+x)")
+            what = f"BeeGFS runs as user {USER}, which can't reach {host.directory}"
+            raise MachineError(what, where=host.name, next="let other users traverse the folders above it (chmod o+x)")
 
     def _store(self, host: Host) -> Path:
         beneath = self._wish.beneath if host.name in (*self._layout.metadata, *self._layout.storage) else None
@@ -273,7 +273,7 @@ def _has_room_for_folders(host: Host, store: Path) -> None:
     if total and free < FOLDERS_COUNT:  # btrfs has no such limit and says 0
         what = f"a metadata server makes {FOLDERS_COUNT} folders before it starts, but its file system has {free} inodes left"
         raise CampaignError(
-            what, where=host.name, next='make it bigger (ext4: 2 GiB), or with more inodes: make = ["-i", "4096"]'
+            what, where=host.name, next='make it larger (ext4: 2 GiB), or with more inodes: make = ["-i", "4096"]'
         )
 
 

@@ -22,7 +22,9 @@ def needs(kind: str, *, needed: bool = True) -> tuple[Check, ...]:
     """What a machine needs to make and to mount a file system of this kind."""
     (tool,) = programs({f"mkfs.{kind}": PACKAGES[kind]})
     able = in_kernel(kind)
-    detail, fix = ("there", "") if able else ("neither built in nor a module", f"a kernel with CONFIG_{kind.upper()}_FS")
+    detail, fix = (
+        ("there", "") if able else ("neither built in nor available as a module", f"a kernel with CONFIG_{kind.upper()}_FS")
+    )
     kernel = Check(f"{kind} in the kernel", able, detail, fix, needed)
     return Check(tool.name, tool.ok, tool.detail, tool.fix, needed), kernel
 

@@ -209,7 +209,7 @@ def _osd_bytes(host: Host, stores: Path, layout: ceph.Layout, osds_count: int) -
     free_bytes = int(USED_RATIO * int(said.split()[-1]) / osds_count) // MIB * MIB
     if free_bytes < ceph.SMALLEST_OSD_BYTES:
         raise MachineError(
-            f"there are only {bytes_text(free_bytes)} for each OSD below {stores}",
+            f"only {bytes_text(free_bytes)} are free for each OSD below {stores}",
             where=host.name,
             next=f"free space or give the testbed larger disks, {bytes_text(ceph.SMALLEST_OSD_BYTES)} for each OSD at least",
         )

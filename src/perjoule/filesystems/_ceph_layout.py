@@ -77,8 +77,8 @@ class Layout:
 
     def __post_init__(self) -> None:
         if self.beneath and self.store == "memstore":
-            what = 'nothing lies on disks with store = "memstore", so nothing can lie beneath'
-            raise CampaignError(what, where="ceph", next='leave beneath out, or set store = "bluestore"')
+            what = 'store = "memstore" keeps nothing on disk, so beneath does not apply'
+            raise CampaignError(what, where="ceph", next='remove beneath, or set store = "bluestore"')
 
     def hosts(self, device_class: str = "") -> tuple[str, ...]:
         """The hosts with OSDs of this class ("": of any), in order, each once."""
@@ -107,12 +107,12 @@ def code(where: str, hosts_count: int, *, copies_count: int, acknowledged_count:
         wrong = f"acknowledged = {acknowledged_count} is more than copies = {copies_count}"
         then = f"set acknowledged to {copies_count} or less"
     elif needed_count > hosts_count:
-        wrong = f"{option} needs {needed_count} hosts with data, and there are {hosts_count}"
-        then = "take a testbed with storage hosts"
+        wrong = f"{option} needs {needed_count} hosts with data, but there are {hosts_count}"
+        then = "use a testbed with storage hosts"
         if hosts_count and not split:
             then = f"set copies to {hosts_count} or less"
         elif hosts_count:
-            then = 'ask for fewer parts, or set classes = "together" to have the metadata host carry data too'
+            then = 'use fewer parts, or set classes = "together" to let the metadata host store data too'
     if wrong:
         raise CampaignError(wrong, where=where, next=then)
     return (split[0], split[1]) if split else None

@@ -44,7 +44,7 @@ class Cluster(Mounted):
         for host in self._members:
             if host.run(["readlink", "/proc/self/ns/mnt"], timeout_s=SHORT_S).stdout.strip() == here:
                 what = "GlusterFS needs a mount namespace of its own, because its paths are compiled in"
-                raise MachineError(what, where=host.name, next='take [testbed] kind = "virtual"')
+                raise MachineError(what, where=host.name, next='use [testbed] kind = "virtual"')
 
     def up(self) -> None:
         """From nothing to mounted on every client."""
@@ -129,7 +129,7 @@ class Cluster(Mounted):
 
     def busy(self) -> str:
         """What bricks do of their own accord: healing, or marks of the last writes yet to be taken off; a task of the volume."""
-        found = [] if self._is_settled() else ["heals files, or writes are not finished"]
+        found = [] if self._is_settled() else ["healing files, or finishing writes"]
         return "; ".join([*found, *words.tasks(self._gluster("volume", "status", VOLUME, "--xml", timeout_s=SHORT_S))])
 
     def _rooms(self, host: Host) -> None:

@@ -70,20 +70,20 @@ def layout(
     group_count = {"dispersed": disperse_count or used_count, "replicated": replicas, "arbiter": 3, "distributed": 1}[kind]
     wrong, then = "", ""
     if not there_count:
-        wrong, then = "there is no host with disks for a brick", "take a testbed with storage hosts"
+        wrong, then = "no host has disks for a brick", "use a testbed with storage hosts"
     elif used_count > there_count:
-        wrong = f"bricks on {used_count} hosts wanted, but {there_count} hosts have disks"
+        wrong = f"bricks need {used_count} hosts, but {there_count} have disks"
         then = f"set hosts to at most {there_count}"
     elif kind == "dispersed" and 2 * redundancy_count >= group_count:
         wrong = f"redundancy = {redundancy_count} is half or more of {group_count} bricks"
         most_count = (group_count - 1) // 2
         then = f"set redundancy to at most {most_count}" if most_count else "a dispersed volume needs at least 3 bricks"
     elif group_count > used_count:
-        wrong = f"{group_count} bricks that hold a file together need as many hosts, and there are {used_count}"
+        wrong = f"{group_count} bricks that share a file need as many hosts, but there are {used_count}"
         options = {"dispersed": f"set disperse to at most {used_count}", "replicated": f"set replicas to at most {used_count}"}
         then = options.get(kind, f"an arbiter needs {group_count} hosts")
     elif all_count % group_count:
-        wrong = f"{all_count} bricks can't be shared out among groups of {group_count}"
+        wrong = f"{all_count} bricks can't be divided into groups of {group_count}"
         fitting_count = next(n for n in range(used_count, 0, -1) if n * bricks_per_host_count % group_count == 0)
         then = f"set hosts = {fitting_count}" if fitting_count >= group_count else ""
         then += f"{' or ' if then else 'set '}bricks_per_host = {group_count // math.gcd(used_count, group_count)}"

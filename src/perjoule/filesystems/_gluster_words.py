@@ -50,7 +50,7 @@ def version(said: str) -> str:
     """The version from `glusterd --version` ("glusterfs 10.3 ...")."""
     found = re.match(r"glusterfs (\d[\w.]*)", said)
     if found is None:
-        raise TransientError(f"glusterd does not say its version but {said.strip()[:80]!r}")
+        raise TransientError(f"glusterd did not report its version but {said.strip()[:80]!r}")
     return found[1]
 
 
@@ -119,9 +119,9 @@ def _parsed(xml: str) -> ElementTree.Element:
     try:
         answer = ElementTree.fromstring(xml)
     except ElementTree.ParseError as error:
-        raise TransientError(f"gluster answers with XML that can't be read ({error})") from error
+        raise TransientError(f"gluster returned XML that can't be parsed ({error})") from error
     if _text(answer, "opRet") != "0":  # else a refusal would read as a volume without bricks
-        raise TransientError(f"gluster did not answer: {_text(answer, 'opErrstr') or 'without a reason'}")
+        raise TransientError(f"gluster did not answer: {_text(answer, 'opErrstr') or 'no reason given'}")
     return answer
 
 

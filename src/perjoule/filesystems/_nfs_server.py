@@ -53,8 +53,8 @@ class Ganesha:
 
     def _start_rpcbind(self) -> None:
         if not self._own_mounts():
-            what = "NFS version 3 needs an rpcbind of its own, and that a mount namespace"
-            raise MachineError(what, where=self.host.name, next='set version = "4.2", or take [testbed] kind = "virtual"')
+            what = "NFS version 3 needs its own rpcbind, which needs a mount namespace"
+            raise MachineError(what, where=self.host.name, next='set version = "4.2", or use [testbed] kind = "virtual"')
         rpcbind = self.daemons.start(self.host, "rpcbind", ["rpcbind", "-f"], log=self._folder / "rpcbind.log")
         listens = ["test", "-S", "/run/rpcbind.sock"]
         self.daemons.wait("an rpcbind", lambda: self.host.run(listens, timeout_s=SHORT_S, check=False).returncode == 0, rpcbind)
@@ -81,7 +81,7 @@ class Kernel:
         running = self.host.run(["cat", "/proc/fs/nfsd/threads"], timeout_s=SHORT_S, check=False)
         if running.returncode != 0 or running.stdout.strip() == "0":
             mend = 'start it there (systemctl start nfs-server), or set server = "ganesha"'
-            raise MachineError("the kernel's NFS server does not run", where=self.host.name, next=mend)
+            raise MachineError("the kernel's NFS server is not running", where=self.host.name, next=mend)
         self.host.run(["install", "-d", self.export], timeout_s=SHORT_S)
         options = "rw,sync,no_root_squash,no_subtree_check"
         self.host.run(["exportfs", "-i", "-o", options, *self._names], timeout_s=SHORT_S)

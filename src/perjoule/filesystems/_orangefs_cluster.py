@@ -79,8 +79,8 @@ class Cluster(Mounted):
         host.put(words.configuration(self._layout, scale=self._hosts.scale), room / "fs.conf", owner=USER)
         as_user = ["setpriv", f"--reuid={USER}", f"--regid={GROUP_ID}", "--clear-groups"]
         if host.run([*as_user, "test", "-r", room / "fs.conf"], timeout_s=SHORT_S, check=False).returncode != 0:
-            what = f"user {USER}, as whom OrangeFS runs, can't reach {host.directory}"
-            raise MachineError(what, where=host.name, next="let others pass through the folders above it (chmod o+x)")
+            what = f"OrangeFS runs as user {USER}, which can't reach {host.directory}"
+            raise MachineError(what, where=host.name, next="let other users traverse the folders above it (chmod o+x)")
         argv = [*as_user, *self._program("pvfs2-server"), "-a", host.name]
         host.run([*argv, "-f", room / "fs.conf"], timeout_s=self._patience_s)
         log = room / f"{host.name}-pvfs2-server.log"
@@ -181,7 +181,7 @@ def _refuse_shared_kernel(clients: Sequence[Host]) -> None:
         raise MachineError(
             "clients that share one kernel can't each have a kernel client of OrangeFS",
             where="orangefs",
-            next='take client = "fuse", or one client',
+            next='set client = "fuse", or use one client',
         )
 
 

@@ -169,7 +169,7 @@ def space(statfs: str) -> dict[str, int]:
     found = {name: re.search(rf"^\tbytes {name}:\s+(\d+)$", statfs, re.MULTILINE) for name in ("total", "available")}
     known = {f"{name}_bytes": int(match[1]) for name, match in found.items() if match}
     if len(known) < len(found):
-        raise WorkloadError(f"pvfs2-statfs tells no space: {statfs[:80]!r}", where="orangefs")
+        raise WorkloadError(f"pvfs2-statfs reports no space: {statfs[:80]!r}", where="orangefs")
     return known
 
 

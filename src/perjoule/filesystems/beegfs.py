@@ -111,14 +111,14 @@ class BeeGFS(FileSystem):
         """Place the servers. Raises CampaignError when these hosts can't carry what was asked for."""
         storage = hosts.by_role("storage") if self.roles == "separate" else hosts.bricks
         if not storage:
-            raise CampaignError("there is no host to keep data on", where="beegfs", next="take a testbed with storage hosts")
+            raise CampaignError("no host to store data on", where="beegfs", next="use a testbed with storage hosts")
         if self.chunk_bytes < LEAST_CHUNK_BYTES or self.chunk_bytes.bit_count() != 1:
             what = f"chunk = {self.chunk_bytes} B is not a power of two of 64 KiB at least"
             raise CampaignError(what, where="beegfs", next='set chunk to "64 KiB", "128 KiB", ...')
         if self.mirror and len(storage) % 2:
-            what = f"mirror = true wants pairs of hosts, but data would be on {len(storage)}"
+            what = f"mirror = true needs pairs of hosts, but data would be on {len(storage)}"
             other = "both" if self.roles == "separate" else "separate"
-            raise CampaignError(what, where="beegfs", next=f'take an even number of storage hosts, or try roles = "{other}"')
+            raise CampaignError(what, where="beegfs", next=f'use an even number of storage hosts, or try roles = "{other}"')
         metadata = (hosts.metadata,) if self.roles == "separate" else storage
         return words.Layout(
             metadata=tuple(host.name for host in metadata),
@@ -152,7 +152,7 @@ def _installed(name: str, path: str) -> Check:
 
 
 def _install() -> str:
-    return f"install BeeGFS ({SOURCE}) as its documentation says, then set {PREFIX} to its prefix; docs/how-to/beegfs.md says how"
+    return f"install BeeGFS ({SOURCE}) and set {PREFIX} to its prefix; see docs/how-to/beegfs.md"
 
 
 def _module() -> Check:
@@ -160,5 +160,5 @@ def _module() -> Check:
     release = Path("/proc/sys/kernel/osrelease").read_text().strip()
     files = Path("/lib/modules", release).rglob("beegfs.ko*")
     there = "\tbeegfs\n" in Path("/proc/filesystems").read_text() or next(files, None) is not None
-    detail = "there" if there else f"no module beegfs for {release}: servers can be tried, but not mounted"
+    detail = "there" if there else f"no module beegfs for {release}: servers can run, but not be mounted"
     return Check("BeeGFS in the kernel", there, detail, "" if there else FIX, needed=False)

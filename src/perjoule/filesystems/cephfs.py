@@ -99,7 +99,7 @@ class CephFs(FileSystem):
             erasure=self.erasure,
         )
         if code and self.store == "memstore":
-            what = f'erasure = "{self.erasure}" needs BlueStore: what lies in memory can\'t be overwritten in part'
+            what = f'erasure = "{self.erasure}" needs BlueStore: objects in memory can\'t be overwritten in part'
             raise CampaignError(what, where="cephfs", next='set store = "bluestore"')
         metadata = hosts.by_role("metadata")[:1]
         apart = bool(metadata) and self.classes == "apart"

@@ -110,4 +110,4 @@ class _Mounted(Mounted):
             except WorkloadError:
                 now = "gone"
             if now != number:
-                raise TransientError(f"{path} is not the device that was lent any more ({number}, now {now})", where=client.name)
+                raise TransientError(f"{path} is no longer the device that was lent ({number}, now {now})", where=client.name)

@@ -41,7 +41,7 @@ class Directory(FileSystem):
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
         """Make a folder for every client; remove these folders at the end."""
         if not self.path.is_absolute():
-            raise CampaignError(f'path = "{self.path}" is relative', where="directory", next="write it from / on")
+            raise CampaignError(f'path = "{self.path}" is relative', where="directory", next="write an absolute path")
         directories: dict[str, Path] = {}
         try:
             for client in hosts.clients:
@@ -59,13 +59,13 @@ class Directory(FileSystem):
     def _folder(self, client: Host) -> Path:
         if client.run(["test", "-d", self.path], timeout_s=SHORT_S, check=False).returncode != 0:
             raise MachineError(
-                f"{self.path} is no folder", where=client.name, next="mount it there, or mend path in the campaign"
+                f"{self.path} is not a folder", where=client.name, next="mount it there, or correct path in the campaign"
             )
         made = client.run(["mktemp", "-d", "-p", self.path, "perjoule-XXXXXXXXXX"], timeout_s=SHORT_S, check=False)
         if made.returncode != 0:
             reason = made.stderr.strip().rsplit(": ", 1)[-1].lower()
-            next_step = "choose a folder that can be written to"
-            raise MachineError(f"nothing can be made in {self.path} ({reason})", where=client.name, next=next_step)
+            next_step = "choose a writable folder"
+            raise MachineError(f"{self.path} is not writable ({reason})", where=client.name, next=next_step)
         return Path(made.stdout.strip())
 
 

@@ -93,4 +93,4 @@ class _Mounted(Mounted):
     def alive(self) -> None:
         for client in self.hosts.clients:
             if not is_mounted(client, self.directories[client.name].parent):
-                raise TransientError(f"{self.directories[client.name].parent} is not mounted any more", where=client.name)
+                raise TransientError(f"{self.directories[client.name].parent} is no longer mounted", where=client.name)

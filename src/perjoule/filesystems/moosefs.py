@@ -91,9 +91,9 @@ class MooseFS(FileSystem):
         storage = hosts.by_role("storage")
         if self.goal > len(storage):
             raise CampaignError(
-                f"goal = {self.goal} wants {self.goal} chunk servers, but the testbed has {len(storage)} storage hosts",
+                f"goal = {self.goal} needs {self.goal} chunk servers, but the testbed has {len(storage)} storage hosts",
                 where="moosefs",
-                next=f"set goal to at most {len(storage)}" if storage else "take a testbed with storage hosts",
+                next=f"set goal to at most {len(storage)}" if storage else "use a testbed with storage hosts",
             )
         deployment = _Deployment(self, hosts, _user(hosts.metadata), Daemons(self.patience_s))
         try:
@@ -108,7 +108,7 @@ def _user(host: Host) -> str:
     user = found.stdout.strip()
     if found.returncode != 0 or user in ("root", "UNKNOWN"):
         raise MachineError(
-            "no unprivileged user for MooseFS (owner of /var/lib/mfs)", where=host.name, next="apt install moosefs-master"
+            "no unprivileged user for MooseFS (the owner of /var/lib/mfs)", where=host.name, next="apt install moosefs-master"
         )
     return user
 
@@ -207,8 +207,8 @@ class _Deployment:
         host.run(["install", "-d", "-o", self.user, "-m", "750", *rooms], timeout_s=SHORT_S)
         as_user = ["setpriv", f"--reuid={self.user}", f"--regid={self.user}", "--clear-groups"]
         if host.run([*as_user, "test", "-w", rooms[-1]], timeout_s=SHORT_S, check=False).returncode != 0:
-            what = f"user {self.user}, as whom MooseFS runs, can't reach {host.directory}"
-            raise MachineError(what, where=host.name, next="let others pass through the folders above it (chmod o+x)")
+            what = f"MooseFS runs as user {self.user}, which can't reach {host.directory}"
+            raise MachineError(what, where=host.name, next="let other users traverse the folders above it (chmod o+x)")
 
     def _daemon(self, host: Host, program: str, room: str, settings: Mapping[str, object]) -> Daemon:
         common: dict[str, object] = {"WORKING_USER": self.user, "DATA_PATH": _folder(host) / room, "DISABLE_OOM_KILLER": 0}

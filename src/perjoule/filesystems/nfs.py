@@ -25,8 +25,8 @@ from perjoule.units import Bytes, Seconds
 
 EXAMPLE = '[[filesystem]]\nkind = "nfs"\nversion = "4.2"\n'
 
-NO_CLIENT = "the kernel has no NFS client, and Debian and Ubuntu have none in user space for it (fuse-nfs is not packaged)"
-MEND = "take hosts with a kernel that has CONFIG_NFS_FS"
+NO_CLIENT = "the kernel has no NFS client, and Debian and Ubuntu package none in user space (fuse-nfs)"
+MEND = "use hosts whose kernel has CONFIG_NFS_FS"
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -148,7 +148,7 @@ class _Mounted(Mounted):
         self.server.daemons.alive()
         for client in self.hosts.clients:
             if not is_mounted(client, self.directories[client.name]):
-                raise TransientError(f"{self.directories[client.name]} is not mounted any more", where=client.name)
+                raise TransientError(f"{self.directories[client.name]} is no longer mounted", where=client.name)
 
 
 def _require_client(client: Host) -> None:

@@ -100,14 +100,14 @@ class OrangeFS(FileSystem):
     def layout(self, hosts: Hosts) -> words.Layout:
         """Place the servers. Raises CampaignError when these hosts or clients can't carry what was asked for."""
         if self.direct not in (None, self.client == "fuse"):
-            mend = "leave it out: pvfs2fuse always mounts with direct_io"
+            mend = "remove it: pvfs2fuse always mounts with direct_io"
             if self.client == "kernel":
-                mend = "leave it out, and have the workload open its files so"
+                mend = "remove it, and let the workload open its files with direct I/O"
             what = f'direct = {str(self.direct).lower()} can\'t be with client = "{self.client}"'
             raise CampaignError(what, where="orangefs", next=mend)
         data = hosts.by_role("storage") if self.roles == "separate" else hosts.bricks
         if not data:
-            raise CampaignError("there is no host to keep data on", where="orangefs", next="take a testbed with storage hosts")
+            raise CampaignError("no host to store data on", where="orangefs", next="use a testbed with storage hosts")
         metadata = (hosts.metadata,) if self.roles == "separate" else data
 
         def roles(name: str) -> tuple[words.Role, ...]:
@@ -138,7 +138,7 @@ def _installed(name: str, prefix: str) -> Check:
     if path:
         return Check(name, True, path)
     where = f"not in {Path(program).parent}" if prefix else "not on the PATH"
-    fix = f"install OrangeFS 2.9.8 or 2.10 as its documentation says, then set {PREFIX}; see docs/how-to/orangefs.md"
+    fix = f"install OrangeFS 2.9.8 or 2.10 and set {PREFIX} to its prefix; see docs/how-to/orangefs.md"
     return Check(name, False, where, fix)
 
 

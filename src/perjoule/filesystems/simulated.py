@@ -62,13 +62,15 @@ class Simulated(FileSystem):
         """
         if self.failure == "layout":
             raise CampaignError(
-                "the layout is impossible on these hosts, as asked", where="simulated", next='set failure = "none"'
+                "the layout is impossible on these hosts, as configured", where="simulated", next='set failure = "none"'
             )
         if self.least_servers_count > (there_count := len(hosts.by_role("storage"))):
-            what = f"this layout needs {self.least_servers_count} storage hosts, and there are {there_count}"
+            what = f"this layout needs {self.least_servers_count} storage hosts, but there are {there_count}"
             raise CampaignError(what, where="simulated", next="set least_servers lower")
         if self.failure == "daemon":
-            raise TransientError('a simulated daemon did not start, as asked; it last said: "goodbye"', where=hosts.metadata.name)
+            raise TransientError(
+                'a simulated daemon did not start, as configured; it last said: "goodbye"', where=hosts.metadata.name
+            )
         yield _SimulatedMount(self, hosts)
 
     def checks(self) -> tuple[Check, ...]:
@@ -105,4 +107,4 @@ class _SimulatedMount(Mounted):
 
     def alive(self) -> None:
         if self._dies:
-            raise TransientError('a simulated daemon died, as asked; it last said: "goodbye"')
+            raise TransientError('a simulated daemon died, as configured; it last said: "goodbye"')

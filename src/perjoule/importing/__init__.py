@@ -26,8 +26,8 @@ from perjoule.workloads.imported import MANIFEST, Part, manifest
 
 __all__ = ["Brought", "bring", "create"]
 
-CAMPAIGN = "# These trials were imported; there is no campaign that could be run.\n"
-UNALIGNED = "power is joined by the time of day: how far the clocks are apart is not known"
+CAMPAIGN = "# These trials were imported; there is no campaign to run.\n"
+UNALIGNED = "power is joined by time of day; the offset between the clocks is unknown"
 LOCAL_TIMES = ("ior", "mdtest", "io500")  # formats whose times name no zone
 
 
@@ -75,7 +75,9 @@ def bring(
     all_loads = loads([run for source in found if source.format != COUNTERS for run in runs(source)], filesystem)
     if not all_loads:
         where = ", ".join(str(source.path) for source in found)
-        raise CampaignError("there are counters and no run that they could belong to", where=where, next="name what ran, too")
+        raise CampaignError(
+            "there are counters, but no run that they belong to", where=where, next="also name the output of the run"
+        )
     nodes: dict[str, list[tuple[Source, tuple[Series, ...]]]] = {}
     for source in found:
         for node, series in counters(source).items() if source.format == COUNTERS else ():

@@ -11,7 +11,7 @@ from perjoule.importing.runs import Load
 from perjoule.model import Json, Record
 from perjoule.units import seconds_text
 
-OWN = "each client's file tells the time by its own clock: how far these are apart is not known"
+OWN = "each client's file has the time of its own clock; the offsets between the clocks are unknown"
 NEAR_S = 86400.0  # clocks are wrong by seconds, or by the hours of a time zone
 
 
@@ -55,8 +55,8 @@ def doubts(load: Load, others: Sequence[Ran | None]) -> Iterator[str]:
         names = ", ".join(sorted(other.clients))
         gap_s = max(own.began_s - other.ended_s, other.began_s - own.ended_s)
         if gap_s < 0:
-            yield f"{names} did the same at the same time in another trial: import clients of one trial together, anew"
+            yield f"{names} ran the same load at the same time in another trial: import the clients of one trial together again"
         elif gap_s < NEAR_S:
             when = "before" if other.began_s < own.began_s else "after"
             apart = seconds_text(abs(own.began_s - other.began_s))
-            yield f"{names} did the same {apart} {when}: if they loaded at once, their clocks are apart and this is one trial"
+            yield f"{names} ran the same load {apart} {when}: if they ran at once, their clocks differ and this is one trial"

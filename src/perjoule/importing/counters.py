@@ -62,7 +62,7 @@ def _moment_s(stamp: Mapping[str, Any], named: str | None, zone: str) -> float:
             return moment_s(text, DATE, one)
         except ValueError:  # "CEST" is no name of a zone
             continue
-    raise ValueError(f"{text} is no date")
+    raise ValueError(f"{text} is not a date")
 
 
 def _rates(one: Mapping[str, Any], cores_count: int) -> Iterator[tuple[Quantity, float]]:

@@ -15,24 +15,24 @@ def missing(brought: Brought) -> Iterator[str]:
         return
     bare = sum(not _powered(record, brought.series[record.trial.id]) for record in valid)
     if bare:
-        yield f"no power covers {bare} of {len(valid)} trials: name logs by --power"
+        yield f"no power covers {bare} of {len(valid)} trials: name logs with --power"
     elif any(s.channel.component == "total" for s in _all(brought)):
-        yield "power is of the servers and the switch: --covers servers where it is of the servers alone"
+        yield "power is taken to cover the servers and the switch: use --covers servers if it covers the servers alone"
     if brought.nodes:
         example = f"--role {brought.nodes[0]}=storage"
-        yield f"counters of {', '.join(brought.nodes)} were left out, whose role is not known: say it ({example})"
+        yield f"counters of {', '.join(brought.nodes)} were left out because their role is unknown: state it ({example})"
     counted = {s.channel.host for s in _all(brought) if s.channel.meter == "sadf"}
     storage = [name for name, role in brought.hosts.items() if role != "client"]
     if not storage:
-        yield "no storage hosts are known: --role NODE=storage names them"
+        yield "no storage hosts are known: name them with --role NODE=storage"
     elif lacking := [name for name in storage if name not in counted]:
-        yield f"no counters of {', '.join(lacking)}: overhead of the servers is not told"
+        yield f"no counters of {', '.join(lacking)}: the servers' overhead is unknown"
     formats = {str(record.trial.workload.options["format"]) for record in valid}
     if silent := [name for tool, name in WITHOUT.items() if tool in formats]:
-        yield f"latencies are not in {', '.join(silent)}"
+        yield f"no latencies in {', '.join(silent)}"
     if "rados" in formats:
-        yield "percentiles of latencies are not in rados bench"
-    yield "no idle time before the loads is known: energies are with idle power"
+        yield "rados bench reports no latency percentiles"
+    yield "no idle time before the loads is known: energies include idle power"
 
 
 def _all(brought: Brought) -> Iterator[Series]:

@@ -60,7 +60,7 @@ def logs(path: Path, declared: Sequence[str], covers: Sequence[str], zone: str) 
     """
     tables = path.suffix == ".toml"
     if not path.is_file():
-        raise CampaignError("there is no such log of power", where=str(path), next="see docs/how-to/import.md")
+        raise CampaignError("no such power log", where=str(path), next="see docs/how-to/import.md")
     if not tables and text_of(path).partition("\n")[0].strip().split(",")[:3] == HEADINGS[:3]:
         return (Log(path, None, EVERYTHING, read_recording(path)),)
     names = [str(path)] if tables else ["csv"]
@@ -87,12 +87,12 @@ def _log(meter: object, covers: Sequence[str], tables: bool, assumed: bool) -> L
     if not isinstance(meter, Csv):
         raise CampaignError("only logs can be imported", where="[[meter]]", next='set kind = "csv"')
     if meter.clock not in ("date", "unix"):
-        what = f'times by clock = "{meter.clock}" can\'t be joined with anything'
+        what = f'times with clock = "{meter.clock}" can\'t be joined with anything'
         raise CampaignError(what, where=str(meter.path), next='a log needs times of day: clock = "date" or "unix"')
     path = meter.path.expanduser()
     rows = np.array(list(meter.samples(text_of(path), UTC_CLOCK)), dtype=np.float64).reshape(-1, 3)
     if not len(rows):
-        raise CampaignError("the log has no rows", where=str(path), next="see that it is the right file")
+        raise CampaignError("the log has no rows", where=str(path), next="check that it is the right file")
     chosen = tuple(covers) or (tuple(meter.covers) if tables else EVERYTHING)
     alone = boundary(meter.label, ("servers",), Hosts(()))
     series = Series(meter.declared(alone), rows[:, 0].copy(), rows[:, 2].copy(), rows[:, 1].copy())
@@ -116,7 +116,5 @@ def _covered(covers: Sequence[str], roles: Mapping[str, str], path: Path) -> tup
     words = {"servers": servers or clients, "clients": clients, "switch": ["switch"]}
     if strange := [name for name in covers if name not in (*words, *roles)]:
         there = ", ".join((*roles, *words))
-        raise CampaignError(
-            f'there is no host "{strange[0]}" to be covered', where=str(path), next=f"there is {there}; name hosts by --role"
-        )
+        raise CampaignError(f'no host is called "{strange[0]}"', where=str(path), next=f"known: {there}; name hosts with --role")
     return tuple(dict.fromkeys(name for word in covers for name in words.get(word, [word])))

@@ -51,17 +51,17 @@ def sources(words: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tuple[
     for word in words:
         clients, path = _split(word)
         if not path.exists():
-            raise CampaignError("there is no such file or folder", where=str(path), next="name what a tool wrote")
+            raise CampaignError("no such file or folder", where=str(path), next="name the output of a tool")
         for source in _below(path, clients, zone):
             if isinstance(source, Source):
                 found.setdefault((source.path.resolve(), clients), source)
             elif path.is_file():
-                advice = f"known are {FORMATS}; a log of power is named by --power"
-                raise CampaignError("its content is nothing known", where=str(path), next=advice)
+                advice = f"known are {FORMATS}; name a power log with --power"
+                raise CampaignError("unrecognised format", where=str(path), next=advice)
             else:
                 strange.append(source)
     if not found:
-        raise CampaignError("nothing known is there", where=", ".join(words), next=f"known are {FORMATS}")
+        raise CampaignError("nothing recognised in it", where=", ".join(words), next=f"known are {FORMATS}")
     named = {path for path, clients in found if clients}  # as in `run/ client-1=run/a.json`
     return tuple(one for (path, clients), one in found.items() if clients or path not in named), tuple(strange)
 
@@ -75,10 +75,10 @@ def text_of(path: Path, most_count: int = -1) -> str:
             return file.read(most_count)
     except OSError as error:
         raise MachineError(
-            (error.strerror or str(error)).lower(), where=str(path), next="check the path and its rights"
+            (error.strerror or str(error)).lower(), where=str(path), next="check the path and its permissions"
         ) from error
     except ValueError as error:
-        raise MachineError(str(error), where=str(path), next="cut it into parts, or name another file") from error
+        raise MachineError(str(error), where=str(path), next="split it, or name another file") from error
 
 
 def format_of(text: str) -> str:

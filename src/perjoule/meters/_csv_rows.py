@@ -101,4 +101,4 @@ def _fields(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
     try:
         yield from csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     except csv.Error as error:
-        raise ValueError(f"a line is no CSV ({error})") from None
+        raise ValueError(f"a line is not CSV ({error})") from None

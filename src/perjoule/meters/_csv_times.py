@@ -37,18 +37,20 @@ class Times:
 
     def _date_s(self, text: str) -> float:
         if self.format and not any(word in self.format for word in ("%Y", "%y", "%c", "%x", "%s")):
-            raise ValueError(f"the format {self.format!r} has no date (name the columns of date and time, and a format for both)")
+            raise ValueError(f"the format {self.format!r} has no date (name the date and time columns, and a format for both)")
         date = datetime.strptime(text, self.format) if self.format else datetime.fromisoformat(text)
         if date.tzinfo is not None:
             return date.timestamp()
         if not self.zone:
-            raise ValueError(f"{text!r} names no zone (set zone)")
+            raise ValueError(f"{text!r} has no time zone (set zone)")
         zone: tzinfo = UTC if self.zone == "UTC" else ZoneInfo(self.zone)
         first, second = (date.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
         if first.utcoffset() == second.utcoffset():
             return first.timestamp()
         if first.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != date:
-            raise ValueError(f"{text!r} never was in {self.zone}: summer time began over it (is the zone right?)")
+            raise ValueError(f"{text!r} never occurred in {self.zone}: daylight saving time skipped it (is the zone right?)")
         if self.twice == "refuse":
-            raise ValueError(f'{text!r} came twice in {self.zone}, as summer time ended (log in UTC, or set twice = "in order")')
+            raise ValueError(
+                f'{text!r} occurred twice in {self.zone} when daylight saving time ended (log in UTC, or set twice = "in order")'
+            )
         return first.timestamp() if first.timestamp() >= self._last_utc_s else second.timestamp()

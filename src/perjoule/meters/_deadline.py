@@ -19,7 +19,7 @@ class Deadline:
         """How long there is still. Raises TimeoutError when it has passed."""
         left_s = self._end_s - time.monotonic()
         if left_s <= 0:
-            raise TimeoutError(f"no whole answer within {self.timeout_s:g} s")
+            raise TimeoutError(f"no complete answer within {self.timeout_s:g} s")
         return left_s
 
 

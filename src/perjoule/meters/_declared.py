@@ -11,19 +11,21 @@ from perjoule.units import JOULES, WATTS, Joules, Ratio, Seconds, Watts
 
 _FACTORS = {**WATTS, **JOULES, "mJ": 1e-3}
 
-_UNIT = "What its numbers are in."
-_SEMANTICS = "What a number is: energy so far (counter), the mean of its own window, the power of a moment, or a running average."
-_GRADE = "What kind of meter it came from."
-_WINDOW = "How long the window of a window mean is, back from its time."
+_UNIT = "The unit of its numbers."
+_SEMANTICS = (
+    "What a number means: energy so far (counter), the mean of its own window, the power at one moment, or a running average."
+)
+_GRADE = "The kind of meter it came from."
+_WINDOW = "The length of a window mean's window, which ends at its time."
 _ACCURACY = "The meter's error, as a share of the reading; unknown when absent."
 _OFFSET = "The part of the error that does not depend on the reading."
 _RESOLUTION = "The smallest step of a power."
 _STEP = "The smallest step of a counter."
-_PERIOD = "How often the meter itself has something new."
-_LATENCY = "How much older than its time a number may be."
-_CLOCK = "How far the clock that dates its samples may be from this machine's, as a standard uncertainty; unknown when absent."
-_RANGE = "Where a counter begins anew; without it one that falls is not added up."
-_MOST = "More than ever flows; with `range` it tells a counter that wrapped from one that was reset."
+_PERIOD = "The interval at which the meter itself updates."
+_LATENCY = "How much older than its timestamp a number may be."
+_CLOCK = "Standard uncertainty of the offset between the clock that dates its samples and this machine's; unknown when absent."
+_RANGE = "The value at which a counter wraps; without it, steps down are not counted."
+_MOST = "A power that is never exceeded; with `range` it distinguishes a counter that wrapped from one that was reset."
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)

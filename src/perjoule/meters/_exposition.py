@@ -45,7 +45,7 @@ def exposed(text: str, name: str, labels: Mapping[str, str]) -> tuple[Sample, st
         ValueError: there is none, or more than one, or the page is cut off.
     """
     if not text.endswith(("\n", "# EOF")):
-        raise ValueError(f"the page is cut off: no line feed after its last line {text.rpartition(chr(10))[2][:60]!r}")
+        raise ValueError(f"the page is truncated: no line feed after its last line {text.rpartition(chr(10))[2][:60]!r}")
     found: list[tuple[Sample, Mapping[str, str]]] = []
     kind = ""
     for line in io.StringIO(text):  # a list of all lines may be many times as large
@@ -72,7 +72,7 @@ def queried(said: Mapping[str, Any]) -> list[Sample]:
         ValueError: the query failed, is answered in another form, or there is no series, or more than one.
     """
     if said.get("status") != "success":
-        raise ValueError(f"the query failed: {said.get('error', 'no words')}")
+        raise ValueError(f"the query failed: {said.get('error', 'no message')}")
     try:
         data: Mapping[str, Any] = said["data"]
         if data.get("resultType") != "matrix":
@@ -82,7 +82,7 @@ def queried(said: Mapping[str, Any]) -> list[Sample]:
             raise ValueError(_count_words("the metric", [series["metric"] for series in result]))
         return [Sample(float(value), float(utc_s)) for utc_s, value in result[0]["values"]]
     except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError("the answer is not of the form that the query API has") from error
+        raise ValueError("the answer does not have the form of the query API") from error
 
 
 def _labels(text: str) -> dict[str, str] | None:
@@ -99,6 +99,6 @@ def _labels(text: str) -> dict[str, str] | None:
 
 def _count_words(name: str, series: list[Mapping[str, str]]) -> str:
     if not series:
-        return f"there is no series of {name} with these labels"
+        return f"no series of {name} has these labels"
     shown = "; ".join(", ".join(f'{k}="{v}"' for k, v in labels.items() if k != "__name__") for labels in series[:4])
-    return f"{len(series)} series of {name} have these labels; one must be meant: {shown}"
+    return f"{len(series)} series of {name} have these labels; choose exactly one: {shown}"

@@ -54,7 +54,7 @@ def authorization(challenge: str, path: str, user: str, password: str, nonce: st
     algorithm = words.get("algorithm", "MD5")
     name = {"MD5": "md5", "SHA-256": "sha256"}.get(algorithm.upper())
     if name is None or not {"realm", "nonce"} <= words.keys():
-        raise OSError(f"it asks for an authentication that is not known here: {challenge[:80]}")
+        raise OSError(f"it asks for an unsupported authentication: {challenge[:80]}")
 
     def digest(text: str) -> str:
         return hashlib.new(name, text.encode()).hexdigest()

@@ -21,10 +21,10 @@ SWITCH = "switch"
 MOST_WORDS = 300  # characters of what a meter said, in a sentence
 
 _COVERS = 'What it feeds: hosts by name, "servers", "clients", "switch".'
-_COMPONENT = 'What of one host it feeds, where that is not the whole host: "disks", "board", ...'
-_NAME = "What its channels are called, where there are several of a kind; its kind by default."
+_COMPONENT = 'The part of one host that it feeds, if not the whole host: "disks", "board", ...'
+_NAME = "The name of its channels, if there are several of a kind; its kind by default."
 MOMENTS_HZ = 2.0  # by default, of meters of momentary power: no energy is computed from one reading a second
-RATE = "How often it is asked, on average; the moments are jittered so that they can't lock to a timer."
+RATE = "How often it is polled, on average; polls are jittered so that they can't lock to a timer."
 
 
 @plain_dataclass(frozen=True)
@@ -87,7 +87,7 @@ def boundary(meter: str, covers: tuple[str, ...], hosts: Hosts, component: str =
     named = tuple(dict.fromkeys(name for word in covers for name in (words.get(word) or [word])))
     if known and (strange := [name for name in named if name not in known and name != SWITCH]):
         there = ", ".join([*words, *sorted(known), SWITCH])
-        raise CampaignError(f'there is no host "{strange[0]}" to be covered', where=f"meter {meter}", next=f"there is {there}")
+        raise CampaignError(f'no host is called "{strange[0]}"', where=f"meter {meter}", next=f"known: {there}")
     if set(named) == {*(servers or ["servers"]), SWITCH}:
         return Boundary(meter, "", component or "total")
     if len(named) == 1:
@@ -163,7 +163,7 @@ class _Poll:
             if self._asked_count == 1:
                 if isinstance(error, PerjouleError):
                     raise
-                where, advice = f"meter {self._label}", "see that it is there, and that its table names it rightly"
+                where, advice = f"meter {self._label}", "check that it is connected and that its [[meter]] table is correct"
                 raise MachineError(f"it can't be read: {words}", where=where, next=advice) from error
             self._failures.append(words)
             with suppress(PerjouleError, OSError):  # what is broken may not even close
@@ -188,7 +188,7 @@ def _timely(readings: Iterable[Reading]) -> None:
     if ahead_s > MOST_AHEAD_S:
         digits = ".1f" if ahead_s < 10 else ".0f"
         raise ValueError(
-            f"its clock is at least {ahead_s:{digits}} s ahead, samples are dated after their arrival (see its clock and zone)"
+            f"its clock is at least {ahead_s:{digits}} s ahead: samples are dated after their arrival (check its clock and zone)"
         )
 
 

@@ -17,11 +17,11 @@ JOULES_PER_WH = 3600.0
 JOULES_PER_KWH = 3.6e6
 MOST = 1e15  # of what any plug counts
 
-ADDRESS = 'Its host name or IP address, with ":port" where it is not the usual one.'
-TIMEOUT = "How long an answer may take; later ones are gaps, for nobody knows of which moment they tell."
-_USER = "Who asks, where it wants a login."
-_PASSWORD = "A file that holds the password alone."
-_ACCURACY = "The most by which its readings may be wrong: of its maker for this model, or of your own calibration."
+ADDRESS = 'Its host name or IP address, with ":port" if not the default.'
+TIMEOUT = "How long an answer may take; later ones are gaps, because the moment they describe is unknown."
+_USER = "The user name, if it needs a login."
+_PASSWORD = "A file that contains only the password."
+_ACCURACY = "The largest error of its readings, from its maker for this model or from your own calibration."
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)

@@ -87,7 +87,7 @@ def fields(line: str, names: tuple[str, ...]) -> Mapping[str, float]:
     """
     parts = re.split(r"[;,]", line)
     if len(parts) != len(names):
-        raise ValueError(f"it says {line[:60]!r} in the place of {len(names)} numbers")
+        raise ValueError(f"it answered {line[:60]!r} instead of {len(names)} numbers")
     return {name: _number(part) for name, part in zip(names, parts, strict=True) if name}
 
 

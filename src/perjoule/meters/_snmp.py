@@ -70,7 +70,7 @@ class Agent:
             # Its own time limits are rounded to half seconds: ours comes first.
             self._target = await snmp.UdpTransportTarget.create((address, port), timeout=self._timeout_s + 1, retries=0)
         except Exception as error:  # its own kind, for a name that is not known
-            raise MachineError(f"its address is not known ({error})", where=self._where) from None
+            raise MachineError(f"its address can't be resolved ({error})", where=self._where) from None
 
     async def _numbers(self, oids: Sequence[str]) -> list[int | None]:
         snmp = self._snmp

@@ -84,7 +84,7 @@ def listening(
 
     def answers(command: str) -> list[Said]:
         if not client.is_connected():
-            raise OSError(f"the broker {broker} is gone")
+            raise OSError(f"the connection to the broker {broker} was lost")
         if ask:
             word, _, argument = command.partition(" ")
             client.publish(f"cmnd/{topic}/{word}", argument)
@@ -113,7 +113,7 @@ def listening(
             raise OSError(f"the broker {broker} does not answer") from None
         if refused:
             raise MachineError(
-                f"the broker says {refused}", where=broker, next="set its user and password_file in the [[meter]] table"
+                f"the broker refused: {refused}", where=broker, next="set its user and password_file in the [[meter]] table"
             )
         yield answers
     finally:

@@ -47,7 +47,9 @@ class Place:
         url = self.address + path
         place = url.partition("?")[0]  # a password may follow
         if not url.startswith(("http://", "https://")):
-            raise MachineError("that is no address of a web service", where=url, next='write "http://" or "https://" before it')
+            raise MachineError(
+                "this is not the address of a web service", where=url, next='begin it with "http://" or "https://"'
+            )
         sent = {"Accept": "*/*"} | dict(self.headers) | ({"Content-Type": "application/json"} if body is not None else {})
         deadline = Deadline(self.timeout_s)
         opener = _opener(deadline, self._context)
@@ -56,11 +58,11 @@ class Place:
             with opener.open(request, timeout=deadline.left_s()) as response:
                 answer, headers = response.read(MOST_BYTES + 1), dict(response.headers.items())
         except TimeoutError:
-            raise OSError(f"{place}: no whole answer within {self.timeout_s:g} s") from None
+            raise OSError(f"{place}: no complete answer within {self.timeout_s:g} s") from None
         except urllib.error.HTTPError as error:
             error.close()
             if error.code in (401, 403):
-                wanted = LoginWanted(f"the login is refused ({error.code})", where=place, next="set user and password_file")
+                wanted = LoginWanted(f"it refused the login ({error.code})", where=place, next="set user and password_file")
                 wanted.challenge = error.headers.get("WWW-Authenticate", "")
                 raise wanted from None
             raise OSError(f"{place}: HTTP status {error.code} ({error.reason})") from None
@@ -68,19 +70,17 @@ class Place:
             reason = error.reason
             if isinstance(reason, ssl.SSLCertVerificationError):
                 fix = "set authorities to its certificate's file, or verify = false"
-                raise MachineError(
-                    f"its certificate is not to be believed ({reason.verify_message})", where=place, next=fix
-                ) from None
+                raise MachineError(f"its certificate is not trusted ({reason.verify_message})", where=place, next=fix) from None
             if isinstance(reason, TimeoutError):
                 raise OSError(f"{place}: no answer within {self.timeout_s:g} s") from None
             raise OSError(f"{place}: {reason}") from None
         except http.client.HTTPException as error:
-            raise OSError(f"{place}: the answer broke off ({type(error).__name__})") from None
+            raise OSError(f"{place}: the answer was cut off ({type(error).__name__})") from None
         if len(answer) > MOST_BYTES:
             raise OSError(f"{place}: the answer is longer than {bytes_text(MOST_BYTES)}")
         stated = response.headers.get("Content-Length", "")
         if stated.isdigit() and len(answer) < int(stated) and method != "HEAD":  # which `read` lets pass
-            raise OSError(f"{place}: the answer broke off after {len(answer)} of {stated} bytes")
+            raise OSError(f"{place}: the answer was cut off after {len(answer)} of {stated} bytes")
         return answer, headers
 
     def json(self, path: str) -> Mapping[str, Any]:
@@ -90,9 +90,9 @@ class Place:
         try:
             said = json_from(body, MOST_JSON_BYTES)
         except ValueError as error:
-            raise ValueError(f"{place}: no JSON object ({error}): {body[:60]!r}") from None
+            raise ValueError(f"{place}: not a JSON object ({error}): {body[:60]!r}") from None
         if not isinstance(said, dict):
-            raise ValueError(f"{place}: no JSON object: {body[:60]!r}")
+            raise ValueError(f"{place}: not a JSON object: {body[:60]!r}")
         return said  # pyright: ignore[reportUnknownVariableType]
 
     def _context(self) -> ssl.SSLContext:
@@ -143,7 +143,7 @@ class _OfHost(urllib.request.HTTPRedirectHandler):
         fp.close()  # what else it says may be without end
         was, there = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
         if there.hostname != was.hostname or there.scheme not in ("http", "https"):
-            raise OSError(f"{was.netloc} sends us to {newurl[:80]}, which is another host")
+            raise OSError(f"{was.netloc} redirects to {newurl[:80]}, which is another host")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 

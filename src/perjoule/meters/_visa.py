@@ -91,7 +91,7 @@ class Instrument:
             deadline = Deadline(self._timeout_s)
             while not (head := _HEAD.match(self._came)):
                 if len(self._came) > _LONGEST_HEAD:
-                    raise ValueError(f"no block of bytes: {bytes(self._came[:20])!r}")
+                    raise ValueError(f"not a block of bytes: {bytes(self._came[:20])!r}")
                 self._more(deadline, MOST_BLOCK_BYTES)
             count, digits = int(head[1]), 2 + int(head[1])
             while len(self._came) < digits:
@@ -118,7 +118,7 @@ class Instrument:
     def _more(self, deadline: Deadline, most_bytes: int) -> None:
         if len(self._came) > most_bytes:
             self._came.clear()
-            raise ValueError(f"an answer of more than {most_bytes} bytes has no end")
+            raise ValueError(f"an answer has no end after {most_bytes} bytes")
         self._came += self._wire.read(deadline.left_s())
 
     def _taken(self, count: int) -> bytes:

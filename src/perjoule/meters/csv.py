@@ -102,9 +102,9 @@ class Csv(Declared):
     @model_validator(mode="after")
     def _readable(self) -> Self:
         if len(self.delimiter) != 1 or self.delimiter == self.decimal:
-            raise ValueError("delimiter is one character, and another than decimal")
+            raise ValueError("delimiter must be one character, different from decimal")
         if not self.header and not all(name.isdigit() and int(name) for name in (*self.time, self.value)):
-            raise ValueError("without a header columns are numbers, from 1")
+            raise ValueError("without a header, columns are numbers from 1")
         try:
             codecs.lookup(self.encoding)
             _ = ZoneInfo(self.zone or "UTC")
@@ -170,7 +170,7 @@ class Csv(Declared):
         try:
             found = list(log.samples(text.split("\n")))
         except ValueError as error:
-            raise CampaignError(str(error), where=str(self.path), next="see what the [[meter]] table declares") from None
+            raise CampaignError(str(error), where=str(self.path), next="check what the [[meter]] table declares") from None
         if not log.rows.began:
             raise CampaignError(log.rows.missing(), where=str(self.path), next="set time, value and delimiter")
         yield from found
@@ -178,14 +178,14 @@ class Csv(Declared):
     def checks(self) -> tuple[Check, ...]:
         """The log is there."""
         there = self.path.expanduser().is_file()
-        detail = str(self.path) if there else f"there is no {self.path}"
-        return (Check("log", ok=there, detail=detail, fix="" if there else "start what writes it, or set path"),)
+        detail = str(self.path) if there else f"{self.path} does not exist"
+        return (Check("log", ok=there, detail=detail, fix="" if there else "start the program that writes it, or set path"),)
 
     def _same(self, descriptor: int, at_bytes: int) -> None:
         """See that the file is still the one that was opened. Raises OSError."""
         opened, there = os.fstat(descriptor), self.path.expanduser().stat()
         if (opened.st_ino, opened.st_dev) != (there.st_ino, there.st_dev) or there.st_size < at_bytes:
-            raise OSError(f"{self.path} was begun anew")
+            raise OSError(f"{self.path} was replaced or truncated")
 
 
 class _Log:
@@ -231,5 +231,5 @@ def _dated_s(sample: Sample) -> float:
     """The moment of a new row. Raises ValueError when it is too old to be that."""
     behind_s = time.monotonic() - sample.t_s
     if behind_s > MOST_BEHIND_S:
-        raise ValueError(f"its clock is {behind_s:.0f} s behind (see clock and zone)")
+        raise ValueError(f"its clock is {behind_s:.0f} s behind (check clock and zone)")
     return sample.t_s

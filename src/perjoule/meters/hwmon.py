@@ -93,8 +93,8 @@ class Hwmon(Metered):
             for sensor in sensors(self.root):
                 if self._meant(sensor) and (text := _sysfs.word(sensor.folder / "shunt_resistor")):
                     yield (
-                        f"{self.label}: right only if the shunt of {sensor.chip} at {sensor.device} has the "
-                        f"{float(text) / 1e3:g} mOhm that the kernel takes it for (set shunt_correction once you have looked)"
+                        f"{self.label}: correct only if the shunt of {sensor.chip} at {sensor.device} has the "
+                        f"{float(text) / 1e3:g} mOhm that the kernel assumes (check it, then set shunt_correction)"
                     )
 
     def checks(self) -> tuple[Check, ...]:
@@ -121,13 +121,13 @@ class Hwmon(Metered):
         there = sensors(self.root)
         meant = [sensor for sensor in there if self._meant(sensor)]
         if not meant:
-            others = ", ".join(f"{s.attribute} of {s.chip} at {s.device}" for s in there) or "no sensor of power"
+            others = ", ".join(f"{s.attribute} of {s.chip} at {s.device}" for s in there) or "no power sensor"
             raise MachineError(
-                f"no {self.chip or 'chip'} with sensor {self.sensor}", where=str(self.root), next=f"there is {others}"
+                f"no {self.chip or 'chip'} with sensor {self.sensor}", where=str(self.root), next=f"known: {others}"
             )
         if len({sensor.folder for sensor in meant}) > 1:
             places = ", ".join(f'{s.chip} at "{s.device}"' for s in meant)
-            raise MachineError(f"several sensors are meant: {places}", where=str(self.root), next="name chip and device")
+            raise MachineError(f"several sensors match: {places}", where=str(self.root), next="name chip and device")
         return meant[0]
 
 

@@ -91,10 +91,10 @@ class Ipmi(Metered):
         if not self.address:
             there = any(Path("/dev").glob("ipmi[0-9]*"))
             fix = "" if there else "sudo modprobe ipmi_devintf ipmi_si, or set address"
-            found.append(Check("BMC", ok=there, detail="/dev/ipmi0" if there else "this machine shows no BMC", fix=fix))
+            found.append(Check("BMC", ok=there, detail="/dev/ipmi0" if there else "no BMC found on this machine", fix=fix))
         elif self.password_file and not (file := self.password_file.expanduser()).is_file():
             found.append(
-                Check("password", ok=False, detail=f"there is no {file}", fix=f"write the password into {file}, mode 600")
+                Check("password", ok=False, detail=f"{file} does not exist", fix=f"write the password into {file}, mode 600")
             )
         return tuple(found)
 
@@ -142,7 +142,9 @@ def power_w(text: str, *, where: str = "") -> float:
     """
     state, power = _STATE.search(text), _POWER.search(text)
     if power is None:
-        raise MachineError("the BMC gives no power reading", where=where, next="does it know DCMI? try ipmitool dcmi discover")
+        raise MachineError(
+            "the BMC gives no power reading", where=where, next="check whether it supports DCMI: ipmitool dcmi discover"
+        )
     if state is None or state[1] != "activated":
         raise MachineError(
             f"the power reading is {state[1] if state else 'in no known state'}",

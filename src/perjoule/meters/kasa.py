@@ -123,7 +123,7 @@ def _check_short(address: str, timeout_s: float) -> None:
                 raise OSError(f"{address}: it has closed the connection")
             head += part
     if (length := int.from_bytes(head)) > MOST_BYTES:
-        raise OSError(f"{address}: an answer of {length} bytes is none of a plug")
+        raise OSError(f"{address}: an answer of {length} bytes can't come from a plug")
 
 
 @contextmanager
@@ -142,7 +142,7 @@ def _running(address: str) -> Generator[Run]:
             return asyncio.run_coroutine_threadsafe(asyncio.wait_for(coroutine, timeout_s), loop).result()
         except AuthenticationError as error:
             advice = "set user and password_file of the TP-Link account in the [[meter]] table"
-            raise MachineError("it does not take this user and password", where=address, next=advice) from error
+            raise MachineError("it rejects this user and password", where=address, next=advice) from error
         except TimeoutError:
             raise OSError(f"{address} does not answer within {timeout_s:g} s") from None
         except Exception as error:  # the library's own, and what it trips over in a strange answer

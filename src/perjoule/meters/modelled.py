@@ -28,9 +28,9 @@ rate = "5 Hz"
 
 Component = Literal["board", "disks", "supply", "switch"]
 COUNTERS = {  # what drives the model, and what follows for those who can't tell it
-    "cpu_s": "no watts of {hosts}: CPU time is not told",
-    "disk_read_bytes": "disk reads of {hosts} are not told and count as none, a lower bound",
-    "disk_written_bytes": "disk writes of {hosts} are not told and count as none, a lower bound",
+    "cpu_s": "no power of {hosts}: CPU time is unknown",
+    "disk_read_bytes": "disk reads of {hosts} are unknown and count as zero: a lower bound",
+    "disk_written_bytes": "disk writes of {hosts} are unknown and count as zero: a lower bound",
 }
 
 
@@ -109,10 +109,10 @@ def _metered(hosts: Hosts) -> tuple[Host, ...]:
 
 
 def _hardware(hosts: Hosts) -> tuple[Cluster, Mapping[str, Node]]:
-    where, remedy = 'meter "modelled"', 'give the testbed a cluster (cluster = "odroid-hc4"), or leave this meter out'
+    where, remedy = 'meter "modelled"', 'give the testbed a cluster (cluster = "odroid-hc4"), or remove this meter'
     if hosts.cluster is None:
         raise CampaignError(
-            "watts are modelled from the catalogue, and this testbed has no cluster in it", where=where, next=remedy
+            "power is modelled from the catalogue, but this testbed has no cluster in it", where=where, next=remedy
         )
     nodes = {host.name: host.node for host in _metered(hosts)}
     bare = [name for name, node in nodes.items() if node is None]
@@ -126,9 +126,9 @@ def _capacity_cores(hosts: Hosts) -> Mapping[str, float]:
     stated = {host.name: host.cpu_capacity_cores for host in _metered(hosts)}
     if unknown := [name for name, cores in stated.items() if not cores]:
         raise CampaignError(
-            f"{', '.join(unknown)} state no CPU capacity, so that the share of it that a load uses is not known",
+            f"{', '.join(unknown)} state no CPU capacity, so the share of it that a load uses is unknown",
             where='meter "modelled"',
-            next="let CPUs be capped (cpu_cap = true), or leave this meter out",
+            next="cap CPUs (cpu_cap = true), or remove this meter",
         )
     return {name: cores for name, cores in stated.items() if cores}
 

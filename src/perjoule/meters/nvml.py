@@ -62,7 +62,7 @@ class Nvml(Metered):
                 for gpu in self._chosen(nvml):
                     name = _text(nvml.nvmlDeviceGetName(gpu))
                     if _PART_TIME.search(name) and (self.quantity == "power" or not _counts(nvml, gpu)):
-                        yield f"{self.label}: the power of {name} is sampled a quarter of the time only (read its energy counter)"
+                        yield f"{self.label}: the power of {name} is sampled only a quarter of the time (read its energy counter)"
         except PerjouleError:
             return
 
@@ -74,7 +74,7 @@ class Nvml(Metered):
             with _library() as nvml:
                 return (Check("GPU", ok=True, detail=", ".join(_uuid(nvml, gpu) for gpu in self._chosen(nvml))),)
         except MachineError as error:
-            return (Check("GPU", ok=False, detail=error.what, fix=error.next or "leave this meter out"),)
+            return (Check("GPU", ok=False, detail=error.what, fix=error.next or "remove this meter"),)
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
@@ -85,8 +85,8 @@ class Nvml(Metered):
         found = {_uuid(nvml, gpu): gpu for gpu in map(nvml.nvmlDeviceGetHandleByIndex, range(nvml.nvmlDeviceGetCount()))}
         missing = [uuid for uuid in self.gpus if uuid not in found]
         if missing or not found:
-            what = f"there is no GPU {missing[0]}" if missing else "there is no GPU"
-            raise MachineError(what, where=f"meter {self.label}", next=f"there is {', '.join(found) or 'none'}")
+            what = f"no GPU is called {missing[0]}" if missing else "no GPU found"
+            raise MachineError(what, where=f"meter {self.label}", next=f"known: {', '.join(found) or 'none'}")
         return [found[uuid] for uuid in self.gpus or found]
 
     def _channel(self, nvml: Any, gpu: Any, where: Boundary) -> Channel:
@@ -140,9 +140,7 @@ def _library() -> Generator[Any]:
     try:
         nvml.nvmlInit()
     except nvml.NVMLError as error:
-        raise MachineError(
-            f"no NVIDIA driver answers ({error})", next="install NVIDIA's driver, or leave this meter out"
-        ) from None
+        raise MachineError(f"no NVIDIA driver answers ({error})", next="install NVIDIA's driver, or remove this meter") from None
     try:
         yield nvml
     except nvml.NVMLError as error:

@@ -36,14 +36,14 @@ MOST_FRAME_BYTES = 1024  # a frame has some hundred
 
 def _is_window(window_s: float) -> float:
     if window_s not in WINDOWS_S:
-        raise ValueError('a Circle knows the last 1 s and the last 8 s (write "1 s" or "8 s")')
+        raise ValueError('a Circle reports the last 1 s and the last 8 s (write "1 s" or "8 s")')
     return window_s
 
 
 def _are_circles(circles: Mapping[str, str]) -> Mapping[str, str]:
     named = {mac.upper(): fed for mac, fed in circles.items()}
     if not named or any(len(mac) != 16 or set(mac) - set("0123456789ABCDEF") for mac in named):
-        raise ValueError("circles are named by the 16 hexadecimal digits on their backs (as in 000D6F0000B1B64B)")
+        raise ValueError("name circles by the 16 hexadecimal digits on their backs (such as 000D6F0000B1B64B)")
     return named
 
 
@@ -143,7 +143,7 @@ class _Line:
                 continue
             if said.kind == stick.ACKNOWLEDGED:
                 if said.rest in stick.REFUSALS and sequence in ("", said.sequence):
-                    raise OSError(f"{stick.REFUSALS[said.rest]} ({mac or 'no Circle asked'})")
+                    raise OSError(f"{stick.REFUSALS[said.rest]} ({mac or 'no Circle configured'})")
                 if said.rest == stick.ACCEPTED:
                     sequence = said.sequence
             elif said.kind == wanted and said.sequence == sequence:

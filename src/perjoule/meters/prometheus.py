@@ -56,10 +56,10 @@ class Prometheus(Declared):
     """Whether a Prometheus server is asked, in the place of an exporter."""
 
     user: str = ""
-    """Who asks, where it wants a login."""
+    """The user name, if it needs a login."""
 
     password_file: Path | None = None
-    """A file that holds the password alone."""
+    """A file that contains only the password."""
 
     timeout_s: Seconds = 5.0
     """How long to wait for an answer."""

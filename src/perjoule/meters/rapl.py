@@ -73,10 +73,10 @@ class Rapl(Metered):
         chosen = zones(self.root)
         if strange := set(self.zones) - {zone.component for zone in chosen}:
             there = ", ".join(zone.component for zone in chosen) or "none"
-            raise CampaignError(f"there is no zone {', '.join(sorted(strange))}", where=str(self.root), next=f"there is {there}")
+            raise CampaignError(f"no such zone: {', '.join(sorted(strange))}", where=str(self.root), next=f"known: {there}")
         chosen = [zone for zone in chosen if not self.zones or zone.component in self.zones]
         if not chosen:
-            raise MachineError("there is no RAPL zone", where=str(self.root), next=_ABSENT)
+            raise MachineError("no RAPL zone", where=str(self.root), next=_ABSENT)
         shortest_s = min(zone.range_j for zone in chosen) / self.most_w
         if 1 / self.rate_hz > _POLL_RATIO * shortest_s:
             enough = f"set rate to at least {1 / (_POLL_RATIO * shortest_s):.2g} Hz"
@@ -101,7 +101,7 @@ class Rapl(Metered):
         locked = [file for file in files if not os.access(file, os.R_OK)]
         # Root alone may read them since 5.10: their changes betray what other programs compute (CVE-2020-8694).
         fix = f"sudo chmod a+r {' '.join(map(str, locked))}" if locked else ""
-        detail = f"{len(files)} counters" + (f", {len(locked)} of them for root alone (Linux >= 5.10)" if locked else "")
+        detail = f"{len(files)} counters" + (f", {len(locked)} of them readable by root only (Linux >= 5.10)" if locked else "")
         return (Check("RAPL", ok=not locked, detail=detail, fix=fix),)
 
     @classmethod

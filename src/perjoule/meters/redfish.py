@@ -64,7 +64,7 @@ class Redfish(Metered):
     """Who asks."""
 
     password_file: Path | None = None
-    """A file that holds the password alone."""
+    """A file that contains only the password."""
 
     login: Literal["basic", "session"] = "basic"
     """With each request, or once, which some services insist on."""
@@ -116,7 +116,7 @@ class Redfish(Metered):
         if self.password_file is None:
             return ()
         there = self.password_file.expanduser().is_file()
-        detail = str(self.password_file) if there else f"there is no {self.password_file}"
+        detail = str(self.password_file) if there else f"{self.password_file} does not exist"
         return (Check("password", ok=there, detail=detail, fix="" if there else "write the password into it, mode 600"),)
 
     @classmethod
@@ -132,7 +132,7 @@ class Redfish(Metered):
         if len(found) == 1:
             return next(iter(found.values()))
         ids = ", ".join(found or paths) or "none"
-        what = f"several chassis show {self.quantity}" if found else f"no chassis {self.chassis} shows its {self.quantity}"
+        what = f"several chassis report {self.quantity}" if found else f"no chassis {self.chassis} reports {self.quantity}"
         raise MachineError(" ".join(what.split()), where=self.address, next=f"set chassis to one of {ids}")
 
     def _of_chassis(self, place: Place, chassis: Mapping[str, Any]) -> Source | None:
@@ -176,7 +176,7 @@ def _session(place: Place, user: str, password: str) -> tuple[Place, str]:
     _, headers = place.asked(f"{ROOT}SessionService/Sessions", method="POST", body=body)
     lower = {name.lower(): value for name, value in headers.items()}
     if "x-auth-token" not in lower:
-        raise MachineError("it opens no session", where=place.address, next='set login = "basic"')
+        raise MachineError("it refuses to open a session", where=place.address, next='set login = "basic"')
     location = lower.get("location", "").removeprefix(place.address)
     return replace(place, headers={"X-Auth-Token": lower["x-auth-token"]}), location
 

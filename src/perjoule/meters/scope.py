@@ -107,7 +107,7 @@ class Scope(Metered):
     def caveats(self) -> Iterable[str]:
         """That the means alone were multiplied, where they were."""
         if self.reads == "means":
-            yield f"{self.label}: mean voltage times mean current, which is the power only where one of them is steady"
+            yield f"{self.label}: mean voltage times mean current, which is the power only if one of them is steady"
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
@@ -152,7 +152,9 @@ def identified(device: Instrument) -> str:
     device.quiet()
     identity = device.ask("*IDN?")
     if not re.search(KNOWN, identity, re.IGNORECASE):
-        raise MachineError(f"it says that it is {identity!r}", next="known: Agilent and Keysight InfiniiVision (DSO, MSO)")
+        raise MachineError(
+            f"it identifies itself as {identity!r}", next="supported: Agilent and Keysight InfiniiVision (DSO, MSO)"
+        )
     return identity
 
 

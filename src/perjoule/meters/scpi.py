@@ -105,7 +105,7 @@ class Scpi(Metered):
             device.tell(said.cycle.format(cycle_s=self.cycle_s, cycle_ms=self.cycle_s * 1000))
         cycle_s = float(device.ask(said.cycle_question))
         if not 0 < cycle_s <= MOST_CYCLE_S:
-            raise ValueError(f"{self.address} says that its cycle is {cycle_s} s")
+            raise ValueError(f"{self.address} reports a cycle of {cycle_s} s")
         for command in said.go:
             device.tell(command.format(**words))
         return cycle_s
@@ -130,7 +130,7 @@ def identified(device: Instrument) -> tuple[str, Dialect]:
     identity = device.ask("*IDN?")
     said = dialect(identity)
     if said is None:
-        raise MachineError(f"it says that it is {identity!r}, which speaks no dialect known here", next=f"known: {KNOWN}")
+        raise MachineError(f"it identifies itself as {identity!r}, which is not supported", next=f"known: {KNOWN}")
     return identity, said
 
 
@@ -215,4 +215,4 @@ class _Lines:
             found.append(one)
             passed_s = time.monotonic() - before_s
             if len(found) > HELD_LINES + 2 * passed_s / self._cycle_s:
-                raise OSError(f"{len(found)} lines in {passed_s:.2g} s, and its measuring cycle is {self._cycle_s:g} s")
+                raise OSError(f"{len(found)} lines in {passed_s:.2g} s, but its measuring cycle is {self._cycle_s:g} s")

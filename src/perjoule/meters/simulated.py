@@ -94,9 +94,9 @@ class Simulated(Meter):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.high_w < self.low_w:
-            raise ValueError("high is below low (exchange them)")
+            raise ValueError("high is below low (swap them)")
         if min(self.noise_w, self.resolution_w, self.step_j, self.wrap_j) < 0:
-            raise ValueError("noise, resolution and wrap can't be negative (leave out what is not wanted)")
+            raise ValueError("noise, resolution and wrap can't be negative (remove the one you don't want)")
         return self
 
     @property

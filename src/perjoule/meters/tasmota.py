@@ -86,7 +86,7 @@ class Tasmota(Plug):
             said = plug.json("/cm?" + urlencode({**login, "cmnd": command}, quote_via=quote))
             if "WARNING" in said:
                 advice = "set user and password_file of its web console in the [[meter]] table"
-                raise MachineError("it does not take this user and password", where=self.address, next=advice)
+                raise MachineError("it rejects this user and password", where=self.address, next=advice)
             return [Said(said)]
 
         return contextlib.nullcontext(ask)

@@ -49,7 +49,7 @@ class Disk:
         if (self.kind == "zfs") != (self.mirror == "zfs"):
             raise ValueError('zfs is both: write {kind = "zfs", mirror = "zfs"}, or another kind with mirror = "md" or "lvm"')
         if self.device and self.mirror != "none":
-            raise ValueError("a mirror is of two files, not of one device (leave device or mirror out)")
+            raise ValueError("a mirror needs two files, not one device (remove device or mirror)")
         return self
 
 

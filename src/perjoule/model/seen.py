@@ -141,7 +141,7 @@ class ClientResult:
         for name, value in numbers.items():
             count = name in ("moved_bytes", "operations_count")
             if not isinstance(value, int | float) or not isfinite(value) or (count and value < 0):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise ValueError(f"{name} of {self.host} is {value!r}, which can't be")
+                raise ValueError(f"{name} of {self.host} is {value!r}, which is impossible")
 
 
 def covered_s(users: Sequence[Sequence[ClientResult]], least_count: int) -> float:

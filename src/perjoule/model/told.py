@@ -104,7 +104,7 @@ class Replacement:
         """What may be said of whole machines."""
         found = self.whole_power_ratio
         if not isfinite(found.high):
-            return "one repetition can't tell"
+            return "one repetition is not enough to tell"
         return "less power" if found.high < 1 else "more power" if found.low > 1 else "not significantly different"
 
 

@@ -189,6 +189,6 @@ def paper(name: str) -> Paper:
     """
     if name not in names():
         near = get_close_matches(name.lower(), names(), n=1, cutoff=0.4)
-        known = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(names())}"
+        known = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(names())}"
         raise CampaignError(f'no paper is called "{name}"', next=known)
     return read(files("perjoule.published").joinpath(f"{name}.toml").read_text("utf-8"), name)

@@ -19,9 +19,9 @@ from perjoule.table import Table, number, p_text
 WORDS = ("file system", "workload", "direction", "number", "compared")
 HEADERS = (*WORDS[:3], "clients", "here", "published", "compared", "here / published", "number")
 NOTE = (
-    "Ratios are own over published. A mean's interval is that of 95 % over repetitions, with what is printed behind a ± taken as "
-    "a standard uncertainty; a maximum's ratio leaves open only what the printed digits do, for a largest value has no interval. "
-    "In rankings, > is significantly higher and ~ is not."
+    "Ratios are measured here over published. A mean's interval is the 95 % interval over repetitions; a number printed "
+    "after ± is taken as a standard uncertainty. A maximum has no interval: its ratio covers only the rounding of the "
+    "printed digits. In rankings, > means significantly higher and ~ not significantly different."
 )
 
 

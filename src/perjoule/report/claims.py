@@ -7,9 +7,10 @@ from perjoule.model import Record
 from perjoule.table import Table, p_text, ratio_text
 
 NOTE = (
-    "Each case of a claim is judged as the same pair is everywhere else in this report. A claim doesn't hold here where a case "
-    "is significantly the other way round; else it is judged by the mean over all cases (along clients or sizes: the ends), with "
-    "intervals and p of all claims together. The ratio, of what is said to be larger to the other, and p are those that decide."
+    "Each case of a claim is judged like the same pair elsewhere in this report. A claim doesn't hold here if any case is "
+    "significantly reversed; otherwise the mean over all cases decides (for trends along clients or sizes: the two ends), "
+    "with intervals and p corrected for all claims together. Ratio (what is claimed to be larger over the other) and p are "
+    "the deciding ones."
 )
 
 

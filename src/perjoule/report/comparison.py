@@ -16,10 +16,11 @@ from perjoule.table import Table, pair_texts, with_interval
 WORDS = ("file system", "workload", "direction", "metric", "verdict")
 HEADERS = (*WORDS[:3], "clients", "metric", "before", "after", "ratio (95 %)", "p", "g", "verdict", "n more")
 NOTE = (
-    "Ratio of geometric means, after over before. Intervals and p are those of all comparisons that are made together: between "
-    "two file systems of a campaign, all pairs that did the same work; between two folders, all rows of a metric. Better or "
+    "Ratio of geometric means, after over before. Intervals and p are corrected for all comparisons made together: between two "
+    "file systems of a campaign, all pairs that did the same work; between two folders, all rows of a metric. Better or "
     f"worse: the interval excludes 1 and the ratio is at least {RELEVANT_RATIO:.0%}; no relevant difference: the interval lies "
-    "within that. g is Hedges' effect size. n more: repetitions of each that would settle it, should mean and scatter stay. "
+    "within that. g is Hedges' effect size. n more: further repetitions of each that would settle it if mean and scatter stay "
+    "the same. "
     "Outliers are shown and never dropped."
 )
 
@@ -27,13 +28,13 @@ NOTE = (
 def change_lines(changes: Sequence[Change], declared: Sequence[str] = ()) -> Iterator[str]:
     """Say in lines what differs between the two, and what was declared to and does not."""
     if not changes:
-        yield "nothing differs in options, software, machine or deployment"
+        yield "no difference in options, software, machine or deployment"
     for one in sorted(changes, key=lambda c: (c.declared or c.follows, c.name)):
         how = "declared" if one.declared else "follows" if one.follows else "NOT DECLARED"
         yield f"{one.name}: {one.before or 'nothing'} -> {one.after or 'nothing'} ({how})"
     for name in declared:
         if not any(f"{one.name}.".startswith(f"{name}.") for one in changes):
-            yield f"{name}: declared, and the same in both"
+            yield f"{name}: declared, but the same in both"
 
 
 def comparison_table(found: Comparison) -> Table:
@@ -107,14 +108,16 @@ def page(found: Comparison) -> str:
         if not row.judged.refused
     ]
     title = f"{found.names[1]} over {found.names[0]}"
-    notes = [f"Points: ratio of geometric means; lines: 95 % interval. The band is what is irrelevant, {RELEVANT_RATIO:.0%}."]
+    notes = [
+        f"Points: ratio of geometric means; lines: 95 % interval. The band marks irrelevant differences, {RELEVANT_RATIO:.0%}."
+    ]
     drawings = {"comparison": figure.ratios(marks, RELEVANT_RATIO, title, notes)} if marks else {}
     return document(title, "\n".join(_body(found, title, list(drawings))), drawings)
 
 
 def _body(found: Comparison, title: str, drawings: Sequence[str]) -> Iterator[str]:
     yield f'<header><div><h1>{escape(title)}</h1></div><button id="theme">light / dark</button></header>'
-    yield f"<h2>What changed</h2>{html_list(change_lines(found.changes))}<h2>What came of it</h2>"
+    yield f"<h2>Changes</h2>{html_list(change_lines(found.changes))}<h2>Effect</h2>"
     laid = comparison_table(found)
     yield html_table(laid.headers, laid.rows, [header in WORDS for header in laid.headers])
     yield f"<p><small>{escape(NOTE)}</small></p>"

@@ -148,7 +148,7 @@ def _set_aside(results: Results) -> tuple[str, ...]:
     """Name the attempts that were measured and are in no number here."""
     names = results.set_aside()
     which = f"attempt {names[0]} was" if len(names) == 1 else f"{len(names)} attempts were"
-    return (f"{which} set aside because the journal does not name {'it' if len(names) == 1 else 'them'}",) if names else ()
+    return (f"{which} set aside because the journal does not list {'it' if len(names) == 1 else 'them'}",) if names else ()
 
 
 def best(records: Sequence[Record], summary: Sequence[Cell]) -> tuple[Finding, ...]:

@@ -52,7 +52,10 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
     metrics = {name for cell in cells for name in cell.metrics}
     interval = "mean, 95 % interval, and a small mark for each repetition"
     if found.held:
-        yield "beside", alongside.drawing(published.paper(found.reproduces), found.held, f"Here and in {found.reproduces}")
+        yield (
+            "beside",
+            alongside.drawing(published.paper(found.reproduces), found.held, f"Measured here and in {found.reproduces}"),
+        )
     if "throughput_bytes_per_s" in metrics:
         yield "throughput", throughput(cells, notes=[interval, *plain])
     if "efficiency_bytes_per_j" in metrics:
@@ -67,7 +70,7 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
     if any(name.startswith("cpu_") for name in metrics):
         most = max(cell.clients_count for cell in cells)
         chosen = [cell for cell in cells if cell.clients_count == most]
-        yield "cost", cost(chosen, notes=[f"{most} clients; CPU time of the machine that ran it", *plain])
+        yield "cost", cost(chosen, notes=[f"{most} clients; CPU time of the machine that ran them", *plain])
     if pairs := bars(mixes(found.points)):
         kept = "while a user's jobs ran: mean, 95 % interval, and a small mark for each repetition; fair is Jain's index"
         yield "users", users(pairs, axis="MiB/s", notes=[kept, *plain])
@@ -81,7 +84,7 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         shown = f"storage hosts together, one trial with {most} clients each; grey: the headline window, then the tail"
         yield "overhead", overhead(found.overheads, notes=[shown, *plain])
     if found.replacements:
-        as_many = "as many machines as do the server's throughput, fractions included; mean and 95 % interval"
+        as_many = "as many machines as reach the server's throughput, fractions included; mean and 95 % interval"
         yield "replacement", replacement(found.replacements, notes=[as_many, *power_notes])
     if found.dimuon:
         told = "pairs of opposite charge of one trial; below: standard errors, and the fit of a peak over a background"
@@ -96,10 +99,10 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         of_one = "net energy of one trial each; right: one standard uncertainty in % of the energy"
         yield "budget", budget(dict(list(shares.items())[:BUDGETS_COUNT]), notes=[of_one, *power_notes])
     if covering := max(found.metered, key=lambda one: one.key[2], default=None):
-        notes = ["watts: the mean of the measured window of one trial", *power_notes]
+        notes = ["power: mean over the measured window of one trial", *power_notes]
         yield "boundaries", boundaries(covering.devices, covering.bars, notes=notes)
     if found.alignments:
-        shown = "samples over what the load pattern makes of them; below: by how much the meter's clock is ahead, 95 % intervals"
+        shown = "samples, with the load pattern's fit; below: how far the meter's clock is ahead, with 95 % intervals"
         yield "alignment", alignment(found.alignments[:ALIGNMENTS_COUNT], notes=[shown])
     if found.timelines:
         yield (

@@ -20,8 +20,8 @@ UNITS = {
 }
 STEPS_COUNT = 40  # of a law's line
 NOTE = (
-    "Ideal from the smallest number of storage hosts: throughput in proportion to them, work per joule the same. Hosts that do "
-    "not grow in number (metadata, management) let work per joule rise above it."
+    "The ideal starts from the smallest number of storage hosts: throughput grows in proportion to them, and work per joule "
+    "stays the same. Hosts whose number does not grow (metadata, management) let work per joule rise above the ideal."
 )
 
 

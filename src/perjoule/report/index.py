@@ -72,7 +72,7 @@ def _body(title: str, entries: Sequence[Entry], figures: dict[str, vega.Spec]) -
     yield f'<div class="scroll"><table class="sortable"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
     yield (
         "<p><small>MiB/s and MiB/J are the highest mean of each campaign ± half of its 95 % interval (? where one repetition "
-        "gives none); campaigns differ in hosts, loads and grade of power, so that they are not ranked here.</small></p>"
+        "gives none); campaigns differ in hosts, loads and grade of power, so they are not ranked here.</small></p>"
     )
     yield from map(drawn, figures)
 

@@ -86,7 +86,7 @@ def budget_table(found: Sequence[Metered]) -> Table:
                 if kind in energy.budgets and energy.grade not in UNBUDGETED:
                     rows.setdefault(((*one.key[:2], direction, one.key[2]), kind), []).append(energy.budgets[kind])
     names = [name for name in SHRINK if any(t.name == name for budgets in rows.values() for b in budgets for t in b.terms)]
-    headers = ("file system", "workload", "direction", "clients", "energy", "J", "± %", "k", *names, "most of it", "not known")
+    headers = ("file system", "workload", "direction", "clients", "energy", "J", "± %", "k", *names, "largest term", "unknown")
     laid = [_row(key, kind, budgets, names) for (key, kind), budgets in rows.items()]
     return Table(headers, tuple(laid))
 

@@ -24,9 +24,10 @@ COLUMNS = (  # header, metric, what one unit of it is
     ("% local by network", "network_locality_ratio", 0.01),
 )
 NOTE = (
-    "A job is the analysis of the whole data set. J and Wh are those of the servers without switch and clients: an analysis on "
-    "clients looks cheaper than it is. Local is what was read on a host that holds the file; by network, what the hosts that "
-    "analysed did not receive from elsewhere. Masses are with standard errors."
+    "A job is the analysis of the whole data set. J and Wh are those of the servers, without switch and clients: an "
+    "analysis that runs on clients looks cheaper than it is. Local by placement: the share read on a host that holds the "
+    "file; local by network: the share that the analysing hosts did not receive from other hosts. Masses have standard "
+    "errors."
 )
 
 

@@ -36,10 +36,10 @@ def _body(found: Content, specs: Mapping[str, vega.Spec], root: str) -> Iterator
     yield "<h2>Results</h2>"
     yield _table(found.cells)
     yield (
-        "<p><small>Mean ± half of the 95 % interval over repetitions (? where one repetition gives none). Where that is more "
-        "than a third of the mean: the median, and in brackets every repetition. A second ± is what the meter adds to all "
-        "alike. Max is the largest repetition, an order statistic. W, J and MiB/J are those of the servers without switch and "
-        "clients. EDP is energy times duration for the same work, divided by the best. Click a header to sort.</small></p>"
+        "<p><small>Mean ± half of the 95 % interval over repetitions (? where one repetition gives none). If that exceeds a "
+        "third of the mean: the median, with every repetition in brackets. A second ± is the meter's uncertainty, common to "
+        "all rows. Max is the largest repetition, an order statistic. W, J and MiB/J are those of the servers, without switch "
+        "and clients. EDP is energy times duration for the same work, divided by the best. Click a header to sort.</small></p>"
     )
     yield from _reproduced(found)
     yield from _winners(found)
@@ -65,7 +65,7 @@ def _badges(found: Content) -> str:
     marks += [f"seed {found.seed}"] if found.seed is not None else []
     warned = [f"{failed_count} failed trials"] if failed_count else []
     warned += [f"emulated at scale {found.scale:g}"] if found.scale != 1 else []
-    warned += ["watts are modelled"] if found.modelled else []
+    warned += ["power is modelled"] if found.modelled else []
     items = [f"<li>{escape(m)}</li>" for m in marks] + [f'<li class="warn">{escape(w)}</li>' for w in warned]
     return f'<ul class="badges">{"".join(items)}</ul>'
 
@@ -112,14 +112,14 @@ def _table(cells: Sequence[Cell]) -> str:
 def _reproduced(found: Content) -> Iterator[str]:
     if found.claims:
         paper = published.paper(found.reproduces)
-        yield f"<h2>What the paper claims</h2><p>{escape(f'{paper.authors}: {paper.title}. {claims.counts(found.claims)}')}</p>"
+        yield f"<h2>The paper's claims</h2><p>{escape(f'{paper.authors}: {paper.title}. {claims.counts(found.claims)}')}</p>"
         laid = claims.claims_table(found.claims, claims.graded(found.records))
         words = [header not in ("p", "cases") for header in laid.headers]
         yield f'<div class="prose">{html_table(laid.headers, laid.rows, words)}</div>'
         yield f"<p><small>{escape(claims.NOTE)}</small></p>"
     if found.held:
         laid = alongside.alongside_table(found.held)
-        yield "<h2>Here and in the paper</h2>"
+        yield "<h2>Measured here and published</h2>"
         yield html_table(laid.headers, laid.rows, [header in alongside.WORDS for header in laid.headers])
         yield f"<p><small>{escape(alongside.NOTE)}</small></p><ul>"
         yield from (f"<li>{escape(line)}</li>" for line in alongside.lines(found.held))
@@ -128,19 +128,19 @@ def _reproduced(found: Content) -> Iterator[str]:
 
 def _methods(found: Content) -> Iterator[str]:
     if paragraphs := methods(found):
-        yield '<h2>Methods</h2><p class="quiet"><small>From the records; fit to be taken over.</small></p>'
+        yield '<h2>Methods</h2><p class="quiet"><small>Generated from the records; ready to paste.</small></p>'
         yield from (f"<p>{escape(text)}</p>" for text in paragraphs)
 
 
 def _winners(found: Content) -> Iterator[str]:
     if found.winners:
         laid = winners_table(found.winners)
-        yield "<h2>The best for each workload</h2>"
+        yield "<h2>Best for each workload</h2>"
         yield html_table(laid.headers, laid.rows, [header not in ("clients", "p") for header in laid.headers])
         yield (
-            "<p><small>Over the average of the others with its 95 % interval; over the next, the ratio of geometric means, with "
-            "an interval and p of all pairs of file systems together. Significantly better: that interval excludes 1, and the "
-            "ratio is at least 2 %. A class of workloads weighs each of them the same.</small></p>"
+            "<p><small>Over the average of the others, with its 95 % interval. Over the second: the ratio of geometric means, "
+            "with interval and p corrected for all pairs of file systems. Significantly better: that interval excludes 1, and "
+            "the ratio is at least 2 %. A class of workloads gives each of them the same weight.</small></p>"
         )
 
 
@@ -155,7 +155,7 @@ def _users(found: Content) -> Iterator[str]:
 def _scaling(found: Content) -> Iterator[str]:
     grown = scaling(found.cells)
     if grown:
-        yield "<h2>Growing with storage hosts</h2>"
+        yield "<h2>Scaling with storage hosts</h2>"
         laid, laws = growth.scaling_table(grown), growth.laws_table(grown)
         yield html_table(laid.headers, laid.rows, [h in ("file system", "workload", "direction", "of") for h in laid.headers])
         yield html_table(laws.headers, laws.rows, [header != "clients" for header in laws.headers])
@@ -173,16 +173,16 @@ def _muons(cells: Sequence[Cell]) -> Iterator[str]:
 def _budgets(found: Content) -> Iterator[str]:
     laid, apart = budget_table(found.metered), unexplained_table(found.metered)
     if laid.rows:
-        words = ("file system", "workload", "direction", "energy", "most of it", "not known")
-        yield "<h2>What the energies may be wrong by</h2>"
+        words = ("file system", "workload", "direction", "energy", "largest term", "unknown")
+        yield "<h2>Uncertainty of the energies</h2>"
         yield html_table(laid.headers, laid.rows, [header in words for header in laid.headers])
         yield (
-            "<p><small>± is half of the 95 % interval of one trial, k the factor from its standard uncertainty; the terms are "
-            "standard uncertainties in % of the energy, the mean over repetitions. Net: the servers; gross: with the switch; "
+            "<p><small>± is half of the 95 % interval of one trial and k its coverage factor; the terms are standard "
+            "uncertainties in % of the energy, averaged over repetitions. Net: the servers; gross: with the switch; "
             "dynamic: net without idle; controller: net without disks.</small></p>"
         )
     if apart.rows:
-        yield "<h3>Watts that the meters do not explain</h3>"
+        yield "<h3>Power that the meters do not explain</h3>"
         yield html_table(apart.headers, apart.rows, [True, True, *[False] * 5])
 
 
@@ -192,8 +192,9 @@ def _amplification(cells: Sequence[Cell]) -> Iterator[str]:
         yield "<h2>Bytes per user byte</h2>"
         yield html_table(laid.headers, laid.rows, [header in ("file system", "workload", "direction") for header in laid.headers])
         yield (
-            "<p><small>Measured, from the baseline to the end of the tail, and in parentheses what redundancy alone explains. "
-            "Network bytes count headers: up to 4.6 % more than the data, and 2.3 % of them the other way for acknowledgements."
+            "<p><small>Measured from the baseline to the end of the tail; in parentheses, what redundancy alone explains. "
+            "Network bytes include headers: up to 4.6 % more than the data, and 2.3 % of them in the other direction for "
+            "acknowledgements."
             "</small></p>"
         )
 
@@ -215,7 +216,7 @@ def _figure(name: str, found: Content, root: str) -> str:
             for r in found.records
             if r.trial.id in found.timelines
         ]
-        chooser = f'<select id="trial" aria-label="trial">{"".join(options)}</select><a id="raw">its raw files</a> '
+        chooser = f'<select id="trial" aria-label="trial">{"".join(options)}</select><a id="raw">raw files</a> '
     tools = f'{chooser}<button data-save="{name}">save as SVG</button>'
     return f'<figure id="{name}"><div class="drawing"></div><div class="tools">{tools}</div></figure>'
 
@@ -248,7 +249,7 @@ def _all_metrics(cells: Sequence[Cell]) -> Iterator[str]:
 
     headers = ("file system", "direction", "clients", *names)
     rows = [(c.filesystem, c.direction, str(c.clients_count), *(text(c.metrics.get(n)) for n in names)) for c in cells]
-    yield "<h2>Behind the numbers</h2><details><summary>All metrics in SI units, means</summary>"
+    yield "<h2>All metrics</h2><details><summary>Means in SI units</summary>"
     yield html_table(headers, rows, [True, True, *[False] * (len(names) + 1)])
     yield "</details>"
 
@@ -268,12 +269,12 @@ def _circumstances(found: Content) -> Iterator[str]:
     yield f"<details><summary>The campaign</summary><pre>{escape(overrides + found.text)}</pre></details>"
     yield (
         "<details><summary>How these numbers are made</summary>"
-        "<p>The headline window runs from the first client's start to the last client's end; fsync lies inside it, laying files "
-        "out and dropping caches before it. Mean power is energy over time. Energy follows each meter's semantics; a failed read "
-        "is a gap, and a window that samples cover by less than 95 % has no energy.</p>"
-        "<p>Modelled watts come from the catalogue's idle and dynamic coefficients and the hosts' counters of CPU and disk: they "
-        "compare what file systems make of the same hardware and are no measurement. On an emulated testbed CPU, network and "
-        "disk are slowed down by the scale and time is dilated by it; watts are not.</p></details>"
+        "<p>The headline window runs from the first client's start to the last client's end; it includes fsync, and excludes "
+        "laying out files and dropping caches, which come before. Mean power is energy over time. Energy is computed by each "
+        "meter's semantics; a failed read is a gap, and a window with less than 95 % covered by samples has no energy.</p>"
+        "<p>Modelled power comes from the catalogue's idle and dynamic coefficients and the hosts' CPU and disk counters: it "
+        "compares how file systems use the same hardware and is not a measurement. On an emulated testbed, CPU, network and "
+        "disk are slowed down by the scale and time is dilated by it; power is not scaled.</p></details>"
     )
     yield f'<p class="quiet"><small>perjoule {__version__}</small></p>'
 

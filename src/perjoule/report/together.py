@@ -9,8 +9,9 @@ from perjoule.table import Table, number, with_interval
 from perjoule.units import MIB, seconds_text
 
 NOTE = (
-    "A user's throughput is over the time in which its jobs ran. Fair is Jain's index: of throughput by fair share, and of what "
-    "each kept of its throughput alone. Joules are those of all users together: no part of them is any one user's."
+    "A user's throughput is taken over the time in which its jobs ran. Fair is Jain's index, once of throughput by fair "
+    "share and once of each user's throughput relative to running alone. Joules are those of all users together and can't "
+    "be divided among users."
 )
 
 

@@ -72,7 +72,7 @@ def create(
             raise MachineError(
                 "this results folder belongs to another campaign",
                 where=str(folder),
-                next="choose another folder, or go on with the one it holds by `perjoule resume`",
+                next="choose another folder, or continue the one in it with `perjoule resume`",
             )
         return results
     with spoken(folder):
@@ -117,7 +117,7 @@ def open_results(folder: Path) -> "Results":
             raise ValueError("it has no version")
         if version != VERSION:
             raise MachineError(
-                f"results of format version {version}, and this perjoule knows version {VERSION}",
+                f"results of format version {version}, but this perjoule reads version {VERSION}",
                 where=str(folder),
                 next="use the perjoule that wrote it, or a newer one",
             )
@@ -158,9 +158,9 @@ class Results:
         try:
             if not locks.taken(lock):
                 raise MachineError(
-                    f"{locks.holders(lock) or 'another perjoule'} works on these results",
+                    f"{locks.holders(lock) or 'another perjoule'} is working on these results",
                     where=str(self.folder),
-                    next="wait for it, or stop it with Ctrl-C and `perjoule resume`",
+                    next="wait for it, or stop it with Ctrl-C and run `perjoule resume`",
                 )
             with spoken(self.folder):
                 said = self._clear()
@@ -240,7 +240,9 @@ class Results:
         with spoken(target):
             target.parent.mkdir(exist_ok=True)
             if target.exists() and target.read_bytes() != recording.read_bytes():
-                raise MachineError("another recording of this name is joined", where=str(target), next="rename the new one")
+                raise MachineError(
+                    "another recording with this name is already joined", where=str(target), next="rename the new one"
+                )
             replace_file(clock_file(target), json.dumps(to_json(clock), indent=1) + "\n")
             if not target.exists():
                 replace_file(target, recording.read_text("utf-8"))

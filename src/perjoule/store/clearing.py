@@ -21,8 +21,10 @@ def refuse_links(folder: Path, names: Iterable[str]) -> None:
     """Refuse to write through a link. Raises MachineError."""
     for path in (folder / name for name in names):
         if path.is_symlink():
-            advice = "move what it points to here in its place (the whole results folder may lie behind a link)"
-            raise MachineError("a link, and nothing in a results folder is written through links", where=str(path), next=advice)
+            advice = "replace it with what it points to (the whole results folder may be behind a link)"
+            raise MachineError(
+                "this is a symbolic link; perjoule does not write through links in a results folder", where=str(path), next=advice
+            )
 
 
 def clear(folder: Path, kept: frozenset[Path]) -> Iterator[str]:
@@ -55,13 +57,13 @@ def _clear_attempt(folder: Path, attempt: Path) -> Iterator[str]:
         yield _left(attempt)
     elif called[1] == "attempt" or (not (attempt / removal.MARK).exists() and (attempt / "record.json").exists()):
         target = _set_aside(folder, attempt)
-        yield f"{attempt}: the journal does not name this attempt; set aside as {target.relative_to(folder)}"
+        yield f"{attempt}: the journal does not list this attempt; set aside as {target.relative_to(folder)}"
     else:
         yield from map(_left, removal.remove_folder(attempt))
 
 
 def _left(path: Path) -> str:
-    return f"{path}: left alone, perjoule did not make it; move it out of the results folder"
+    return f"{path}: left alone because perjoule did not make it; move it out of the results folder"
 
 
 def _set_aside(folder: Path, attempt: Path) -> Path:

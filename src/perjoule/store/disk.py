@@ -78,11 +78,13 @@ def spoken(path: Path) -> Generator[None]:
     except OSError as error:
         place = str(error.filename or path)
         if error.errno in FULL:
-            raise MachineError("the disk is full", where=place, next="make room, then `perjoule resume`") from error
+            raise MachineError("the disk is full", where=place, next="free space, then run `perjoule resume`") from error
         reason = (
-            "a link, and nothing is written through links" if error.errno == ELOOP else (error.strerror or str(error)).lower()
+            "this is a symbolic link; perjoule does not write through links"
+            if error.errno == ELOOP
+            else (error.strerror or str(error)).lower()
         )
-        raise MachineError(reason, where=place, next="choose a folder that you may write, on a disk that works") from error
+        raise MachineError(reason, where=place, next="choose a folder that you can write to, on a working disk") from error
     except ValueError as error:
         raise MachineError(
             f"the file is damaged: {error}", where=str(path), next="restore it from a copy, or move this attempt away"

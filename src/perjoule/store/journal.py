@@ -49,9 +49,9 @@ def _inside(entry: Entry) -> Entry:
     for name, plain in names.items():
         pure = PurePosixPath(name)
         if not plain or not pure.parts or pure.is_absolute() or ".." in pure.parts or "\0" in name:
-            raise ValueError(f'"{name}" leads out of its folder')
+            raise ValueError(f'"{name}" points outside its folder')
         if max(len(part.encode(errors="surrogateescape")) for part in pure.parts) > MOST_NAME_BYTES:
-            raise ValueError(f'"{name[:40]}…" is longer than a file\'s name can be')
+            raise ValueError(f'"{name[:40]}…" is too long for a file name')
     return entry
 
 

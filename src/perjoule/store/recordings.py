@@ -93,7 +93,7 @@ class Recording(Sink):
         raise MachineError(
             f"{reason}: the recording ends after {self._samples_count} samples, the last {lost_count} are lost",
             where=str(self._file.path),
-            next="make room, then record into another file",
+            next="free space, then record into another file",
         ) from self._error
 
     @contextmanager
@@ -122,7 +122,7 @@ def read_recording(path: Path) -> tuple[Series, ...]:
             rows = csv.reader(line for line in file if line.endswith("\n"))
             headings, last = next(rows, None), len(_BEFORE)
             if headings not in (HEADINGS, _BEFORE):
-                raise MachineError("no recording of perjoule", where=str(path), next="see `perjoule meters record --help`")
+                raise MachineError("not a recording by perjoule", where=str(path), next="see `perjoule meters record --help`")
             for row in rows:
                 if len(row) == len(headings):
                     numbers = (*row[:3], *(row[last:] or ("nan", "nan")))
@@ -169,9 +169,7 @@ def read_joined(path: Path) -> tuple[tuple[Series, ...], ClockError]:
         clock = read_as(ClockError, clock_file(path))
         changed_ns = path.stat().st_mtime_ns
     except (OSError, ValueError) as error:
-        raise MachineError(
-            f"what is known of its clock can't be read: {words(error)}", where=str(path), next="join it again"
-        ) from None
+        raise MachineError(f"its clock data can't be read: {words(error)}", where=str(path), next="join it again") from None
     return _once(path, changed_ns), clock
 
 

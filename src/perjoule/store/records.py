@@ -35,7 +35,7 @@ def record_from(text: str) -> Record:
         raise ValueError("not a JSON object")
     version = cast("dict[str, Any]", data).get("version", VERSION)
     if version != VERSION:
-        raise ValueError(f"format version {version}, and this perjoule reads version {VERSION}")
+        raise ValueError(f"format version {version}, but this perjoule reads version {VERSION}")
     return cast("Record", from_json(Record, cast("Json", data)))
 
 
@@ -62,4 +62,4 @@ def to_json(value: object) -> Json:
         return {str(k): to_json(v) for k, v in cast("Mapping[object, object]", value).items()}
     if isinstance(value, list | tuple):
         return [to_json(v) for v in cast("list[object]", value)]
-    raise TypeError(f"{type(value).__name__} has no place in a record")
+    raise TypeError(f"{type(value).__name__} can't be stored in a record")

@@ -68,7 +68,7 @@ class ParquetSink(Sink):
         """Take one sample; thread-safe, and never waits for the disk."""
         with self._lock:
             if self._closing.is_set():
-                raise RuntimeError(f"a sample of {channel.name} came after its attempt was closed")
+                raise RuntimeError(f"a sample of {channel.name} arrived after its attempt was closed")
             self._waiting.setdefault(channel, array("d")).extend((t_s, duration_s, value, asked_s, arrived_s))
             self._latest[channel] = (t_s, value, duration_s)
 

@@ -134,8 +134,8 @@ class Groups1(Groups):
         for file in (self._file("blkio", host, _WRITE_RULE), self.root / "blkio" / _WRITE_RULE):
             file.write_text(f"{device} {round(written_bytes_per_s)}")
         return (
-            "blkio.throttle (cgroup v1): reads, direct and synced writes together, and the kernel's write-back apart from these: "
-            "a host that does both at once writes up to twice as fast"
+            "blkio.throttle (cgroup v1): reads, direct and synced writes share one limit and the kernel's write-back has "
+            "another: a host that does both at once writes up to twice as fast"
         )
 
     def cpu_s(self, host: str) -> float | None:

@@ -26,11 +26,11 @@ def node(device: str, view: View) -> Path:
     """Follow a stable id to its device. Raises CampaignError: it is none."""
     path = Path(device)
     if path.parent not in [view.links / folder for folder in STABLE] or path.name in ("", ".", ".."):
-        advice = f"take one of {view.links / STABLE[0]}"
-        raise _refusal(device, "is no stable id: it may be another disk tomorrow", advice)
+        advice = f"use one of {view.links / STABLE[0]}"
+        raise _refusal(device, "is not a stable id: it may name another disk after a reboot", advice)
     real = path.resolve()
     if not path.is_symlink() or not real.is_block_device():
-        raise _refusal(device, "is no block device here", f"`ls -l {path.parent}` lists them")
+        raise _refusal(device, "is not a block device here", f"`ls -l {path.parent}` lists them")
     return real
 
 
@@ -50,7 +50,7 @@ def refused(seen: Seen, allowed: Sequence[str]) -> str:
     if seen.swaps or any("[SWAP]" in one.places for one in parts):
         return f"is swap ({', '.join(seen.swaps) or whole})"
     if mounted := [*seen.mounts, *(place for one in parts for place in one.places)]:
-        return f"is mounted on {mounted[0]}; all on it ({whole}) would be lost"
+        return f"is mounted on {mounted[0]}; all data on it ({whole}) would be lost"
     made = [*(str(one) for one in whole.children if one.type != "part"), *seen.holders]
     made += [str(one) for child in whole.children for one in child.children]
     if made:
@@ -63,10 +63,10 @@ def refused(seen: Seen, allowed: Sequence[str]) -> str:
     # a protective MBR is part of a GPT
     lost = [one for one in seen.signatures if one.type not in allowed and not (one.type == "PMBR" and "gpt" in allowed)]
     if lost:
-        return f"bears {', '.join(dict.fromkeys(map(str, lost)))}: that would be lost"
+        return f"bears {', '.join(dict.fromkeys(map(str, lost)))}, which would be lost"
     untold = [str(one) for one in whole.children if one.name not in {s.device for s in seen.signatures}]
     if untold and not seen.signatures:
-        return f"has parts; all on them ({', '.join(untold)}) would be lost"
+        return f"has partitions; all data on them ({', '.join(untold)}) would be lost"
     return ""
 
 
@@ -81,8 +81,8 @@ def shown(named: Overwrite, view: View) -> tuple[Permit, list[str]]:
     whole = seen.whole
     lines = [
         f"{named.device} -> {seen.path}",
-        f"model {whole.model or 'not told'}, serial {whole.serial or 'not told'}, size {whole.size}",
-        f"bears {', '.join(dict.fromkeys(map(str, seen.signatures))) or 'no signature that wipefs knows'}",
+        f"model {whole.model or 'unknown'}, serial {whole.serial or 'unknown'}, size {whole.size}",
+        f"bears {', '.join(dict.fromkeys(map(str, seen.signatures))) or 'no signature known to wipefs'}",
     ]
     return Permit(named.device, named.signature, seen.identity), [*lines, *(f"part {one}" for one in whole.children)]
 
@@ -99,14 +99,16 @@ class Claim:
         """
         permit = next((one for one in permits if one.device == device), None)
         if permit is None:
-            advice = f'write overwrite = ["{device}"] at the top of the campaign, and confirm it when asked or by --overwrite'
-            raise _refusal(device, "is not to be overwritten: it is not named, or nobody has confirmed it", advice)
+            advice = (
+                f'write overwrite = ["{device}"] at the top of the campaign, and confirm it when prompted or with --overwrite'
+            )
+            raise _refusal(device, "may not be overwritten: it is not listed, or not confirmed", advice)
         self.device, self._view = device, view
         self.path = node(device, view)
         before = _judged(device, look(view, self.path), permit.signature)
         if permit.identity and before.identity != permit.identity:
-            what = f"is another device ({before.identity}) than the one that was shown and confirmed ({permit.identity})"
-            raise _refusal(device, what, "look at it again and confirm it")
+            what = f"is another device ({before.identity}) than the one shown and confirmed ({permit.identity})"
+            raise _refusal(device, what, "check it and confirm it again")
         try:
             self._fd = os.open(self.path, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
         except OSError as error:
@@ -133,8 +135,8 @@ class Claim:
             now = ("", "")
         same = stat.S_ISBLK(there.st_mode) and there.st_rdev == held.st_rdev
         if not same or number != self.seen.number or now != (self.seen.number, self.seen.sequence):
-            what = f"{self.path} is another device than a moment ago ({self.seen.number}, now {now[0] or 'gone'})"
-            raise MachineError(what, where=self.device, next="nothing more is written; see what happened to it")
+            what = f"{self.path} has become another device ({self.seen.number}, now {now[0] or 'gone'})"
+            raise MachineError(what, where=self.device, next="nothing more is written to it; find out what happened to it")
 
     def wipe(self) -> None:
         """Erase the signatures that may be lost, and forget the partitions. Raises MachineError."""
@@ -161,11 +163,11 @@ def _judged(device: str, seen: Seen, allowed: Sequence[str]) -> Seen:
 
 def _advice(device: str, seen: Seen, reason: str) -> str:
     if not reason.startswith("bears"):
-        return "name a disk that is empty"
+        return "choose an empty disk"
     kinds = list(dict.fromkeys(one.type for one in seen.signatures if one.type != "PMBR"))
     written = f'"{kinds[0]}"' if len(kinds) == 1 else str(kinds).replace("'", '"')
-    return f'if nobody needs that: overwrite = [{{device = "{device}", signature = {written}}}]'
+    return f'if it is not needed: overwrite = [{{device = "{device}", signature = {written}}}]'
 
 
-def _refusal(device: str, reason: str, next: str = "name a disk that is empty") -> CampaignError:
+def _refusal(device: str, reason: str, next: str = "choose an empty disk") -> CampaignError:
     return CampaignError(f'device = "{device}" {reason}', where="disk", next=next)

@@ -139,7 +139,7 @@ def remove(folder: Path) -> int:
         _quietly("losetup", "--detach", f"/dev/{loop.name}")
     end(lambda: below(folder))
     if stuck := mounts(_MOUNTS.read_text(), folder):
-        raise MachineError("can't be unmounted", where=str(stuck[0][0]), next="find out who uses it, then `perjoule down`")
+        raise MachineError("can't be unmounted", where=str(stuck[0][0]), next="find out what uses it, then run `perjoule down`")
     return len(ours)
 
 
@@ -148,7 +148,7 @@ def end(left: Callable[[], list[Loop]]) -> None:
     deadline_s = time.monotonic() + _GONE_S
     while loops := left():  # the kernel takes namespaces down, and with them their mounts, in the background
         if time.monotonic() > deadline_s:
-            raise MachineError("is still written back to", where=str(loops[0].backing), next="run `perjoule down` again")
+            raise MachineError("still has data being written back", where=str(loops[0].backing), next="run `perjoule down` again")
         for mirror in _mirror.behind(loop.backing for loop in loops):
             devices = [f"/dev/{loop.name}" for loop in loops if loop.backing in mirror.images]
             for device in devices:  # not afterwards: the number may be somebody else's by then

@@ -38,7 +38,7 @@ def make_words(wanted: Disk) -> tuple[str, ...]:
         return (*MAKE[wanted.kind], *wanted.make)
     if block & (block - 1) or not least <= block <= most:
         sizes = f"a power of two from {bytes_text(least)} to {bytes_text(most)}" if least < most else bytes_text(least)
-        raise CampaignError(f"{wanted.kind} has no blocks of {bytes_text(block)}", next=f"write {sizes}")
+        raise CampaignError(f"{wanted.kind} does not support blocks of {bytes_text(block)}", next=f"write {sizes}")
     return (*MAKE[wanted.kind], *(word.format(block) for word in words), *wanted.make)
 
 
@@ -61,7 +61,7 @@ def mount(device: str, place: Path, wanted: Disk, *, lock: int, inside: Sequence
         blocks = f" with blocks of {bytes_text(wanted.block_bytes)}" if wanted.block_bytes else ""
         what = f"Linux {os.uname().release} can't mount {wanted.kind}{blocks} ({said})"
         page = os.sysconf("SC_PAGE_SIZE")
-        fits = f"take blocks of {bytes_text(page)}, its page" if (wanted.block_bytes or page) != page else "see `dmesg`"
+        fits = f"use blocks of {bytes_text(page)}, its page size" if (wanted.block_bytes or page) != page else "see `dmesg`"
         raise MachineError(what, where=str(place), next=fits) from None
 
 
@@ -81,12 +81,12 @@ def tool(*argv: str | Path, lock: int) -> str:
             check=False,
         )
     except FileNotFoundError:
-        raise MachineError(f"there is no {argv[0]}", next="see `perjoule doctor`") from None
+        raise MachineError(f"{argv[0]} is not installed", next="see `perjoule doctor`") from None
     except subprocess.TimeoutExpired:
         raise MachineError(f"{argv[0]} did not end within {_TIMEOUT_S:g} s", where=str(argv[-1])) from None
     if done.returncode:
         words = (done.stderr.strip() or done.stdout.strip() or f"ended with {done.returncode}").splitlines()[0]
         raise MachineError(
-            f"{argv[0]}: {words.removeprefix(f'{argv[0]}: ')}", where=str(argv[-1]), next="check its options and the space left"
+            f"{argv[0]}: {words.removeprefix(f'{argv[0]}: ')}", where=str(argv[-1]), next="check its options and the free space"
         )
     return done.stdout.strip()

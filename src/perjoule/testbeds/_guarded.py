@@ -76,8 +76,8 @@ class Guarded:
             yield
         except OSError as error:
             self.remove()
-            what = f"no disk can be made ({error.strerror})"
-            raise MachineError(what, where=str(self._target), next="see the space left") from None
+            what = f"can't make a disk ({error.strerror})"
+            raise MachineError(what, where=str(self._target), next="check the free space") from None
         except BaseException:
             self.remove()
             raise
@@ -99,8 +99,8 @@ class GuardedDisk(Guarded):
     def __init__(self, place: Path, wanted: Disk, named: Sequence[Permit] = (), view: View = HERE) -> None:
         """Make it; see `Guarded`. Raises CampaignError, MachineError: a tool or the kernel's support is missing or failed."""
         if wanted.mirror != "none":
-            what = f'mirror = "{wanted.mirror}" can\'t be on this machine itself'
-            raise CampaignError(what, where=str(place), next="leave mirror out, or take testbed virtual")
+            what = f'mirror = "{wanted.mirror}" does not work on this machine itself'
+            raise CampaignError(what, where=str(place), next="remove mirror, or use testbed virtual")
         _format.make_words(wanted)  # what can't be is told before anything is touched
         super().__init__(place, wanted.device, named, view, made=wanted.kind)
         self._source = self._target

@@ -100,7 +100,7 @@ class Holder:
                 break
             said += got
         if said.decode() != f"{word}\n":
-            last = " | ".join(self._log.read_text(errors="replace").strip().splitlines()[-3:]) or "it said nothing"
+            last = " | ".join(self._log.read_text(errors="replace").strip().splitlines()[-3:]) or "no output"
             raise MachineError(f"the virtual host did not start: {last}", where=self.name, next="see `perjoule doctor`")
 
     def say(self, word: str) -> None:
@@ -198,8 +198,8 @@ class VirtualHost(Host):
     def disk(self, name: str, wanted: Disk) -> Path:
         """Make a disk in a sparse file of the run's folder; one of that name that the host had before goes."""
         if wanted.device:
-            mend = "leave device out (its disks are files), or take testbed local"
-            raise CampaignError(f'device = "{wanted.device}" can\'t be on a virtual host', where=self.name, next=mend)
+            mend = "remove device (its disks are files), or use testbed local"
+            raise CampaignError(f'device = "{wanted.device}" does not work on a virtual host', where=self.name, next=mend)
         place, image = self.directory / name, self.directory.parent / "disks" / f"{self.name}-{name}.img"
         inside = ("nsenter", "-t", str(self.pid), "-m", "--")
         if old := self._disks.pop(name, None):
@@ -218,14 +218,14 @@ class VirtualHost(Host):
                 self._disks[name] = _disk.make_mirror(image, place, wanted, lock=self._lock, inside=inside)
             self._cap(self._disks[name])
         except OSError as error:
-            raise MachineError(f"no disk can be made ({error.strerror})", where=f"{self.name} {image}") from None
+            raise MachineError(f"can't make a disk ({error.strerror})", where=f"{self.name} {image}") from None
         return place
 
     def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
         """Lend a loop device on a sparse file of the run's folder; one of that name that the host had before goes."""
         if device:
-            mend = "leave device out (a file stands for one), or take testbed local"
-            raise CampaignError(f'device = "{device}" can\'t be on a virtual host', where=self.name, next=mend)
+            mend = "remove device (a file stands in for it), or use testbed local"
+            raise CampaignError(f'device = "{device}" does not work on a virtual host', where=self.name, next=mend)
         image = self.directory.parent / "disks" / f"{self.name}-{name}.img"
         if old := self._disks.pop(name, None):
             _disk.detach(old[0])
@@ -234,7 +234,7 @@ class VirtualHost(Host):
             path = _disk.bare(image, size_bytes, lock=self._lock)
             number = Path(f"/sys/block/{path.name}/dev").read_text().strip()
         except OSError as error:
-            raise MachineError(f"no device can be made ({error.strerror})", where=f"{self.name} {image}") from None
+            raise MachineError(f"can't make a device ({error.strerror})", where=f"{self.name} {image}") from None
         self._disks[name] = (_disk.Loop(path.name, number, image),)
         self._cap(self._disks[name])
         return path

@@ -193,7 +193,7 @@ def claim(run: Run) -> int:
             root.mkdir(parents=True)
             root.chmod(FOLDER_MODE)
         if root.stat().st_uid != os.geteuid():
-            raise PermissionError(errno.EPERM, "belongs to somebody else", str(root))
+            raise PermissionError(errno.EPERM, "belongs to another user", str(root))
         run.folder.mkdir()
         run.folder.chmod(FOLDER_MODE)  # whatever the umask is: daemons have to pass
         lock = locks.opened(run.lock)

@@ -46,7 +46,7 @@ class Mirror:
     def make(self, devices: Sequence[str], wanted: Disk) -> tuple[tuple[str, ...], ...]:
         """The commands that make it of fresh devices; with ZFS that is the file system, too. Raises CampaignError."""
         if len(self.name) > _NAME_BYTES:
-            raise CampaignError(f"{self.name} is too long a name for a mirror", where="beneath", next="take fewer hosts")
+            raise CampaignError(f"{self.name} is too long as the name of a mirror", where="beneath", next="use fewer hosts")
         if self.kind == "md":
             # Without a bitmap, which would be written besides the data; both files are all zeros, so there is nothing to copy.
             level = ("--level=1", f"--raid-devices={LEGS_COUNT}", "--metadata=1.2", "--bitmap=none", "--assume-clean", "--run")

@@ -36,12 +36,12 @@ def places(
     """
     asked_count = clients_count + (servers_count or 0)
     if asked_count > MOST_COUNT:
-        raise CampaignError(f"{asked_count} hosts are more than one machine can hold", next=f"ask for at most {MOST_COUNT}")
+        raise CampaignError(f"{asked_count} hosts are too many for one machine", next=f"use at most {MOST_COUNT}")
     nodes = [node for node in cluster.nodes if node.role != "client" for _ in range(node.count)]
     if servers_count is not None:
         storage = [node for node in nodes if node.role == "storage"]
         if not storage:
-            raise CampaignError(f'cluster "{cluster.name}" has no storage hosts to number', next="leave `servers` out")
+            raise CampaignError(f'cluster "{cluster.name}" has no storage hosts to number', next="remove `servers`")
         storage += [storage[-1]] * servers_count
         nodes = [*storage[:servers_count], *(node for node in nodes if node.role != "storage")]
     client = next((node for node in cluster.nodes if node.role == "client"), None)

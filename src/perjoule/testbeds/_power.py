@@ -69,7 +69,7 @@ def mips_per_core() -> Rating:
     """
     path = tool()
     if path is None:
-        raise MachineError("7-zip is missing, without it CPUs can't be capped", next="apt-get install 7zip, or cpu_cap = false")
+        raise MachineError("7-zip is missing; without it, CPUs can't be capped", next="apt-get install 7zip, or cpu_cap = false")
     real = Path(path).resolve()
     key = f"{cpu_model()} | {real} {real.stat().st_size} {int(real.stat().st_mtime)} | {' '.join(_BENCHMARK)}"
     remembered = _remembered()

@@ -177,7 +177,7 @@ def drop_caches(*, where: str) -> None:
     try:
         Path("/proc/sys/vm/drop_caches").write_text("3")
     except OSError as error:
-        raise WorkloadError(f"the page cache can't be dropped ({error.strerror})", where=where) from None
+        raise WorkloadError(f"can't drop the page cache ({error.strerror})", where=where) from None
 
 
 class Program(Process):

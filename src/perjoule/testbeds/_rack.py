@@ -34,8 +34,10 @@ class Rack:
         try:
             self._lock = _mark.claim(self.run)
         except OSError as error:
-            what = f"can't hold a run's folder ({error.strerror})"
-            raise MachineError(what, where=str(error.filename), next="set PERJOULE_WORK to a folder of yours") from None
+            what = f"can't create a run's folder ({error.strerror})"
+            raise MachineError(
+                what, where=str(error.filename), next="set PERJOULE_WORK to a folder that you can write to"
+            ) from None
         try:
             for name in (_SWITCH, *(place.name for place in there)):
                 self._groups.make(name, caps.get(name))
@@ -95,17 +97,17 @@ class Rack:
         if not self.disks:
             return 'none: disk = "directory" has no device of its own; disks made for a file system are capped'
         return (
-            f"{said[0]}; disks of hosts without any in the catalogue are not"
+            f"{said[0]}; disks of hosts that have none in the catalogue are not"
             if said
             else "none: no host has disks in the catalogue"
         )
 
     def counters(self) -> dict[str, Json]:
         """What the hosts' counters cover, and what they don't."""
-        written = "not told for hosts without a disk of their own: write-back is charged to no host"
+        written = "unknown for hosts without a disk of their own: write-back is charged to no host"
         return {
-            "cpu": "control group; what the kernel does in interrupts (part of networking) is charged to whom it interrupts",
-            "network": "eth0; offload on: a packet of up to 64 KiB has one header, and the wire's framing is not in it",
+            "cpu": "control group; work in interrupts (part of networking) is charged to the interrupted host",
+            "network": "eth0; offload on: a packet of up to 64 KiB has one header, and framing is not counted",
             "disk": "the loop device" if self.disks else "control group",
             "disk_written": "" if self._groups.version == 2 else written,
         }

@@ -77,8 +77,8 @@ def _namespaces() -> Check:
 def refusal(said: str) -> tuple[str, str]:
     """Why namespaces can't be had, from the last words of the trial, and what mends it."""
     if "cannot change root filesystem propagation" in said:
-        what = "the root folder here is not a mount of its own, as in a chroot, so hosts can't get mounts of their own"
-        return what, "leave the chroot, or enter its folder by systemd-nspawn, a privileged container or pivot_root instead"
+        what = "the root folder is not a mount point, as in a chroot, so hosts can't have mounts of their own"
+        return what, "leave the chroot, or enter its folder with systemd-nspawn, a privileged container or pivot_root"
     last = " ".join(said.strip().splitlines()[-1:])
     return last or "refused", "modprobe -a veth bridge sch_tbf; in a container: run it privileged"
 
@@ -96,6 +96,6 @@ def _cpu(version: int, able: frozenset[str]) -> Check:
 
 def _disk_cap(version: int, able: frozenset[str]) -> Check:
     there = "io" in able
-    detail = f"cgroup v{version}" if there else "no io controller: disks are as fast as this machine's, and the facts say so"
+    detail = f"cgroup v{version}" if there else "no io controller: disks are as fast as this machine's, which the facts record"
     fix = "boot with systemd.unified_cgroup_hierarchy=1 (cgroup v2), or a kernel with CONFIG_BLK_DEV_THROTTLING"
     return Check("disk caps", there, detail, fix, needed=False)

@@ -33,15 +33,15 @@ _SAYINGS = (
         "its host key has changed",
         "find out why, then `ssh-keygen -R {key}`",
     ),
-    ("Host key verification failed", "its host key is not known", "compare it and accept it once with `ssh {host}`"),
-    ("sudo: a password is required", "sudo wants a password", "allow it without one, or log in as root (user)"),
-    ("sudo: ", "sudo is refused", "see its words above, or log in as root (user)"),
-    ("Permission denied", "it accepts none of our keys", "see user and identity, or `ssh-copy-id {host}`"),
-    ("Could not resolve hostname", "its name is not known", "write its address"),
-    ("No route to host", "there is no route to it", "see that it is on, and its address"),
-    ("Network is unreachable", "there is no route to it", "see the network of this machine, and its address"),
-    ("Connection refused", "no SSH server listens there", "start sshd on it, or mend port"),
-    ("timed out", "it does not answer", "see that it is on, its address, and firewalls"),
+    ("Host key verification failed", "its host key is not known", "verify it, then accept it once with `ssh {host}`"),
+    ("sudo: a password is required", "sudo wants a password", "allow sudo without a password, or log in as root (user)"),
+    ("sudo: ", "sudo was refused", "see its message above, or log in as root (user)"),
+    ("Permission denied", "it accepts none of our keys", "check user and identity, or `ssh-copy-id {host}`"),
+    ("Could not resolve hostname", "its host name can't be resolved", "use its IP address"),
+    ("No route to host", "there is no route to it", "check that it is on, and check its address"),
+    ("Network is unreachable", "there is no route to it", "check this machine's network, and its address"),
+    ("Connection refused", "no SSH server is listening there", "start sshd on it, or correct port"),
+    ("timed out", "it does not answer", "check that it is on, its address, and firewalls"),
 )
 
 
@@ -75,10 +75,10 @@ class Login:
 
 def refusal(login: Login, said: str) -> PerjouleError:
     """What the words of ssh, when it does not get onto a host, mean for whoever reads them."""
-    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "ssh said nothing")
+    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "ssh printed nothing")
     where = f"{login.name} ({login.destination})"
     if _BAD_FILE.search(said):
-        return MachineError(f"ssh does not take the key: {last}", where=where, next=f"chmod 600 {login.identity}")
+        return MachineError(f"ssh rejects the key: {last}", where=where, next=f"chmod 600 {login.identity}")
     for saying, what, advice in _SAYINGS:
         if saying in said:
             return MachineError(f"{what}", where=where, next=advice.format(host=login.destination, key=login.key))

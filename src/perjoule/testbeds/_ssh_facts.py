@@ -38,7 +38,7 @@ class Clock(NamedTuple):
         if abs(self.offset_s) <= self.uncertainty_s + MOST_OFFSET_S:
             return ""
         how = f"{seconds_text(abs(self.offset_s))} {'ahead of' if self.offset_s > 0 else 'behind'}"
-        return f"the clock of {name} is {how} this machine's: its loads began by its own"
+        return f"the clock of {name} is {how} this machine's: its loads started by its own clock"
 
 
 def probe(said: str, where: str) -> Probe:
@@ -60,7 +60,9 @@ def probe(said: str, where: str) -> Probe:
         )
     except (KeyError, ValueError):
         first = (said.strip().splitlines() or ["nothing"])[0]
-        raise MachineError(f"it does not answer as Linux does: {first}", where=where, next="see its login shell") from None
+        raise MachineError(
+            f"unexpected output from the login shell: {first}", where=where, next="check its login shell"
+        ) from None
 
 
 def counters(said: str, t_s: float, of: Probe) -> Counters:

@@ -114,15 +114,15 @@ class SshHost(Host):
         except TransientError:
             raise
         except WorkloadError as error:
-            raise WorkloadError(f"the page cache can't be dropped ({error.what})", where=self.name) from None
+            raise WorkloadError(f"can't drop the page cache ({error.what})", where=self.name) from None
 
     def disk(self, name: str, wanted: Disk) -> Path:
         """Make a disk in a sparse file below the work folder; one of that name that was there before goes."""
         if wanted.device:
             self._refuse_device(wanted.device)
         if wanted.mirror != "none":
-            what = f'mirror = "{wanted.mirror}" can\'t be on a host over SSH'
-            raise CampaignError(what, where=self.name, next="leave mirror out, or take testbed virtual")
+            what = f'mirror = "{wanted.mirror}" does not work on a host over SSH'
+            raise CampaignError(what, where=self.name, next="remove mirror, or use testbed virtual")
         place, image = self.directory / name, self.directory / f"{name}.img"
         self._tool("mkdir", "-p", place)
         self._without(name)
@@ -153,7 +153,7 @@ class SshHost(Host):
 
     def _refuse_device(self, device: str) -> None:
         """What guards a device from being overwritten sees this machine's devices only."""
-        mend = "leave device out (a file stands for one), or run perjoule on that host with testbed local"
+        mend = "remove device (a file stands in for it), or run perjoule on that host with testbed local"
         raise CampaignError(f'device = "{device}" can\'t be used over SSH', where=self.name, next=mend)
 
     def _tool(self, *argv: str | Path) -> str:
@@ -162,5 +162,5 @@ class SshHost(Host):
         except TransientError:
             raise
         except WorkloadError as error:
-            mend = "log in as root, or set sudo = true" if self._probe.user != "root" else "see its tools and the space left"
-            raise MachineError(f"no disk can be made ({error.what})", where=self.name, next=mend) from None
+            mend = "log in as root, or set sudo = true" if self._probe.user != "root" else "check its tools and the free space"
+            raise MachineError(f"can't make a disk ({error.what})", where=self.name, next=mend) from None

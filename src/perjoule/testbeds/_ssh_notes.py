@@ -30,7 +30,7 @@ def noted(run: str, hosts: Sequence[tuple[Login, str]]) -> Generator[Path]:
         path.parent.chmod(0o700)  # an older perjoule made it for all to read, and so to lock
         note = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w")
     except OSError as error:
-        raise MachineError(f"no note can be kept ({error.strerror})", where=str(path), next="set XDG_STATE_HOME") from None
+        raise MachineError(f"can't keep a note ({error.strerror})", where=str(path), next="set XDG_STATE_HOME") from None
     with note:
         fcntl.flock(note, fcntl.LOCK_EX)
         json.dump([{**asdict(login), "work": work} for login, work in hosts], note)
@@ -71,7 +71,7 @@ def _clean(path: Path, text: str) -> list[str]:
         try:
             keeper = Keeper(login, str(folder / str(number)), work, secrets.token_hex(4))
         except PerjouleError as error:
-            return [f"nothing on {error}; should it be gone for good, delete {path}"]
+            return [f"nothing on {error}; if it is gone for good, delete {path}"]
         if not keeper.close():
             return [f"nothing on {login.name}: something is still busy; run `perjoule down` again"]
         remove_logs(Path(work, "cluster", f"{path.stem}-{login.name}"))
@@ -94,7 +94,7 @@ def make_logs(folder: Path) -> None:
             folder.mkdir()
             removal.mark(folder)
     except OSError as error:
-        raise MachineError(f"no folder for logs ({error.strerror})", where=str(folder), next="set work") from None
+        raise MachineError(f"can't make a folder for logs ({error.strerror})", where=str(folder), next="set work") from None
 
 
 def remove_logs(folder: Path) -> None:

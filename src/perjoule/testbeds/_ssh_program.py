@@ -30,8 +30,8 @@ class Room:
         self.there = there
         self._line, self._here = line, here
         if any(path.is_fifo() for path in here.iterdir()):
-            what = "a load that is let go through a pipe can't be on a host over SSH"
-            raise WorkloadError(what, where=line.keeper.login.name, next="take another workload, or testbed virtual")
+            what = "a load that is started through a pipe does not work on a host over SSH"
+            raise WorkloadError(what, where=line.keeper.login.name, next="use another workload, or testbed virtual")
         self._sent = {path.name: path for path in here.iterdir() if path.is_file() and path.stat().st_size <= _MOST_SENT_BYTES}
         archive = io.BytesIO()
         with tarfile.open(fileobj=archive, mode="w") as tar:

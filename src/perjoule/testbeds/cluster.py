@@ -135,7 +135,7 @@ class Cluster(Testbed):
 
         def look(machine: Machine) -> Check:
             if _nobodys(machine.address):
-                return Check(machine.name, True, "an address of documents, nobody's", needed=False)
+                return Check(machine.name, True, "a documentation address (RFC 5737), skipped", needed=False)
             try:
                 return _check(machine.name, self._probe(self._login(machine)))
             except PerjouleError as error:
@@ -149,8 +149,8 @@ class Cluster(Testbed):
             raise CampaignError(f'two hosts are called "{twice}"', where="testbed cluster", next="give each a name of its own")
         clients = [machine for machine in self.hosts if machine.role == "client"]
         if len(clients) < clients_count:
-            what = f"{clients_count} clients asked of {len(clients)}"
-            raise CampaignError(what, where="testbed cluster", next='name more hosts with role = "client"')
+            what = f"{clients_count} clients requested, {len(clients)} available"
+            raise CampaignError(what, where="testbed cluster", next='add hosts with role = "client"')
         return [machine for machine in self.hosts if machine.role != "client" or machine in clients[:clients_count]]
 
     def _login(self, machine: Machine) -> Login:
@@ -172,7 +172,7 @@ class Cluster(Testbed):
         pairs = list(zip(keepers, probes, strict=True))
         return {
             "run": run,
-            "counters": "of each whole machine, as its kernel keeps them",
+            "counters": "of each whole machine, from its kernel",
             "kernels": {keeper.login.name: found.kernel for keeper, found in pairs},
             "clocks": {
                 keeper.login.name: {**clock._asdict(), "chronyc": found.chronyc, "timedatectl": found.timedatectl}
@@ -226,8 +226,8 @@ def _check(name: str, found: Probe) -> Check:
     if found.missing:
         return Check(name, False, f"no {', '.join(found.missing)}", "apt install procps util-linux tar on it")
     if found.free_bytes < LEAST_FREE_BYTES:
-        what = f"only {bytes_text(found.free_bytes)} are free for work"
-        return Check(name, False, what, "make room there, or set work")
+        what = f"only {bytes_text(found.free_bytes)} are free for the work folder"
+        return Check(name, False, what, "free space there, or set work")
     root = "" if found.user == "root" else ", not root: no caches dropped, no disks made"
     return Check(name, True, f"{found.user} on {found.kernel}, {bytes_text(found.free_bytes)} free{root}")
 

@@ -46,7 +46,7 @@ class Local(Testbed):
         """
         if clients_count != 1:
             raise CampaignError(
-                f"{clients_count} clients asked of one machine",
+                f"{clients_count} clients requested on one machine",
                 where="testbed local",
                 next='write clients = [1], or kind = "virtual"',
             )
@@ -56,7 +56,7 @@ class Local(Testbed):
                 removal.sweep(within)  # `perjoule down` does not know of `work`
                 folder = stack.enter_context(removal.scratch("perjoule-local-", within))
             except OSError as error:
-                what = f"no folder can be made ({error.strerror})"
+                what = f"can't make a folder ({error.strerror})"
                 raise MachineError(what, where=str(error.filename), next="set work") from None
             host = LocalHost(folder)
             stack.callback(host.stop)

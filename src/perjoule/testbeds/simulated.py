@@ -66,7 +66,7 @@ class Simulated(Testbed):
             MachineError: it is to fail.
         """
         if self.failure == "hold":
-            raise MachineError("the simulated testbed fails as asked", next='set failure = "none"')
+            raise MachineError("the simulated testbed fails, as configured", next='set failure = "none"')
         if self.cluster not in catalogue.names():
             raise CampaignError(
                 f'the catalogue has no cluster "{self.cluster}"', where="testbed", next=f"known: {', '.join(catalogue.names())}"
@@ -142,7 +142,7 @@ class _SimulatedHost(Host):
         if argv[0] == "sync":
             time.sleep(self.syncing.duration_s)
             if self.syncing.fails:
-                raise WorkloadError("sync failed, as asked", where=self.name)
+                raise WorkloadError("sync failed, as configured", where=self.name)
         return Completed(tuple(map(str, argv)), 0, "", "")
 
     def spawn(

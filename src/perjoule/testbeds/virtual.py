@@ -116,7 +116,7 @@ def _cpu_caps(there: Sequence[Place]) -> tuple[dict[str, float], dict[str, Json]
     here_count = len(os.sched_getaffinity(0))
     caps = {name: count for name, count in wanted.items() if count < here_count}
     return caps, {
-        "cpu_cap": "CPU quota per host over all its threads; one thread may be faster than on the real board",
+        "cpu_cap": "CPU quota per host over all its threads; a single thread may be faster than on the real board",
         "cpu_cap_cores": dict[str, Json](caps),
         "cpu_cap_missing": list[Json](sorted(wanted.keys() - caps.keys())),  # stronger than this machine
         "cpu_demand_ratio": sum(min(count, here_count) for count in wanted.values()) / here_count,

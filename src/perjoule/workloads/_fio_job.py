@@ -51,9 +51,9 @@ def lines(text: str) -> Iterator[Line]:
         if heading := re.fullmatch(r"\[(.*)\]", line):
             section = heading[1].strip()
             if "/" in section:
-                raise ValueError(f'line {number}: the job "{section}" would name its files outside the client\'s folder')
+                raise ValueError(f'line {number}: the job "{section}" would put its files outside the client\'s folder')
         elif not section or line.split()[0] == "include" or line.startswith("["):
-            raise ValueError(f'line {number}: "{line}" stands in no section of this file')
+            raise ValueError(f'line {number}: "{line}" is in no section of this file')
         else:
             key, _, value = line.partition("=")
             yield Line(number, section, key.strip().lower(), value.strip(), raw.partition("=")[2])
@@ -72,18 +72,18 @@ def _outside(line: Line) -> str:
     if line.key in OUTSIDE:
         return OUTSIDE[line.key]
     if line.key == "ioengine" and line.value not in ENGINES:
-        return f"= {line.value} may reach beyond files (those of files are {', '.join(ENGINES)})"
+        return f"= {line.value} may access more than files (engines for files: {', '.join(ENGINES)})"
     if re.sub("|".join(map(re.escape, KEYWORDS)), "", line.value).count("$") or "`" in line.whole:
-        return f"= {line.value} is a value that the machine makes, not the file"
+        return f"= {line.value} is computed by the machine, not stated in the file"
     if line.key in ("rw", "readwrite") and line.value.split(":")[0] not in MOVES:
         return f"= {line.value} neither reads nor writes"
     parts = [part.strip(" \t\"'\\") for part in re.split(r"[:,|]", line.whole)]
     if any(part.startswith(("/", "~")) for part in parts):
         return f"= {line.value} is an absolute path, and the job may only use the client's folder"
     if any(".." in part.split("/") for part in parts):
-        return f"= {line.value} leads out of the client's folder"
+        return f"= {line.value} points outside the client's folder"
     if line.key == "filename" and "-" in parts:
-        return "= - is no file"
+        return "= - is not a file"
     return ""
 
 

@@ -67,8 +67,8 @@ def _merged(parts: Sequence[ClientResult], user: str) -> ClientResult:
 def doubts(host: str, jobs: Sequence[Job], found: Sequence[ClientResult]) -> tuple[str, ...]:
     """Say what speaks against a report: errors that fio was told to pass over, and a window too short for reckoned starts."""
     errors_count = sum(job.get("total_err", 0) for job in jobs)
-    told = [f"{host}: fio went on after {errors_count} errors"] if errors_count else []
+    told = [f"{host}: fio continued after {errors_count} errors"] if errors_count else []
     window_s = max(one.ended_s for one in found) - min(one.began_s for one in found)
     if window_s * SHORT_RATIO < UNSURE_S:
-        told.append(f"starts of a job file's jobs are reckoned, to about {UNSURE_S:g} s, and they ran {window_s:.2g} s")
+        told.append(f"starts of a job file's jobs are computed, to about {UNSURE_S:g} s, and they ran {window_s:.2g} s")
     return tuple(told)

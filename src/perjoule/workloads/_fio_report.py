@@ -23,7 +23,7 @@ ROUNDED_RATIO = 0.02  # by which it may exceed what was moved: whole millisecond
 MERGED_S = 0.1  # a shorter last window joins the one before: one transfer would look like a burst
 # EIO, ENODEV, ENOTCONN, ECONNREFUSED, ESTALE, ETIMEDOUT, ECONNABORTED: a mount whose daemon went away
 TRANSIENT_ERRNOS = frozenset({5, 19, 103, 107, 110, 111, 116})
-KEPT = "fio's whole output is kept with the trial"
+KEPT = "fio's full output is kept with the trial"
 _BEGIN = re.compile(r"^\{", re.MULTILINE)
 
 
@@ -57,7 +57,7 @@ def jobs(text: str) -> Sequence[Mapping[str, Any]]:
     common = {key: report.get(key, {}) for key in ("fio version", "timestamp_ms")}
     own = [{**common, **one} for one in found if one["jobname"] != "All clients"]
     if not own:
-        raise ValueError("fio's report is truncated or empty (no job is in it)")
+        raise ValueError("fio's report is truncated or empty (it contains no job)")
     return own
 
 
@@ -107,7 +107,7 @@ def fail(client: str, returncode: int, errno: int, said: str) -> NoReturn:
     """Stop for a fio that failed, in its own words. Raises TransientError, WorkloadError."""
     what = f"fio failed (exit code {returncode}, error {errno}): {said}"
     if errno in TRANSIENT_ERRNOS:
-        raise TransientError(what, where=client, next="look at the file system's logs, kept with the trial")
+        raise TransientError(what, where=client, next="check the file system's logs, kept with the trial")
     raise WorkloadError(what, where=client, next=KEPT)
 
 
@@ -204,9 +204,9 @@ def doubts(moved: Sequence[ClientResult], clock_drift_s: float) -> tuple[str, ..
     shortest_s = min(one.ended_s - one.began_s for one in moved)
     found: list[str] = []
     if shortest_s < SHORTEST_S:
-        found.append(f"a client ran only {shortest_s * 1e3:.0f} ms, which fio times to 1 ms")
+        found.append(f"a client ran only {shortest_s * 1e3:.0f} ms, which fio measures to 1 ms")
     if abs(clock_drift_s) > 0.05:
-        found.append(f"the clock was set by {clock_drift_s:+.3g} s during the run: starts and ends are as uncertain")
+        found.append(f"the clock was set by {clock_drift_s:+.3g} s during the run: starts and ends are uncertain by as much")
     return tuple(found)
 
 

@@ -32,7 +32,7 @@ class Rounds:
             return start, ""
         start = len(rates) - ROUNDS_COUNT
         if start < 0:
-            raise ValueError(f"fio ended after {len(rates)} rounds, and {ROUNDS_COUNT} are needed")
+            raise ValueError(f"fio ended after {len(rates)} rounds, but {ROUNDS_COUNT} are needed")
         range_ratio, excursion_ratio = spread(rates[start:])
         return start, (
             f"not steady after {len(rates)} rounds: range {range_ratio:.0%} of the mean (limit {RANGE_RATIO:.0%}), "
@@ -88,7 +88,7 @@ def warm_up(rounds: Rounds, start: int) -> dict[str, float]:
 def note(start: int, warmed: Mapping[str, float]) -> str:
     """Say which rounds count and what was before them."""
     moved, took = bytes_text(warmed["warm_up_bytes"]), seconds_text(warmed["warm_up_s"])
-    return f"rounds {start + 1} to {start + ROUNDS_COUNT} count; before them {moved} in {took} as warm-up; no closing fsync"
+    return f"rounds {start + 1} to {start + ROUNDS_COUNT} count; {moved} in {took} before them are warm-up; no final fsync"
 
 
 def _moved_bytes(job: Job) -> int:

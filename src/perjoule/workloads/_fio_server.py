@@ -118,4 +118,4 @@ def _words(text: str) -> str:
 def doubts(began_s: Sequence[float]) -> tuple[str, ...]:
     """Say that the clients did not start together, which nothing of fio's makes them do."""
     apart_s = max(began_s) - min(began_s)
-    return (f"fio's servers began {apart_s * 1e3:.0f} ms apart",) if apart_s > APART_S else ()
+    return (f"fio's servers started {apart_s * 1e3:.0f} ms apart",) if apart_s > APART_S else ()

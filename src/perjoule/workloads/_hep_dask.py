@@ -43,10 +43,10 @@ def job(first: Host, workers: Sequence[Host], asked: Mapping[str, Json], folder:
         while (found := ready()) is None:
             for name, process in running.items():
                 if process.returncode is not None:
-                    raise TransientError(f"{name} ended while {what} was waited for: {last_words(process.output())}")
+                    raise TransientError(f"{name} ended while waiting for {what}: {last_words(process.output())}")
             if time.monotonic() > until_s:
-                what_now = f"{what} was not there within {seconds_text(time_limit_s)}"
-                raise TransientError(what_now, next="raise time_limit, or look at the logs in the trial's raw folder")
+                what_now = f"{what} did not appear within {seconds_text(time_limit_s)}"
+                raise TransientError(what_now, next="raise time_limit, or check the logs in the trial's raw folder")
             time.sleep(LOOK_S)
         return found
 

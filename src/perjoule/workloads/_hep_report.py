@@ -33,7 +33,9 @@ def spectrum(folder: Path) -> Spectrum:
     """Read the histogram of a raw folder. Raises OSError, ValueError, LookupError."""
     found = json_of(folder / "histogram.json")
     if not 0 < found["bins_count"] <= MOST_BINS or not 0 < found["low_gev"] < found["high_gev"]:
-        raise ValueError(f"a histogram of {found['bins_count']} bins from {found['low_gev']} to {found['high_gev']} GeV is none")
+        raise ValueError(
+            f"a histogram of {found['bins_count']} bins from {found['low_gev']} to {found['high_gev']} GeV is not valid"
+        )
     edges_gev = np.exp(np.linspace(math.log(found["low_gev"]), math.log(found["high_gev"]), found["bins_count"] + 1))
     counts = np.asarray(found["counts"], dtype=np.int64)
     if counts.shape != (found["bins_count"],):
@@ -60,7 +62,7 @@ def outcome(folder: Path) -> Outcome:
     if any(one.ended_s - one.began_s < SHORTEST_S for one in results):
         doubts += (f"a worker was busy for less than {SHORTEST_S:g} s",)
     if abs(drift_s) > MOST_DRIFT_S:
-        doubts += (f"the clock was set by {drift_s:+.3g} s during the run: starts and ends are as uncertain",)
+        doubts += (f"the clock was set by {drift_s:+.3g} s during the run: starts and ends are uncertain by as much",)
     return Outcome(
         engine=str(json_of(folder / "histogram.json")["engine"]),
         results=results,
@@ -126,5 +128,5 @@ def physics(seen: Spectrum) -> tuple[dict[str, float], tuple[str, ...]]:
         measured |= {key: round(value * EV, -3) for key, value in values.items()}  # another numpy gives other last digits
         pull = (found.mass_gev - peak.mass_gev) / found.mass_error_gev
         if abs(pull) > MOST_PULL:
-            doubts.append(f"the peak {name} lies {pull:+.1f} errors from where it was put")
+            doubts.append(f"the peak {name} lies {pull:+.1f} standard errors from its true mass")
     return measured, tuple(doubts)

@@ -38,7 +38,7 @@ def runs(text: str, told: Told) -> tuple[Run, ...]:
     jobs = report.jobs(text)
     exact = "timestamp_ms" in whole
     ended_s = whole["timestamp_ms"] / 1e3 if exact else float(whole["timestamp"])
-    doubts = () if exact else ("fio told its end to 1 s: when it ran is as uncertain",)
+    doubts = () if exact else ("fio reported its end to 1 s: when it ran is uncertain by as much",)
     hosts = list(dict.fromkeys(str(job.get("hostname", "")) for job in jobs))
     names = dict(zip(hosts, told.hosts("", len(hosts)) if told.clients or hosts == [""] else hosts, strict=True))
     laid: list[_Job] = []
@@ -46,7 +46,7 @@ def runs(text: str, told: Told) -> tuple[Run, ...]:
         own = [job for job in jobs if str(job.get("hostname", "")) == host]
         laid += _laid(names[host], own, whole.get("global options", {}), ended_s)
     if len({_group(job) for job in jobs}) > 1 and not all(job.get("job_start") for job in jobs):
-        doubts += ("groups of fio's jobs are taken to have run one after the other: their starts are reckoned from the end",)
+        doubts += ("groups of fio's jobs are taken to have run one after the other: their starts are computed back from the end",)
     return tuple(_run(str(whole["fio version"]), batch, doubts) for batch in _batches(laid))
 
 
@@ -97,7 +97,7 @@ def _run(version: str, jobs: Sequence[_Job], doubts: tuple[str, ...]) -> Run:
         results += moved
         if moved:
             errors_count = sum(job.found.get("total_err", 0) for job in own)
-            against += [f"{host}: fio went on after {errors_count} errors"] if errors_count and not failed else []
+            against += [f"{host}: fio continued after {errors_count} errors"] if errors_count and not failed else []
     outcome = None
     if results and not failed:
         outcome = Outcome(version, results, tuple(dict.fromkeys((*doubts, *against, *report.doubts(results, 0.0)))))

@@ -14,7 +14,7 @@ from perjoule.workloads._imported_run import Run, Texts, Told, moment_s
 
 RESULT, SUMMARY, CONFIG = "result.txt", "result_summary.txt", "config.ini"
 DATE = "%Y-%m-%d %H:%M:%S"
-STARTS = "IO500 tells the start of a phase to 1 s"
+STARTS = "IO500 reports the start of a phase to 1 s"
 _SECTION = re.compile(r"^\[([\w-]+)\]\n(.*?)(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
 _KEY = re.compile(r"^([\w-]+) *= *(.*?) *$", re.MULTILINE)
 _INVALID = re.compile(r"^; ERROR INVALID (.*\S)", re.MULTILINE)
@@ -58,10 +58,10 @@ def _phase(name: str, section: str, ranks: str, head: Mapping[str, str], hosts: 
     moves = name.startswith("ior-")
     doubts = [STARTS, *(f"IO500 calls it invalid: {words}" for words in _INVALID.findall(section))]
     if len(hosts) > 1:
-        doubts.append("IO500 tells the sum of all nodes: each is given an equal share of it")
+        doubts.append("IO500 reports the sum of all nodes: each node is assigned an equal share")
     per_s = score * (2**30 if moves else 1000)
     if not per_s:
-        return Run(name, (), size_bytes, datadir, None, "IO500 tells no rate of it")
+        return Run(name, (), size_bytes, datadir, None, "IO500 reports no rate for it")
     rows = list(csv.DictReader(ranks.splitlines()))
     if moves and rows and "runtime-with-openclose" in rows[0]:
         count = sum(round(float(row["throughput-withopenclose"]) * float(row["runtime-with-openclose"])) for row in rows)
@@ -71,7 +71,7 @@ def _phase(name: str, section: str, ranks: str, head: Mapping[str, str], hosts: 
         count = exact[0]
     else:
         count = round(per_s * delta_s)
-        doubts.append("what was done is rate times time, which is too long by what IO500 does around a phase")
+        doubts.append("the amount of work is rate times time, and that time includes what IO500 does around a phase")
     took_s = count / per_s
     if moves:
         way = "read" if name.endswith("read") else "write"

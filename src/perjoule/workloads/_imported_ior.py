@@ -16,7 +16,7 @@ from perjoule.workloads._imported_run import Run, Told, moment_s
 
 DATE = "%a %b %d %H:%M:%S %Y"
 ROUNDED_S = 1e-4
-STARTS = "IOR tells the start of a test to 1 s and no start of an operation: windows are laid one after the other"
+STARTS = "IOR reports the start of a test to 1 s and no start of an operation: windows are placed one after the other"
 _STRAY = re.compile(r"^\s*(?:ior )?(?:WARNING|ERROR).*$", re.MULTILINE)
 _INFINITE = re.compile(r"(:)\s*-?(?:inf|nan)\b", re.IGNORECASE)  # of what took no time
 _MOVED = re.compile(r"^WARNING: Using actual aggregate bytes moved = (\d+)", re.MULTILINE)
@@ -45,7 +45,7 @@ def _test(version: str, test: dict[str, Any], text: str, stated: list[int], told
         operation: Literal["write", "read"] = one["access"]
         work = (operation, tuple(_details(asked, how)), int(asked["transferSize"]), folder)
         if not (rate_mib_per_s := float(one["bwMiB"] or 0.0)) or not took_s:
-            yield Run(*work, None, "IOR moved nothing in it, or in no time that it can tell")
+            yield Run(*work, None, "IOR moved nothing in it, or it was too short for IOR to time")
             continue
         moved_bytes, doubts = _moved(rate_mib_per_s, took_s, (whole_bytes, *stated))
         took_s = moved_bytes / (rate_mib_per_s * MIB)  # which has more digits than the time
@@ -53,7 +53,7 @@ def _test(version: str, test: dict[str, Any], text: str, stated: list[int], told
         at_s += took_s
         results = report.results(windows, operation, moved_bytes, int(asked["transferSize"]))
         if nodes_count > 1:
-            doubts += ("IOR tells the sum of all nodes: each is given an equal share of it",)
+            doubts += ("IOR reports the sum of all nodes: each node is assigned an equal share",)
         against = (STARTS, *doubts, *report.doubts(text, results, 0.0, equal=True))
         yield Run(*work, Outcome(version, results, against))
 
@@ -63,7 +63,7 @@ def _moved(rate_mib_per_s: float, took_s: float, known: tuple[int, ...]) -> tupl
     for count in known:
         if abs(count / (rate_mib_per_s * MIB) - took_s) <= ROUNDED_S + 1e-3 * took_s:
             return count, ()
-    return round(rate_mib_per_s * MIB * took_s), ("IOR does not tell what was moved: rate times time, to 0.1 ms",)
+    return round(rate_mib_per_s * MIB * took_s), ("IOR does not report the amount moved: it is rate times time, to 0.1 ms",)
 
 
 def _details(asked: dict[str, Any], how: dict[str, Any]) -> Iterator[str]:

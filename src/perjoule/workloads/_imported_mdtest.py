@@ -12,7 +12,7 @@ from perjoule.model import ClientResult, Outcome
 from perjoule.workloads._imported_run import Run, Told, moment_s
 
 DATE = "%m/%d/%Y %H:%M:%S"
-STARTS = "mdtest tells its start to 1 s and no start of an operation: windows are laid one after the other"
+STARTS = "mdtest reports its start to 1 s and no start of an operation: windows are placed one after the other"
 SHORTEST_S = 0.1
 _BEGIN = re.compile(r"^-- started at (\S+ \S+) --", re.MULTILINE)
 _LAUNCHED = re.compile(r"^(mdtest-\S+) was launched with (\d+) total task\(s\) on (\d+) node\(s\)", re.MULTILINE)
@@ -28,7 +28,7 @@ def runs(text: str, told: Told) -> tuple[Run, ...]:
     begins = [match.start() for match in _BEGIN.finditer(text)]
     parts = [text[begin:end] for begin, end in zip(begins, [*begins[1:], len(text)], strict=True)]
     if not parts:
-        raise ValueError("mdtest does not say when it started")
+        raise ValueError("mdtest does not report when it started")
     return tuple(run for part in parts for run in _mdtest(part, told))
 
 
@@ -61,7 +61,7 @@ def _mdtest(text: str, told: Told) -> Iterator[Run]:
     wall = _WALL.search(text)
     items_count = int(wall[1]) * tasks_count if wall else int(count[1])
     path = _PATH.search(text)
-    shares = ("mdtest tells the sum of all nodes: each is given an equal share of it",) if nodes_count > 1 else ()
+    shares = ("mdtest reports the sum of all nodes: each node is assigned an equal share",) if nodes_count > 1 else ()
     rates = text[table.start() :].partition("SUMMARY time")[0]
     at_s = moment_s(began[1], DATE, told.zone)
     found = [(name, *_iterations(int(table[1]), *map(float, numbers))) for name, *numbers in _RATE.findall(rates)]
@@ -85,7 +85,7 @@ def _iterations(count: int, most: float, least: float, mean: float) -> tuple[tup
     if count == 1:
         return (mean,), ()
     if count == 2:
-        return (most, least), ("mdtest does not tell which of its iterations was first",)
+        return (most, least), ("mdtest does not report which of its iterations was first",)
     if count == 3 and least > 0:
-        return (most, least, 3 * mean - most - least), ("mdtest does not tell which of its iterations was first",)
-    return (mean,), (f"mdtest tells {count} iterations by their mean rate: this is one repetition of them",)
+        return (most, least, 3 * mean - most - least), ("mdtest does not report which of its iterations was first",)
+    return (mean,), (f"mdtest reports {count} iterations by their mean rate: they count as one repetition",)

@@ -9,7 +9,7 @@ from perjoule.workloads import rados
 from perjoule.workloads._imported_run import Run, Told
 
 SHORTEST_S = 0.1
-MOMENT = "rados bench tells no time of day: its end is taken to be when its file was written"
+MOMENT = "rados bench reports no time of day: its end is taken to be when its file was written"
 
 
 def runs(text: str, told: Told) -> tuple[Run, ...]:

@@ -47,7 +47,7 @@ def moved_bytes(told: Summary, log: str, wanted_bytes: int) -> int:
     exact = _MOVED.search(log)
     moved = int(exact[1]) if exact else wanted_bytes
     if abs(moved / MIB - told.moved_mib) > ROUNDED_MIB:
-        raise ValueError(f"the log tells {moved / MIB:.4f} MiB, the summary {told.moved_mib:.4f} MiB")
+        raise ValueError(f"the log reports {moved / MIB:.4f} MiB, the summary {told.moved_mib:.4f} MiB")
     return moved
 
 
@@ -71,7 +71,7 @@ def windows(
     wanted = {(rank, moment) for rank in client_of for moment in ("open start", "close stop")}
     if missing := wanted - moments.keys():
         rank, moment = min(missing)
-        raise ValueError(f"rank {rank} did not tell its {operation} {moment}")
+        raise ValueError(f"rank {rank} did not report its {operation} {moment}")
     return {
         client: (
             min(moments[rank, "open start"] for rank, of in client_of.items() if of == client),
@@ -106,7 +106,7 @@ def doubts(log: str, found: tuple[ClientResult, ...], clock_drift_s: float, *, e
     if shortest_s < SHORTEST_S:
         told.append(f"a client ran only {shortest_s * 1e3:.0f} ms")
     if not equal and len(found) > 1:
-        told.append("the stonewall ended the load: IOR tells the sum of the bytes, each client is given an equal share of it")
+        told.append("the stonewall ended the load: IOR reports the sum of the bytes, and each client is assigned an equal share")
     if abs(clock_drift_s) > 0.05:
-        told.append(f"the clock was set by {clock_drift_s:+.3g} s during the run: starts and ends are as uncertain")
+        told.append(f"the clock was set by {clock_drift_s:+.3g} s during the run: starts and ends are uncertain by as much")
     return tuple(dict.fromkeys(told))

@@ -43,7 +43,7 @@ def checks(name: str, prefix: str) -> tuple[Check, ...]:
     found = program(name, prefix)
     path = shutil.which(found)
     where = f"not in {Path(found).parent}" if Path(found).is_absolute() else "not on the PATH"
-    fix = "" if path else f"install IOR as its documentation says, with Open MPI, then set {PREFIX} to its prefix"
+    fix = "" if path else f"install IOR with Open MPI as its documentation says, then set {PREFIX} to its prefix"
     return (Check(name, bool(path), path or where, fix), _mpirun())
 
 
@@ -53,7 +53,7 @@ def has_api(path: str, api: str) -> Check:
         env = {**os.environ, "TMPDIR": str(folder)}
         said = subprocess.run([path, "--help"], capture_output=True, text=True, timeout=SHORT_S, check=False, env=env).stdout
     there = any(api in line for line in said.splitlines() if "API for I/O" in line)
-    fix = "" if there else "build it with MPI-IO, or take another api"
+    fix = "" if there else "build it with MPI-IO, or use another api"
     return Check(f"ior {api}", there, "built in" if there else "not built in", fix)
 
 
@@ -65,7 +65,7 @@ def _mpirun() -> Check:
     said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=SHORT_S, check=False).stdout
     version = said.strip().partition("\n")[0]
     if "(Open MPI) 4." not in version:
-        return Check("mpirun", False, f"{path} is not of Open MPI 4 ({version or 'it said nothing'})", fix)
+        return Check("mpirun", False, f"{path} is not Open MPI 4 ({version or 'no output'})", fix)
     return Check("mpirun", True, f"{path}, {version}")
 
 
@@ -186,7 +186,7 @@ def daemon(asked: str) -> list[str]:
     words = shlex.split(asked)
     starts = [number for number, word in enumerate(words) if Path(word).name == "orted"]
     if not starts:
-        raise WorkloadError(f"mpirun asked for something else than its daemon: {asked.strip()}", next="use Open MPI 4")
+        raise WorkloadError(f"mpirun asked for something other than its daemon: {asked.strip()}", next="use Open MPI 4")
     return words[starts[0] :]
 
 
@@ -206,7 +206,7 @@ def ipv4(client: Host, clients: Sequence[Host]) -> str:
     found = said.stdout.split()[:1] if said.returncode == 0 else []
     if not found or (ipaddress.IPv4Address(found[0]).is_loopback and len(clients) > 1):
         told = f'MPI needs an IPv4 address, and {asked.name} finds {found[0] if found else "none"} for "{client.address}"'
-        raise WorkloadError(told, where=client.name, next="write its IPv4 address in the testbed's table")
+        raise WorkloadError(told, where=client.name, next="set its IPv4 address in the testbed's table")
     return found[0]
 
 
@@ -225,8 +225,8 @@ def check(what: str, returncode: int, log: str) -> None:
     words = " | ".join(dict.fromkeys(line.strip() for line in told[:2])) or last_words(log.replace("---", ""))
     sentence = f"{what} failed (exit code {returncode}): {words}"
     if any(reason in words for reason in GONE):
-        raise TransientError(sentence, next="look at the file system's logs, kept with the trial")
-    raise WorkloadError(sentence, next=f"{what}'s whole output is kept with the trial")
+        raise TransientError(sentence, next="check the file system's logs, kept with the trial")
+    raise WorkloadError(sentence, next=f"{what}'s full output is kept with the trial")
 
 
 def require_common(what: str, clients: Sequence[Host], mounted: Mounted) -> None:
@@ -238,8 +238,8 @@ def require_common(what: str, clients: Sequence[Host], mounted: Mounted) -> None
         for client in others:
             seen = client.run(["test", "-e", mounted.directories[client.name] / marker], timeout_s=SHORT_S, check=False)
             if seen.returncode != 0:
-                told = f"{what} needs one folder for all clients, and each has its own here"
-                raise WorkloadError(told, where=client.name, next="take one client, or a file system that they share")
+                told = f"{what} needs one folder for all clients, but here each has its own"
+                raise WorkloadError(told, where=client.name, next="use one client, or a file system that they share")
     finally:
         first.run(["rm", "-f", mounted.directories[first.name] / marker], timeout_s=SHORT_S, check=False)
 

@@ -13,7 +13,7 @@ from perjoule.workloads._running import codes, last_words, stop
 
 CONNECTED_S = 1.0  # from the start of all until they wait at their pipes; who is late starts late, which is seen
 RELEASED_S = 0.5  # for a reader to take note; what it waits for is over
-FULL = ": a full OSD, or too few of them, blocks for ever"
+FULL = ": a full OSD, or too few OSDs, block forever"
 
 
 def together(jobs: Mapping[str, tuple[Host, Sequence[str | Path]]], folder: Path, *, time_limit_s: float) -> dict[str, float]:

@@ -19,7 +19,10 @@ class Ran:
 
     def __post_init__(self) -> None:
         if not self.clients or len(self.clocks) != 2:
-            raise ValueError(f"{len(self.clients)} clients and {len(self.clocks)} clocks, not one client at least and two clocks")
+            raise ValueError(
+                f"{len(self.clients)} clients and {len(self.clocks)} clocks, but it needs at least one client and exactly two "
+                "clocks"
+            )
 
     @property
     def offset_s(self) -> float:

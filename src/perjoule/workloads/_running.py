@@ -30,8 +30,8 @@ def codes(what: str, running: Mapping[str, Process], *, until_s: float, time_lim
     except TimeoutError:
         late = ", ".join(name for name, process in running.items() if process.returncode is None)
         raise TransientError(
-            f"{what} not done within {seconds_text(time_limit_s)} on {late}{why}",
-            next="raise time_limit, or look at the file system's logs, kept with the trial",
+            f"{what} not finished within {seconds_text(time_limit_s)} on {late}{why}",
+            next="raise time_limit, or check the file system's logs, kept with the trial",
         ) from None
 
 
@@ -53,7 +53,7 @@ def stop(processes: Iterable[Process]) -> None:
 def last_words(text: str) -> str:
     """Give the last lines that say something."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return " | ".join(dict.fromkeys(lines[-3:])) or "it said nothing"
+    return " | ".join(dict.fromkeys(lines[-3:])) or "no output"
 
 
 def cold(clients: Sequence[Host], mounted: Mounted) -> list[str]:

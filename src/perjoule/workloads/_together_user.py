@@ -28,7 +28,7 @@ def _name(name: str) -> str:
 def _arrival(text: str) -> str:
     word, _, time = text.partition(" ")
     if text != "at once" and word not in ("after", "every", "poisson"):
-        raise ValueError(f'"{text}" is no way to arrive (write {FORMS})')
+        raise ValueError(f'"{text}" is not a valid arrival (write {FORMS})')
     if text != "at once" and seconds(time) <= 0:
         raise ValueError(f'"{text}" has no time in it (write {FORMS})')
     return text
@@ -36,7 +36,7 @@ def _arrival(text: str) -> str:
 
 def _listed(value: object) -> object:
     if value == []:
-        raise ValueError("[] names no client (leave clients out for all of them)")
+        raise ValueError("[] names no client (remove clients for all of them)")
     return value if isinstance(value, list | tuple) else (value,)  # pyright: ignore[reportUnknownVariableType]
 
 
@@ -76,10 +76,12 @@ class User:
             found.append(next_s)
             next_s = next_s + drawn.expovariate(1 / every_s) if word == "poisson" else len(found) * every_s
             if len(found) > MOST_JOBS:
-                raise ValueError(f"more than {MOST_JOBS} jobs of {self.user} arrive (shorten window, or make its jobs rarer)")
+                raise ValueError(
+                    f"more than {MOST_JOBS} jobs of {self.user} arrive (shorten window, or make its jobs less frequent)"
+                )
         if not found:
             what = f'no job of {self.user} arrives by "{self.arrival}" within "{seconds_text(window_s)}"'
-            raise ValueError(f"{what} (make window longer, or take another seed)")
+            raise ValueError(f"{what} (make window longer, or use another seed)")
         return tuple(found)
 
     def hosts(self, clients: Sequence[Host], using: Sequence[str]) -> tuple[Host, ...]:
@@ -90,7 +92,7 @@ class User:
         """
         loading = [host for host in clients if host.role == "client"]
         if self.clients and max(self.clients) > len(loading):
-            raise WorkloadError(f"user {self.user} loads from client {max(self.clients)}, and the trial has {len(loading)}")
+            raise WorkloadError(f"user {self.user} loads from client {max(self.clients)}, but the trial has {len(loading)}")
         own = [loading[number - 1] for number in self.clients] if self.clients else loading
         return (*own, *(host for host in clients if host.role in using))
 

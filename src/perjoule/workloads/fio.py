@@ -98,7 +98,7 @@ class Fio(Workload):
             known: Mapping[str, FieldInfo] = getattr(type(self), "__pydantic_fields__", {})
             others = {name: info.default for name, info in known.items() if name not in ("job", "time_limit_s")}
             if more := next((name for name, default in others.items() if getattr(self, name) != default), ""):
-                raise ValueError(f"a job file is measured as it is (leave {option_name(more)} out)")
+                raise ValueError(f"a job file is run as it is (remove {option_name(more)})")
             try:
                 file.check(self.job.text)
             except ValueError as error:
@@ -116,21 +116,23 @@ class Fio(Workload):
         if self.direct and self.transfer_bytes % 512:
             raise ValueError(f'direct I/O moves whole sectors of 512 B, not "{transfer}" (make transfer a multiple of "512 B")')
         if self.read_share_ratio is not None and not self._mixed:
-            raise ValueError(f'read_share is for operation "rw" or "randrw", not "{self.operation}" (leave it out)')
+            raise ValueError(f'read_share is for operation "rw" or "randrw", not "{self.operation}" (remove it)')
         if self.read_share_ratio is not None and abs(self.read_share_ratio * 100 - self._read_percent) > 1e-6:
-            raise ValueError("read_share is taken in whole percent")
+            raise ValueError("read_share must be a whole percentage")
         limit = seconds_text(self.time_limit_s)
         if self.duration_s is not None and self.duration_s >= self.time_limit_s:
             raise ValueError(f'duration must be below time_limit, "{limit}" (raise time_limit)')
         if self.verify and (self._mixed or self.duration_s or self.round_s):
-            raise ValueError("verify is for whole files, written or read once (leave out duration and round, and mix nothing)")
+            raise ValueError(
+                "verify is for whole files, written or read once (remove duration and round, and do not mix operations)"
+            )
         if self.round_s is not None:
             self._possible_rounds(self.round_s, limit)
         return self
 
     def _possible_rounds(self, round_s: float, limit: str) -> None:
         if self.duration_s or self.client_server:
-            raise ValueError("rounds end when they are steady, by fio on each client (leave duration and client_server out)")
+            raise ValueError("rounds end when they are steady, with fio on each client (remove duration and client_server)")
         if round_s < SHORTEST_ROUND_S:
             raise ValueError(f"a round takes at least {seconds_text(SHORTEST_ROUND_S)}")
         if (self.rounds_count + 1) * round_s >= self.time_limit_s:
@@ -261,7 +263,7 @@ class Fio(Workload):
         ended_by = {name: self._ended_by(name, results, size_bytes) for name, results in moved.items()}
         doubts, notes = list(whole.doubts), [report.ended_by_text(ended_by)] if self.duration_s else []
         if self._reads_back and not found.has_read_back:
-            doubts.append("what was written was not read back")
+            doubts.append("the written data were not read back")
         elif self._reads_back:
             doubts += found.read_back(size_bytes)
             notes.append(f"read back and verified ({self.verify}) after the measured window")

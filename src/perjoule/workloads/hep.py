@@ -96,7 +96,7 @@ class Hep(Workload):
         """Lay the data set out unless it is there, find where its files lie, then drop caches."""
         workers = self._workers(clients)
         if absent := [host.name for host in workers if host.name not in mounted.directories]:
-            what = f"this file system is not mounted on {', '.join(absent)}, where the analysis is to run"
+            what = f"this file system is not mounted on {', '.join(absent)}, where the analysis should run"
             raise WorkloadError(what, where="hep", next='write workers = "clients"')
         first, files = clients[0], [file_name(number) for number in range(self.files_count)]
         place = self._place(mounted, first)
@@ -139,7 +139,9 @@ class Hep(Workload):
         role = "storage" if self.workers == "storage" else "client"
         found = [host for host in hosts if host.role == role]
         if not found:
-            raise WorkloadError("there are no storage hosts to analyse on", where="hep", next='write workers = "clients"')
+            raise WorkloadError(
+                "there are no storage hosts to run the analysis on", where="hep", next='write workers = "clients"'
+            )
         return found
 
     def _place(self, mounted: Mounted, host: Host) -> Path:
@@ -165,7 +167,7 @@ class Hep(Workload):
             if code:
                 mounted.alive()
                 raise WorkloadError(
-                    f"the data set was not made (exit code {code}): {last_words(running[name].output())}", where=name
+                    f"the data set could not be made (exit code {code}): {last_words(running[name].output())}", where=name
                 )
 
 

@@ -52,7 +52,7 @@ details = "32 in flight, direct"
 Format = Literal["fio", "ior", "mdtest", "io500", "rados"]
 
 MANIFEST = "imported.json"
-NEVER = "what was imported can't be run"
+NEVER = "an imported workload can't be run"
 
 
 def _single(runs: Callable[[str, Told], tuple[Run, ...]]) -> Callable[[Texts, Told], tuple[Run, ...]]:
@@ -109,7 +109,7 @@ class Imported(Workload):
 
     def checks(self) -> tuple[Check, ...]:
         """It needs nothing."""
-        return (Check("imported runs", True, "are read by `perjoule import`", needed=False),)
+        return (Check("imported runs", True, "are imported with `perjoule import`", needed=False),)
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
         """Refuse. Raises CampaignError."""
@@ -121,7 +121,7 @@ class Imported(Workload):
 
     def outcome(self, folder: Path) -> Outcome:
         """Read the tool's own files again. Raises WorkloadError."""
-        with reading("what was imported", folder):
+        with reading("imported files", folder):
             return joined([_part(folder, part) for part in read_as(Manifest, folder / MANIFEST).parts])
 
 

@@ -92,13 +92,13 @@ class Ior(Workload):
             parts = f'{self.ranks_count} ranks\' transfers of "{bytes_text(self.transfer_bytes)}"'
             raise ValueError(f'size "{bytes_text(self.size_bytes)}" is not a whole number of {parts} (write "{whole}")')
         if self.collective and self.api != "MPIIO":
-            raise ValueError(f'collective is for api "MPIIO", not "{self.api}" (leave it out)')
+            raise ValueError(f'collective is for api "MPIIO", not "{self.api}" (remove it)')
         if self.direct and self.api != "POSIX":
-            raise ValueError(f'direct is for api "POSIX", not "{self.api}" (leave it out)')
+            raise ValueError(f'direct is for api "POSIX", not "{self.api}" (remove it)')
         if self.direct and self.transfer_bytes % 512:
             raise ValueError("direct I/O moves whole sectors of 512 B (make transfer a multiple of it)")
         if self.reorder and self.operation != "read":
-            raise ValueError('reorder is for operation "read" (leave it out)')
+            raise ValueError('reorder is for operation "read" (remove it)')
         if self.stonewall_s is not None and self.stonewall_s % 1:
             raise ValueError(f'IOR counts in whole seconds (write stonewall = "{math.ceil(self.stonewall_s)} s")')
         if self.stonewall_s is not None and self.stonewall_s >= self.time_limit_s:
@@ -199,8 +199,8 @@ class Ior(Workload):
             seen = ["test", "-e", mounted.directories[client.name] / self._file()]
             while client.run(seen, timeout_s=self.time_limit_s, check=False).returncode:
                 if time.monotonic() > until_s:
-                    told = f"the shared file that {clients[0].name} created is not seen after {SEEN_S:.0f} s"
-                    raise TransientError(told, where=client.name, next="look at the file system's logs, kept with the trial")
+                    told = f"the shared file that {clients[0].name} created is not visible after {SEEN_S:.0f} s"
+                    raise TransientError(told, where=client.name, next="check the file system's logs, kept with the trial")
                 time.sleep(LOOK_S)
 
     def _remove(self, client: Host, mounted: Mounted) -> None:

@@ -80,7 +80,7 @@ class MdTest(Workload):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.reorder and self.operation != "stat":
-            raise ValueError('reorder is for operation "stat" (leave it out)')
+            raise ValueError('reorder is for operation "stat" (remove it)')
         return self
 
     @property
@@ -130,7 +130,7 @@ class MdTest(Workload):
                 raise WorkloadError(told, where=client_of[lacking[0]])
             results = tuple(self._result(name, client_of, done, began_s) for name in ran.clients)
             shortest_s = min(one.ended_s - one.began_s for one in results)
-            short = f"a client ran only {shortest_s * 1e3:.0f} ms, whose start is known to a few"
+            short = f"a client ran only {shortest_s * 1e3:.0f} ms, whose start is known only to a few"
             return Outcome(engine(log), results, (*prepared, *([short] if shortest_s < SHORTEST_S else [])))
 
     def _result(
@@ -179,7 +179,7 @@ def barrier_utc_s(log: str, ranks_count: int) -> float:
     """When the last rank was ready for the phase. Raises ValueError when not every rank told its moment."""
     moments = [float(line) for line in re.findall(r"^\d+\.\d{9}$", log, re.MULTILINE)]
     if len(moments) != ranks_count:
-        raise ValueError(f"{len(moments)} of {ranks_count} ranks told when they were ready")
+        raise ValueError(f"{len(moments)} of {ranks_count} ranks reported when they were ready")
     return max(moments)
 
 

@@ -86,15 +86,15 @@ class Simulated(Workload):
         number = _count_run(mounted.directories[clients[0].name] / "runs")
         fails = number == self.fail_at_count
         if fails and self.failure == "transient":
-            raise TransientError(f"the simulated load fails in its run {number}, as asked", where=clients[0].name)
+            raise TransientError(f"the simulated load fails in its run {number}, as configured", where=clients[0].name)
         if fails and self.failure == "stable":
-            raise WorkloadError(f"the simulated load fails in its run {number}, as asked", where=clients[0].name)
+            raise WorkloadError(f"the simulated load fails in its run {number}, as configured", where=clients[0].name)
         rates = [throughput_bytes_per_s(mounted, client.name, number) for client in clients]
         began_s = time.monotonic()
         results = tuple(self._result(client.name, began_s, rate) for client, rate in zip(clients, rates, strict=True))
         ended_s = max(result.ended_s for result in results)
         time.sleep(max(0.0, ended_s - time.monotonic()))
-        doubts = ["a doubt, as asked"] if fails else []
+        doubts = ["a doubt, as configured"] if fails else []
         (folder / "simulated.json").write_text(json.dumps({"results": [asdict(r) for r in results], "doubts": doubts}))
         return self.outcome(folder)
 

@@ -83,10 +83,12 @@ class Together(Workload):
         if twice := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"two users are called {twice[0]} (give each a name of its own)")
         if self.only and self.only not in names:
-            raise ValueError(f'only = "{self.only}" is no user (there is {", ".join(names)})')
+            raise ValueError(f'only = "{self.only}" is not a user (known: {", ".join(names)})')
         for user, workload in self._users:
             if isinstance(workload, Together) or workload.needs != "folders":
-                raise ValueError(f"the workload of {user.user} can't be one of several users' (take one that works on files)")
+                raise ValueError(
+                    f"the workload of {user.user} can't be used for one of several users (use one that works on files)"
+                )
             if user.repeats and self.window_s is None:
                 raise ValueError(f'arrival = "{user.arrival}" of {user.user} needs a window (write window = "60 s")')
         self._jobs  # noqa: B018  # arrivals that can't be are told here
@@ -102,7 +104,7 @@ class Together(Workload):
             try:
                 found.append((User(**own), drivers.workload(Spec(kind, options))))
             except KeyError:
-                raise ValueError(f'there is no workload "{kind}" (see `perjoule drivers`)') from None
+                raise ValueError(f'unknown workload "{kind}" (see `perjoule drivers`)') from None
         return tuple(found)
 
     @cached_property
@@ -239,7 +241,7 @@ def _apart(results: Sequence[ClientResult]) -> list[str]:
     share = covered_s(users, 2) / covered_s(users, 1)
     if len(users) < 2 or share >= TOGETHER_RATIO:
         return []
-    return [f"several users loaded in only {share:.0%} of the time; in the rest one user loaded alone"]
+    return [f"several users ran at once for only {share:.0%} of the time; for the rest, one user ran alone"]
 
 
 def _joined(series: Sequence[tuple[str, Series]]) -> list[Series]:

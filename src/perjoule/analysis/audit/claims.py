@@ -12,11 +12,11 @@ from perjoule.published.paper import Fact
 from perjoule.units import BYTES
 
 RULES = {
-    "best": "said in words: the largest",
-    "above": "said in words: larger than",
-    "rising": "said in words: rising",
-    "falling": "said in words: falling",
-    "holds": "said in words: larger or smaller",
+    "best": "stated in words: the largest",
+    "above": "stated in words: larger than",
+    "rising": "stated in words: rising",
+    "falling": "stated in words: falling",
+    "holds": "stated in words: larger or smaller",
 }
 
 
@@ -29,7 +29,7 @@ def _verdict(claim: Claim, paper: Paper) -> Verdict:
     if claim.rule == "holds":
         left, sign, right = span.compare(claim.holds, lambda id: _span(paper.number(id)))
         holds = right.reaches(left) if sign == "<" else left.reaches(right)
-        against, count = ([] if holds else [f"{left.middle:.4g} {sign} {right.middle:.4g} is not so"]), 1
+        against, count = ([] if holds else [f"{left.middle:.4g} {sign} {right.middle:.4g} does not hold"]), 1
     else:
         among = named(paper.numbers, **claim.among)
         found = {"best": _best, "above": _above, "rising": _rising, "falling": _rising}[claim.rule](claim, among)

@@ -21,7 +21,7 @@ def efficiency_gain(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
         return
     # So many times the worse draw (1 - saving) of the better: how much more than one of them the better draws.
     if all(n.value / (1 - s.value) >= 1 for n, s in zip(times, savings, strict=True)):
-        words = "gain in efficiency <= gain in throughput, for the better draws more power"
+        words = "gain in efficiency <= gain in throughput, because the better one draws more power"
         yield Recipe(words, one, (gains[0], *times, *savings), lambda v: v(gains[0]), "at most")
 
 

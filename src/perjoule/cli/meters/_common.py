@@ -41,7 +41,7 @@ half_a_minute = click.option(
     "--for", "duration_s", metavar="TIME", default="30 s", show_default=True, callback=duration, help="How long."
 )
 for_a_time = click.option(
-    "--for", "duration_s", metavar="TIME", callback=duration, help='How long, as "60 s"; until Ctrl-C by default.'
+    "--for", "duration_s", metavar="TIME", callback=duration, help='Duration, such as "60 s"; until Ctrl-C by default.'
 )
 
 

@@ -23,13 +23,13 @@ from perjoule.units import seconds_text
 
 
 @click.command(
-    short_help="Measure what meters really do.",
+    short_help="Measure how meters really behave.",
     epilog=examples('perjoule meters test ipmi --set address="bmc-1"', "perjoule meters test my.toml --against rapl"),
 )
 @chosen
 @overrides
 @click.option("--against", metavar="METER", help="A second meter of the same thing, to compare energies with.")
-@click.option("--load", is_flag=True, help="Switch this machine's load meanwhile: how late is the meter?")
+@click.option("--load", is_flag=True, help="Switch this machine's load on and off to find the meter's delay.")
 @half_a_minute
 def test(names: tuple[str, ...], overrides: tuple[str, ...], against: str | None, load: bool, duration_s: float) -> None:
     """Measure what meters really do: update period, noise, steps, failed reads, the longest time frozen, latency.
@@ -49,7 +49,7 @@ def test(names: tuple[str, ...], overrides: tuple[str, ...], against: str | None
                     err.print(f"{seconds_text(left_s)} left ", end="\r")
     found = memory.series()
     if not found:
-        raise MachineError("nothing came from the meter in this time", next="ask for longer (--for)")
+        raise MachineError("the meter delivered nothing in this time", next="try a longer time (--for)")
     for series in found:
         _describe(series)
         if load:
@@ -89,19 +89,19 @@ def _stated(value: float | None, unit: str) -> str:
 
 def _compare(found: Agreement | None, against: str) -> None:
     if found is None:
-        out.print(f"against {against}: can't be compared, there is no common time with energy of both")
+        out.print(f"against {against}: can't be compared: there is no time for which both have energy")
         return
     spread = f"{found.scatter_ratio:.2%} from one to the next of {found.windows_count} windows"
     out.print(f"against {against}: {found.ratio:.4f} times its energy; the ratio varies by {spread}")
 
 
 @click.command(
-    short_help="Find how late meters are.",
+    short_help="Find the delay of meters.",
     epilog=examples("perjoule meters align rapl", 'perjoule meters align my.toml --for "60 s"'),
 )
 @chosen
 @overrides
-@click.option("--plot", type=click.Path(path_type=Path), metavar="FILE.svg", help="Draw the samples with what was found.")
+@click.option("--plot", type=click.Path(path_type=Path), metavar="FILE.svg", help="Draw the samples with the result.")
 @half_a_minute
 def align(names: tuple[str, ...], overrides: tuple[str, ...], plot: Path | None, duration_s: float) -> None:
     """Find how late meters are that see this machine: its load goes on and off at known moments.
@@ -130,7 +130,7 @@ def _switched(duration_s: float) -> tuple[float, ...]:
 def _late(series: Series, edges_s: tuple[float, ...]) -> str:
     found = alignment.offset(series, edges_s, window_s=series.channel.specification.period_s or 0.0)
     if found is None:
-        return "the load is not seen in it: too few samples, or it covers something else"
+        return "it does not show the load: too few samples, or it covers something else"
     late = "late" if found.offset_s >= 0 else "early"
     spread = f"{abs(found.offset_s) * 1e3:.0f} ± {2 * found.uncertainty_s * 1e3:.0f} ms {late}"
     return f"{spread}; the load drew {found.step_w:.3g} W"
@@ -144,7 +144,7 @@ def _draw(target: Path, series: Sequence[Series], edges_s: tuple[float, ...]) ->
     load = LoadPattern(Clock(time.monotonic(), time.time()), edges_s, ("this machine",))
     found = alignments([(load, series)])
     if not found:
-        raise MachineError("nothing to draw: the load is seen in no meter", next="see what they say: perjoule meters watch")
+        raise MachineError("nothing to draw: no meter shows the load", next="look at their readings: perjoule meters watch")
     svg = vega.svg(drawn(found))
     with stops.place(target):
         target.write_text(svg, encoding="utf-8")

@@ -33,7 +33,7 @@ def record(names: tuple[str, ...], overrides: tuple[str, ...], target: Path, dur
     """
     asked = campaign.meters(names, overrides)
     if target.exists():
-        raise CampaignError("there is such a file already", where=str(target), next="choose another name")
+        raise CampaignError("the file already exists", where=str(target), next="choose another name")
     with stops.place(target):
         sink = Recording(target)
     with closing(sink), metering.recording(asked, sink) as doubts, suppress(KeyboardInterrupt):
@@ -55,7 +55,7 @@ def record(names: tuple[str, ...], overrides: tuple[str, ...], target: Path, dur
 )
 @options.folder
 @click.argument("recording", type=click.Path(path_type=Path), metavar="FILE")
-@click.option("--offset", "offset_s", metavar="TIME", callback=signed, help="By how much the recorder's clock was ahead.")
+@click.option("--offset", "offset_s", metavar="TIME", callback=signed, help="How far the recorder's clock was ahead.")
 @click.option(
     "--uncertainty",
     "uncertainty_s",
@@ -63,7 +63,7 @@ def record(names: tuple[str, ...], overrides: tuple[str, ...], target: Path, dur
     default="0.1 s",
     show_default=True,
     callback=duration,
-    help="Of that offset.",
+    help="Standard uncertainty of that offset.",
 )
 def join(folder: Path, recording: Path, offset_s: float | None, uncertainty_s: float) -> None:
     """Take a recording made elsewhere into the results in DIR, by the time of day; the report is written again.
@@ -75,8 +75,8 @@ def join(folder: Path, recording: Path, offset_s: float | None, uncertainty_s: f
     results = measured(folder)
     seen = None if offset_s is not None else aligning.clock_of(read_recording(recording), results)
     if offset_s is None and seen is None:
-        what = "no load pattern of these results is seen in the recording, so that its clock can't be found"
-        advice = 'say it: --offset "0 s" --uncertainty "0.1 s", or measure with align = "30 s"'
+        what = "the recording shows no load pattern of these results, so its clock can't be determined"
+        advice = 'state it: --offset "0 s" --uncertainty "0.1 s", or measure with align = "30 s"'
         raise CampaignError(what, where=str(recording), next=advice)
     clock = seen or ClockError(offset_s or 0.0, uncertainty_s)
     results.join(recording, clock)
@@ -87,7 +87,7 @@ def join(folder: Path, recording: Path, offset_s: float | None, uncertainty_s: f
 
 
 @click.command(
-    short_help="Serve live channels to Prometheus.",
+    short_help="Serve live readings to Prometheus.",
     epilog=examples("perjoule meters serve my.toml --port 9618", "perjoule meters serve rapl --address 0.0.0.0 --port 9618"),
 )
 @chosen

@@ -26,10 +26,12 @@ from perjoule.waveforms import Shape, Waveform
 @click.option("--waveform", default="square", show_default=True, type=click.Choice(Shape.__args__), help="Power over time.")
 @click.option("--low", "low_w", default=40.0, show_default=True, help="Lowest power in watts.")
 @click.option("--high", "high_w", default=60.0, show_default=True, help="Highest power in watts.")
-@click.option("--period", "period_s", default="10 s", show_default=True, callback=duration, help="Length of a period.")
-@click.option("--fault", "faults", multiple=True, type=click.Choice(simulators.FAULTS), help="What goes wrong now and then.")
-@click.option("--share", "share_ratio", default=0.1, show_default=True, type=click.FloatRange(0, 1), help="Share of requests.")
-@click.option("--seed", default=1, show_default=True, help="Of what goes wrong when.")
+@click.option("--period", "period_s", default="10 s", show_default=True, callback=duration, help="Length of one period.")
+@click.option("--fault", "faults", multiple=True, type=click.Choice(simulators.FAULTS), help="Fault to inject now and then.")
+@click.option(
+    "--share", "share_ratio", default=0.1, show_default=True, type=click.FloatRange(0, 1), help="Share of requests with a fault."
+)
+@click.option("--seed", default=1, show_default=True, help="Seed of the faults.")
 @for_a_time
 def simulate(
     kind: str,
@@ -50,8 +52,8 @@ def simulate(
     """
     if kind not in simulators.kinds():
         near = campaign.neighbour(kind, simulators.kinds())
-        advice = f'did you mean "{near}"?' if near else f"there is {', '.join(simulators.kinds())}"
-        raise CampaignError(f'no meter "{kind}" can be simulated', next=advice)
+        advice = f'did you mean "{near}"?' if near else f"known: {', '.join(simulators.kinds())}"
+        raise CampaignError(f'there is no simulator for meter "{kind}"', next=advice)
     if strange := set(faults) - set(simulators.faults(kind)):
         can = ", ".join(simulators.faults(kind))
         raise CampaignError(f'the protocol of {kind} can\'t express the fault "{min(strange)}"', next=f"it can {can}")

@@ -35,7 +35,7 @@ def list_command(addresses: tuple[str, ...]) -> None:
 
 
 @click.command(
-    short_help="Show what meters say as it comes.",
+    short_help="Show meter readings live.",
     epilog=examples("perjoule meters watch rapl", 'perjoule meters watch my.toml --for "5 min"'),
 )
 @chosen
