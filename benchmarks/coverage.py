@@ -19,7 +19,7 @@ from scipy import stats
 
 from perjoule.analysis.energy import amount, most_j
 from perjoule.analysis.terms import budget
-from perjoule.meters._exposition import exposed
+from perjoule.meters.prometheus.exposition import exposed
 from perjoule.model import Channel, Semantics, Series, Specification
 
 Floats = np.ndarray

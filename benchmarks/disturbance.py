@@ -20,8 +20,8 @@ from statistics import median
 
 from perjoule import drivers
 from perjoule.analysis.statistics import half_width_ratio, interval, ratio_interval
+from perjoule.drivers.protocols import Hosts, Mounted, Workload
 from perjoule.model import Interval, Spec
-from perjoule.protocols import Hosts, Mounted, Workload
 from perjoule.store.samples import ParquetSink
 
 METERS = (Spec("system"), Spec("modelled"))

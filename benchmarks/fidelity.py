@@ -10,9 +10,9 @@ import os
 import sys
 import time
 
-from perjoule.protocols import Host
+from perjoule.drivers.protocols import Host
+from perjoule.model.units import MIB
 from perjoule.testbeds.virtual import Virtual
-from perjoule.units import MIB
 
 PORT = 5001
 SEND = """

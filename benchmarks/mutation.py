@@ -7,7 +7,7 @@ constant, run against it until one fails. A comparison is turned round rather th
 a continuous quantity tells apart. Tests that need root or real daemons (`tests/live`) are not among them.
 
 usage: .venv/bin/python benchmarks/mutation.py [--count N] [--seed N] [--jobs N] [--list] [PATH...]
-PATH: files or folders below src/perjoule; analysis, meters/modelled.py and testbeds/virtual.py by default.
+PATH: files or folders below src/perjoule; analysis, meters/modelled.py and testbeds/virtual/__init__.py by default.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from scipy import stats
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "perjoule"
-DEFAULT = ("analysis", "meters/modelled.py", "testbeds/virtual.py")
+DEFAULT = ("analysis", "meters/modelled.py", "testbeds/virtual/__init__.py")
 SUITES = ("tests/unit", "tests/pipeline")
 SLACK = 10.0  # times as long as its tests took before, and STARTING_S, may a mutant take; one that hangs them is caught
 STARTING_S = 60.0

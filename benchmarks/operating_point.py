@@ -19,10 +19,10 @@ import numpy as np
 from perjoule import drivers
 from perjoule.analysis.coefficients import coefficient_terms
 from perjoule.catalogue import Cluster, idle_w
+from perjoule.drivers.protocols import Hosts, Sink
 from perjoule.model import Channel, Clock, HostFact, Outcome, Record, Series, Spec, Trial
-from perjoule.protocols import Hosts, Sink
+from perjoule.model.units import MIB
 from perjoule.testbeds.virtual import Virtual
-from perjoule.units import MIB
 
 PAPER_W = 63.68  # with the switch: the highest peak, section V-C
 WRITE_BACK = ("sh", "-c", 'while sleep 0.1; do sync -f "$0"; done')

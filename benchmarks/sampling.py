@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
+from perjoule.drivers.protocols import Hosts, Meter
 from perjoule.meters.modelled import Modelled
 from perjoule.meters.rapl import Rapl
 from perjoule.meters.simulated import Simulated
 from perjoule.meters.system import System
-from perjoule.protocols import Hosts, Meter
 from perjoule.store.samples import ParquetSink, read_series
 from perjoule.testbeds.virtual import Virtual
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from perjoule.analysis.statistics import half_width_ratio, interval, student_factor
 from perjoule.analysis.stopping import narrow_enough, stopped_interval, widening
-from perjoule.units import MIB
+from perjoule.model.units import MIB
 
 WANTED_RATIO, MOST_COUNT = 0.05, 40
 DEMO_WANTED_RATIO, DEMO_MOST_COUNT = 0.10, 8

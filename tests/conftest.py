@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perjoule import drivers
-from perjoule.protocols import Hosts, Sink
+from perjoule.drivers.protocols import Hosts, Sink
 from perjoule.simulators._behaviour import Behaviour
 
 

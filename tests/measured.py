@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from perjoule import campaign, run, store
+from perjoule import campaign, store
+from perjoule.execution import runner
 
 CAMPAIGN = """
 name = "small"
@@ -26,5 +27,5 @@ def measured(folder: Path, top: str, *, size: str = "8 MiB", meter: str = 'kind 
     """Run it into a folder, with these lines at its top."""
     asked = campaign.parse(CAMPAIGN.format(top=top, size=size, meter=meter))
     results = store.create(folder, asked.text, asked.name, asked.overrides)
-    run.run(asked, results, lambda event: None)
+    runner.run(asked, results, lambda event: None)
     return results

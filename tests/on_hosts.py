@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from perjoule import drivers
+from perjoule.drivers.protocols import Host, Testbed
 from perjoule.model import Json
-from perjoule.protocols import Host, Testbed
-from perjoule.units import MIB
+from perjoule.model.units import MIB
 
 FILE_BYTES = 16 * MIB
 

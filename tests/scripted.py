@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from perjoule.errors import TransientError
-from perjoule.protocols import Completed, Host, Mounted, Process
+from perjoule.drivers.protocols import Completed, Host, Mounted, Process
+from perjoule.model.errors import TransientError
 
 
 class ScriptedProcess(Process):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from measured import measured
-from perjoule import aligning
+from perjoule.execution import clock_sync
 from perjoule.model import Channel
 from perjoule.store.patterns import read_patterns
 from perjoule.store.recordings import Recording, read_recording
@@ -25,7 +25,7 @@ def test_a_recorders_clock_is_found_by_the_load_patterns_of_the_campaign(tmp_pat
         share = sum(max(0.0, min(t_s, high) - max(t_s - width_s, low)) for low, high in on) / width_s
         sink.append(whole, t_s + ahead_s, 40 + 15 * share, width_s)
     sink.close()
-    found = aligning.clock_of(read_recording(tmp_path / "lmg.csv"), results)
+    found = clock_sync.clock_of(read_recording(tmp_path / "lmg.csv"), results)
     assert found is not None
     assert found.offset_s == pytest.approx(ahead_s, abs=0.02)
     assert found.drift_ratio == pytest.approx(0, abs=0.005)

@@ -18,8 +18,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from perjoule import drivers, stops, store
-from perjoule.cli import cli
+from perjoule import drivers, store
+from perjoule.cli import cli, exits
 
 PERJOULE = Path(sys.executable).with_name("perjoule")
 ROOT = Path(__file__).parents[2]
@@ -73,7 +73,7 @@ class Typed:
     def __call__(self, *words: object) -> tuple[int, str, str]:
         self.capsys.readouterr()
         try:
-            code = stops.exit_code(lambda: cli.main([str(word) for word in words], prog_name="perjoule", standalone_mode=False))
+            code = exits.exit_code(lambda: cli.main([str(word) for word in words], prog_name="perjoule", standalone_mode=False))
         except SystemExit as end:
             code = int(end.code or 0)
         said = self.capsys.readouterr()
@@ -411,7 +411,7 @@ def test_figures_that_can_t_be_written_are_named(figures: str, typed: Typed, mea
 def test_a_campaign_that_does_not_fit_is_refused_by_check_and_run(
     typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("perjoule.room.RESERVE_BYTES", 2**62)
+    monkeypatch.setattr("perjoule.execution.resources.RESERVE_BYTES", 2**62)
     for words in (("run", written(tmp_path), "--into", tmp_path / "r"), ("check", written(tmp_path))):
         code, _, errors = typed(*words)
         assert code == 3

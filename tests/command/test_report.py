@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from perjoule import campaign, report, run, store, verify
+from perjoule import campaign, report, store
+from perjoule.execution import runner
 from perjoule.report.content import content
 from perjoule.report.drawings import drawings
+from perjoule.results import verification
 
 CAMPAIGN = """
 name = "tried"
@@ -51,7 +53,7 @@ rate = "200 Hz"
 def measured(folder: Path, *, repetitions: int = 2, fail_at: int = 0) -> store.Results:
     asked = campaign.parse(CAMPAIGN.format(repetitions=repetitions, fail_at=fail_at))
     results = store.create(folder, asked.text, asked.name, asked.overrides)
-    run.run(asked, results, lambda event: None)
+    runner.run(asked, results, lambda event: None)
     return results
 
 
@@ -107,7 +109,7 @@ def test_links_lead_to_the_raw_files(results: store.Results, page: str) -> None:
 
 def test_the_table_that_verify_reads_is_kept(results: store.Results, page: str) -> None:
     assert results.table()
-    assert verify.verify(results).differences == ()
+    assert verification.verify(results).differences == ()
 
 
 def test_figures_are_written_as_svg_and_pdf(results: store.Results, tmp_path: Path) -> None:

@@ -14,17 +14,20 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from perjoule import campaign, catalogue, cli, display, drivers, exporting, importing, published, report, stops, store, verify
+from perjoule import campaign, catalogue, cli, drivers, exporting, importing, published, report, store
 from perjoule.catalogue import reading as clusters
-from perjoule.errors import PerjouleError
+from perjoule.cli import display, exits
+from perjoule.drivers.boundary import Boundary
 from perjoule.importing.power import logs
 from perjoule.importing.sources import sources
-from perjoule.meters import _scpi_dialects, _url, _visa, ipmi, plugwise, snmp_pdu
-from perjoule.meters._metered import Boundary
+from perjoule.meters import _url, _visa, ipmi, plugwise, snmp_pdu
 from perjoule.meters.csv import Csv
+from perjoule.meters.scpi import dialects
 from perjoule.model import Clock
+from perjoule.model.errors import PerjouleError
+from perjoule.results import verification
+from perjoule.results.table import table
 from perjoule.store.recordings import read_recording
-from perjoule.table import table
 
 from .mutate import QUANTITIES, changed, toml
 
@@ -113,7 +116,7 @@ class Targets:
             for one in terminals:
                 one.file = said
             try:
-                code = stops.exit_code(lambda: cli.cli.main(list(words), standalone_mode=False))
+                code = exits.exit_code(lambda: cli.cli.main(list(words), standalone_mode=False))
             except SystemExit as end:
                 code = int(end.code or 0)
             finally:
@@ -272,8 +275,8 @@ class Targets:
         allowed = (PerjouleError, ValueError)
         for call in (
             lambda: ipmi.power_w(said),
-            lambda: _scpi_dialects.fields(said, ("power",)),
-            lambda: _scpi_dialects.range_w(said),
+            lambda: dialects.fields(said, ("power",)),
+            lambda: dialects.range_w(said),
             lambda: plugwise.stick.said(plugwise.stick.HEAD + said.encode()),
             lambda: plugwise.stick.calibration(said),
             lambda: plugwise.stick.pulses(said),
@@ -292,7 +295,7 @@ class Targets:
     def fuzz_results(self, dice: Random) -> None:
         with self._damaged(dice) as folder:
             results = store.open_results(folder)
-            verify.verify(results)
+            verification.verify(results)
             self._read(results)
 
     def fuzz_bundle(self, dice: Random) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from perjoule.protocols import Hosts, Mounted
-from perjoule.units import MIB
+from perjoule.drivers.protocols import Hosts, Mounted
+from perjoule.model.units import MIB
 
 VERIFIED_BYTES = 8 * MIB
 

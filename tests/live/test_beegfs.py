@@ -1,6 +1,6 @@
 """BeeGFS for real: its servers on virtual hosts, where a build is at hand (distributions have no packages).
 
-Virtual hosts can't mount it (see `_beegfs_clients`), so what a client would do is not tested here; its servers, their own tool
+Virtual hosts can't mount it (see `beegfs.client`), so what a client would do is not tested here; its servers, their own tool
 and benchmark, and the refusal of a mount are.
 """
 
@@ -11,15 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from perjoule import campaign, drivers, run
-from perjoule.errors import CampaignError, MachineError, TransientError
-from perjoule.filesystems._beegfs_cluster import Cluster
-from perjoule.filesystems._beegfs_words import KINDS, MIRRORED
+from perjoule import campaign, drivers
+from perjoule.drivers.protocols import Host, Hosts, Testbed
+from perjoule.execution import runner
 from perjoule.filesystems.beegfs import BeeGFS
+from perjoule.filesystems.beegfs.cluster import Cluster
+from perjoule.filesystems.beegfs.parse import KINDS, MIRRORED
 from perjoule.model import Json
-from perjoule.protocols import Host, Hosts, Testbed
+from perjoule.model.errors import CampaignError, MachineError, TransientError
+from perjoule.model.units import MIB
 from perjoule.store import create
-from perjoule.units import MIB
 
 MISSING = [check for check in BeeGFS().checks() if check.needed and not check.ok]
 pytestmark = [
@@ -178,7 +179,7 @@ def test_a_server_that_can_not_start_is_told_in_its_own_words() -> None:
 def test_a_campaign_with_it_ends_with_the_refusal(tmp_path: Path) -> None:
     wanted = campaign.parse(CAMPAIGN)
     with pytest.raises(MachineError, match=REFUSED) as refusal:
-        run.run(wanted, create(tmp_path / "results", wanted.text, wanted.name), lambda event: None)
+        runner.run(wanted, create(tmp_path / "results", wanted.text, wanted.name), lambda event: None)
     assert refusal.value.exit_code == 3
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from on_hosts import FILE_BYTES, checksum, hosts_of, received_bytes, write
 from perjoule import drivers
-from perjoule.errors import TransientError
+from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted
 from perjoule.model import Json
-from perjoule.protocols import FileSystem, Host, Hosts, Mounted
-from perjoule.units import MIB
+from perjoule.model.errors import TransientError
+from perjoule.model.units import MIB
 
 pytestmark = pytest.mark.live
 

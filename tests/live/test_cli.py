@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from perjoule import removal, store
+from perjoule import store
+from perjoule.machine import removal
 from perjoule.testbeds import virtual
 
 pytestmark = pytest.mark.live

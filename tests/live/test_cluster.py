@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from perjoule import drivers
-from perjoule.errors import CampaignError, TransientError, WorkloadError
+from perjoule.drivers.protocols import Hosts, Testbed
 from perjoule.model import Disk
-from perjoule.protocols import Hosts, Testbed
+from perjoule.model.errors import CampaignError, TransientError, WorkloadError
+from perjoule.model.units import MIB
 from perjoule.testbeds.cluster import Cluster
-from perjoule.units import MIB
 
 pytestmark = [
     pytest.mark.live,

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from perjoule import campaign, report, run, store
-from perjoule.errors import MachineError
+from perjoule import campaign, report, store
+from perjoule.execution import runner
+from perjoule.model.errors import MachineError
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
@@ -19,11 +20,11 @@ SMALL = ("shrink=102.4", "repetitions=1", "workload.duration=600 ms", "settle=50
 def measured(tmp_path_factory: pytest.TempPathFactory) -> store.Results:
     asked = campaign.read(EXAMPLE, SMALL)
     try:
-        run.require(run.checks(asked))
+        runner.require(runner.checks(asked))
     except MachineError as error:
         pytest.skip(str(error))
     results = store.create(tmp_path_factory.mktemp("study") / "results", asked.text, asked.name, asked.overrides)
-    run.run(asked, results, lambda event: None)
+    runner.run(asked, results, lambda event: None)
     return results
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from perjoule import drivers
-from perjoule.protocols import FileSystem, Testbed
+from perjoule.drivers.protocols import FileSystem, Testbed
 
 pytestmark = pytest.mark.live
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from perjoule import campaign, run
-from perjoule.errors import WorkloadError
+from perjoule import campaign
+from perjoule.drivers.protocols import Hosts
+from perjoule.execution import runner
+from perjoule.execution.runner import Event
 from perjoule.model import Record
-from perjoule.protocols import Hosts
-from perjoule.run import Event
+from perjoule.model.errors import WorkloadError
 from perjoule.store import create, open_results
 
 pytestmark = pytest.mark.live
@@ -72,7 +73,7 @@ def struck(
             timers.append(threading.Timer(INTO_LOAD_S, strike, [running[-1]]))
             timers[-1].start()
 
-    run.run(wanted, results, observe)
+    runner.run(wanted, results, observe)
     for timer in timers:
         timer.join()
     assert_gone(running)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from perjoule import drivers
-from perjoule.errors import TransientError, WorkloadError
+from perjoule.drivers.protocols import Check, FileSystem, Host, Mounted, Testbed, Workload
 from perjoule.model import Json, Outcome
-from perjoule.protocols import Check, FileSystem, Host, Mounted, Testbed, Workload
-from perjoule.units import MIB
+from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.units import MIB
 
 pytestmark = pytest.mark.live
 

@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from perjoule import campaign, run, store, verify
+from perjoule import campaign, store
 from perjoule.analysis.points import points
+from perjoule.execution import runner
 from perjoule.model import Record
+from perjoule.model.units import MIB
+from perjoule.results import verification
 from perjoule.store import Results
-from perjoule.units import MIB
-from perjoule.workloads import _hep_fit, hep
+from perjoule.workloads import hep
+from perjoule.workloads._muons import fit
 
 pytestmark = pytest.mark.live
 
@@ -72,10 +75,10 @@ def libraries() -> None:
 def measured(text: str, folder: Path) -> tuple[Results, tuple[Record, ...]]:
     asked = campaign.parse(HEAD + text, source="hep")
     results = store.create(folder, asked.text, asked.name, asked.overrides)
-    run.run(asked, results, lambda event: None)
+    runner.run(asked, results, lambda event: None)
     records = results.latest()
     assert [record.reason for record in records if record.status != "valid"] == []
-    assert verify.verify(results).differences == ()
+    assert verification.verify(results).differences == ()
     return results, records
 
 
@@ -104,7 +107,7 @@ def test_the_analysis_reads_where_the_data_lie_and_finds_the_same_physics_everyw
     assert len({sum(result.moved_bytes for result in outcome.results) for outcome in outcomes.values() if outcome}) == 1
 
     assert histogram(results, local) == histogram(results, anywhere) == histogram(results, client)
-    for name, peak in _hep_fit.PEAKS.items():
+    for name, peak in fit.PEAKS.items():
         pull = (found["local"][f"{name}_mass_ev"] - peak.mass_gev * 1e9) / found["local"][f"{name}_mass_error_ev"]
         assert abs(pull) < 3
     (point,) = points(local, results.series(local))

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from perjoule import drivers, mirrors
-from perjoule.errors import CampaignError, MachineError, WorkloadError
+from perjoule import drivers
+from perjoule.drivers.protocols import FileSystem, Hosts, Mounted, Testbed
 from perjoule.filesystems.nfs import Nfs
+from perjoule.machine import mirrors
 from perjoule.model import Disk
-from perjoule.protocols import FileSystem, Hosts, Mounted, Testbed
-from perjoule.testbeds import _mark
+from perjoule.model.errors import CampaignError, MachineError, WorkloadError
+from perjoule.model.units import MIB
 from perjoule.testbeds._mirror import Mirror
-from perjoule.testbeds.virtual import clean
-from perjoule.units import MIB
+from perjoule.testbeds.virtual import clean, mark
 
 pytestmark = pytest.mark.live
 
@@ -39,7 +39,7 @@ print("down", flush=True)
 DEVICE = """
 import subprocess, sys
 from pathlib import Path
-from perjoule.errors import CampaignError
+from perjoule.model.errors import CampaignError
 from perjoule.model import Disk, Permit
 from perjoule.testbeds import _view
 from perjoule.testbeds.local import Local
@@ -251,7 +251,7 @@ def test_a_kill_while_hosts_make_disks_leaves_nothing(tmp_path: Path, monkeypatc
         owner.kill()
         rest, _ = owner.communicate()
         caught_count += "down" not in rest
-        for run in _mark.runs():
+        for run in mark.runs():
             if run.folder.is_relative_to(tmp_path):
                 clean(run=run.id)
         assert traces(tmp_path) == []
@@ -261,8 +261,8 @@ def test_a_kill_while_hosts_make_disks_leaves_nothing(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize("way", mirrors.WAYS)
 def test_a_kill_before_its_mirror_was_made_leaves_no_disks(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PERJOULE_WORK", str(tmp_path))
-    run = _mark.fresh()
-    lock = _mark.claim(run)
+    run = mark.fresh()
+    lock = mark.claim(run)
     for image in Mirror(way, run.folder / "disks", "storage-1-beneath").images:
         image.parent.mkdir(exist_ok=True)
         image.write_bytes(b"\0" * 4096)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from perjoule import drivers
-from perjoule.errors import WorkloadError
+from perjoule.drivers.protocols import Hosts, Mounted, Testbed, Workload
 from perjoule.model import Json, Outcome
-from perjoule.protocols import Hosts, Mounted, Testbed, Workload
+from perjoule.model.errors import WorkloadError
 
 
 def mdtest(**options: Json) -> Workload:

@@ -9,10 +9,10 @@ import time
 import numpy as np
 import pytest
 
-from perjoule.errors import PerjouleError
+from perjoule.model.errors import PerjouleError
+from perjoule.model.waveform import Waveform
 from perjoule.simulators import ipmi, snmp_pdu
 from perjoule.simulators._behaviour import Manner
-from perjoule.waveforms import Waveform
 
 pytestmark = pytest.mark.live
 

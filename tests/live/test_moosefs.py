@@ -9,9 +9,9 @@ import pytest
 
 from on_hosts import FILE_BYTES, checksum, hosts_of, received_bytes, write
 from perjoule import drivers
-from perjoule.errors import TransientError, WorkloadError
+from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted
 from perjoule.model import Json
-from perjoule.protocols import FileSystem, Host, Hosts, Mounted
+from perjoule.model.errors import TransientError, WorkloadError
 
 pytestmark = pytest.mark.live
 

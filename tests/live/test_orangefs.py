@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from on_hosts import FILE_BYTES, checksum, hosts_of, received_bytes
-from perjoule import campaign, drivers, run
-from perjoule.errors import TransientError
-from perjoule.filesystems._orangefs_words import PORT
+from perjoule import campaign, drivers
+from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted
+from perjoule.execution import runner
 from perjoule.filesystems.orangefs import OrangeFS
+from perjoule.filesystems.orangefs.parse import PORT
 from perjoule.model import Json
-from perjoule.protocols import FileSystem, Host, Hosts, Mounted
+from perjoule.model.errors import TransientError
+from perjoule.model.units import MIB
 from perjoule.store import create, open_results
-from perjoule.units import MIB
 
 MISSING = [check for check in OrangeFS().checks() if check.needed and not check.ok]
 FIXES = [check.fix for check in MISSING]
@@ -184,7 +185,7 @@ def test_a_server_that_can_not_start_is_told_in_its_own_words() -> None:
 
 def test_a_campaign_with_it_runs_to_its_end(tmp_path: Path) -> None:
     wanted = campaign.parse(CAMPAIGN)
-    run.run(wanted, create(tmp_path / "results", wanted.text, wanted.name), lambda event: None)
+    runner.run(wanted, create(tmp_path / "results", wanted.text, wanted.name), lambda event: None)
     records = open_results(tmp_path / "results").records()
     assert [(record.status, record.reason) for record in records] == [("valid", "")] * 2
     for record in records:

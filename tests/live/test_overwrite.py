@@ -12,13 +12,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from perjoule.cli import cli
-from perjoule.errors import CampaignError, MachineError, TransientError
+from perjoule.drivers.protocols import Hosts
 from perjoule.filesystems.device import Device
 from perjoule.model import Overwrite, Permit
-from perjoule.protocols import Hosts
-from perjoule.testbeds import _device, _view
-from perjoule.testbeds._device import Claim
-from perjoule.testbeds.local import Local
+from perjoule.model.errors import CampaignError, MachineError, TransientError
+from perjoule.testbeds.local import Local, device, view
+from perjoule.testbeds.local.device import Claim
 from perjoule.testbeds.virtual import clean
 
 pytestmark = pytest.mark.live
@@ -58,7 +57,7 @@ class Disk:
             file.truncate(64 * MIB)
         self.node = run("losetup", "--find", "--show", "--partscan", folder / "image")
         self.link.symlink_to(self.node)
-        self.view = _view.View(links=self.links)
+        self.view = view.View(links=self.links)
 
     def claim(self, *signature: str) -> Claim:
         return Claim(str(self.link), (Permit(device=str(self.link), signature=signature),), self.view)
@@ -221,7 +220,7 @@ def test_a_device_that_became_another_is_not_written_to(disk: Disk, tmp_path: Pa
 
 
 def test_a_device_that_came_in_the_place_of_the_one_that_was_shown_is_refused(disk: Disk, tmp_path: Path) -> None:
-    permit, _ = _device.shown(Overwrite(device=str(disk.link)), disk.view)
+    permit, _ = device.shown(Overwrite(device=str(disk.link)), disk.view)
     Claim(str(disk.link), (permit,), disk.view).release()
     run("losetup", "--detach", disk.node)
     run("losetup", disk.node, tmp_path / "image")  # the same number, as a disk in the same slot
@@ -238,7 +237,7 @@ def _held(disk: Disk, call: Callable[[Hosts], None], *signature: str) -> None:
 
 
 def test_a_named_device_is_measured_and_looked_at_by_its_number(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_view, "HERE", disk.view)
+    monkeypatch.setattr(view, "HERE", disk.view)
 
     def measure(hosts: Hosts) -> None:
         with Device(device=str(disk.link)).mount(hosts) as mounted:
@@ -255,7 +254,7 @@ def test_a_named_device_is_measured_and_looked_at_by_its_number(disk: Disk, monk
 
 
 def test_a_device_that_is_not_confirmed_is_not_lent(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_view, "HERE", disk.view)
+    monkeypatch.setattr(view, "HERE", disk.view)
     wanted = Device(device=str(disk.link))
     with Local().hold(1) as hosts, pytest.raises(CampaignError, match="not confirmed"), wanted.mount(hosts):
         pass
@@ -300,7 +299,7 @@ kind = "system"
 def test_a_campaign_overwrites_a_device_only_with_a_word_of_the_user(
     disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_view, "HERE", disk.view)
+    monkeypatch.setattr(view, "HERE", disk.view)
     run("mkfs.ext4", "-q", "-L", "photos", disk.node)
     file, into = tmp_path / "mine.toml", tmp_path / "results"
     file.write_text(CAMPAIGN.format(device=disk.link))
@@ -322,7 +321,7 @@ def test_a_campaign_overwrites_a_device_only_with_a_word_of_the_user(
 
 def test_what_would_be_lost_is_shown_on_the_terminal(disk: Disk) -> None:
     run("mkfs.ext4", "-q", "-L", "photos", disk.node)
-    permit, lines = _device.shown(Overwrite(device=str(disk.link), signature=("ext4",)), disk.view)
+    permit, lines = device.shown(Overwrite(device=str(disk.link), signature=("ext4",)), disk.view)
     sequence = Path("/sys/block", Path(disk.node).name, "diskseq")
     assert permit.identity.endswith(sequence.read_text().strip() if sequence.exists() else "")
     assert lines[0] == f"{disk.link} -> {disk.node}"

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from perjoule import drivers
-from perjoule.errors import WorkloadError
-from perjoule.protocols import FileSystem, Host, Pool, Testbed
-from perjoule.units import MIB
+from perjoule.drivers.protocols import FileSystem, Host, Pool, Testbed
+from perjoule.model.errors import WorkloadError
+from perjoule.model.units import MIB
 
 pytestmark = pytest.mark.live
 

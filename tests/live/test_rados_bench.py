@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from perjoule import drivers
-from perjoule.errors import TransientError
+from perjoule.drivers.protocols import FileSystem, Hosts, Mounted, Testbed, Workload
 from perjoule.model import Json, Outcome
-from perjoule.protocols import FileSystem, Hosts, Mounted, Testbed, Workload
-from perjoule.units import MIB
+from perjoule.model.errors import TransientError
+from perjoule.model.units import MIB
 
 pytestmark = pytest.mark.live
 

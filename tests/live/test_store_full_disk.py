@@ -5,8 +5,8 @@ import subprocess
 import pytest
 
 from perjoule import store
-from perjoule.errors import MachineError
 from perjoule.model import Channel, Clock, Record, Spec, Trial
+from perjoule.model.errors import MachineError
 
 pytestmark = pytest.mark.live
 

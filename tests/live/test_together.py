@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from perjoule import campaign, report, run
+from perjoule import campaign, report
 from perjoule.analysis.fairness import mixes
 from perjoule.analysis.points import points
 from perjoule.analysis.scaling import scaling
+from perjoule.execution import runner
+from perjoule.model.units import MIB
+from perjoule.results.verification import verify
 from perjoule.store import Results, create, open_results
-from perjoule.units import MIB
-from perjoule.verify import verify
 
 pytestmark = pytest.mark.live
 
@@ -43,7 +44,7 @@ FIO = '[[workload]]\nkind = "fio"\nsize = "32 MiB"\n'
 def measured(folder: Path, text: str) -> Results:
     wanted = campaign.parse(text)
     results = create(folder / "results", wanted.text, wanted.name, wanted.overrides)
-    run.run(wanted, results, lambda event: None)
+    runner.run(wanted, results, lambda event: None)
     return open_results(folder / "results")
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from perjoule import drivers
-from perjoule.errors import MachineError, TransientError, WorkloadError
+from perjoule.drivers.protocols import Host, Hosts, Meter, Sink
 from perjoule.model import Channel
-from perjoule.protocols import Host, Hosts, Meter, Sink
-from perjoule.testbeds import _cgroup, _format, _mark
-from perjoule.testbeds.virtual import Virtual, clean, kept
+from perjoule.model.errors import MachineError, TransientError, WorkloadError
+from perjoule.testbeds import _format
+from perjoule.testbeds.virtual import Virtual, cgroup, clean, kept, mark
 
 pytestmark = pytest.mark.live
 
@@ -52,7 +52,7 @@ def server(hosts: Hosts) -> Host:
 def leftovers(run: str) -> list[str]:
     """Everything on this machine that bears the name of a run, found by other means than `clean` uses."""
     found = [str(path) for root in ("/sys/fs/cgroup", "/run/perjoule") for path in Path(root).glob(f"**/*{run}*")]
-    found += [str(path) for path in _mark.work_root().glob(f"*{run}*")]
+    found += [str(path) for path in mark.work_root().glob(f"*{run}*")]
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             text = path.read_bytes().decode(errors="replace")
@@ -82,7 +82,7 @@ def kill(process: "subprocess.Popen[str]") -> None:
 
 
 def run_of_owner(process: "subprocess.Popen[str]") -> str:
-    return next(run.id for run in _mark.runs() if run.alive() and run.lock.read_text() == str(process.pid))
+    return next(run.id for run in mark.runs() if run.alive() and run.lock.read_text() == str(process.pid))
 
 
 def test_a_host_has_its_own_name_network_and_processes(client: Host) -> None:
@@ -328,7 +328,7 @@ def test_hosts_end_with_a_killed_owner_and_the_rest_is_cleaned(disk: str) -> Non
     assert not any(name in words for words in clean())
     kill(process)
     deadline_s = time.monotonic() + 3
-    while any(one.mark.run.id == name for one in _mark.marked()):
+    while any(one.mark.run.id == name for one in mark.marked()):
         assert time.monotonic() < deadline_s
     assert any(name in words for words in clean())
     assert leftovers(name) == []
@@ -367,10 +367,10 @@ def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_disk_that_is_too_small_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(_format.MAKE, "xfs", ("mkfs.xfs", "-q", "-b", "size=3"))
-    before = set(_cgroup.runs())
+    before = set(cgroup.runs())
     with pytest.raises(MachineError, match=r"mkfs\.xfs"), bed(disk="xfs").hold(1):
         pass
-    assert _cgroup.runs() <= before
+    assert cgroup.runs() <= before
 
 
 def test_a_work_folder_that_cannot_be_made_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -398,20 +398,20 @@ mkdir -p "$2" && exec 9>"$3" && echo ready && read _
 def test_a_run_whose_files_only_another_root_has_is_left_alone(where: str, tmp_path: Path) -> None:
     """Perjoule in a container or a chroot can share processes with us: its lock can't be seen from here, but its marks can."""
     name, folder = "0badcafe", tmp_path / "pj-0badcafe"
-    words = [_mark.MARK, name, str(folder), f"{folder}/lock", "storage-1", "run", where]
+    words = [mark.MARK, name, str(folder), f"{folder}/lock", "storage-1", "run", where]
     argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", IN_ANOTHER_ROOT, *words]
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        cleaned = _mark.clean(run=name)
+        cleaned = mark.clean(run=name)
         if where == "here":
             assert [words for words in cleaned if name in words]
             assert process.wait(5) == -9
         else:
             assert cleaned == ()
             assert process.poll() is None
-            (words,) = [words for words in _mark.strangers() if name in words]
+            (words,) = [words for words in mark.strangers() if name in words]
             assert "a root of its own" in words
     finally:
         process.kill()

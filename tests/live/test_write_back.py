@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from perjoule import campaign, run
+from perjoule import campaign
 from perjoule.analysis.points import points
 from perjoule.analysis.windows import UNKNOWN
+from perjoule.execution import runner
+from perjoule.model.units import MIB
 from perjoule.store import create, open_results
-from perjoule.units import MIB
 
 CAMPAIGN = """
 name = "write-back"
@@ -34,7 +35,7 @@ CEPHFS = 'kind = "cephfs"\nplacement_groups = 64\ncopies = 2\nacknowledged = 1\n
 
 def measured(folder: Path, filesystem: str, disk: str = "xfs") -> dict[str, float]:
     wanted = campaign.parse(CAMPAIGN.format(filesystem=filesystem, disk=disk))
-    run.run(wanted, create(folder / "results", wanted.text, wanted.name), lambda event: None)
+    runner.run(wanted, create(folder / "results", wanted.text, wanted.name), lambda event: None)
     results = open_results(folder / "results")
     (record,) = results.records()
     (point,) = points(record, results.series(record))

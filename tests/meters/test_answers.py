@@ -5,9 +5,9 @@ from contextlib import suppress
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perjoule.meters import _plugwise_stick as stick
-from perjoule.meters import _scpi_dialects as dialects
+from perjoule.meters.plugwise import stick
 from perjoule.meters.scope import Preamble, volts
+from perjoule.meters.scpi import dialects
 from perjoule.meters.shelly import gen1, gen2
 from perjoule.meters.tasmota import decimals_step, readings
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from perjoule import drivers
-from perjoule.errors import PerjouleError
-from perjoule.meters._csv_rows import number
 from perjoule.meters.csv import Csv
+from perjoule.meters.csv.rows import number
 from perjoule.model import Clock
+from perjoule.model.errors import PerjouleError
+from perjoule.model.waveform import Waveform
 from perjoule.simulators import csv as simulator
-from perjoule.waveforms import Waveform
 
 SAID = Path(__file__).parents[1] / "transcripts" / "csv"
 WAVE = Waveform("sine", 20.0, 80.0, 1.0)

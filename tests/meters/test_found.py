@@ -4,9 +4,10 @@ import threading
 from contextlib import ExitStack
 from types import SimpleNamespace
 
-from perjoule import drivers, metering, simulators
+from perjoule import drivers, simulators
+from perjoule.model.waveform import Waveform
+from perjoule.monitoring import recorder
 from perjoule.simulators import Behaviour
-from perjoule.waveforms import Waveform
 
 NOBODY = "127.0.0.1:1"
 
@@ -17,7 +18,7 @@ def test_what_answers_is_found_in_the_order_of_the_addresses():
             stack.enter_context(simulators.serve(kind, Behaviour(Waveform("constant", 40, 40))))
             for kind in ("shelly", "tasmota", "kasa")
         )
-        found = metering.found([strip["address"], NOBODY, plug["address"], other["address"]])
+        found = recorder.found([strip["address"], NOBODY, plug["address"], other["address"]])
         places = [(table["kind"], table["address"]) for table in found if "address" in table]
         assert places == [("kasa", strip["address"]), ("shelly", plug["address"]), ("tasmota", other["address"])]
 
@@ -32,4 +33,4 @@ def test_all_addresses_are_asked_at_once_and_this_machines_meters_told_once(monk
     monkeypatch.setattr(drivers, "kinds", lambda part: ("one",))
     monkeypatch.setattr(drivers, "driver_class", lambda part, kind: SimpleNamespace(discover=discover))
     there = [{"kind": "there", "address": address} for address in "abc"]
-    assert metering.found("abc") == ({"kind": "here"}, *there)
+    assert recorder.found("abc") == ({"kind": "here"}, *there)

@@ -6,13 +6,14 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from perjoule import drivers, metering, simulators
-from perjoule.errors import PerjouleError
-from perjoule.meters._metered import Boundary
+from perjoule import drivers, simulators
+from perjoule.drivers.boundary import Boundary
+from perjoule.model.errors import PerjouleError
+from perjoule.model.waveform import Waveform
+from perjoule.monitoring import recorder
 from perjoule.simulators import scpi
 from perjoule.simulators._behaviour import HOSTILE, Behaviour
 from perjoule.simulators._tcp import connections
-from perjoule.waveforms import Waveform
 
 TIMEOUT_S = 0.3
 MOST_BYTES = 100 * 2**20
@@ -81,7 +82,7 @@ def test_looking_for_meters_ends_whatever_answers(fault):
 
     with connections(handle, "127.0.0.1", 0) as port:
         began_s = time.monotonic()
-        assert not [table for table in metering.found([f"127.0.0.1:{port}"]) if table.get("address", "").endswith(str(port))]
+        assert not [table for table in recorder.found([f"127.0.0.1:{port}"]) if table.get("address", "").endswith(str(port))]
         assert time.monotonic() - began_s < 20
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from perjoule import drivers
-from perjoule.errors import PerjouleError
+from perjoule.model.errors import PerjouleError
+from perjoule.model.waveform import Waveform
 from perjoule.simulators import hwmon as simulator
-from perjoule.waveforms import Waveform
 
 WAVE = Waveform("sine", 20.0, 80.0, 0.5)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from perjoule import drivers
-from perjoule.errors import PerjouleError
 from perjoule.meters.ipmi import Ipmi, power_w
+from perjoule.model.errors import PerjouleError
+from perjoule.model.waveform import Waveform
 from perjoule.simulators import ipmi as simulator
-from perjoule.waveforms import Waveform
 
 SAID = Path(__file__).parents[1] / "transcripts" / "ipmi"
 WAVE = Waveform("sine", 120.4, 240.0, 1.0)

@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from perjoule.errors import MachineError
 from perjoule.meters.kasa import Kasa
+from perjoule.model.errors import MachineError
+from perjoule.model.waveform import Waveform
 from perjoule.simulators import kasa as simulator
 from perjoule.simulators._behaviour import Behaviour
-from perjoule.waveforms import Waveform
 
 SINE = Waveform("sine", 40, 4000, period_s=7.3)
 

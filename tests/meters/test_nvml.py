@@ -5,8 +5,8 @@ import math
 import pytest
 
 from perjoule import drivers
-from perjoule.errors import PerjouleError
 from perjoule.meters.nvml import Nvml
+from perjoule.model.errors import PerjouleError
 
 pynvml = pytest.importorskip("pynvml", reason="nvidia-ml-py is missing (.venv/bin/pip install 'perjoule[meters]')")
 OK, NOT_SUPPORTED, LOST = 0, pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_GPU_IS_LOST

@@ -9,11 +9,11 @@ from pydantic import ValidationError
 
 from perjoule import drivers
 from perjoule.cli.meters._common import table_text
-from perjoule.errors import CampaignError, MachineError
-from perjoule.meters import _plugwise_stick as stick
+from perjoule.meters.plugwise import stick
+from perjoule.model.errors import CampaignError, MachineError
+from perjoule.model.waveform import Waveform
 from perjoule.simulators import plugwise as simulator
 from perjoule.simulators._behaviour import Behaviour
-from perjoule.waveforms import Waveform
 
 PLAIN = stick.Calibration(1.0, 0.0, 0.0, 0.0)
 

@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 
 from perjoule import drivers
-from perjoule.errors import PerjouleError
-from perjoule.meters import _exposition
-from perjoule.meters._metered import boundary
-from perjoule.meters.prometheus import Prometheus
-from perjoule.protocols import Hosts
+from perjoule.drivers.boundary import boundary
+from perjoule.drivers.protocols import Hosts
+from perjoule.meters.prometheus import Prometheus, exposition
+from perjoule.model.errors import PerjouleError
+from perjoule.model.waveform import Waveform
 from perjoule.simulators import prometheus as simulator
-from perjoule.waveforms import Waveform
 
 SAID = Path(__file__).parents[1] / "transcripts" / "prometheus"
 WAVE = Waveform("sine", 20.0, 80.0, 1.0)
@@ -27,10 +26,10 @@ DECLARED = {"unit": "W", "semantics": "instantaneous", "grade": "wall"}
 
 
 def test_a_page_is_read_by_name_and_labels():
-    sample, kind = _exposition.exposed(PAGE, simulator.POWER, {"room": "lab"})
+    sample, kind = exposition.exposed(PAGE, simulator.POWER, {"room": "lab"})
     assert (sample.value, sample.utc_s, kind) == (42.0, 1790000002.0, "gauge")
-    assert _exposition.exposed(PAGE, simulator.POWER, {"socket": "2"})[0] == _exposition.Sample(1.5)
-    assert _exposition.exposed(PAGE, simulator.ENERGY, {})[1] == "counter"
+    assert exposition.exposed(PAGE, simulator.POWER, {"socket": "2"})[0] == exposition.Sample(1.5)
+    assert exposition.exposed(PAGE, simulator.ENERGY, {})[1] == "counter"
 
 
 @pytest.mark.parametrize(
@@ -43,42 +42,42 @@ def test_a_page_is_read_by_name_and_labels():
     ],
 )
 def test_lines_may_look_odd(line, value):
-    assert _exposition.exposed(f"# HELP x {{\n{line}\nx2 9\n", "x", {"a": "b"})[0].value == value
+    assert exposition.exposed(f"# HELP x {{\n{line}\nx2 9\n", "x", {"a": "b"})[0].value == value
 
 
 def test_escapes_in_labels_are_undone():
-    assert _exposition.selector(r'x{a="\"\\\n"}') == ("x", {"a": '"\\\n'})
+    assert exposition.selector(r'x{a="\"\\\n"}') == ("x", {"a": '"\\\n'})
 
 
 @pytest.mark.parametrize("text", ["", "x{", "x{a=b}", "rate(x[5m])", "x{a='b'}", "5x"])
 def test_what_is_no_selector_is_refused(text):
     with pytest.raises(ValueError, match="names no metric"):
-        _exposition.selector(text)
+        exposition.selector(text)
     with pytest.raises(ValueError, match="names no metric"):
         drivers.build("meters", "prometheus", {"address": "http://127.0.0.1/metrics", "metric": text, **DECLARED})
 
 
 def test_two_series_are_not_guessed_between_and_none_is_told():
     with pytest.raises(ValueError, match=r'2 series .* room="lab", socket="1"; room="hall", socket="2"'):
-        _exposition.exposed(PAGE, simulator.POWER, {})
+        exposition.exposed(PAGE, simulator.POWER, {})
     with pytest.raises(ValueError, match="no series of simulated_power_watts"):
-        _exposition.exposed(PAGE, simulator.POWER, {"room": "attic"})
+        exposition.exposed(PAGE, simulator.POWER, {"room": "attic"})
 
 
 def test_an_answer_of_a_server_is_samples_in_order():
-    samples = _exposition.queried(json.loads((SAID / "query.json").read_text()))
+    samples = exposition.queried(json.loads((SAID / "query.json").read_text()))
     assert [(s.value, s.utc_s - 1790000000) for s in samples] == [(40.0, 0.0), (41.0, 1.0), (42.0, 2.0)]
     with pytest.raises(ValueError, match="query failed: invalid parameter"):
-        _exposition.queried(json.loads((SAID / "query-error.json").read_text()))
+        exposition.queried(json.loads((SAID / "query-error.json").read_text()))
 
 
 @pytest.mark.parametrize("data", [None, 3, {"resultType": "matrix"}, {"resultType": "matrix", "result": [7]}])
 def test_an_answer_of_another_form_is_refused(data):
     with pytest.raises(ValueError, match="not have the form of the query API"):
-        _exposition.queried({"status": "success", "data": data})
+        exposition.queried({"status": "success", "data": data})
     for series in ({}, {"values": 4}, {"values": [3]}, {"values": [[1.0, None]]}):
         with pytest.raises(ValueError, match="not have the form"):
-            _exposition.queried({"status": "success", "data": {"resultType": "matrix", "result": [series]}})
+            exposition.queried({"status": "success", "data": {"resultType": "matrix", "result": [series]}})
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from perjoule import drivers
-from perjoule.errors import PerjouleError
 from perjoule.meters import rapl
+from perjoule.model.errors import PerjouleError
+from perjoule.model.waveform import Waveform
 from perjoule.simulators import rapl as simulator
 from perjoule.simulators._behaviour import Behaviour
-from perjoule.waveforms import Waveform
 
 WAVE = Waveform("square", 20.0, 80.0, 0.2)
 RANGE_UJ = 262143328850

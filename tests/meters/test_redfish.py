@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from perjoule import drivers
-from perjoule.errors import PerjouleError
-from perjoule.meters import _redfish_words as words
 from perjoule.meters._url import Place
 from perjoule.meters.redfish import Redfish, _specification
+from perjoule.meters.redfish import parse as words
+from perjoule.model.errors import PerjouleError
+from perjoule.model.waveform import Waveform
 from perjoule.simulators import redfish as simulator
 from perjoule.simulators._behaviour import Behaviour
-from perjoule.waveforms import Waveform
 
 SAID = Path(__file__).parents[1] / "transcripts" / "redfish"
 WAVE = Waveform("sine", 120.4, 240.0, 0.4)

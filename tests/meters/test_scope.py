@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perjoule.errors import MachineError
 from perjoule.meters.scope import Preamble, Scope, volts
+from perjoule.model.errors import MachineError
+from perjoule.model.waveform import Waveform
 from perjoule.simulators import scope as simulator
 from perjoule.simulators._behaviour import Behaviour
-from perjoule.waveforms import Waveform
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "scope"
 SINE = Waveform("sine", 20, 40, period_s=7.3)

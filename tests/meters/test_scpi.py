@@ -6,13 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perjoule.errors import MachineError
-from perjoule.meters import _scpi_dialects as dialects
 from perjoule.meters._visa import visa
-from perjoule.meters.scpi import Dated, Scpi
+from perjoule.meters.scpi import Dated, Scpi, dialects
+from perjoule.model.errors import MachineError
+from perjoule.model.waveform import Waveform
 from perjoule.simulators import scpi as simulator
 from perjoule.simulators._behaviour import Behaviour
-from perjoule.waveforms import Waveform
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "scpi"
 MODELS = ("LMG450", "LMG670", "WT310")

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from perjoule import drivers
-from perjoule.errors import MachineError
+from perjoule.drivers.boundary import Boundary
 from perjoule.meters._http import Http, authorization
-from perjoule.meters._metered import Boundary
 from perjoule.meters.shelly import Shelly, gen1, gen2
+from perjoule.model.errors import MachineError
+from perjoule.model.waveform import Waveform
 from perjoule.simulators import shelly as simulator
 from perjoule.simulators._behaviour import Behaviour
-from perjoule.waveforms import Waveform
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "shelly"
 FAST = {"late_s": 0.4, "away_s": 0.2}

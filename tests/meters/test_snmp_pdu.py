@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from perjoule.errors import PerjouleError
 from perjoule.meters import snmp_pdu
-from perjoule.meters._snmp import FIX
+from perjoule.meters.snmp_pdu.snmp import FIX
+from perjoule.model.errors import PerjouleError
+from perjoule.model.waveform import Waveform
 from perjoule.simulators import snmp_pdu as simulator
-from perjoule.waveforms import Waveform
 
 WAVE = Waveform("sine", 123.4, 246.8, 1.0)
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perjoule.errors import MachineError
 from perjoule.meters.tasmota import Tasmota, decimals_step, readings
+from perjoule.model.errors import MachineError
+from perjoule.model.waveform import Waveform
 from perjoule.simulators import tasmota as simulator
 from perjoule.simulators._behaviour import Behaviour
-from perjoule.waveforms import Waveform
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "tasmota"
 SINE = Waveform("sine", 40, 4000, period_s=7.3)

@@ -4,8 +4,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from perjoule import campaign, run, store
+from perjoule import campaign, store
 from perjoule.campaign.tables import NAMES
+from perjoule.execution import runner
 from perjoule.model import StopRule
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -62,7 +63,7 @@ def test_the_papers_campaign_is_scaled_down_by_one_option() -> None:
 def test_the_simulated_example_runs_anywhere(tmp_path: Path) -> None:
     asked = campaign.read(EXAMPLES / "simulated.toml", ["settle=5 ms"])
     results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides)
-    run.run(asked, results, lambda event: None)
+    runner.run(asked, results, lambda event: None)
     assert [(record.status, record.reason) for record in results.latest()] == [("valid", "")] * 16
 
 

@@ -3,19 +3,21 @@ from pathlib import Path
 
 import pytest
 
-from perjoule import campaign, report, reproducing, run, store
-from perjoule.errors import CampaignError
+from perjoule import campaign, report, store
+from perjoule.campaign import replication
+from perjoule.execution import runner
+from perjoule.model.errors import CampaignError
 from perjoule.report.content import content
 from perjoule.report.methods import methods
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> store.Results:
-    text = reproducing.written("green-storage", repetitions=2, simulate=True)
+    text = replication.written("green-storage", repetitions=2, simulate=True)
     overrides = ["clients=1", "settle=5 ms", "seed=7", "shrink=100000", "workload.operation=write"]
     asked = campaign.parse(text, overrides=overrides)
     found = store.create(tmp_path_factory.mktemp("many") / "a <study>", asked.text, asked.name, asked.overrides)
-    run.run(asked, found, lambda event: None)
+    runner.run(asked, found, lambda event: None)
     return found
 
 

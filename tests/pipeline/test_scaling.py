@@ -6,16 +6,17 @@ from typing import Any
 
 import pytest
 
-from perjoule import campaign, drivers, report, run
+from perjoule import campaign, drivers, report
 from perjoule.analysis.scaling import power_law, scalability_law, scaling
 from perjoule.catalogue import cluster, tpp_bytes_per_s
-from perjoule.errors import CampaignError
+from perjoule.execution import runner
+from perjoule.execution.runner import Event
 from perjoule.figures import vega
 from perjoule.model import Cell, Interval
-from perjoule.run import Event
+from perjoule.model.errors import CampaignError
+from perjoule.model.units import MIB
+from perjoule.results.verification import verify
 from perjoule.store import Results, create, open_results
-from perjoule.units import MIB
-from perjoule.verify import verify
 
 CAMPAIGN = """
 name = "servers"
@@ -183,8 +184,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Results:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run.run(wanted, results, interrupt)
-    run.run(wanted, results, lambda event: None)
+        runner.run(wanted, results, interrupt)
+    runner.run(wanted, results, lambda event: None)
     return open_results(folder)
 
 
@@ -233,7 +234,7 @@ def test_a_layout_that_is_impossible_on_few_servers_fails_there_alone(tmp_path: 
     wanted = campaign.parse(text.replace("noise", "least_servers = 3\nnoise"))
     results = create(tmp_path / "results", wanted.text, wanted.name)
     with pytest.raises(CampaignError, match="needs 3 storage hosts"):
-        run.run(wanted, results, lambda event: None)
+        runner.run(wanted, results, lambda event: None)
     assert {record.trial.filesystem.label: record.status for record in results.records()} == {
         "grows, 2 servers": "failed",
         "grows, 4 servers": "valid",

@@ -8,17 +8,18 @@ from typing import cast
 
 import pytest
 
-from perjoule import campaign, run
+from perjoule import campaign
 from perjoule.analysis.points import points
 from perjoule.analysis.windows import UNKNOWN
 from perjoule.catalogue import cluster
-from perjoule.errors import CampaignError, MachineError
+from perjoule.drivers.protocols import Check
+from perjoule.execution import runner
+from perjoule.execution.runner import Event
 from perjoule.filesystems import simulated
 from perjoule.model import Campaign, Outcome, Point, Record
-from perjoule.protocols import Check
-from perjoule.run import Event
+from perjoule.model.errors import CampaignError, MachineError
+from perjoule.model.units import MIB
 from perjoule.store import Results, create, open_results
-from perjoule.units import MIB
 from perjoule.workloads.simulated import Simulated
 
 CAMPAIGN = """
@@ -57,7 +58,7 @@ def asked(*, clients: str = "1", repetitions: int = 1, meter: str = CONSTANT, **
 
 def measured(folder: Path, wanted: Campaign) -> Results:
     results = create(folder / "results", wanted.text, wanted.name)
-    run.run(wanted, results, lambda event: None)
+    runner.run(wanted, results, lambda event: None)
     return open_results(folder / "results")
 
 
@@ -224,9 +225,9 @@ def test_a_campaign_that_was_interrupted_goes_on_where_it_stopped(tmp_path: Path
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run.run(wanted, results, interrupt)
+        runner.run(wanted, results, interrupt)
     assert len(results.records()) == 1
-    run.run(wanted, results, lambda event: None)
+    runner.run(wanted, results, lambda event: None)
     assert sorted(record.trial.repetition for record in results.records()) == [1, 2, 3]
 
 
@@ -248,19 +249,19 @@ def test_a_file_system_that_this_machine_lacks_something_for_fails_and_the_other
     monkeypatch.setattr(simulated.Simulated, "checks", checks)
     second = '[[filesystem]]\nkind = "simulated"\nlabel = "fast"\nthroughput = "{} MiB/s"'
     wanted = asked(filesystem='label = "slow"\n' + second.format(80))
-    assert [(label, str(error)) for (_, label), error in run.unable(wanted).items()] == [
+    assert [(label, str(error)) for (_, label), error in runner.unable(wanted).items()] == [
         ("fast", "mount.nfs: not found; apt install nfs-common")
     ]
     results = create(tmp_path / "results", wanted.text, wanted.name)
     with pytest.raises(MachineError, match=r"mount\.nfs: not found"):
-        run.run(wanted, results, lambda event: None)
+        runner.run(wanted, results, lambda event: None)
     assert {r.trial.filesystem.label: (r.status, r.reason) for r in results.records()} == {
         "slow": ("valid", ""),
         "fast": ("failed", "mount.nfs: not found; apt install nfs-common"),
     }
-    assert not all(check.ok for check in run.checks(wanted, whole=True))
-    run.require(run.checks(wanted))
+    assert not all(check.ok for check in runner.checks(wanted, whole=True))
+    runner.require(runner.checks(wanted))
 
     alone = asked(filesystem='label = "fast"').text.replace("40 MiB/s", "80 MiB/s")
     with pytest.raises(MachineError, match=r"mount\.nfs: not found"):  # with nothing to measure, nothing is begun
-        run.require(run.checks(campaign.parse(alone)))
+        runner.require(runner.checks(campaign.parse(alone)))

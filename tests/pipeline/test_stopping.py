@@ -5,12 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perjoule import campaign, run, store
+from perjoule import campaign, store
 from perjoule.analysis.statistics import half_width_ratio, interval
 from perjoule.analysis.stopping import narrow_enough, stopped_interval, widening
-from perjoule.errors import CampaignError
+from perjoule.execution import runner
+from perjoule.execution.runner import Event
 from perjoule.model import LEAST_COUNT
-from perjoule.run import Event
+from perjoule.model.errors import CampaignError
 
 CAMPAIGN = """
 name = "until"
@@ -67,8 +68,8 @@ def measured(tmp_path: Path, width: str) -> tuple[list[Event], store.Results]:
     asked = campaign.parse(CAMPAIGN.replace("WIDTH", width))
     results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides)
     events: list[Event] = []
-    run.run(asked, results, events.append)
-    assert not run.missing(asked, results)
+    runner.run(asked, results, events.append)
+    assert not runner.missing(asked, results)
     return events, results
 
 

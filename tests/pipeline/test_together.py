@@ -6,17 +6,18 @@ from typing import Any
 
 import pytest
 
-from perjoule import campaign, drivers, report, run
+from perjoule import campaign, drivers, report
 from perjoule.analysis.fairness import mixes
 from perjoule.analysis.points import points
-from perjoule.errors import CampaignError
+from perjoule.drivers.protocols import Workload
+from perjoule.execution import runner
+from perjoule.execution.runner import Event
 from perjoule.figures import vega
 from perjoule.model import Campaign, Outcome, Point
-from perjoule.protocols import Workload
-from perjoule.run import Event
+from perjoule.model.errors import CampaignError
+from perjoule.model.units import MIB
+from perjoule.results.verification import verify
 from perjoule.store import Results, create, open_results
-from perjoule.units import MIB
-from perjoule.verify import verify
 from perjoule.workloads.together import User
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "together"
@@ -54,7 +55,7 @@ def changed(old: str, new: str, text: str = CAMPAIGN) -> str:
 
 def measured(folder: Path, wanted: Campaign) -> Results:
     results = create(folder / "results", wanted.text, wanted.name, wanted.overrides)
-    run.run(wanted, results, lambda event: None)
+    runner.run(wanted, results, lambda event: None)
     return open_results(folder / "results")
 
 
@@ -287,9 +288,9 @@ def test_a_campaign_of_users_that_was_interrupted_goes_on(tmp_path: Path) -> Non
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run.run(wanted, results, interrupt)
+        runner.run(wanted, results, interrupt)
     assert len(results.records()) == 1
-    run.run(wanted, results, lambda event: None)
+    runner.run(wanted, results, lambda event: None)
     assert [record.status for record in results.records()] == ["valid"] * 3
     assert verify(results).differences == ()
 

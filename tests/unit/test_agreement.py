@@ -7,11 +7,11 @@ import pytest
 from scipy import stats
 
 from perjoule import published
-from perjoule.analysis.agreement import held, kendall, rankings
-from perjoule.analysis.beside import Measured, beside
+from perjoule.analysis.paper_comparison import held, kendall, rankings
+from perjoule.analysis.paper_facts import Measured, beside
 from perjoule.analysis.statistics import interval
 from perjoule.model import Cell
-from perjoule.units import MIB
+from perjoule.model.units import MIB
 
 PAPER = published.paper("green-storage")
 VALUES = {"cephfs": (80.0, 90.0, 100.0), "moosefs": (300.0, 310.0, 320.0), "glusterfs": (330.0, 340.0, 350.0)}

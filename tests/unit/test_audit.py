@@ -12,8 +12,8 @@ from perjoule import published, report
 from perjoule.analysis.audit import audit, audit_cells
 from perjoule.analysis.audit.span import Span, compare, evaluate, exactly
 from perjoule.cli.papers import audit_command
-from perjoule.errors import PerjouleError
 from perjoule.model import Cell, Interval
+from perjoule.model.errors import PerjouleError
 
 CONSISTENT = """
 title = "An invented study in which everything follows"

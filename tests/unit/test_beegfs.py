@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from perjoule.errors import CampaignError, MachineError, WorkloadError
-from perjoule.filesystems import _beegfs_clients as clients
-from perjoule.filesystems import _beegfs_words as words
-from perjoule.filesystems._beegfs_series import ALL, Eight, Seven
+from perjoule.drivers.protocols import Hosts
 from perjoule.filesystems.beegfs import PREFIX, BeeGFS
-from perjoule.protocols import Hosts
+from perjoule.filesystems.beegfs import client as clients
+from perjoule.filesystems.beegfs import parse as words
+from perjoule.filesystems.beegfs.versions import ALL, Eight, Seven
+from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from scripted import ScriptedHost
 
 SAID = Path(__file__).parents[1] / "transcripts" / "beegfs"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from perjoule import campaign, drivers
 from perjoule.campaign.lines import key_lines, line_of
-from perjoule.errors import CampaignError
 from perjoule.model import Campaign
+from perjoule.model.errors import CampaignError
 
 TEXT = """
 name = "small"

@@ -9,9 +9,11 @@ from types import SimpleNamespace
 import pytest
 
 from perjoule import catalogue, drivers
-from perjoule.errors import CampaignError, MachineError
-from perjoule.protocols import Check, Counters, Hosts, Sink
-from perjoule.testbeds import _cgroup, _host, _power, local, virtual
+from perjoule.drivers.protocols import Check, Counters, Hosts, Sink
+from perjoule.model.errors import CampaignError, MachineError
+from perjoule.testbeds import local, virtual
+from perjoule.testbeds.virtual import cgroup, cpu
+from perjoule.testbeds.virtual import host as _host
 
 HC4 = catalogue.cluster("odroid-hc4")
 MACHINE_MIPS = 4400.0  # per core, as `7zz b` would rate it
@@ -29,7 +31,7 @@ class _Rack:
         _Rack.last = self
 
     def start(self, there: list, caps: dict, wanted: object) -> None:
-        groups = _cgroup.Groups1("0badcafe")
+        groups = cgroup.Groups1("0badcafe")
         self.hosts = tuple(_host.VirtualHost(place, Path("/nowhere"), 1, groups, None) for place in there)
         self.caps, self.disk = caps, wanted
 
@@ -51,7 +53,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(virtual, "Rack", _Rack)
     monkeypatch.setattr(virtual, "clean", lambda: ())
     monkeypatch.setattr(virtual.Virtual, "checks", lambda self: ())
-    monkeypatch.setattr(_power, "mips_per_core", lambda: _power.Rating(MACHINE_MIPS, "given by the test"))
+    monkeypatch.setattr(cpu, "mips_per_core", lambda: cpu.Rating(MACHINE_MIPS, "given by the test"))
     monkeypatch.setattr(virtual.os, "sched_getaffinity", lambda pid: {0, 1})
     monkeypatch.setattr("os.cpu_count", lambda: 64)  # who falls back to the machine's cores is far off
 

@@ -6,7 +6,7 @@ import pytest
 from perjoule import catalogue
 from perjoule.catalogue import Value
 from perjoule.catalogue.reading import read_all
-from perjoule.errors import CampaignError
+from perjoule.model.errors import CampaignError
 
 MIB, GIB, TIB = 1024**2, 1024**3, 1024**4
 

@@ -5,9 +5,9 @@ import pytest
 
 from perjoule.analysis.baseline import OMITTED
 from perjoule.analysis.cells import cells
-from perjoule.display import notes
+from perjoule.cli.display import notes
 from perjoule.model import Point
-from perjoule.table import with_interval, with_meter
+from perjoule.results.table import with_interval, with_meter
 
 
 def point(made, values, repetition=1, direction="write", doubts=(), **words):

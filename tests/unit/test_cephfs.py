@@ -10,17 +10,17 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.errors import CampaignError, TransientError
-from perjoule.filesystems import _ceph_answers as answers
-from perjoule.filesystems import _ceph_commands as commands
-from perjoule.filesystems import _ceph_layout as ceph
-from perjoule.filesystems._ceph_cluster import Cluster
-from perjoule.filesystems._ceph_conf import configuration
-from perjoule.filesystems._ceph_control import ask, degraded, missing
+from perjoule.drivers.protocols import Hosts
+from perjoule.filesystems._ceph import commands
+from perjoule.filesystems._ceph import layout as ceph
+from perjoule.filesystems._ceph import parse as answers
+from perjoule.filesystems._ceph.cluster import Cluster
+from perjoule.filesystems._ceph.conf import configuration
+from perjoule.filesystems._ceph.control import ask, degraded, missing
 from perjoule.filesystems.cephfs import CephFs
 from perjoule.filesystems.rados import Rados
 from perjoule.model import Flow
-from perjoule.protocols import Hosts
+from perjoule.model.errors import CampaignError, TransientError
 from scripted import ScriptedHost
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "cephfs"

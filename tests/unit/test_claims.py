@@ -1,8 +1,8 @@
 import pytest
 
 from perjoule import published
-from perjoule.analysis.beside import beside, measured
 from perjoule.analysis.claims import judged
+from perjoule.analysis.paper_facts import beside, measured
 from perjoule.analysis.statistics import interval
 from perjoule.model import Cell, Spec, Trial
 from perjoule.report.claims import claims_table, counts, lines

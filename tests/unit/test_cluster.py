@@ -8,12 +8,12 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import campaign
-from perjoule.errors import CampaignError, MachineError
+from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import cluster
-from perjoule.testbeds._ssh import Login, refusal
-from perjoule.testbeds._ssh_facts import Clock, clock_s, counters, probe
-from perjoule.testbeds._ssh_program import signalled
-from perjoule.testbeds._ssh_scripts import BASH, KEEP, LAUNCH
+from perjoule.testbeds.cluster.facts import Clock, clock_s, counters, probe
+from perjoule.testbeds.cluster.openssh import Login, refusal
+from perjoule.testbeds.cluster.program import signalled
+from perjoule.testbeds.cluster.scripts import BASH, KEEP, LAUNCH
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "cluster"
 LOGIN = Login("storage-1", "10.0.0.11", user="root", port=2222, identity="/home/user/.ssh/lab")

@@ -10,9 +10,9 @@ from perjoule import catalogue
 from perjoule.analysis.energies import Work, energies
 from perjoule.analysis.points import points
 from perjoule.analysis.terms import budget
+from perjoule.drivers.protocols import Counters
 from perjoule.meters import modelled
 from perjoule.model import Channel, HostFact, Phase, Specification
-from perjoule.protocols import Counters
 from perjoule.report.metered import budget_table, metered
 
 HC4 = catalogue.cluster("odroid-hc4")

@@ -6,11 +6,11 @@ import pytest
 
 from perjoule.analysis.changes import undeclared
 from perjoule.analysis.trends import campaign_doubts
-from perjoule.comparing import compare, known, limit
-from perjoule.errors import CampaignError
 from perjoule.model import Clock, Point, Spec
-from perjoule.sides import Side, between, changed, matched
-from perjoule.units import MIB
+from perjoule.model.errors import CampaignError
+from perjoule.model.units import MIB
+from perjoule.results.comparison import compare, known, limit
+from perjoule.results.sides import Side, between, changed, matched
 
 
 @pytest.fixture

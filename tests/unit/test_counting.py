@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from perjoule.drivers.protocols import Counters
 from perjoule.meters._counting import counting
-from perjoule.protocols import Counters
 from perjoule.testbeds._kernel import Kept
 from scripted import ScriptedHost
 

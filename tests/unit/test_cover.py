@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perjoule.analysis.cover import Item, cover, differences, items
+from perjoule.analysis.coverage import Item, cover, differences, items
 from perjoule.analysis.power import boundaries, candidates, component_parts, unexplained
 from perjoule.model import Channel, Series
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from perjoule.errors import TransientError, WorkloadError
+from perjoule.drivers.protocols import Process
 from perjoule.filesystems._daemons import Daemons, each, last_words
-from perjoule.protocols import Process
+from perjoule.model.errors import TransientError, WorkloadError
 from scripted import ScriptedHost, ScriptedProcess
 
 

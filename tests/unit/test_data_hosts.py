@@ -4,14 +4,17 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from perjoule.filesystems import _beegfs_cluster, _beegfs_series, _ceph_cluster, _gluster_cluster, _orangefs_cluster
-from perjoule.filesystems.beegfs import BeeGFS
+from perjoule.drivers.protocols import Hosts, Mounted
+from perjoule.filesystems._ceph import cluster as ceph_cluster
+from perjoule.filesystems.beegfs import BeeGFS, versions
+from perjoule.filesystems.beegfs import cluster as beegfs_cluster
 from perjoule.filesystems.cephfs import CephFs
 from perjoule.filesystems.glusterfs import GlusterFS
+from perjoule.filesystems.glusterfs import cluster as gluster_cluster
 from perjoule.filesystems.orangefs import OrangeFS
+from perjoule.filesystems.orangefs import cluster as orangefs_cluster
 from perjoule.filesystems.rados import Rados
 from perjoule.filesystems.simulated import Simulated as SimulatedFileSystem
-from perjoule.protocols import Hosts, Mounted
 from perjoule.testbeds.simulated import Simulated
 
 STORAGE = tuple(f"storage-{n}" for n in range(1, 5))
@@ -25,21 +28,21 @@ def hosts() -> Iterator[Hosts]:
 
 
 def gluster(of: GlusterFS) -> Callable[[Hosts], Mounted]:
-    return lambda hosts: _gluster_cluster.Cluster(hosts, of.shape(len(hosts.bricks)), {}, beneath=None, patience_s=1)
+    return lambda hosts: gluster_cluster.Cluster(hosts, of.shape(len(hosts.bricks)), {}, beneath=None, patience_s=1)
 
 
 def ceph(of: CephFs | Rados) -> Callable[[Hosts], Mounted]:
-    return lambda hosts: _ceph_cluster.Cluster(hosts, of.layout(hosts), patience_s=1)
+    return lambda hosts: ceph_cluster.Cluster(hosts, of.layout(hosts), patience_s=1)
 
 
 def orangefs(of: OrangeFS) -> Callable[[Hosts], Mounted]:
-    return lambda hosts: _orangefs_cluster.Cluster(hosts, of.layout(hosts), prefix="", beneath=None, patience_s=1)
+    return lambda hosts: orangefs_cluster.Cluster(hosts, of.layout(hosts), prefix="", beneath=None, patience_s=1)
 
 
 def beegfs(of: BeeGFS) -> Callable[[Hosts], Mounted]:
     def mounted(hosts: Hosts) -> Mounted:
-        wish = _beegfs_cluster.Wish(of.layout(hosts), _beegfs_series.ALL[0], "", of.cache, None, 1)
-        return _beegfs_cluster.Cluster(hosts, wish)
+        wish = beegfs_cluster.Wish(of.layout(hosts), versions.ALL[0], "", of.cache, None, 1)
+        return beegfs_cluster.Cluster(hosts, wish)
 
     return mounted
 

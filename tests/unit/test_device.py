@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from perjoule import campaign, drivers
-from perjoule.errors import CampaignError, TransientError, WorkloadError
-from perjoule.protocols import FileSystem, Host, Hosts, Mounted, Process, Workload
-from perjoule.units import MIB
+from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted, Process, Workload
+from perjoule.model.errors import CampaignError, TransientError, WorkloadError
+from perjoule.model.units import MIB
 from scripted import ScriptedHost
 
 DEVICE = Path("/dev/loop7")

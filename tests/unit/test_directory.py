@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from perjoule.errors import CampaignError, MachineError, TransientError
+from perjoule.drivers.protocols import Hosts
 from perjoule.filesystems._mounts import is_local, mount_facts
 from perjoule.filesystems.directory import Directory
-from perjoule.protocols import Hosts
+from perjoule.model.errors import CampaignError, MachineError, TransientError
 from perjoule.testbeds.local import Local
 
 SAID = Path(__file__).parents[1] / "transcripts" / "directory"

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from perjoule.errors import CampaignError, MachineError
 from perjoule.filesystems import _beneath
 from perjoule.filesystems.local import Local
 from perjoule.model import Disk
+from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import _disk, _format, local
 
 SAID = Path(__file__).parents[1] / "transcripts"

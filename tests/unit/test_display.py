@@ -14,15 +14,16 @@ from rich.console import Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from perjoule import campaign, display
-from perjoule.display import Progress, notes
+from perjoule import campaign
+from perjoule.cli import display
+from perjoule.cli.display import Progress, notes
+from perjoule.drivers.protocols import Hosts
+from perjoule.execution.runner import Event
 from perjoule.figures import vega
 from perjoule.model import Cell, Channel, Interval, Trial
-from perjoule.protocols import Hosts
+from perjoule.model.units import MIB
 from perjoule.report.document import document
-from perjoule.run import Event
-from perjoule.table import Table
-from perjoule.units import MIB
+from perjoule.results.table import Table
 
 SIMULATED = Path(__file__).parents[2] / "examples" / "simulated.toml"
 

@@ -13,8 +13,8 @@ from pydantic import BeforeValidator
 
 from perjoule import campaign, drivers
 from perjoule.campaign.tables import fields_of
+from perjoule.drivers.protocols import Check
 from perjoule.model import UNIT_SUFFIXES, option_name
-from perjoule.protocols import Check
 
 DRIVERS = [(part, kind) for part in drivers.PROTOCOLS for kind in drivers.kinds(part)]
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts"
@@ -108,9 +108,11 @@ def test_an_option_that_is_not_there_is_refused(part: str, kind: str) -> None:
 @every
 def test_a_driver_that_parses_a_tools_output_has_transcripts_of_it(part: str, kind: str) -> None:
     source = Path(str(module(part, kind).__file__))
-    imports = "".join(re.findall(rf"from perjoule\.{part}[. ].*", source.read_text()))
-    own = {name for name in re.findall(r"\b_\w+", imports) if (source.parent / f"{name}.py").exists()}
-    texts = [room.read_text() for room in (source, *(source.parent / f"{name}.py" for name in own))]
+    family = sorted(source.parent.glob("*.py")) if source.name == "__init__.py" else [source]
+    imports = "".join(re.findall(rf"from perjoule\.{part}[. ].*", "".join(path.read_text() for path in family)))
+    room = Path(str(importlib.import_module(f"perjoule.{part}").__file__)).parent
+    shared = [path for name in set(re.findall(r"\b_\w+", imports)) for path in (room / f"{name}.py", *(room / name).glob("*.py"))]
+    texts = [path.read_text() for path in (*family, *shared) if path.exists()]
     if kind != "simulated" and any(map(PARSES.search, texts)):  # what is simulated is its own tool
         assert any(path.is_file() for path in (TRANSCRIPTS / kind).rglob("*"))
 

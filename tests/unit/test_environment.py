@@ -1,7 +1,7 @@
 import json
 import subprocess
 
-from perjoule.environment import clock, cpu_model, environment, packages
+from perjoule.machine.environment import clock, cpu_model, environment, packages
 
 
 def test_the_environment_is_json_and_names_what_matters():

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from perjoule import exporting, importing, report, store
-from perjoule.errors import MachineError
 from perjoule.exporting.bundle import unpacked
 from perjoule.exporting.rows import unit
 from perjoule.importing.sources import sources
+from perjoule.model.errors import MachineError
 
 REAL = Path(__file__).parents[1] / "transcripts" / "imported"
 SAID = exporting.Said("a study", "what it is about", "CC-BY-4.0", ("Ada Lovelace",))

@@ -12,13 +12,12 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.errors import TransientError, WorkloadError
+from perjoule.drivers.protocols import Process, Workload
 from perjoule.model import ClientResult, Json
-from perjoule.protocols import Process, Workload
-from perjoule.units import MIB
-from perjoule.workloads import _fio_report as report
-from perjoule.workloads import _fio_server as server
-from perjoule.workloads._fio_raw import Raw
+from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.units import MIB
+from perjoule.workloads.fio import report, server
+from perjoule.workloads.fio.raw import Raw
 from scripted import ScriptedHost, ScriptedMount, ScriptedProcess
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "fio"

@@ -7,12 +7,12 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import campaign, drivers, store
-from perjoule.errors import CampaignError, MachineError
+from perjoule.drivers.protocols import Workload
 from perjoule.model import Json
-from perjoule.protocols import Workload
-from perjoule.units import MIB
-from perjoule.workloads import _fio_job as file
-from perjoule.workloads import _fio_job_report as job_report
+from perjoule.model.errors import CampaignError, MachineError
+from perjoule.model.units import MIB
+from perjoule.workloads.fio import job as file
+from perjoule.workloads.fio import job_report
 
 TRANSCRIPT = Path(__file__).parents[1] / "transcripts" / "fio" / "job"
 JOB = (TRANSCRIPT / "job.fio").read_text()

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from perjoule import drivers
+from perjoule.drivers.protocols import Workload
 from perjoule.model import Json
-from perjoule.protocols import Workload
-from perjoule.units import MIB
-from perjoule.workloads import _fio_rounds as rounds
-from perjoule.workloads._steady import first_steady, spread, steady
+from perjoule.model.units import MIB
+from perjoule.workloads.fio import rounds
+from perjoule.workloads.fio.steady import first_steady, spread, steady
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "fio"
 

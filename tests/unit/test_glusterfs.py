@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from perjoule.errors import CampaignError, TransientError
-from perjoule.filesystems import _gluster_layout as gluster
-from perjoule.filesystems import _gluster_words as words
 from perjoule.filesystems.glusterfs import GlusterFS
+from perjoule.filesystems.glusterfs import layout as gluster
+from perjoule.filesystems.glusterfs import parse as words
 from perjoule.model import Flow
+from perjoule.model.errors import CampaignError, TransientError
 from perjoule.testbeds.simulated import Simulated
 
 SAID = Path(__file__).parents[1] / "transcripts" / "glusterfs"

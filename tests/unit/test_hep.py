@@ -14,13 +14,17 @@ from perjoule import drivers
 from perjoule.analysis.hosts import loaded_servers
 from perjoule.analysis.points import points
 from perjoule.analysis.statistics import interval
-from perjoule.errors import WorkloadError
+from perjoule.drivers.protocols import Workload
 from perjoule.figures import vega
 from perjoule.figures.dimuon import dimuon
 from perjoule.model import Amplification, Cell, ClientResult, Flow, Json, Outcome
-from perjoule.protocols import Workload
+from perjoule.model.errors import WorkloadError
 from perjoule.report import muons
-from perjoule.workloads import _hep_analysis, _hep_data, _hep_fit, _hep_report, hep
+from perjoule.workloads import hep
+from perjoule.workloads._muons import analysis as muon_analysis
+from perjoule.workloads._muons import data
+from perjoule.workloads._muons import fit as muon_fit
+from perjoule.workloads.hep import report
 
 RECORDED = Path(__file__).parents[1] / "transcripts" / "hep" / "local"  # 16 files on MooseFS with four chunk servers
 
@@ -45,23 +49,23 @@ def changed(path: Path, **values: Any) -> None:
 def counts() -> np.ndarray:
     """What the analysis counts in 150 000 events."""
     awkward = pytest.importorskip("awkward")
-    per_event, columns = _hep_data.muons(seed=7, number=0, part=0, events_count=150_000)
+    per_event, columns = data.muons(seed=7, number=0, part=0, events_count=150_000)
     events = awkward.Array({f"Muon_{name}": awkward.unflatten(column, per_event) for name, column in columns.items()})
-    return _hep_analysis.counted(events)
+    return muon_analysis.counted(events)
 
 
 def edges_gev() -> np.ndarray:
-    return np.geomspace(_hep_analysis.LOW_GEV, _hep_analysis.HIGH_GEV, _hep_analysis.BINS_COUNT + 1)
+    return np.geomspace(muon_analysis.LOW_GEV, muon_analysis.HIGH_GEV, muon_analysis.BINS_COUNT + 1)
 
 
 def test_a_file_is_as_large_as_a_plan_believes(tmp_path: Path) -> None:
     pytest.importorskip("uproot")
-    _hep_data.write(tmp_path / "muons.root", 5, 0, 20_000, "none")
-    assert (tmp_path / "muons.root").stat().st_size / 20_000 == pytest.approx(_hep_data.EVENT_BYTES, rel=0.03)
+    data.write(tmp_path / "muons.root", 5, 0, 20_000, "none")
+    assert (tmp_path / "muons.root").stat().st_size / 20_000 == pytest.approx(data.EVENT_BYTES, rel=0.03)
 
 
 def test_events_are_jagged() -> None:
-    per_event, columns = _hep_data.muons(seed=3, number=0, part=0, events_count=20_000)
+    per_event, columns = data.muons(seed=3, number=0, part=0, events_count=20_000)
     assert set(per_event) >= {0, 1, 2, 3, 4}
     assert columns["pt"].min() >= 2
     assert set(columns["charge"]) == {-1, 1}
@@ -75,24 +79,24 @@ def test_the_same_seed_gives_the_same_bytes_and_another_number_others(tmp_path: 
     for folder, number in (("a", 0), ("b", 0), ("c", 1)):
         path = tmp_path / folder / "muons.root"
         path.parent.mkdir()
-        _hep_data.write(path, 5, number, 300, "zlib")
+        data.write(path, 5, number, 300, "zlib")
         written.append(path.read_bytes())
     assert written[0] == written[1] != written[2]
     assert written[0].startswith(b"root")
 
 
-@pytest.mark.parametrize("compression", _hep_data.COMPRESSIONS)
+@pytest.mark.parametrize("compression", data.COMPRESSIONS)
 def test_what_is_written_in_parts_is_a_tree_that_is_read_again(
     tmp_path: Path, compression: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_hep_data, "EVENTS_AT_ONCE", 300)
+    monkeypatch.setattr(data, "EVENTS_AT_ONCE", 300)
     uproot = pytest.importorskip("uproot")
     path = tmp_path / "muons.root"
-    _hep_data.write(path, 5, 0, 400, compression)
-    parts = [_hep_data.muons(5, 0, part, count) for part, count in ((0, 300), (1, 100))]
+    data.write(path, 5, 0, 400, compression)
+    parts = [data.muons(5, 0, part, count) for part, count in ((0, 300), (1, 100))]
     per_event = np.concatenate([counts for counts, _ in parts])
-    columns = {name: np.concatenate([found[name] for _, found in parts]) for name in _hep_data.COLUMNS}
-    with uproot.open({str(path): _hep_data.TREE}) as tree:
+    columns = {name: np.concatenate([found[name] for _, found in parts]) for name in data.COLUMNS}
+    with uproot.open({str(path): data.TREE}) as tree:
         assert tree.classname == "TTree"
         assert (tree["nMuon"].array(library="np") == per_event).all()
         for name, column in columns.items():
@@ -102,17 +106,17 @@ def test_what_is_written_in_parts_is_a_tree_that_is_read_again(
 def test_a_pair_decays_to_muons_of_its_mass() -> None:
     vector = pytest.importorskip("vector")
     mass = np.array([3.0969, 91.1876, 1.0, 200.0])
-    legs = _hep_data.pairs(np.random.default_rng(1), mass)
+    legs = data.pairs(np.random.default_rng(1), mass)
     one, two = (
-        vector.array({"pt": pt, "eta": eta, "phi": phi, "mass": np.full(len(pt), _hep_data.MUON_GEV)}) for pt, eta, phi in legs
+        vector.array({"pt": pt, "eta": eta, "phi": phi, "mass": np.full(len(pt), data.MUON_GEV)}) for pt, eta, phi in legs
     )
     assert (one + two).mass == pytest.approx(mass, rel=1e-9)
 
 
-@pytest.mark.parametrize(("name", "width_gev"), [("z", _hep_data.Z.width_gev), ("jpsi", _hep_data.JPSI.resolution_gev)])
+@pytest.mark.parametrize(("name", "width_gev"), [("z", data.Z.width_gev), ("jpsi", data.JPSI.resolution_gev)])
 def test_a_peak_is_found_where_it_was_put_within_three_errors(counts: np.ndarray, name: str, width_gev: float) -> None:
-    found = _hep_fit.fit(name, edges_gev(), counts)
-    assert abs(found.mass_gev - _hep_fit.PEAKS[name].mass_gev) < 3 * found.mass_error_gev
+    found = muon_fit.fit(name, edges_gev(), counts)
+    assert abs(found.mass_gev - muon_fit.PEAKS[name].mass_gev) < 3 * found.mass_error_gev
     assert abs(found.width_gev - width_gev) < 3 * found.width_error_gev
     assert found.mass_error_gev < 0.1 * width_gev
 
@@ -121,9 +125,9 @@ def test_a_fit_knows_its_errors() -> None:
     """Of many data sets drawn from the fitted curve itself, the estimates scatter as widely as the errors say."""
     rng, edges = np.random.default_rng(2), edges_gev()
     middles, widths = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
-    expected = _hep_fit.density("jpsi", middles, 2000.0, 3.0969, 0.031, 1500.0, -1.0, 0.0) * widths
+    expected = muon_fit.density("jpsi", middles, 2000.0, 3.0969, 0.031, 1500.0, -1.0, 0.0) * widths
     expected[(middles < 2) | (middles > 5)] = 0
-    fits = [_hep_fit.fit("jpsi", edges, rng.poisson(expected)) for _ in range(40)]
+    fits = [muon_fit.fit("jpsi", edges, rng.poisson(expected)) for _ in range(40)]
     pulls = np.array([(fit.mass_gev - 3.0969) / fit.mass_error_gev for fit in fits])
     assert abs(pulls.mean()) < 0.5
     assert 0.7 < pulls.std() < 1.4
@@ -131,7 +135,7 @@ def test_a_fit_knows_its_errors() -> None:
 
 def test_too_little_to_fit_is_said(counts: np.ndarray) -> None:
     with pytest.raises(ValueError, match="pairs are too few"):
-        _hep_fit.fit("z", edges_gev(), counts // 100)
+        muon_fit.fit("z", edges_gev(), counts // 100)
 
 
 HOLDERS = {f"f{n}": ["s1", "s2"] if n % 2 else ["s3"] for n in range(8)} | {"elsewhere": ["s9"]}
@@ -166,7 +170,7 @@ def test_a_recorded_run_tells_who_read_what_and_the_physics() -> None:
     assert outcome.measured["events_count"] == 2_033_600
     assert outcome.measured["locality_ratio"] == 1.0
     assert outcome.measured["network_locality_ratio"] == pytest.approx(0.9986, abs=1e-4)
-    for name, peak in _hep_fit.PEAKS.items():
+    for name, peak in muon_fit.PEAKS.items():
         pull = (outcome.measured[f"{name}_mass_ev"] - peak.mass_gev * 1e9) / outcome.measured[f"{name}_mass_error_ev"]
         assert abs(pull) < 3
 
@@ -240,7 +244,7 @@ def test_a_trial_that_counts_events_has_joules_per_event(made: Any) -> None:
 
 
 def test_the_recorded_histogram_is_what_the_spectrum_is_drawn_from() -> None:
-    found = _hep_report.spectrum(RECORDED)
+    found = report.spectrum(RECORDED)
     assert found.edges_gev == pytest.approx(edges_gev())
     assert found.counts.sum() > 800_000
 
@@ -261,7 +265,7 @@ def test_networks_say_nothing_of_a_load_on_the_servers_themselves(made: Any) -> 
 
 
 def test_the_report_has_the_spectrum_the_peaks_and_what_an_event_costs() -> None:
-    drawn = muons.drawn(_hep_report.spectrum(RECORDED))
+    drawn = muons.drawn(report.spectrum(RECORDED))
     assert list(drawn.peaks) == ["jpsi", "z"]
     assert drawn.peaks["z"].words == "Z: 91.1804 ± 0.0095 GeV"
     low, top = min(pairs for _, pairs in drawn.peaks["z"].fitted), max(drawn.peaks["z"].fitted, key=lambda point: point[1])

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from perjoule import drivers
-from perjoule.errors import TransientError, WorkloadError
+from perjoule.drivers.protocols import Counters, Host, Hosts, Mounted, Process, Workload
 from perjoule.model import Json
-from perjoule.protocols import Counters, Host, Hosts, Mounted, Process, Workload
-from perjoule.workloads import _hep_dask
+from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.workloads.hep import dask
 from scripted import ScriptedHost, ScriptedProcess
 
 ADDRESS = "tcp://10.99.0.8:37911"
@@ -44,7 +44,7 @@ class Machine(ScriptedHost):
 def ran(folder: Path, first: Machine, codes: Mapping[str, int], *, limit_s: float = 5.0) -> tuple[object, list[Machine]]:
     workers = [Machine(f"storage-{n}", codes) for n in (1, 2)]
     try:
-        return _hep_dask.job(first, workers, {"placed": {}}, folder, time_limit_s=limit_s), workers
+        return dask.job(first, workers, {"placed": {}}, folder, time_limit_s=limit_s), workers
     except WorkloadError as error:
         return error, workers
 
@@ -54,7 +54,7 @@ def left(*hosts: Machine) -> list[str]:
 
 
 def test_a_job_has_a_scheduler_and_a_worker_on_each_host_which_all_end_with_it(tmp_path: Path) -> None:
-    first = Machine("client-1", {"_hep_job": 0})
+    first = Machine("client-1", {"_muons.job": 0})
     received, workers = ran(tmp_path, first, {})
     assert received == {"storage-1": 1000}  # the other can't tell
     assert ["dask_scheduler" in words for words, _ in first.started] == [True, False]
@@ -71,7 +71,7 @@ def test_a_job_has_a_scheduler_and_a_worker_on_each_host_which_all_end_with_it(t
 
 
 def test_an_analysis_that_fails_says_why(tmp_path: Path) -> None:
-    first = Machine("client-1", {"_hep_job": 1})
+    first = Machine("client-1", {"_muons.job": 1})
     error, workers = ran(tmp_path, first, {})
     assert str(error) == "client-1: the analysis failed (exit code 1): ValueError: no basket in the file"
     assert not left(first, *workers)

@@ -9,8 +9,8 @@ from perjoule.analysis.hosts import data_hosts, roles, server_names
 from perjoule.analysis.points import points
 from perjoule.figures.throughput import throughput
 from perjoule.model import Cell, HostFact, Interval
+from perjoule.model.units import MIB
 from perjoule.store.records import record_from, record_text
-from perjoule.units import MIB
 
 NIC = 111.34 * MIB  # of every Odroid HC4, Table I of "Green Storage"; its disks can more
 ODROIDS = (

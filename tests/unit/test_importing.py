@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from perjoule import drivers, importing, report, store, verify
-from perjoule.errors import CampaignError, MachineError, WorkloadError
+from perjoule import drivers, importing, report, store
 from perjoule.importing.missing import missing
 from perjoule.importing.power import logs
 from perjoule.importing.sources import format_of, sources
+from perjoule.model.errors import CampaignError, MachineError, WorkloadError
+from perjoule.model.units import MIB
 from perjoule.report.content import content
-from perjoule.units import MIB
+from perjoule.results import verification
 from perjoule.workloads.imported import Told, read
 
 REAL = Path(__file__).parents[1] / "transcripts" / "imported"
@@ -164,7 +165,7 @@ def test_clients_whose_clocks_may_be_apart_are_doubted(apart_s: float, at_once: 
     said = "import the clients of one trial together" if abs(apart_s) < 40 and not at_once else said
     assert cell.clients_count == (2 if together else 1)
     assert any(said in doubt for doubt in cell.doubts)
-    assert verify.verify(results).differences == ()
+    assert verification.verify(results).differences == ()
 
 
 def test_different_clients_of_different_days_are_no_doubt_of_clocks(tmp_path: Path) -> None:
@@ -293,7 +294,7 @@ def test_all_formats_together_give_results_that_verify_report_and_show(tmp_path:
     results, brought = bring(tmp_path, *names, zone_doubt="a zone")
     assert len(brought.records) == len(results.latest()) > 40
     report.write(results, results.folder / "report.html")
-    assert verify.verify(results).differences == ()
+    assert verification.verify(results).differences == ()
     cells = {(cell.workload, cell.direction): cell for cell in report.cells(results)}
     assert cells["ior write 1 MiB", "write"].metrics["throughput_bytes_per_s"].mean / MIB == pytest.approx(1660.9585)
     assert len(cells["ior write 1 MiB", "write"].metrics["throughput_bytes_per_s"].values) == 3
@@ -305,7 +306,7 @@ def test_a_changed_raw_file_is_found(tmp_path: Path) -> None:
     results, _ = bring(tmp_path, "ior/iterations.json")
     raw = next((results.folder / "trials").rglob("iterations.json"))
     raw.write_text(raw.read_text().replace("633.2937", "733.2937"))
-    assert any("checksum" in words for words in verify.verify(results).differences)
+    assert any("checksum" in words for words in verification.verify(results).differences)
 
 
 def test_files_that_ran_at_the_same_time_are_the_clients_of_one_trial(tmp_path: Path) -> None:
@@ -464,7 +465,7 @@ def test_the_end_of_rados_bench_is_that_of_its_file_wherever_it_is_verified(tmp_
     results, brought = bring(tmp_path, path)
     path.unlink()
     assert brought.records[0].outcome.ended_s == 1.7e9
-    assert verify.verify(results).differences == ()
+    assert verification.verify(results).differences == ()
 
 
 def test_an_import_says_what_it_sets_aside(tmp_path):

@@ -9,12 +9,12 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.errors import TransientError, WorkloadError
+from perjoule.drivers.protocols import Process, Workload
 from perjoule.model import Json
-from perjoule.protocols import Process, Workload
-from perjoule.units import MIB
-from perjoule.workloads import _ior_report as report
+from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.units import MIB
 from perjoule.workloads import _mpi as mpi
+from perjoule.workloads.ior import report
 from scripted import ScriptedHost, ScriptedMount, ScriptedProcess
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "ior"

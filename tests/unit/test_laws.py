@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from perjoule.analysis.agreement import kendall
 from perjoule.analysis.contrast import Estimate, Sample, contrast
 from perjoule.analysis.drift import Timed, Trend, inflation, trend
+from perjoule.analysis.paper_comparison import kendall
 from perjoule.analysis.scaling import Law, power_law, scalability_law, scaling
 from perjoule.analysis.statistics import interval, student_p, student_quantile
 from perjoule.model import Cell, Ran

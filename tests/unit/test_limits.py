@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perjoule import catalogue
-from perjoule.analysis import overlap, plausibility, strangers
+from perjoule.analysis import interference, overlap, plausibility
 from perjoule.analysis.behaviour import behaviour, step
 from perjoule.analysis.energy import energy_j
 from perjoule.analysis.outliers import outliers
@@ -248,8 +248,8 @@ def test_a_tenth_of_a_machine_for_strangers_is_too_much(made, ratio, told):
     record = replace(made.record(environment={"cores_count": 2}, tail_s=2.0))
     series = [made.counter(h.name, "cpu", 0.1) for h in record.hosts]
     series += [cpu("machine", 0.1 * len(record.hosts) + 0.2 + 2 * ratio), cpu("perjoule", 0.2), cpu("kernel", 0.0)]
-    assert strangers.cpu_ratio(record, series) == pytest.approx(ratio)
-    assert bool(list(strangers.doubts(record, series))) == told
+    assert interference.cpu_ratio(record, series) == pytest.approx(ratio)
+    assert bool(list(interference.doubts(record, series))) == told
 
 
 @pytest.mark.parametrize(("count", "told"), [(4, True), (5, False)])

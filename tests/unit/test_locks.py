@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from perjoule import locks
+from perjoule.machine import locks
 
 
 @pytest.fixture

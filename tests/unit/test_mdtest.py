@@ -9,9 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.errors import WorkloadError
+from perjoule.drivers.protocols import Workload
 from perjoule.model import Json
-from perjoule.protocols import Workload
+from perjoule.model.errors import WorkloadError
 from perjoule.workloads import mdtest as driver
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "mdtest"

@@ -16,15 +16,17 @@ import pytest
 from pydantic.dataclasses import dataclass
 
 from measured import measured
-from perjoule import aligning, exporter, metering
 from perjoule.analysis.behaviour import agreement, behaviour, step
 from perjoule.analysis.points import points
-from perjoule.errors import MachineError
-from perjoule.meters._metered import Boundary, Metered, Read, Reading
+from perjoule.drivers.boundary import Boundary
+from perjoule.drivers.protocols import Check, Hosts
+from perjoule.execution import clock_sync
+from perjoule.meters._metered import Metered, Read, Reading
 from perjoule.meters._sampler import sampling
 from perjoule.meters.simulated import Simulated
 from perjoule.model import OPTIONS, Channel, Series, Specification
-from perjoule.protocols import Check, Hosts
+from perjoule.model.errors import MachineError
+from perjoule.monitoring import exporter, recorder
 from perjoule.store.recordings import ClockError, Recording, read_recording
 from perjoule.testbeds.local import Local
 
@@ -242,7 +244,7 @@ class Slow(Metered):
 
 
 def _recorded(meter: Slow) -> Series:
-    memory = metering.Memory()
+    memory = recorder.Memory()
     with meter.record(Hosts(()), memory):
         time.sleep(0.03)
     return memory.series()[0]
@@ -311,7 +313,7 @@ def test_a_recording_from_elsewhere_is_joined_by_its_clock(tmp_path: Path) -> No
 
 
 def test_prometheus_gets_live_watts_and_a_gap_in_the_place_of_a_failed_read() -> None:
-    memory = metering.Memory(2)
+    memory = recorder.Memory(2)
     energy = Channel("plug", "local", "all", "energy", "J", "counter", "wall")
     stale = Channel("old", "local", "all", "power", "W", "instantaneous", "BMC")
     broken = Channel("broken", "local", "all", "power", "W", "instantaneous", "PDU")
@@ -329,8 +331,8 @@ def test_prometheus_gets_live_watts_and_a_gap_in_the_place_of_a_failed_read() ->
 
 
 def test_meters_stream_into_a_memory_of_bounded_size() -> None:
-    memory = metering.Memory(10)
-    with metering.recording([Simulated(rate="200 Hz")], memory):
+    memory = recorder.Memory(10)
+    with recorder.recording([Simulated(rate="200 Hz")], memory):
         deadline_s = time.monotonic() + 5
         while sum(len(s.t_s) for s in memory.series()) < 9 and time.monotonic() < deadline_s:
             time.sleep(0.01)
@@ -340,7 +342,7 @@ def test_meters_stream_into_a_memory_of_bounded_size() -> None:
 def test_the_dashboard_asks_for_nothing_that_is_not_exported() -> None:
     dashboard = (Path(__file__).parents[2] / "docs" / "assets" / "grafana.json").read_text()
     asked = set(re.findall(r"perjoule_[a-z_]+", dashboard))
-    memory = metering.Memory(2)
+    memory = recorder.Memory(2)
     memory.append(POWER, time.monotonic(), 1.0)
     memory.append(Channel("plug", "local", "all", "energy", "J", "counter", "wall"), time.monotonic(), 1.0)
     with exporter.serving(memory.latest, "127.0.0.1", 0) as url, urllib.request.urlopen(url, timeout=5) as answer:
@@ -354,7 +356,7 @@ def test_the_load_of_a_pattern_is_real_on_time_and_gone_afterwards(tmp_path: Pat
         before = hosts.all[0].counters()
         planned_s = (0.0, 0.4, 0.6, 1.0)
         began_s = time.monotonic()
-        edges_s = aligning.drive(hosts.all, planned_s, tmp_path)
+        edges_s = clock_sync.drive(hosts.all, planned_s, tmp_path)
         after = hosts.all[0].counters()
     assert [edge_s - began_s for edge_s in edges_s] == pytest.approx(planned_s, abs=0.15)
     assert before.cpu_s is not None and after.cpu_s is not None
@@ -374,10 +376,10 @@ def test_who_stops_looking_for_meters_waits_for_no_address(monkeypatch: pytest.M
             ending.wait(10.0)
             return ()
 
-    monkeypatch.setattr(metering.drivers, "kinds", lambda part: ("slow",))
-    monkeypatch.setattr(metering.drivers, "driver_class", lambda part, kind: Slow)
+    monkeypatch.setattr(recorder.drivers, "kinds", lambda part: ("slow",))
+    monkeypatch.setattr(recorder.drivers, "driver_class", lambda part, kind: Slow)
     outcomes: list[object] = []
-    thread = Thread(target=lambda: outcomes.append(metering.found(["a", "b"])))
+    thread = Thread(target=lambda: outcomes.append(recorder.found(["a", "b"])))
     thread.start()
     assert looking.wait(5.0)
     ending.set()

@@ -12,11 +12,11 @@ from typing import NoReturn
 import pytest
 
 from perjoule import catalogue, drivers
-from perjoule.errors import CampaignError, TransientError
+from perjoule.drivers.protocols import Counters, Host, Hosts, Meter, Sink
 from perjoule.meters import modelled
 from perjoule.meters._sampler import JITTER, moments, sampling
 from perjoule.model import Channel
-from perjoule.protocols import Counters, Host, Hosts, Meter, Sink
+from perjoule.model.errors import CampaignError, TransientError
 
 HC4 = catalogue.cluster("odroid-hc4")
 STORAGE, METADATA, MANAGEMENT, CLIENT = HC4.nodes

@@ -9,12 +9,12 @@ import pytest
 from pydantic import ValidationError
 
 from measured import measured
-from perjoule import mirrors
-from perjoule.errors import CampaignError, MachineError
+from perjoule.drivers.protocols import Host, Hosts
 from perjoule.filesystems import _beneath, simulated
 from perjoule.filesystems._flows import copied
+from perjoule.machine import mirrors
 from perjoule.model import Disk
-from perjoule.protocols import Host, Hosts
+from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import _disk, local
 from perjoule.testbeds._mirror import Mirror, behind
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from perjoule.errors import CampaignError, TransientError, WorkloadError
-from perjoule.filesystems import _moosefs_words as words
+from perjoule.drivers.protocols import Hosts, Process
 from perjoule.filesystems.moosefs import MooseFS
+from perjoule.filesystems.moosefs import parse as words
 from perjoule.model import Flow
-from perjoule.protocols import Hosts, Process
+from perjoule.model.errors import CampaignError, TransientError, WorkloadError
 from scripted import ScriptedHost, ScriptedProcess
 
 SAID = Path(__file__).parents[1] / "transcripts" / "moosefs"

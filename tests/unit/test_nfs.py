@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from perjoule.filesystems import _nfs_server as server
 from perjoule.filesystems import nfs
-from perjoule.filesystems.nfs import Nfs
+from perjoule.filesystems.nfs import Nfs, server
 
 SAID = Path(__file__).parents[1] / "transcripts" / "nfs"
 EXPORT, RECOVERY = Path("/srv/pj/export"), Path("/srv/pj/recovery")

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from perjoule.errors import CampaignError, WorkloadError
-from perjoule.filesystems import _orangefs_words as words
+from perjoule.drivers.protocols import Hosts
 from perjoule.filesystems.orangefs import PREFIX, OrangeFS
-from perjoule.protocols import Hosts
+from perjoule.filesystems.orangefs import parse as words
+from perjoule.model.errors import CampaignError, WorkloadError
 
 SAID = Path(__file__).parents[1] / "transcripts" / "orangefs"
 STORAGE = [words.Server(f"storage-{n}", f"10.98.0.{n}", Path("/srv"), ("data",)) for n in (1, 2)]

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from perjoule import drivers, outside
-from perjoule.errors import MachineError, WorkloadError
+from perjoule import drivers
+from perjoule.machine.untrusted import from_json, json_from, json_of, read_as, text_of
 from perjoule.model import Clock
-from perjoule.outside import from_json, json_from, json_of, read_as, text_of
+from perjoule.model.errors import MachineError, WorkloadError
 from perjoule.store import open_results
 from perjoule.workloads._raw import Ran
 
-SOURCES = Path(outside.__file__).parent
+SOURCES = Path(__file__).parents[2] / "src" / "perjoule"
 RADOS = {"total_time_run": "1.5", "write_size": 4, "total_writes_made": "3", "average_latency": "0.1", "max_latency": "0.2"}
 DATAS = [{"sec": "1", "finished": "2"}]
 
@@ -86,11 +86,13 @@ def test_infinity_is_as_records_write_it():
 
 def test_json_from_outside_is_read_in_one_place():
     """The exceptions are programs that run by themselves on other hosts, and the simulators."""
-    own = ("outside.py", "_hep_job.py", "_ceph_control.py")
+    own = ("machine/untrusted.py", "workloads/_muons/job.py", "filesystems/_ceph/control.py")
     found = [
         str(path.relative_to(SOURCES))
         for path in SOURCES.rglob("*.py")
-        if path.name not in own and "simulators" not in path.parts and re.search(r"json\.loads?\(|raw_decode", path.read_text())
+        if str(path.relative_to(SOURCES)) not in own
+        and "simulators" not in path.parts
+        and re.search(r"json\.loads?\(|raw_decode", path.read_text())
     ]
     assert not found
 

@@ -7,19 +7,20 @@ from dataclasses import dataclass, replace
 import pytest
 from click.testing import CliRunner
 
-from perjoule import campaign, report, run
+from perjoule import campaign, report
 from perjoule.analysis.cells import cells
 from perjoule.analysis.overhead import disk_limits, disk_use, overhead, window
 from perjoule.campaign import parse
 from perjoule.catalogue import cluster
 from perjoule.cli import cli
-from perjoule.errors import CampaignError
+from perjoule.execution import runner
 from perjoule.figures.overhead import Overhead
 from perjoule.figures.overhead import overhead as drawn
 from perjoule.model import Point
+from perjoule.model.errors import CampaignError
 from perjoule.report.content import content
+from perjoule.results.table import amplification_table
 from perjoule.store import Results, create, open_results
-from perjoule.table import amplification_table
 from perjoule.testbeds import _disk, _kernel
 
 CAMPAIGN = """
@@ -61,7 +62,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     folder, events = tmp_path_factory.mktemp("measured"), list[str]()
     asked = parse(CAMPAIGN.format(top="", repetitions=2))
     kept = create(folder / "results", asked.text, asked.name)
-    run.run(asked, kept, lambda event: events.append(event.kind))
+    runner.run(asked, kept, lambda event: events.append(event.kind))
     again = open_results(kept.folder)
     return Measured(again, tuple(events), report.write(again, folder / "report.html").read_text())
 

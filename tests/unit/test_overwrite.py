@@ -11,12 +11,12 @@ import pytest
 
 from perjoule import campaign
 from perjoule.cli import consent
-from perjoule.errors import CampaignError, MachineError
 from perjoule.model import Campaign, Overwrite, Permit
+from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import local
-from perjoule.testbeds._device import Claim, node, refused
-from perjoule.testbeds._device import shown as shown_to_user
-from perjoule.testbeds._view import Seen, View, look
+from perjoule.testbeds.local.device import Claim, node, refused
+from perjoule.testbeds.local.device import shown as shown_to_user
+from perjoule.testbeds.local.view import Seen, View, look
 
 SAID = Path(__file__).parents[1] / "transcripts" / "devices"
 ID = "/dev/disk/by-id/ata-X"
@@ -271,7 +271,7 @@ def test_a_device_that_nobody_named_is_not_even_looked_at(machine: Machine) -> N
 def test_what_would_be_lost_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = Machine(tmp_path, "lsblk-parts.json", "wipefs-parts.json")
     parts.row.update(model="ST96023AS ", serial="3MK0")
-    monkeypatch.setattr("perjoule.testbeds._device.node", lambda device, view: Path("/dev/loop1"))
+    monkeypatch.setattr("perjoule.testbeds.local.device.node", lambda device, view: Path("/dev/loop1"))
     permit, lines = shown_to_user(Overwrite(device=ID, signature=("gpt", "ext4")), parts.view)
     assert permit == Permit(ID, ("gpt", "ext4"), "7:1 17")
     assert lines[:2] == [f"{ID} -> /dev/loop1", "model ST96023AS, serial 3MK0, size 64M"]

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from perjoule import catalogue, published
 from perjoule.cli.papers import papers_command
-from perjoule.errors import CampaignError, PerjouleError
+from perjoule.model.errors import CampaignError, PerjouleError
 from perjoule.published import printed
 
 MIB = 1024**2

@@ -7,10 +7,10 @@ from typing import cast
 
 import pytest
 
-from perjoule import quiet
-from perjoule.errors import TransientError, WorkloadError
-from perjoule.protocols import Counters, Hosts, Mounted
-from perjoule.quiet import tail
+from perjoule.drivers.protocols import Counters, Hosts, Mounted
+from perjoule.execution import settling
+from perjoule.execution.settling import tail
+from perjoule.model.errors import TransientError, WorkloadError
 
 MIB = 1024**2
 
@@ -41,7 +41,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock()
-    monkeypatch.setattr(quiet, "time", found)
+    monkeypatch.setattr(settling, "time", found)
     return found
 
 
@@ -56,7 +56,7 @@ def after(
     alive: Callable[[], object] = nothing,
     quiet_s: float = 30.0,
     idle: float = 0.0,
-) -> quiet.Tail:
+) -> settling.Tail:
     hosts = cast("Hosts", SimpleNamespace(servers=(server,), all=(server,)))
     mounted = cast("Mounted", SimpleNamespace(busy=busy, alive=alive, directories={}))
     return tail(hosts, mounted, settle_s=1.0, quiet_s=quiet_s, idle_bytes_per_s=idle)

@@ -9,11 +9,12 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.errors import TransientError, WorkloadError
+from perjoule.drivers.protocols import Host, Pool, Process, Workload
 from perjoule.model import Json
-from perjoule.protocols import Host, Pool, Process, Workload
-from perjoule.units import MIB
-from perjoule.workloads import _rados_start, rados
+from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.units import MIB
+from perjoule.workloads import rados
+from perjoule.workloads.rados import start
 from scripted import ScriptedHost, ScriptedMount, ScriptedProcess
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "rados"
@@ -57,7 +58,7 @@ class Store(ScriptedMount):
 
 @pytest.fixture(autouse=True)
 def connected_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_rados_start, "CONNECTED_S", 0.0)
+    monkeypatch.setattr(start, "CONNECTED_S", 0.0)
 
 
 def test_a_raw_folder_gives_what_each_client_wrote() -> None:

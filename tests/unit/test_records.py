@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perjoule.machine.untrusted import from_json
 from perjoule.model import Cell, Interval
-from perjoule.outside import from_json
 from perjoule.store.records import record_from, record_text, to_json
 
 JSON = st.recursive(

@@ -2,8 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from perjoule import campaign, run, store
+from perjoule import campaign, store
 from perjoule.analysis.cells import cells
+from perjoule.execution import runner
 from perjoule.figures._clients import filesystems
 from perjoule.filesystems.beegfs import BeeGFS
 from perjoule.filesystems.cephfs import CephFs
@@ -14,8 +15,8 @@ from perjoule.filesystems.moosefs import MooseFS
 from perjoule.filesystems.orangefs import OrangeFS
 from perjoule.filesystems.rados import Rados
 from perjoule.model import Point, Redundancy
+from perjoule.results.table import table
 from perjoule.store.records import record_from, record_text
-from perjoule.table import table
 from perjoule.testbeds.simulated import Simulated
 
 
@@ -98,6 +99,6 @@ kind = "simulated"
 size = "1 MiB"
 """)
     results = store.create(tmp_path / "kept", asked.text, asked.name, asked.overrides)
-    run.run(asked, results, lambda event: None)
+    runner.run(asked, results, lambda event: None)
     (record,) = results.latest()
     assert record.redundancy == Redundancy(3)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from perjoule import removal
-from perjoule.removal import MARK, mark, remove_folder, scratch, sweep
+from perjoule.machine import removal
+from perjoule.machine.removal import MARK, mark, remove_folder, scratch, sweep
 
 KILLED = """
 import os, sys
 from pathlib import Path
-from perjoule.removal import scratch
+from perjoule.machine.removal import scratch
 with scratch(sys.argv[1], Path(sys.argv[2])) as folder:
     (folder / "x").write_text("x")
     os.kill(os.getpid(), 9)

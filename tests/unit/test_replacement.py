@@ -13,7 +13,7 @@ from perjoule.analysis.statistics import interval
 from perjoule.figures import vega
 from perjoule.figures.replacement import replacement
 from perjoule.model import Cell, HostFact, Interval, Replacement
-from perjoule.table import replacement_table
+from perjoule.results.table import replacement_table
 
 MB = 1e6
 

@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import pytest
 
-from perjoule import campaign, room
-from perjoule.errors import MachineError
+from perjoule import campaign
+from perjoule.drivers.protocols import Hosts
+from perjoule.execution import resources
+from perjoule.execution.runner import require
 from perjoule.model import Campaign
-from perjoule.protocols import Hosts
-from perjoule.run import require
+from perjoule.model.errors import MachineError
 from scripted import ScriptedHost
 
 GIB = 1024**3
@@ -57,7 +58,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
 def test_data_of_the_largest_trial_count_with_what_redundancy_adds(tmp_path: Path) -> None:
     def stored(kind: str, options: str = "") -> int:
         return next(
-            need.needed_bytes for need in room.needs(asked(kind, options).trials, tmp_path) if need.what.startswith("data")
+            need.needed_bytes for need in resources.needs(asked(kind, options).trials, tmp_path) if need.what.startswith("data")
         )
 
     disks = 6 * 64 * MIB  # five storage hosts and the metadata host
@@ -70,12 +71,12 @@ def test_data_of_the_largest_trial_count_with_what_redundancy_adds(tmp_path: Pat
 def test_a_folder_that_somebody_else_mounted_is_where_its_data_go(tmp_path: Path) -> None:
     text = TEXT.format(kind="directory", options=f'path = "{tmp_path}"', size="1 GiB")
     trials = campaign.parse(text.replace("[1, 4]", "[1]").replace("virtual", "local"), source="x").trials
-    assert room.needs(trials, tmp_path / "r")[0] == room.Need(tmp_path, GIB, "data of the file systems")
+    assert resources.needs(trials, tmp_path / "r")[0] == resources.Need(tmp_path, GIB, "data of the file systems")
 
 
 def test_900_gib_on_72_gib_free_are_refused_in_a_sentence(disk: dict[str, int], tmp_path: Path) -> None:
     with pytest.raises(MachineError) as caught:
-        require(room.checks(asked(size="225 GiB").trials, tmp_path / "r"))
+        require(resources.checks(asked(size="225 GiB").trials, tmp_path / "r"))
     said = str(caught.value)
     assert "900.4 GiB of data of the file systems" in said
     assert "does not fit: 72 GiB free, of which 5 GiB stay in reserve; free space" in said
@@ -83,17 +84,17 @@ def test_900_gib_on_72_gib_free_are_refused_in_a_sentence(disk: dict[str, int], 
 
 def test_results_on_the_same_disk_count_and_the_reserve_stays(disk: dict[str, int], tmp_path: Path) -> None:
     trials = asked().trials
-    needed = sum(need.needed_bytes for need in room.needs(trials, tmp_path))
+    needed = sum(need.needed_bytes for need in resources.needs(trials, tmp_path))
     assert needed == 4 * GIB + 6 * 64 * MIB + 6 * 4 * MIB
     disk["free"] = needed + 5 * GIB
-    assert all(check.ok for check in room.checks(trials, tmp_path))
+    assert all(check.ok for check in resources.checks(trials, tmp_path))
     disk["free"] -= 1
-    assert not room.checks(trials, tmp_path)[0].ok
+    assert not resources.checks(trials, tmp_path)[0].ok
 
 
 def test_the_reserve_is_a_twentieth_and_at_least_2_gib() -> None:
-    assert room.reserve_bytes(100 * GIB) == 5 * GIB
-    assert room.reserve_bytes(10 * GIB) == 2 * GIB
+    assert resources.reserve_bytes(100 * GIB) == 5 * GIB
+    assert resources.reserve_bytes(10 * GIB) == 2 * GIB
 
 
 def test_memory_is_what_the_machine_and_the_control_group_leave(tmp_path: Path) -> None:
@@ -101,11 +102,11 @@ def test_memory_is_what_the_machine_and_the_control_group_leave(tmp_path: Path) 
     (proc / "self").mkdir(parents=True)
     (proc / "meminfo").write_text("MemTotal: 2000 kB\nMemAvailable: 1000 kB\n")
     (proc / "self" / "cgroup").write_text("4:memory:/box\n0::/\n")
-    assert room.free_memory_bytes(proc, groups) == 1_024_000
+    assert resources.free_memory_bytes(proc, groups) == 1_024_000
     (groups / "memory" / "box").mkdir(parents=True)
     (groups / "memory" / "box" / "memory.limit_in_bytes").write_text("900000\n")
     (groups / "memory" / "box" / "memory.usage_in_bytes").write_text("400000\n")
-    assert room.free_memory_bytes(proc, groups) == 500_000
+    assert resources.free_memory_bytes(proc, groups) == 500_000
 
 
 def test_processes_are_limited_by_every_group_above(tmp_path: Path) -> None:
@@ -115,10 +116,10 @@ def test_processes_are_limited_by_every_group_above(tmp_path: Path) -> None:
     (groups / "user" / "me").mkdir(parents=True)
     (groups / "user" / "me" / "pids.max").write_text("max\n")
     (groups / "user" / "me" / "pids.current").write_text("7\n")
-    assert room.free_tasks_count(proc, groups) is None
+    assert resources.free_tasks_count(proc, groups) is None
     (groups / "user" / "pids.max").write_text("100\n")
     (groups / "user" / "pids.current").write_text("30\n")
-    assert room.free_tasks_count(proc, groups) == 70
+    assert resources.free_tasks_count(proc, groups) == 70
 
 
 class Disk(ScriptedHost):
@@ -132,17 +133,17 @@ class Disk(ScriptedHost):
 def test_real_hosts_that_lack_room_for_their_share_are_named() -> None:
     hosts = Hosts((Disk("storage-1"), two := Disk("storage-2")))
     trials = asked(size="15 GiB").trials  # 60 GiB of four clients
-    room.require_on_hosts(trials, hosts)
+    resources.require_on_hosts(trials, hosts)
     two.free_bytes = 35 * GIB
     said = "storage-2: its share of the data, 30.06 GiB, does not fit below .*: 35 GiB free, of which 5 GiB stay in reserve"
     with pytest.raises(MachineError, match=said):
-        room.require_on_hosts(trials, hosts)
+        resources.require_on_hosts(trials, hosts)
 
 
 def test_too_little_memory_and_too_few_processes_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(room, "free_memory_bytes", lambda: 600 * MIB)
-    monkeypatch.setattr(room, "free_tasks_count", lambda: 400)
-    checks = {check.name: check for check in room.checks(asked("cephfs").trials, tmp_path)}
+    monkeypatch.setattr(resources, "free_memory_bytes", lambda: 600 * MIB)
+    monkeypatch.setattr(resources, "free_tasks_count", lambda: 400)
+    checks = {check.name: check for check in resources.checks(asked("cephfs").trials, tmp_path)}
     assert not checks["memory"].ok
     assert "about 4.25 GiB needed, 600 MiB free" in checks["memory"].detail  # 512 MiB, and 10 hosts of 384 MiB
     assert not checks["processes and threads"].ok
@@ -162,12 +163,12 @@ def handled(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.mark.usefixtures("handled")
 def test_a_disk_that_fills_up_stops_the_block_and_is_named(disk: dict[str, int], tmp_path: Path) -> None:
     said = f"the disk of {tmp_path} is nearly full .2 GiB left.; stopped in time; free space, then run `perjoule resume`"
-    with pytest.raises(MachineError, match=said), room.watched([tmp_path / "not" / "yet"]):
-        time.sleep(2 * room.PERIOD_S)  # half of the reserve of 5 GiB, and more, is free
+    with pytest.raises(MachineError, match=said), resources.watched([tmp_path / "not" / "yet"]):
+        time.sleep(2 * resources.PERIOD_S)  # half of the reserve of 5 GiB, and more, is free
         disk["free"] = 2 * GIB
         time.sleep(30)
 
 
 def test_an_interrupt_stays_one(disk: dict[str, int], tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), room.watched([tmp_path]):
+    with pytest.raises(KeyboardInterrupt), resources.watched([tmp_path]):
         raise KeyboardInterrupt

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perjoule import removal, store
-from perjoule.errors import MachineError
+from perjoule import store
+from perjoule.machine import removal
 from perjoule.model import Channel
+from perjoule.model.errors import MachineError
 from perjoule.store.samples import ParquetSink, read_series
 
 TEXT = 'name = "demo"\n'

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from perjoule.analysis import strangers
+from perjoule.analysis import interference
 from perjoule.analysis.points import points
+from perjoule.drivers.protocols import Hosts, Sink
 from perjoule.meters.system import System, machine_channel
 from perjoule.model import Phase
-from perjoule.protocols import Hosts, Sink
 from perjoule.testbeds._machine import ThisMachine, kernel_thread_s, working_s
 
 CORES = {"cores_count": 2}
@@ -34,7 +34,7 @@ def shared(made, *, machine, own=0.02, hosts=0.2, kernel=0.0):
 
 def test_what_hosts_perjoule_and_kernel_threads_do_not_explain_is_of_strangers(made):
     record = made.record(environment=CORES)
-    assert strangers.cpu_ratio(record, shared(made, machine=1.72, kernel=0.1)) == pytest.approx(0.3)
+    assert interference.cpu_ratio(record, shared(made, machine=1.72, kernel=0.1)) == pytest.approx(0.3)
     (point,) = points(record, shared(made, machine=1.72, kernel=0.1))
     assert point.metrics["strangers_cpu_ratio"] == pytest.approx(0.3)
     assert DOUBT in point.doubts
@@ -42,15 +42,15 @@ def test_what_hosts_perjoule_and_kernel_threads_do_not_explain_is_of_strangers(m
 
 @pytest.mark.parametrize(("machine", "kernel"), [(1.02, 0.0), (1.2, 0.0), (1.5, 0.3)])
 def test_a_machine_with_nothing_but_the_trial_and_its_kernel_is_not_doubted(made, machine, kernel):
-    assert not list(strangers.doubts(made.record(environment=CORES), shared(made, machine=machine, kernel=kernel)))
+    assert not list(interference.doubts(made.record(environment=CORES), shared(made, machine=machine, kernel=kernel)))
 
 
 def test_without_the_machines_time_nothing_is_known_of_strangers(made):
     record, series = made.record(environment=CORES), shared(made, machine=1.9)
     for lacking in ("machine", "perjoule", "kernel"):
-        assert strangers.cpu_ratio(record, [s for s in series if s.channel.component != lacking]) is None
-    assert strangers.cpu_ratio(record, [s for s in series if s.channel.host != "storage-1"]) is None
-    assert strangers.cpu_ratio(made.record(), series) is None
+        assert interference.cpu_ratio(record, [s for s in series if s.channel.component != lacking]) is None
+    assert interference.cpu_ratio(record, [s for s in series if s.channel.host != "storage-1"]) is None
+    assert interference.cpu_ratio(made.record(), series) is None
 
 
 def test_on_a_host_that_is_the_whole_machine_the_load_is_ours_when_it_has_ended(made):
@@ -63,7 +63,7 @@ def test_on_a_host_that_is_the_whole_machine_the_load_is_ours_when_it_has_ended(
 
     def ratio(cores):
         series = [grown(made, "machine", cores, ("client-1",)), ended, kernel, made.counter("client-1", "cpu", cores)]
-        return strangers.cpu_ratio(record, series)
+        return interference.cpu_ratio(record, series)
 
     assert ratio(1.0) == pytest.approx(0.0)
     assert ratio(1.6) == pytest.approx(0.3)

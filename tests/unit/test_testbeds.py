@@ -10,14 +10,16 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from perjoule import catalogue, removal
-from perjoule.errors import CampaignError, MachineError, TransientError, WorkloadError
-from perjoule.protocols import Check
-from perjoule.testbeds import _cgroup, _disk, _kernel, _mark, _places, _power, _process, _requirements, _shape, local, virtual
-from perjoule.units import MIB
+from perjoule import catalogue
+from perjoule.drivers.protocols import Check
+from perjoule.machine import removal
+from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
+from perjoule.model.units import MIB
+from perjoule.testbeds import _disk, _kernel, _process, local, virtual
+from perjoule.testbeds.virtual import cgroup, cpu, mark, network, requirements, topology
 
 FOLDER = Path("/var/tmp/perjoule/pj-0badcafe")
-MARK = _mark.Mark(_mark.Run("0badcafe", FOLDER), "storage-1", "run")
+MARK = mark.Mark(mark.Run("0badcafe", FOLDER), "storage-1", "run")
 NET_DEV = """Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
     lo:    1000      10    0    0    0     0          0         0     1000      10    0    0    0     0       0          0
@@ -31,50 +33,50 @@ def cmdline(*words: str) -> bytes:
 
 
 def test_a_rate_lets_the_catalogues_goodput_through() -> None:
-    assert _shape.tbf_rate_bits_per_s(893e6 / 8) == pytest.approx(934e6, rel=0.001)
-    assert _shape.tbf_rate_bits_per_s(941e6 / 8) == pytest.approx(984e6, rel=0.001)
+    assert network.tbf_rate_bits_per_s(893e6 / 8) == pytest.approx(934e6, rel=0.001)
+    assert network.tbf_rate_bits_per_s(941e6 / 8) == pytest.approx(984e6, rel=0.001)
 
 
 @pytest.mark.parametrize(("rate", "bucket"), [(1e6, 32 * 1024), (97.7e6, 32 * 1024), (1e9, 250_000), (100e9, 256 * 1024)])
 def test_a_bucket_holds_two_milliseconds_within_limits(rate: float, bucket: int) -> None:
-    assert _shape.burst_bytes(rate) == bucket
+    assert network.burst_bytes(rate) == bucket
 
 
 def test_addresses_are_distinct_and_valid() -> None:
-    found = [_shape.address(n) for n in range(1, 1001)]
+    found = [network.address(n) for n in range(1, 1001)]
     assert found[:2] == ["10.99.0.2", "10.99.0.3"]
     assert len(set(found)) == 1000
     assert all(0 < int(one.split(".")[3]) < 255 for one in found)
 
 
 def test_cables_are_plugged_and_shaped_on_the_side_of_the_switch() -> None:
-    cables = [_shape.Cable("storage-1", 77, 1e6)]
-    assert _shape.plug_batch(cables) == (
+    cables = [network.Cable("storage-1", 77, 1e6)]
+    assert network.plug_batch(cables) == (
         "link add name storage-1 type veth peer name eth0 netns 77\nlink set dev storage-1 master br0 up\n"
     )
-    assert _shape.shape_batch(cables) == "qdisc add dev storage-1 root tbf rate 8364641bit burst 32768 latency 50ms\n"
+    assert network.shape_batch(cables) == "qdisc add dev storage-1 root tbf rate 8364641bit burst 32768 latency 50ms\n"
 
 
 def test_bytes_of_eth0_are_read() -> None:
-    assert _shape.eth0_bytes(NET_DEV) == (123456789, 98765)
+    assert network.eth0_bytes(NET_DEV) == (123456789, 98765)
     with pytest.raises(ValueError, match="no eth0"):
-        _shape.eth0_bytes("lo: 1 2 3")
+        network.eth0_bytes("lo: 1 2 3")
 
 
 @pytest.mark.parametrize(("cores", "quota", "period"), [(1.5, 30_000, 20_000), (0.1, 2_000, 20_000), (0.05, 5_000, 100_000)])
 def test_a_quota_is_the_share_of_a_short_period(cores: float, quota: int, period: int) -> None:
-    assert _cgroup.period_us(cores) == period
-    assert _cgroup.quota_us(cores, period) == quota
+    assert cgroup.period_us(cores) == period
+    assert cgroup.quota_us(cores, period) == quota
 
 
 def test_a_board_is_worth_so_many_cores_of_this_machine() -> None:
-    assert _power.cores(5730, 0.2, 4480) == pytest.approx(0.2558, abs=1e-4)
+    assert cpu.cores(5730, 0.2, 4480) == pytest.approx(0.2558, abs=1e-4)
 
 
 def test_the_rating_of_7_zip_is_per_second_of_cpu_time() -> None:
-    assert _power.rating(SEVEN_ZIP) == 4405
+    assert cpu.rating(SEVEN_ZIP) == 4405
     with pytest.raises(ValueError, match="no total"):
-        _power.rating("7-Zip: Cannot allocate memory")
+        cpu.rating("7-Zip: Cannot allocate memory")
 
 
 def seven_zip(folder: Path, monkeypatch: pytest.MonkeyPatch, strangers_ratio: float) -> Path:
@@ -84,28 +86,28 @@ def seven_zip(folder: Path, monkeypatch: pytest.MonkeyPatch, strangers_ratio: fl
     tool.chmod(0o755)
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    monkeypatch.setattr(_power, "strangers_ratio", lambda before, after: strangers_ratio)
+    monkeypatch.setattr(cpu, "strangers_ratio", lambda before, after: strangers_ratio)
     return folder / "runs"
 
 
 def test_a_rating_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = seven_zip(tmp_path, monkeypatch, 0.02)
-    assert _power.mips_per_core() == _power.mips_per_core()
-    assert (_power.mips_per_core().mips, _power.mips_per_core().doubt) == (4405, "")
+    assert cpu.mips_per_core() == cpu.mips_per_core()
+    assert (cpu.mips_per_core().mips, cpu.mips_per_core().doubt) == (4405, "")
     assert runs.read_text() == "run\n"
 
 
 def test_a_rating_of_a_busy_machine_is_doubted_and_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = seven_zip(tmp_path, monkeypatch, 0.4)
-    assert "rated while other programs took 40% of the CPUs" in _power.mips_per_core().doubt
-    assert _power.mips_per_core().mips == 4405
+    assert "rated while other programs took 40% of the CPUs" in cpu.mips_per_core().doubt
+    assert cpu.mips_per_core().mips == 4405
     assert runs.read_text() == "run\nrun\n"
 
 
 def test_what_strangers_took_is_what_our_own_children_did_not() -> None:
     cores = os.cpu_count() or 1
-    assert _power.strangers_ratio((10.0, 50.0, 3.0), (12.0, 50.0 + 2.0 + 1.0 * cores, 5.0)) == pytest.approx(0.5)
-    assert _power.strangers_ratio((10.0, 50.0, 3.0), (12.0, 51.9, 5.0)) == 0
+    assert cpu.strangers_ratio((10.0, 50.0, 3.0), (12.0, 50.0 + 2.0 + 1.0 * cores, 5.0)) == pytest.approx(0.5)
+    assert cpu.strangers_ratio((10.0, 50.0, 3.0), (12.0, 51.9, 5.0)) == 0
 
 
 def test_a_broken_7_zip_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,14 +117,14 @@ def test_a_broken_7_zip_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(MachineError, match="7-zip"):
-        _power.mips_per_core()
+        cpu.mips_per_core()
 
 
 def test_a_holder_and_what_starts_it_bear_the_mark() -> None:
     words = MARK.words()
-    assert _mark.parse(cmdline("bash", "-c", "script", *words, "10.99.0.2/16")) == (MARK, True)
-    assert _mark.parse(cmdline("unshare", "--net", "bash", "-c", "script", *words)) == (MARK, False)
-    assert _mark.parse(cmdline("sh", "-c", "join", "perjoule", "/x", "--", "unshare", *words)) == (MARK, False)
+    assert mark.parse(cmdline("bash", "-c", "script", *words, "10.99.0.2/16")) == (MARK, True)
+    assert mark.parse(cmdline("unshare", "--net", "bash", "-c", "script", *words)) == (MARK, False)
+    assert mark.parse(cmdline("sh", "-c", "join", "perjoule", "/x", "--", "unshare", *words)) == (MARK, False)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,7 @@ def test_a_holder_and_what_starts_it_bear_the_mark() -> None:
     ],
 )
 def test_what_only_looks_like_a_mark_is_none(words: list[str]) -> None:
-    assert _mark.parse(cmdline(*words)) is None
+    assert mark.parse(cmdline(*words)) is None
 
 
 def test_mounts_are_found_below_a_folder_alone_and_last_first() -> None:
@@ -160,8 +162,8 @@ def test_caps_and_counters_of_cgroup_v2(tmp_path: Path) -> None:
     # A folder stands in for the kernel: what is written is what v2 documents.
     (tmp_path / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
     (tmp_path / "cgroup.subtree_control").write_text("")
-    assert _cgroup.controllers(tmp_path) == (2, {"cpu", "io"})
-    groups = _cgroup.groups("0badcafe", tmp_path)
+    assert cgroup.controllers(tmp_path) == (2, {"cpu", "io"})
+    groups = cgroup.groups("0badcafe", tmp_path)
     groups.make("storage-1", 0.25)
     group = tmp_path / "perjoule-0badcafe" / "storage-1"
     assert (tmp_path / "perjoule-0badcafe" / "cgroup.subtree_control").read_text() == "+cpu +io +memory"
@@ -173,22 +175,22 @@ def test_caps_and_counters_of_cgroup_v2(tmp_path: Path) -> None:
     assert groups.cpu_s("storage-1") == 1.5
     assert groups.disk_bytes("storage-1") == (11, 22)
     assert groups.doors("storage-1") == (str(group / "cgroup.procs"),)
-    assert _cgroup.runs(tmp_path) == {"0badcafe"}
-    _cgroup.uncap("0badcafe", ["7:3"], tmp_path)
+    assert cgroup.runs(tmp_path) == {"0badcafe"}
+    cgroup.uncap("0badcafe", ["7:3"], tmp_path)
     assert (group / "io.max").read_text() == "7:3 rbps=max wbps=max"
 
 
 def test_a_machine_without_control_groups_is_known(tmp_path: Path) -> None:
-    assert _cgroup.controllers(tmp_path) == (0, frozenset())
+    assert cgroup.controllers(tmp_path) == (0, frozenset())
 
 
 def test_places_follow_the_catalogue() -> None:
     cluster = catalogue.cluster("odroid-hc4")
-    found = _places.places(cluster, clients_count=2, servers_count=None, scale=0.1)
+    found = topology.places(cluster, clients_count=2, servers_count=None, scale=0.1)
     names = [place.name for place in found]
     assert names == [*(f"storage-{n}" for n in range(1, 5)), "metadata-1", "management-1", "client-1", "client-2"]
     assert found[0].goodput_bytes_per_s == pytest.approx(11.134 * MIB)
-    more = _places.places(cluster, clients_count=1, servers_count=6, scale=1)
+    more = topology.places(cluster, clients_count=1, servers_count=6, scale=1)
     assert sum(place.role == "storage" for place in more) == 6
     assert len({place.address for place in more}) == len(more)
 
@@ -213,17 +215,17 @@ def test_an_unmet_need_stops_before_anything_is_touched(monkeypatch: pytest.Monk
 
 
 def test_cleaning_needs_root_only_when_there_is_something_to_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_mark.os, "geteuid", lambda: 1000)
-    run = _mark.Run("0badcafe", tmp_path / "pj-0badcafe")
-    monkeypatch.setattr(_mark, "runs", lambda: ())
+    monkeypatch.setattr(mark.os, "geteuid", lambda: 1000)
+    run = mark.Run("0badcafe", tmp_path / "pj-0badcafe")
+    monkeypatch.setattr(mark, "runs", lambda: ())
     assert virtual.clean() == ()
-    monkeypatch.setattr(_mark, "runs", lambda: (run,))
+    monkeypatch.setattr(mark, "runs", lambda: (run,))
     with pytest.raises(MachineError, match="sudo perjoule down"):
         virtual.clean()
 
 
 def test_a_run_is_alive_while_somebody_holds_its_lock(tmp_path: Path) -> None:
-    run = _mark.Run("0badcafe", tmp_path)
+    run = mark.Run("0badcafe", tmp_path)
     assert not run.alive()
     with run.lock.open("w") as lock:
         assert not run.alive()
@@ -233,7 +235,7 @@ def test_a_run_is_alive_while_somebody_holds_its_lock(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_a_stranger_shares_keeps_no_dead_run_alive(tmp_path: Path) -> None:
-    run = _mark.Run("0badcafe", tmp_path)
+    run = mark.Run("0badcafe", tmp_path)
     run.lock.write_text("1")
     with run.lock.open() as stranger:
         fcntl.flock(stranger, fcntl.LOCK_SH)
@@ -241,7 +243,7 @@ def test_a_lock_that_a_stranger_shares_keeps_no_dead_run_alive(tmp_path: Path) -
 
 
 def test_a_run_whose_lock_this_user_may_not_open_is_not_called_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = _mark.Run("0badcafe", tmp_path)
+    run = mark.Run("0badcafe", tmp_path)
     run.lock.touch()
 
     def refused(path: Path, *_: object) -> None:
@@ -254,11 +256,11 @@ def test_a_run_whose_lock_this_user_may_not_open_is_not_called_dead(tmp_path: Pa
 @pytest.fixture
 def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A registry of runs and a folder for them that are ours alone."""
-    monkeypatch.setattr(_mark, "REGISTRY", tmp_path / "registry")
+    monkeypatch.setattr(mark, "REGISTRY", tmp_path / "registry")
     monkeypatch.setenv("PERJOULE_WORK", str(tmp_path / "work"))
-    monkeypatch.setattr(_mark, "marked", lambda: ())
+    monkeypatch.setattr(mark, "marked", lambda: ())
     monkeypatch.setattr(_disk, "loops", lambda: [])
-    monkeypatch.setattr(_cgroup, "runs", lambda: set[str]())
+    monkeypatch.setattr(cgroup, "runs", lambda: set[str]())
     return tmp_path / "registry"
 
 
@@ -269,8 +271,8 @@ def test_locks_and_run_folders_are_for_us_alone_those_that_were_there_too(regist
         (registry / "lock").touch(0o644)
     before = os.umask(0o022)
     try:
-        run = _mark.fresh()
-        os.close(_mark.claim(run))
+        run = mark.fresh()
+        os.close(mark.claim(run))
     finally:
         os.umask(before)
     modes = {path: path.stat().st_mode & 0o777 for path in (registry, registry / "lock", run.folder, run.lock)}
@@ -280,8 +282,8 @@ def test_locks_and_run_folders_are_for_us_alone_those_that_were_there_too(regist
 def test_daemons_pass_through_a_run_folder_whatever_the_umask_is(registry: Path) -> None:
     before = os.umask(0o077)
     try:
-        run = _mark.fresh()
-        os.close(_mark.claim(run))
+        run = mark.fresh()
+        os.close(mark.claim(run))
     finally:
         os.umask(before)
     assert [path.stat().st_mode & 0o777 for path in (run.folder.parent, run.folder)] == [0o711, 0o711]
@@ -298,25 +300,25 @@ def test_a_folder_that_is_only_called_as_a_runs_is_left_and_named(registry: Path
     os.chown(work / "pj-00000004", 4711, 4711)
     (work / "pj-00000002").symlink_to(work / "pj-00000001")
     (work / "pj-00000003").touch()
-    dead = _mark.fresh()
-    os.close(_mark.claim(dead))
+    dead = mark.fresh()
+    os.close(mark.claim(dead))
     (dead.folder / "disks").mkdir()
-    assert set(_mark.strangers()) == {f"{work / name}: {why}" for why, name in names.items()}
-    assert [words.split(":")[0] for words in _mark.clean()] == [f"run {dead.id}"]
+    assert set(mark.strangers()) == {f"{work / name}: {why}" for why, name in names.items()}
+    assert [words.split(":")[0] for words in mark.clean()] == [f"run {dead.id}"]
     assert sorted(path.name for path in work.iterdir()) == sorted(names.values())
     assert len(list(work.rglob("thesis.tex"))) == 2
     assert [path.name for path in registry.iterdir()] == ["lock"]
 
 
 def test_who_keeps_the_lock_of_a_dead_run_is_named(registry: Path) -> None:
-    run = _mark.fresh()
-    lock = _mark.claim(run)
-    assert _mark.blocked() == ()
+    run = mark.fresh()
+    lock = mark.claim(run)
+    assert mark.blocked() == ()
     os.pwrite(lock, b"4194305", 0)  # no process has such a number
-    (words,) = _mark.blocked()
+    (words,) = mark.blocked()
     assert words.startswith(f"{run.folder}: its perjoule (process 4194305) is gone, but process {os.getpid()} (")
     os.close(lock)
-    assert _mark.blocked() == ()
+    assert mark.blocked() == ()
 
 
 def test_busy_cpu_time_leaves_idle_and_guest_out() -> None:
@@ -388,12 +390,12 @@ def test_a_program_and_its_output_are_followed_from_where_it_began() -> None:
 
 
 def test_in_a_chroot_namespaces_are_refused_with_what_to_do() -> None:
-    what, mend = _requirements.refusal("unshare: cannot change root filesystem propagation: Invalid argument\n")
+    what, mend = requirements.refusal("unshare: cannot change root filesystem propagation: Invalid argument\n")
     assert what == "the root folder is not a mount point, as in a chroot, so hosts can't have mounts of their own"
     assert mend == "leave the chroot, or enter its folder with systemd-nspawn, a privileged container or pivot_root"
 
 
 def test_what_else_refuses_namespaces_is_told_in_its_own_last_words() -> None:
-    what, _ = _requirements.refusal("Cannot find device\nunshare: Operation not permitted\n")
+    what, _ = requirements.refusal("Cannot find device\nunshare: Operation not permitted\n")
     assert what == "unshare: Operation not permitted"
-    assert _requirements.refusal("")[0] == "refused"
+    assert requirements.refusal("")[0] == "refused"

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from perjoule.figures._clients import number as drawn
-from perjoule.table import number
-from perjoule.units import (
+from perjoule.model.units import (
     BYTES,
     HERTZ,
     OF_SUFFIX,
@@ -22,6 +21,7 @@ from perjoule.units import (
     seconds,
     seconds_text,
 )
+from perjoule.results.table import number
 
 byte_counts = st.integers(min_value=1, max_value=2**53)
 

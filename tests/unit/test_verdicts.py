@@ -8,23 +8,23 @@ from html import unescape
 import pytest
 
 from perjoule import published
-from perjoule.analysis.agreement import held, rankings
-from perjoule.analysis.beside import beside, measured
 from perjoule.analysis.cells import cells
 from perjoule.analysis.claims import judged
+from perjoule.analysis.paper_comparison import held, rankings
+from perjoule.analysis.paper_facts import beside, measured
 from perjoule.analysis.replacement import machines, replacements
 from perjoule.analysis.stopping import METRICS
-from perjoule.comparing import compare
 from perjoule.figures import vega
 from perjoule.model import Clock, Point, Spec
-from perjoule.report.alongside import ranking_line
+from perjoule.model.units import MIB
 from perjoule.report.claims import claims_table
 from perjoule.report.comparison import comparison_table
 from perjoule.report.content import Content, best
 from perjoule.report.page import page
-from perjoule.sides import Side, between
-from perjoule.table import winners_table
-from perjoule.units import MIB
+from perjoule.report.paper_comparison import ranking_line
+from perjoule.results.comparison import compare
+from perjoule.results.sides import Side, between
+from perjoule.results.table import winners_table
 
 PAPER = published.paper("green-storage")
 KINDS = ("moosefs", "glusterfs", "cephfs")

@@ -8,9 +8,9 @@ from measured import STEADY, measured
 from perjoule import store
 from perjoule.analysis.cells import cells
 from perjoule.analysis.points import points
+from perjoule.results.verification import verify
 from perjoule.store.journal import sha256
 from perjoule.store.records import record_text
-from perjoule.verify import verify
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ from tests.scripted import ScriptedHost, ScriptedMount
 from perjoule import catalogue
 from perjoule.analysis.points import points
 from perjoule.analysis.windows import UNKNOWN, windows
-from perjoule.errors import TransientError
+from perjoule.drivers.protocols import Hosts
+from perjoule.execution.write_back import syncs, write_back
 from perjoule.model import Phase
-from perjoule.protocols import Hosts
-from perjoule.write_back import syncs, write_back
+from perjoule.model.errors import TransientError
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 

@@ -15,7 +15,7 @@ from math import hypot, sqrt
 import numpy as np
 
 from perjoule.analysis.budget import LARGE_RATIO, Budget, Term, combined
-from perjoule.analysis.cover import Signed
+from perjoule.analysis.coverage import Signed
 from perjoule.analysis.energy import inside
 from perjoule.analysis.integral import Integral
 from perjoule.analysis.noise import independent

@@ -14,8 +14,8 @@ from perjoule.analysis.efficiency import edp
 from perjoule.analysis.statistics import interval
 from perjoule.analysis.stopping import stopped_interval
 from perjoule.analysis.trends import window
-from perjoule.errors import PerjouleError
 from perjoule.model import Cell, Direction, Interval, Point, Ran, Record, Trial
+from perjoule.model.errors import PerjouleError
 
 Key = tuple[str, str, Direction, int]  # file system, workload, direction, clients
 

@@ -15,8 +15,8 @@ from typing import Literal
 from perjoule.analysis.audit import span
 from perjoule.analysis.audit.matching import named
 from perjoule.analysis.audit.span import Span
-from perjoule.analysis.beside import APART, SIZES, Measured, beside, size_bytes
 from perjoule.analysis.better import Judge, Verdict, work
+from perjoule.analysis.paper_facts import APART, SIZES, Measured, beside, size_bytes
 from perjoule.model import Cell, Interval
 from perjoule.published import Claim, Paper
 from perjoule.published.paper import Fact

@@ -22,11 +22,11 @@ import numpy as np
 
 from perjoule import catalogue
 from perjoule.analysis.budget import Term
-from perjoule.analysis.cover import SWITCH, Signed
+from perjoule.analysis.coverage import SWITCH, Signed
 from perjoule.analysis.energy import amounts
 from perjoule.catalogue import Cluster, Node, Value
-from perjoule.errors import CampaignError
 from perjoule.model import Record, Series
+from perjoule.model.errors import CampaignError
 
 Window = tuple[float, float, float]  # begin and end in seconds, and the weight with which its energy counts
 

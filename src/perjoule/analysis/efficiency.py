@@ -7,8 +7,8 @@ from dataclasses import replace
 from perjoule import catalogue
 from perjoule.analysis.hosts import data_hosts
 from perjoule.catalogue import Cluster
-from perjoule.errors import CampaignError
 from perjoule.model import Record
+from perjoule.model.errors import CampaignError
 
 
 def edp(energy_j: float, duration_s: float, weight: int = 1) -> float:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from perjoule import catalogue
 from perjoule.analysis.energy import Amount, amount
 from perjoule.analysis.hosts import roles
-from perjoule.errors import CampaignError
 from perjoule.model import Quantity, Record, Series
+from perjoule.model.errors import CampaignError
 
 # Metric name by counter; CPU seconds are those of the machine that did the work, whatever the scale.
 METRICS: Mapping[Quantity, str] = {

@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Sequence
 
 from perjoule import catalogue
-from perjoule.analysis import overlap, strangers
+from perjoule.analysis import interference, overlap
 from perjoule.analysis.efficiency import peak_bytes_per_s
 from perjoule.analysis.hosts import data_hosts, loaded_servers, roles
 from perjoule.analysis.overhead import total, window
 from perjoule.analysis.overlap import BOUND_RATIO
 from perjoule.analysis.windows import windows
 from perjoule.catalogue import Cluster
-from perjoule.errors import CampaignError
 from perjoule.model import ClientResult, Record, Series
+from perjoule.model.errors import CampaignError
 
 CACHED_RATIO = 0.9
 BUSY_RATIO = 0.95
@@ -29,7 +29,7 @@ def doubts(record: Record, series: Sequence[Series]) -> tuple[str, ...]:
                 *_bounds(record, [r for r in record.outcome.results if r.host not in loaded_servers(record)]),
                 *_cached(record, series, [r for r in record.outcome.results if r.direction == "read"]),
                 *_machine(record, series),
-                *strangers.doubts(record, series),
+                *interference.doubts(record, series),
             ]
         )
     )

@@ -12,7 +12,7 @@ are, so that a joule there is s emulated joules. Ratios per byte and CPU seconds
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from perjoule.analysis import strangers
+from perjoule.analysis import interference
 from perjoule.analysis.amplification import compare
 from perjoule.analysis.devices import device_j
 from perjoule.analysis.efficiency import peak_bytes_per_s
@@ -82,7 +82,7 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
     cost = overhead(record, series, *window(record, began_s, ended_s), user_bytes) if user_bytes else Overhead()
     explained = compare(record, results[0].direction, cost.metrics)
     metrics |= {**cost.metrics, **disk_use(record, series, began_s, ended_s), **explained.metrics}
-    if (ratio := strangers.cpu_ratio(record, series)) is not None:
+    if (ratio := interference.cpu_ratio(record, series)) is not None:
         metrics["strangers_cpu_ratio"] = ratio
     metrics |= _tail_metrics(record, series)
     if record.outcome is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from perjoule.analysis.baseline import idle_windows
 from perjoule.analysis.budget import Budget, combined
 from perjoule.analysis.coefficients import coefficient_terms
-from perjoule.analysis.cover import SWITCH, Devices, Item, Signed, cover, devices_of, differences, items
+from perjoule.analysis.coverage import SWITCH, Devices, Item, Signed, cover, devices_of, differences, items
 from perjoule.analysis.energy import energy_j
 from perjoule.analysis.hosts import server_names
 from perjoule.analysis.integral import Integral

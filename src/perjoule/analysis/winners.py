@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from perjoule import drivers
 from perjoule.analysis.better import Judge, Verdict, differing, level, pairs_count, refusal
 from perjoule.analysis.contrast import Term, contrast
-from perjoule.errors import PerjouleError
 from perjoule.model import Cell, Direction, Interval, Record
-from perjoule.units import MIB
+from perjoule.model.errors import PerjouleError
+from perjoule.model.units import MIB
 
 LARGE_BYTES = MIB  # a transfer of this size or more is called large, as in "Benchmarking Storage Access Patterns"
 BY = {"throughput_bytes_per_s": "MiB/s", "efficiency_bytes_per_j": "MiB/J"}  # what winners win by

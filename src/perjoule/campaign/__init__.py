@@ -19,12 +19,14 @@ from pathlib import Path as File
 from pydantic import ValidationError
 
 from perjoule import drivers, published
-from perjoule.campaign.attached import files_of
+from perjoule.campaign.attachments import files_of
 from perjoule.campaign.describe import describe, example
 from perjoule.campaign.devices import check_named, devices
 from perjoule.campaign.header import TOP_KEYS, Header, Until
 from perjoule.campaign.labels import specs
 from perjoule.campaign.lines import Path
+from perjoule.campaign.messages import fault, instead, neighbour, written
+from perjoule.campaign.mixed_users import users
 from perjoule.campaign.order import groups, most_repetitions
 from perjoule.campaign.plan import Plan, Step, plan
 from perjoule.campaign.playground import meters, playground
@@ -32,10 +34,8 @@ from perjoule.campaign.schema import schema
 from perjoule.campaign.simulate import simulated
 from perjoule.campaign.source import Source, Table, is_list, is_table, override, read_toml, text_of
 from perjoule.campaign.tables import NAMES, Row, fault_inside, fields_of, known_options, rows
-from perjoule.campaign.users import users
-from perjoule.campaign.words import fault, instead, neighbour, written
-from perjoule.errors import CampaignError
 from perjoule.model import LEAST_COUNT, Campaign, Spec, StopRule
+from perjoule.model.errors import CampaignError
 
 __all__ = [
     "Plan",
@@ -66,7 +66,7 @@ def read(path: File, overrides: Sequence[str] = ()) -> Campaign:
 
 def demo(overrides: Sequence[str] = ()) -> Campaign:
     """Read the campaign of `perjoule demo`. Raises CampaignError: an override is wrong."""
-    with as_file(files("perjoule") / "demo.toml") as file:
+    with as_file(files("perjoule.campaign") / "demo.toml") as file:
         return read(file, overrides)
 
 

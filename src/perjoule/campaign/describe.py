@@ -7,12 +7,12 @@ from textwrap import wrap
 from typing import Any
 
 from perjoule import drivers
+from perjoule.campaign.messages import instead, written
 from perjoule.campaign.schema import driver_schema
 from perjoule.campaign.source import Source, is_list
 from perjoule.campaign.tables import NAMES, rows
-from perjoule.campaign.words import instead, written
-from perjoule.errors import CampaignError
-from perjoule.protocols import FileSystem, Meter, Testbed, Workload
+from perjoule.drivers.protocols import FileSystem, Meter, Testbed, Workload
+from perjoule.model.errors import CampaignError
 
 WIDTH = 110
 

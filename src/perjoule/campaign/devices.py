@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from perjoule.errors import CampaignError
 from perjoule.model import Json, Overwrite, Spec
+from perjoule.model.errors import CampaignError
 
 
 def devices(filesystem: Spec) -> tuple[str, ...]:

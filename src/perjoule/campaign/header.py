@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.campaign.source import is_list
 from perjoule.model import LEAST_COUNT, OPTIONS, Overwrite, option_name
-from perjoule.units import SECONDS, Ratio, Seconds, seconds
+from perjoule.model.units import SECONDS, Ratio, Seconds, seconds
 
 MOST_CLIENTS = 1024
 

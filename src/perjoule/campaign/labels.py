@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from perjoule.campaign.attached import takes_file
+from perjoule.campaign.attachments import takes_file
 from perjoule.campaign.source import Source, Table, is_list, is_table
 from perjoule.campaign.tables import Row, fields_of
 from perjoule.model import Spec
-from perjoule.units import OF_SUFFIX, exact_text
+from perjoule.model.units import OF_SUFFIX, exact_text
 
 
 def specs(rows: Sequence[Row], source: Source) -> tuple[Spec, ...]:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from perjoule.campaign.source import Source, Table, is_list, is_table, override, read_toml, text_of
 from perjoule.campaign.tables import known_options, rows
-from perjoule.errors import CampaignError
-from perjoule.protocols import FileSystem, Meter
+from perjoule.drivers.protocols import FileSystem, Meter
+from perjoule.model.errors import CampaignError
 from perjoule.testbeds.virtual import Virtual
 
 

@@ -10,7 +10,7 @@ from perjoule import drivers
 from perjoule.campaign.header import Header
 from perjoule.campaign.tables import NAMES, fields_of, table_class, takes_list
 from perjoule.model import Json, option_name
-from perjoule.units import OF_SUFFIX, exact_text
+from perjoule.model.units import OF_SUFFIX, exact_text
 
 Schema = dict[str, Any]
 

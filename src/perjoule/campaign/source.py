@@ -8,8 +8,8 @@ from pathlib import Path as File
 from typing import Any, TypeGuard
 
 from perjoule.campaign.lines import Path, key_lines, line_of
-from perjoule.campaign.words import instead, neighbour
-from perjoule.errors import CampaignError
+from perjoule.campaign.messages import instead, neighbour
+from perjoule.model.errors import CampaignError
 
 Table = dict[str, Any]  # as tomllib gives it
 LONGEST_BYTES = 1024**2  # a campaign is a page; this keeps a wrong path (/dev/zero, an image) from filling the memory

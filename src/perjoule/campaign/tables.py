@@ -14,14 +14,14 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from perjoule import catalogue, drivers
-from perjoule.campaign.attached import attached, takes_file
+from perjoule.campaign.attachments import attached, takes_file
 from perjoule.campaign.header import TOP_KEYS
 from perjoule.campaign.lines import Path
+from perjoule.campaign.messages import clauses, fault, instead, written
 from perjoule.campaign.source import Source, Table, is_list
-from perjoule.campaign.words import clauses, fault, instead, written
-from perjoule.errors import CampaignError
 from perjoule.model import option_name
-from perjoule.units import BYTES, exact_text
+from perjoule.model.errors import CampaignError
+from perjoule.model.units import BYTES, exact_text
 
 NAMES = ("testbed", "filesystem", "workload", "meter")  # of tables; the parts of perjoule are their plurals
 MOST_ROWS = 10_000

@@ -1,8 +1,8 @@
 """Hardware as data: boards, disks, switches and clusters, each value with its source and status. One TOML file, one cluster."""
 
-from perjoule.catalogue.hardware import Board, Cluster, Disk, Node, Role, Status, Value
 from perjoule.catalogue.reading import cluster, names, read
 from perjoule.catalogue.totals import capacity_bytes, idle_w, peak_w, servers, tpp_bytes_per_s
+from perjoule.model.hardware import Board, Cluster, Disk, Node, Role, Status, Value
 
 __all__ = [
     "Board",

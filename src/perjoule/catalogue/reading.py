@@ -14,9 +14,9 @@ from typing import Annotated, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from perjoule import units
-from perjoule.catalogue.hardware import Board, Cluster, Disk, Node, Role, Value
-from perjoule.errors import CampaignError
+from perjoule.model import units
+from perjoule.model.errors import CampaignError
+from perjoule.model.hardware import Board, Cluster, Disk, Node, Role, Value
 
 _VARIANT = re.compile(r"^\[\[variant\.([\w-]+)\]\]", re.MULTILINE)
 

@@ -1,6 +1,6 @@
 """What a cluster comes to: theoretical peak performance, capacity, and the lowest and highest power."""
 
-from perjoule.catalogue.hardware import Cluster, Node
+from perjoule.model.hardware import Cluster, Node
 
 
 def servers(cluster: Cluster) -> tuple[Node, ...]:

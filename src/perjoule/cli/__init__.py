@@ -4,14 +4,14 @@ import sys
 
 import click
 
-from perjoule import __version__, options, stops
-from perjoule.cli import compare, exchange, machine, measuring, meters, papers, results
-from perjoule.options import InOrder, examples
+from perjoule import __version__
+from perjoule.cli import compare, exchange, exits, machine, measuring, meters, papers, parameters, results
+from perjoule.cli.parameters import InOrder, examples
 
 
 @click.group(
     cls=InOrder,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": options.HELP_WIDTH},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": parameters.HELP_WIDTH},
     epilog=examples(
         "perjoule doctor                     what this machine can and can't do",
         "sudo perjoule demo                  MooseFS, GlusterFS and CephFS, compared",
@@ -55,5 +55,5 @@ for _command in COMMANDS:
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    stops.listen()
-    sys.exit(stops.exit_code(lambda: cli.main(standalone_mode=False)))
+    exits.listen()
+    sys.exit(exits.exit_code(lambda: cli.main(standalone_mode=False)))

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perjoule import options, published, stops
+from perjoule import published
+from perjoule.cli import exits, parameters
+from perjoule.cli.display import counted, out, show, show_line
 from perjoule.cli.papers import paper_named
+from perjoule.cli.parameters import examples
 from perjoule.cli.results import measured
-from perjoule.display import counted, out, show, show_line
-from perjoule.errors import CampaignError
-from perjoule.options import examples
+from perjoule.model.errors import CampaignError
 
 if TYPE_CHECKING:  # what computes is imported where it is used: that takes longer than `--help` and an error should
     from perjoule.analysis.changes import Change
-    from perjoule.comparing import Limit, Row
-    from perjoule.sides import Side
+    from perjoule.results.comparison import Limit, Row
+    from perjoule.results.sides import Side
 
 
 @click.command(
@@ -31,7 +32,7 @@ if TYPE_CHECKING:  # what computes is imported where it is used: that takes long
         "perjoule compare results/demo --with green-storage",
     ),
 )
-@options.folder
+@parameters.folder
 @click.argument("other", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @click.option("--between", nargs=2, metavar="LABEL LABEL", help="Compare two file systems of one folder.")
 @click.option(
@@ -39,7 +40,7 @@ if TYPE_CHECKING:  # what computes is imported where it is used: that takes long
     "paper",
     metavar="PAPER|FILE.toml",
     help="Compare results with the numbers of a paper.",
-    shell_complete=options.completing(published.names),
+    shell_complete=parameters.completing(published.names),
 )
 @click.option("--change", "declared", multiple=True, metavar="NAME", help="Declare a deliberate difference: filesystem.goal.")
 @click.option("--any-change", is_flag=True, help="Compare despite undeclared differences, with a doubt.")
@@ -75,8 +76,8 @@ def compare_command(
             raise CampaignError("--with combines only with --metric, --report and --json", next="remove the other options")
         _with_paper(folder, paper, metrics, target, as_json)
         return
-    from perjoule import comparing
     from perjoule.report import comparison
+    from perjoule.results import comparison as comparing
 
     asked = [comparing.limit(text) for text in limits]
     wanted = list(dict.fromkeys([*map(comparing.known, metrics or comparing.DEFAULT), *(one.metric for one in asked)]))
@@ -90,7 +91,7 @@ def compare_command(
         for line in (*(f"doubt: {one}" for one in found.doubts), *(f"outlier, kept: {one}" for one in found.outliers)):
             show_line(line)
     if target is not None:
-        with stops.place(target):
+        with exits.place(target):
             target.write_text(comparison.page(found), encoding="utf-8")
     if _broken(found.rows, asked, show=not as_json):
         sys.exit(1)
@@ -98,27 +99,27 @@ def compare_command(
 
 def _with_paper(folder: Path, name: str, metrics: Sequence[str], target: Path | None, as_json: bool) -> None:
     from perjoule.analysis.stopping import METRICS
-    from perjoule.comparing import known
-    from perjoule.report import alongside
+    from perjoule.report import paper_comparison
+    from perjoule.results.comparison import known
 
     paper = paper_named(name)
-    found = alongside.alongside(measured(folder), paper, [METRICS[known(metric)] for metric in metrics])
+    found = paper_comparison.alongside(measured(folder), paper, [METRICS[known(metric)] for metric in metrics])
     if not found:
         what = f"{paper.name} prints nothing comparable with what was measured here"
         raise CampaignError(what, where=str(folder), next=f"see what it prints: perjoule papers {name}")
     if as_json:
-        click.echo(json.dumps(alongside.as_data(paper, found), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(paper_comparison.as_data(paper, found), indent=2, ensure_ascii=False))
     else:
-        show(alongside.alongside_table(found), (), ())
-        for line in alongside.lines(found):
+        show(paper_comparison.alongside_table(found), (), ())
+        for line in paper_comparison.lines(found):
             show_line(line)
     if target is not None:
-        with stops.place(target):
-            target.write_text(alongside.page(folder.name, paper, found), encoding="utf-8")
+        with exits.place(target):
+            target.write_text(paper_comparison.page(folder.name, paper, found), encoding="utf-8")
 
 
 def _sides(folder: Path, other: Path | None, labels: tuple[str, str] | None) -> "tuple[Side, Side]":
-    from perjoule import sides
+    from perjoule.results import sides
 
     if other is None:
         assert labels is not None
@@ -129,9 +130,10 @@ def _sides(folder: Path, other: Path | None, labels: tuple[str, str] | None) -> 
 
 def _changes(first: "Side", second: "Side", declared: Sequence[str], any_change: bool, *, show: bool) -> "Sequence[Change]":
     """List what differs, and refuse what is not declared."""
-    from perjoule import comparing, sides
     from perjoule.analysis.changes import undeclared
     from perjoule.report import comparison
+    from perjoule.results import comparison as comparing
+    from perjoule.results import sides
 
     changes = sides.changed(first, second, declared)
     if show:

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from perjoule import campaign
-from perjoule.display import err
-from perjoule.errors import CampaignError
+from perjoule.cli.display import err
 from perjoule.model import Campaign, Permit, Trial
+from perjoule.model.errors import CampaignError
 from perjoule.testbeds import local
 
 

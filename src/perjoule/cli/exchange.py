@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from perjoule import campaign, options, stops
+from perjoule import campaign
+from perjoule.cli import exits, parameters
+from perjoule.cli.display import counted, err, out, trial_text
+from perjoule.cli.parameters import examples
 from perjoule.cli.results import measured
-from perjoule.display import counted, err, out, trial_text
-from perjoule.errors import CampaignError
 from perjoule.model import Record
-from perjoule.options import examples
+from perjoule.model.errors import CampaignError
 
 # `importing`, `exporting` and `report` are imported where they are used, as in `results`.
 
@@ -69,7 +70,7 @@ def import_command(
     found, strange = sources(files, zone)
     metered = [log for path in power for log in logs(path, declared, covers, zone)]
     doubt = "" if timezone else f"times without a zone are taken to be in {zone}, this machine's zone"
-    with stops.place(into):
+    with exits.place(into):
         results = importing.create(into)
         brought = importing.bring(results, found, metered, filesystem=filesystem, roles=known, zone_doubt=doubt)
         for words in brought.said:
@@ -116,7 +117,7 @@ def _tell(record: Record, channels_count: int) -> None:
         "perjoule verify demo.zip",
     ),
 )
-@options.folder
+@parameters.folder
 @click.option("--csv", "csv_file", type=_path, metavar="FILE", help="All metrics of trials and cells as one long table.")
 @click.option("--parquet", type=_path, metavar="FILE", help="The same as Parquet.")
 @click.option("--bundle", type=_path, metavar="FILE.zip", help="Raw data, series, report, checksums and citation (RO-Crate).")
@@ -139,15 +140,15 @@ def export_command(
     rows = list(exporting.rows(results, report.cells(results)))
     table = exporting.csv_text(rows)
     if csv_file:
-        with stops.place(csv_file):
+        with exits.place(csv_file):
             csv_file.write_text(table, encoding="utf-8", newline="")
         out.print(f"{csv_file}: {counted(len(rows), 'row')}", soft_wrap=True)
     if parquet:
-        with stops.place(parquet):
+        with exits.place(parquet):
             exporting.write_parquet(rows, parquet)
         out.print(f"{parquet}: {counted(len(rows), 'row')}", soft_wrap=True)
     if bundle:
-        with stops.place(bundle):
+        with exits.place(bundle):
             if not (folder / "report.html").exists():
                 report.write(results, folder / "report.html")
             asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)

@@ -8,10 +8,12 @@ from contextlib import ExitStack
 
 import click
 
-from perjoule import campaign, catalogue, drivers, removal, run
-from perjoule.display import counted, out, show_checks, show_line
-from perjoule.errors import CampaignError, MachineError
-from perjoule.options import all_kinds, completing, examples
+from perjoule import campaign, catalogue, drivers
+from perjoule.cli.display import counted, out, show_checks, show_line
+from perjoule.cli.parameters import all_kinds, completing, examples
+from perjoule.execution import runner
+from perjoule.machine import removal
+from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import cluster as real_hosts
 from perjoule.testbeds import virtual
 
@@ -37,7 +39,7 @@ from perjoule.testbeds import virtual
 def up(kind: str | None, clients: int, cluster: str, overrides: tuple[str, ...]) -> None:
     """Bring a virtual cluster, and the file system KIND on it, up to play with; `perjoule down --all` removes it."""
     bed, filesystem = campaign.playground(kind, cluster, overrides)
-    run.require((*bed.checks(), *(filesystem.checks() if filesystem else ())))
+    runner.require((*bed.checks(), *(filesystem.checks() if filesystem else ())))
     with ExitStack() as stack:
         began_s = time.monotonic()
         hosts = stack.enter_context(bed.hold(clients, keep=True))
@@ -111,7 +113,7 @@ def doctor() -> None:
         unready = [kind for kind, checks in kinds.items() if any(one.needed and not one.ok for one in checks)]
         lacking = f"; not ready: {', '.join(unready)}" if unready else ""
         show_line(f"{part:11} ready: {', '.join(kind for kind in kinds if kind not in unready)}{lacking}")
-    run.require(run.checks(campaign.demo(), whole=True))
+    runner.require(runner.checks(campaign.demo(), whole=True))
     out.print("`perjoule demo` can run")
 
 

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import click
 
-from perjoule import campaign, options, published, room, run, stops, store
+from perjoule import campaign, published, store
+from perjoule.cli import exits, parameters
 from perjoule.cli.consent import confirmed
-from perjoule.display import Progress, counted, err, out, show, show_line, trial_text
-from perjoule.errors import CampaignError, Interrupted, MachineError, WorkloadError
+from perjoule.cli.display import Progress, counted, err, out, show, show_line, trial_text
+from perjoule.cli.parameters import examples
+from perjoule.execution import resources, runner
 from perjoule.model import Campaign
-from perjoule.options import examples
-from perjoule.table import table
-from perjoule.units import bytes_text, seconds_text
+from perjoule.model.errors import CampaignError, Interrupted, MachineError, WorkloadError
+from perjoule.model.units import bytes_text, seconds_text
+from perjoule.results.table import table
 
 
 @click.command(
@@ -24,9 +26,9 @@ from perjoule.units import bytes_text, seconds_text
         "sudo perjoule demo", "sudo perjoule demo --set repetitions=1 --into results/quick", "perjoule demo --simulate"
     ),
 )
-@options.into
-@options.overrides
-@options.simulate
+@parameters.into
+@parameters.overrides
+@parameters.simulate
 def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool) -> None:
     """The main job: three parallel file systems on a virtual cluster like green-storage's, from bring-up to MiB/J.
 
@@ -38,12 +40,12 @@ def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool) -> None:
 @click.command(
     "run", epilog=examples("perjoule run examples/demo.toml --set repetitions=1", "perjoule run my.toml --into results/my")
 )
-@options.file
-@options.into
-@options.overrides
-@options.shrink
-@options.simulate
-@options.overwrite
+@parameters.file
+@parameters.into
+@parameters.overrides
+@parameters.shrink
+@parameters.simulate
+@parameters.overwrite
 def run_command(
     file: Path, into: Path | None, overrides: tuple[str, ...], shrink: int | None, simulate: bool, devices: tuple[str, ...]
 ) -> None:
@@ -55,15 +57,15 @@ def run_command(
     short_help="Continue an interrupted campaign.",
     epilog=examples("perjoule resume results/demo-20261121-101500", "perjoule resume results/demo --failed"),
 )
-@options.folder
+@parameters.folder
 @click.option("--failed", is_flag=True, help="Also measure failed trials again.")
-@options.overwrite
+@parameters.overwrite
 def resume(folder: Path, failed: bool, devices: tuple[str, ...]) -> None:
     """Go on with a campaign that was interrupted: measure what is missing and write its report."""
     results = store.open_results(folder)
     source = str(folder / "campaign.toml")
     asked = campaign.parse(results.campaign_text, source=source, overrides=results.overrides, folder=folder)
-    asked = confirmed(asked, run.missing(asked, results, again_failed=failed), devices)
+    asked = confirmed(asked, runner.missing(asked, results, again_failed=failed), devices)
     _go_on(asked, results, folder, failed)
 
 
@@ -75,7 +77,7 @@ def _with(overrides: tuple[str, ...], shrink: int | None = None, *, simulate: bo
 def start(asked: Campaign, into: Path | None, source: Path | None = None, devices: tuple[str, ...] = ()) -> None:
     """Measure a campaign into a folder and conclude; `source` is the folder of its file, `devices` those that are confirmed."""
     folder = into or Path("results") / f"{asked.name}-{time.strftime('%Y%m%d-%H%M%S')}"
-    run.require((*run.checks(asked), *room.checks(asked.trials, folder)))
+    runner.require((*runner.checks(asked), *resources.checks(asked.trials, folder)))
     asked = confirmed(asked, asked.trials, devices)
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     results = store.create(folder, asked.text, asked.name, asked.overrides, asked.files)
@@ -84,18 +86,18 @@ def start(asked: Campaign, into: Path | None, source: Path | None = None, device
 
 def _go_on(asked: Campaign, results: store.Results, top: Path, again_failed: bool = False, source: Path | None = None) -> None:
     """Measure what is missing and conclude; `top` is the outermost folder that is ours, `source` where the campaign lies."""
-    missing = {trial.id for trial in run.missing(asked, results, again_failed=again_failed)}
+    missing = {trial.id for trial in runner.missing(asked, results, again_failed=again_failed)}
     plan = campaign.plan(asked)
     share_s = plan.deployments_s / max(1, len(plan.steps))
     planned_s = {step.trial.id: step.duration_s + share_s for step in plan.steps if step.trial.id in missing}
     todo = f"{counted(len(missing), 'trial')}, about {seconds_text(sum(planned_s.values()))}" if missing else "nothing is missing"
     err.print(f"{asked.name}: {todo}; into {results.folder}")
     try:
-        with Progress(planned_s, stops.stopping) as progress:
-            run.run(asked, results, progress, again_failed=again_failed, folder=source)
+        with Progress(planned_s, exits.stopping) as progress:
+            runner.run(asked, results, progress, again_failed=again_failed, folder=source)
         code = _conclude(asked, results)
     except (CampaignError, MachineError):
-        if not run.missing(asked, results):  # one file system was refused, the others were measured
+        if not runner.missing(asked, results):  # one file system was refused, the others were measured
             _conclude(asked, results)
         raise
     except KeyboardInterrupt:
@@ -113,7 +115,7 @@ def _conclude(asked: Campaign, results: store.Results) -> int:
     show(table(cells), cells, records)
     for line in report.claims_lines(asked.reproduces, results, cells) if asked.reproduces in published.names() else ():
         show_line(line)
-    with stops.place(results.folder):
+    with exits.place(results.folder):
         out.print(f"\nreport: {report.write(results, results.folder / 'report.html')}")
     wanted = {trial.id for trial in asked.trials}
     failed = [r for r in records if r.status == "failed" and r.trial.id in wanted]
@@ -133,9 +135,9 @@ def _give_back(top: Path) -> None:
     short_help="Dry run: the trials in order, bytes, time.",
     epilog=examples("perjoule check examples/green-storage.toml", "perjoule check my.toml --shrink 100"),
 )
-@options.file
-@options.overrides
-@options.shrink
+@parameters.file
+@parameters.overrides
+@parameters.shrink
 def check(file: Path, overrides: tuple[str, ...], shrink: int | None) -> None:
     """Dry run: the trials in order, the bytes to be moved, the room needed, an estimate of the time. Touches nothing."""
     asked = campaign.read(file, _with(overrides, shrink))
@@ -146,14 +148,14 @@ def check(file: Path, overrides: tuple[str, ...], shrink: int | None) -> None:
         f"\n{asked.name}: {counted(len(plan.steps), 'trial')} on {counted(len(asked.groups), 'deployment')}, "
         f"{bytes_text(plan.moved_bytes)} to be moved, about {seconds_text(plan.duration_s)}; seed {asked.seed}"
     )
-    for (_, filesystem), error in run.unable(asked).items():
+    for (_, filesystem), error in runner.unable(asked).items():
         out.print(f"{filesystem} can't be measured on this machine: {error}. The other file systems can.")
     if asked.until is not None:
         out.print(
             f"at most: each combination is repeated {asked.least_count} to {asked.until.most_count} times, "
             f"until {asked.until.metric} is known to ± {asked.until.interval_ratio:.1%}"
         )
-    there = room.checks(asked.trials, Path("results"))
+    there = resources.checks(asked.trials, Path("results"))
     for one in there:
         out.print(f"{one.name}: {one.detail}")
-    run.require(there)
+    runner.require(there)

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import click
 
-from perjoule import campaign, options, published, reproducing, stops
+from perjoule import campaign, published
 from perjoule.analysis.audit import Verdict, audit, audit_cells
 from perjoule.analysis.plausibility import doubts
+from perjoule.campaign import replication
+from perjoule.cli import exits, parameters
+from perjoule.cli.display import counted, err, out, show_line
 from perjoule.cli.measuring import start
-from perjoule.display import counted, err, out, show_line
-from perjoule.errors import CampaignError
-from perjoule.options import examples
+from perjoule.cli.parameters import examples
+from perjoule.model.errors import CampaignError
 from perjoule.published import Number, Paper
 
 _SHOWN = 4  # places for one reason
@@ -31,7 +33,7 @@ _SHOWN = 4  # places for one reason
         "perjoule papers cubieboard --quantity power --json",
     ),
 )
-@click.argument("name", metavar="[PAPER|FILE.toml]", required=False, shell_complete=options.completing(published.names))
+@click.argument("name", metavar="[PAPER|FILE.toml]", required=False, shell_complete=parameters.completing(published.names))
 @click.option("--quantity", type=click.Choice(list(published.QUANTITIES)), metavar="QUANTITY", help="Only these numbers.")
 @click.option("--table", "place", metavar="PLACE", help='Only numbers of this table or section, as in "Table II".')
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output: SI units, and the text as printed.")
@@ -63,7 +65,7 @@ def paper_named(name: str) -> Paper:
     path = Path(name)
     if name in published.names() or path.suffix != ".toml":
         return published.paper(name)
-    with stops.place(path):
+    with exits.place(path):
         return published.read(path.read_text("utf-8"), name.removesuffix(".toml"))
 
 
@@ -110,7 +112,7 @@ def _as_json(one: Number) -> dict[str, object]:
     epilog=examples("perjoule audit green-storage", "perjoule audit all --strict", "perjoule audit results/demo --json"),
 )
 @click.argument(
-    "target", metavar="PAPER|all|FILE.toml|DIR", shell_complete=options.completing(lambda: ("all", *published.names()))
+    "target", metavar="PAPER|all|FILE.toml|DIR", shell_complete=parameters.completing(lambda: ("all", *published.names()))
 )
 @click.option("--strict", is_flag=True, help="Exit code 1 when something disagrees.")
 @click.option("--all", "everything", is_flag=True, help="Also list what agrees.")
@@ -144,8 +146,9 @@ def _audited(target: str) -> dict[str, Sequence[Verdict]]:
 
 
 def _of_results(folder: Path) -> tuple[Verdict, ...]:
-    from perjoule import report, verify
+    from perjoule import report
     from perjoule.cli.results import measured
+    from perjoule.results import verification
 
     results = measured(folder)
     stored = results.table()
@@ -155,7 +158,7 @@ def _of_results(folder: Path) -> tuple[Verdict, ...]:
     cells = stored if stored is not None else report.cells(results)
     found = audit_cells(cells, clusters.pop() if len(clusters) == 1 else "", implausible)
     rule = "the stored data reproduce the shown numbers"
-    differences = verify.verify(results).differences
+    differences = verification.verify(results).differences
     return (*found, *(Verdict("disagrees", rule, "files", "stored numbers", recomputed=one) for one in differences))
 
 
@@ -225,18 +228,18 @@ def _named(verdict: Verdict) -> str:
         "perjoule reproduce green-storage --simulate",
     ),
 )
-@click.argument("name", metavar="PAPER", shell_complete=options.completing(published.names))
+@click.argument("name", metavar="PAPER", shell_complete=parameters.completing(published.names))
 @click.option("--scale", type=click.FloatRange(min=0, max=1, min_open=True), help="Speed of the virtual hosts.")
 @click.option(
     "--testbed", default="virtual", metavar="virtual|FILE.toml", help="Where to run: a file with your [testbed] and [[meter]]."
 )
-@options.shrink
+@parameters.shrink
 @click.option("--repetitions", type=click.IntRange(min=1), help="Repetitions of each data point; the paper's by default.")
 @click.option(
     "--write", "target", type=click.Path(path_type=Path), metavar="FILE.toml", help="Only write the campaign; run nothing."
 )
-@options.into
-@options.simulate
+@parameters.into
+@parameters.simulate
 def reproduce_command(
     name: str,
     scale: float | None,
@@ -252,13 +255,13 @@ def reproduce_command(
     The report has the paper's numbers beside what was measured, and says of each claim of the paper whether it holds here.
     """
     own = None if testbed == "virtual" else Path(testbed)
-    text = reproducing.written(name, scale=scale, shrink=shrink, repetitions=repetitions, testbed=own, simulate=simulate)
+    text = replication.written(name, scale=scale, shrink=shrink, repetitions=repetitions, testbed=own, simulate=simulate)
     asked = campaign.parse(text, source=target.name if target else f"{name}.toml")
-    for missing in reproducing.reproduction(name).missing:
+    for missing in replication.reproduction(name).missing:
         err.print(f"can't be repeated: {missing}")
     if target is None:
         start(asked, into)
     else:
-        with stops.place(target):
+        with exits.place(target):
             target.write_text(text, encoding="utf-8")
         show_line(f"{target}: {counted(len(asked.trials), 'trial')}; perjoule check {target} says how long they take")

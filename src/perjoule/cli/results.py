@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
-from perjoule import options, stops, store
-from perjoule.display import out, show, show_line
-from perjoule.errors import MachineError
-from perjoule.options import examples
-from perjoule.table import Table, amplification_table, replacement_table, table, winners_table
+from perjoule import store
+from perjoule.cli import exits, parameters
+from perjoule.cli.display import out, show, show_line
+from perjoule.cli.parameters import examples
+from perjoule.model.errors import MachineError
+from perjoule.results.table import Table, amplification_table, replacement_table, table, winners_table
 
 CAMPAIGN = "campaign.toml"  # by which a results folder is known
 
@@ -23,7 +24,7 @@ CAMPAIGN = "campaign.toml"  # by which a results folder is known
     short_help="Print the table of a results folder.",
     epilog=examples("perjoule show results/demo", "perjoule show results/demo --winners", "perjoule show results/demo --bytes"),
 )
-@options.folder
+@parameters.folder
 @click.option("--users", is_flag=True, help="Throughput of several users together and alone, and fairness.")
 @click.option("--scaling", is_flag=True, help="Scaling with storage hosts: % of ideal, and the fitted law.")
 @click.option("--winners", "best", is_flag=True, help="The best file system for each workload, or none.")
@@ -92,7 +93,7 @@ def _show(tables: Sequence[Table], folder: Path, none: str, advice: str) -> None
         "perjoule report results/demo", "perjoule report results/demo --figures figures/", "perjoule report results/"
     ),
 )
-@options.folder
+@parameters.folder
 @click.option("--figures", type=click.Path(path_type=Path), help="Write each figure as SVG and PDF into this folder.")
 def report_command(folder: Path, figures: Path | None) -> None:
     """Write the report of a results folder again: one HTML file that works offline.
@@ -108,11 +109,11 @@ def report_command(folder: Path, figures: Path | None) -> None:
             raise MachineError(
                 "no trial has been measured here yet", where=str(folder), next="perjoule resume one of its folders"
             )
-        with stops.place(folder):
+        with exits.place(folder):
             out.print(report.write_index(opened, folder / "index.html"))
         return
     results = measured(folder)
-    with stops.place(figures or folder):
+    with exits.place(figures or folder):
         for path in report.figures(results, figures) if figures else [report.write(results, folder / "report.html")]:
             out.print(path)
 
@@ -122,15 +123,16 @@ def report_command(folder: Path, figures: Path | None) -> None:
     short_help="Recompute every number from raw.",
     epilog=examples("perjoule verify results/demo", "perjoule verify demo.zip"),
 )
-@options.folder
+@parameters.folder
 def verify_command(folder: Path) -> None:
     """Recompute every printed number of a results folder, or of a bundle of one, from its raw files.
 
     Exit code 1 when something differs.
     """
-    from perjoule import exporting, verify
+    from perjoule import exporting
+    from perjoule.results import verification
 
-    findings = exporting.verify_bundle(folder) if folder.is_file() else verify.verify(measured(folder))
+    findings = exporting.verify_bundle(folder) if folder.is_file() else verification.verify(measured(folder))
     for finding in findings.differences:
         out.print(finding, style="red")
     for note in findings.notes:

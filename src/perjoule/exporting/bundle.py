@@ -10,13 +10,15 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from perjoule import removal, store, verify
-from perjoule.errors import MachineError
+from perjoule import store
 from perjoule.exporting.crate import CHECKSUMS, CITATION, METADATA, File, Said, checksums, citation, metadata
-from perjoule.outside import MOST_JSON_BYTES, UNEXPECTED, words
+from perjoule.machine import removal
+from perjoule.machine.untrusted import MOST_JSON_BYTES, UNEXPECTED, words
+from perjoule.model.errors import MachineError
+from perjoule.model.units import bytes_text
+from perjoule.results import verification
 from perjoule.store import Results
 from perjoule.store.clearing import ASIDE
-from perjoule.units import bytes_text
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: when files were written is no part of a bundle
 TABLE = "table.csv"
@@ -71,7 +73,7 @@ def write_bundle(results: Results, target: Path, table: str, said: Said) -> int:
     return len(paths) + len(texts)
 
 
-def verify_bundle(path: Path) -> verify.Findings:
+def verify_bundle(path: Path) -> verification.Findings:
     """Check a bundle: its checksums first, and if they hold every number, as of a results folder.
 
     Raises:
@@ -79,11 +81,11 @@ def verify_bundle(path: Path) -> verify.Findings:
     """
     differences = [difference for difference in differing(path) if difference]
     if differences:
-        return verify.Findings(_files_count(path), tuple(differences))
+        return verification.Findings(_files_count(path), tuple(differences))
     with unpacked(path) as folder:
-        found = verify.verify(store.open_results(folder))
+        found = verification.verify(store.open_results(folder))
         told = tuple(words.replace(f"{folder}/", "") for words in found.differences)
-        return verify.Findings(_files_count(path) + found.checked_count, told, found.notes)
+        return verification.Findings(_files_count(path) + found.checked_count, told, found.notes)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Any
 
 from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, titled
 from perjoule.model import Cell
-from perjoule.units import MIB
+from perjoule.model.units import MIB
 
 ROLES = ("client", "storage", "metadata", "management")
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from perjoule.figures._clients import against_clients
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell
-from perjoule.units import MIB
+from perjoule.model.units import MIB
 
 
 def efficiency(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:

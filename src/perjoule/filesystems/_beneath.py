@@ -8,11 +8,11 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from perjoule.drivers.protocols import Check, Host
 from perjoule.filesystems._daemons import each, programs
 from perjoule.filesystems._mounts import findmnt, in_kernel
-from perjoule.mirrors import STEAD, WAYS, check
+from perjoule.machine.mirrors import STEAD, WAYS, check
 from perjoule.model import Disk, Json
-from perjoule.protocols import Check, Host
 
 PACKAGES = {"ext4": "e2fsprogs", "xfs": "xfsprogs", "btrfs": "btrfs-progs", "f2fs": "f2fs-tools"}
 SHORT_S = 20.0

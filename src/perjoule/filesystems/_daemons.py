@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from perjoule.errors import TransientError, WorkloadError
-from perjoule.protocols import Check, Host, Process, wait_error
+from perjoule.drivers.protocols import Check, Host, Process, wait_error
+from perjoule.model.errors import TransientError, WorkloadError
 
 T = TypeVar("T")
 R = TypeVar("R")

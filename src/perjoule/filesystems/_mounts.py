@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from perjoule.drivers.protocols import Host
+from perjoule.machine.untrusted import json_from
 from perjoule.model import Json
-from perjoule.outside import json_from
-from perjoule.protocols import Host
 
 COLUMNS = {
     "target": "target",

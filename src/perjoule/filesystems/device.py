@@ -13,11 +13,11 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import TransientError, WorkloadError
+from perjoule.drivers.protocols import Access, Check, FileSystem, Host, Hosts, Mounted
 from perjoule.filesystems._daemons import each, programs
 from perjoule.model import OPTIONS, Json, Redundancy
-from perjoule.protocols import Access, Check, FileSystem, Host, Hosts, Mounted
-from perjoule.units import Bytes
+from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.units import Bytes
 
 EXAMPLE = '[[filesystem]]\nkind = "device"\nsize = "20 GiB"\n'
 

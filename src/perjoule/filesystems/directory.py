@@ -11,11 +11,11 @@ from pathlib import Path
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import CampaignError, MachineError, TransientError, WorkloadError
+from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.filesystems._daemons import programs
 from perjoule.filesystems._mounts import findmnt, is_local
 from perjoule.model import OPTIONS, Json
-from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted
+from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 
 EXAMPLE = '[[filesystem]]\nkind = "directory"\npath = "/mnt/scratch"\n'
 

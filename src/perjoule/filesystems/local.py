@@ -12,12 +12,12 @@ from typing import Any, Literal
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import TransientError
+from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.filesystems._beneath import SHORT_S, facts, needs
 from perjoule.filesystems._daemons import each, is_mounted, programs
 from perjoule.model import OPTIONS, Disk, Json, Redundancy
-from perjoule.protocols import Check, FileSystem, Host, Hosts, Mounted
-from perjoule.units import BYTES, Bytes, exact_text
+from perjoule.model.errors import TransientError
+from perjoule.model.units import BYTES, Bytes, exact_text
 
 EXAMPLE = '[[filesystem]]\nkind = "local"\ntype = "xfs"\nblock = "4 KiB"\n'
 

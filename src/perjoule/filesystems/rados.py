@@ -12,12 +12,12 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.filesystems import _ceph_layout as ceph
+from perjoule.drivers.protocols import Access, Check, FileSystem, Hosts, Mounted
 from perjoule.filesystems._beneath import needs_beneath
-from perjoule.filesystems._ceph_cluster import Cluster, requirements
+from perjoule.filesystems._ceph import layout as ceph
+from perjoule.filesystems._ceph.cluster import Cluster, requirements
 from perjoule.model import OPTIONS, Amplification, Disk, Redundancy
-from perjoule.protocols import Access, Check, FileSystem, Hosts, Mounted
-from perjoule.units import Bytes, Seconds
+from perjoule.model.units import Bytes, Seconds
 
 EXAMPLE = """\
 [[filesystem]]

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import CampaignError, TransientError
+from perjoule.drivers.protocols import Check, FileSystem, Hosts, Mounted
 from perjoule.model import OPTIONS, Redundancy
-from perjoule.protocols import Check, FileSystem, Hosts, Mounted
-from perjoule.units import MIB, BytesPerSecond, Ratio
+from perjoule.model.errors import CampaignError, TransientError
+from perjoule.model.units import MIB, BytesPerSecond, Ratio
 
 EXAMPLE = """
 [[filesystem]]

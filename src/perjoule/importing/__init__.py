@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perjoule import __version__, drivers, store
-from perjoule.errors import CampaignError, WorkloadError
 from perjoule.importing import clocks
 from perjoule.importing.counters import counters
 from perjoule.importing.power import Log, near
 from perjoule.importing.runs import Found, Load, labels, loads, runs, workload
 from perjoule.importing.sources import COUNTERS, Source
 from perjoule.model import Clock, HostFact, Phase, Record, Series, Spec, Trial
+from perjoule.model.errors import CampaignError, WorkloadError
 from perjoule.store import Attempt, Results
 from perjoule.store.disk import spoken
 from perjoule.store.journal import sha256

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from perjoule.importing.runs import Load
 from perjoule.model import Json, Record
-from perjoule.units import seconds_text
+from perjoule.model.units import seconds_text
 
 OWN = "each client's file has the time of its own clock; the offsets between the clocks are unknown"
 NEAR_S = 86400.0  # clocks are wrong by seconds, or by the hours of a time zone

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from perjoule.errors import WorkloadError
 from perjoule.importing.sources import Source
+from perjoule.machine.untrusted import UNEXPECTED, json_from, words
 from perjoule.model import Channel, Quantity, Series
-from perjoule.outside import UNEXPECTED, json_from, words
+from perjoule.model.errors import WorkloadError
 from perjoule.workloads.imported import moment_s
 
 DATE = "%Y-%m-%d %H:%M:%S"

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from perjoule import campaign
-from perjoule.errors import CampaignError
+from perjoule.drivers.boundary import boundary
+from perjoule.drivers.protocols import Hosts
 from perjoule.importing.sources import text_of
-from perjoule.meters._metered import boundary
 from perjoule.meters.csv import Csv
 from perjoule.model import Clock, Series
-from perjoule.protocols import Hosts
+from perjoule.model.errors import CampaignError
 from perjoule.store.recordings import HEADINGS, read_recording
 
 EVERYTHING: tuple[str, ...] = ()

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from perjoule.errors import WorkloadError
 from perjoule.importing.sources import Source
 from perjoule.model import Json, Outcome, Spec
-from perjoule.units import BYTES, bytes_text, exact_text
+from perjoule.model.errors import WorkloadError
+from perjoule.model.units import BYTES, bytes_text, exact_text
 from perjoule.workloads.imported import Run, joined, read, told_files
 
 

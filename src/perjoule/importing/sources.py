@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perjoule import outside
-from perjoule.errors import CampaignError, MachineError
+from perjoule.machine import untrusted
+from perjoule.model.errors import CampaignError, MachineError
 from perjoule.workloads.imported import Told
 
 COUNTERS = "sadf"
@@ -70,7 +70,7 @@ def text_of(path: Path, most_count: int = -1) -> str:
     """Read a file, or its first characters; what is no text in it shows as such. Raises MachineError."""
     try:
         if most_count < 0:
-            return outside.text_of(path, errors="replace")
+            return untrusted.text_of(path, errors="replace")
         with path.open(encoding="utf-8", errors="replace") as file:
             return file.read(most_count)
     except OSError as error:

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 
-from perjoule.errors import PerjouleError
+from perjoule.drivers.protocols import Counters, Host
 from perjoule.meters._sampler import Sampler, left_out
-from perjoule.protocols import Counters, Host
+from perjoule.model.errors import PerjouleError
 
 Take = Callable[[Mapping[str, Counters]], None]
 

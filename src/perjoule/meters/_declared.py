@@ -5,9 +5,10 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.meters._metered import Boundary, Metered
+from perjoule.drivers.boundary import Boundary
+from perjoule.meters._metered import Metered
 from perjoule.model import OPTIONS, Channel, Specification
-from perjoule.units import JOULES, WATTS, Joules, Ratio, Seconds, Watts
+from perjoule.model.units import JOULES, WATTS, Joules, Ratio, Seconds, Watts
 
 _FACTORS = {**WATTS, **JOULES, "mJ": 1e-3}
 

@@ -6,18 +6,18 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass as plain_dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import CampaignError, MachineError, PerjouleError
+from perjoule.drivers.boundary import SWITCH, Boundary, boundary
+from perjoule.drivers.protocols import Hosts, Meter, Sink
 from perjoule.meters._sampler import sampling
-from perjoule.model import OPTIONS, Channel, Grade, Json, Semantics, Specification
-from perjoule.protocols import Hosts, Meter, Sink
-from perjoule.units import Hertz
+from perjoule.model import OPTIONS, Channel, Json
+from perjoule.model.errors import MachineError, PerjouleError
+from perjoule.model.units import Hertz
 
-SWITCH = "switch"
 MOST_WORDS = 300  # characters of what a meter said, in a sentence
 
 _COVERS = 'What it feeds: hosts by name, "servers", "clients", "switch".'
@@ -47,53 +47,6 @@ class Reading:
 
 MOST_AHEAD_S = 1.0  # of its arrival may another clock date a sample: by more no sample with a time in whole seconds is ahead
 Read = Callable[[], Iterable[Reading]]  # asks the meter once; may raise PerjouleError, OSError or ValueError
-
-
-@plain_dataclass(frozen=True)
-class Boundary:
-    """What a meter covers, in the words of a Channel."""
-
-    meter: str
-    host: str
-    component: str
-    covers: tuple[str, ...] = ()
-
-    def channel(
-        self,
-        quantity: Literal["power", "energy"],
-        semantics: Semantics,
-        grade: Grade,
-        specification: Specification | None = None,
-        *,
-        component: str = "",
-    ) -> Channel:
-        """The channel of a quantity in this boundary, in watts or joules, or of a `component` inside of it."""
-        unit = "J" if quantity == "energy" else "W"
-        part, stated = component or self.component, specification or Specification()
-        return Channel(self.meter, self.host, part, quantity, unit, semantics, grade, self.covers, stated)
-
-
-def boundary(meter: str, covers: tuple[str, ...], hosts: Hosts, component: str = "") -> Boundary:
-    """Say what a meter covers: all servers and the switch are the "total", one host is itself, others are a "group".
-
-    Where there are no hosts (a meter that is only watched) the names are taken as they are.
-
-    Raises:
-        CampaignError: the testbed has no host of such a name.
-    """
-    servers = [host.name for host in hosts.servers or hosts.all]
-    words = {"servers": servers, "clients": [host.name for host in hosts.clients]}
-    known = {host.name for host in hosts.all}
-    named = tuple(dict.fromkeys(name for word in covers for name in (words.get(word) or [word])))
-    if known and (strange := [name for name in named if name not in known and name != SWITCH]):
-        there = ", ".join([*words, *sorted(known), SWITCH])
-        raise CampaignError(f'no host is called "{strange[0]}"', where=f"meter {meter}", next=f"known: {there}")
-    if set(named) == {*(servers or ["servers"]), SWITCH}:
-        return Boundary(meter, "", component or "total")
-    if len(named) == 1:
-        host = "" if named[0] == SWITCH else named[0]
-        return Boundary(meter, host, component or (SWITCH if not host else "all"))
-    return Boundary(meter, "", component or "group", named)
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.meters._metered import MOMENTS_HZ, RATE, Boundary, Metered
+from perjoule.drivers.boundary import Boundary
+from perjoule.meters._metered import MOMENTS_HZ, RATE, Metered
 from perjoule.meters._secret import secret
 from perjoule.model import OPTIONS, Channel, Specification
-from perjoule.units import Hertz, Ratio, Seconds
+from perjoule.model.units import Hertz, Ratio, Seconds
 
 JOULES_PER_WH = 3600.0
 JOULES_PER_KWH = 3.6e6

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from perjoule.errors import MachineError
+from perjoule.model.errors import MachineError
 
 
 def secret(file: Path | None) -> str:

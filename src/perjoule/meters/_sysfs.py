@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from perjoule.errors import MachineError
+from perjoule.model.errors import MachineError
 
 
 def word(path: Path) -> str:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from perjoule.errors import MachineError
+from perjoule.machine.untrusted import json_from
 from perjoule.meters._deadline import Deadline, TimedTls, connected
-from perjoule.outside import json_from
-from perjoule.units import bytes_text
+from perjoule.model.errors import MachineError
+from perjoule.model.units import bytes_text
 
 MOST_BYTES = 8 * 1024**2  # of an answer: an exporter's longest page has a tenth
 MOST_JSON_BYTES = 1024**2  # of JSON, which becomes many times as large in memory

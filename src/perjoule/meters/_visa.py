@@ -11,9 +11,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import Any, Literal, Protocol
 
-from perjoule.errors import MachineError, PerjouleError
+from perjoule.drivers.protocols import Check
 from perjoule.meters._deadline import Deadline, connected
-from perjoule.protocols import Check
+from perjoule.model.errors import MachineError, PerjouleError
 
 FIX = ".venv/bin/pip install 'perjoule[meters]'"
 Flow = Literal["none", "rts/cts", "xon/xoff"]

@@ -14,12 +14,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import MachineError
+from perjoule.drivers.boundary import Boundary
+from perjoule.drivers.protocols import Check
 from perjoule.meters import _sysfs
-from perjoule.meters._metered import MOMENTS_HZ, RATE, Boundary, Metered, Read, Reading
+from perjoule.meters._metered import MOMENTS_HZ, RATE, Metered, Read, Reading
 from perjoule.model import OPTIONS, Channel, Grade, Json, Semantics, Specification
-from perjoule.protocols import Check
-from perjoule.units import Hertz
+from perjoule.model.errors import MachineError
+from perjoule.model.units import Hertz
 
 EXAMPLE = """
 [[meter]]

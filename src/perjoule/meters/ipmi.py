@@ -16,11 +16,12 @@ from pathlib import Path
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import MachineError, TransientError
-from perjoule.meters._metered import Boundary, Metered, Read, Reading
+from perjoule.drivers.boundary import Boundary
+from perjoule.drivers.protocols import Check
+from perjoule.meters._metered import Metered, Read, Reading
 from perjoule.model import OPTIONS, Json, Specification
-from perjoule.protocols import Check
-from perjoule.units import Hertz, Seconds
+from perjoule.model.errors import MachineError, TransientError
+from perjoule.model.units import Hertz, Seconds
 
 EXAMPLE = """
 [[meter]]

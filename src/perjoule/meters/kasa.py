@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import MachineError, PerjouleError
+from perjoule.drivers.boundary import Boundary
+from perjoule.drivers.protocols import Check
 from perjoule.meters._deadline import Deadline, connected
-from perjoule.meters._metered import Boundary, Read, Reading
+from perjoule.meters._metered import Read, Reading
 from perjoule.meters._plug import JOULES_PER_KWH, JOULES_PER_WH, Plug
 from perjoule.model import OPTIONS, Json
-from perjoule.protocols import Check
+from perjoule.model.errors import MachineError, PerjouleError
 
 if TYPE_CHECKING:
     from kasa import Device

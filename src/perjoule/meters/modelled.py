@@ -14,11 +14,11 @@ from typing import Literal
 from pydantic.dataclasses import dataclass
 
 from perjoule.catalogue import Board, Cluster, Disk, Node
-from perjoule.errors import CampaignError
+from perjoule.drivers.protocols import Check, Counters, Host, Hosts, Meter, Sink
 from perjoule.meters._counting import counting
 from perjoule.model import OPTIONS, Channel
-from perjoule.protocols import Check, Counters, Host, Hosts, Meter, Sink
-from perjoule.units import Hertz
+from perjoule.model.errors import CampaignError
+from perjoule.model.units import Hertz
 
 EXAMPLE = """
 [[meter]]

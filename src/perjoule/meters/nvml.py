@@ -13,10 +13,11 @@ from typing import Any, Literal
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import MachineError, PerjouleError
-from perjoule.meters._metered import Boundary, Metered, Read, Reading
+from perjoule.drivers.boundary import Boundary
+from perjoule.drivers.protocols import Check
+from perjoule.meters._metered import Metered, Read, Reading
 from perjoule.model import OPTIONS, Channel, Json, Specification
-from perjoule.protocols import Check
+from perjoule.model.errors import MachineError, PerjouleError
 
 EXAMPLE = """
 [[meter]]

@@ -13,12 +13,13 @@ from pathlib import Path
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import CampaignError, MachineError
+from perjoule.drivers.boundary import Boundary
+from perjoule.drivers.protocols import Check
 from perjoule.meters import _sysfs
-from perjoule.meters._metered import Boundary, Metered, Read, Reading
+from perjoule.meters._metered import Metered, Read, Reading
 from perjoule.model import OPTIONS, Json, Specification
-from perjoule.protocols import Check
-from perjoule.units import Hertz, Watts
+from perjoule.model.errors import CampaignError, MachineError
+from perjoule.model.units import Hertz, Watts
 
 EXAMPLE = """
 [[meter]]

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import MachineError
-from perjoule.meters._metered import Boundary, Metered, Read, Reading
+from perjoule.drivers.boundary import Boundary
+from perjoule.drivers.protocols import Check
+from perjoule.meters._metered import Metered, Read, Reading
 from perjoule.meters._visa import ADDRESS, Instrument, answers, instrument, libraries
 from perjoule.model import OPTIONS, Grade, Json, Specification
-from perjoule.protocols import Check
-from perjoule.units import Ratio, Seconds, Volts
+from perjoule.model.errors import MachineError
+from perjoule.model.units import Ratio, Seconds, Volts
 
 EXAMPLE = """
 [[meter]]

@@ -11,12 +11,13 @@ from typing import Any
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import PerjouleError
+from perjoule.drivers.boundary import Boundary
+from perjoule.drivers.protocols import Check
 from perjoule.meters._http import Http
-from perjoule.meters._metered import Boundary, Read, Reading
+from perjoule.meters._metered import Read, Reading
 from perjoule.meters._plug import JOULES_PER_WH, Plug, number, table
 from perjoule.model import OPTIONS, Json
-from perjoule.protocols import Check
+from perjoule.model.errors import PerjouleError
 
 EXAMPLE = """
 [[meter]]

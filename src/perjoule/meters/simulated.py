@@ -14,11 +14,11 @@ from typing import NamedTuple, Self
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
+from perjoule.drivers.protocols import Check, Hosts, Meter, Sink
 from perjoule.meters._sampler import sampling
 from perjoule.model import OPTIONS, Channel, Semantics
-from perjoule.protocols import Check, Hosts, Meter, Sink
-from perjoule.units import Hertz, Joules, Ratio, Seconds, Watts
-from perjoule.waveforms import Shape, Waveform
+from perjoule.model.units import Hertz, Joules, Ratio, Seconds, Watts
+from perjoule.model.waveform import Shape, Waveform
 
 EXAMPLE = """
 [[meter]]

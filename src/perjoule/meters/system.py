@@ -12,10 +12,10 @@ from typing import Literal
 
 from pydantic.dataclasses import dataclass
 
+from perjoule.drivers.protocols import Check, Counters, Hosts, Meter, Sink
 from perjoule.meters._counting import counting
 from perjoule.model import OPTIONS, Channel, Quantity
-from perjoule.protocols import Check, Counters, Hosts, Meter, Sink
-from perjoule.units import Hertz
+from perjoule.model.units import Hertz
 
 EXAMPLE = """
 [[meter]]

@@ -4,13 +4,7 @@ Times named `_s` without further words are seconds of CLOCK_MONOTONIC of the mac
 them to UTC. Nothing here is scaled: on an emulated testbed these are wall seconds, and `perjoule.analysis` alone dilates them.
 """
 
-from perjoule.model.asked import (
-    LEAST_COUNT,
-    Campaign,
-    Spec,
-    StopRule,
-    Trial,
-)
+from perjoule.model.campaign import LEAST_COUNT, Campaign, Spec, StopRule, Trial
 from perjoule.model.options import (
     OPTIONS,
     UNIT_SUFFIXES,
@@ -22,7 +16,7 @@ from perjoule.model.options import (
     TextFile,
     option_name,
 )
-from perjoule.model.seen import (
+from perjoule.model.records import (
     SAMPLE,
     UNMEASURED,
     WRITE_BACK,
@@ -44,13 +38,7 @@ from perjoule.model.seen import (
     Specification,
     covered_s,
 )
-from perjoule.model.told import (
-    Cell,
-    Interval,
-    Point,
-    Ran,
-    Replacement,
-)
+from perjoule.model.results import Cell, Interval, Point, Ran, Replacement
 
 __all__ = [
     "LEAST_COUNT",

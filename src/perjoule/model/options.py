@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, ConfigDict, WithJsonSchema, model_validator
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
-from perjoule.units import Bytes
+from perjoule.model.units import Bytes
 
 Json = None | bool | int | float | str | list["Json"] | Mapping[str, "Json"]
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import ConfigDict
 
-from perjoule import units
+from perjoule.model import units
 
 # What a number can be a number of, and in which units it may be printed.
 QUANTITIES: dict[str, dict[str, float]] = {

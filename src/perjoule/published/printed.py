@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-# How papers write units that perjoule.units spells otherwise; "KB" may mean 1000 or 1024 bytes and is read as 1000.
+# How papers write units that perjoule.model.units spells otherwise; "KB" may mean 1000 or 1024 bytes and is read as 1000.
 SPELLINGS = {"KB": "kB", "Mb/s": "Mbit/s", "Gb/s": "Gbit/s", "times": "", "RPM": "rpm"}
 APPROXIMATE_RATIO = 0.05
 

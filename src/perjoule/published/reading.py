@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from perjoule.errors import CampaignError
+from perjoule.model.errors import CampaignError
 from perjoule.published.paper import BOUNDS, QUANTITIES, Claim, Fact, Number, Paper, Uncertainty
 from perjoule.published.printed import half_unit, printed
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perjoule import published
-from perjoule.analysis.beside import measured
 from perjoule.analysis.claims import judged as held_against
 from perjoule.analysis.fairness import mixes
+from perjoule.analysis.paper_facts import measured
 from perjoule.analysis.replacement import machines
 from perjoule.analysis.replacement import replacements as compared
 from perjoule.analysis.scaling import scaling
@@ -18,14 +18,14 @@ from perjoule.model import Cell, Replacement
 from perjoule.report import claims
 from perjoule.report.content import Content, best, content
 from perjoule.report.drawings import drawings
-from perjoule.report.growth import laws_table, scaling_table
 from perjoule.report.index import entry, index
 from perjoule.report.metered import budget_table, metered, unexplained_table
+from perjoule.report.mixed_users import users_table
 from perjoule.report.page import page
-from perjoule.report.together import users_table
+from perjoule.report.scalability import laws_table, scaling_table
+from perjoule.results.table import Table
 from perjoule.store import Results
 from perjoule.store.disk import replace_file
-from perjoule.table import Table
 
 __all__ = [
     "budget_tables",

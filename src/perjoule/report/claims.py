@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from perjoule.analysis.claims import Judged
 from perjoule.model import Record
-from perjoule.table import Table, p_text, ratio_text
+from perjoule.results.table import Table, p_text, ratio_text
 
 NOTE = (
     "Each case of a claim is judged like the same pair elsewhere in this report. A claim doesn't hold here if any case is "

@@ -8,10 +8,10 @@ from math import isfinite, isnan
 from perjoule.analysis.better import MOST_COUNT, RELEVANT_RATIO, Verdict
 from perjoule.analysis.changes import Change
 from perjoule.analysis.stopping import METRICS
-from perjoule.comparing import PER, Comparison, Row
 from perjoule.figures import comparison as figure
 from perjoule.report.document import document, drawn, html_list, html_table
-from perjoule.table import Table, pair_texts, with_interval
+from perjoule.results.comparison import PER, Comparison, Row
+from perjoule.results.table import Table, pair_texts, with_interval
 
 WORDS = ("file system", "workload", "direction", "metric", "verdict")
 HEADERS = (*WORDS[:3], "clients", "metric", "before", "after", "ratio (95 %)", "p", "g", "verdict", "n more")

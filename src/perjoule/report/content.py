@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perjoule import campaign, published
-from perjoule.analysis.agreement import Held, held
 from perjoule.analysis.audit.own import METRICS
-from perjoule.analysis.beside import beside, measured
 from perjoule.analysis.better import Judge
 from perjoule.analysis.cells import cells
 from perjoule.analysis.claims import Judged, judged
 from perjoule.analysis.hosts import roles
 from perjoule.analysis.overhead import disk_limits
+from perjoule.analysis.paper_comparison import Held, held
+from perjoule.analysis.paper_facts import beside, measured
 from perjoule.analysis.points import points
 from perjoule.analysis.replacement import machines, replacements
 from perjoule.analysis.stopping import campaign_widening
@@ -30,11 +30,11 @@ from perjoule.figures.overhead import Overhead
 from perjoule.figures.power import Samples
 from perjoule.figures.timeline import Timeline
 from perjoule.model import WRITE_BACK, Cell, Channel, Point, Quantity, Record, Replacement, Series
+from perjoule.model.units import MIB
 from perjoule.report.metered import Metered, alignments, metered
 from perjoule.report.muons import dimuon
 from perjoule.store import Results
 from perjoule.store.patterns import read_patterns
-from perjoule.units import MIB
 
 STEPS_COUNT = 100  # of a timeline
 _MOVED: tuple[Quantity, Quantity] = ("disk_read", "disk_written")

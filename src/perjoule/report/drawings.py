@@ -23,11 +23,11 @@ from perjoule.figures.throughput import throughput
 from perjoule.figures.timeline import timeline
 from perjoule.figures.users import users
 from perjoule.figures.vega import Spec
-from perjoule.report import alongside
+from perjoule.report import paper_comparison
 from perjoule.report.content import Content
-from perjoule.report.growth import growths
 from perjoule.report.metered import relative
-from perjoule.report.together import bars
+from perjoule.report.mixed_users import bars
+from perjoule.report.scalability import growths
 
 TIB = 1024**4
 BUDGETS_COUNT = 40  # in one figure
@@ -54,7 +54,7 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
     if found.held:
         yield (
             "beside",
-            alongside.drawing(published.paper(found.reproduces), found.held, f"Measured here and in {found.reproduces}"),
+            paper_comparison.drawing(published.paper(found.reproduces), found.held, f"Measured here and in {found.reproduces}"),
         )
     if "throughput_bytes_per_s" in metrics:
         yield "throughput", throughput(cells, notes=[interval, *plain])

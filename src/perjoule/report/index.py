@@ -11,12 +11,12 @@ from urllib.parse import quote
 from perjoule.figures import vega
 from perjoule.figures.overview import Best, overview
 from perjoule.model import Cell
+from perjoule.model.units import MIB
 from perjoule.report.claims import graded
 from perjoule.report.content import Content, content
 from perjoule.report.document import document, drawn
+from perjoule.results.table import with_meter
 from perjoule.store import Results
-from perjoule.table import with_meter
-from perjoule.units import MIB
 
 WORDS = ("results", "measured (UTC)", "compared", "best by MiB/s", "best by MiB/J", "grade")
 HEADERS = (*WORDS[:3], "valid", "failed", "MiB/s", WORDS[3], "MiB/J", *WORDS[4:])

@@ -6,7 +6,7 @@ from math import hypot
 
 from perjoule.analysis.alignment import expected, offset
 from perjoule.analysis.budget import SHRINK, Budget
-from perjoule.analysis.cover import SWITCH, items
+from perjoule.analysis.coverage import SWITCH, items
 from perjoule.analysis.energies import UNBUDGETED, Energies, Work, energies
 from perjoule.analysis.energy import energy_j
 from perjoule.analysis.hosts import server_names
@@ -16,8 +16,8 @@ from perjoule.analysis.windows import windows
 from perjoule.figures.alignment import Found
 from perjoule.figures.boundaries import Bar, Device
 from perjoule.model import Record, Series
+from perjoule.results.table import Table, number
 from perjoule.store.patterns import LoadPattern
-from perjoule.table import Table, number
 
 KINDS = ("net", "gross", "dynamic", "controller")
 Key = tuple[str, str, str, int]  # file system, workload, direction, clients

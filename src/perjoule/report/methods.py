@@ -8,9 +8,9 @@ from typing import Any
 from perjoule import __version__, published
 from perjoule.campaign.source import read_toml
 from perjoule.model import Channel, Json, Record
+from perjoule.model.units import bytes_text
 from perjoule.report.content import Content
-from perjoule.table import number
-from perjoule.units import bytes_text
+from perjoule.results.table import number
 
 DOUBTS_COUNT = 6  # named; the others are counted
 _SHOWN_OPTIONS = (

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from perjoule.figures.dimuon import Dimuon, Peak
 from perjoule.model import Cell, Interval, Record
+from perjoule.results.table import Table, with_interval
 from perjoule.store import Results
-from perjoule.table import Table, with_interval
-from perjoule.workloads import _hep_fit as fits
-from perjoule.workloads._hep_report import Spectrum, spectrum
+from perjoule.workloads.hep import WINDOW_GEV, Spectrum, density, fit, spectrum
 
 TITLES = {"jpsi": "J/ψ", "z": "Z"}
 TOGETHER_COUNT = 8  # bins of the histogram in one step of the drawn spectrum
@@ -80,13 +79,13 @@ def drawn(seen: Spectrum) -> Dimuon:
 
 def _peak(name: str, seen: Spectrum) -> Peak | None:
     try:
-        found = fits.fit(name, seen.edges_gev, seen.counts)
+        found = fit(name, seen.edges_gev, seen.counts)
     except ValueError:
         return None  # the outcome's doubts say it
-    low, high = fits.WINDOW_GEV[name]
+    low, high = WINDOW_GEV[name]
     rows = [row for row in _per_gev(seen.edges_gev, seen.counts) if low <= row[0] <= high]
     masses_gev = np.linspace(low, high, STEPS_COUNT)
-    curve = fits.density(name, masses_gev, *found.parameters)
+    curve = density(name, masses_gev, *found.parameters)
     words = f"{TITLES[name]}: {found.mass_gev:.4f} ± {found.mass_error_gev:.4f} GeV"
     return Peak(words, rows, [(_short(m), _short(n)) for m, n in zip(masses_gev, curve, strict=True)])
 

@@ -11,14 +11,14 @@ from perjoule.analysis.scaling import scaling
 from perjoule.analysis.winners import BY, Finding
 from perjoule.figures import vega
 from perjoule.model import Cell, Interval, Record
-from perjoule.report import alongside, claims, growth, muons, together
+from perjoule.model.units import MIB
+from perjoule.report import claims, mixed_users, muons, paper_comparison, scalability
 from perjoule.report.content import Content
 from perjoule.report.document import document, html_table
 from perjoule.report.drawings import drawings
 from perjoule.report.metered import budget_table, unexplained_table
 from perjoule.report.methods import methods
-from perjoule.table import amplification_table, number, pair_texts, table, winners_table, with_meter
-from perjoule.units import MIB
+from perjoule.results.table import amplification_table, number, pair_texts, table, winners_table, with_meter
 
 
 def page(found: Content, root: str) -> str:
@@ -118,11 +118,11 @@ def _reproduced(found: Content) -> Iterator[str]:
         yield f'<div class="prose">{html_table(laid.headers, laid.rows, words)}</div>'
         yield f"<p><small>{escape(claims.NOTE)}</small></p>"
     if found.held:
-        laid = alongside.alongside_table(found.held)
+        laid = paper_comparison.alongside_table(found.held)
         yield "<h2>Measured here and published</h2>"
-        yield html_table(laid.headers, laid.rows, [header in alongside.WORDS for header in laid.headers])
-        yield f"<p><small>{escape(alongside.NOTE)}</small></p><ul>"
-        yield from (f"<li>{escape(line)}</li>" for line in alongside.lines(found.held))
+        yield html_table(laid.headers, laid.rows, [header in paper_comparison.WORDS for header in laid.headers])
+        yield f"<p><small>{escape(paper_comparison.NOTE)}</small></p><ul>"
+        yield from (f"<li>{escape(line)}</li>" for line in paper_comparison.lines(found.held))
         yield "</ul>"
 
 
@@ -145,21 +145,21 @@ def _winners(found: Content) -> Iterator[str]:
 
 
 def _users(found: Content) -> Iterator[str]:
-    laid = together.users_table(mixes(found.points))
+    laid = mixed_users.users_table(mixes(found.points))
     if laid.rows:
         yield "<h2>Users together and alone</h2>"
         yield html_table(laid.headers, laid.rows, [header in ("file system", "workload", "user") for header in laid.headers])
-        yield f"<p><small>{escape(together.NOTE)}</small></p>"
+        yield f"<p><small>{escape(mixed_users.NOTE)}</small></p>"
 
 
 def _scaling(found: Content) -> Iterator[str]:
     grown = scaling(found.cells)
     if grown:
         yield "<h2>Scaling with storage hosts</h2>"
-        laid, laws = growth.scaling_table(grown), growth.laws_table(grown)
+        laid, laws = scalability.scaling_table(grown), scalability.laws_table(grown)
         yield html_table(laid.headers, laid.rows, [h in ("file system", "workload", "direction", "of") for h in laid.headers])
         yield html_table(laws.headers, laws.rows, [header != "clients" for header in laws.headers])
-        yield f"<p><small>{escape(growth.NOTE)}</small></p>"
+        yield f"<p><small>{escape(scalability.NOTE)}</small></p>"
 
 
 def _muons(cells: Sequence[Cell]) -> Iterator[str]:

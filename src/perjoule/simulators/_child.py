@@ -12,7 +12,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 
-from perjoule.errors import MachineError
+from perjoule.model.errors import MachineError
 from perjoule.simulators._behaviour import Behaviour, Manner, Truth
 
 _START_S = 20.0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from perjoule import removal
+from perjoule.machine import removal
 from perjoule.simulators._behaviour import Behaviour, Truth
 
 UPDATE_S = 0.01  # the time between two values, as the chip's own

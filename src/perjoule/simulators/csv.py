@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from perjoule import removal
+from perjoule.machine import removal
 from perjoule.model import Json
 from perjoule.simulators._behaviour import Behaviour, Fault, Truth
 

@@ -7,7 +7,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Literal
 
-from perjoule import removal
+from perjoule.machine import removal
 from perjoule.model import Json
 from perjoule.simulators._behaviour import HOSTILE, Behaviour, Fault, Truth
 from perjoule.simulators._http import Answer, answering

@@ -21,10 +21,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
-from perjoule import locks, removal
-from perjoule.errors import MachineError
+from perjoule.machine import locks, removal
+from perjoule.machine.untrusted import from_json, json_of, read_as, text_of
 from perjoule.model import Cell, Json, Record, Series, Trial
-from perjoule.outside import from_json, json_of, read_as, text_of
+from perjoule.model.errors import MachineError
 from perjoule.store import clearing
 from perjoule.store.attempt import Attempt
 from perjoule.store.disk import FULL, replace_file, spoken, sync, write

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from perjoule import removal
+from perjoule.machine import removal
 from perjoule.model import Record, Trial
 from perjoule.store.disk import spoken, sync, write
 from perjoule.store.journal import Entry, append_entry, sha256

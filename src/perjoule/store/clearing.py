@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from pathlib import Path
 
-from perjoule import removal
-from perjoule.errors import MachineError
+from perjoule.machine import removal
+from perjoule.model.errors import MachineError
 from perjoule.store.disk import sync
 
 ASIDE = "set-aside"

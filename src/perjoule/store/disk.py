@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from errno import EDQUOT, ELOOP, ENOSPC
 from pathlib import Path
 
-from perjoule import removal
-from perjoule.errors import MachineError
+from perjoule.machine import removal
+from perjoule.model.errors import MachineError
 
 FULL = (ENOSPC, EDQUOT)
 PATIENCE_S = 5.0  # for which a full disk is waited for; meanwhile what comes is kept in memory

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-from perjoule.outside import bytes_of, from_json, json_from
+from perjoule.machine.untrusted import bytes_of, from_json, json_from
 
 MOST_NAME_BYTES = 255  # of a file on Linux
 

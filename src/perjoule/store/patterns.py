@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from perjoule.machine.untrusted import read_as
 from perjoule.model import Clock, Series
-from perjoule.outside import read_as
 from perjoule.store.disk import replace_file, spoken
 from perjoule.store.records import to_json
 from perjoule.store.samples import ParquetSink, read_series

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
-from perjoule import removal
-from perjoule.errors import MachineError
+from perjoule.drivers.protocols import Sink
+from perjoule.machine import removal
+from perjoule.machine.untrusted import UNEXPECTED, read_as, words
 from perjoule.model import SAMPLE, Channel, Record, Series
-from perjoule.outside import UNEXPECTED, read_as, words
-from perjoule.protocols import Sink
+from perjoule.model.errors import MachineError
 from perjoule.store.disk import FULL, Patient
 from perjoule.store.journal import cut_torn_line
 from perjoule.store.samples import COLUMNS, channel_from, channel_texts

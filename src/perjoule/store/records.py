@@ -1,4 +1,4 @@
-"""Records as JSON and back: any frozen dataclass of `perjoule.model`, by its own field types (`perjoule.outside`).
+"""Records as JSON and back: any frozen dataclass of `perjoule.model`, by its own field types (`perjoule.machine.untrusted`).
 
 JSON has no infinity and no NaN; they are written as `{"$float": "inf"}`. Fields that a file lacks take their default, so that
 fields may be added within a version; an unknown field or a newer version is refused.
@@ -10,10 +10,10 @@ import math
 from collections.abc import Mapping
 from typing import Any, cast
 
-from perjoule.errors import WorkloadError
+from perjoule.drivers.protocols import require_time
+from perjoule.machine.untrusted import from_json, json_from
 from perjoule.model import Json, Outcome, Record
-from perjoule.outside import from_json, json_from
-from perjoule.protocols import require_time
+from perjoule.model.errors import WorkloadError
 
 VERSION = 1
 _SCALARS = (bool, int, float, str)

@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from perjoule.drivers.protocols import Sink
+from perjoule.machine.untrusted import UNEXPECTED, from_json, json_from, words
 from perjoule.model import SAMPLE, Channel, Json, Series
-from perjoule.outside import UNEXPECTED, from_json, json_from, words
-from perjoule.protocols import Sink
 from perjoule.store.disk import Patient
 from perjoule.store.records import to_json
 

@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from perjoule import removal
-from perjoule.errors import MachineError
-from perjoule.mirrors import WAYS, loaded
+from perjoule.machine import removal
+from perjoule.machine.mirrors import WAYS, loaded
 from perjoule.model import Disk
+from perjoule.model.errors import MachineError
 from perjoule.testbeds import _mirror
 from perjoule.testbeds._format import fill, make_words, mount, tool
 

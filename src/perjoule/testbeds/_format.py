@@ -8,9 +8,9 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from perjoule.errors import CampaignError, MachineError
 from perjoule.model import Disk
-from perjoule.units import bytes_text
+from perjoule.model.errors import CampaignError, MachineError
+from perjoule.model.units import bytes_text
 
 MAKE: dict[str, tuple[str, ...]] = {
     "ext4": ("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=1"),  # nothing left to do while we measure

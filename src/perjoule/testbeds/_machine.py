@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perjoule.protocols import Machine
+from perjoule.drivers.protocols import Machine
 from perjoule.testbeds._kernel import Kept, read_once
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")

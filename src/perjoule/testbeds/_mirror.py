@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perjoule.errors import CampaignError
 from perjoule.model import Disk
+from perjoule.model.errors import CampaignError
 from perjoule.testbeds._format import make_words
 
 LEGS_COUNT = 2

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from perjoule.errors import TransientError, WorkloadError
-from perjoule.protocols import Completed, Process
+from perjoule.drivers.protocols import Completed, Process
+from perjoule.model.errors import TransientError, WorkloadError
 
 # What leads a program onto its host: words before its own, or how all of them are said (to ssh, as one).
 Lead = Sequence[str] | Callable[[Sequence[str]], list[str]]

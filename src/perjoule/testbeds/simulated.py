@@ -14,12 +14,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule import catalogue, removal
+from perjoule import catalogue
 from perjoule.catalogue import Node
-from perjoule.errors import CampaignError, MachineError, WorkloadError
+from perjoule.drivers.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed
+from perjoule.machine import removal
 from perjoule.model import OPTIONS, Disk
-from perjoule.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed
-from perjoule.units import MIB, BytesPerSecond, Ratio, Seconds
+from perjoule.model.errors import CampaignError, MachineError, WorkloadError
+from perjoule.model.units import MIB, BytesPerSecond, Ratio, Seconds
 
 EXAMPLE = """
 [testbed]

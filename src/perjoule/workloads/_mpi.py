@@ -17,9 +17,9 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from perjoule import removal
-from perjoule.errors import TransientError, WorkloadError
-from perjoule.protocols import Check, Host, Mounted, Process
+from perjoule.drivers.protocols import Check, Host, Mounted, Process
+from perjoule.machine import removal
+from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.workloads._running import codes, last_words, stop
 
 # Called with a host and a command; what is written is complete once it bears its name.

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from perjoule.errors import WorkloadError
+from perjoule.machine.untrusted import UNEXPECTED, read_as, words
 from perjoule.model import Clock
-from perjoule.outside import UNEXPECTED, read_as, words
+from perjoule.model.errors import WorkloadError
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from threading import Thread
 
-from perjoule.errors import TransientError, WorkloadError
-from perjoule.protocols import Host, Mounted, Process
-from perjoule.units import seconds_text
+from perjoule.drivers.protocols import Host, Mounted, Process
+from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.units import seconds_text
 
 STOP_S = 3.0  # what hangs in a dead mount can't be killed: it is left to the testbed's end
 

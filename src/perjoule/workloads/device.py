@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from perjoule.errors import WorkloadError
+from perjoule.drivers.protocols import Access, Host, Mounted
 from perjoule.model import Outcome
-from perjoule.protocols import Access, Host, Mounted
-from perjoule.units import bytes_text
+from perjoule.model.errors import WorkloadError
+from perjoule.model.units import bytes_text
 from perjoule.workloads.fio import Fio
 
 EXAMPLE = """

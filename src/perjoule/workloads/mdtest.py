@@ -18,11 +18,11 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import WorkloadError
+from perjoule.drivers.protocols import Check, Host, Mounted, Workload
+from perjoule.machine.untrusted import read_as, text_of
 from perjoule.model import OPTIONS, ClientResult, Clock, Outcome
-from perjoule.outside import read_as, text_of
-from perjoule.protocols import Check, Host, Mounted, Workload
-from perjoule.units import Seconds
+from perjoule.model.errors import WorkloadError
+from perjoule.model.units import Seconds
 from perjoule.workloads import _mpi as mpi
 from perjoule.workloads._raw import prepared_doubts, reading
 from perjoule.workloads._running import cold

@@ -13,11 +13,11 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.errors import CampaignError, TransientError, WorkloadError
+from perjoule.drivers.protocols import Check, Host, Mounted, Workload
+from perjoule.machine.untrusted import read_as
 from perjoule.model import OPTIONS, Channel, ClientResult, Outcome, Series
-from perjoule.outside import read_as
-from perjoule.protocols import Check, Host, Mounted, Workload
-from perjoule.units import MIB, Bytes
+from perjoule.model.errors import CampaignError, TransientError, WorkloadError
+from perjoule.model.units import MIB, Bytes
 from perjoule.workloads._raw import reading
 
 EXAMPLE = """

@@ -7,9 +7,9 @@ from perjoule.analysis.audit import span
 from perjoule.analysis.audit.matching import named
 from perjoule.analysis.audit.recipe import Verdict
 from perjoule.analysis.audit.span import Span
+from perjoule.model.units import BYTES
 from perjoule.published import Claim, Number, Paper, printed
 from perjoule.published.paper import Fact
-from perjoule.units import BYTES
 
 RULES = {
     "best": "stated in words: the largest",

@@ -3,7 +3,7 @@
 import click
 
 from perjoule.cli.meters import quality, recording, simulating, watching
-from perjoule.options import InOrder, examples
+from perjoule.cli.parameters import InOrder, examples
 
 
 @click.group(

@@ -8,10 +8,10 @@ from math import inf
 import click
 
 from perjoule import drivers
-from perjoule.display import err
+from perjoule.cli.display import err
+from perjoule.cli.parameters import completing
 from perjoule.model import Json
-from perjoule.options import completing
-from perjoule.units import SECONDS, quantity, seconds
+from perjoule.model.units import SECONDS, quantity, seconds
 
 
 def duration(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float:

@@ -8,18 +8,21 @@ from pathlib import Path
 
 import click
 
-from perjoule import aligning, campaign, metering, stops
+from perjoule import campaign
 from perjoule.analysis import alignment
 from perjoule.analysis.behaviour import Agreement, agreement, behaviour
+from perjoule.cli import exits
+from perjoule.cli.display import err, out
 from perjoule.cli.meters._common import chosen, half_a_minute, overrides, tell, ticks
 from perjoule.cli.meters._plot import covered, named
-from perjoule.display import err, out
-from perjoule.errors import MachineError
+from perjoule.cli.parameters import examples
+from perjoule.execution import clock_sync
 from perjoule.model import Clock, Series
-from perjoule.options import examples
+from perjoule.model.errors import MachineError
+from perjoule.model.units import seconds_text
+from perjoule.monitoring import recorder
 from perjoule.store.patterns import LoadPattern
 from perjoule.testbeds.local import Local
-from perjoule.units import seconds_text
 
 
 @click.command(
@@ -37,11 +40,11 @@ def test(names: tuple[str, ...], overrides: tuple[str, ...], against: str | None
     Noise is told best while the power is steady; the update period while it varies. The latency needs a load that the meter
     sees: with --load that of this machine, on and off at known moments.
     """
-    memory, other = metering.Memory(), metering.Memory()
+    memory, other = recorder.Memory(), recorder.Memory()
     edges_s: tuple[float, ...] = ()
-    with metering.recording(campaign.meters(names, overrides), memory) as doubts:
+    with recorder.recording(campaign.meters(names, overrides), memory) as doubts:
         rivals = campaign.meters((against,)) if against else ()
-        with metering.recording(rivals, other) as other_doubts, suppress(KeyboardInterrupt):
+        with recorder.recording(rivals, other) as other_doubts, suppress(KeyboardInterrupt):
             if load:
                 edges_s = _switched(duration_s)
             for left_s in ticks(0.0 if load else duration_s, 1.0):
@@ -108,8 +111,8 @@ def align(names: tuple[str, ...], overrides: tuple[str, ...], plot: Path | None,
 
     In a campaign, align = "30 s" does the same on all servers, before and after the trials of each deployment.
     """
-    memory = metering.Memory()
-    with metering.recording(campaign.meters(names, overrides), memory) as doubts:
+    memory = recorder.Memory()
+    with recorder.recording(campaign.meters(names, overrides), memory) as doubts:
         edges_s = _switched(duration_s)
     for series in memory.series():
         out.print(f"{named(series.channel)} of {covered(series.channel)}: {_late(series, edges_s)}")
@@ -122,7 +125,7 @@ def _switched(duration_s: float) -> tuple[float, ...]:
     """Switch this machine's load on and off; give the moments."""
     with Local().hold(1) as hosts:
         time.sleep(alignment.QUIET_S)
-        edges_s = aligning.drive(hosts.all, alignment.pattern(duration_s), hosts.all[0].directory)
+        edges_s = clock_sync.drive(hosts.all, alignment.pattern(duration_s), hosts.all[0].directory)
         time.sleep(alignment.QUIET_S)
     return edges_s
 
@@ -146,6 +149,6 @@ def _draw(target: Path, series: Sequence[Series], edges_s: tuple[float, ...]) ->
     if not found:
         raise MachineError("nothing to draw: no meter shows the load", next="look at their readings: perjoule meters watch")
     svg = vega.svg(drawn(found))
-    with stops.place(target):
+    with exits.place(target):
         target.write_text(svg, encoding="utf-8")
     out.print(f"{target}")

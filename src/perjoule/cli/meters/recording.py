@@ -5,12 +5,15 @@ from pathlib import Path
 
 import click
 
-from perjoule import aligning, campaign, exporter, metering, options, stops
+from perjoule import campaign
+from perjoule.cli import exits, parameters
+from perjoule.cli.display import err, out
 from perjoule.cli.meters._common import address, chosen, duration, for_a_time, overrides, port, signed, tell, ticks
+from perjoule.cli.parameters import examples
 from perjoule.cli.results import measured
-from perjoule.display import err, out
-from perjoule.errors import CampaignError
-from perjoule.options import examples
+from perjoule.execution import clock_sync
+from perjoule.model.errors import CampaignError
+from perjoule.monitoring import exporter, recorder
 from perjoule.store.recordings import ClockError, Recording, read_recording
 
 
@@ -34,9 +37,9 @@ def record(names: tuple[str, ...], overrides: tuple[str, ...], target: Path, dur
     asked = campaign.meters(names, overrides)
     if target.exists():
         raise CampaignError("the file already exists", where=str(target), next="choose another name")
-    with stops.place(target):
+    with exits.place(target):
         sink = Recording(target)
-    with closing(sink), metering.recording(asked, sink) as doubts, suppress(KeyboardInterrupt):
+    with closing(sink), recorder.recording(asked, sink) as doubts, suppress(KeyboardInterrupt):
         for _ in ticks(duration_s, 1.0):
             if sink.failed():
                 break
@@ -53,7 +56,7 @@ def record(names: tuple[str, ...], overrides: tuple[str, ...], target: Path, dur
         'perjoule meters join results/demo lmg.csv --offset "0.12 s" --uncertainty "10 ms"',
     ),
 )
-@options.folder
+@parameters.folder
 @click.argument("recording", type=click.Path(path_type=Path), metavar="FILE")
 @click.option("--offset", "offset_s", metavar="TIME", callback=signed, help="How far the recorder's clock was ahead.")
 @click.option(
@@ -73,7 +76,7 @@ def join(folder: Path, recording: Path, offset_s: float | None, uncertainty_s: f
     from perjoule import report
 
     results = measured(folder)
-    seen = None if offset_s is not None else aligning.clock_of(read_recording(recording), results)
+    seen = None if offset_s is not None else clock_sync.clock_of(read_recording(recording), results)
     if offset_s is None and seen is None:
         what = "the recording shows no load pattern of these results, so its clock can't be determined"
         advice = 'state it: --offset "0 s" --uncertainty "0.1 s", or measure with align = "30 s"'
@@ -82,7 +85,7 @@ def join(folder: Path, recording: Path, offset_s: float | None, uncertainty_s: f
     results.join(recording, clock)
     moves = f", it drifts by {clock.drift_ratio * 1e6:.1f} us each second" if clock.drift_ratio else ""
     out.print(f"its clock was {clock.offset_s:.3f} s ahead, standard uncertainty {clock.uncertainty_s * 1e3:.0f} ms{moves}")
-    with stops.place(folder):
+    with exits.place(folder):
         out.print(f"report: {report.write(results, folder / 'report.html')}")
 
 
@@ -98,8 +101,8 @@ def join(folder: Path, recording: Path, offset_s: float | None, uncertainty_s: f
 def serve(names: tuple[str, ...], overrides: tuple[str, ...], address: str, port: int, duration_s: float) -> None:
     """Serve the live channels of meters to Prometheus; docs/assets/grafana.json is a dashboard for them."""
     asked = campaign.meters(names, overrides)
-    memory = metering.Memory(2)
-    with metering.recording(asked, memory) as doubts, exporter.serving(memory.latest, address, port) as url:
+    memory = recorder.Memory(2)
+    with recorder.recording(asked, memory) as doubts, exporter.serving(memory.latest, address, port) as url:
         out.print(url)
         with suppress(KeyboardInterrupt):
             for _ in ticks(duration_s, 1.0):

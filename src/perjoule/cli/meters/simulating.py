@@ -6,11 +6,11 @@ from contextlib import suppress
 import click
 
 from perjoule import campaign, simulators
+from perjoule.cli.display import out
 from perjoule.cli.meters._common import address, duration, for_a_time, port, table_text, ticks
-from perjoule.display import out
-from perjoule.errors import CampaignError
-from perjoule.options import completing, examples
-from perjoule.waveforms import Shape, Waveform
+from perjoule.cli.parameters import completing, examples
+from perjoule.model.errors import CampaignError
+from perjoule.model.waveform import Shape, Waveform
 
 
 @click.command(

@@ -6,11 +6,12 @@ from contextlib import nullcontext, suppress
 import click
 from rich.live import Live
 
-from perjoule import campaign, metering
+from perjoule import campaign
+from perjoule.cli.display import out
 from perjoule.cli.meters._common import chosen, for_a_time, overrides, table_text, tell, ticks
 from perjoule.cli.meters._plot import plot
-from perjoule.display import out
-from perjoule.options import examples
+from perjoule.cli.parameters import examples
+from perjoule.monitoring import recorder
 
 WATCHED_COUNT = 5000  # samples kept of each channel while watching
 WIDTH = 40  # of the bars, in characters
@@ -27,7 +28,7 @@ def list_command(addresses: tuple[str, ...]) -> None:
 
     What each kind needs on this machine is told by `perjoule doctor`.
     """
-    tables = metering.found(addresses)
+    tables = recorder.found(addresses)
     for table in tables:
         out.print(table_text(table) + "\n")
     if not tables:
@@ -44,9 +45,9 @@ def list_command(addresses: tuple[str, ...]) -> None:
 def watch(names: tuple[str, ...], overrides: tuple[str, ...], duration_s: float) -> None:
     """Show what meters say as it comes: a line per channel, with the last minute as bars."""
     asked = campaign.meters(names, overrides)
-    memory = metering.Memory(WATCHED_COUNT)
+    memory = recorder.Memory(WATCHED_COUNT)
     live = Live(console=out, refresh_per_second=4, transient=not out.is_terminal)
-    with metering.recording(asked, memory) as doubts, live if out.is_terminal else nullcontext(), suppress(KeyboardInterrupt):
+    with recorder.recording(asked, memory) as doubts, live if out.is_terminal else nullcontext(), suppress(KeyboardInterrupt):
         for _ in ticks(duration_s, 0.25):
             live.update(plot(memory.series(), time.monotonic(), width=WIDTH, span_s=60.0))
     if not out.is_terminal:

@@ -1,0 +1,146 @@
+"""What was measured, in the words in which papers say what their numbers belong to; so either can be found beside the other."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from perjoule import drivers
+from perjoule.analysis.audit.own import METRICS
+from perjoule.model import Cell, Interval, Record
+from perjoule.model.errors import PerjouleError
+from perjoule.model.units import BYTES, exact_text
+from perjoule.published import Number, Paper, printed
+from perjoule.published.paper import Fact
+
+SIZES = ("transfer", "block")
+SIZE_RATIO = 0.06  # "4 MB" and 4 MiB are the same size, whichever of them was meant
+APART = ("configuration", "cluster")  # what may be another and is comparable all the same
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One metric of one cell, with the facts that a paper would say of it."""
+
+    quantity: str  # as in `published.QUANTITIES`
+    metric: str  # of the cell
+    facts: Mapping[str, Fact]  # filesystem, cluster, direction, clients, access, transfer, beneath, block, ...
+    cell: Cell
+
+    @property
+    def interval(self) -> Interval:
+        """Its repetitions and their mean."""
+        return self.cell.metrics[self.metric]
+
+    @property
+    def words(self) -> str:
+        """What it was measured of."""
+        count = self.cell.clients_count
+        return f"{self.cell.filesystem}, {self.cell.workload}, {count} client{'s' if count > 1 else ''}"
+
+    def has(self, **words: Fact) -> bool:
+        """Whether it has all these facts; sizes are the same up to what "MB" leaves open."""
+        facts = {**self.facts, "quantity": self.quantity}
+        return all(key in facts and same(key, facts[key], value) for key, value in words.items())
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A printed number and what was measured of the same kind: its mean, or the largest repetition where a paper has maxima."""
+
+    number: Number
+    measured: Measured
+
+    @property
+    def value(self) -> float:
+        """In SI units."""
+        interval = self.measured.interval
+        return interval.maximum if self.number.statistic.startswith("maximum") else interval.mean
+
+
+def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Measured, ...]:
+    """Say of every cell's metrics what a paper would; those that papers have no word for are left out."""
+    facts: dict[tuple[str, str], dict[str, Fact]] = {}
+    for record in records:
+        asked = record.trial
+        for name in (asked.filesystem.label, f"{asked.filesystem.label} on {asked.testbed.label}"):
+            facts.setdefault((name, asked.workload.label), _facts(record))
+    return tuple(
+        Measured(
+            quantity,
+            metric,
+            {
+                **facts.get((cell.filesystem, cell.workload), {}),
+                "direction": cell.direction,
+                "clients": cell.clients_count,
+                **({"of": "TPP"} if metric == "tpp_ratio" else {}),
+            },
+            cell,
+        )
+        for cell in cells
+        for metric, (quantity, _) in METRICS.items()
+        if metric in cell.metrics
+    )
+
+
+def beside(paper: Paper, found: Sequence[Measured]) -> tuple[Pair, ...]:
+    """Find what was measured of the same kind as a paper's numbers.
+
+    Same are quantity, file system and all facts that the number has of its own (direction, clients, transfer, ...); the cluster,
+    too, where the paper has numbers of the cluster that was measured on. Where several cells are of that kind (the paper does not
+    say with how many clients), a maximum is held against their largest, and any other number against none.
+    """
+    return tuple(pair for number in paper.numbers for pair in _beside(number, found, paper.values("cluster")))
+
+
+def _beside(number: Number, found: Sequence[Measured], clusters: Collection[str]) -> Iterator[Pair]:
+    words = {key: fact for key, fact in number.own.items() if key not in APART}
+    words |= {key: number.facts[key] for key in ("filesystem",) if key in number.facts}
+    if "filesystem" not in words and "workload" not in number.facts:
+        return
+    same_kind = [
+        one
+        for one in found
+        if one.has(quantity=number.quantity, **words)
+        and (one.facts.get("cluster") not in clusters or one.facts.get("cluster") == number.facts.get("cluster"))
+    ]
+    if len(same_kind) == 1 or (same_kind and number.statistic.startswith("maximum")):
+        yield Pair(number, max(same_kind, key=lambda one: one.interval.maximum))
+
+
+def same(key: str, one: Fact, other: Fact) -> bool:
+    """Whether two facts are the same."""
+    if key in SIZES:
+        return abs(size_bytes(one) / size_bytes(other) - 1) < SIZE_RATIO
+    return one == other
+
+
+def size_bytes(fact: Fact) -> float:
+    """Read a size as a paper writes it: "64 KB"."""
+    if not isinstance(fact, str):
+        return float(fact)
+    text = printed(fact)
+    return text.value * BYTES.get(text.unit, 1.0)
+
+
+def _facts(record: Record) -> dict[str, Fact]:
+    asked = record.trial
+    facts: dict[str, Fact] = {"filesystem": asked.filesystem.kind, "cluster": record.cluster, "workload": asked.workload.kind}
+    try:
+        filesystem, workload = drivers.filesystem(asked.filesystem), drivers.workload(asked.workload)
+    except (KeyError, ValidationError, PerjouleError):  # a driver or an option that this perjoule no longer has
+        return facts
+    beneath = getattr(filesystem, "beneath", None)
+    if beneath is not None:
+        facts["beneath"] = str(getattr(beneath, "kind", ""))
+        block_bytes = getattr(beneath, "block_bytes", None) or 4096
+        facts["block"] = exact_text(block_bytes, BYTES)
+    operation = str(getattr(workload, "operation", ""))
+    if operation:
+        facts["access"] = "random" if operation.startswith("rand") else "sequential"
+    transfer_bytes = getattr(workload, "transfer_bytes", None)
+    if isinstance(transfer_bytes, int):
+        facts["transfer"] = exact_text(transfer_bytes, BYTES)
+    if isinstance(direct := getattr(workload, "direct", None), bool):
+        facts["direct_io"] = "yes" if direct else "no"
+    return facts

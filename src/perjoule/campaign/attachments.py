@@ -1,0 +1,48 @@
+"""Text files that a campaign names by a path beside itself: what is asked is their text, which goes where the campaign goes."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path as File
+from typing import get_args
+
+from perjoule.campaign.lines import Path
+from perjoule.campaign.messages import written
+from perjoule.campaign.source import Source, is_table, text_of
+from perjoule.model import Spec, TextFile
+from perjoule.model.errors import CampaignError
+
+OWN_NAMES = (
+    "trials",
+    "lock",
+    "results.json",
+    "journal.jsonl",
+    "campaign.toml",
+    "table.json",
+    "report.html",
+)  # of a results folder
+
+
+def takes_file(annotation: object) -> bool:
+    """Whether an option is written as the path of a text file."""
+    return TextFile in (annotation, *get_args(annotation))
+
+
+def attached(path: Path, option: str, value: object, source: Source) -> Mapping[str, str]:
+    """Read the file that an option names, relative to the campaign's folder and inside of it.
+
+    Raises:
+        CampaignError: there is no such file, or it lies elsewhere.
+    """
+    name = File(value) if isinstance(value, str) else None
+    if name is None or name.is_absolute() or ".." in name.parts or not name.parts or name.parts[0] in OWN_NAMES:
+        advice = f'write a path relative to the campaign\'s folder, such as {option} = "my.fio"'
+        raise source.error((*path, option), f"{option} = {written(value)} is not a file in the campaign's folder", advice)
+    try:
+        return {"name": str(name), "text": text_of((source.folder or File()) / name)}
+    except CampaignError as error:
+        raise source.error((*path, option), f"{option} = {written(value)}: {error.what}", error.next) from None
+
+
+def files_of(specs: Iterable[Spec]) -> Mapping[str, str]:
+    """All files that are attached to drivers' options: text by name."""
+    tables = (value for spec in specs for value in spec.options.values() if is_table(value))
+    return {str(table["name"]): str(table["text"]) for table in tables if set(table) == {"name", "text"}}

@@ -1,0 +1,89 @@
+"""Faults as sentences: what is wrong, and what was probably meant."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic_core import ErrorDetails
+
+from perjoule.model.units import OF_SUFFIX, exact_text
+
+_KINDS = {  # how pydantic's kinds of value are called by people
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "text in quotes",
+    "path": "text in quotes",
+    "list": "a list",
+    "tuple": "a list",
+    "dict": "a table",
+    "mapping": "a table",
+    "dataclass": "a table",
+}
+_BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
+
+
+def neighbour(word: str, words: Iterable[str]) -> str | None:
+    """The word among `words` that was probably meant, or None."""
+    by_lower = {w.lower(): w for w in words}
+    lower = word.lower()
+    starts = [w for w in by_lower if len(lower) > 2 and (w.startswith(lower) or lower.startswith(w))]
+    close = get_close_matches(lower, by_lower, n=1, cutoff=0.6) or starts
+    return by_lower[close[0]] if close else None
+
+
+def instead(word: str, words: Iterable[str]) -> str:
+    """Say what to write instead of an unknown word: its neighbour, or else the list of what there is."""
+    known = list(words)
+    near = neighbour(word, known)
+    if near is not None:
+        return f'did you mean "{near}"?'
+    return f"known: {', '.join(known)}" if known else "none are known"
+
+
+def written(value: object) -> str:
+    """A value as it stands in the file, cut when it is long."""
+    text = json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, bool | str | list | dict) else str(value)
+    return text if len(text) <= 60 else f"{text[:56]} ..."
+
+
+def fault(error: ErrorDetails, option: str, field: str) -> tuple[str, str]:
+    """Say what is wrong with an option's value, and what to do: two clauses, the second may be empty.
+
+    Args:
+        error: pydantic's account of it.
+        option: as people write it.
+        field: as the driver calls it, which ends in the unit.
+    """
+    context: Mapping[str, Any] = error.get("ctx", {})
+    said = f"{option} = {written(error['input'])}"
+    kind = error["type"]
+    if kind == "value_error":
+        what, advice = clauses(str(context["error"]))
+        return f"{option}: {what}", advice
+    if kind in ("literal_error", "enum"):
+        choices = [c.strip(" '\"") for c in context["expected"].replace(" or ", ", ").split(",")]
+        return f"{said} is not a valid value", instead(str(error["input"]), choices)
+    for bound, words in _BOUNDS.items():
+        if bound in context:
+            return f"{said} is out of range", f"it must be {words} {_quantity(context[bound], field)}"
+    if kind.endswith(("too_short", "too_long")):
+        bound = f"at least {context['min_length']}" if "min_length" in context else f"at most {context['max_length']}"
+        return f"{said} has the wrong length", f"it needs {bound}"
+    noun = next((noun for name, noun in _KINDS.items() if kind.startswith(f"{name}_")), None)
+    if noun is not None:
+        return f"{said} is not {noun}", ""
+    return f"{said}: {error['msg'][:1].lower()}{error['msg'][1:]}", ""
+
+
+def clauses(said: str) -> tuple[str, str]:
+    """Cut a driver's or a unit's own words, "what is wrong (what to do)", in two."""
+    match = re.fullmatch(r"(.*?)[;,]? \((.*)\)", said, re.DOTALL)
+    return (match[1], match[2]) if match else (said, "")
+
+
+def _quantity(bound: float, field: str) -> str:
+    units = next((units for suffix, units in OF_SUFFIX.items() if field.endswith(suffix)), None)
+    return exact_text(bound, units) if units else f"{bound:g}"

@@ -1,0 +1,69 @@
+"""The users of `together = [...]`: each is a table of a workload, with some keys of its own, and checked like any other."""
+
+from collections.abc import Sequence
+
+from pydantic import ValidationError
+
+from perjoule.campaign.lines import Path
+from perjoule.campaign.messages import fault, instead, written
+from perjoule.campaign.source import Source, Table, is_list, is_table
+from perjoule.campaign.tables import fields_of, rows
+from perjoule.workloads.together import OWN, User, split
+
+NAME = "together"
+
+
+def users(path: Path, table: Table, source: Source, clients_counts: Sequence[int], shrink_ratio: float) -> Table:
+    """Check every user's table and shrink its sizes.
+
+    Raises:
+        CampaignError: a word or a value in one of them is wrong, or it loads from a client that a trial lacks.
+    """
+    tables = table[NAME]
+    if not is_list(tables) or not tables or not all(map(is_table, tables)):
+        raise source.error(
+            (*path, NAME), f"{NAME} = {written(tables)} is not a list of users", 'write [{user = "...", kind = "..."}]'
+        )
+    checked = [_user((*path, NAME, n), one, source, min(clients_counts), shrink_ratio) for n, one in enumerate(tables)]
+    names = [one["user"] for one in checked]
+    for n, name in enumerate(names):
+        if name in names[:n]:
+            raise source.error((*path, NAME, n), f"two users are called {written(name)}", "give each a name of its own")
+    for name in [only] if not is_list(only := table.get("only", "")) else only:
+        if name not in ("", *names):
+            raise source.error((*path, "only"), f"only = {written(name)} is not a user", instead(str(name), names))
+    return {**table, NAME: checked}
+
+
+def _user(path: Path, table: Table, source: Source, clients_count: int, shrink_ratio: float) -> Table:
+    own, workload = split(table)
+    _known(path, table, workload, source)
+    try:
+        user = User(**own)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = str(first["loc"][0])
+        if first["type"] == "missing":
+            raise source.error(path, "this user has no name", 'write user = "..."') from None
+        raise source.error((*path, key), *fault(first, key, key)) from None
+    row, *more = rows("workload", path, workload, source, shrink_ratio)
+    if more:
+        spanning = next(option for option, value in row.options.items() if value != workload[option])
+        what = f"{spanning} = {written(workload[spanning])} of user {user.user} is more than one value"
+        raise source.error((*path, spanning), what, "write a [[workload]] with users for each")
+    if max(user.clients, default=0) > clients_count:
+        what = f"user {user.user} loads from client {max(user.clients)}, but a trial has only {clients_count}"
+        raise source.error((*path, "clients"), what, f"set clients at the top to {max(user.clients)} or more")
+    return {**own, "kind": row.kind, **row.options}
+
+
+def _known(path: Path, table: Table, workload: Table, source: Source) -> None:
+    """Answer a word that neither the user nor its workload knows with its neighbour among the words of both."""
+    try:
+        fields = fields_of("workload", str(workload.get("kind")))
+    except KeyError:  # `rows` says so
+        return
+    for option in workload:
+        if option not in ("kind", "label", *fields):
+            what = f'user with workload {workload["kind"]} has no option "{option}"'
+            raise source.error((*path, option), what, instead(option, (*OWN, *fields)))

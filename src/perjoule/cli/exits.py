@@ -1,0 +1,95 @@
+"""How perjoule stops: errors as one sentence each with its exit code, and signals that unwind every `with` once."""
+
+import errno
+import signal
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from perjoule.cli.display import err
+from perjoule.model.errors import CampaignError, Interrupted, MachineError, PerjouleError
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def exit_code(call: Callable[[], object]) -> int:
+    """Make a call; when it stops, say why in one sentence. A stop that nobody foresaw keeps its traceback: it is a bug."""
+    try:
+        call()
+    except PerjouleError as error:
+        return _said(error)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return CampaignError.exit_code
+    except click.ClickException as error:
+        return _said(_of_command_line(error))
+    except (KeyboardInterrupt, click.Abort):
+        return _said(Interrupted("interrupted"))
+    except OSError as error:
+        return _said(_of_system(error))
+    return 0
+
+
+def _said(error: PerjouleError) -> int:
+    if error.exit_code == Interrupted.exit_code:
+        for number in SIGNALS:  # our own handlers end before the interpreter does
+            signal.signal(number, signal.SIG_IGN)
+    words = " ".join(str(error).split())  # a path or a daemon's words may hold newlines
+    err.print(f"perjoule: {words}", style="bold red" if error.exit_code != Interrupted.exit_code else None)
+    return error.exit_code
+
+
+def _of_command_line(error: click.ClickException) -> CampaignError:
+    what, _, near = error.format_message().rstrip(".").partition(". Did you mean ")
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    advice = f"did you mean {near}" if near else f"see `{context.command_path if context else 'perjoule'} --help`"
+    return CampaignError(f"{what[:1].lower()}{what[1:]}", next=advice)
+
+
+@contextmanager
+def place(path: Path) -> Generator[None]:
+    """Say of what fails in the block where it failed, for a full disk does not. Raises MachineError."""
+    try:
+        yield
+    except OSError as error:
+        raise _of_system(error, path) from error
+
+
+def _of_system(error: OSError, path: Path | str = "") -> MachineError:
+    place = str(error.filename or path)
+    if error.errno in FULL:
+        return MachineError("the disk is full", where=place, next="free space and try again")
+    reason = (error.strerror or str(error) or type(error).__name__).lower()
+    return MachineError(reason, where=place, next="check the path and its permissions" if place else "see `perjoule doctor`")
+
+
+def listen() -> None:
+    """Turn the first SIGINT, SIGTERM or SIGHUP into a KeyboardInterrupt; later ones don't disturb the taking down."""
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, _interrupt)
+
+
+def stopping() -> bool:
+    """Whether a signal has come."""
+    return signal.getsignal(signal.SIGINT) is _wait
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    for name in SIGNALS:
+        signal.signal(name, _wait)
+    _note("stopping: taking everything down")
+    raise KeyboardInterrupt
+
+
+def _wait(number: int, frame: FrameType | None) -> None:
+    _note("still taking down; please wait")
+
+
+def _note(text: str) -> None:
+    with suppress(OSError, RuntimeError):  # the terminal is gone, or the signal came in the middle of a print
+        err.print(text)

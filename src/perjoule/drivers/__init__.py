@@ -1,0 +1,90 @@
+"""A name in a campaign to the driver in the file of that name: no registry, no list.
+
+A driver is the one public frozen dataclass in the module or package `perjoule.<part>.<kind>` that inherits the part's protocol.
+A module whose name begins with an underscore is what drivers share, not a driver.
+"""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from typing import TypeVar
+
+from perjoule.drivers import protocols
+from perjoule.model import Json, Spec
+
+T = TypeVar("T")
+
+PROTOCOLS: dict[str, type] = {
+    "testbeds": protocols.Testbed,
+    "filesystems": protocols.FileSystem,
+    "workloads": protocols.Workload,
+    "meters": protocols.Meter,
+}
+
+
+@cache
+def kinds(part: str) -> tuple[str, ...]:
+    """List the drivers found on disk for a part ("testbeds", "filesystems", "workloads", "meters")."""
+    package = importlib.import_module(f"perjoule.{part}")
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")))
+
+
+@cache
+def driver_class(part: str, kind: str) -> type:
+    """Find the driver class of a kind.
+
+    Raises:
+        KeyError: there is no such driver.
+    """
+    if kind not in kinds(part):
+        raise KeyError(kind)
+    module = importlib.import_module(f"perjoule.{part}.{kind}")
+    found = [
+        member
+        for member in vars(module).values()
+        if inspect.isclass(member)
+        and member.__module__ == module.__name__
+        and issubclass(member, PROTOCOLS[part])
+        and not inspect.isabstract(member)
+    ]
+    if len(found) != 1:
+        raise TypeError(f"{module.__name__} has {len(found)} drivers, not one")
+    return found[0]
+
+
+def build(part: str, kind: str, options: Mapping[str, Json]) -> object:
+    """Build a driver from options as a person writes them (`{"transfer": "4 MiB"}`).
+
+    Raises:
+        KeyError: there is no such driver.
+        pydantic.ValidationError: an option is unknown or wrong.
+    """
+    return driver_class(part, kind)(**options)
+
+
+def _built(part: str, spec: Spec, protocol: type[T]) -> T:
+    driver = build(part, spec.kind, spec.options)
+    assert isinstance(driver, protocol)
+    return driver
+
+
+def testbed(spec: Spec) -> protocols.Testbed:
+    """Build the testbed of a trial."""
+    return _built("testbeds", spec, protocols.Testbed)
+
+
+def filesystem(spec: Spec) -> protocols.FileSystem:
+    """Build the file system of a trial."""
+    return _built("filesystems", spec, protocols.FileSystem)
+
+
+def workload(spec: Spec) -> protocols.Workload:
+    """Build the workload of a trial."""
+    return _built("workloads", spec, protocols.Workload)
+
+
+def meter(spec: Spec) -> protocols.Meter:
+    """Build a meter of a trial."""
+    return _built("meters", spec, protocols.Meter)

@@ -1,0 +1,57 @@
+"""What a meter covers, in the words of a channel: a host, the switch, a group, or the total."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from perjoule.drivers.protocols import Hosts
+from perjoule.model import Channel, Grade, Semantics, Specification
+from perjoule.model.errors import CampaignError
+
+SWITCH = "switch"
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """What a meter covers, in the words of a Channel."""
+
+    meter: str
+    host: str
+    component: str
+    covers: tuple[str, ...] = ()
+
+    def channel(
+        self,
+        quantity: Literal["power", "energy"],
+        semantics: Semantics,
+        grade: Grade,
+        specification: Specification | None = None,
+        *,
+        component: str = "",
+    ) -> Channel:
+        """The channel of a quantity in this boundary, in watts or joules, or of a `component` inside of it."""
+        unit = "J" if quantity == "energy" else "W"
+        part, stated = component or self.component, specification or Specification()
+        return Channel(self.meter, self.host, part, quantity, unit, semantics, grade, self.covers, stated)
+
+
+def boundary(meter: str, covers: tuple[str, ...], hosts: Hosts, component: str = "") -> Boundary:
+    """Say what a meter covers: all servers and the switch are the "total", one host is itself, others are a "group".
+
+    Where there are no hosts (a meter that is only watched) the names are taken as they are.
+
+    Raises:
+        CampaignError: the testbed has no host of such a name.
+    """
+    servers = [host.name for host in hosts.servers or hosts.all]
+    words = {"servers": servers, "clients": [host.name for host in hosts.clients]}
+    known = {host.name for host in hosts.all}
+    named = tuple(dict.fromkeys(name for word in covers for name in (words.get(word) or [word])))
+    if known and (strange := [name for name in named if name not in known and name != SWITCH]):
+        there = ", ".join([*words, *sorted(known), SWITCH])
+        raise CampaignError(f'no host is called "{strange[0]}"', where=f"meter {meter}", next=f"known: {there}")
+    if set(named) == {*(servers or ["servers"]), SWITCH}:
+        return Boundary(meter, "", component or "total")
+    if len(named) == 1:
+        host = "" if named[0] == SWITCH else named[0]
+        return Boundary(meter, host, component or (SWITCH if not host else "all"))
+    return Boundary(meter, "", component or "group", named)

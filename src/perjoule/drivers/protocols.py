@@ -1,0 +1,413 @@
+"""What one can talk to: Host, Testbed, FileSystem, Workload, Meter. Everything that has an end is a `with`."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from math import nan
+from pathlib import Path
+from types import MappingProxyType
+from typing import ClassVar, Literal
+
+from perjoule.model import Amplification, Channel, ClientResult, Disk, Json, Outcome, Permit, Redundancy, Series
+from perjoule.model.errors import CampaignError, TransientError, WorkloadError
+from perjoule.model.hardware import Cluster, Node
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing a driver needs or would like on this machine, for `doctor` and before a campaign."""
+
+    name: str
+    ok: bool
+    detail: str  # what was found
+    fix: str = ""  # the exact command or sentence that mends it
+    needed: bool = True  # False: work goes on without, and the detail says what is lost
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A command that ended."""
+
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True)
+class Counters:
+    """A host's cumulative counters since some fixed moment; None where this host can't tell."""
+
+    t_s: float
+    cpu_s: float | None = None
+    network_received_bytes: int | None = None
+    network_sent_bytes: int | None = None
+    disk_read_bytes: int | None = None
+    disk_written_bytes: int | None = None
+    disk_busy_s: float | None = None  # with at least one request under way, summed over the host's disks
+
+
+class Process(ABC):
+    """A program started with `Host.spawn`; it ends with its host at the latest."""
+
+    @property
+    @abstractmethod
+    def returncode(self) -> int | None:
+        """Its exit code, or None while it runs."""
+
+    @abstractmethod
+    def wait(self, *, timeout_s: float) -> int:
+        """Wait for its end and return the exit code.
+
+        Raises:
+            TimeoutError: it still runs.
+        """
+
+    @abstractmethod
+    def stop(self, *, timeout_s: float = 2.0) -> None:
+        """End it: SIGTERM, then SIGKILL after the time limit. Does nothing when it has ended."""
+
+    @abstractmethod
+    def output(self) -> str:
+        """What it has written so far to stdout and stderr (one file, kept with the trial)."""
+
+
+class Host(ABC):
+    """A computer that takes commands as argument lists, never as a shell string."""
+
+    name: str
+    role: str  # "storage", "metadata", "management" or "client"
+    address: str
+    node: Node | None  # the catalogue's hardware that it is or stands for
+    directory: Path  # on this host's own disk: ours to fill, gone after the run; the same path seen from inside and outside
+    overwrite: tuple[Permit, ...] = ()  # raw devices that the campaign names and the user has confirmed
+    cpu_capacity_cores: float | None = None  # CPU seconds (of `counters`) a second that are 100 % of its hardware
+
+    @abstractmethod
+    def run(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        timeout_s: float,
+        check: bool = True,
+        text: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Completed:
+        """Run a command to its end; `text` is its standard input.
+
+        Raises:
+            WorkloadError: it could not be started, or (with `check`) failed; the message ends in its own last words.
+            TransientError: it did not end in time (it was killed).
+        """
+
+    @abstractmethod
+    def spawn(
+        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
+    ) -> Process:
+        """Start a program that goes on; stdout and stderr are appended to `log`. Raises WorkloadError."""
+
+    @abstractmethod
+    def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
+        """Write a file on the host, its folders made as needed; `owner` is a user name."""
+
+    @abstractmethod
+    def read(self, path: Path) -> bytes:
+        """Read a file as the host sees it (through its mounts). Raises WorkloadError when it can't."""
+
+    @abstractmethod
+    def counters(self) -> Counters:
+        """Read the host's counters from where it costs the host nothing."""
+
+    @abstractmethod
+    def disk(self, name: str, wanted: Disk) -> Path:
+        """Make a local file system on a disk of its own and mount it in this host; it goes with the host.
+
+        Args:
+            name: names its folder below `directory`; the path that comes back is where the host's programs see it.
+            wanted: which file system, how, and on what.
+
+        A mirror that this host has no means for becomes a single disk, and `doubts` says so.
+
+        Raises:
+            CampaignError: this file system has no such block size, or no such device may be used here.
+            MachineError: a tool or the kernel's support is missing, or the disk is full.
+        """
+
+    def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
+        """Lend a block device as it is, with nothing on it; a file that stands for one goes with the host.
+
+        Args:
+            name: names its folder below `directory`.
+            size_bytes: of the sparse file that stands for a device.
+            device: a device by its stable id below /dev/disk, in the place of a file; one of `overwrite`.
+
+        Raises:
+            CampaignError: no such device may be used here.
+            MachineError: a tool or the kernel's support is missing, or the disk is full.
+        """
+        raise CampaignError("this host lends no block devices", where=self.name, next="use testbed virtual or local")
+
+    @property
+    def copies_count(self) -> int:
+        """On how many disks of its own each byte lies that `disk` was asked to keep."""
+        return 1
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What could not be made on it as was asked, for the records of all trials."""
+        return ()
+
+    @abstractmethod
+    def drop_caches(self) -> None:
+        """Write back and forget the kernel's page cache, where that is allowed; raises WorkloadError where not."""
+
+
+class Machine(ABC):
+    """The machine on which all hosts of a testbed run, with whatever else runs there. CPU times are cumulative."""
+
+    covers: tuple[str, ...]  # names of the hosts whose counters are those of the whole machine
+
+    @abstractmethod
+    def cpu_s(self) -> float:
+        """CPU time of all programs and kernel threads, without interrupts. Raises OSError."""
+
+    @abstractmethod
+    def own_cpu_s(self) -> float:
+        """CPU time of perjoule, and of what it started and has ended on the hosts in `covers`."""
+
+    @abstractmethod
+    def kernel_cpu_s(self) -> float:
+        """CPU time of kernel threads; costs milliseconds."""
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """The hosts held for a group of trials. Time runs `scale` times as fast on what they emulate (1: real time)."""
+
+    all: tuple[Host, ...]
+    scale: float = 1.0
+    cluster: Cluster | None = None
+    facts: Mapping[str, Json] = field(default_factory=dict[str, Json])  # caps in force, calibration, kernel limits
+    using: tuple[str, ...] = ()  # roles of hosts that work on the file system beside the clients
+    machine: Machine | None = None  # that they all run on; None: each is a machine of its own, or none is real
+
+    def by_role(self, *roles: str) -> tuple[Host, ...]:
+        """The hosts of these roles, in the order of the roles asked for."""
+        return tuple(h for role in roles for h in self.all if h.role == role)
+
+    @property
+    def clients(self) -> tuple[Host, ...]:
+        """The hosts that load."""
+        return self.by_role("client")
+
+    @property
+    def users(self) -> tuple[Host, ...]:
+        """The hosts on which a file system is mounted: the clients, then those that work on it where the data lie."""
+        return self.by_role("client", *self.using)
+
+    @property
+    def servers(self) -> tuple[Host, ...]:
+        """All hosts inside the storage cluster: what a paper's power meter covers."""
+        return self.by_role("storage", "metadata", "management")
+
+    @property
+    def bricks(self) -> tuple[Host, ...]:
+        """The hosts with disks, storage hosts first, for a file system without separate metadata."""
+        return self.by_role("storage", "metadata")
+
+    @property
+    def metadata(self) -> Host:
+        """The host for metadata services."""
+        return next(iter(self.by_role("metadata", "management", "storage")), self.all[0])
+
+    @property
+    def management(self) -> Host:
+        """The host for monitors and managers."""
+        return next(iter(self.by_role("management", "metadata", "storage")), self.all[0])
+
+
+class Testbed(ABC):
+    """Where hosts come from."""
+
+    __test__: ClassVar[bool] = False  # the name is the field's; pytest is not to collect it
+    elsewhere: ClassVar[bool] = False  # its hosts are other machines: what is installed on this one says nothing of them
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of this machine below which its hosts keep their files; None where they keep none on this machine."""
+        return None
+
+    @abstractmethod
+    def hold(self, clients_count: int) -> AbstractContextManager[Hosts]:
+        """Hold the servers and this many clients while the block runs; leave nothing behind. Raises MachineError."""
+
+    @abstractmethod
+    def checks(self) -> tuple[Check, ...]:
+        """What this machine needs for it, found without changing anything."""
+
+
+Access = Literal["folders", "pools", "devices"]  # how a client gets at its data
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A client's own pool in a store of objects without files."""
+
+    name: str
+    user: str  # who may use it: "client.client-1"
+    configuration: Path  # file on the client that says where the store is and with which key
+
+
+class Mounted(ABC):
+    """A file system that is mounted on every client (and other user) and answers."""
+
+    directories: Mapping[str, Path]  # by name of the client or other user: an empty folder in the file system, as it sees it
+    pools: Mapping[str, Pool] = MappingProxyType({})  # the same for a store that offers pools, which has no folders
+    devices: Mapping[str, Path] = MappingProxyType({})  # block devices by client name, where there is no file system
+    facts: Mapping[str, Json]  # version, layout, settings, as the daemons report them
+    data_hosts: tuple[str, ...]  # names of the hosts that hold users' data, clients with their own too; (): not known
+    logs: tuple[Path, ...]  # log files of daemons and clients, kept with the trial
+
+    @abstractmethod
+    def locate(self, path: Path) -> tuple[str, ...]:
+        """Names of the hosts that hold the data of a file (a path as the first client sees it)."""
+
+    @abstractmethod
+    def drop_caches(self) -> None:
+        """Forget what the file system's own clients and servers cache in user space; the kernel's cache is the hosts'."""
+
+    @abstractmethod
+    def alive(self) -> None:
+        """Check that every daemon still runs. Raises TransientError with the last words of one that died."""
+
+    def busy(self) -> str:
+        """Say what the file system does of its own accord, in its own status: "scrub of 2 placement groups"; "" when quiet.
+
+        Cheap enough to be asked after each trial. Raises WorkloadError when it can't be told.
+        """
+        return ""
+
+
+class FileSystem(ABC):
+    """A file system that can be brought up on hosts."""
+
+    offers: ClassVar[Access] = "folders"
+    host_bytes: ClassVar[int] = 64 * 1024**2  # of memory that its daemons or its client take on one host, roughly
+    host_tasks_count: ClassVar[int] = 64  # processes and threads, roughly
+
+    def folder(self, hosts: Path | None) -> Path | None:
+        """Where on this machine the data lie if the hosts keep their files below `hosts`; None where they don't lie in files."""
+        return hosts
+
+    @abstractmethod
+    def mount(self, hosts: Hosts) -> AbstractContextManager[Mounted]:
+        """Bring it up, mount it on all `hosts.users`, wait until it is healthy; take it down at the end.
+
+        Raises:
+            CampaignError: its layout is impossible on these hosts.
+            TransientError: a daemon failed or health was not reached in time, with the daemon's own words.
+        """
+
+    @abstractmethod
+    def checks(self) -> tuple[Check, ...]:
+        """What this machine needs for it."""
+
+    def redundancy(self, hosts: Hosts) -> Redundancy | None:
+        """State how often user data lie on the hosts; None where the layout is not known."""
+        return None
+
+    def amplification(self, hosts: Hosts) -> Amplification | None:
+        """Derive from the layout alone which bytes move per user byte; None where the layout is not known."""
+        return None
+
+
+class Workload(ABC):
+    """A load, and how its engine's report is read."""
+
+    needs: ClassVar[Access] = "folders"  # of the file system: a campaign that puts together what doesn't fit is refused
+
+    @property
+    def using(self) -> tuple[str, ...]:
+        """Roles of hosts that work on the file system beside the clients; `prepare` and `run` get them after the clients."""
+        return ()
+
+    @abstractmethod
+    def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
+        """Lay out what the measured window needs and drop caches, outside of it. Raw output goes to `folder`."""
+
+    @abstractmethod
+    def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
+        """Load from all clients together, keep every raw output in `folder`, report. Raises WorkloadError, TransientError."""
+
+    def read_back(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome | None:
+        """Check what was written, when it has been written back, and report anew; None where nothing is to be checked.
+
+        Raises:
+            WorkloadError, TransientError: it is not what was written, or could not be read.
+        """
+        return None
+
+    @abstractmethod
+    def outcome(self, folder: Path) -> Outcome:
+        """Read again, from the raw outputs in `folder` alone, what `run` reported; `perjoule verify` compares the two.
+
+        Raises:
+            WorkloadError: an output is missing or damaged.
+        """
+
+    @abstractmethod
+    def checks(self) -> tuple[Check, ...]:
+        """What this machine needs for it."""
+
+    @abstractmethod
+    def moved_bytes(self, clients_count: int) -> int:
+        """How many bytes one run moves in its measured window, for plans and progress."""
+
+    def stored_bytes(self, clients_count: int) -> int:
+        """How many bytes its files hold at the most, before any redundancy."""
+        return self.moved_bytes(clients_count)
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """The directions measured: ("write",), ("read",) or both; ("mixed",) of several users who do both at once."""
+        return ("write",)
+
+
+def require_time(results: Sequence[ClientResult]) -> None:
+    """See that each client's load took time. Raises WorkloadError: one ended when it began, so that it has no rate."""
+    if (host := next((r.host for r in results if not r.ended_s > r.began_s), None)) is not None:
+        raise WorkloadError("the load was too short for its tool to time", where=host, next="increase its size or its duration")
+
+
+class Sink(ABC):
+    """Where samples go while they come."""
+
+    @abstractmethod
+    def append(
+        self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0, asked_s: float = nan, arrived_s: float = nan
+    ) -> None:
+        """Take one sample, in the words of a Series; thread-safe, cheap, never blocks on the disk for long."""
+
+    def extend(self, series: Series) -> None:
+        """Take all samples of a series."""
+        for t_s, duration_s, value, asked_s, arrived_s in series.rows().tolist():
+            self.append(series.channel, t_s, value, duration_s, asked_s, arrived_s)
+
+
+class Meter(ABC):
+    """Something that measures while a block runs."""
+
+    @abstractmethod
+    def record(self, hosts: Hosts, sink: Sink) -> AbstractContextManager[list[str]]:
+        """Stream samples to the sink while the block runs; what is given are the doubts, complete when it has ended."""
+
+    @abstractmethod
+    def checks(self) -> tuple[Check, ...]:
+        """What this machine needs for it."""
+
+
+def wait_error(what: str, timeout_s: float, words: str) -> TransientError:
+    """Say what was waited for in vain, and the daemon's own last words."""
+    last = " | ".join(line.strip() for line in words.strip().splitlines()[-3:]) or "nothing"
+    return TransientError(f"{what} not reached within {timeout_s:g} s; it last said: {last}")

@@ -1,0 +1,81 @@
+"""Clock alignment: a load that all hosts switch on and off at known moments, before and after the trials.
+
+The load is `dd` from /dev/zero to /dev/null, one per core, which every host has; it writes nothing. Meters of the campaign are
+recorded meanwhile. A recorder elsewhere (`perjoule meters record`) sees the same load, and is joined by it.
+"""
+
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from perjoule.analysis.alignment import QUIET_S, Drift, drift, offset, pattern
+from perjoule.drivers.protocols import Host, Hosts, Meter, Process
+from perjoule.model import Clock, Series
+from perjoule.store import Results
+from perjoule.store.patterns import LoadPattern, keep_pattern, new_pattern, read_patterns
+from perjoule.store.recordings import ClockError
+
+BURN = ("dd", "if=/dev/zero", "of=/dev/null", "bs=64K")
+
+
+def align(hosts: Hosts, meters: Sequence[Meter], results: Results, duration_s: float, seed: int) -> LoadPattern:
+    """Drive a pattern on the servers (on all hosts where there are none), record the meters, and keep both."""
+    loaded = hosts.servers or hosts.all
+    with new_pattern(results.folder) as (folder, sink):
+        with ExitStack() as stack:
+            for meter in meters:
+                stack.enter_context(meter.record(hosts, sink))
+            time.sleep(QUIET_S)
+            edges_s = drive(loaded, pattern(duration_s, seed), folder)
+            time.sleep(QUIET_S)
+        found = LoadPattern(Clock(time.monotonic(), time.time()), edges_s, tuple(host.name for host in loaded))
+        keep_pattern(folder, sink, found)
+    return found
+
+
+def drive(hosts: Sequence[Host], planned_s: Sequence[float], folder: Path) -> tuple[float, ...]:
+    """Switch the load of hosts on and off; give when it was done, halfway between the first host and the last."""
+    burning: list[Process] = []
+    edges_s: list[float] = []
+    began_s = time.monotonic()
+    with ThreadPoolExecutor(16) as pool, ExitStack() as stack:
+        stack.callback(lambda: list(pool.map(_stop, burning)))
+        for number, planned in enumerate(planned_s):
+            time.sleep(max(0.0, began_s + planned - time.monotonic()))
+            before_s = time.monotonic()
+            if number % 2 == 0:
+                burning[:] = [one for ones in pool.map(partial(_burn, folder=folder), hosts) for one in ones]
+            else:
+                list(pool.map(_stop, burning))
+            edges_s.append((before_s + time.monotonic()) / 2)
+    return tuple(edges_s)
+
+
+def _burn(host: Host, folder: Path) -> list[Process]:
+    cores_count = max(1, round(host.cpu_capacity_cores or os.cpu_count() or 1))
+    return [host.spawn(BURN, log=folder / f"{host.name}.log") for _ in range(cores_count)]
+
+
+def _stop(process: Process) -> None:
+    process.stop(timeout_s=1.0)
+
+
+def clock_of(recording: Sequence[Series], results: Results) -> ClockError | None:
+    """Find by how much a recorder's clock is ahead, from the patterns of a results folder; None where none is seen.
+
+    Of several channels the one whose offset is known best counts. A pattern at either end gives the drift.
+    """
+    patterns = [load for load, _ in read_patterns(results.folder)]
+    found: list[Drift] = []
+    for series in recording:
+        seen = [one for load in patterns if (one := offset(series, load.edges_utc_s)) is not None]
+        if seen:
+            found.append(drift(seen[0], seen[-1]))
+    if not found:
+        return None
+    best = min(found, key=lambda one: one.uncertainty_s)
+    return ClockError(best.offset_s, best.uncertainty_s, best.drift_ratio, best.at_s + best.offset_s)

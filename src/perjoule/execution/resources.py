@@ -1,0 +1,252 @@
+"""Room on this machine for a campaign: its disks, its memory and its processes, before it begins and while it runs.
+
+A campaign that does not fit is refused before anything is touched. What it needs is an estimate: the files of all its workloads
+at once with the copies or parity that their file system keeps, an allowance for each disk that is made, the results. On every
+disk a reserve stays free for the rest of the machine. When a disk fills up all the same, whoever fills it, the campaign is
+stopped while there is still room to take it down.
+"""
+
+import shutil
+import signal
+import threading
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from perjoule import drivers
+from perjoule.drivers.protocols import Check, Hosts
+from perjoule.model import Spec, Trial
+from perjoule.model.errors import CampaignError, MachineError
+from perjoule.model.units import MIB, bytes_text
+
+RESERVE_RATIO = 0.05  # of a disk
+RESERVE_BYTES = 2048 * MIB  # at the least
+STOP_RATIO = 0.5  # of the reserve, below which a running campaign is stopped
+PERIOD_S = 0.25  # of the watch: a disk of 3 GB/s takes less than the reserve that is left
+DISK_BYTES = 64 * MIB  # of a new file system's journal and tables; 60 to 70 MiB measured on ext4 and xfs
+TRIAL_BYTES = 4 * MIB  # of results; 1.5 MB a trial measured in the demo
+PERJOULE_BYTES = 512 * MIB  # of memory: 170 MB measured in the demo, and the report
+
+CGROUPS = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True)
+class Need:
+    """Bytes that go below a folder, and what they are."""
+
+    folder: Path
+    needed_bytes: int
+    what: str
+
+
+def checks(trials: Sequence[Trial], results: Path) -> tuple[Check, ...]:
+    """Look whether trials fit on this machine, their results (in a folder that need not be there yet) too."""
+    return (*disk_checks(needs(trials, results)), *_memory_and_tasks(trials))
+
+
+def needs(trials: Sequence[Trial], results: Path) -> tuple[Need, ...]:
+    """Say what goes onto which folder of this machine. Deployments follow one another: the largest on a folder counts."""
+    stored: dict[Path, int] = {}
+    deployments: dict[tuple[str, str], list[Trial]] = {}
+    for trial in trials:
+        deployments.setdefault((trial.testbed.label, trial.filesystem.label), []).append(trial)
+    for group in deployments.values():
+        folder = drivers.filesystem(group[0].filesystem).folder(drivers.testbed(group[0].testbed).folder)
+        if folder is not None:
+            with _stand_ins(group[0], 1) as hosts:
+                stored[folder] = max(stored.get(folder, 0), _stored_bytes(group, hosts))
+    found = [Need(folder, count, "data of the file systems") for folder, count in stored.items()]
+    return (*found, Need(results, TRIAL_BYTES * len(trials), "results"))
+
+
+def folders(trials: Sequence[Trial], results: Path) -> tuple[Path, ...]:
+    """Name the folders of this machine that trials write to."""
+    pairs = {(trial.testbed.label, trial.filesystem.label): trial for trial in trials}.values()
+    found = [drivers.filesystem(trial.filesystem).folder(drivers.testbed(trial.testbed).folder) for trial in pairs]
+    return (*dict.fromkeys(folder for folder in found if folder is not None), results)
+
+
+def require_on_hosts(trials: Sequence[Trial], hosts: Hosts) -> None:
+    """See that the loads of one deployment fit on storage hosts that are other machines, each with an even share.
+
+    Raises:
+        MachineError: one of them lacks room.
+    """
+    storage = hosts.by_role("storage")
+    share_bytes = _stored_bytes(trials, hosts) // max(1, len(storage))
+    for host in storage:
+        said = host.run(["df", "--block-size=1", "--output=avail,size", host.directory], timeout_s=20).stdout.split()
+        free_bytes, total_bytes = (int(word) for word in said[-2:])
+        if free_bytes < share_bytes + (kept_bytes := reserve_bytes(total_bytes)):
+            left = f"{bytes_text(free_bytes)} free, of which {bytes_text(kept_bytes)} stay in reserve"
+            what = f"its share of the data, {bytes_text(share_bytes)}, does not fit below {host.directory}: {left}"
+            raise MachineError(what, where=host.name, next="free space there, set work, or choose smaller sizes (--shrink)")
+
+
+def _stored_bytes(group: Sequence[Trial], hosts: Hosts) -> int:
+    """What the largest load of each workload keeps in one deployment, with its redundancy, and an allowance for its disks."""
+    largest: dict[str, int] = {}
+    for trial in group:
+        stored_bytes = drivers.workload(trial.workload).stored_bytes(trial.clients_count)
+        largest[trial.workload.label] = max(largest.get(trial.workload.label, 0), stored_bytes)
+    try:
+        explained = drivers.filesystem(group[0].filesystem).amplification(hosts)
+    except CampaignError:
+        return 0  # an impossible layout is not brought up
+    ratio = explained.write.disk_written_ratio if explained else 1.0
+    return round(sum(largest.values()) * ratio) + DISK_BYTES * len(hosts.servers)
+
+
+@contextmanager
+def _stand_ins(trial: Trial, clients_count: int) -> Generator[Hosts]:
+    """Hosts as the testbed will have them, to ask a file system about its layout."""
+    options = vars(drivers.testbed(trial.testbed))
+    cluster = options.get("cluster")
+    if not isinstance(cluster, str):
+        yield Hosts(())
+        return
+    servers_count = options.get("servers_count")
+    stand_in = Spec("simulated", {"cluster": cluster, **({"servers": servers_count} if servers_count else {})})
+    with drivers.testbed(stand_in).hold(clients_count) as hosts:
+        yield hosts
+
+
+def disk_checks(wanted: Iterable[Need]) -> tuple[Check, ...]:
+    """Hold what is needed against what is free, disk by disk."""
+    disks: dict[int, list[Need]] = {}
+    for need in wanted:
+        disks.setdefault(_existing(need.folder).stat().st_dev, []).append(need)
+    return tuple(_disk_check(together) for together in disks.values())
+
+
+def _disk_check(together: Sequence[Need]) -> Check:
+    first = max(together, key=lambda need: need.needed_bytes)
+    usage = shutil.disk_usage(_existing(first.folder))
+    needed_bytes, kept_bytes = sum(need.needed_bytes for need in together), reserve_bytes(usage.total)
+    what = " and ".join(f"{bytes_text(need.needed_bytes)} of {need.what}" for need in together if need.needed_bytes)
+    left = f"{bytes_text(usage.free)} free, of which {bytes_text(kept_bytes)} stay in reserve"
+    ok = usage.free >= needed_bytes + kept_bytes or usage.total == 0  # what has no size (/proc) says itself what is wrong
+    fix = "free space, choose smaller sizes (--shrink), or another disk (PERJOULE_WORK for data, --into for results)"
+    return Check(f"disk of {first.folder}", ok, f"{what} does not fit: {left}" if not ok else f"{what}; {left}", fix)
+
+
+def reserve_bytes(total_bytes: int) -> int:
+    """What stays free on a disk of this size for everything else on the machine."""
+    return max(RESERVE_BYTES, round(RESERVE_RATIO * total_bytes))
+
+
+def _existing(folder: Path) -> Path:
+    return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+
+
+def _memory_and_tasks(trials: Sequence[Trial]) -> tuple[Check, ...]:
+    """Hold the daemons and clients of the largest deployment against free memory and the limit of processes."""
+    needed_bytes, needed_count = PERJOULE_BYTES, 0
+    for trial in {(t.testbed.label, t.filesystem.label, t.clients_count): t for t in trials}.values():
+        testbed, filesystem = drivers.testbed(trial.testbed), drivers.filesystem(trial.filesystem)
+        if testbed.folder is None:
+            continue  # its hosts run nothing here
+        with _stand_ins(trial, trial.clients_count) as hosts:
+            hosts_count = max(1, len(hosts.all))
+        needed_bytes = max(needed_bytes, PERJOULE_BYTES + hosts_count * filesystem.host_bytes)
+        needed_count = max(needed_count, hosts_count * filesystem.host_tasks_count)
+    found: list[Check] = []
+    if (free_bytes := free_memory_bytes()) is not None:
+        detail = f"about {bytes_text(needed_bytes)} needed, {bytes_text(free_bytes)} free"
+        fix = "end other programs, or ask for fewer clients and servers"
+        found.append(Check("memory", free_bytes >= needed_bytes, detail, fix))
+    if (left := free_tasks_count()) is not None:
+        detail = f"about {needed_count} needed, {left} more allowed here"
+        fix = "raise the limit (pids.max of this control group)"
+        found.append(Check("processes and threads", left >= needed_count, detail, fix))
+    return tuple(found)
+
+
+def free_memory_bytes(proc: Path = Path("/proc"), cgroups: Path = CGROUPS) -> int | None:
+    """How much memory the kernel says that programs can still get, by the machine and by our control group; None: not told."""
+    found: list[int] = []
+    with suppress(OSError, KeyError, ValueError):
+        fields = dict(line.split(":", 1) for line in (proc / "meminfo").read_text().splitlines())
+        found.append(int(fields["MemAvailable"].split()[0]) * 1024)
+    names = (("memory", "memory.limit_in_bytes", "memory.usage_in_bytes"), ("", "memory.max", "memory.current"))
+    found += _left(proc, cgroups, names)
+    return min(found, default=None)
+
+
+def free_tasks_count(proc: Path = Path("/proc"), cgroups: Path = CGROUPS) -> int | None:
+    """How many more processes and threads our control group may have; None: no limit is told."""
+    return min(_left(proc, cgroups, (("pids", "pids.max", "pids.current"), ("", "pids.max", "pids.current"))), default=None)
+
+
+def _left(proc: Path, cgroups: Path, names: Sequence[tuple[str, str, str]]) -> list[int]:
+    """What is left below each limit of our control group and of those above it, by cgroup v1 (a controller) and v2 ("")."""
+    found: list[int] = []
+    try:
+        lines = [line.split(":", 2) for line in (proc / "self" / "cgroup").read_text().splitlines()]
+    except OSError:
+        return found
+    for controller, most, used in names:
+        for _, controllers, path in (line for line in lines if len(line) == 3):
+            if controller not in controllers.split(","):
+                continue
+            root = cgroups / controller
+            own = root / path.lstrip("/")
+            for folder in (own, *own.parents):
+                with suppress(OSError, ValueError):  # "max", or no limit at this level
+                    found.append(int((folder / most).read_text()) - int((folder / used).read_text()))
+                if folder == root:
+                    break
+    return found
+
+
+@contextmanager
+def watched(folders: Iterable[Path]) -> Generator[None]:
+    """Stop the block as Ctrl-C would when a disk lacks half of its reserve, and say which.
+
+    Raises:
+        MachineError: a disk is nearly full.
+    """
+    places = {(there := _existing(folder)).stat().st_dev: there for folder in folders}
+    watch = _Watch(tuple(places.values()))
+    watch.start()
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not watch.said:
+            raise
+        raise MachineError(watch.said, next="free space, then run `perjoule resume`") from None
+    finally:
+        watch.end()
+
+
+class _Watch(threading.Thread):
+    """Looks at disks a few times a second, and interrupts the main thread once."""
+
+    def __init__(self, places: Sequence[Path]) -> None:
+        super().__init__(name="room", daemon=True)
+        self.said = ""
+        self._places, self._over = places, threading.Event()
+        # A disk that lacks its reserve from the start is no matter of this campaign: `checks` has judged that.
+        self._least_bytes = {place: STOP_RATIO * reserve_bytes(shutil.disk_usage(place).total) for place in places}
+
+    def run(self) -> None:
+        while not self._over.wait(PERIOD_S):
+            for place in self._places:
+                usage = shutil.disk_usage(place)
+                if usage.total and usage.free < self._least_bytes[place]:
+                    self.said = f"the disk of {place} is nearly full ({bytes_text(usage.free)} left); stopped in time"
+                    main = threading.main_thread().ident
+                    assert main is not None
+                    signal.pthread_kill(main, _handled())
+                    return
+
+    def end(self) -> None:
+        self._over.set()
+        self.join()
+
+
+def _handled() -> signal.Signals:
+    """The first signal that stops us in good order: a shell's background, say, has SIGINT ignored."""
+    each = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    return next((number for number in each if callable(signal.getsignal(number))), signal.SIGTERM)

@@ -1,0 +1,329 @@
+"""The order of things: hold hosts, mount, prepare, record, run, keep.
+
+A failed trial is a stored Record with its reason and the campaign goes on; after a transient failure (a daemon died, a time limit
+passed) it goes on with a fresh deployment. What the user interrupts is not stored: `perjoule resume` measures it again.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from perjoule import drivers
+from perjoule.drivers.protocols import Check, FileSystem, Hosts, Meter, Mounted, Testbed, Workload, require_time
+from perjoule.execution import clock_sync, resources, settling, write_back
+from perjoule.execution.stopping import Until
+from perjoule.machine.environment import environment
+from perjoule.model import Amplification, Campaign, Channel, Clock, HostFact, Json, Outcome, Phase, Record, Redundancy, Trial
+from perjoule.model.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
+from perjoule.store import Attempt, Results
+
+MOST_NAMED = 3  # missing things in one sentence
+LOG_TAIL_BYTES = 256 * 1024  # of each daemon's log, kept with each trial
+
+Latest = Callable[[], Mapping[Channel, tuple[float, float, float]]]  # channel -> t_s, value, duration_s of its last sample
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a person who waits would like to see."""
+
+    kind: Literal["deploy", "deployed", "trial", "phase", "kept", "settled", "note"]
+    text: str = ""
+    trial: Trial | None = None
+    record: Record | None = None
+    hosts: Hosts | None = None
+    latest: Latest = field(default=lambda: {})
+
+
+Observer = Callable[[Event], None]
+Deployed = tuple[str, str]  # labels of a testbed and a file system
+
+
+def checks(campaign: Campaign, *, whole: bool = False) -> tuple[Check, ...]:
+    """Ask every driver of a campaign what it needs on this machine; with `whole`, also file systems that it can go on without."""
+    found: dict[str, Check] = {}
+    without = dict[Deployed, MachineError]() if whole else unable(campaign)
+    for trial in campaign.trials:
+        testbed = drivers.testbed(trial.testbed)
+        parts: list[Testbed | FileSystem | Workload | Meter] = [testbed, *map(drivers.meter, trial.meters)]
+        if not testbed.elsewhere:
+            parts.append(drivers.workload(trial.workload))
+            parts += [] if _deployed(trial) in without else [drivers.filesystem(trial.filesystem)]
+        for part in parts:
+            found |= {check.name: check for check in part.checks() if check.name not in found or found[check.name].ok}
+    return tuple(found.values())
+
+
+def unable(campaign: Campaign) -> Mapping[Deployed, MachineError]:
+    """Say for which file systems this machine lacks something while others can be measured; {} where none can."""
+    found: dict[Deployed, MachineError] = {}
+    all_deployed = {_deployed(trial): trial for trial in campaign.trials}
+    for deployed, trial in all_deployed.items():
+        if drivers.testbed(trial.testbed).elsewhere:
+            continue
+        try:
+            require(drivers.filesystem(trial.filesystem).checks())
+        except MachineError as error:
+            found[deployed] = error
+    return found if len(found) < len(all_deployed) else {}
+
+
+def _deployed(trial: Trial) -> Deployed:
+    return trial.testbed.label, trial.filesystem.label
+
+
+def require(checked: Sequence[Check]) -> None:
+    """Stop before anything is touched when something needed is missing. Raises MachineError."""
+    missing = [check for check in checked if check.needed and not check.ok]
+    if missing:
+        first, more_count = missing[:MOST_NAMED], len(missing) - MOST_NAMED
+        what = "; ".join(f"{check.name}: {check.detail}" for check in first)
+        fixes = [*dict.fromkeys(check.fix for check in first if check.fix), *(["`perjoule doctor`"] if more_count > 0 else [])]
+        raise MachineError(what + (f"; and {more_count} more" if more_count > 0 else ""), next="; ".join(fixes))
+
+
+def missing(campaign: Campaign, results: Results, *, again_failed: bool = False) -> tuple[Trial, ...]:
+    """The trials that are needed and have no kept attempt yet (with `again_failed`: no valid one), in order."""
+    done = {r.trial.id for r in results.latest() if r.status == "valid"} if again_failed else results.done()
+    until = Until(campaign, results)
+    return tuple(trial for trial in campaign.trials if trial.id not in done and not until.settled(trial))
+
+
+def run(
+    campaign: Campaign, results: Results, observe: Observer, *, again_failed: bool = False, folder: Path | None = None
+) -> None:
+    """Run what is missing of a campaign into a results folder.
+
+    `folder` is where the campaign file lies, whose git state is kept.
+
+    Raises:
+        CampaignError: a layout is impossible on these hosts.
+        MachineError: something needed is missing here, or there is no room: not enough to begin, or a disk fills up meanwhile.
+        Of a single file system both are raised at the end, when all other trials have been measured.
+    """
+    with results.hold() as said:
+        for words in said:
+            observe(Event("note", words))
+        left = missing(campaign, results, again_failed=again_failed)
+        if left:
+            require((*checks(campaign), *resources.checks(left, results.folder)))
+        circumstances = environment(folder)
+        refused: list[PerjouleError] = []
+        until = Until(campaign, results)
+        without = unable(campaign) if left else dict[Deployed, MachineError]()
+        with resources.watched(resources.folders(left, results.folder)):
+            for group in campaign.groups:
+                todo = [trial for trial in group if trial in left]
+                error = without.get(_deployed(group[0]))
+                try:
+                    _Group(campaign, results, observe, circumstances, until).run(todo, error if todo else None)
+                except _Refused as refusal:
+                    refused.append(refusal.error)
+        if refused:
+            raise refused[0]
+
+
+class _Refused(Exception):
+    """One file system can't be run here, or not as asked; the others can."""
+
+    def __init__(self, error: PerjouleError) -> None:
+        self.error = error
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The trials that share a testbed and a file system."""
+
+    campaign: Campaign
+    results: Results
+    observe: Observer
+    circumstances: Mapping[str, Json]
+    until: Until
+
+    def run(self, todo: list[Trial], unable: MachineError | None = None) -> None:
+        """Run the trials on as few deployments as failures allow, or none where unable; `todo` is emptied in order."""
+        if unable is not None:
+            self._keep_failed(todo, str(unable))
+            raise _Refused(unable)
+        clients_count = max((trial.clients_count for trial in todo), default=0)
+        fruitless_count = 0  # deployments in a row that did not carry a single trial
+        while todo:
+            left_count = len(todo)
+            try:
+                self._deploy(todo, clients_count)
+            except WorkloadError as error:
+                fruitless_count = fruitless_count + 1 if len(todo) == left_count else 0
+                if not error.transient or fruitless_count == 2:
+                    return self._keep_failed(todo, str(error))
+                self.observe(Event("note", f"{error}; deploying afresh"))
+            except (CampaignError, _Refused) as error:
+                reason = error.error if isinstance(error, _Refused) else error
+                self._keep_failed(todo, str(reason))
+                raise _Refused(reason) from error
+        return None
+
+    def _deploy(self, todo: list[Trial], clients_count: int) -> None:
+        first = todo[0]
+        self.observe(Event("deploy", first.filesystem.label, trial=first))
+        began_s = time.monotonic()
+        using = tuple(dict.fromkeys(role for trial in todo for role in drivers.workload(trial.workload).using))
+        testbed = drivers.testbed(first.testbed)
+        with testbed.hold(clients_count) as held, ExitStack() as deployment:
+            if testbed.elsewhere:
+                resources.require_on_hosts(todo, held)
+            for host in held.all if self.campaign.confirmed else ():
+                host.overwrite = self.campaign.confirmed
+            hosts = replace(held, using=using)
+            try:
+                mounted = deployment.enter_context(drivers.filesystem(first.filesystem).mount(hosts))
+            except MachineError as error:  # no client in this kernel, say: nothing that others need
+                raise _Refused(error) from error
+            where = f" on {len(hosts.servers)} servers" if hosts.servers else ""
+            took = f"{first.filesystem.label} is up{where} after {time.monotonic() - began_s:.1f} s"
+            self.observe(Event("deployed", took, trial=first, hosts=hosts))
+            self._align(first, hosts)
+            while todo:
+                if settled := self.until.settled(todo[0]):
+                    self.observe(Event("settled", settled, trial=todo.pop(0)))
+                    continue
+                record, transient = self._measure(todo[0], hosts, mounted)
+                todo.pop(0)
+                self.observe(Event("kept", trial=record.trial, record=record))
+                if transient:
+                    raise TransientError(record.reason)
+            self._align(first, hosts)
+
+    def _align(self, trial: Trial, hosts: Hosts) -> None:
+        if self.campaign.align_s:
+            self.observe(Event("note", "a load pattern, for the clocks of the meters"))
+            meters = [drivers.meter(spec) for spec in trial.meters]
+            clock_sync.align(hosts, meters, self.results, self.campaign.align_s, self.campaign.seed % 2**31)
+
+    def _measure(self, trial: Trial, hosts: Hosts, mounted: Mounted) -> tuple[Record, bool]:
+        with self.results.attempt(trial) as attempt:
+            self.observe(Event("trial", trial=trial, latest=attempt.sink.latest, hosts=hosts))
+            phases: list[Phase] = []
+            doubts: list[list[str]] = []  # of each meter, of the write-back and of the tail
+            outcome, failure = None, None
+            try:
+                outcome = self._load(trial, hosts, mounted, attempt, phases, doubts)
+                mounted.alive()
+            except WorkloadError as error:
+                failure = error
+            _keep_logs(mounted.logs, attempt.logs)
+            record = replace(
+                self._failed(trial, attempt, str(failure)),
+                status="failed" if failure else "valid",
+                reason=str(failure) if failure else "",
+                scale=hosts.scale,
+                cluster=hosts.cluster.name if hosts.cluster else "",
+                hardware=hosts.cluster and replace(hosts.cluster, notes=()),
+                hosts=tuple(
+                    HostFact(h.name, h.role, h.node.name if h.node else "", h.address, h.cpu_capacity_cores) for h in hosts.all
+                ),
+                phases=tuple(phases),
+                outcome=outcome,
+                facts={"testbed": hosts.facts, "filesystem": mounted.facts},
+                amplification=_amplification(trial, hosts),
+                redundancy=_redundancy(trial, hosts),
+                data_hosts=mounted.data_hosts,
+                doubts=(
+                    *(outcome.doubts if outcome else ()),
+                    *(doubt for one in doubts for doubt in one),
+                    *dict.fromkeys(doubt for host in hosts.all for doubt in host.doubts),
+                ),
+            )
+            attempt.keep(record)
+            return record, failure is not None and failure.transient
+
+    def _load(
+        self, trial: Trial, hosts: Hosts, mounted: Mounted, attempt: Attempt, phases: list[Phase], doubts: list[list[str]]
+    ) -> Outcome:
+        workload = drivers.workload(trial.workload)
+        clients = (*hosts.clients[: trial.clients_count], *hosts.by_role(*workload.using))
+
+        def phase(name: str) -> ExitStack:
+            began_s = time.monotonic()
+            self.observe(Event("phase", name, trial=trial))
+            stack = ExitStack()
+            stack.callback(lambda: phases.append(Phase(name, began_s, time.monotonic())))
+            return stack
+
+        with phase("prepare"):
+            workload.prepare(clients, mounted, attempt.raw)
+            syncs = write_back.syncs(hosts, mounted)
+        with ExitStack() as meters:
+            for meter in map(drivers.meter, trial.meters):
+                doubts.append(meters.enter_context(meter.record(hosts, attempt.sink)))
+            with phase("baseline"):
+                idle_bytes_per_s = settling.rate_bytes_per_s(hosts, self.campaign.settle_s)
+            with phase("measure"):
+                outcome = workload.run(clients, mounted, attempt.raw)
+            require_time(outcome.results)
+            written = write_back.write_back(syncs)
+            phases += [written.phase] if written.phase else []
+            doubts.append(list(written.doubts))
+            outcome = workload.read_back(clients, mounted, attempt.raw) or outcome
+            self.observe(Event("phase", "tail", trial=trial))
+            tail = settling.tail(
+                hosts,
+                mounted,
+                settle_s=self.campaign.settle_s,
+                quiet_s=self.campaign.quiet_s,
+                idle_bytes_per_s=idle_bytes_per_s,
+            )
+            phases.append(tail.phase)
+            doubts.append(list(tail.doubts))
+        for series in outcome.series:
+            attempt.sink.extend(series)
+        return outcome
+
+    def _failed(self, trial: Trial, attempt: Attempt, reason: str) -> Record:
+        return Record(
+            trial=trial,
+            status="failed",
+            reason=reason,
+            attempt=attempt.number,
+            clock=Clock(time.monotonic(), time.time()),
+            scale=1.0,
+            cluster="",
+            hosts=(),
+            phases=(),
+            outcome=None,
+            facts={},
+            environment=self.circumstances,
+        )
+
+    def _keep_failed(self, trials: Sequence[Trial], reason: str) -> None:
+        for trial in trials:
+            with self.results.attempt(trial) as attempt:
+                record = self._failed(trial, attempt, reason)
+                attempt.keep(record)
+            self.observe(Event("kept", trial=trial, record=record))
+
+
+def _amplification(trial: Trial, hosts: Hosts) -> Amplification | None:
+    """What the layout explains, times what lies beneath: all hosts with data have the same there."""
+    explained = drivers.filesystem(trial.filesystem).amplification(hosts)
+    return explained and explained.on_mirrors(_beneath_count(hosts))
+
+
+def _redundancy(trial: Trial, hosts: Hosts) -> Redundancy | None:
+    stated = drivers.filesystem(trial.filesystem).redundancy(hosts)
+    return stated and replace(stated, beneath_count=_beneath_count(hosts))
+
+
+def _beneath_count(hosts: Hosts) -> int:
+    return max((host.copies_count for host in hosts.all), default=1)
+
+
+def _keep_logs(logs: Sequence[Path], folder: Path) -> None:
+    for log in logs:
+        with suppress(OSError), log.open("rb") as source:  # a log that can't be read must not cost the trial
+            source.seek(max(0, log.stat().st_size - LOG_TAIL_BYTES))
+            with (folder / f"{log.parent.name}-{log.name}").open("wb") as kept:
+                shutil.copyfileobj(source, kept)

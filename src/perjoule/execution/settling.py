@@ -1,0 +1,90 @@
+"""The end of a trial: after the write-back, wait until the servers and the file system are quiet.
+
+Without this, what a file system still does then (copies, scrub, rebalance, trash) would fall into the next trial's windows.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perjoule.drivers.protocols import Host, Hosts, Mounted
+from perjoule.model import Phase
+from perjoule.model.errors import WorkloadError
+from perjoule.model.units import bytes_text
+
+LOOK_S = 0.25  # over which a rate is taken
+QUIET_BYTES_PER_S = 256 * 1024  # of all servers together, above twice what they moved idle (heartbeats, other work)
+WATCHED = ("network_received_bytes", "disk_read_bytes", "disk_written_bytes")
+
+
+@dataclass(frozen=True)
+class Tail:
+    """What followed the load, and what speaks against the next trial."""
+
+    phase: Phase
+    doubts: tuple[str, ...] = ()
+
+
+def rate_bytes_per_s(hosts: Hosts, duration_s: float) -> float:
+    """Let time pass, and give what the servers' networks and disks moved meanwhile."""
+    began_s, before_bytes = time.monotonic(), _moved_bytes(hosts)
+    time.sleep(duration_s)
+    return (_moved_bytes(hosts) - before_bytes) / (time.monotonic() - began_s)
+
+
+def tail(hosts: Hosts, mounted: Mounted, *, settle_s: float, quiet_s: float, idle_bytes_per_s: float) -> Tail:
+    """Wait until the servers and the file system are quiet.
+
+    Args:
+        hosts: whose counters are looked at.
+        mounted: is asked in its own words once the counters are quiet, and may be busy all the same.
+        settle_s: the least length.
+        quiet_s: the longest; 0 waits for nothing but `settle_s`.
+        idle_bytes_per_s: what the servers moved in the trial's baseline.
+
+    Raises:
+        TransientError: it is not quiet because a daemon has died.
+    """
+    began_s = time.monotonic()
+    if not quiet_s:
+        time.sleep(settle_s)
+        return Tail(Phase("tail", began_s, time.monotonic()))
+    notes: dict[str, None] = {}
+    doubts: list[str] = []
+    before_bytes = _written_bytes(hosts)
+    while True:
+        rate = rate_bytes_per_s(hosts, min(LOOK_S, settle_s))
+        ended_s = time.monotonic()
+        what = ""
+        if rate > 2 * idle_bytes_per_s + QUIET_BYTES_PER_S:
+            what = f"servers move {bytes_text(round(rate))}/s"
+        elif ended_s - began_s < settle_s:
+            continue
+        else:
+            try:
+                what = mounted.busy()  # asked after the end, so that a quiet file system's answer costs this trial nothing
+            except WorkloadError as error:
+                doubts.append(f"can't tell whether the file system is quiet: {error}")
+            if what:
+                notes[what] = None
+                mounted.alive()  # what waits for a daemon that has died would not end
+        if not what or ended_s - began_s >= max(quiet_s, settle_s):
+            break
+    if what:
+        doubts.append(f"still busy {quiet_s:g} s after the load, gave up waiting: {what}")
+    if (written_bytes := _written_bytes(hosts) - before_bytes) > QUIET_BYTES_PER_S:
+        notes = {f"{bytes_text(written_bytes)} written to the servers' disks": None, **notes}
+    return Tail(Phase("tail", began_s, ended_s, "; ".join(notes)), tuple(doubts))
+
+
+def _watched(hosts: Hosts) -> Sequence[Host]:
+    return hosts.servers or hosts.all
+
+
+def _moved_bytes(hosts: Hosts) -> int:
+    readings = [host.counters() for host in _watched(hosts)]
+    return sum(getattr(reading, counter) or 0 for reading in readings for counter in WATCHED)
+
+
+def _written_bytes(hosts: Hosts) -> int:
+    return sum(host.counters().disk_written_bytes or 0 for host in _watched(hosts))

@@ -1,0 +1,79 @@
+"""After a load all hosts that keep its data sync at once: a write counts until their disks hold the data.
+
+What has to be synced is found before the load, so that nothing but `sync` runs after it.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from perjoule.drivers.protocols import Host, Hosts, Mounted
+from perjoule.model import WRITE_BACK, Phase
+from perjoule.model.errors import WorkloadError
+
+LONGEST_S = 600.0  # a sync that takes longer has hung
+SHORT_S = 20.0  # for commands that only ask
+AT_ONCE_COUNT = 64
+
+
+@dataclass(frozen=True)
+class Sync:
+    """What brings one host's data to its disk."""
+
+    host: Host
+    argv: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WrittenBack:
+    """The phase (None where the data are not known to be on disk, with the reason in `doubts`)."""
+
+    phase: Phase | None
+    doubts: tuple[str, ...] = ()
+
+
+def syncs(hosts: Hosts, mounted: Mounted) -> tuple[Sync, ...]:
+    """Find what to sync: all that is mounted on each server, or the disks of clients that hold their own data.
+
+    Nothing where the hosts that hold the data are not known. Raises WorkloadError: a host can't tell what is mounted.
+    """
+    holders = frozenset(mounted.data_hosts)
+    if any(host.name in holders for host in hosts.servers):
+        return tuple(Sync(host, ("sync", "-f", str(path))) for host in hosts.servers for path in _local_mounts(host))
+    own = (host for host in hosts.clients if host.name in holders)
+    return tuple(Sync(host, ("sync", *_own(mounted, host))) for host in own)
+
+
+def write_back(wanted: Sequence[Sync]) -> WrittenBack:
+    """Run all syncs at once; the phase ends when the last has returned."""
+    if not wanted:
+        return WrittenBack(None)
+    began_s = time.monotonic()
+    with ThreadPoolExecutor(min(len(wanted), AT_ONCE_COUNT)) as pool:
+        doubts = tuple(doubt for doubt in pool.map(_synced, wanted) if doubt)
+    ended_s = time.monotonic()
+    return WrittenBack(None if doubts else Phase(WRITE_BACK, began_s, ended_s), doubts)
+
+
+def _synced(wanted: Sync) -> str:
+    try:
+        wanted.host.run(wanted.argv, timeout_s=LONGEST_S)
+    except WorkloadError as error:
+        return f"data were not written back: {error}"
+    return ""
+
+
+def _own(mounted: Mounted, client: Host) -> tuple[str, ...]:
+    device = mounted.devices.get(client.name)
+    return (str(device),) if device else ("-f", str(mounted.directories[client.name]))
+
+
+def _local_mounts(host: Host) -> Iterator[Path]:
+    """The folder of a server, and the file systems on disks that are mounted below it."""
+    yield host.directory
+    argv = ["findmnt", "--raw", "--noheadings", "--real", "--output", "TARGET", "--types", "ext4,xfs,btrfs,f2fs,zfs"]
+    said = host.run(argv, timeout_s=SHORT_S, check=False).stdout  # it fails where none is mounted
+    targets = [Path(line.encode().decode("unicode_escape")) for line in said.splitlines() if line]
+    yield from (target for target in targets if host.directory in target.parents)

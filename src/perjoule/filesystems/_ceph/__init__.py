@@ -1,0 +1,1 @@
+"""What CephFS and RADOS share: one Ceph cluster."""

@@ -1,0 +1,118 @@
+"""What a Ceph cluster is told: who may do what, where OSDs lie, which pools there are. Pure functions over its layout."""
+
+import base64
+import os
+import struct
+from collections.abc import Mapping
+
+from perjoule.filesystems._ceph.layout import Layout, Pool
+from perjoule.model import Json
+
+FILE_SYSTEM = "perjoule"
+DATA_POOL = "cephfs_data"
+METADATA_POOL = "cephfs_metadata"
+# A manager without modules always warns, and so may newer versions about disks that are files.
+MUTED = ("MGR_MODULE_ERROR", "MGR_MODULE_DEPENDENCY", "BLUESTORE_SLOW_OP_ALERT")
+Command = Mapping[str, Json]
+
+
+def capabilities(layout: Layout, clients: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """Say what each daemon and client may do, and no more: entity -> service -> capability."""
+    daemons = {
+        "mon.": {"mon": "allow *"},
+        "client.admin": {"mon": "allow *", "mgr": "allow *", "osd": "allow *", "mds": "allow *"},
+        "mgr.a": {"mon": "allow profile mgr", "osd": "allow *", "mds": "allow *"},
+    }
+    if layout.mds:
+        tag = f"allow rw tag cephfs *={FILE_SYSTEM}"
+        daemons |= {"mds.a": {"mon": "allow profile mds", "osd": tag, "mgr": "allow profile mds"}}
+    osds = {osd.name: {"mon": "allow profile osd", "mgr": "allow profile osd", "osd": "allow *"} for osd in layout.osds}
+    return daemons | osds | {f"client.{name}": _client(layout, name) for name in clients}
+
+
+def _client(layout: Layout, name: str) -> dict[str, str]:
+    """Its file system and nothing else, or its own pools and nothing else."""
+    if layout.mds:
+        return {
+            "mon": f"allow r fsname={FILE_SYSTEM}",
+            "mds": f"allow rw fsname={FILE_SYSTEM}",
+            "osd": f"allow rw tag cephfs data={FILE_SYSTEM}",
+        }
+    own = [f"allow rwx pool={pool.name}" for pool in layout.pools if pool.client == name]
+    return {"mon": "allow r", "osd": ", ".join(own)}
+
+
+def new_key(created_s: int) -> str:
+    """Make a cephx key: type 1 (AES), seconds, nanoseconds, 16 bytes, then as many at random; base64."""
+    return base64.b64encode(struct.pack("<HIIH", 1, created_s, 0, 16) + os.urandom(16)).decode()
+
+
+def keyring(keys: Mapping[str, str], caps: Mapping[str, Mapping[str, str]]) -> str:
+    """Write a keyring of these keys with their capabilities."""
+    entries = (
+        f"[{entity}]\n\tkey = {key}\n" + "".join(f'\tcaps {service} = "{cap}"\n' for service, cap in caps[entity].items())
+        for entity, key in keys.items()
+    )
+    return "".join(entries)
+
+
+def placement(layout: Layout) -> list[list[Command]]:
+    """Order the commands that make OSDs known and place them, before they start; those of a stage go out together."""
+    classes = dict.fromkeys(osd.device_class for osd in layout.osds)
+    return [
+        [{"prefix": "osd new", "uuid": osd.uuid, "id": osd.id} for osd in layout.osds],
+        [
+            {"prefix": "osd crush add", "id": osd.id, "weight": 1.0, "args": [f"host={osd.host}", "root=default"]}
+            for osd in layout.osds
+        ],
+        [
+            {
+                "prefix": "osd crush set-device-class",
+                "class": device_class,
+                "ids": [str(osd.id) for osd in layout.osds if osd.device_class == device_class],
+            }
+            for device_class in classes
+        ],
+        [_rule(pool) for pool in layout.pools],
+    ]
+
+
+def _rule(pool: Pool) -> Command:
+    """Where its parts go: a rule, or for an erasure-coded pool the profile from which Ceph makes the rule with the pool.
+
+    https://docs.ceph.com/en/pacific/rados/operations/erasure-code-profile/
+    """
+    if pool.code is None:
+        rule = {"prefix": "osd crush rule create-replicated", "name": pool.name, "root": "default", "type": pool.apart}
+        return rule | ({"class": pool.device_class} if pool.device_class else {})
+    k, m = pool.code
+    profile = ["plugin=jerasure", "technique=reed_sol_van", f"k={k}", f"m={m}", f"crush-failure-domain={pool.apart}"]
+    profile += [f"crush-device-class={pool.device_class}"] if pool.device_class else []
+    return {"prefix": "osd erasure-code-profile set", "name": pool.name, "profile": [*profile]}
+
+
+def creation(layout: Layout) -> list[list[Command]]:
+    """Order the commands that make all pools and, with a metadata server, the file system.
+
+    All OSDs must be up: objects written while some are not would have to be recovered one by one afterwards.
+    """
+    stages: list[list[Command]] = [
+        [{"prefix": "health mute", "code": code, "sticky": True} for code in MUTED],
+        [_pool(pool, layout.placement_groups_count) for pool in layout.pools],
+    ]
+    if not layout.mds:
+        enable: Command = {"prefix": "osd pool application enable", "app": "perjoule"}
+        return [*stages, [{**enable, "pool": pool.name} for pool in layout.pools]]
+    system: Command = {"prefix": "fs new", "fs_name": FILE_SYSTEM, "metadata": METADATA_POOL, "data": DATA_POOL}
+    if any(pool.code for pool in layout.pools):
+        stages.append([{"prefix": "osd pool set", "pool": DATA_POOL, "var": "allow_ec_overwrites", "val": "true"}])
+        # Ceph would rather have copies of what it notes of each file beside its data: that is one attribute per file.
+        system = {**system, "force": True}
+    return [*stages, [system]]
+
+
+def _pool(pool: Pool, groups_count: int) -> Command:
+    asked: Command = {"prefix": "osd pool create", "pool": pool.name, "pg_num": groups_count, "pgp_num": groups_count}
+    if pool.code:
+        return {**asked, "pool_type": "erasure", "erasure_code_profile": pool.name}
+    return {**asked, "pool_type": "replicated", "rule": pool.name, "size": pool.copies_count}

@@ -1,0 +1,207 @@
+"""What BeeGFS is told and what it answers, as pure functions.
+
+The daemons' configuration is that of 7 and 8 alike; where the two differ, see `versions`.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from perjoule.model.errors import WorkloadError
+from perjoule.model.units import BYTES, RATES, quantity
+
+Kind = Literal["meta", "storage"]
+KINDS: tuple[Kind, ...] = ("meta", "storage")
+FIRST_GROUP = 101  # of mirrors; targets count from 1
+MIRRORED = "Buddy Mirror"  # the pattern of a file that has a mirror
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Servers and striping of one BeeGFS. A server's number is its place in its tuple, from 1, and so is its target's."""
+
+    metadata: tuple[str, ...]  # names of hosts
+    storage: tuple[str, ...]
+    chunk_bytes: int = 512 * 1024
+    targets_count: int = 4  # that a file is striped over; pairs of targets where they are mirrored
+    mirror: bool = False
+
+    def servers(self, kind: Kind) -> tuple[str, ...]:
+        """The hosts of one kind of server."""
+        return self.metadata if kind == "meta" else self.storage
+
+    def groups(self, kind: Kind, first: int = 1) -> dict[int, tuple[int, int]]:
+        """Number the pairs of targets that mirror each other, each with its primary before its secondary.
+
+        Args:
+            kind: of the servers.
+            first: the server that has to be a primary: a group that owns the root directory already has it in its primary.
+        """
+        if not self.mirror or len(self.servers(kind)) < 2:
+            return {}
+        numbers = range(1, len(self.servers(kind)) + 1)
+        pairs = zip(numbers[::2], numbers[1::2], strict=True)
+        return {FIRST_GROUP + n: (b, a) if first == b else (a, b) for n, (a, b) in enumerate(pairs)}
+
+
+def settings(values: Mapping[str, object]) -> str:
+    """Write a configuration of the form that all daemons but the management of 8 read."""
+    written = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
+    return "".join(f"{key} = {value}\n" for key, value in written.items())
+
+
+def server(kind: Kind, *, store: Path, authentication: Path, management: str) -> str:
+    """The configuration of a metadata or a storage server: in the foreground, its log to stdout."""
+    folder = {"meta": "storeMetaDirectory", "storage": "storeStorageDirectory"}[kind]
+    return settings(
+        {
+            "sysMgmtdHost": management,
+            "connAuthFile": authentication,
+            "connUseRDMA": False,
+            folder: store,
+            "storeAllowFirstRunInit": True,
+            "runDaemonized": False,
+            "logType": "logfile",
+            "logStdFile": "",
+            "logNoDate": False,
+            "logLevel": 3,
+        }
+    )
+
+
+def identity(kind: Kind, number: int) -> dict[str, str]:
+    """The files in a server's store, before its first start, that give it and its target their number."""
+    return {"nodeNumID": f"{number}\n", **({"targetNumID": f"{number}\n"} if kind == "storage" else {})}
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a server keeps its part, as the management sees it."""
+
+    number: int
+    node: int
+    reachability: str
+    consistency: str
+    total_bytes: int | None = None
+    free_bytes: int | None = None
+
+    @property
+    def well(self) -> bool:
+        """Whether it can be used and has all that it should have."""
+        return (self.reachability, self.consistency) == ("Online", "Good")
+
+
+def targets(said: str) -> tuple[Target, ...]:
+    """Read the tables of `beegfs-ctl --listtargets --state --spaceinfo` (7) and `beegfs target list --state --capacity` (8).
+
+    Raises:
+        WorkloadError: there is no such table.
+    """
+    head: list[str] = []
+    found: list[Target] = []
+    for line in said.splitlines():
+        # Cells of 8 have spaces in them ("5s ago") and two or more between them; those of 7 have one at least between them.
+        cells = re.split(r"\s{2,}" if head[:1] == ["id"] else r"\s+", line.strip())
+        if cells[0].lower() in ("targetid", "id"):
+            head = [cell.lower() for cell in line.split()]
+        elif head and re.fullmatch(r"(?:[a-z]+:)?\d+", cells[0]) and len(cells) == len(head):
+            found.append(_target(dict(zip(head, cells, strict=True))))
+    if not head:
+        raise WorkloadError(f"no table of targets: {said[:80]!r}", where="beegfs")
+    return tuple(found)
+
+
+def _target(row: Mapping[str, str]) -> Target:
+    def cell(*names: str) -> str:
+        return next((row[name] for name in names if name in row), "-")
+
+    def size_bytes(text: str) -> int | None:
+        return None if text == "-" else round(quantity(text, BYTES, bare=True))
+
+    return Target(
+        number=_number(cell("targetid", "id")),
+        node=_number(cell("nodeid", "node")),
+        reachability=cell("reachability"),
+        consistency=cell("consistency"),
+        total_bytes=size_bytes(cell("total", "space")),
+        free_bytes=size_bytes(cell("free", "space_free")),
+    )
+
+
+def _number(text: str) -> int:
+    """Read "1", "s:1" and "m:1"; 0 for what is not mapped."""
+    digits = text.rpartition(":")[2]
+    return int(digits) if digits.isdecimal() else 0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How a file or folder lies on its servers."""
+
+    pattern: str  # "RAID0" or MIRRORED
+    chunk_bytes: int
+    desired_count: int
+    numbers: tuple[int, ...]  # of a file's targets, or of its groups where it is mirrored; a folder has none
+    metadata: int  # the metadata server that has it
+
+
+def entry(said: str) -> Entry:
+    """Read `beegfs-ctl --getentryinfo` (7) and `beegfs entry info --retro` (8). Raises WorkloadError."""
+    words = {
+        "pattern": r"^\+ Type: (.+?)\s*$",
+        "chunk": r"^\+ Chunksize: (\d+[kKMG]?)",
+        "desired": r"^\+ Number of storage targets: desired: (\d+)",
+        "metadata": r"^(?:Metadata node|Current primary metadata node): .*\[ID: (\d+)\]",
+    }
+    found = {name: re.search(pattern, said, re.MULTILINE) for name, pattern in words.items()}
+    told = {name: match[1] for name, match in found.items() if match}
+    if len(told) < len(words):
+        raise WorkloadError(f"no stripe pattern: {said[:80]!r}", where="beegfs")
+    digits = told["chunk"].rstrip("kKMG")
+    prefix = told["chunk"].removeprefix(digits).upper()
+    listed = re.split(r"^\+ (?:Storage targets|Storage mirror buddy groups):\s*$", said, maxsplit=1, flags=re.MULTILINE)
+    numbers = re.findall(r"^\s*\+ (\d+)(?: @ .*)?$", listed[1], re.MULTILINE) if len(listed) > 1 else []
+    return Entry(
+        pattern=told["pattern"],
+        chunk_bytes=int(digits) * round(BYTES[f"{prefix}iB" if prefix else "B"]),
+        desired_count=int(told["desired"]),
+        numbers=tuple(map(int, numbers)),
+        metadata=int(told["metadata"]),
+    )
+
+
+@dataclass(frozen=True)
+class Bench:
+    """How far the storage benchmark of BeeGFS has come, and what each target moved."""
+
+    finished_count: int  # servers (7) or targets (8)
+    bytes_per_s: Mapping[int, float]  # by target
+
+
+def bench(said: str) -> Bench:
+    """Read `beegfs-ctl --storagebench --status --verbose` (7) and `beegfs benchmark status --verbose` (8).
+
+    Raises:
+        WorkloadError: there is no status in it.
+    """
+    counted = re.search(r"^Finished:\s+(\d+)", said, re.MULTILINE)
+    if counted:
+        rates = re.findall(r"^(\d+)\s+(\d+)\s+KiB/s\s+nodeID:", said, re.MULTILINE)
+        return Bench(int(counted[1]), {int(number): int(rate) * 1024.0 for number, rate in rates})
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in said.splitlines() if line.startswith("|")]
+    heads = {row[0]: n for n, row in enumerate(rows)}
+    if "UNINITIALIZED" not in heads:
+        if "Server benchmark status:" in said:
+            return Bench(0, {})
+        raise WorkloadError(f"no benchmark status: {said[:80]!r}", where="beegfs")
+    counts = dict(zip(rows[heads["UNINITIALIZED"]], rows[heads["UNINITIALIZED"] + 1], strict=True))
+    rates = [(row[2], row[1]) for row in rows if row[0] in ("read", "write") and len(row) == 5]
+    return Bench(int(counts["FINISHED"]), {_number(number): quantity(rate, RATES) for number, rate in rates})
+
+
+def version(log: str) -> str | None:
+    """The version that a server says at its start; a build from source may have none."""
+    found = re.search(r">> Version: (\S+)", log)
+    return found[1] if found else None

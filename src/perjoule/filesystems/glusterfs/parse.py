@@ -1,0 +1,129 @@
+"""What GlusterFS is told and what it answers, as pure functions."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from perjoule.model.errors import TransientError
+
+# Where all hosts have their own, by bind mounts, so that glusterd, bricks, clients and the command line find it unasked.
+GLUSTERD = """\
+volume management
+    type mgmt/glusterd
+    option working-directory /var/lib/glusterd
+    option run-directory /run/gluster
+    option glusterd-sockfile /run/gluster/glusterd.socket
+    option logging-directory /var/log/glusterfs
+    option transport-type socket
+    option transport.socket.listen-port 24007
+    option transport.socket.read-fail-log off
+    option transport.socket.keepalive-time 10
+    option transport.socket.keepalive-interval 2
+    option ping-timeout 0
+    option event-threads 1
+    option max-port 60999
+end-volume
+"""
+
+# Stands in for gsyncd (geo-replication, not used here), which costs glusterd 6 s at its start; it wants to see this word.
+GSYNCD = "#!/bin/sh\necho 'gsyncd.py stub'\n"
+
+
+@dataclass(frozen=True)
+class Service:
+    """One process of a volume, as `gluster volume status --xml` lists it."""
+
+    name: str  # "brick" or "Self-heal Daemon"
+    uuid: str  # of its host
+    online: bool
+    path: Path | None = None  # of a brick
+
+
+def info_text(uuid: str, version: str) -> str:
+    """glusterd.info: who a host is. From GlusterFS 4 on the operating version is the major version times 10000."""
+    return f"UUID={uuid}\noperating-version={int(version.split('.')[0]) * 10000}\n"
+
+
+def version(said: str) -> str:
+    """The version from `glusterd --version` ("glusterfs 10.3 ...")."""
+    found = re.match(r"glusterfs (\d[\w.]*)", said)
+    if found is None:
+        raise TransientError(f"glusterd did not report its version but {said.strip()[:80]!r}")
+    return found[1]
+
+
+def connected_count(pool: str) -> int:
+    """How many hosts of the pool are connected, itself included, from `gluster pool list`."""
+    return len(re.findall(r"\tConnected", pool))
+
+
+def status(xml: str) -> tuple[Service, ...]:
+    """All processes of the volume; none before it is started. Reads `gluster volume status VOLUME --xml`."""
+    return tuple(map(_service, _parsed(xml).iter("node")))
+
+
+def _service(node: ElementTree.Element) -> Service:
+    path = _text(node, "path")
+    brick = Path(path) if path.startswith("/") else None
+    return Service("brick" if brick else _text(node, "hostname"), _text(node, "peerid"), _text(node, "status") == "1", brick)
+
+
+def tasks(xml: str) -> tuple[str, ...]:
+    """What the volume is at ("rebalance in progress"), from `gluster volume status VOLUME --xml`."""
+    running = [task for task in _parsed(xml).iter("task") if _text(task, "statusStr") == "in progress"]
+    return tuple(f"{_text(task, 'type').lower()} in progress" for task in running)
+
+
+def volume_options(xml: str) -> dict[str, str]:
+    """The options that were set, from `gluster volume info VOLUME --xml`."""
+    return {_text(option, "name"): _text(option, "value") for option in _parsed(xml).iter("option")}
+
+
+def volume_shape(xml: str) -> dict[str, int | str]:
+    """Type, bricks, replicas and redundancy as the pool reports them, from `gluster volume info VOLUME --xml`."""
+    volume = next(_parsed(xml).iter("volume"))
+    counts = {
+        "bricks_count": "brickCount",
+        "replicas_count": "replicaCount",
+        "arbiters_count": "arbiterCount",
+        "disperse_count": "disperseCount",
+        "redundancy_count": "redundancyCount",
+    }
+    return {"type": _text(volume, "typeStr"), **{name: int(_text(volume, tag)) for name, tag in counts.items()}}
+
+
+def holders(uuids: str, names: Mapping[str, str], *, arbiters_count: int = 0) -> tuple[str, ...]:
+    """Names of the hosts in `trusted.glusterfs.list-node-uuids` (or node-uuid), in the order of `names` (UUID to name).
+
+    The list has a group's bricks in the order in which the volume was made of them; the last ones are those of arbiters.
+    """
+    listed = re.findall(r"[0-9a-f-]{36}", uuids)
+    found = set(listed[: len(listed) - arbiters_count])
+    return tuple(name for uuid, name in names.items() if uuid in found)
+
+
+def lost_brick(log: str) -> str:
+    """What a client's log says of a brick that it lost, or "": it goes on without, as long as the layout allows."""
+    found = re.search(r"\d-(\S+-client-\d+): (disconnected from|server \S+ has not responded)", log)
+    return f"{found[1]} was lost by the client" if found else ""
+
+
+def brick_log(brick: Path) -> str:
+    """How GlusterFS names the log of a brick."""
+    return f"{str(brick).strip('/').replace('/', '-')}.log"
+
+
+def _parsed(xml: str) -> ElementTree.Element:
+    try:
+        answer = ElementTree.fromstring(xml)
+    except ElementTree.ParseError as error:
+        raise TransientError(f"gluster returned XML that can't be parsed ({error})") from error
+    if _text(answer, "opRet") != "0":  # else a refusal would read as a volume without bricks
+        raise TransientError(f"gluster did not answer: {_text(answer, 'opErrstr') or 'no reason given'}")
+    return answer
+
+
+def _text(element: ElementTree.Element, tag: str) -> str:
+    return element.findtext(tag) or ""

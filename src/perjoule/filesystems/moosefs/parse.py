@@ -1,0 +1,122 @@
+"""What MooseFS 3 and 4 are told and what they answer, as pure functions.
+
+What an answer does not say, or says in a way that is not known here, is an error and never "none".
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from perjoule.model import Json
+from perjoule.model.errors import WorkloadError
+
+EMPTY_METADATA = "MFSM NEW"  # what the package ships as metadata.mfs.empty
+
+# How many chunks may be copied to and from a chunk server at a time: endangered, undergoal, for rebalance of two kinds, and from
+# MooseFS 4 on where a read or write needs it. The master adds nothing to a 0. MooseFS's own are 2,1,1,4,4 and 10,5,2,5,10
+# (mfsmaster.cfg(5)); it takes its own when there is one too many.
+NO_REBALANCE = {"CHUNKS_WRITE_REP_LIMIT": "2,1,0,0,4", "CHUNKS_READ_REP_LIMIT": "10,5,0,0,10"}
+
+
+def release(said: str) -> int:
+    """The major version, from `mfsmaster -v` ("version: 4.57.6-1 ; build: 2089")."""
+    if (found := re.match(r"version: (\d+)\.", said)) is None:
+        raise _unknown("mfsmaster -v", said)
+    return int(found[1])
+
+
+def no_rebalance(release: int) -> dict[str, str]:
+    """The settings of a master of this major version that moves no chunks to even out space."""
+    count = 5 if release >= 4 else 4
+    return {name: ",".join(limits.split(",")[:count]) for name, limits in NO_REBALANCE.items()}
+
+
+def storage_class(goal: int, release: int) -> str:
+    """What means so many copies: MooseFS 3 has a class named after each number, in MooseFS 4 it is made."""
+    return f"goal{goal}" if release >= 4 else str(goal)
+
+
+def config_text(settings: Mapping[str, object]) -> str:
+    """A MooseFS configuration file."""
+    return "".join(f"{name} = {value}\n" for name, value in settings.items())
+
+
+def exports_text(addresses: Sequence[str], password: str) -> str:
+    """Who may mount: these clients, with the password (mfsexports.cfg)."""
+    return "".join(f"{address} / rw,alldirs,admin,maproot=0:0,password={password}\n" for address in addresses)
+
+
+def mount_text(master: str, password: str, cache: str, label: str = "") -> str:
+    """The options of mfsmount as a file (mfscfgfile); where there is a choice it takes chunk servers with the label."""
+    preferred = f"mfspreflabels={label}\n" if label else ""
+    mode = {"auto": "AUTO", "direct": "DIRECT", "never": "NEVER", "always": "YES"}[cache]
+    return f"mfsmaster={master}\nmfspassword={password}\nmfscachemode={mode}\nmfsallowoomkiller\n{preferred}"
+
+
+def copies(fileinfo: str) -> set[str]:
+    """Addresses of the hosts with a valid copy of any chunk, from `mfsfileinfo`."""
+    lines = [line.strip() for line in fileinfo.splitlines()[1:]]
+    remarks = [line for line in lines if re.match(r"chunk \d+: |no chunks - empty file$|.* !!!$", line)]
+    found = [re.fullmatch(r"copy \d+: ([^:\s]+):\d+ (?:; status:(.+)|\(status:(.+)\))", line) for line in lines]
+    if not lines or len(lines) != len(remarks) + sum(map(bool, found)):
+        raise _unknown("mfsfileinfo", fileinfo)
+    return {one[1] for one in found if one and (one[2] or one[3]) == "VALID"}
+
+
+def last_number(said: str) -> int:
+    """The number that `mfsgetsclass PATH` and `mfsgettrashtime PATH` end with; of MooseFS 4 the first says "goal2", our class."""
+    if (found := re.search(r": (?:goal)?(\d+)\s*$", said)) is None:
+        raise _unknown("mfsgetsclass or mfsgettrashtime", said)
+    return int(found[1])
+
+
+def unanswered(said: str) -> str:
+    """Why not all of this came from the master, in the words of `mfscli -p -SIG ...`, which ends with 0 then, too; else ""."""
+    if "\tmaster version\t" in said and "Traceback (most recent call last)" not in said:
+        return ""
+    lines = [line.strip() for line in said.splitlines() if re.search(r"\w", line)]
+    return f"mfscli last said: {' | '.join(lines[-2:]) or 'nothing'}"
+
+
+def summary(said: str) -> dict[str, Json]:
+    """Version and space, from `mfscli -p -SIG` ("master info:", in MooseFS 4 "cluster summary:")."""
+    found = dict(re.findall(r"^(?:master info|cluster summary):\t(.+)\t(\S+)$", said, re.MULTILINE))
+    try:
+        return {
+            "version": found["master version"],
+            "total_bytes": int(found["total space"]),
+            "available_bytes": int(found["avail space"]),
+        }
+    except (LookupError, ValueError):
+        raise _unknown("mfscli -p -SIG", said) from None
+
+
+def chunkserver_rows(said: str) -> list[dict[str, Json]]:
+    """The connected chunk servers, from `mfscli -p -SCS`: address, version, space used and in all."""
+    return [_chunkserver(line) for line in said.splitlines() if line.startswith("chunk servers:")]
+
+
+def _chunkserver(line: str) -> dict[str, Json]:
+    """Read a line without headings: the state of the queue, which MooseFS 4 alone tells, shifts what follows."""
+    row = line.split("\t")[1:]
+    at = next((n for n, word in enumerate(row) if word.startswith("maintenance_")), len(row))
+    try:
+        _, used, total = map(int, row[at + 1 : at + 4])
+        if not (re.match(r"\d+\.\d+", row[4]) and len(row) == at + 8 and used <= total):
+            raise ValueError
+    except (LookupError, ValueError):
+        raise _unknown("mfscli -p -SCS", line) from None
+    return {"address": row[0], "version": row[4], "used_bytes": used, "total_bytes": total}
+
+
+def chunk_work(said: str) -> str:
+    """What the master will have chunk servers mend, from `mfscli -p -SIC`; "" when every chunk has its copies."""
+    counts = {name: int(count) for name, count in re.findall(r"chunkclass ([a-z]+):\t(\d+)", said)}
+    try:
+        due = {"too few copies": counts["endangered"] + counts["undergoal"], "too many": counts["overgoal"]}
+    except KeyError:
+        raise _unknown("mfscli -p -SIC", said) from None
+    return "; ".join(f"chunks with {what}: {count}" for what, count in due.items() if count)
+
+
+def _unknown(program: str, said: str) -> WorkloadError:
+    return WorkloadError(f"unexpected output: {' | '.join(said.split(chr(10)))[:200] or 'nothing'}", where=program)

@@ -1,0 +1,184 @@
+"""What OrangeFS is told and what it answers, as pure functions."""
+
+import itertools
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from perjoule.model.errors import WorkloadError
+
+PORT = 3334
+NAME = "orangefs"  # of the file system, in the URL that clients mount
+READY = "PVFS2 Server ready."
+
+Role = Literal["metadata", "data"]
+ROLES: tuple[Role, ...] = ("metadata", "data")
+Client = Literal["fuse", "kernel"]
+PROGRAMS = ("pvfs2-server", "pvfs2-statfs", "pvfs2-viewdist")
+CLIENTS: dict[Client, str] = {"fuse": "pvfs2fuse", "kernel": "pvfs2-client-core"}
+_SBIN = ("pvfs2-server", "pvfs2-client-core")
+
+# As pvfs2-genconfig of 2.10 writes it, but for names, places, time limits (longer where emulated time is slower), retries (ten
+# times as often for the same 10 s: else a server or client that comes a moment too early waits for 2 s) and the log: in the
+# foreground servers log to stderr, yet they refuse to start without a LogFile that they may open.
+_CONFIGURATION = """\
+<Defaults>
+	UnexpectedRequests 50
+	EventLogging none
+	EnableTracing no
+	LogStamp datetime
+	BMIModules bmi_tcp
+	FlowModules flowproto_multiqueue
+	PerfUpdateInterval 1000
+	ServerJobBMITimeoutSecs {server_s:.0f}
+	ServerJobFlowTimeoutSecs {server_s:.0f}
+	ClientJobBMITimeoutSecs {client_s:.0f}
+	ClientJobFlowTimeoutSecs {client_s:.0f}
+	ClientRetryLimit 50
+	ClientRetryDelayMilliSecs 200
+	PrecreateBatchSize 0,1024,1024,1024,32,1024,0
+	PrecreateLowThreshold 0,256,256,256,16,256,0
+	TCPBindSpecific yes
+	<Security>
+		TurnOffTimeouts yes
+	</Security>
+</Defaults>
+<Aliases>
+{aliases}
+</Aliases>
+<FileSystem>
+	Name {name}
+	ID 1040292890
+	RootHandle 1048576
+	FileStuffing no
+	DistrDirServersInitial 1
+	DistrDirServersMax 1
+	DistrDirSplitSize 100
+	<MetaHandleRanges>
+{metadata}
+	</MetaHandleRanges>
+	<DataHandleRanges>
+{data}
+	</DataHandleRanges>
+	<StorageHints>
+		TroveSyncMeta yes
+		TroveSyncData {sync}
+		TroveMethod {trove}
+	</StorageHints>
+	<Distribution>
+{distribution}
+	</Distribution>
+</FileSystem>
+{servers}"""
+_SERVER = """\
+<ServerOptions>
+	Server {name}
+	DataStorageSpace {stores}/data
+	MetadataStorageSpace {folder}/metadata
+	LogFile /dev/null
+</ServerOptions>
+"""
+FIRST_HANDLE, LAST_HANDLE = 3, 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Server:
+    """One server, known by its host's name."""
+
+    name: str
+    address: str
+    folder: Path
+    roles: tuple[Role, ...]
+    stores: Path | None = None  # where its data lie, when not in its folder
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Servers and settings of one OrangeFS, as asked for and placed."""
+
+    servers: tuple[Server, ...]  # every role on one at least
+    distribution: str = "simple_stripe"
+    strip_bytes: int | None = 64 * 1024  # None where the distribution has no strips
+    trove: str = "alt-aio"
+    sync_data: bool = False
+    client: Client = "fuse"
+    attribute_cache: bool = True
+
+
+def program(name: str, prefix: str) -> str:
+    """How a program is called that was installed into this prefix ("" means that the PATH has it)."""
+    return str(Path(prefix, "sbin" if name in _SBIN else "bin", name)) if prefix else name
+
+
+def configuration(layout: Layout, *, scale: float = 1.0) -> str:
+    """Write fs.conf, the one file that all servers read (and clients get from them); time limits grow with emulated time."""
+    keepers = {role: [s.name for s in layout.servers if role in s.roles] for role in ROLES}
+    width = (LAST_HANDLE - FIRST_HANDLE) // sum(map(len, keepers.values()))
+    firsts = itertools.count(FIRST_HANDLE, width)
+    ranges = {
+        role: "\n".join(f"\t\tRange {name} {first}-{first + width - 1}" for name, first in zip(names, firsts, strict=False))
+        for role, names in keepers.items()
+    }
+    strip = ["\t\tParam strip_size", f"\t\tValue {layout.strip_bytes}"] if layout.strip_bytes else []
+    return _CONFIGURATION.format(
+        name=NAME,
+        server_s=30 / min(1.0, scale),
+        client_s=300 / min(1.0, scale),
+        aliases="\n".join(f"\tAlias {s.name} tcp://{s.address}:{PORT}" for s in layout.servers),
+        metadata=ranges["metadata"],
+        data=ranges["data"],
+        sync="yes" if layout.sync_data else "no",
+        trove=layout.trove,
+        distribution="\n".join([f"\t\tName {layout.distribution}", *strip]),
+        servers="\n".join(_SERVER.format(name=s.name, folder=s.folder, stores=s.stores or s.folder) for s in layout.servers),
+    )
+
+
+def url(server: Server) -> str:
+    """What clients mount: any one server tells them the rest."""
+    return f"tcp://{server.address}:{PORT}/{NAME}"
+
+
+def table(server: Server, mountpoint: Path) -> str:
+    """A pvfs2tab, by which OrangeFS's own tools find the file system of a path."""
+    return f"{url(server)} {mountpoint} pvfs2 defaults,noauto 0 0\n"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How one file lies on its servers."""
+
+    distribution: str
+    strip_bytes: int | None
+    data: tuple[str, ...]  # addresses, in the order of their strips
+
+
+def spread(viewdist: str) -> Spread:
+    """Read the output of `pvfs2-viewdist -f FILE`. Raises WorkloadError."""
+    name = re.search(r"^dist_name = (\w+)$", viewdist, re.MULTILINE)
+    if name is None:
+        raise WorkloadError(f"pvfs2-viewdist names no distribution: {viewdist[:80]!r}", where="orangefs")
+    strip = re.search(r"strip_size:(\d+)", viewdist)
+    data = re.findall(r"^Datafile \d+ - tcp://([^:\s]+):\d+", viewdist, re.MULTILINE)
+    return Spread(name[1], int(strip[1]) if strip else None, tuple(data))
+
+
+def space(statfs: str) -> dict[str, int]:
+    """Bytes in all and available as OrangeFS counts them, from `pvfs2-statfs -m MOUNTPOINT`. Raises WorkloadError."""
+    found = {name: re.search(rf"^\tbytes {name}:\s+(\d+)$", statfs, re.MULTILINE) for name in ("total", "available")}
+    known = {f"{name}_bytes": int(match[1]) for name, match in found.items() if match}
+    if len(known) < len(found):
+        raise WorkloadError(f"pvfs2-statfs reports no space: {statfs[:80]!r}", where="orangefs")
+    return known
+
+
+def modes(statfs: str) -> dict[str, str]:
+    """What each server says that it serves, by address ("only metadata", "only I/O data", ...), from `pvfs2-statfs`."""
+    return dict(re.findall(r"^server: tcp://([^:\s]+):\d+\n(?:\t.*\n)*?\tmode: serving (.+)$", statfs, re.MULTILINE))
+
+
+def version(log: str) -> str | None:
+    """The version that a server says at its start."""
+    found = re.search(r"PVFS2 Server on node \S+ version (\S+) starting", log)
+    return found[1] if found else None

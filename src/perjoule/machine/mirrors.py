@@ -1,0 +1,87 @@
+"""Disks in pairs that hold the same: by md, LVM or ZFS, and what a machine must have for each.
+
+https://docs.kernel.org/admin-guide/md.html, https://man7.org/linux/man-pages/man7/lvmraid.7.html, https://openzfs.github.io/openzfs-docs/
+"""
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perjoule.drivers.protocols import Check
+from perjoule.model import Disk
+from perjoule.model.units import BYTES, exact_text
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to a mirror: what the kernel needs for it, and with which tool it is made."""
+
+    module: str
+    tool: str
+    package: str
+
+
+WAYS = {
+    "md": Way("raid1", "mdadm", "mdadm"),
+    "lvm": Way("dm_raid", "lvcreate", "lvm2"),
+    "zfs": Way("zfs", "zpool", "zfsutils-linux"),
+}
+STEAD = "xfs"  # what lies on a single disk where there is no ZFS
+
+
+def lacking(mirror: str, *, root: Path = Path("/")) -> str:
+    """Say why this machine can't make such a mirror: "this kernel has no md"; "" when it can. Changes nothing."""
+    way = WAYS[mirror]
+    if not (loaded(way.module, root=root) or _loadable(way.module, root)):
+        return f"this kernel has no {way.module if mirror == 'lvm' else mirror}"
+    return "" if shutil.which(way.tool) else f"{way.tool} is not installed"
+
+
+def possible(wanted: Disk) -> tuple[Disk, str]:
+    """Give what of it can be made here, and a doubt ("" for none) where that is less than was asked for."""
+    if wanted.mirror == "none" or not (lack := lacking(wanted.mirror)):
+        return wanted, ""
+    made = single(wanted)
+    return made, doubt(lack, stead=made.kind if made.kind != wanted.kind else "")
+
+
+def single(wanted: Disk) -> Disk:
+    """What is made in the place of a mirror, on one disk."""
+    words: dict[str, Any] = {"kind": STEAD, "size": exact_text(wanted.size_bytes, BYTES)}
+    if wanted.kind != "zfs":  # whose record size and further words mean nothing to another
+        words |= {"kind": wanted.kind, "make": wanted.make, "options": wanted.options}
+        words |= {"block": exact_text(wanted.block_bytes, BYTES)} if wanted.block_bytes else {}
+    return Disk(**words)
+
+
+def doubt(lack: str, *, stead: str = "") -> str:
+    """Say for the record why data lie on a single disk; `stead` is the file system there in the place of ZFS."""
+    return f"no mirror beneath: {lack}; each server holds one copy of the data{f', on {stead}' if stead else ''}"
+
+
+def check(mirror: str) -> Check:
+    """Tell of it for `doctor`: campaigns go on without."""
+    lack = lacking(mirror)
+    detail = f"{lack}: each server would hold one copy of the data" if lack else "there"
+    way = WAYS[mirror]
+    return Check(f"mirror by {mirror}", not lack, detail, f"apt install {way.package}; modprobe {way.module}", needed=False)
+
+
+def loaded(module: str, *, root: Path = Path("/")) -> bool:
+    """Whether the kernel has it at hand: loaded, or built in as far as that shows."""
+    if (root / "sys/module" / module).is_dir():
+        return True
+    mdstat = root / "proc/mdstat"  # the only place that shows a raid1 that is built in
+    return mdstat.is_file() and f"[{module}]" in mdstat.read_text()
+
+
+def _loadable(module: str, root: Path) -> bool:
+    folder = root / "lib/modules" / os.uname().release
+    for index in (folder / "modules.builtin", folder / "modules.dep"):
+        if index.is_file():
+            names = (line.partition(":")[0].rpartition("/")[2].partition(".")[0] for line in index.read_text().splitlines())
+            if module in (name.replace("-", "_") for name in names):
+                return True
+    return False

@@ -1,0 +1,208 @@
+"""What comes from outside, within limits: files and JSON of other tools, of results folders, of meters.
+
+A file is read up to a size, JSON up to a size and a depth. JSON has no NaN and no infinity (RFC 8259), and a number that no
+float holds is none: all three are refused. What a record has of them it writes as `{"$float": "inf"}`.
+"""
+
+import csv
+import dataclasses
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, cast, get_args, get_origin
+
+from perjoule.model import Json, Outcome
+from perjoule.model.units import bytes_text
+
+MOST_BYTES = 256 * 1024**2  # of a file: fio's logs of a day have a tenth
+MOST_JSON_BYTES = 64 * 1024**2  # sysstat's counters of a day, every ten seconds
+MOST_TABLES = 1_000_000  # tables and lists in one text: "[[],[]," becomes twenty times as large in memory
+MOST_DEPTH = 100  # what walks through it does so by recursion
+MOST_DIGITS = 20  # of whole numbers: 64 bits
+
+# What reading a text trips over that is not as its reader expects. To be caught around a reader, and never around anything else.
+UNEXPECTED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, StopIteration, csv.Error)
+
+T = TypeVar("T")
+
+
+def words(error: BaseException) -> str:
+    """Say what one of UNEXPECTED, or an OSError, means for a reader of the text."""
+    if isinstance(error, KeyError):
+        return f"it has no {error}"
+    if isinstance(error, OSError):
+        return f"{error.filename}: {(error.strerror or str(error)).lower()}" if error.filename else str(error)
+    if isinstance(error, ValueError | csv.Error):
+        return str(error)
+    what = "a number in it is impossible" if isinstance(error, ArithmeticError) else "something in it has an unexpected type"
+    return f"{what} ({error or type(error).__name__})"
+
+
+def bytes_of(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
+    """Read a file. Raises OSError, ValueError: it is longer than `most_bytes`."""
+    with path.open("rb") as file:
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise ValueError(f"{path.name} is longer than {bytes_text(most_bytes)}, the limit for such a file")
+    return content
+
+
+def text_of(path: Path, most_bytes: int = MOST_BYTES, *, errors: Literal["strict", "replace"] = "strict") -> str:
+    """Read a text file in UTF-8. Raises OSError, ValueError: it is too long, or (where errors are not replaced) no text."""
+    try:
+        return bytes_of(path, most_bytes).decode(errors=errors).replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path.name} is not text (byte {error.start + 1})") from None
+
+
+def json_from(text: str | bytes, most_bytes: int = MOST_JSON_BYTES) -> Any:
+    """Read JSON. Raises ValueError: it is none, or too long, too deep, or has a number that is none."""
+    check_size(text, most_bytes)
+    return _shallow(_decoded(_DECODER.decode, _text(text)))
+
+
+def json_at(text: str, begin: int) -> tuple[Any, int]:
+    """Read the JSON that begins within a text (see `check_size`), and say where it ends. Raises ValueError."""
+    value, end = _decoded(_DECODER.raw_decode, text, begin)
+    return _shallow(value), end
+
+
+def json_of(path: Path) -> Any:
+    """Read a file of JSON. Raises OSError, ValueError that names the file."""
+    try:
+        return json_from(bytes_of(path, MOST_JSON_BYTES))
+    except ValueError as error:
+        raise ValueError(str(error) if path.name in str(error) else f"{path.name}: {error}") from None
+
+
+def read_as(cls: type[T], path: Path) -> T:
+    """Read a dataclass that was written as JSON. Raises OSError, ValueError that names the file and the key."""
+    try:
+        return cast("T", from_json(cls, json_of(path)))
+    except ValueError as error:
+        raise ValueError(str(error) if path.name in str(error) else f"{path.name}: {error}") from None
+
+
+def _text(text: str | bytes) -> str:
+    if isinstance(text, str):
+        return text
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not text (byte {error.start + 1})") from None
+
+
+def check_size(text: str | bytes, most_bytes: int = MOST_JSON_BYTES) -> None:
+    """See that JSON stays small in memory. Raises ValueError."""
+    if len(text) > most_bytes:
+        raise ValueError(f"longer than {bytes_text(most_bytes)}")
+    brackets = ("[", "{") if isinstance(text, str) else (b"[", b"{")
+    if sum(text.count(bracket) for bracket in brackets) > MOST_TABLES:  # pyright: ignore[reportArgumentType]
+        raise ValueError(f"more than {MOST_TABLES} tables and lists in one text")
+
+
+def _decoded(decode: Callable[..., T], *arguments: Any) -> T:
+    try:
+        return decode(*arguments)
+    except RecursionError:
+        raise ValueError(f"nested deeper than {MOST_DEPTH} tables and lists") from None
+
+
+def _shallow(value: Any) -> Any:
+    """Give a value back that is not nested too deeply. Raises ValueError."""
+    level = _nested([value])
+    for _ in range(MOST_DEPTH):
+        if not level:
+            return value
+        level = [one for outer in level for one in _nested(outer.values() if isinstance(outer, dict) else outer)]
+    if not level:
+        return value
+    raise ValueError(f"nested deeper than {MOST_DEPTH} tables and lists")
+
+
+def _nested(values: Iterable[Any]) -> list[dict[str, Any] | list[Any]]:
+    return [one for one in values if isinstance(one, dict | list)]
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not a JSON number")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    return value if math.isfinite(value) else _no_number(digits[:40])
+
+
+def _whole(digits: str) -> int:
+    return int(digits) if len(digits.lstrip("-")) <= MOST_DIGITS else _no_number(digits[:40])
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite, parse_int=_whole)
+
+
+def from_json(hint: Any, data: Json) -> object:
+    """Build a value of the type `hint` (a dataclass, tuple, mapping, literal, union, scalar or Json) from JSON data.
+
+    Fields that the data lack take their default; an unknown field is refused.
+
+    Raises:
+        ValueError: the data do not fit the type; it names the field.
+    """
+    if isinstance(data, Mapping) and set(data) == {"$float"}:
+        data = float(str(data["$float"]))
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint == Json:
+        return _plain(data)
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type) and isinstance(data, Mapping):
+        return _build(hint, data)
+    if origin is Annotated:
+        return from_json(arguments[0], data)
+    if origin is tuple and isinstance(data, list):
+        return tuple(from_json(arguments[0], item) for item in data)
+    if origin is Mapping and isinstance(data, Mapping):
+        return {key: from_json(arguments[1], item) for key, item in data.items()}
+    if origin is Literal and data in arguments:
+        return data
+    if origin in (UnionType, Union):
+        if data is None and type(None) in arguments:
+            return None
+        return from_json(next(a for a in arguments if a is not type(None)), data)
+    if hint is float and isinstance(data, int | float) and not isinstance(data, bool):
+        return float(data)
+    if hint in (int, str, bool) and type(data) is hint:
+        return data
+    raise ValueError(f"expected {_kind(hint)}, found {json.dumps(data)[:60]}")
+
+
+def _kind(hint: Any) -> str:
+    """Name a type for people."""
+    names = {float: "a number", int: "a whole number", str: "a text", bool: "true or false", tuple: "a list", Mapping: "a table"}
+    known = names.get(get_origin(hint) or hint)
+    if get_origin(hint) is Literal:
+        return "one of " + ", ".join(json.dumps(one) for one in get_args(hint))
+    return known or ("a table" if dataclasses.is_dataclass(hint) else re.sub(r"[\w.]+\.", "", str(hint)))
+
+
+def _build(cls: type, data: Mapping[str, Json]) -> object:
+    fields = {f.name: f for f in dataclasses.fields(cls)}
+    if unknown := data.keys() - fields.keys():
+        raise ValueError(f'{cls.__name__} has no field "{min(unknown)}"')
+    values: dict[str, object] = {}
+    for name, value in data.items():
+        try:
+            values[name] = () if (cls, name) == (Outcome, "series") else from_json(fields[name].type, value)
+        except ValueError as error:
+            raise ValueError(f"{cls.__name__}.{name}: {error}") from None
+    try:
+        return cls(**values)
+    except TypeError as error:  # a field without default is missing
+        raise ValueError(str(error)) from None
+
+
+def _plain(data: Json) -> Json:
+    if isinstance(data, Mapping):
+        return float(str(data["$float"])) if set(data) == {"$float"} else {k: _plain(v) for k, v in data.items()}
+    return [_plain(v) for v in data] if isinstance(data, list) else data

@@ -1,0 +1,236 @@
+"""A log that something else writes, live or afterwards: https://www.rfc-editor.org/rfc/rfc4180
+
+Everything about it is declared: columns, unit, semantics, the zone of its times. Lines above the header are passed over, so that
+exports of LMG or Yokogawa instruments are read as they are. The log may grow while it is read.
+"""
+
+import codecs
+import math
+import os
+import time
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, NamedTuple, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import model_validator
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.boundary import Boundary
+from perjoule.drivers.protocols import Check, Hosts, Sink
+from perjoule.meters._declared import Declared
+from perjoule.meters._metered import Read, Reading
+from perjoule.meters.csv.rows import Layout, Rows
+from perjoule.meters.csv.times import Kind, Times
+from perjoule.model import OPTIONS, Channel, Clock
+from perjoule.model.errors import CampaignError
+from perjoule.model.units import Seconds
+
+EXAMPLE = """
+[[meter]]
+kind = "csv"
+path = "power.csv"
+time = ["Date", "Time"]
+format = "%d.%m.%Y %H:%M:%S"
+zone = "Europe/Berlin"
+value = "P1"
+delimiter = ";"
+decimal = ","
+unit = "W"
+semantics = "window mean"
+window = "1 s"
+grade = "wall"
+"""
+
+MOST_BEHIND_S = 60.0  # by which a new row's time may be before ours before it is no time at all
+_UNIT_ROWS = 3  # below a header, as instruments write them
+
+
+class Sample(NamedTuple):
+    """One row, as `Sink.append` takes it."""
+
+    t_s: float
+    value: float
+    duration_s: float
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Csv(Declared):
+    """A log with columns."""
+
+    path: Path
+    """The file."""
+
+    time: tuple[str, ...] = ("time",)
+    """The column with the time, or those that make it up together (["Date", "Time"]); without a header by number, from 1."""
+
+    value: str
+    """The column with the numbers."""
+
+    window_column: str = ""
+    """The column with the length of each window in seconds, in the place of `window`."""
+
+    clock: Kind = "date"
+    """What the times are: dates, Unix seconds, seconds of this machine's CLOCK_MONOTONIC, or since the recording's beginning."""
+
+    format: str = ""
+    """How dates are written, in the words of strptime ("%d.%m.%Y %H:%M:%S"); ISO 8601 by default."""
+
+    zone: str = ""
+    """The zone of dates that name none: "UTC", "Europe/Berlin"."""
+
+    twice: Literal["refuse", "in order"] = "refuse"
+    """What the hour is that comes twice when summer time ends: refused, or told by the order of the rows."""
+
+    delimiter: str = ","
+    """Between columns; "\\t" for tabs."""
+
+    decimal: Literal[".", ","] = "."
+    """Within numbers."""
+
+    header: bool = True
+    """Whether a line names the columns."""
+
+    encoding: str = "utf-8-sig"
+    """Of the file."""
+
+    wait_s: Seconds | None = None
+    """How long to wait at the end for rows of the last moments, where the log is written late."""
+
+    @model_validator(mode="after")
+    def _readable(self) -> Self:
+        if len(self.delimiter) != 1 or self.delimiter == self.decimal:
+            raise ValueError("delimiter must be one character, different from decimal")
+        if not self.header and not all(name.isdigit() and int(name) for name in (*self.time, self.value)):
+            raise ValueError("without a header, columns are numbers from 1")
+        try:
+            codecs.lookup(self.encoding)
+            _ = ZoneInfo(self.zone or "UTC")
+        except (LookupError, ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise ValueError(f"zone or encoding is not known ({error})") from None
+        return self
+
+    @property
+    def tells_window(self) -> bool:
+        """Whether each row tells its window."""
+        return bool(self.window_column)
+
+    def declared(self, where: Boundary) -> Channel:
+        """The channel of what is declared; times of this machine's own clock are known."""
+        channel = super().declared(where)
+        if self.clock in ("date", "unix") or self.clock_uncertainty_s is not None:
+            return channel
+        return replace(channel, specification=replace(channel.specification, clock_s=0.0))
+
+    @contextmanager
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+        """Stream the rows that come while the block runs."""
+        with super().record(hosts, sink) as doubts:
+            yield doubts
+            time.sleep(self.wait_s or 0.0)
+
+    @contextmanager
+    def connect(self, where: Boundary) -> Generator[Read]:
+        """Open the log. Raises OSError. What is in it already is old, or what is replayed where times are since the beginning."""
+        channel, replays = self.declared(where), self.clock == "beginning"
+        log = _Log(self, Clock(time.monotonic(), time.time()))
+        with self.path.expanduser().open("rb") as file:
+            decoder = codecs.getincrementaldecoder(self.encoding)(errors="replace")
+            rest, held = "", deque[Sample]()
+
+            def new(*, only_last: bool = False) -> Iterable[Sample]:
+                nonlocal rest
+                self._same(file.fileno(), file.tell())
+                *lines, rest = (rest + decoder.decode(file.read())).split("\n")
+                found = list(log.samples(lines, only_last=only_last))
+                if lines and not log.rows.began:
+                    raise ValueError(log.rows.missing())
+                return found
+
+            old = new(only_last=not replays)  # the last row alone shows whether it is as declared
+            held.extend(old if replays else ())
+
+            def read() -> Iterable[Reading]:
+                held.extend(new())
+                while held and not (replays and held[0].t_s > time.monotonic()):
+                    sample = held.popleft()
+                    yield Reading(channel, sample.value, _dated_s(sample), sample.duration_s, dated=True)
+
+            yield read
+
+    def samples(self, text: str, clock: Clock, began_s: float = 0.0) -> Iterator[Sample]:
+        """All rows of a log, for one that is joined with a record afterwards: `clock` and the beginning are the record's.
+
+        Raises:
+            CampaignError: the columns are not there, or a row is not as declared.
+        """
+        log = _Log(self, clock, began_s)
+        try:
+            found = list(log.samples(text.split("\n")))
+        except ValueError as error:
+            raise CampaignError(str(error), where=str(self.path), next="check what the [[meter]] table declares") from None
+        if not log.rows.began:
+            raise CampaignError(log.rows.missing(), where=str(self.path), next="set time, value and delimiter")
+        yield from found
+
+    def checks(self) -> tuple[Check, ...]:
+        """The log is there."""
+        there = self.path.expanduser().is_file()
+        detail = str(self.path) if there else f"{self.path} does not exist"
+        return (Check("log", ok=there, detail=detail, fix="" if there else "start the program that writes it, or set path"),)
+
+    def _same(self, descriptor: int, at_bytes: int) -> None:
+        """See that the file is still the one that was opened. Raises OSError."""
+        opened, there = os.fstat(descriptor), self.path.expanduser().stat()
+        if (opened.st_ino, opened.st_dev) != (there.st_ino, there.st_dev) or there.st_size < at_bytes:
+            raise OSError(f"{self.path} was replaced or truncated")
+
+
+class _Log:
+    """The rows of a log as samples, in order."""
+
+    def __init__(self, meter: Csv, clock: Clock, began_s: float | None = None) -> None:
+        layout = Layout(meter.time, meter.value, meter.window_column, meter.delimiter, meter.decimal, meter.header)
+        began_s = clock.monotonic_s if began_s is None else began_s
+        self.rows = Rows(layout)
+        self._times = Times(meter.clock, clock, began_s, meter.format, meter.zone, meter.twice)
+        self._meter = meter
+        self._last_s = self._last_value = math.nan
+        self._coarse = False  # whether rows of one stamp had different values
+        self._strange_count = 0
+
+    def samples(self, lines: Iterable[str], *, only_last: bool = False) -> Iterator[Sample]:
+        """Read lines. Raises ValueError when they are not as declared, or time goes back."""
+        rows = self.rows.rows(lines)
+        for row in list(rows)[-1:] if only_last else rows:
+            value = math.nan if row.value is None else row.value * self._meter.factor
+            try:
+                t_s = self._times.moment_s(row.time)
+            except ValueError:
+                first = math.isnan(self._last_s)
+                if not math.isnan(value) or (first and self._strange_count == _UNIT_ROWS):
+                    raise
+                if first:
+                    self._strange_count += 1  # units, below the names
+                else:
+                    yield Sample(math.nextafter(self._last_s, math.inf), math.nan, 0.0)  # damaged: a gap after the last
+                continue
+            if t_s < self._last_s:
+                raise ValueError(f"time goes back {self._last_s - t_s:.3g} s at {row.time!r}")
+            if t_s == self._last_s:
+                if not self._coarse and (value == self._last_value or math.isnan(value)):
+                    continue  # a line written twice
+                self._coarse = True  # stamps are coarser than rows: what it means is for the analysis to say
+            self._last_s, self._last_value = t_s, value
+            yield Sample(t_s, value, row.window_s if self._meter.tells_window else self._meter.window_s or 0.0)
+
+
+def _dated_s(sample: Sample) -> float:
+    """The moment of a new row. Raises ValueError when it is too old to be that."""
+    behind_s = time.monotonic() - sample.t_s
+    if behind_s > MOST_BEHIND_S:
+        raise ValueError(f"its clock is {behind_s:.0f} s behind (check clock and zone)")
+    return sample.t_s

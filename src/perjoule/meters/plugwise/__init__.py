@@ -1,0 +1,161 @@
+"""Plugwise Circles through the USB stick: https://www.plugwise.com, the protocol in stick.py
+
+A Circle gives the mean power of its last 1 s (steps of 2.13 W) or 8 s (0.27 W); windows that overlap lose nothing, so ask often
+enough: 2 Hz for 1 s, 0.25 Hz for 8 s. The mesh takes some 0.1 s for each Circle. Spoken to a simulator, never to a real stick.
+"""
+
+import importlib.util
+import math
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.boundary import Boundary, boundary
+from perjoule.drivers.protocols import Check, Hosts, Sink
+from perjoule.meters._metered import Metered, Read, Reading
+from perjoule.meters.plugwise import stick
+from perjoule.model import OPTIONS, Channel, Specification
+from perjoule.model.errors import MachineError
+from perjoule.model.units import Seconds
+
+EXAMPLE = """
+[[meter]]
+kind = "plugwise"
+address = "/dev/ttyUSB0"
+circles = {"000D6F0000B1B64B" = "storage-1", "000D6F0000B1C02A" = "storage-2"}
+rate = "0.25 Hz"
+"""
+
+FIX = ".venv/bin/pip install 'perjoule[meters]'"
+WINDOWS_S = (1.0, 8.0)
+MOST_FRAME_BYTES = 1024  # a frame has some hundred
+
+
+def _is_window(window_s: float) -> float:
+    if window_s not in WINDOWS_S:
+        raise ValueError('a Circle reports the last 1 s and the last 8 s (write "1 s" or "8 s")')
+    return window_s
+
+
+def _are_circles(circles: Mapping[str, str]) -> Mapping[str, str]:
+    named = {mac.upper(): fed for mac, fed in circles.items()}
+    if not named or any(len(mac) != 16 or set(mac) - set("0123456789ABCDEF") for mac in named):
+        raise ValueError("name circles by the 16 hexadecimal digits on their backs (such as 000D6F0000B1B64B)")
+    return named
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Plugwise(Metered):
+    """Circles at the wall, one channel each."""
+
+    address: str
+    """The stick's serial line."""
+
+    circles: Annotated[Mapping[str, str], AfterValidator(_are_circles)]
+    """Which Circle feeds what: a host's name, "switch", or "" for what `covers` says."""
+
+    window_s: Annotated[Seconds, AfterValidator(_is_window)] = 8.0
+    """The window of each reading: 1 s or 8 s."""
+
+    timeout_s: Seconds = 1.0
+    """How long a Circle may take to answer."""
+
+    @contextmanager
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+        """Stream what the Circles say. Raises CampaignError: there is no host of such a name."""
+        for fed in filter(None, self.circles.values()):
+            boundary(self.label, (fed,), hosts)
+        with super().record(hosts, sink) as doubts:
+            yield doubts
+
+    @contextmanager
+    def connect(self, where: Boundary) -> Generator[Read]:
+        """Open the stick and ask each Circle for its calibration. Raises OSError, ValueError, MachineError."""
+        with _opened(self.address, self.timeout_s) as line:
+            joined = line.ask(stick.INIT, "", stick.INIT_SAID)
+            if joined[18:20] != "01":
+                raise MachineError(
+                    "the stick has joined no network of Circles", where=self.address, next="pair it with a Circle+"
+                )
+            known = {mac: stick.calibration(line.ask(stick.CALIBRATION, mac, stick.CALIBRATION_SAID)) for mac in self.circles}
+            channels = {mac: self._channel(where, fed) for mac, fed in self.circles.items()}
+
+            def read() -> list[Reading]:
+                found: list[Reading] = []
+                failures: list[Exception] = []
+                for mac, circle in known.items():
+                    asked_s = time.monotonic()
+                    try:
+                        counted = stick.pulses(line.ask(stick.POWER, mac, stick.POWER_SAID))[WINDOWS_S.index(self.window_s)]
+                        power_w = stick.power_w(counted, self.window_s, circle)
+                    except (OSError, ValueError) as error:  # one Circle that was pulled out is not the end of the others
+                        failures.append(error)
+                        power_w = math.nan
+                    of = channels[mac]
+                    found.append(Reading(of, power_w, None, self.window_s, asked_s=asked_s, arrived_s=time.monotonic()))
+                if len(failures) == len(found):
+                    raise failures[0]
+                return found
+
+            yield read
+
+    def _channel(self, where: Boundary, fed: str) -> Channel:
+        own = boundary(where.meter, (fed,), Hosts(())) if fed else where
+        step_w = 1 / stick.PULSES_PER_J / self.window_s
+        stated = Specification(resolution=step_w, period_s=1.0, latency_s=self.timeout_s)
+        return own.channel("power", "window mean", "wall", stated)
+
+    def checks(self) -> tuple[Check, ...]:
+        """It needs pyserial."""
+        ok = importlib.util.find_spec("serial") is not None
+        return (Check("pyserial", ok, "it opens the stick" if ok else "it is missing", "" if ok else FIX),)
+
+
+@contextmanager
+def _opened(path: str, timeout_s: float) -> Generator["_Line"]:
+    if importlib.util.find_spec("serial") is None:
+        raise MachineError("pyserial is not installed", where="meter plugwise", next=FIX)
+    import serial
+
+    with serial.Serial(path, 115200, timeout=timeout_s, write_timeout=timeout_s, exclusive=True) as port:
+        port.reset_input_buffer()
+        yield _Line(port, timeout_s)
+
+
+class _Line:
+    """The stick's line: one request at a time; what belongs to an older one is passed over."""
+
+    def __init__(self, port: Any, timeout_s: float) -> None:
+        self._port, self._timeout_s = port, timeout_s
+
+    def ask(self, request: str, mac: str, wanted: str) -> str:
+        """Send a request and give what follows the sequence number in its answer. Raises OSError, ValueError."""
+        self._port.write(stick.frame(request + mac))
+        deadline_s = time.monotonic() + self._timeout_s
+        sequence = ""
+        while (left_s := deadline_s - time.monotonic()) > 0:
+            self._port.timeout = left_s
+            said = stick.said(self._line(deadline_s))
+            if said is None:
+                continue
+            if said.kind == stick.ACKNOWLEDGED:
+                if said.rest in stick.REFUSALS and sequence in ("", said.sequence):
+                    raise OSError(f"{stick.REFUSALS[said.rest]} ({mac or 'no Circle configured'})")
+                if said.rest == stick.ACCEPTED:
+                    sequence = said.sequence
+            elif said.kind == wanted and said.sequence == sequence:
+                return said.rest
+        raise OSError(f"{mac or 'the stick'} does not answer within {self._timeout_s:g} s")
+
+    def _line(self, deadline_s: float) -> bytes:
+        """What comes up to the end of a line, or until the deadline. Raises ValueError: it has no end."""
+        found = bytearray()
+        while not found.endswith(stick.TAIL) and time.monotonic() < deadline_s:
+            found += self._port.read(1)
+            if len(found) > MOST_FRAME_BYTES:
+                raise ValueError(f"the stick sends {MOST_FRAME_BYTES} bytes without the end of a frame")
+        return bytes(found)

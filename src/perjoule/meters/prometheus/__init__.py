@@ -1,0 +1,132 @@
+"""A number that an exporter or a Prometheus server has: https://prometheus.io/docs/prometheus/latest/querying/api/
+
+What it means is declared. From a server come the samples as they were scraped, with their own times: an instant query would
+repeat an old sample for five minutes.
+"""
+
+import io
+import time
+import urllib.parse
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Self
+
+from pydantic import model_validator
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.boundary import Boundary
+from perjoule.drivers.protocols import Check
+from perjoule.meters._declared import Declared
+from perjoule.meters._metered import Read, Reading
+from perjoule.meters._secret import secret
+from perjoule.meters._url import Place, basic
+from perjoule.meters.prometheus.exposition import Sample, exposed, queried, selector
+from perjoule.model import OPTIONS, Json
+from perjoule.model.errors import CampaignError, PerjouleError
+from perjoule.model.units import Seconds
+
+EXAMPLE = """
+[[meter]]
+kind = "prometheus"
+covers = ["storage-1"]
+address = "http://192.0.2.50:9100/metrics"
+metric = 'node_hwmon_power_average_watt{chip="power_meter-acpi-0"}'
+unit = "W"
+semantics = "average"
+grade = "BMC"
+latency = "1 s"
+"""
+
+LOOK_BACK_S = 120  # for samples of a server that have come since it was asked last
+MOST_BEHIND_S = 60.0  # by which a time may be before that before it is no time at all
+POWERS = ("watt", "power", "joule", "energy")  # in the name of what may be a meter
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Prometheus(Declared):
+    """A gauge or a counter, from an exporter's page or a server's store."""
+
+    address: str
+    """An exporter's page ("http://host:9100/metrics"), or with `server` the server ("http://host:9090")."""
+
+    metric: str
+    """Its name, with as many labels as make it one: name{label="value"}."""
+
+    server: bool = False
+    """Whether a Prometheus server is asked, in the place of an exporter."""
+
+    user: str = ""
+    """The user name, if it needs a login."""
+
+    password_file: Path | None = None
+    """A file that contains only the password."""
+
+    timeout_s: Seconds = 5.0
+    """How long to wait for an answer."""
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        selector(self.metric)
+        return self
+
+    @contextmanager
+    def connect(self, where: Boundary) -> Generator[Read]:
+        """Prepare the question. Raises MachineError when the password can't be read."""
+        headers = {"Accept": "text/plain;version=0.0.4"} | (basic(self.user, secret(self.password_file)) if self.user else {})
+        place = Place(self.address.rstrip("/"), self.timeout_s, headers=headers)
+        channel, last_s = self.declared(where), -1.0
+
+        def read() -> Iterable[Reading]:
+            nonlocal last_s
+            samples = self._scraped(place) if self.server else [self._exposed(place)]
+            if last_s < 0 and self.server:
+                samples = samples[-1:]  # what was before the recording is not asked for
+            for sample in samples:
+                if sample.utc_s is not None and sample.utc_s <= last_s:
+                    continue  # as old as what was there last time
+                t_s = None if sample.utc_s is None else _monotonic_s(sample.utc_s)
+                last_s = last_s if sample.utc_s is None else sample.utc_s
+                yield Reading(channel, sample.value * self.factor, t_s, self.window_s or 0.0, dated=t_s is not None)
+
+        yield read
+
+    def checks(self) -> tuple[Check, ...]:
+        """Nothing is needed on this machine."""
+        return ()
+
+    @classmethod
+    def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
+        """Exporters at these addresses with something named like power; unit, semantics and grade are yours to declare."""
+        found: list[Mapping[str, Json]] = []
+        for address in addresses:
+            url = address if "://" in address else f"http://{address}/metrics"
+            with suppress(OSError, PerjouleError, ValueError):
+                names = {
+                    line.split()[2] for line in io.StringIO(Place(url, 1.0).asked("")[0].decode()) if line.startswith("# TYPE ")
+                }
+                likely = sorted(name for name in names if any(word in name.lower() for word in POWERS))
+                found.extend({"kind": "prometheus", "address": url, "metric": name} for name in likely)
+        return tuple(found)
+
+    def _exposed(self, place: Place) -> Sample:
+        sample, kind = exposed(place.asked("")[0].decode(), *selector(self.metric))
+        if kind in ("gauge", "counter") and (kind == "counter") != (self.semantics == "counter"):
+            raise CampaignError(f"{self.metric} is a {kind}", where=f"meter {self.label}", next="set unit and semantics so")
+        return sample
+
+    def _scraped(self, place: Place) -> list[Sample]:
+        query = urllib.parse.urlencode({"query": f"{self.metric}[{LOOK_BACK_S}s]"})
+        return queried(place.json(f"/api/v1/query?{query}"))
+
+
+def _monotonic_s(utc_s: float) -> float:
+    """A moment of UTC on our monotonic clock.
+
+    Raises:
+        ValueError: it is too far from now to be the time of a new sample.
+    """
+    ahead_s = utc_s - time.time()
+    if -ahead_s > MOST_BEHIND_S + LOOK_BACK_S:
+        raise ValueError(f"its clock is {-ahead_s:.0f} s behind, or the sample is that old")
+    return time.monotonic() + ahead_s

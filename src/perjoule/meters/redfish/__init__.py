@@ -1,0 +1,188 @@
+"""The power of a server by its controller's web service: https://www.dmtf.org/standards/redfish
+
+What is called Power.PowerControl[].PowerConsumedWatts in older schemas is EnvironmentMetrics.PowerWatts in newer ones; both may
+be null. The values are averages of the maker's choice, so that only steady windows are sure; energy counters step coarsely.
+"""
+
+import json
+import math
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.boundary import Boundary
+from perjoule.drivers.protocols import Check
+from perjoule.meters._metered import Metered, Read, Reading
+from perjoule.meters._secret import secret
+from perjoule.meters._url import Place, basic
+from perjoule.meters.redfish.parse import at, average_w, consumed_w, duration_s, energy_j, environment_w, interval_s, link, number
+from perjoule.model import OPTIONS, Json, Specification
+from perjoule.model.errors import MachineError, PerjouleError
+from perjoule.model.units import Seconds
+
+EXAMPLE = """
+[[meter]]
+kind = "redfish"
+covers = ["storage-1"]
+address = "https://192.0.2.31"
+user = "monitor"
+password_file = "~/.bmc-password"
+"""
+
+ROOT = "/redfish/v1/"
+Value = Callable[[Mapping[str, Any], int], float | None]
+# Of a chassis, by quantity: where to look, and for what; the newer schema first.
+SOURCES: Mapping[str, Mapping[str, tuple[Value, ...]]] = {
+    "power": {"EnvironmentMetrics": (environment_w,), "Power": (consumed_w, average_w)},
+    "energy": {"EnvironmentMetrics": (energy_j,)},
+}
+Source = tuple[str, Value, Specification]  # path, what it says there, how right it is
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Redfish(Metered):
+    """A chassis as its management controller sees it."""
+
+    address: str
+    """The service: "https://bmc-1"."""
+
+    user: str = ""
+    """Who asks."""
+
+    password_file: Path | None = None
+    """A file that contains only the password."""
+
+    login: Literal["basic", "session"] = "basic"
+    """With each request, or once, which some services insist on."""
+
+    chassis: str = ""
+    """Id of the chassis; not needed where only one shows its power."""
+
+    control: int = Field(default=0, ge=0)
+    """Which PowerControl of the chassis, from 0; 0 is the whole chassis."""
+
+    quantity: Literal["power", "energy"] = "power"
+    """The power, or the energy counter of newer services."""
+
+    authorities: Path | None = None
+    """Certificates to believe, where the service's own is not by a known authority."""
+
+    verify: bool = True
+    """Whether its certificate must be believed."""
+
+    timeout_s: Seconds = 5.0
+    """How long to wait for an answer."""
+
+    @contextmanager
+    def connect(self, where: Boundary) -> Generator[Read]:
+        """Log in, find the chassis and what it shows. Raises MachineError when there is none, or more than one."""
+        place = Place(_url(self.address), self.timeout_s, self.authorities, self.verify)
+        password, session = secret(self.password_file), ""
+        if self.login == "session":
+            place, session = _session(place, self.user, password)
+        elif self.user:
+            place = replace(place, headers=basic(self.user, password))
+        try:
+            path, value, specification = self._source(place)
+            semantics = "counter" if self.quantity == "energy" else "average"
+            channel = where.channel(self.quantity, semantics, "BMC", specification)
+
+            def read() -> Iterable[Reading]:
+                said = value(place.json(path), self.control)
+                yield Reading(channel, math.nan if said is None else said)
+
+            yield read
+        finally:
+            if session:
+                with suppress(OSError, PerjouleError):  # a session that can't be ended ends by its own time limit
+                    place.asked(session, method="DELETE")
+
+    def checks(self) -> tuple[Check, ...]:
+        """The password is there."""
+        if self.password_file is None:
+            return ()
+        there = self.password_file.expanduser().is_file()
+        detail = str(self.password_file) if there else f"{self.password_file} does not exist"
+        return (Check("password", ok=there, detail=detail, fix="" if there else "write the password into it, mode 600"),)
+
+    @classmethod
+    def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
+        """What answers as a Redfish service at an address; its root asks for no login."""
+        return tuple({"kind": "redfish", "address": url} for address in addresses if (url := _service(address)))
+
+    def _source(self, place: Place) -> Source:
+        members: Any = at(place.json(link(place.json(ROOT), "Chassis") or f"{ROOT}Chassis"), "Members")
+        paths = {_id(path): path for member in (members if isinstance(members, list) else ()) if (path := link(member))}  # pyright: ignore[reportUnknownVariableType]
+        named = {name: path for name, path in paths.items() if self.chassis in ("", name)}
+        found = {name: source for name, path in named.items() if (source := self._of_chassis(place, place.json(path)))}
+        if len(found) == 1:
+            return next(iter(found.values()))
+        ids = ", ".join(found or paths) or "none"
+        what = f"several chassis report {self.quantity}" if found else f"no chassis {self.chassis} reports {self.quantity}"
+        raise MachineError(" ".join(what.split()), where=self.address, next=f"set chassis to one of {ids}")
+
+    def _of_chassis(self, place: Place, chassis: Mapping[str, Any]) -> Source | None:
+        """The best source of a chassis: one with a number now, else one that is null now."""
+        null: Source | None = None
+        for name, values in SOURCES[self.quantity].items():
+            path = link(chassis, name)
+            if not path or (self.control and name == "EnvironmentMetrics"):  # which knows the whole chassis alone
+                continue
+            try:
+                said = place.json(path)
+            except OSError:  # linked, but not there: some services do so
+                continue
+            for value in values:
+                if (shown := value(said, self.control)) is not None:
+                    source = (path, value, _specification(place, said, value, self.control))
+                    if not math.isnan(shown):
+                        return source
+                    null = null or source
+        return null
+
+
+def _specification(place: Place, said: Mapping[str, Any], value: Value, control: int) -> Specification:
+    """What the service states of a value: a sensor behind it has an interval, an average another."""
+    if value is average_w:
+        return Specification(latency_s=interval_s(said, control))
+    sensor = at(said, "PowerWatts", "DataSourceUri") if value is environment_w else None
+    if not isinstance(sensor, str):
+        return Specification()
+    try:
+        facts = place.json(sensor)
+    except (OSError, ValueError, PerjouleError):  # it is only linked
+        return Specification()
+    percent, interval = number(facts, "Accuracy"), duration_s(str(at(facts, "SensingInterval")))
+    gain_ratio = percent / 100 if percent and percent > 0 else None
+    return Specification(gain_ratio=gain_ratio, period_s=interval, latency_s=interval)
+
+
+def _session(place: Place, user: str, password: str) -> tuple[Place, str]:
+    body = json.dumps({"UserName": user, "Password": password}).encode()
+    _, headers = place.asked(f"{ROOT}SessionService/Sessions", method="POST", body=body)
+    lower = {name.lower(): value for name, value in headers.items()}
+    if "x-auth-token" not in lower:
+        raise MachineError("it refuses to open a session", where=place.address, next='set login = "basic"')
+    location = lower.get("location", "").removeprefix(place.address)
+    return replace(place, headers={"X-Auth-Token": lower["x-auth-token"]}), location
+
+
+def _id(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
+
+
+def _url(address: str) -> str:
+    return (address if "://" in address else f"https://{address}").rstrip("/")
+
+
+def _service(address: str) -> str:
+    for url in [address.rstrip("/")] if "://" in address else [f"https://{address}", f"http://{address}"]:
+        with suppress(OSError, ValueError, PerjouleError):
+            if "RedfishVersion" in Place(url, timeout_s=1.0, verify=False).json(ROOT):
+                return url
+    return ""

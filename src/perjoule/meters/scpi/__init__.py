@@ -1,0 +1,219 @@
+"""Power analysers by ZES ZIMMER (LMG) and Yokogawa (WT), over TCP or a serial line: https://www.zes.com, https://tmi.yokogawa.com
+
+They integrate without a gap and say the mean of each of their own measuring cycles: with the cycle's length as reported, the sum
+over the cycles is the energy. A cycle that is missed is a gap. Fixed ranges are best: a change of range costs cycles.
+Tried against a simulator that speaks as the manuals and lmgtools do; on no real instrument.
+"""
+
+import math
+import queue
+import threading
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Annotated
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.boundary import Boundary
+from perjoule.drivers.protocols import Check
+from perjoule.meters._metered import Metered, Read, Reading
+from perjoule.meters._visa import ADDRESS, Flow, Instrument, answers, instrument, libraries
+from perjoule.meters.scpi.dialects import KNOWN, Dialect, dialect, errors, fields, range_w
+from perjoule.model import OPTIONS, Grade, Json, Specification
+from perjoule.model.errors import MachineError
+from perjoule.model.units import Ratio, Seconds, Watts
+
+EXAMPLE = """
+[[meter]]
+kind = "scpi"
+address = "192.0.2.50"        # or "/dev/ttyUSB0", with baud and flow
+cycle = "500 ms"
+range = "1500 W"
+"""
+
+MOST_LINES = 10_000  # that wait to be read
+HELD_LINES = 100  # that may come at once after they were held up on their way
+MOST_CYCLE_S = 120.0  # the longest that any of these instruments knows is 60 s
+CYCLES = 2.0  # so many, and the time limit, may pass without a line
+DRIFT_RATIO = 1e-4  # by which the instrument's clock may be off
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Scpi(Metered):
+    """A power analyser that gives the mean power of each of its measuring cycles."""
+
+    address: Annotated[str, Field(description=ADDRESS)]
+
+    channel: str = ""
+    """Which of its power values: "1" of P1 (ZES), the element 1 or "SIGMA" (Yokogawa); the first when empty."""
+
+    cycle_s: Seconds | None = None
+    """Sets its measuring cycle; absent: as it is set on the instrument."""
+
+    timeout_s: Seconds = 0.5
+    """How long an answer may take; a cycle that is later by this is a gap."""
+
+    baud: int = 115200
+    """Of a serial line."""
+
+    flow: Flow = "none"
+    """How a serial line is held up: "none", "rts/cts", "xon/xoff"."""
+
+    range_w: Watts | None = None
+    """Its power range, for its error: with ZES the product of both ranges' peak values, with Yokogawa of both ranges."""
+
+    accuracy_ratio: Ratio | None = None
+    """Its error, of the reading, where a calibration says it; otherwise its maker's word, where it is known."""
+
+    grade: Grade = "wall"
+    """Where it sits: "wall", or "component" behind the power supply."""
+
+    @contextmanager
+    def connect(self, where: Boundary) -> Generator[Read]:
+        """Ask who it is, set it up, and listen to its cycles. Raises OSError, ValueError, MachineError (no known instrument)."""
+        with instrument(self.address, timeout_s=self.timeout_s, baud=self.baud, flow=self.flow) as device:
+            identity, said = identified(device)
+            cycle_s = self._prepared(device, said)
+            channel = where.channel("power", "window mean", self.grade, self._specification(device, identity, said, cycle_s))
+            limit_s = CYCLES * cycle_s + self.timeout_s
+            dated = Dated(cycle_s)
+            with _lines(device, said, cycle_s, limit_s) as lines:
+
+                def read() -> list[Reading]:
+                    heard = [(fields(line, said.fields), came_s) for line, came_s in lines()]
+                    windows = [(now["power"], dated.window(now, came_s)) for now, came_s in heard]
+                    return [Reading(channel, power_w, *window) for power_w, window in windows if window is not None]
+
+                yield read
+
+    @classmethod
+    def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
+        """Find what answers *IDN? as a known analyser at these addresses."""
+        return tuple({"kind": "scpi", "address": one} for one in addresses if answers(one, identified))
+
+    def checks(self) -> tuple[Check, ...]:
+        """It needs pyvisa, pyvisa-py, and pyserial for serial lines."""
+        return libraries()
+
+    def _prepared(self, device: Instrument, said: Dialect) -> float:
+        """Set it up, and give its cycle."""
+        words = {"channel": self.channel or said.channel}
+        for command in said.begin:
+            device.tell(command.format(**words))
+        if self.cycle_s is not None:
+            device.tell(said.cycle.format(cycle_s=self.cycle_s, cycle_ms=self.cycle_s * 1000))
+        cycle_s = float(device.ask(said.cycle_question))
+        if not 0 < cycle_s <= MOST_CYCLE_S:
+            raise ValueError(f"{self.address} reports a cycle of {cycle_s} s")
+        for command in said.go:
+            device.tell(command.format(**words))
+        return cycle_s
+
+    def _specification(self, device: Instrument, identity: str, said: Dialect, cycle_s: float) -> Specification:
+        of_reading, of_range = errors(identity)
+        full_w = self.range_w
+        if full_w is None and said.ranges:
+            full_w = range_w(device.ask(said.ranges))
+        return Specification(
+            gain_ratio=of_reading if self.accuracy_ratio is None else self.accuracy_ratio,
+            offset=None if of_range is None or full_w is None else of_range * full_w,
+            period_s=cycle_s,
+            latency_s=self.timeout_s,
+        )
+
+
+def identified(device: Instrument) -> tuple[str, Dialect]:
+    """Who it says it is, and its dialect. Raises OSError, MachineError."""
+    device.tell("CONT OFF")  # a ZES may still be sending from before; others have it in their list of errors
+    device.quiet()
+    identity = device.ask("*IDN?")
+    said = dialect(identity)
+    if said is None:
+        raise MachineError(f"it identifies itself as {identity!r}, which is not supported", next=f"known: {KNOWN}")
+    return identity, said
+
+
+class Dated:
+    """When cycles were: they ended at the latest when their line came, at the earliest one cycle after the one before.
+
+    A line that is held up on its way is thus dated by those before it, where the instrument counts or dates its cycles.
+    Cycles that follow each other leave no gap, whatever the jitter of their lines.
+    """
+
+    def __init__(self, cycle_s: float) -> None:
+        self._cycle_s = cycle_s
+        self._count = self._time_s = self._end_s = math.nan  # of the cycle before
+
+    def window(self, now: Mapping[str, float], came_s: float) -> tuple[float, float] | None:
+        """End on CLOCK_MONOTONIC and length of this cycle; None: it is the same as before, and says nothing new."""
+        duration_s = now.get("duration", self._cycle_s)
+        count, time_s, before_s = now.get("count", math.nan), now.get("time", math.nan), self._end_s
+        steps, since_s = count - self._count, time_s - self._time_s
+        if steps == 0 or since_s == 0:
+            return None
+        passed_s = since_s if "time" in now else steps * duration_s  # NaN where it says neither
+        end_s = min(came_s, before_s + passed_s * (1 + DRIFT_RATIO)) if passed_s > 0 else came_s
+        self._count, self._time_s, self._end_s = count, time_s, end_s
+        elapsed_s = end_s - before_s
+        follows = duration_s / 2 < elapsed_s < duration_s * 3 / 2
+        return end_s, elapsed_s if follows else duration_s
+
+
+@contextmanager
+def _lines(device: Instrument, said: Dialect, cycle_s: float, limit_s: float) -> Generator["_Lines"]:
+    """Listen in a thread, so that each line is dated when it comes; give what gives those since the last time."""
+    came: queue.SimpleQueue[tuple[str, float] | Exception] = queue.SimpleQueue()
+    stop = threading.Event()
+
+    def listen() -> None:
+        try:
+            while not stop.is_set():
+                for question in said.line[:1]:
+                    device.tell(question)
+                first, t_s = device.hear(limit_s), time.monotonic()
+                if came.qsize() > MOST_LINES:  # nobody asks any more
+                    raise OSError(f"more than {MOST_LINES} lines wait to be read")
+                came.put((";".join([first, *map(device.ask, said.line[1:])]), t_s))
+        except Exception as error:
+            came.put(error)
+
+    thread = threading.Thread(target=listen, name="scpi", daemon=True)
+    thread.start()
+    try:
+        yield _Lines(came, cycle_s, limit_s)
+    finally:
+        stop.set()
+        thread.join()
+        with suppress(OSError):
+            for command in said.end:
+                device.tell(command)
+
+
+class _Lines:
+    """What has come; it waits only where nothing has come for too long, and for the first."""
+
+    def __init__(self, came: "queue.SimpleQueue[tuple[str, float] | Exception]", cycle_s: float, limit_s: float) -> None:
+        self._came, self._cycle_s, self._limit_s, self._last_s = came, cycle_s, limit_s, -math.inf
+        self._asked_s = time.monotonic()
+
+    def __call__(self) -> list[tuple[str, float]]:
+        """Lines and when they came, oldest first. Raises OSError: no line for too long, or more than there can be cycles."""
+        found: list[tuple[str, float]] = []
+        before_s, self._asked_s = self._asked_s, time.monotonic()
+        while True:
+            overdue = not found and time.monotonic() - self._last_s > self._limit_s
+            try:
+                one = self._came.get(block=overdue, timeout=self._limit_s)
+            except queue.Empty:
+                if overdue:
+                    raise OSError(f"no cycle within {self._limit_s:g} s") from None
+                return found
+            if isinstance(one, Exception):
+                raise one
+            self._last_s = one[1]
+            found.append(one)
+            passed_s = time.monotonic() - before_s
+            if len(found) > HELD_LINES + 2 * passed_s / self._cycle_s:
+                raise OSError(f"{len(found)} lines in {passed_s:.2g} s, but its measuring cycle is {self._cycle_s:g} s")

@@ -1,0 +1,187 @@
+"""Power strips over SNMP: APC's PowerNet-MIB (rPDU2) and Raritan's PDU2-MIB, https://www.apc.com/us/en/faqs/FA156048/
+
+APC: the power of a whole strip steps by 10 W, that of an outlet by 1 W, a counter by 0.1 kWh (360 kJ); -1 is "no such meter".
+Raritan: whole numbers, to be scaled by the sensor's own DecimalDigits. Over how long either averages is not told.
+"""
+
+import importlib.util
+import math
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass as plain_dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.boundary import Boundary
+from perjoule.drivers.protocols import Check
+from perjoule.meters._metered import Metered, Read, Reading
+from perjoule.meters._secret import secret
+from perjoule.meters.snmp_pdu import snmp
+from perjoule.model import OPTIONS, Json, Specification
+from perjoule.model.errors import MachineError, PerjouleError
+from perjoule.model.units import JOULES, Seconds
+
+EXAMPLE = """
+[[meter]]
+kind = "snmp_pdu"
+covers = ["storage-1"]
+address = "192.0.2.40"
+model = "apc"
+outlet = 3
+"""
+
+APC, RARITAN = "1.3.6.1.4.1.318.1.1.26", "1.3.6.1.4.1.13742.6"
+APC_POWER_STEP_W, APC_ENERGY_STEP_J = 10.0, 0.1 * JOULES["kWh"]
+MOST_DIGITS = 9  # DecimalDigits: 10 to the power of what a strip says may be any number
+TRUE = 1  # of SNMP's TruthValue
+# Raritan's type of the sensor, its unit's number, and that unit in SI.
+SENSORS = {"power": (5, 3, 1.0), "energy": (8, 5, JOULES["Wh"])}
+Numbers = Callable[[Sequence[str]], Sequence[int | None]]
+
+
+@plain_dataclass(frozen=True)
+class Source:
+    """What to ask for, and how to read it."""
+
+    oids: tuple[str, ...]  # the value, and where there is one, whether it is to be had
+    factor: float
+    specification: Specification
+
+    def value(self, said: Sequence[int | None]) -> float:
+        """Watts or joules; NaN where the strip has none."""
+        number, available = said[0], said[1] if len(said) > 1 else TRUE
+        return math.nan if number is None or number < 0 or available != TRUE else number * self.factor
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class SnmpPdu(Metered):
+    """A metered power strip by APC or Raritan: the whole of it, or one outlet."""
+
+    address: str
+    """Its address."""
+
+    port: int = Field(default=161, ge=1, le=65535)
+    """Its UDP port."""
+
+    model: Literal["apc", "raritan"]
+    """Whose MIB it speaks: APC's rPDU2 (AP8xxx), or Raritan's PX2 and later."""
+
+    outlet: int | None = Field(default=None, ge=1)
+    """The outlet, on strips that meter each; without it, the whole strip."""
+
+    unit: int = Field(default=1, ge=1)
+    """Which of several strips in a chain."""
+
+    inlet: int = Field(default=1, ge=1)
+    """Which inlet of a Raritan; without meaning for an outlet."""
+
+    quantity: Literal["power", "energy"] = "power"
+    """The power, or the counter, which steps coarsely."""
+
+    version: Literal["1", "2c", "3"] = "2c"
+    """Of SNMP."""
+
+    community: str = "public"
+    """For versions 1 and 2c."""
+
+    user: str = ""
+    """For version 3."""
+
+    authentication: Literal["", "MD5", "SHA", "SHA-256", "SHA-512"] = ""
+    """How the user proves who he is, in version 3."""
+
+    authentication_file: Path | None = None
+    """A file that holds the passphrase for it alone."""
+
+    privacy: Literal["", "DES", "AES", "AES-256"] = ""
+    """How version 3 hides what is said."""
+
+    privacy_file: Path | None = None
+    """A file that holds the passphrase for it alone."""
+
+    timeout_s: Seconds = 2.0
+    """How long to wait for an answer."""
+
+    @contextmanager
+    def connect(self, where: Boundary) -> Generator[Read]:
+        """Ask how its numbers are to be read. Raises MachineError when it has no such meter, TransientError."""
+        login = snmp.Login(
+            self.version,
+            self.community,
+            self.user,
+            self.authentication,
+            secret(self.authentication_file),
+            self.privacy,
+            secret(self.privacy_file),
+        )
+        with snmp.agent(self.address, self.port, login, self.timeout_s) as agent:
+            source = self._source(agent.numbers)
+            semantics = "counter" if self.quantity == "energy" else "average"
+            channel = where.channel(self.quantity, semantics, "PDU", source.specification)
+
+            def read() -> Iterable[Reading]:
+                yield Reading(channel, source.value(agent.numbers(source.oids)))
+
+            yield read
+
+    def checks(self) -> tuple[Check, ...]:
+        """There is pysnmp."""
+        there = importlib.util.find_spec("pysnmp") is not None
+        return (Check("pysnmp", ok=there, detail="found" if there else "missing", fix="" if there else snmp.FIX),)
+
+    @classmethod
+    def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
+        """What answers as an APC or a Raritan at an address, to the community "public"."""
+        return tuple(table for address in addresses if (table := _strip(address)))
+
+    def _source(self, numbers: Numbers) -> Source:
+        if self.model == "apc":
+            source = apc(self.quantity, self.outlet, self.unit)
+        else:
+            source = raritan(numbers, self.quantity, self.outlet, self.unit, self.inlet)
+        if source is None or math.isnan(source.value(numbers(source.oids))):
+            place = f"outlet {self.outlet}" if self.outlet else f"unit {self.unit}"
+            what = f"it does not meter the {self.quantity} of {place}"
+            raise MachineError(what, where=f"{self.address}:{self.port}", next="set model, outlet, unit or quantity")
+        return source
+
+
+def apc(quantity: Literal["power", "energy"], outlet: int | None, unit: int) -> Source:
+    """Where an APC shows it: rPDU2DeviceStatusTable for the strip, rPDU2OutletMeteredStatusTable for an outlet."""
+    if quantity == "energy":
+        oid = f"{APC}.9.4.3.1.11.{outlet}" if outlet else f"{APC}.4.3.1.9.{unit}"
+        return Source((oid,), APC_ENERGY_STEP_J, Specification(resolution=APC_ENERGY_STEP_J))
+    if outlet:
+        return Source((f"{APC}.9.4.3.1.7.{outlet}",), 1.0, Specification(resolution=1.0))
+    return Source((f"{APC}.4.3.1.5.{unit}",), APC_POWER_STEP_W, Specification(resolution=APC_POWER_STEP_W))
+
+
+def raritan(numbers: Numbers, quantity: Literal["power", "energy"], outlet: int | None, unit: int, inlet: int) -> Source | None:
+    """Where a Raritan shows it, and how it says that it is to be scaled; None where it has no such sensor."""
+    sensor, unit_number, si = SENSORS[quantity]
+    configured, measured = ("3.5.4.1", "5.4.3.1") if outlet else ("3.3.4.1", "5.2.3.1")
+    index = f"{unit}.{outlet or inlet}.{sensor}"
+    asked = [f"{RARITAN}.{configured}.{column}.{index}" for column in (6, 7, 8, 9)]
+    shown, digits, accuracy, step = numbers(asked)
+    if shown != unit_number or digits is None or not 0 <= digits <= MOST_DIGITS:
+        return None
+    factor = si / 10**digits
+    specification = Specification(
+        gain_ratio=accuracy / 1e4 if accuracy else None,  # in hundredths of a percent
+        resolution=step * factor if step else factor,
+    )
+    return Source(tuple(f"{RARITAN}.{measured}.{column}.{index}" for column in (4, 2)), factor, specification)
+
+
+def _strip(address: str) -> Mapping[str, Json] | None:
+    host, _, port = address.partition(":")
+    at = {"address": host} | ({"port": int(port)} if port.isdigit() else {})
+    asked = {"apc": f"{APC}.4.3.1.5.1", "raritan": f"{RARITAN}.3.3.4.1.7.1.1.5"}
+    with suppress(PerjouleError, OSError), snmp.agent(host, int(at.get("port", 161)), snmp.Login("2c"), 1.0) as agent:
+        for model, said in zip(asked, agent.numbers(list(asked.values())), strict=True):
+            if said is not None:
+                return {"kind": "snmp_pdu", "model": model, **at}
+    return None

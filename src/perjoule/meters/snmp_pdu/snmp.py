@@ -1,0 +1,127 @@
+"""SNMP GET, versions 1, 2c and 3, by pysnmp: https://docs.lextudio.com/pysnmp/
+
+pysnmp speaks within an asyncio loop only; ours runs just while something is asked, in the thread that asks.
+"""
+
+import asyncio
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from perjoule.model.errors import MachineError, TransientError
+
+FIX = ".venv/bin/pip install 'perjoule[meters]'"
+NO_SUCH_NAME = 2
+AUTHENTICATIONS = {"": "NONE", "MD5": "HMAC96_MD5", "SHA": "HMAC96_SHA", "SHA-256": "HMAC192_SHA256", "SHA-512": "HMAC384_SHA512"}
+PRIVACIES = {"": "NONE", "DES": "CBC56_DES", "AES": "CFB128_AES", "AES-256": "CFB256_AES"}
+
+
+@dataclass(frozen=True)
+class Login:
+    """How to be let in: a community (1, 2c), or a user with up to two secrets (3)."""
+
+    version: Literal["1", "2c", "3"]
+    community: str = "public"
+    user: str = ""
+    authentication: str = ""  # of AUTHENTICATIONS
+    authentication_secret: str = ""
+    privacy: str = ""  # of PRIVACIES
+    privacy_secret: str = ""
+
+
+class Agent:
+    """An SNMP agent."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, address: str, port: int, login: Login, timeout_s: float) -> None:
+        from pysnmp.hlapi.v3arch import asyncio as snmp
+
+        self._snmp: Any = snmp
+        self._loop, self._timeout_s, self._where = loop, timeout_s, f"{address}:{port}"
+        self._loop.run_until_complete(self._reach(address, port, login))
+
+    def numbers(self, oids: Sequence[str]) -> list[int | None]:
+        """Ask for whole numbers in one request; None where the agent has no such thing.
+
+        Raises:
+            TransientError: no answer in time.
+            MachineError: the agent refuses.
+        """
+        return self._loop.run_until_complete(self._numbers(oids))
+
+    def close(self) -> None:
+        """Close its socket."""
+        self._loop.run_until_complete(self._close())
+
+    async def _reach(self, address: str, port: int, login: Login) -> None:
+        snmp = self._snmp
+        if login.version == "3":
+            self._login = snmp.UsmUserData(
+                login.user,
+                login.authentication_secret or None,
+                login.privacy_secret or None,
+                authProtocol=getattr(snmp, f"USM_AUTH_{AUTHENTICATIONS[login.authentication]}"),
+                privProtocol=getattr(snmp, f"USM_PRIV_{PRIVACIES[login.privacy]}"),
+            )
+        else:
+            self._login = snmp.CommunityData(login.community, mpModel=0 if login.version == "1" else 1)
+        self._engine = snmp.SnmpEngine()
+        try:
+            # Its own time limits are rounded to half seconds: ours comes first.
+            self._target = await snmp.UdpTransportTarget.create((address, port), timeout=self._timeout_s + 1, retries=0)
+        except Exception as error:  # its own kind, for a name that is not known
+            raise MachineError(f"its address can't be resolved ({error})", where=self._where) from None
+
+    async def _numbers(self, oids: Sequence[str]) -> list[int | None]:
+        snmp = self._snmp
+        asked = [snmp.ObjectType(snmp.ObjectIdentity(oid)) for oid in oids]
+        get = snmp.get_cmd(self._engine, self._login, self._target, snmp.ContextData(), *asked, lookupMib=False)
+        try:
+            problem, status, index, bound = await asyncio.wait_for(get, self._timeout_s)
+        except TimeoutError:
+            raise TransientError(f"no answer within {self._timeout_s:g} s", where=self._where) from None
+        if problem:
+            raise TransientError(f"no answer ({problem})", where=self._where)
+        if int(status) == NO_SUCH_NAME:  # version 1 then says nothing of the others
+            return [None] if len(oids) == 1 else [(await self._numbers([oid]))[0] for oid in oids]
+        if status:
+            raise MachineError(f"it refuses ({status.prettyPrint()}) {oids[max(int(index) - 1, 0)]}", where=self._where)
+        return [_number(value) for _, value in bound]
+
+    async def _close(self) -> None:
+        self._engine.close_dispatcher()
+
+
+@contextmanager
+def agent(address: str, port: int, login: Login, timeout_s: float) -> Generator[Agent]:
+    """Talk to an agent while the block runs. Raises MachineError when pysnmp is missing."""
+    try:
+        import pysnmp  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    except ImportError:
+        raise MachineError("pysnmp is missing", where=f"{address}:{port}", next=FIX) from None
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(_silent)  # what is no SNMP is no answer, which is said
+    try:
+        there = Agent(loop, address, port, login, timeout_s)
+        try:
+            yield there
+        finally:
+            there.close()
+    finally:
+        waiting = asyncio.all_tasks(loop)
+        for task in waiting:
+            task.cancel()
+        if waiting:
+            loop.run_until_complete(asyncio.gather(*waiting, return_exceptions=True))
+        loop.close()
+
+
+def _silent(loop: asyncio.AbstractEventLoop, what: dict[str, Any]) -> None:
+    """Say nothing."""
+
+
+def _number(value: Any) -> int | None:
+    try:
+        return int(value)
+    except (TypeError, ValueError, AttributeError):
+        return None  # noSuchInstance, noSuchObject, endOfMibView

@@ -1,0 +1,125 @@
+"""Plugs with the Tasmota firmware, over HTTP or MQTT: https://tasmota.github.io/docs/Commands/
+
+Its counter is in kWh with as many decimals as its EnergyRes says, its power in watts with WattRes decimals: 1 Wh (3.6 kJ) and 1 W
+as it comes, 36 mJ and 1 mW at most. Both are asked when the recording begins; set `EnergyRes 5` and `WattRes 3` on the plug.
+"""
+
+import contextlib
+import math
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Annotated, Any, cast
+from urllib.parse import quote, urlencode
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.boundary import Boundary
+from perjoule.drivers.protocols import Check
+from perjoule.meters._http import Http
+from perjoule.meters._metered import Read, Reading
+from perjoule.meters._plug import JOULES_PER_KWH, Plug, number, table
+from perjoule.meters.tasmota.mqtt import Said, library, listening
+from perjoule.model import OPTIONS, Json
+from perjoule.model.errors import MachineError, PerjouleError
+
+EXAMPLE = """
+[[meter]]
+kind = "tasmota"
+address = "192.0.2.30"        # or the MQTT broker's, with topic = "tasmota_1A2B3C"
+covers = ["storage-1"]
+"""
+
+_ADDRESS = (
+    'The plug\'s host name or IP address; with a topic that of the MQTT broker; with ":port" where it is not the usual one.'
+)
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Tasmota(Plug):
+    """A plug with Tasmota at the wall: its power at a moment, and its energy counter."""
+
+    address: Annotated[str, Field(description=_ADDRESS)]
+
+    topic: str = ""
+    """The plug's topic at an MQTT broker (%topic% of cmnd/%topic%/STATUS); empty: HTTP, to the plug itself."""
+
+    ask: bool = True
+    """Over MQTT: ask for each reading; false: listen to what it says of its own accord, each TelePeriod (300 s by default)."""
+
+    @contextmanager
+    def connect(self, where: Boundary) -> Generator[Read]:
+        """Ask how finely it counts, then for its readings. Raises OSError, ValueError, MachineError."""
+        with self._asking() as ask:
+            steps = {}
+            if self.ask:
+                steps = {command: decimals_step(ask(command)[-1].said, command) for command in ("WattRes", "EnergyRes")}
+            energy_step = steps.get("EnergyRes")
+            power = self.power(where, resolution_w=steps.get("WattRes"))
+            energy = self.energy(where, resolution_j=energy_step and energy_step * JOULES_PER_KWH)
+
+            def read() -> list[Reading]:
+                found: list[Reading] = []
+                for answer in ask("Status 10"):
+                    power_w, energy_j = readings(answer.said)
+                    found += [Reading(power, power_w, answer.t_s), Reading(energy, energy_j, answer.t_s)]
+                return found
+
+            yield read
+
+    @classmethod
+    def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
+        """Find what answers HTTP as a Tasmota with an energy meter does; brokers are not searched."""
+        return tuple({"kind": "tasmota", "address": address} for address in addresses if _is_tasmota(address))
+
+    def checks(self) -> tuple[Check, ...]:
+        """Over MQTT paho-mqtt is needed."""
+        return (library(),) if self.topic else ()
+
+    def _asking(self) -> AbstractContextManager[Callable[[str], Sequence[Said]]]:
+        password = self.password
+        if self.topic:
+            return listening(self.address, self.topic, timeout_s=self.timeout_s, user=self.user, password=password, ask=self.ask)
+        plug = Http(self.address, timeout_s=self.timeout_s)
+        login = {"user": self.user, "password": password} if password else {}
+
+        def ask(command: str) -> Sequence[Said]:
+            said = plug.json("/cm?" + urlencode({**login, "cmnd": command}, quote_via=quote))
+            if "WARNING" in said:
+                advice = "set user and password_file of its web console in the [[meter]] table"
+                raise MachineError("it rejects this user and password", where=self.address, next=advice)
+            return [Said(said)]
+
+        return contextlib.nullcontext(ask)
+
+
+def _is_tasmota(address: str) -> bool:
+    try:
+        readings(Http(address, timeout_s=1.0).json("/cm?cmnd=Status%2010"))
+    except (PerjouleError, OSError, ValueError):
+        return False
+    return True
+
+
+def readings(said: Mapping[str, Any]) -> tuple[float, float]:
+    """Watts and joules in an answer to `Status 10`, or in what tele/%topic%/SENSOR says; NaN where it says null.
+
+    A meter of several phases gives a list of powers, of which its total is the sum.
+
+    Raises:
+        ValueError: it has no energy meter.
+    """
+    energy = table(table(said.get("StatusSNS", said)).get("ENERGY"))
+    if not {"Power", "Total"} <= energy.keys():
+        raise ValueError("this Tasmota has no energy meter (no ENERGY in its answer to Status 10)")
+    return _sum(energy["Power"]), _sum(energy["Total"]) * JOULES_PER_KWH
+
+
+def _sum(said: Any) -> float:
+    return math.fsum(map(number, cast("list[Any]", said if isinstance(said, list) else [said])))
+
+
+def decimals_step(said: Mapping[str, Any], command: str) -> float | None:
+    """The smallest step by an answer to WattRes or EnergyRes, in W or kWh; None where the firmware doesn't tell."""
+    decimals = said.get(command)
+    return 10.0**-decimals if isinstance(decimals, int) and 0 <= decimals < 10 else None

@@ -1,0 +1,121 @@
+"""A Tasmota plug at an MQTT broker: https://tasmota.github.io/docs/MQTT/
+
+Commands go to cmnd/%topic%/COMMAND, answers come as stat/%topic%/..., and each TelePeriod it speaks in tele/%topic%/SENSOR.
+"""
+
+import importlib.util
+import queue
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from perjoule.drivers.protocols import Check
+from perjoule.machine.untrusted import json_from
+from perjoule.meters._plug import table
+from perjoule.model.errors import MachineError
+
+FIX = ".venv/bin/pip install 'perjoule[meters]'"
+PORT = 1883
+MOST_BYTES = 256 * 1024  # of a message; Tasmota sends some 4 KiB at the most
+MOST_MESSAGES = 1000  # that wait to be read
+
+
+@dataclass(frozen=True)
+class Said:
+    """An answer, and when it came on CLOCK_MONOTONIC (None: when it was asked for)."""
+
+    said: Mapping[str, Any]
+    t_s: float | None = None
+
+
+def library() -> Check:
+    """Whether paho-mqtt is there."""
+    ok = importlib.util.find_spec("paho") is not None
+    return Check("paho-mqtt", ok, "it speaks MQTT" if ok else "it is missing, and speaks MQTT", "" if ok else FIX)
+
+
+@contextmanager
+def listening(
+    broker: str, topic: str, *, timeout_s: float, user: str, password: str, ask: bool
+) -> Generator[Callable[[str], Sequence[Said]]]:
+    """Give what asks the plug a command ("Status 10") and gives all that it has said since, oldest first.
+
+    A retained message is old, nobody knows how old, and is left out. With `ask` false nothing is sent, and what is given may be
+    nothing. Raises OSError (no answer in time, the broker is gone), MachineError.
+    """
+    if not library().ok:
+        raise MachineError("paho-mqtt is not installed", where="meter tasmota", next=FIX)
+    from paho.mqtt.client import Client, MQTTMessage
+    from paho.mqtt.enums import CallbackAPIVersion
+
+    heard: queue.SimpleQueue[Said] = queue.SimpleQueue()
+    ready: queue.SimpleQueue[str] = queue.SimpleQueue()  # "" or why not
+
+    def on_connect(client: Client, data: object, flags: object, reason: Any, properties: object) -> None:
+        if not reason.is_failure:
+            client.subscribe([(f"stat/{topic}/+", 0), (f"tele/{topic}/SENSOR", 0)])
+        else:
+            ready.put(str(reason))
+
+    def on_subscribe(client: Client, data: object, message: int, reasons: object, properties: object) -> None:
+        ready.put("")
+
+    def on_message(client: Client, data: object, message: MQTTMessage) -> None:
+        t_s = time.monotonic()
+        try:
+            said = json_from(bytes(message.payload), MOST_BYTES)
+        except ValueError:
+            return  # stat/%topic%/POWER says ON
+        if isinstance(said, dict) and not message.retain and heard.qsize() < MOST_MESSAGES:
+            heard.put(Said(said, t_s))  # pyright: ignore[reportUnknownArgumentType]
+
+    client = Client(CallbackAPIVersion.VERSION2, reconnect_on_failure=False)
+    client.on_connect, client.on_subscribe, client.on_message = on_connect, on_subscribe, on_message  # pyright: ignore[reportAttributeAccessIssue]
+    client.connect_timeout = timeout_s
+    if password:
+        client.username_pw_set(user, password)
+    host, _, port = broker.partition(":")
+
+    def wanted(said: Said, command: str) -> bool:
+        word = command.partition(" ")[0]
+        return "ENERGY" in table(said.said.get("StatusSNS", said.said)) if word == "Status" else word in said.said
+
+    def answers(command: str) -> list[Said]:
+        if not client.is_connected():
+            raise OSError(f"the connection to the broker {broker} was lost")
+        if ask:
+            word, _, argument = command.partition(" ")
+            client.publish(f"cmnd/{topic}/{word}", argument)
+        found: list[Said] = []
+        deadline_s = time.monotonic() + (timeout_s if ask else 0.0)
+        for _ in range(MOST_MESSAGES):  # others may come without end
+            left_s = deadline_s - time.monotonic()
+            try:
+                said = heard.get(block=not found and left_s > 0, timeout=max(left_s, 0.001))
+            except queue.Empty:
+                break
+            if ask and left_s < 0:
+                break
+            if wanted(said, command):
+                found.append(said)
+        if ask and not found:
+            raise OSError(f"{topic} at the broker {broker} does not answer {command}")
+        return found
+
+    try:
+        client.connect(host, int(port or PORT))
+        client.loop_start()
+        try:
+            refused = ready.get(timeout=timeout_s)
+        except queue.Empty:
+            raise OSError(f"the broker {broker} does not answer") from None
+        if refused:
+            raise MachineError(
+                f"the broker refused: {refused}", where=broker, next="set its user and password_file in the [[meter]] table"
+            )
+        yield answers
+    finally:
+        client.disconnect()
+        client.loop_stop()

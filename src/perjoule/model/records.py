@@ -1,0 +1,281 @@
+"""What was seen: channels and their series, what a load reports, and all of it as the record of a trial."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perjoule.model.campaign import Trial
+from perjoule.model.hardware import Cluster
+from perjoule.model.options import Json
+
+Quantity = Literal[
+    "power", "energy", "cpu", "network_received", "network_sent", "disk_read", "disk_written", "disk_busy", "goodput"
+]
+Semantics = Literal["counter", "window mean", "instantaneous", "average", "state"]
+Index = NDArray[np.int64] | NDArray[np.bool_] | slice
+SAMPLE = ("t_s", "duration_s", "value", "asked_s", "arrived_s")  # the numbers of a sample, as files keep them
+Grade = Literal["wall", "PDU", "BMC", "component", "modelled", "nameplate", "counter", "simulated"]
+UNMEASURED: frozenset[Grade] = frozenset({"modelled", "nameplate"})
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What a meter states of itself, or its maker of it; None is not known. Amounts are in the channel's unit.
+
+    An error of the reading P on a range R is at most `gain_ratio` * P + `offset`, with `offset` = b * R.
+    """
+
+    gain_ratio: float | None = None
+    offset: float | None = None
+    resolution: float | None = None  # the smallest step of a value
+    period_s: float | None = None  # how often the meter itself has something new
+    latency_s: float | None = None  # how much older than its moment a value may be
+    range_value: float | None = None  # where a counter falls back to 0
+    most_w: float | None = None  # the highest power that it can show or that can flow
+    clock_s: float | None = None  # standard uncertainty of the times of its samples
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One thing that a meter reads.
+
+    The boundary says what it covers: `host` is one host's name or "" for what no host owns (a switch), `component` is
+    "board", "disks", "switch", "supply" (conversion loss), "all" (the whole host) or "total" (the whole cluster).
+    CPU time of the machine that all hosts share is of no host: component "machine", "perjoule" (its part) or "kernel" (threads).
+    A meter that covers several hosts, or hosts and the switch, names them in `covers`: its `host` is "", its component "group".
+    """
+
+    meter: str
+    host: str
+    component: str
+    quantity: Quantity
+    unit: Literal["W", "J", "s", "B"]
+    semantics: Semantics
+    grade: Grade
+    covers: tuple[str, ...] = ()  # host names, "switch"; of a "group"
+    specification: Specification = Specification()
+
+    def __hash__(self) -> int:  # quick: samples are filed by their channel, thousands a second; what is left out hardly differs
+        return hash((self.meter, self.host, self.component, self.quantity))
+
+    @property
+    def name(self) -> str:
+        """A short unique name within a trial."""
+        return f"{self.meter}:{self.host or '+'.join(self.covers)}/{self.component}/{self.quantity}"
+
+
+@dataclass(frozen=True)
+class Series:
+    """What one channel read: N samples in order of time, as they came. A failed read is a gap, never a zero.
+
+    Shapes: all are float64 of shape (N,). `t_s` is the END of the sample's window; `duration_s` is the window's length for
+    "window mean" (0 otherwise). A counter's values are cumulative.
+
+    `asked_s` and `arrived_s` are when the request for a sample began and when its answer was here: the moment of a sample that
+    was polled lies anywhere between them, and `t_s` is the middle. `asked_s` is NaN where another clock dated the sample, and
+    `arrived_s` where its arrival is not known (a log that was read afterwards); None where none of them is known.
+    """
+
+    channel: Channel
+    t_s: NDArray[np.float64]
+    duration_s: NDArray[np.float64]
+    value: NDArray[np.float64]
+    asked_s: NDArray[np.float64] | None = None
+    arrived_s: NDArray[np.float64] | None = None
+
+    @classmethod
+    def of_rows(cls, channel: Channel, rows: NDArray[np.float64]) -> "Series":
+        """Make a series of a table of samples, shape (N, 5), in the order of SAMPLE."""
+        asked_s, arrived_s = (None if np.isnan(rows[:, n]).all() else rows[:, n].copy() for n in (3, 4))
+        return cls(channel, rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy(), asked_s, arrived_s)
+
+    def rows(self) -> NDArray[np.float64]:
+        """Give its samples as a table, shape (N, 5), in the order of SAMPLE; NaN for what is not known."""
+        unknown = np.full(len(self.t_s), np.nan)
+        times = (unknown if t_s is None else t_s for t_s in (self.asked_s, self.arrived_s))
+        return np.column_stack((self.t_s, self.duration_s, self.value, *times))
+
+    def at(self, index: Index, later_s: NDArray[np.float64] | float = 0.0) -> "Series":
+        """Give these samples alone, in this order, on a clock that is ahead of theirs by `later_s`, shape () or (N,)."""
+        times = (None if t_s is None else (t_s + later_s)[index] for t_s in (self.asked_s, self.arrived_s))
+        return Series(self.channel, (self.t_s + later_s)[index], self.duration_s[index], self.value[index], *times)
+
+
+WRITE_BACK = "write-back"  # the phase at whose end the disks hold what was written
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A named window of a trial ("baseline", "measure", ...)."""
+
+    name: str
+    began_s: float
+    ended_s: float
+    note: str = ""  # what went on in it: "scrub of 2 placement groups; data written back"
+
+
+Direction = Literal["write", "read", "mixed"]  # "mixed": of several users' trial in which some read and some write
+
+
+@dataclass(frozen=True)
+class ClientResult:
+    """What one client moved in one direction ("write" or "read"), fsync included."""
+
+    host: str
+    direction: Literal["write", "read"]
+    began_s: float
+    ended_s: float
+    moved_bytes: int
+    operations_count: int
+    latency_s: Mapping[str, float] = field(default_factory=dict[str, float])  # "mean", "p50", "p95", "p99", "p99.9", "max"
+    user: str = ""  # whose load it was, where several users load at once
+
+    def __post_init__(self) -> None:
+        """Refuse what no tool can have meant, for whoever reads results from files. Raises ValueError."""
+        numbers = {"began_s": self.began_s, "ended_s": self.ended_s, **self.latency_s}
+        numbers |= {"moved_bytes": self.moved_bytes, "operations_count": self.operations_count}
+        for name, value in numbers.items():
+            count = name in ("moved_bytes", "operations_count")
+            if not isinstance(value, int | float) or not isfinite(value) or (count and value < 0):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ValueError(f"{name} of {self.host} is {value!r}, which is impossible")
+
+
+def covered_s(users: Sequence[Sequence[ClientResult]], least_count: int) -> float:
+    """Give the time in which at least so many users load, from the results of each."""
+    steps: list[tuple[float, int, int]] = []
+    for number, own in enumerate(users):
+        steps += [step for r in own for step in ((r.began_s, 1, number), (r.ended_s, -1, number))]
+    under_way = [0] * len(users)
+    found_s, before_s = 0.0, 0.0
+    for t_s, change, number in sorted(steps):
+        if sum(count > 0 for count in under_way) >= least_count:
+            found_s += t_s - before_s
+        under_way[number] += change
+        before_s = t_s
+    return found_s
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a workload reports of its measured window."""
+
+    engine: str  # tool and version, as it says itself
+    results: tuple[ClientResult, ...]
+    doubts: tuple[str, ...] = ()
+    series: tuple[Series, ...] = ()  # goodput per client over time; stored with the other series, not in the record
+    measured: Mapping[str, float] = field(default_factory=dict[str, float])  # what else was, by names that end in a unit
+    note: str = ""  # what is to be known of it and speaks not against it: "ended by duration"
+    sustained: bool = False  # the window is a part of a longer load, whose rate the disks keep up with
+
+    @property
+    def began_s(self) -> float:
+        """The first client's start."""
+        return min(r.began_s for r in self.results)
+
+    @property
+    def ended_s(self) -> float:
+        """The last client's end."""
+        return max(r.ended_s for r in self.results)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """One moment on both clocks."""
+
+    monotonic_s: float
+    utc_s: float
+
+
+@dataclass(frozen=True)
+class HostFact:
+    """A host of the trial: its role and the catalogue's node that it stands for ("" for a host that is not emulated)."""
+
+    name: str
+    role: str
+    node: str
+    address: str = ""
+    cpu_capacity_cores: float | None = None  # CPU seconds per second that count as 100 % of its hardware; None: not known
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Bytes that move per byte of a user, in one direction; "storage" is all hosts that keep data, together."""
+
+    client_sent_ratio: float = 0.0
+    client_received_ratio: float = 0.0
+    storage_received_ratio: float = 0.0
+    storage_sent_ratio: float = 0.0
+    disk_written_ratio: float = 0.0
+    disk_read_ratio: float = 0.0
+
+
+@dataclass(frozen=True)
+class Amplification:
+    """What redundancy alone explains, by who encodes and who forwards: no headers, metadata, journals or caches."""
+
+    write: Flow
+    read: Flow
+
+    def on_mirrors(self, copies_count: int) -> "Amplification":
+        """The same where each server keeps what it writes on so many disks of its own; any one of them is read."""
+        return replace(self, write=replace(self.write, disk_written_ratio=self.write.disk_written_ratio * copies_count))
+
+
+@dataclass(frozen=True)
+class Redundancy:
+    """How often a byte lies in the file system: whole copies on different hosts, or parts of an erasure code on as many."""
+
+    copies_count: int = 1  # whole copies; 1 with a code
+    data_count: int = 0  # parts of data, any so many of which give the data back; 0 without a code
+    parity_count: int = 0  # further parts
+    # Where all copies or parts are when a client's fsync has returned, with every host up; "" where that is not known.
+    acknowledged: Literal["in memory", "on disk", ""] = ""
+    beneath_count: int = 1  # disks of one host that hold the same (a mirror beneath)
+
+    @property
+    def tolerated_count(self) -> int:
+        """How many hosts with data may fail before data are lost."""
+        return self.parity_count if self.data_count else self.copies_count - 1
+
+    @property
+    def text(self) -> str:
+        """In a few words, for a table: "1 copy", "4+1", "2 copies, mirrored disks"."""
+        copies = f"{self.copies_count} cop{'y' if self.copies_count == 1 else 'ies'}"
+        kept = f"{self.data_count}+{self.parity_count}" if self.data_count else copies
+        return kept + (", mirrored disks" if self.beneath_count > 1 else "")
+
+    @property
+    def sentence(self) -> str:
+        """In full: what is kept, where it is when a write is acknowledged, and how many hosts may fail."""
+        tolerated = self.tolerated_count
+        hosts = f"{tolerated or 'no'} storage host{'' if tolerated == 1 else 's'} may fail"
+        when = f"acknowledged {self.acknowledged}" if self.acknowledged else ""
+        return ", ".join(filter(None, (self.text, when, hosts)))
+
+
+@dataclass(frozen=True)
+class Record:
+    """One attempt at a trial, as stored: what was asked, what came out, under which circumstances, and what speaks against it."""
+
+    trial: Trial
+    status: Literal["valid", "failed"]
+    reason: str  # why it failed; "" when valid
+    attempt: int
+    clock: Clock
+    scale: float  # time dilation of the testbed: 1 on real hosts
+    cluster: str  # name in the catalogue, or ""
+    hosts: tuple[HostFact, ...]
+    phases: tuple[Phase, ...]
+    outcome: Outcome | None
+    facts: Mapping[str, Json]  # of the deployment, as the daemons report them
+    environment: Mapping[str, Json]
+    doubts: tuple[str, ...] = ()
+    hardware: Cluster | None = None  # the catalogue's, as it was when watts were modelled of it
+    amplification: Amplification | None = None  # of the file system, derived; None where its layout is not known
+    redundancy: Redundancy | None = None  # of user data; None where the layout is not known
+    data_hosts: tuple[str, ...] = ()  # names of the hosts that held users' data, as the file system declares; (): not known
+    version: int = 1  # of this format

@@ -1,0 +1,112 @@
+"""What is told of records: numbers of a trial, intervals over repetitions, findings."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import ceil, inf, isfinite
+
+from perjoule.model.campaign import Trial
+from perjoule.model.records import Direction, Redundancy
+
+
+@dataclass(frozen=True)
+class Point:
+    """The numbers of one valid trial, derived from its record and series; on an emulated testbed in emulated time."""
+
+    trial: Trial
+    direction: Direction
+    metrics: Mapping[str, float]  # keys end in their unit: "throughput_bytes_per_s", "energy_j", "efficiency_bytes_per_j", ...
+    doubts: tuple[str, ...] = ()
+    grade: str = ""  # of its energy; "" where it has none
+    # Metric -> source of error -> signed relative standard uncertainty: what all repetitions have in common, so that their
+    # scatter does not show it. The same source in two cells is the same error, of which only the difference counts in a ratio.
+    shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
+    source: str = ""  # of its energy: which quantity of which meter, "shelly power"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A metric over repetitions: the mean with its 95 % confidence interval (infinite when n = 1), beside all values."""
+
+    mean: float
+    low: float
+    high: float
+    values: tuple[float, ...]
+
+    @property
+    def maximum(self) -> float:
+        """The largest value: an order statistic that grows with n, as papers print it."""
+        return max(self.values)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """When a repetition was measured (UTC)."""
+
+    repetition: int
+    began_s: float
+    ended_s: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """All repetitions of one combination, summarised: what a table's row and a figure's mark show."""
+
+    filesystem: str  # labels
+    workload: str
+    direction: Direction
+    clients_count: int
+    metrics: Mapping[str, Interval]  # the keys of Point.metrics, and "edp_ratio" (over the best of the same work)
+    failed_count: int = 0
+    doubts: tuple[str, ...] = ()
+    omitted: tuple[str, ...] = ()  # numbers that it lacks, with the reason; they say nothing against those that it has
+    servers_count: int = 0  # storage hosts; 0 where none of its trials was measured
+    grade: str = ""  # of its energy, "wall+PDU" where repetitions differ; two grades are never ranked against each other
+    shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])  # as Point.shared, the mean
+    redundancy: Redundancy | None = None  # of user data; None where it is not known
+    ran: tuple[Ran, ...] = ()  # each repetition, in the order of the values of a metric that all have
+    widening: float = 1.0  # of its intervals, where they decided how often was repeated
+
+    @property
+    def legend(self) -> str:
+        """Name the file system as a figure's legend does, with its redundancy: nobody should rank 1 copy above 2 unawares."""
+        return f"{self.filesystem} ({self.redundancy.text})" if self.redundancy else self.filesystem
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """How many low-power machines do a workload as fast as one server, and what they draw for it."""
+
+    server: str  # label of what is replaced: "device on virtual pc-hdd1"
+    low_power: str  # label of what would be in its place
+    workload: str
+    direction: Direction
+    machines_ratio: Interval  # low-power machines for one server at the same throughput
+    power_ratio: Interval  # their power over the server's, for as many as that, a fraction included
+    whole_power_ratio: Interval  # the same for `machines_count`
+
+    @property
+    def machines_count(self) -> int:
+        """Whole machines: what can be bought, for the mean."""
+        return _whole(self.machines_ratio.mean)
+
+    @property
+    def machines_range(self) -> tuple[int, float]:
+        """Whole machines at either end of the interval; infinite where one repetition gives none."""
+        high = self.machines_ratio.high
+        return _whole(self.machines_ratio.low), _whole(high) if isfinite(high) else inf
+
+    def throughput_ratio(self, machines: float) -> float:
+        """What so many low-power machines together move, over what the server does."""
+        return machines / self.machines_ratio.mean
+
+    @property
+    def verdict(self) -> str:
+        """What may be said of whole machines."""
+        found = self.whole_power_ratio
+        if not isfinite(found.high):
+            return "one repetition is not enough to tell"
+        return "less power" if found.high < 1 else "more power" if found.low > 1 else "not significantly different"
+
+
+def _whole(machines: float) -> int:
+    return max(1, ceil(machines - 1e-9))  # 3 of 3.0000000001 are 3

@@ -1,0 +1,1 @@
+"""Meters on their own, without a campaign."""

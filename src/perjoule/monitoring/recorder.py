@@ -1,0 +1,99 @@
+"""Meters on their own, without a campaign: to watch, to test, to record for later, to serve."""
+
+import threading
+from array import array
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from math import nan
+from typing import TypeVar
+
+import numpy as np
+
+from perjoule import drivers
+from perjoule.drivers.protocols import Hosts, Meter, Sink
+from perjoule.model import SAMPLE, Channel, Json, Series
+
+ASKED_COUNT = 16  # addresses at once
+
+T = TypeVar("T")
+U = TypeVar("U")
+Latest = Mapping[Channel, tuple[float, float, float]]
+
+
+class Memory(Sink):
+    """Keeps every sample, or the last so many of each channel, and counts them."""
+
+    def __init__(self, most_count: int | None = None) -> None:
+        self._lock, self._most_count = threading.Lock(), most_count
+        self._samples: dict[Channel, array[float]] = {}
+
+    def append(
+        self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0, asked_s: float = nan, arrived_s: float = nan
+    ) -> None:
+        """Take one sample."""
+        with self._lock:
+            kept = self._samples.setdefault(channel, array("d"))
+            kept.extend((t_s, duration_s, value, asked_s, arrived_s))
+            if self._most_count is not None and len(kept) > 2 * len(SAMPLE) * self._most_count:
+                del kept[: len(kept) - len(SAMPLE) * self._most_count]
+
+    def latest(self) -> Latest:
+        """Give the last sample of each channel: t_s, value, duration_s."""
+        with self._lock:
+            last = {channel: kept[-len(SAMPLE) :] for channel, kept in self._samples.items()}
+        return {channel: (t_s, value, duration_s) for channel, (t_s, duration_s, value, *_) in last.items()}
+
+    def series(self) -> tuple[Series, ...]:
+        """Give what was kept, ordered by the channels' names."""
+        with self._lock:
+            tables = {channel: np.array(kept).reshape(-1, len(SAMPLE)) for channel, kept in self._samples.items()}
+        found = [Series.of_rows(channel, table) for channel, table in tables.items()]
+        return tuple(sorted(found, key=lambda s: s.channel.name))
+
+
+@contextmanager
+def recording(meters: Sequence[Meter], sink: Sink) -> Generator[list[list[str]]]:
+    """Have meters stream into a sink while the block runs; give each one's doubts, complete when it has ended.
+
+    There are no hosts: what a meter covers is taken as it is written.
+    """
+    with ExitStack() as stack:
+        yield [stack.enter_context(meter.record(Hosts(()), sink)) for meter in meters]
+
+
+def found(addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
+    """Find meters on this machine, then at each address: the options of complete [[meter]] tables, each once.
+
+    Addresses are asked all at once; one address by one kind after the other, as plugs and instruments take few connections.
+    """
+    classes = [drivers.driver_class("meters", kind) for kind in drivers.kinds("meters")]
+    asks = [discover for one in classes if (discover := getattr(one, "discover", None))]
+
+    def at(places: Sequence[str]) -> list[Mapping[str, Json]]:
+        return [table for discover in asks for table in discover(places)]
+
+    tables = [table for answer in _at_once(at, [(), *((address,) for address in addresses)]) for table in answer]
+    return tuple(table for n, table in enumerate(tables) if table not in tables[:n])
+
+
+def _at_once(ask: Callable[[T], U], places: Sequence[T]) -> list[U]:
+    """Ask several places at once, in threads that nobody who ends this program waits for."""
+    waiting, answers, failures = list(enumerate(places)), dict[int, U](), list[Exception]()
+
+    def work() -> None:
+        while waiting:
+            with suppress(IndexError):  # another thread was quicker
+                number, place = waiting.pop(0)
+                try:
+                    answers[number] = ask(place)
+                except Exception as error:
+                    failures.append(error)
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(ASKED_COUNT, len(places)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return [answers[number] for number in range(len(places))]

@@ -1,0 +1,134 @@
+"""Own results beside a paper's, for people: a table, lines, data, and a page that works offline."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from html import escape
+from math import isfinite
+
+from perjoule.analysis.audit.own import METRICS
+from perjoule.analysis.paper_comparison import Held, Ranking, held, rankings
+from perjoule.analysis.paper_facts import beside, measured
+from perjoule.figures import comparison as figure
+from perjoule.figures import vega
+from perjoule.published import QUANTITIES, Paper
+from perjoule.report.content import content
+from perjoule.report.document import document, drawn, html_list, html_table
+from perjoule.results.table import Table, number, p_text
+from perjoule.store import Results
+
+WORDS = ("file system", "workload", "direction", "number", "compared")
+HEADERS = (*WORDS[:3], "clients", "here", "published", "compared", "here / published", "number")
+NOTE = (
+    "Ratios are measured here over published. A mean's interval is the 95 % interval over repetitions; a number printed "
+    "after ± is taken as a standard uncertainty. A maximum has no interval: its ratio covers only the rounding of the "
+    "printed digits. In rankings, > means significantly higher and ~ not significantly different."
+)
+
+
+def alongside(results: Results, paper: Paper, metrics: Sequence[str] = ()) -> tuple[Held, ...]:
+    """Hold results against a paper.
+
+    Args:
+        results: a folder in which something was measured.
+        paper: with numbers of the same kind.
+        metrics: keys of `Cell.metrics`; by default all but shares, which say what their wholes do.
+    """
+    records, cells = results.latest(), content(results).cells
+    pairs = beside(paper, measured(records, cells))
+    wanted = metrics or [metric for metric, (quantity, _) in METRICS.items() if quantity != "share"]
+    return held(paper, [pair for pair in pairs if pair.measured.metric in wanted], records, cells)
+
+
+def alongside_table(found: Sequence[Held]) -> Table:
+    """Lay out own and published values, a row for each printed number."""
+    return Table(HEADERS, tuple(_cells(one) for one in found))
+
+
+def _cells(one: Held) -> tuple[str, ...]:
+    cell, printed = one.pair.measured.cell, one.pair.number
+    spread = isfinite(one.ratio.high) and one.kind.startswith("mean")
+    ends = f" ({one.ratio.low:.3f} to {one.ratio.high:.3f})" if spread else ""
+    place = (cell.filesystem, cell.workload, cell.direction, str(cell.clients_count))
+    values = f"{number(one.pair.value / _unit(one)[1])} {_unit(one)[0]}", printed.printed
+    return (*place, *values, one.kind, f"{one.ratio.mean:.3f}{ends}", f"{printed.place}: {printed.id}")
+
+
+def _unit(one: Held) -> tuple[str, float]:
+    """The own unit, and its factor to SI."""
+    quantity, unit = METRICS[one.pair.measured.metric]
+    return unit, QUANTITIES[quantity][unit]
+
+
+def lines(found: Sequence[Held]) -> Iterator[str]:
+    """Say in lines how rankings agree, and what differs in the configuration."""
+    yield from map(ranking_line, rankings(found))
+    about: dict[str, dict[str, None]] = {}
+    for one in found:
+        for text in one.differs:
+            about.setdefault(text, {})[one.pair.measured.cell.filesystem] = None
+    everyone = {one.pair.measured.cell.filesystem for one in found}
+    for text, names in about.items():
+        yield f"differs, {'all' if set(names) == everyone else ', '.join(names)}: {text}"
+
+
+def ranking_line(one: Ranking) -> str:
+    """Say how two rankings agree."""
+    few = "" if one.least_p < 0.05 else f"; {len(one.own)} file systems can't reach 5 %"
+    signs = [" > " if apart else " ~ " for apart in one.apart]
+    here = "".join(word for pair in zip(one.own, [*signs, ""], strict=True) for word in pair)
+    there = " > ".join(one.published)
+    agreement = f"Kendall's tau {one.tau:+.2f}, p = {p_text(one.p)}{few}"
+    return f"ranking by {one.quantity} ({one.of}): {here} here, {there} there; {agreement}"
+
+
+def as_data(paper: Paper, found: Sequence[Held]) -> dict[str, object]:
+    """Give all of it as JSON can hold it, in SI units."""
+    rows = [
+        {
+            "number": one.pair.number.id,
+            "printed": one.pair.number.printed,
+            "published": one.pair.number.value,
+            "own": one.pair.value,
+            "metric": one.pair.measured.metric,
+            "filesystem": one.pair.measured.cell.filesystem,
+            "workload": one.pair.measured.cell.workload,
+            "direction": one.pair.measured.cell.direction,
+            "clients": one.pair.measured.cell.clients_count,
+            "compared": one.kind,
+            "ratio": one.ratio.mean,
+            "low": one.ratio.low,
+            "high": one.ratio.high if isfinite(one.ratio.high) else None,
+            "differs": one.differs,
+        }
+        for one in found
+    ]
+    return {"paper": paper.name, "rows": rows, "rankings": [asdict(one) for one in rankings(found)]}
+
+
+def page(name: str, paper: Paper, found: Sequence[Held]) -> str:
+    """Lay it out as HTML."""
+    title = f"{name} beside {paper.name}"
+    return document(title, "\n".join(_body(title, paper, found)), {"beside": drawing(paper, found, title)})
+
+
+def drawing(paper: Paper, found: Sequence[Held], title: str) -> vega.Spec:
+    """Draw both series."""
+    pairs = [
+        figure.Beside(
+            f"{one.pair.measured.cell.filesystem}",
+            f"{_unit(one)[0]}, {one.pair.measured.cell.direction}, {one.pair.measured.cell.workload}, {one.kind.split()[0]}",
+            one.pair.value / _unit(one)[1],
+            one.pair.number.value / _unit(one)[1],
+        )
+        for one in found
+    ]
+    return figure.beside(pairs, paper.name, title, [paper.reference])
+
+
+def _body(title: str, paper: Paper, found: Sequence[Held]) -> Iterator[str]:
+    yield f'<header><div><h1>{escape(title)}</h1></div><button id="theme">light / dark</button></header>'
+    yield f"<p>{escape(paper.authors)}: {escape(paper.title)}. {escape(paper.reference)}</p>"
+    yield drawn("beside")
+    laid = alongside_table(found)
+    yield html_table(laid.headers, laid.rows, [header in WORDS for header in laid.headers])
+    yield f"<p><small>{escape(NOTE)}</small></p><h2>Rankings, and what differs</h2>{html_list(lines(found))}"

@@ -1,0 +1,91 @@
+"""Growing with storage hosts, as tables and as what a figure draws."""
+
+from collections.abc import Sequence
+from math import isfinite
+
+import numpy as np
+
+from perjoule.analysis.scaling import Law, Scaling
+from perjoule.figures.scaling import Growth
+from perjoule.model import Interval
+from perjoule.model.units import MIB
+from perjoule.report.mixed_users import in_units
+from perjoule.results.table import Table, with_interval
+
+UNITS = {
+    "throughput_bytes_per_s": ("MiB/s", MIB),
+    "operations_per_s": ("op/s", 1),
+    "efficiency_bytes_per_j": ("MiB/J", MIB),
+    "operations_per_j": ("op/J", 1),
+}
+STEPS_COUNT = 40  # of a law's line
+NOTE = (
+    "The ideal starts from the smallest number of storage hosts: throughput grows in proportion to them, and work per joule "
+    "stays the same. Hosts whose number does not grow (metadata, management) let work per joule rise above the ideal."
+)
+
+
+def scaling_table(found: Sequence[Scaling]) -> Table:
+    """Lay out a metric for each number of storage hosts, and what that is of the ideal."""
+    rows: list[tuple[str, ...]] = []
+    for one in found:
+        unit, per = UNITS[one.metric]
+        for n, value in one.values.items():
+            ideal = one.of_ideal.get(n)
+            key = (one.filesystem, one.workload, one.direction, str(one.clients_count), str(n))
+            rows.append((*key, with_interval(value, per), unit, _percent(ideal), str(len(value.values))))
+    return Table(("file system", "workload", "direction", "clients", "servers", "value", "of", "% of ideal", "n"), tuple(rows))
+
+
+def laws_table(found: Sequence[Scaling]) -> Table:
+    """Lay out the laws that were fitted, with their intervals, and why others were not."""
+    rows: list[tuple[str, ...]] = []
+    for one in found:
+        key = (one.filesystem, one.workload, one.direction, str(one.clients_count), UNITS[one.metric][0])
+        rows += [(*key, law_text(law), "; ".join(one.doubts) if law.kind == "power law" else "") for law in one.laws]
+        rows += [(*key, reason, "") for reason in one.refused]
+    return Table(("file system", "workload", "direction", "clients", "of", "law", "doubt"), tuple(rows))
+
+
+def law_text(law: Law) -> str:
+    """Say a law: "grows as n^0.86 (0.83 to 0.89)"."""
+    if law.kind == "power law":
+        return f"grows as n^{_spread(law.parameters['exponent'], 1)}"
+    serial = f"serial share {_spread(law.parameters['serial'], 100)} %"
+    if law.kind == "Amdahl":
+        return f"Amdahl: {serial}"
+    return f"USL: {serial}, crosstalk {_spread(law.parameters['crosstalk'], 100)} %"
+
+
+def _spread(found: Interval, factor: float) -> str:
+    mean, low, high = (f"{value * factor:.3g}" for value in (found.mean, found.low, found.high))
+    return f"{mean} ({low} to {high})"
+
+
+def _percent(ratio: Interval | None) -> str:
+    if ratio is None:
+        return "100"
+    if not isfinite(ratio.high):
+        return f"{100 * ratio.mean:.0f} (?)"
+    return f"{100 * ratio.mean:.0f} ({100 * ratio.low:.0f} to {100 * ratio.high:.0f})"
+
+
+def growths(found: Sequence[Scaling]) -> list[Growth]:
+    """Give the figure what it draws: the law of speed-ups where there is one, else the power law."""
+    return [_growth(one) for one in sorted(found, key=lambda one: (one.workload, one.direction, one.clients_count))]
+
+
+def _growth(one: Scaling) -> Growth:
+    unit, per = UNITS[one.metric]
+    line = np.linspace(min(one.values), max(one.values), STEPS_COUNT).tolist()
+    law = one.laws[-1] if one.laws else None
+    clients = f"{one.clients_count} client{'s' if one.clients_count > 1 else ''}"
+    return Growth(
+        panel=f"{one.workload}, {one.direction}, {clients}: {unit}",
+        axis=unit,
+        filesystem=one.filesystem,
+        values={n: in_units(value, per) for n, value in one.values.items()},
+        ideal=[(n, one.ideal(n) / per) for n in line],
+        law=[(n, law.at(n) / per) for n in line] if law else [],
+        words=law_text(law) if law else "; ".join(one.refused),
+    )

@@ -1,0 +1,1 @@
+"""What results folders say together: compared, recomputed, tabulated."""

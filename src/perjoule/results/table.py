@@ -1,0 +1,205 @@
+"""Cells to rows of words: the table of `perjoule show` and of the report."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from statistics import median
+
+from perjoule.analysis.amplification import METRICS, SUBJECTS
+from perjoule.analysis.better import Verdict
+from perjoule.analysis.winners import BY, Finding
+from perjoule.model import Cell, Interval, Replacement
+from perjoule.model.units import MIB
+
+
+@dataclass(frozen=True)
+class Table:
+    """Headers and rows of equal length, ready to be shown."""
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+WIDE_RATIO = 1 / 3  # half an interval over the mean, above which the two summarise nothing
+
+
+def with_interval(interval: Interval, per: float = 1.0) -> str:
+    """Print a mean with half its 95 % interval; "?" where one repetition gives none.
+
+    Where the interval is wider than a third of the mean on either side, few repetitions scatter too much, or in two modes, for
+    mean and interval to say anything: then the median, and behind it every repetition from low to high.
+    """
+    half = (interval.high - interval.low) / 2
+    if isfinite(half) and half > WIDE_RATIO * abs(interval.mean):
+        points = " ".join(number(value / per) for value in sorted(interval.values))
+        return f"{number(median(interval.values) / per)} [{points}]"
+    return f"{number(interval.mean / per)} ± {number(half / per) if isfinite(half) else '?'}"
+
+
+def with_meter(cell: Cell, key: str, per: float = 1.0) -> str:
+    """Print a mean with half its 95 % interval, and behind a second "±" what the meter adds.
+
+    That is what all repetitions on one meter have in common, so that their scatter knows nothing of it; with a single repetition,
+    all that this one may be wrong by.
+    """
+    found = cell.metrics[key]
+    name = "shared_uncertainty" if len(found.values) > 1 else "uncertainty"
+    stem, _, unit = key.partition("_")
+    meter = cell.metrics.get(f"{stem}_{name}_{unit}")
+    return with_interval(found, per) + (f" ± {number(meter.mean / per)}" if meter else "")
+
+
+def number(value: float) -> str:
+    """Print a number with three or four significant digits, never in powers of ten.
+
+    What rounds to 1, 100 or 1000 has the digits of these: 0.9999999 is "1.00", as 1 is, and 99.999 is "100.0".
+    """
+    digits = next((digits for digits, least in ((0, 1000), (1, 100), (2, 1)) if round(abs(value), digits + 1) >= least), 3)
+    return f"{value:.{digits}f}"
+
+
+def mean(interval: Interval, per: float = 1.0) -> str:
+    """Print a mean."""
+    return number(interval.mean / per)
+
+
+def maximum(interval: Interval, per: float = 1.0) -> str:
+    """Print the largest value."""
+    return number(interval.maximum / per)
+
+
+COLUMNS: tuple[tuple[str, str, Callable[[Interval, float], str], float], ...] = (
+    ("MiB/s", "throughput_bytes_per_s", with_interval, MIB),
+    ("max", "throughput_bytes_per_s", maximum, MIB),
+    ("% TPP", "tpp_ratio", mean, 0.01),
+    ("W", "mean_w", mean, 1.0),
+    ("J", "energy_j", mean, 1.0),
+    ("MiB/J", "efficiency_bytes_per_j", with_interval, MIB),
+    ("EDP / best", "edp_ratio", mean, 1.0),
+)
+# Of workloads that move no bytes.
+OPERATIONS: tuple[tuple[str, str, Callable[[Interval, float], str], float], ...] = (
+    ("op/s", "operations_per_s", with_interval, 1.0),
+    ("op/J", "operations_per_j", with_interval, 1.0),
+)
+# Of writes, until the clients' fsync has returned, and how much the disks held by then.
+BURST: tuple[tuple[str, str, Callable[[Interval, float], str], float], ...] = (
+    ("burst MiB/s", "burst_throughput_bytes_per_s", mean, MIB),
+    ("burst MiB/J", "burst_efficiency_bytes_per_j", mean, MIB),
+    ("burst op/s", "burst_operations_per_s", mean, 1.0),
+    ("burst op/J", "burst_operations_per_j", mean, 1.0),
+    ("% on disk", "durable_ratio", mean, 0.01),
+)
+
+
+def table(cells: Sequence[Cell]) -> Table:
+    """Lay out cells, a row each; W, J and MiB/J are those of the servers without the switch."""
+    there = {name for cell in cells for name in cell.metrics}
+    columns = (*COLUMNS, *(column for column in (*OPERATIONS, *BURST) if column[1] in there))
+    several = len({cell.workload for cell in cells}) > len({cell.direction for cell in cells})
+    several |= any(cell.direction == "mixed" for cell in cells)  # a user alone reads, say, and is not the mix
+    stated = any(cell.redundancy for cell in cells)
+    words = ("file system", *(("redundancy",) if stated else ()), *(("workload",) if several else ()), "direction", "clients")
+    headers = (*words, *(column[0] for column in columns), "n", "failed", "doubts")
+    rows: list[tuple[str, ...]] = []
+    for cell in cells:
+        kept = ((cell.redundancy.text if cell.redundancy else "–"),) if stated else ()
+        names = (cell.filesystem, *kept, *((cell.workload,) if several else ()), cell.direction, str(cell.clients_count))
+        values = (_value(cell, key, text, per) if key in cell.metrics else "–" for _, key, text, per in columns)
+        n_count = max((len(interval.values) for interval in cell.metrics.values()), default=0)
+        rows.append((*names, *values, str(n_count), str(cell.failed_count or "–"), str(len(cell.doubts) or "–")))
+    return Table(headers, tuple(rows))
+
+
+def _value(cell: Cell, key: str, text: Callable[[Interval, float], str], per: float) -> str:
+    return with_meter(cell, key, per) if text is with_interval else text(cell.metrics[key], per)
+
+
+def amplification_table(cells: Sequence[Cell]) -> Table:
+    """Lay out bytes per user byte: as measured, and in parentheses as redundancy alone explains; no rows where nothing does."""
+    rows: list[tuple[str, ...]] = []
+    for cell in cells:
+        pairs = [(cell.metrics.get(metric), cell.metrics.get(f"derived_{metric}")) for metric in METRICS.values()]
+        if any(derived for _, derived in pairs):
+            texts = (f"{m.mean:.2f} ({d.mean:.4g})" if m and d else "–" for m, d in pairs)
+            rows.append((cell.filesystem, cell.workload, cell.direction, str(cell.clients_count), *texts))
+    return Table(("file system", "workload", "direction", "clients", *SUBJECTS.values()), tuple(rows))
+
+
+def winners_table(findings: Sequence[Finding]) -> Table:
+    """Lay out which file system is best for what, by how much over the average of the others, and what may be said of it."""
+    rows = tuple(
+        (
+            finding.among or "all",
+            finding.workload,
+            finding.direction,
+            str(finding.clients_count),
+            BY.get(finding.metric, finding.metric),
+            "–" if finding.grades else finding.best,
+            "–" if finding.grades else _over(finding.over_average),
+            *(("–", "–") if finding.grades else pair_texts(next(iter(finding.verdicts.values())))),
+            finding.verdict,
+        )
+        for finding in findings
+    )
+    words = (
+        "among",
+        "workload",
+        "direction",
+        "clients",
+        "by",
+        "best",
+        "over average of others",
+        "over the second",
+        "p",
+        "verdict",
+    )
+    return Table(words, rows)
+
+
+def pair_texts(one: Verdict) -> tuple[str, str]:
+    """Print the ratio of a pair with its interval, and p: the same wherever the pair is shown."""
+    return ratio_text(one.ratio), p_text(one.p)
+
+
+def ratio_text(ratio: Interval) -> str:
+    """Print a ratio with its interval."""
+    ends = f" ({ratio.low:.3f} to {ratio.high:.3f})" if isfinite(ratio.high) else ""
+    return f"{ratio.mean:.3f}{ends}"
+
+
+def p_text(p: float) -> str:
+    """Print how likely something is by chance alone."""
+    return "< 0.001" if p < 1e-3 else f"{p:.2g}"
+
+
+def replacement_table(found: Sequence[Replacement]) -> Table:
+    """Lay out how many low-power machines do as much as a server, in fractions and whole, and what they draw against it."""
+    rows = tuple(
+        (
+            one.server,
+            one.low_power,
+            one.workload,
+            one.direction,
+            _span(one.machines_ratio),
+            _span(one.power_ratio),
+            str(one.machines_count),
+            _span(one.whole_power_ratio),
+            one.verdict,
+        )
+        for one in found
+    )
+    words = ("in the place of", "machine", "workload", "direction", "machines", "power / server's")
+    return Table((*words, "whole machines", "power / server's", "verdict"), rows)
+
+
+def _span(ratio: Interval) -> str:
+    ends = f" ({number(ratio.low)} to {number(ratio.high)})" if isfinite(ratio.high) else ""
+    return f"{number(ratio.mean)}{ends}"
+
+
+def _over(ratio: Interval) -> str:
+    """Print a ratio as percent above, with its interval."""
+    above = (100 * (value - 1) for value in (ratio.mean, ratio.low, ratio.high))
+    mean, low, high = (f"{percent:+.{0 if round(abs(percent), 1) >= 10 else 1}f}" for percent in above)
+    return f"{mean} % ({low} to {high})" if isfinite(ratio.high) else f"{mean} %"

@@ -1,0 +1,21 @@
+"""A management controller that speaks RMCP+ and DCMI, by pyghmi: https://opendev.org/x/pyghmi"""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+
+from perjoule.machine import removal
+from perjoule.model import Json
+from perjoule.simulators._behaviour import Behaviour, Fault
+from perjoule.simulators._child import child
+
+FAULTS: tuple[Fault, ...] = ("late", "duplicate", "missing", "frozen", "nan", "spike", "clock jump", "disconnect")
+USER, PASSWORD = "monitor", "simulated"
+
+
+@contextmanager
+def serve(behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0) -> Generator[Mapping[str, Json]]:
+    """Serve while the block runs. NaN is a reading that is deactivated, with 0 W as real ones show it."""
+    with removal.scratch("perjoule-meter-") as folder, child(behaviour, "ipmi.bmc", address, str(port)) as said:
+        file = folder / "password"
+        file.write_text(PASSWORD)
+        yield {"kind": "ipmi", "address": address, "port": int(said), "user": USER, "password_file": str(file)}

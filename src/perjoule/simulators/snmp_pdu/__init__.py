@@ -1,0 +1,24 @@
+"""A power strip that speaks SNMP v1, v2c and v3, in the words of APC's PowerNet-MIB and of Raritan's PDU2-MIB."""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Literal
+
+from perjoule.model import Json
+from perjoule.simulators._behaviour import HOSTILE, Behaviour, Fault
+from perjoule.simulators._child import child
+
+__all__ = ["FAULTS", "HOSTILE", "serve"]
+
+FAULTS: tuple[Fault, ...] = ("late", "duplicate", "missing", "frozen", "nan", "wrap", "reset", "spike", "disconnect")
+COMMUNITY, USER, AUTHENTICATION, PRIVACY = "public", "monitor", "simulated-authentication", "simulated-privacy"
+OUTLET = 3
+
+
+@contextmanager
+def serve(
+    behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0, model: Literal["apc", "raritan"] = "apc"
+) -> Generator[Mapping[str, Json]]:
+    """Serve while the block runs; both MIBs at once, `model` is which one the table reads."""
+    with child(behaviour, "snmp_pdu.pdu", address, str(port)) as said:
+        yield {"kind": "snmp_pdu", "address": address, "port": int(said), "model": model, "outlet": OUTLET}

@@ -1,0 +1,244 @@
+"""Real hosts over SSH: the machines of a lab, each with what is installed on it. https://man.openbsd.org/ssh
+
+By OpenSSH's own client, with your keys, known hosts and configuration, and never with a password. On a host only `work`/cluster
+is written. A keeper there removes what is ours and ends all our programs when it hears no more of us, however that came.
+"""
+
+import contextlib
+import ipaddress
+import secrets
+import shutil
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, TypeVar
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from perjoule import catalogue
+from perjoule.catalogue import Cluster as Hardware
+from perjoule.catalogue import Node
+from perjoule.drivers.protocols import Check, Hosts, Testbed
+from perjoule.model import OPTIONS, Json
+from perjoule.model.errors import CampaignError, MachineError, PerjouleError
+from perjoule.model.units import bytes_text
+from perjoule.testbeds import _process
+from perjoule.testbeds.cluster import notes
+from perjoule.testbeds.cluster.facts import Clock, Probe, probe
+from perjoule.testbeds.cluster.host import SshHost
+from perjoule.testbeds.cluster.keeper import Keeper
+from perjoule.testbeds.cluster.openssh import Login, refusal
+from perjoule.testbeds.cluster.scripts import BASH, PROBE
+
+EXAMPLE = """
+[testbed]
+kind = "cluster"
+user = "root"
+hosts = [
+    {name = "storage-1", address = "192.0.2.11", role = "storage", node = "odroid-hc4/A"},
+    {name = "client-1", address = "192.0.2.21", role = "client", node = "odroid-hc4/G"},
+]
+"""
+LEAST_FREE_BYTES = 512 * 1024**2
+_PROBE_S = 30.0
+# Nobody's, in documents alone (RFC 5737): an example is never asked whether it is there.
+_NOBODYS = tuple(map(ipaddress.ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")))
+
+T = TypeVar("T")
+R = TypeVar("R")
+Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+Destination = Annotated[str, Field(pattern=r"^[A-Za-z0-9:][A-Za-z0-9_.:%-]*$")]
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Machine:
+    """One host of a lab."""
+
+    name: Word
+    """What it is called in results."""
+    address: Destination
+    """Its IP address in the network that file systems are to use."""
+    role: Literal["storage", "metadata", "management", "client"]
+    """What it does."""
+    node: str = ""
+    """What it is, of the catalogue, as in "odroid-hc4/A"."""
+    ssh: Destination | Literal[""] = ""
+    """What OpenSSH calls it, where that is not its address."""
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Cluster(Testbed):
+    """Real hosts, uncapped, over SSH; each needs sshd, bash, procps, util-linux and what it is to run."""
+
+    elsewhere: ClassVar[bool] = True
+
+    hosts: Annotated[tuple[Machine, ...], Field(min_length=1)]
+    """The hosts, as {name = "storage-1", address = "10.0.0.11", role = "storage", node = "odroid-hc4/A"}; node is optional."""
+    user: Word | Literal[""] = ""
+    """Whom to log in as; file systems need root. OpenSSH's own configuration decides by default."""
+    port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    """The port of their SSH servers; OpenSSH's own configuration decides by default."""
+    identity: str = ""
+    """File with the private key; OpenSSH's own choice by default."""
+    config: str = ""
+    """A configuration file for ssh in the place of your own."""
+    work: Annotated[str, Field(pattern=r"^/[\w.-]+(/[\w.-]+)*$")] = "/var/tmp/perjoule"
+    """The only folder that is written on a host, in a folder "cluster" of its own; on this machine it takes the daemons' logs."""
+    sudo: bool = False
+    """Whether to run everything by sudo, which must not ask for a password."""
+
+    @contextlib.contextmanager
+    def hold(self, clients_count: int) -> Generator[Hosts]:
+        """Hold the servers and the first clients; nothing of ours is left on them afterwards.
+
+        Raises:
+            CampaignError: there are fewer clients, two hosts of one name, or hardware that the catalogue does not have.
+            MachineError: a host can't be reached, lacks something, or is in use by another perjoule.
+        """
+        chosen = self._chosen(clients_count)
+        nodes = [_node(machine) for machine in chosen]
+        run = secrets.token_hex(4)
+        with contextlib.ExitStack() as stack:
+            note = stack.enter_context(notes.noted(run, [(self._login(machine), self.work) for machine in chosen]))
+            sockets = stack.enter_context(notes.sockets())
+            folders = [self._folder(run, machine) for machine in chosen]
+            stack.callback(lambda: [notes.remove_logs(folder) for folder in folders])
+            keepers: list[Keeper] = []
+            stack.callback(lambda: all(_at_once(Keeper.close, keepers)) and notes.remove(note))
+
+            def keep(number: int) -> Keeper:
+                keepers.append(keeper := Keeper(self._login(chosen[number]), str(sockets / str(number)), self.work, run))
+                return keeper
+
+            keepers[:] = _at_once(keep, range(len(chosen)))
+            for folder in folders:
+                notes.make_logs(folder)
+            probes = _at_once(lambda keeper: self._probe(keeper.login, keeper.socket), keepers)
+            for keeper, found in zip(keepers, probes, strict=True):
+                if not (check := _check(keeper.login.name, found)).ok:
+                    raise MachineError(check.detail, where=check.name, next=check.fix)
+            clocks = _at_once(Keeper.clock, keepers)
+            there = zip(chosen, nodes, folders, keepers, probes, clocks, strict=True)
+            hosts = tuple(
+                SshHost(one.name, one.role, one.address, node and node[1], folder, keeper, found, clock.doubt(one.name))
+                for one, node, folder, keeper, found, clock in there
+            )
+            yield Hosts(hosts, 1.0, _hardware(nodes), self._facts(run, keepers, probes, clocks))
+
+    def checks(self) -> tuple[Check, ...]:
+        """That each host can be reached, and has room and tools."""
+        there = shutil.which("ssh")
+        found = [Check("ssh", bool(there), there or "not installed", "" if there else "apt install openssh-client")]
+        if not there:
+            return tuple(found)
+
+        def look(machine: Machine) -> Check:
+            if _nobodys(machine.address):
+                return Check(machine.name, True, "a documentation address (RFC 5737), skipped", needed=False)
+            try:
+                return _check(machine.name, self._probe(self._login(machine)))
+            except PerjouleError as error:
+                return Check(machine.name, False, error.what, error.next)
+
+        return (*found, *_together(_at_once(look, self.hosts)))
+
+    def _chosen(self, clients_count: int) -> list[Machine]:
+        names = [machine.name for machine in self.hosts]
+        if twice := next((name for name in names if names.count(name) > 1), ""):
+            raise CampaignError(f'two hosts are called "{twice}"', where="testbed cluster", next="give each a name of its own")
+        clients = [machine for machine in self.hosts if machine.role == "client"]
+        if len(clients) < clients_count:
+            what = f"{clients_count} clients requested, {len(clients)} available"
+            raise CampaignError(what, where="testbed cluster", next='add hosts with role = "client"')
+        return [machine for machine in self.hosts if machine.role != "client" or machine in clients[:clients_count]]
+
+    def _login(self, machine: Machine) -> Login:
+        identity, config = (str(Path(path).expanduser()) if path else "" for path in (self.identity, self.config))
+        return Login(machine.name, machine.ssh or machine.address, self.user, self.port, identity, config, self.sudo)
+
+    def _folder(self, run: str, machine: Machine) -> Path:
+        return Path(self.work, "cluster", f"{run}-{machine.name}")
+
+    def _probe(self, login: Login, socket: str = "") -> Probe:
+        """Ask a host what it has. Raises MachineError."""
+        command = login.command([*BASH, PROBE, "perjoule-probe", self.work], socket=socket)
+        code, out, err = _process.captured(command, timeout_s=_PROBE_S)
+        if code != 0:
+            raise refusal(login, "it timed out" if code is None else err.decode(errors="replace"))
+        return probe(out.decode(errors="replace"), login.name)
+
+    def _facts(self, run: str, keepers: Sequence[Keeper], probes: Sequence[Probe], clocks: Sequence[Clock]) -> dict[str, Json]:
+        pairs = list(zip(keepers, probes, strict=True))
+        return {
+            "run": run,
+            "counters": "of each whole machine, from its kernel",
+            "kernels": {keeper.login.name: found.kernel for keeper, found in pairs},
+            "clocks": {
+                keeper.login.name: {**clock._asdict(), "chronyc": found.chronyc, "timedatectl": found.timedatectl}
+                for (keeper, found), clock in zip(pairs, clocks, strict=True)
+            },
+            "removed": [words for keeper in keepers for words in keeper.removed],
+        }
+
+
+def clean() -> tuple[str, ...]:
+    """Remove what runs left on hosts whose perjoule is dead; says what was removed, and which host could not be asked."""
+    return notes.clean()
+
+
+def _at_once(work: Callable[[T], R], things: Sequence[T]) -> list[R]:
+    with ThreadPoolExecutor(32) as pool:
+        return list(pool.map(work, things))
+
+
+def _nobodys(address: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return any(ipaddress.ip_address(address) in network for network in _NOBODYS)
+    return False
+
+
+def _node(machine: Machine) -> tuple[Hardware, Node] | None:
+    """What a host is. Raises CampaignError: the catalogue does not have it."""
+    if not machine.node:
+        return None
+    name, _, wanted = machine.node.partition("/")
+    if name not in catalogue.names():
+        advice = f"known: {', '.join(catalogue.names())}"
+        raise CampaignError(f'the catalogue has no cluster "{name}"', where=f"node of {machine.name}", next=advice)
+    hardware = catalogue.cluster(name)
+    if found := next((node for node in hardware.nodes if node.name == wanted), None):
+        return hardware, found
+    advice = f"known: {', '.join(f'{name}/{node.name}' for node in hardware.nodes)}"
+    raise CampaignError(f'{name} has no node "{wanted}"', where=f"node of {machine.name}", next=advice)
+
+
+def _hardware(nodes: Sequence[tuple[Hardware, Node] | None]) -> Hardware | None:
+    """The catalogue's cluster that all hosts are of, if there is one."""
+    names = {node[0].name if node else "" for node in nodes}
+    return nodes[0][0] if len(names) == 1 and nodes[0] else None
+
+
+def _check(name: str, found: Probe) -> Check:
+    if found.readonly:
+        what = f"{found.user} can't write to {found.readonly}"
+        return Check(name, False, what, "log in as another user, or set work or sudo")
+    if found.missing:
+        return Check(name, False, f"no {', '.join(found.missing)}", "apt install procps util-linux tar on it")
+    if found.free_bytes < LEAST_FREE_BYTES:
+        what = f"only {bytes_text(found.free_bytes)} are free for the work folder"
+        return Check(name, False, what, "free space there, or set work")
+    root = "" if found.user == "root" else ", not root: no caches dropped, no disks made"
+    return Check(name, True, f"{found.user} on {found.kernel}, {bytes_text(found.free_bytes)} free{root}")
+
+
+def _together(checks: Sequence[Check]) -> list[Check]:
+    """Hosts of which there is the same to be said, in one line; what mends it is told of the first."""
+    same: dict[tuple[bool, str], list[Check]] = {}
+    for check in checks:
+        same.setdefault((check.ok, check.detail), []).append(check)
+    return [
+        replace(alike[0], name=f"host{'s' if len(alike) > 1 else ''} {', '.join(check.name for check in alike)}")
+        for alike in same.values()
+    ]

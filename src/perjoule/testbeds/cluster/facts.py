@@ -1,0 +1,79 @@
+"""What a host says of itself, read."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from perjoule.drivers.protocols import Counters
+from perjoule.model.errors import MachineError
+from perjoule.model.units import seconds_text
+from perjoule.testbeds._kernel import cpu_ticks, disk_busy_s, disk_bytes, network_bytes
+
+MOST_OFFSET_S = 0.01  # of a clock, above which it is told
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a host is and has."""
+
+    user: str
+    cores_count: int
+    ticks_hz: int
+    free_bytes: int
+    kernel: str
+    chronyc: str
+    timedatectl: str
+    readonly: str = ""  # the folder that can't be written to
+    missing: tuple[str, ...] = ()
+    disks: tuple[str, ...] = ()
+
+
+class Clock(NamedTuple):
+    """By how much a host's clock is ahead of ours, and by how much that may be wrong: half the time that asking took."""
+
+    offset_s: float
+    uncertainty_s: float
+
+    def doubt(self, name: str) -> str:
+        """What is to be said of it, if it is not ours; else ""."""
+        if abs(self.offset_s) <= self.uncertainty_s + MOST_OFFSET_S:
+            return ""
+        how = f"{seconds_text(abs(self.offset_s))} {'ahead of' if self.offset_s > 0 else 'behind'}"
+        return f"the clock of {name} is {how} this machine's: its loads started by its own clock"
+
+
+def probe(said: str, where: str) -> Probe:
+    """Read the answer to the script PROBE. Raises MachineError: it is no such answer."""
+    pairs = [(word, rest) for word, _, rest in (line.partition(" ") for line in said.splitlines())]
+    one = dict(pairs)
+    try:
+        return Probe(
+            user=one["user"],
+            cores_count=int(one["cores"]),
+            ticks_hz=int(one["ticks_hz"]),
+            free_bytes=int(one["free_bytes"]),
+            kernel=one["kernel"],
+            chronyc=one["chronyc"],
+            timedatectl=one["timedatectl"],
+            readonly=one.get("readonly", ""),
+            missing=tuple(value for word, value in pairs if word == "missing"),
+            disks=tuple(value for word, value in pairs if word == "disk"),
+        )
+    except (KeyError, ValueError):
+        first = (said.strip().splitlines() or ["nothing"])[0]
+        raise MachineError(
+            f"unexpected output from the login shell: {first}", where=where, next="check its login shell"
+        ) from None
+
+
+def counters(said: str, t_s: float, of: Probe) -> Counters:
+    """Read a keeper's answer: its clock and the line of all CPUs, then /proc/net/dev, a line "disks", and /proc/diskstats."""
+    first, _, rest = said.partition("\n")
+    net_dev, _, diskstats = rest.partition("\ndisks\n")
+    disks = set(of.disks)
+    cpu_s = cpu_ticks(first.partition(" ")[2]) / of.ticks_hz
+    return Counters(t_s, cpu_s, *network_bytes(net_dev), *disk_bytes(diskstats, disks), disk_busy_s(diskstats, disks))
+
+
+def clock_s(said: str) -> float:
+    """Read the host's own clock (UTC) from the same answer."""
+    return float(said.split(" ", 1)[0].replace(",", "."))

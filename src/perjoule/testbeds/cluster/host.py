@@ -1,0 +1,166 @@
+"""A real host, reached over the connection of its keeper."""
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from perjoule.catalogue import Node
+from perjoule.drivers.protocols import Completed, Counters, Host, Process
+from perjoule.model import Disk
+from perjoule.model.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
+from perjoule.testbeds import _format, _process
+from perjoule.testbeds.cluster.connection import SSH_FAILED, Line
+from perjoule.testbeds.cluster.facts import Probe, counters
+from perjoule.testbeds.cluster.keeper import Keeper
+from perjoule.testbeds.cluster.openssh import lost
+from perjoule.testbeds.cluster.program import Room, SshProgram, signalled
+from perjoule.testbeds.cluster.scripts import BASH
+
+_SHORT_S = 30.0
+_LONG_S = 600.0
+
+
+class SshHost(Host):
+    """A computer of its own, by SSH."""
+
+    def __init__(
+        self, name: str, role: str, address: str, node: Node | None, directory: Path, keeper: Keeper, probe: Probe, doubt: str
+    ) -> None:
+        self.name, self.role, self.address, self.node, self.directory = name, role, address, node, directory
+        self.cpu_capacity_cores = float(probe.cores_count)
+        self._line, self._probe, self._doubt = Line(keeper, directory), probe, doubt
+        self._disks: dict[str, str] = {}
+
+    def run(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        timeout_s: float,
+        check: bool = True,
+        text: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Completed:
+        """Run a command to its end, from its root folder; what is not done in time is ended on the host, too."""
+        number = self._line.number()
+        try:
+            done = _process.run(
+                self._line.lead(number, "run", env), argv, where=self.name, timeout_s=timeout_s, check=False, text=text, env=None
+            )
+        except BaseException as error:
+            if not isinstance(error, WorkloadError) or error.transient:  # it may still run
+                self._line.end(number)
+            raise
+        if done.returncode == SSH_FAILED and not self._line.keeper.alive:
+            raise lost(self._line.keeper.login)
+        code = signalled(done.returncode)
+        if check and code:
+            raise WorkloadError(_process.failure(done, f"ended with {code}"), where=self.name)
+        return Completed(done.argv, code, done.stdout, done.stderr)
+
+    def spawn(
+        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
+    ) -> Process:
+        """Start a program that goes on; its output comes to `log` on this machine, even where that is a path of the host's.
+
+        Words that name the log's folder on this machine name a folder on the host instead: small files go there before, and what
+        the program leaves there comes back when it has ended.
+        """
+        number = self._line.number()
+        words = [str(word) for word in argv]
+        room = None
+        here = log.parent.resolve()
+        if self.directory not in log.parents and any(str(here) in word for word in words):
+            room = Room(self._line, here, self.directory / "programs" / f"{number}.room")
+            words = [word.replace(str(here), str(room.there)) for word in words]
+        return SshProgram(self._line, number, self._line.lead(number, "spawn", env), words, log=log, text=text, room=room)
+
+    def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
+        """Write a file, its folders made as needed."""
+        data = content.encode() if isinstance(content, str) else content
+        script = 'umask 077; mkdir -p -m 755 "${1%/*}" && cat > "$1" && { [ -z "$3" ] || chown "$3:" "$1"; } && chmod "$2" "$1"'
+        try:
+            self._line.raw([*BASH, script, "perjoule-put", str(path), f"{mode:o}", owner], data)
+        except TransientError:
+            raise
+        except WorkloadError as error:
+            raise WorkloadError(f"can't write {path} ({error.what})", where=self.name) from None
+
+    def read(self, path: Path) -> bytes:
+        """Read a file."""
+        try:
+            return self._line.raw(["cat", "--", str(path)])
+        except TransientError:
+            raise
+        except WorkloadError as error:
+            raise WorkloadError(f"can't read {path} ({error.what.rpartition(': ')[2]})", where=self.name) from None
+
+    def counters(self) -> Counters:
+        """The counters of the whole machine, told by its keeper; t_s is the middle of the time that asking took."""
+        try:
+            t_s, _, said = self._line.keeper.counters()
+        except PerjouleError:
+            return Counters(time.monotonic())  # a gap
+        return counters(said, t_s, self._probe)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """That its clock is not ours: loads tell when they began by it."""
+        return (self._doubt,) if self._doubt else ()
+
+    def drop_caches(self) -> None:
+        """Write back and forget the page cache."""
+        try:
+            self._line.raw(["sh", "-c", "sync && echo 3 > /proc/sys/vm/drop_caches"])
+        except TransientError:
+            raise
+        except WorkloadError as error:
+            raise WorkloadError(f"can't drop the page cache ({error.what})", where=self.name) from None
+
+    def disk(self, name: str, wanted: Disk) -> Path:
+        """Make a disk in a sparse file below the work folder; one of that name that was there before goes."""
+        if wanted.device:
+            self._refuse_device(wanted.device)
+        if wanted.mirror != "none":
+            what = f'mirror = "{wanted.mirror}" does not work on a host over SSH'
+            raise CampaignError(what, where=self.name, next="remove mirror, or use testbed virtual")
+        place, image = self.directory / name, self.directory / f"{name}.img"
+        self._tool("mkdir", "-p", place)
+        self._without(name)
+        self._tool("truncate", f"--size={wanted.size_bytes}", image)
+        self._tool(*_format.make_words(wanted), image)
+        loop = self._tool("losetup", "--find", "--show", "--direct-io=on", image)
+        try:
+            self._tool("mount", "-t", wanted.kind, "-o", ",".join(("noatime", *wanted.options)), loop, place)
+        finally:
+            self.run(["losetup", "--detach", loop], timeout_s=_SHORT_S, check=False)  # from now on it goes with its mount
+        self._disks[name] = str(place)
+        return place
+
+    def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
+        """Lend a loop device on a sparse file below the work folder; one of that name that was there before goes."""
+        if device:
+            self._refuse_device(device)
+        self._without(name)
+        image = self.directory / f"{name}.img"
+        self._tool("truncate", f"--size={size_bytes}", image)
+        self._disks[name] = self._tool("losetup", "--find", "--show", "--direct-io=on", image)
+        return Path(self._disks[name])
+
+    def _without(self, name: str) -> None:
+        if old := self._disks.pop(name, None):
+            self.run(["losetup", "--detach", old] if old.startswith("/dev/") else ["umount", old], timeout_s=_LONG_S)
+        self._tool("rm", "-f", self.directory / f"{name}.img")
+
+    def _refuse_device(self, device: str) -> None:
+        """What guards a device from being overwritten sees this machine's devices only."""
+        mend = "remove device (a file stands in for it), or run perjoule on that host with testbed local"
+        raise CampaignError(f'device = "{device}" can\'t be used over SSH', where=self.name, next=mend)
+
+    def _tool(self, *argv: str | Path) -> str:
+        try:
+            return self.run(argv, timeout_s=_LONG_S).stdout.strip()
+        except TransientError:
+            raise
+        except WorkloadError as error:
+            mend = "log in as root, or set sudo = true" if self._probe.user != "root" else "check its tools and the free space"
+            raise MachineError(f"can't make a disk ({error.what})", where=self.name, next=mend) from None

@@ -1,0 +1,141 @@
+"""A host's keeper: a process on it that lives as long as we do, and the connection that all other commands share.
+
+It holds the host's lock, tells its counters, and when it hears no more of us (we ended, were killed, or the network is gone) it
+ends all that bears the run's mark and removes the run's folder. So nothing depends on what we manage to do at the end.
+"""
+
+import contextlib
+import os
+import select
+import threading
+import time
+from collections.abc import Sequence
+
+from perjoule.model.errors import MachineError, PerjouleError
+from perjoule.testbeds import _process
+from perjoule.testbeds.cluster.facts import Clock, clock_s
+from perjoule.testbeds.cluster.openssh import CONNECT_S, Login, lost, refusal
+from perjoule.testbeds.cluster.scripts import BASH, KEEP
+
+START_S = CONNECT_S + 40.0  # it may have to remove what another run left
+ANSWER_S = 10.0
+BEAT_S = 20.0  # it takes two minutes of silence for our end
+GONE_S = 30.0
+_CLOCKS_COUNT = 5
+
+
+class Keeper:
+    """The keeper of one host, and the connection to it at `socket`."""
+
+    def __init__(self, login: Login, socket: str, work: str, run: str) -> None:
+        """Start it. Raises MachineError with what ssh or the keeper has against it."""
+        self.login, self.socket = login, socket
+        self.removed: list[str] = []  # what dead runs had left
+        self._number, self._heard = 0, b""
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        stdin, self._lifeline = os.pipe2(os.O_CLOEXEC)
+        self._words, stdout = os.pipe2(os.O_CLOEXEC)
+        self._errors = os.memfd_create("stderr")
+        try:
+            command = login.command([*BASH, KEEP, "perjoule-keeper", work, login.name, run], socket=socket, master=True)
+            self._child = _process.Child(command, stdin=stdin, stdout=stdout, stderr=self._errors)
+        except OSError as error:
+            raise MachineError(f"no ssh ({error.strerror})", next="apt install openssh-client") from None
+        finally:
+            os.close(stdin)
+            os.close(stdout)
+        try:
+            self._begin()
+        except BaseException:
+            self.close()
+            raise
+        threading.Thread(target=self._beat, daemon=True).start()
+
+    def _begin(self) -> None:
+        until_s = time.monotonic() + START_S
+        while (line := self._line(until_s)) != "ready":
+            verb, _, rest = (line or "").partition(" ")
+            if verb == "refused":
+                raise MachineError(rest, where=self.login.name, next="set work, or wait for the other run")
+            if line is None:
+                raise self.error()
+            if verb == "removed":
+                self.removed.append(rest)
+
+    def error(self) -> PerjouleError:
+        """Why there is no answer."""
+        if not self._child.ended(1.0) and not self._number:
+            return refusal(self.login, "it timed out")
+        said = os.pread(self._errors, os.fstat(self._errors).st_size, 0).decode(errors="replace")
+        return lost(self.login) if self._number else refusal(self.login, said)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the connection is there."""
+        return self._child.returncode is None
+
+    def command(self, argv: Sequence[str]) -> list[str]:
+        """The words that have the host run an argument list over this connection. Raises TransientError: it was lost.
+
+        Without this check ssh would make a new connection, to a host that has forgotten us.
+        """
+        if not self.alive:
+            raise lost(self.login)
+        return self.login.command(argv, socket=self.socket)
+
+    def counters(self) -> tuple[float, float, str]:
+        """The moment (monotonic, in s), half the time that asking took (in s), and the kernel's texts. Raises TransientError."""
+        with self._lock:
+            self._number += 1
+            began_s = time.monotonic()
+            try:
+                os.write(self._lifeline, f"counters {self._number}\n".encode())
+            except OSError:
+                raise lost(self.login) from None
+            lines: list[str] = []
+            while (line := self._line(began_s + ANSWER_S)) != f"end {self._number}":
+                if line is None:
+                    raise lost(self.login)
+                lines = [] if line == f"begin {self._number}" else [*lines, line]
+            ended_s = time.monotonic()
+        return (began_s + ended_s) / 2, (ended_s - began_s) / 2, "\n".join(lines)
+
+    def clock(self) -> Clock:
+        """The host's clock against ours, by the quickest of several answers. Raises TransientError."""
+        found: list[Clock] = []
+        for _ in range(_CLOCKS_COUNT):
+            t_s, half_s, said = self.counters()
+            ours_s = time.time() - (time.monotonic() - t_s)
+            found.append(Clock(clock_s(said) - ours_s, half_s))
+        return min(found, key=lambda clock: clock.uncertainty_s)
+
+    def _line(self, until_s: float) -> str | None:
+        """The next line it says, or None when there is none by then."""
+        while b"\n" not in self._heard:
+            left_s = until_s - time.monotonic()
+            if left_s <= 0 or not select.select([self._words], [], [], left_s)[0]:
+                return None
+            got = os.read(self._words, 65536)
+            if not got:
+                return None
+            self._heard += got
+        line, _, self._heard = self._heard.partition(b"\n")
+        return line.decode(errors="replace")
+
+    def _beat(self) -> None:
+        while not self._ended.wait(BEAT_S):
+            with self._lock, contextlib.suppress(OSError):
+                if not self._ended.is_set():
+                    os.write(self._lifeline, b"alive\n")
+
+    def close(self) -> bool:
+        """Let go of it, and wait until it has removed all that was ours; says whether it has."""
+        with self._lock:
+            self._ended.set()
+            os.close(self._lifeline)
+            os.close(self._words)
+        if not self._child.ended(GONE_S):
+            self._child.kill()
+        os.close(self._errors)
+        return self._child.returncode == 0

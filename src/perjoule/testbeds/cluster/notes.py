@@ -1,0 +1,102 @@
+"""Notes on this machine of which hosts a run uses, for `perjoule down` after a run was killed. They only say where to look."""
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+
+from perjoule.machine import locks, removal
+from perjoule.machine.untrusted import UNEXPECTED, json_from
+from perjoule.model.errors import MachineError, PerjouleError
+from perjoule.testbeds.cluster.keeper import Keeper
+from perjoule.testbeds.cluster.openssh import Login
+
+
+def _folder() -> Path:
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "perjoule" / "cluster"
+
+
+@contextlib.contextmanager
+def noted(run: str, hosts: Sequence[tuple[Login, str]]) -> Generator[Path]:
+    """A note, locked while the block runs, which removes it if nothing is left. Raises MachineError: it can't be written."""
+    path = _folder() / f"{run}.json"
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.chmod(0o700)  # an older perjoule made it for all to read, and so to lock
+        note = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w")
+    except OSError as error:
+        raise MachineError(f"can't keep a note ({error.strerror})", where=str(path), next="set XDG_STATE_HOME") from None
+    with note:
+        fcntl.flock(note, fcntl.LOCK_EX)
+        json.dump([{**asdict(login), "work": work} for login, work in hosts], note)
+        note.flush()
+        yield path
+
+
+def remove(note: Path) -> None:
+    """Remove a note: nothing is left on its hosts."""
+    removal.remove_file(note)
+
+
+def sockets() -> contextlib.AbstractContextManager[Path]:
+    """A folder for the sockets of a run's connections, whose paths must be short."""
+    return removal.scratch("pjs-")
+
+
+def clean() -> tuple[str, ...]:
+    """Have the hosts of dead runs remove what is left there; see `cluster.clean`."""
+    said: list[str] = []
+    for path in sorted(_folder().glob("*.json")):
+        with contextlib.suppress(OSError), os.fdopen(locks.opened(path)) as note:
+            if locks.taken(note.fileno()):  # else its perjoule lives
+                said += _clean(path, note.read())
+    return tuple(said)
+
+
+def _clean(path: Path, text: str) -> list[str]:
+    """Start a keeper on each host of a note: the first it does is to remove what dead runs left."""
+    try:
+        hosts = [(one.pop("work"), Login(**one)) for one in json_from(text)]
+    except UNEXPECTED:  # it was killed before it had written it, and before it connected
+        removal.remove_file(path)
+        return []
+
+    def clean_one(number: int) -> list[str]:
+        work, login = hosts[number]
+        try:
+            keeper = Keeper(login, str(folder / str(number)), work, secrets.token_hex(4))
+        except PerjouleError as error:
+            return [f"nothing on {error}; if it is gone for good, delete {path}"]
+        if not keeper.close():
+            return [f"nothing on {login.name}: something is still busy; run `perjoule down` again"]
+        remove_logs(Path(work, "cluster", f"{path.stem}-{login.name}"))
+        return [f"{one} on {login.name}" for one in keeper.removed]
+
+    with sockets() as folder, ThreadPoolExecutor(32) as pool:
+        said = [words for some in pool.map(clean_one, range(len(hosts))) for words in some]
+    if not any(words.startswith("nothing") for words in said):
+        removal.remove_file(path)
+    return said
+
+
+def make_logs(folder: Path) -> None:
+    """Make the folder of this machine that stands for a host's, for logs. Raises MachineError."""
+    try:
+        if not folder.parent.exists():
+            folder.parent.mkdir(parents=True)
+            removal.mark(folder.parent)
+        if not folder.exists():  # as it does when the host is this machine
+            folder.mkdir()
+            removal.mark(folder)
+    except OSError as error:
+        raise MachineError(f"can't make a folder for logs ({error.strerror})", where=str(folder), next="set work") from None
+
+
+def remove_logs(folder: Path) -> None:
+    """Remove it again, but nothing that is mounted below, should the host be this machine."""
+    removal.remove_folder(folder)

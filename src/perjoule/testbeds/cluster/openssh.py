@@ -1,0 +1,90 @@
+"""OpenSSH's own client: how it is called, and what it says when it does not get there. https://man.openbsd.org/ssh_config
+
+Here, and nowhere else, an argument list becomes a shell's words: ssh joins what it is given with blanks, and the login shell at
+the other end splits it again, so one quoted word is given.
+"""
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perjoule.model.errors import MachineError, PerjouleError, TransientError
+
+CONNECT_S = 10
+# A lost network is told after 15 s. Nothing is asked on a terminal; whose key is believed is left to the user's own settings.
+_OPTIONS = {
+    "BatchMode": "yes",
+    "ConnectTimeout": CONNECT_S,
+    "ServerAliveInterval": 5,
+    "ServerAliveCountMax": 3,
+    "ControlPersist": "no",
+    "ClearAllForwardings": "yes",
+    "PermitLocalCommand": "no",
+    "RequestTTY": "no",
+    "EscapeChar": "none",
+    "LogLevel": "ERROR",
+}
+_BAD_FILE = re.compile(r"(?:Bad permissions|UNPROTECTED PRIVATE KEY|bad permissions)")
+# What it says, what that means, and what to do: the first that fits.
+_SAYINGS = (
+    (
+        "REMOTE HOST IDENTIFICATION HAS CHANGED",
+        "its host key has changed",
+        "find out why, then `ssh-keygen -R {key}`",
+    ),
+    ("Host key verification failed", "its host key is not known", "verify it, then accept it once with `ssh {host}`"),
+    ("sudo: a password is required", "sudo wants a password", "allow sudo without a password, or log in as root (user)"),
+    ("sudo: ", "sudo was refused", "see its message above, or log in as root (user)"),
+    ("Permission denied", "it accepts none of our keys", "check user and identity, or `ssh-copy-id {host}`"),
+    ("Could not resolve hostname", "its host name can't be resolved", "use its IP address"),
+    ("No route to host", "there is no route to it", "check that it is on, and check its address"),
+    ("Network is unreachable", "there is no route to it", "check this machine's network, and its address"),
+    ("Connection refused", "no SSH server is listening there", "start sshd on it, or correct port"),
+    ("timed out", "it does not answer", "check that it is on, its address, and firewalls"),
+)
+
+
+@dataclass(frozen=True)
+class Login:
+    """How to get onto one host."""
+
+    name: str
+    destination: str  # as OpenSSH knows it
+    user: str = ""
+    port: int | None = None
+    identity: str = ""
+    config: str = ""
+    sudo: bool = False
+
+    @property
+    def key(self) -> str:
+        """By which its key stands among the known hosts."""
+        return f"[{self.destination}]:{self.port}" if self.port not in (None, 22) else self.destination
+
+    def command(self, argv: Sequence[str], *, socket: str = "", master: bool = False) -> list[str]:
+        """The words by which this machine has the host run an argument list, over the connection at `socket` if there is one."""
+        words = ["ssh", "-T", *(word for option, value in _OPTIONS.items() for word in ("-o", f"{option}={value}"))]
+        words += ["-o", f"ControlMaster={'yes' if master else 'no'}", "-o", f"ControlPath={socket or 'none'}"]
+        words += ["-F", self.config] if self.config else []
+        words += ["-p", str(self.port)] if self.port else []
+        words += ["-i", self.identity, "-o", "IdentitiesOnly=yes"] if self.identity else []
+        words += ["-l", self.user] if self.user else []
+        return [*words, "--", self.destination, "exec " + shlex.join([*(["sudo", "-n", "--"] if self.sudo else []), *argv])]
+
+
+def refusal(login: Login, said: str) -> PerjouleError:
+    """What the words of ssh, when it does not get onto a host, mean for whoever reads them."""
+    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "ssh printed nothing")
+    where = f"{login.name} ({login.destination})"
+    if _BAD_FILE.search(said):
+        return MachineError(f"ssh rejects the key: {last}", where=where, next=f"chmod 600 {login.identity}")
+    for saying, what, advice in _SAYINGS:
+        if saying in said:
+            return MachineError(f"{what}", where=where, next=advice.format(host=login.destination, key=login.key))
+    return MachineError(f"no connection: {last}", where=where, next=f"try `ssh {login.destination}`")
+
+
+def lost(login: Login) -> TransientError:
+    """A connection that was there has ended."""
+    return TransientError("the connection was lost", where=f"{login.name} ({login.destination})")

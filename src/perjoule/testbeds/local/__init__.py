@@ -1,0 +1,162 @@
+"""This machine as it is: one host that loads and serves at once, for a local file system or one that is already mounted.
+
+Counters come from https://docs.kernel.org/filesystems/proc.html and cover the whole machine.
+"""
+
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed
+from perjoule.machine import removal
+from perjoule.model import OPTIONS, Disk, Overwrite, Permit
+from perjoule.model.errors import CampaignError, MachineError, WorkloadError
+from perjoule.testbeds import _process
+from perjoule.testbeds._kernel import cpu_ticks, disk_busy_s, disk_bytes, network_bytes
+from perjoule.testbeds._machine import ThisMachine
+from perjoule.testbeds.local import device as _device
+from perjoule.testbeds.local import view
+from perjoule.testbeds.local.guard import Guarded, GuardedDevice, GuardedDisk
+
+EXAMPLE = '[testbed]\nkind = "local"\n'
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Local(Testbed):
+    """This machine, uncapped; its one host is called "local" and is a client."""
+
+    work: str = ""
+    """Folder for the run's own files; the system's folder for temporary files by default."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the run's folder lies."""
+        return Path(self.work or tempfile.gettempdir())
+
+    @contextlib.contextmanager
+    def hold(self, clients_count: int) -> Generator[Hosts]:
+        """Hold this machine; programs started on it end with the block.
+
+        Raises:
+            CampaignError: more than one client is asked for.
+            MachineError: no folder can be made.
+        """
+        if clients_count != 1:
+            raise CampaignError(
+                f"{clients_count} clients requested on one machine",
+                where="testbed local",
+                next='write clients = [1], or kind = "virtual"',
+            )
+        with contextlib.ExitStack() as stack:
+            within = Path(self.work) if self.work else None
+            try:
+                removal.sweep(within)  # `perjoule down` does not know of `work`
+                folder = stack.enter_context(removal.scratch("perjoule-local-", within))
+            except OSError as error:
+                what = f"can't make a folder ({error.strerror})"
+                raise MachineError(what, where=str(error.filename), next="set work") from None
+            host = LocalHost(folder)
+            stack.callback(host.stop)
+            yield Hosts((host,), machine=ThisMachine(covers=(host.name,)))
+
+    def checks(self) -> tuple[Check, ...]:
+        """Nothing but leave to drop caches, which reads want."""
+        able = os.access("/proc/sys/vm/drop_caches", os.W_OK)
+        detail = "can be dropped" if able else "can't be dropped: reads may come from memory"
+        return (Check("page cache", able, detail, "run it with sudo", needed=False),)
+
+
+class LocalHost(Host):
+    """The machine that perjoule runs on."""
+
+    def __init__(self, directory: Path) -> None:
+        self.name, self.role, self.address, self.node, self.directory = "local", "client", "127.0.0.1", None, directory
+        self._programs: list[_process.Program] = []
+        self._disks: dict[str, Guarded] = {}
+
+    def run(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        timeout_s: float,
+        check: bool = True,
+        text: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Completed:
+        """Run a command to its end."""
+        return _process.run((), argv, where=self.name, timeout_s=timeout_s, check=check, text=text, env=env)
+
+    def spawn(
+        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
+    ) -> Process:
+        """Start a program that goes on."""
+        program = _process.Program((), argv, where=self.name, log=log, env=env, text=text)
+        self._programs.append(program)
+        return program
+
+    def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
+        """Write a file, its folders made as needed."""
+        _process.put(content, path, where=self.name, mode=mode, owner=owner)
+
+    def read(self, path: Path) -> bytes:
+        """Read a file."""
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise WorkloadError(f"can't read {path} ({error.strerror})", where=self.name) from None
+
+    def counters(self) -> Counters:
+        """Read the counters of the whole machine."""
+        received, sent = network_bytes(Path("/proc/net/dev").read_text())
+        disks = {path.name for path in Path("/sys/block").iterdir() if (path / "device").exists()}
+        diskstats = Path("/proc/diskstats").read_text()
+        disk_read, disk_written = disk_bytes(diskstats, disks)
+        cpu_s = cpu_ticks(Path("/proc/stat").read_text()) / os.sysconf("SC_CLK_TCK")
+        return Counters(time.monotonic(), cpu_s, received, sent, disk_read, disk_written, disk_busy_s(diskstats, disks))
+
+    def disk(self, name: str, wanted: Disk) -> Path:
+        """Make a disk in a sparse file, or on a named device; one of that name that was there before goes."""
+        place = self._place(name)
+        self._disks[name] = GuardedDisk(place, wanted, self.overwrite, view.HERE)
+        return place
+
+    def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
+        """Lend a named device, or a loop device on a sparse file; one of that name that was there before goes."""
+        lent = GuardedDevice(self._place(name), size_bytes, device, self.overwrite, view.HERE)
+        self._disks[name] = lent
+        return lent.path
+
+    def _place(self, name: str) -> Path:
+        if os.geteuid() != 0:
+            raise MachineError("only root can make a disk", where=self.name, next="run it with sudo")
+        if old := self._disks.pop(name, None):
+            old.remove()
+        place = self.directory / name
+        place.mkdir(exist_ok=True)
+        return place
+
+    def drop_caches(self) -> None:
+        """Write back and forget the page cache."""
+        _process.drop_caches(where=self.name)
+
+    def stop(self) -> None:
+        """End every program, and take its disks away."""
+        for program in self._programs:
+            program.stop()
+        for disk in self._disks.values():
+            disk.remove()
+
+
+def shown(named: Overwrite) -> tuple[Permit, list[str]]:
+    """Say in lines what a device of this machine is and what would be lost with it; the permit is for that device alone.
+
+    Raises:
+        CampaignError: it can't be overwritten; the message says why.
+        MachineError: what must be known of it can't be read.
+    """
+    return _device.shown(named, view.HERE)

@@ -1,0 +1,173 @@
+"""A raw block device that may be overwritten: judged, held while it is ours, and looked at again right before it is touched.
+
+Named by its stable id and confirmed, whole, part of nothing, used by nobody, and bearing nothing but what may be lost; everything
+else is refused with what would be lost. The kernel has the last word: as long as we hold it open exclusively (O_EXCL), nobody can
+mount it, swap on it or make something of it. https://man7.org/linux/man-pages/man2/open.2.html
+"""
+
+import contextlib
+import fcntl
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from perjoule.model import Overwrite, Permit
+from perjoule.model.errors import CampaignError, MachineError
+from perjoule.testbeds.local.view import STABLE, Seen, View, identity, look
+
+# Signatures of a part of something larger: what is lost is not on this device alone, so that none may be named.
+MEMBERS = ("bcache", "drbd", "ceph_bluestore")
+MEMBER_ENDING = "_member"  # linux_raid_member, LVM2_member, zfs_member, mpath_member, ...
+_REREAD_PARTITIONS = 0x125F  # BLKRRPART
+
+
+def node(device: str, view: View) -> Path:
+    """Follow a stable id to its device. Raises CampaignError: it is none."""
+    path = Path(device)
+    if path.parent not in [view.links / folder for folder in STABLE] or path.name in ("", ".", ".."):
+        advice = f"use one of {view.links / STABLE[0]}"
+        raise _refusal(device, "is not a stable id: it may name another disk after a reboot", advice)
+    real = path.resolve()
+    if not path.is_symlink() or not real.is_block_device():
+        raise _refusal(device, "is not a block device here", f"`ls -l {path.parent}` lists them")
+    return real
+
+
+def refused(seen: Seen, allowed: Sequence[str]) -> str:
+    """Say why a device must not be overwritten; "" when nothing speaks against it.
+
+    Args:
+        seen: the device.
+        allowed: signatures that may be lost.
+    """
+    whole = seen.whole
+    if whole.type not in ("disk", "loop"):
+        return f"is not a whole disk but of type {whole.type}"
+    if whole.read_only:
+        return "is read-only"
+    parts = list(whole.all())
+    if seen.swaps or any("[SWAP]" in one.places for one in parts):
+        return f"is swap ({', '.join(seen.swaps) or whole})"
+    if mounted := [*seen.mounts, *(place for one in parts for place in one.places)]:
+        return f"is mounted on {mounted[0]}; all data on it ({whole}) would be lost"
+    made = [*(str(one) for one in whole.children if one.type != "part"), *seen.holders]
+    made += [str(one) for child in whole.children for one in child.children]
+    if made:
+        return f"is part of {', '.join(dict.fromkeys(made))}, which would be lost"
+    members = [str(one) for one in seen.signatures if one.type in MEMBERS or one.type.endswith(MEMBER_ENDING)]
+    if members:
+        return f"belongs to something larger ({', '.join(members)}), which would be damaged"
+    if seen.openers:
+        return f"is open in {', '.join(seen.openers)}"
+    # a protective MBR is part of a GPT
+    lost = [one for one in seen.signatures if one.type not in allowed and not (one.type == "PMBR" and "gpt" in allowed)]
+    if lost:
+        return f"bears {', '.join(dict.fromkeys(map(str, lost)))}, which would be lost"
+    untold = [str(one) for one in whole.children if one.name not in {s.device for s in seen.signatures}]
+    if untold and not seen.signatures:
+        return f"has partitions; all data on them ({', '.join(untold)}) would be lost"
+    return ""
+
+
+def shown(named: Overwrite, view: View) -> tuple[Permit, list[str]]:
+    """Say in lines what a device is and what would be lost, and give the permit for it, should the user agree.
+
+    Raises:
+        CampaignError: it can't be overwritten.
+        MachineError: something that must be known can't be read.
+    """
+    seen = _judged(named.device, look(view, node(named.device, view)), named.signature)
+    whole = seen.whole
+    lines = [
+        f"{named.device} -> {seen.path}",
+        f"model {whole.model or 'unknown'}, serial {whole.serial or 'unknown'}, size {whole.size}",
+        f"bears {', '.join(dict.fromkeys(map(str, seen.signatures))) or 'no signature known to wipefs'}",
+    ]
+    return Permit(named.device, named.signature, seen.identity), [*lines, *(f"part {one}" for one in whole.children)]
+
+
+class Claim:
+    """A device that is ours alone until `release`: nobody can mount it or make anything of it meanwhile."""
+
+    def __init__(self, device: str, permits: Sequence[Permit], view: View) -> None:
+        """Look, take it, and look again.
+
+        Raises:
+            CampaignError: it is not to be overwritten; the message says why, and what would be lost.
+            MachineError: something that must be known can't be read.
+        """
+        permit = next((one for one in permits if one.device == device), None)
+        if permit is None:
+            advice = (
+                f'write overwrite = ["{device}"] at the top of the campaign, and confirm it when prompted or with --overwrite'
+            )
+            raise _refusal(device, "may not be overwritten: it is not listed, or not confirmed", advice)
+        self.device, self._view = device, view
+        self.path = node(device, view)
+        before = _judged(device, look(view, self.path), permit.signature)
+        if permit.identity and before.identity != permit.identity:
+            what = f"is another device ({before.identity}) than the one shown and confirmed ({permit.identity})"
+            raise _refusal(device, what, "check it and confirm it again")
+        try:
+            self._fd = os.open(self.path, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
+        except OSError as error:
+            raise _refusal(device, f"is in use ({error.strerror})") from None
+        try:
+            self.seen = _judged(device, look(view, node(device, view)), permit.signature)
+            if (before.path, before.identity) != (self.seen.path, self.seen.identity):
+                raise _refusal(
+                    device,
+                    f"was {before.path} ({before.identity}) a moment ago and is {self.seen.path} now ({self.seen.identity})",
+                )
+            self.check()
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def check(self) -> None:
+        """See that what is open, its path and what the kernel counted are still the same device. Raises MachineError."""
+        held, there = os.fstat(self._fd), self.path.stat()
+        number = f"{os.major(held.st_rdev)}:{os.minor(held.st_rdev)}"
+        try:
+            now = identity(self._view, self.seen.whole.name)
+        except (OSError, ValueError):
+            now = ("", "")
+        same = stat.S_ISBLK(there.st_mode) and there.st_rdev == held.st_rdev
+        if not same or number != self.seen.number or now != (self.seen.number, self.seen.sequence):
+            what = f"{self.path} has become another device ({self.seen.number}, now {now[0] or 'gone'})"
+            raise MachineError(what, where=self.device, next="nothing more is written to it; find out what happened to it")
+
+    def wipe(self) -> None:
+        """Erase the signatures that may be lost, and forget the partitions. Raises MachineError."""
+        self.check()
+        partitions = [str(self._view.nodes / one.name) for one in self.seen.whole.children]
+        for target in (*partitions, str(self.path)) if self.seen.signatures else ():
+            self._view.ask(["wipefs", "--all", "--force", "--quiet", target])  # forced past ourselves, who hold it
+        if partitions:
+            with contextlib.suppress(OSError):
+                fcntl.ioctl(self._fd, _REREAD_PARTITIONS)
+
+    def release(self) -> None:
+        """Let go of it; does nothing the second time."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def _judged(device: str, seen: Seen, allowed: Sequence[str]) -> Seen:
+    if reason := refused(seen, allowed):
+        raise _refusal(device, reason, _advice(device, seen, reason))
+    return seen
+
+
+def _advice(device: str, seen: Seen, reason: str) -> str:
+    if not reason.startswith("bears"):
+        return "choose an empty disk"
+    kinds = list(dict.fromkeys(one.type for one in seen.signatures if one.type != "PMBR"))
+    written = f'"{kinds[0]}"' if len(kinds) == 1 else str(kinds).replace("'", '"')
+    return f'if it is not needed: overwrite = [{{device = "{device}", signature = {written}}}]'
+
+
+def _refusal(device: str, reason: str, next: str = "choose an empty disk") -> CampaignError:
+    return CampaignError(f'device = "{device}" {reason}', where="disk", next=next)

@@ -1,0 +1,134 @@
+"""A disk on this machine itself, where no namespace ends with us: a guard that outlives perjoule takes it away."""
+
+import contextlib
+import os
+from collections.abc import Generator, Sequence
+from pathlib import Path
+
+from perjoule.model import Disk, Permit
+from perjoule.model.errors import CampaignError, MachineError
+from perjoule.testbeds import _disk, _format, _process
+from perjoule.testbeds.local.device import Claim
+from perjoule.testbeds.local.view import HERE, View
+
+# $1 is where it is mounted, $2 its file or device, $3 the device's number, $4 the file system that we made on it, if any: nothing
+# else is ever wiped here. It waits for the end of perjoule and of every tool that perjoule started.
+_GUARD = """
+read -r _
+trap '' TERM INT HUP
+umount "$1" 2> /dev/null || umount --lazy "$1" 2> /dev/null
+rmdir "$1" # with it go the copies of the mount in namespaces that somebody made meanwhile
+case "$2" in
+/dev/*)  # busy while the kernel takes the last of them down
+  for _ in $([ -z "$4" ] || seq 50); do
+    [ "$(lsblk --noheadings --nodeps --raw --output MAJ:MIN "$2")" = "$3" ] || break
+    wipefs --all --types "$4" --quiet "$2" 2> /dev/null && break
+    sleep 0.1
+  done
+  ;;
+*)
+  losetup --noheadings --output NAME --associated "$2" | while read -r loop; do losetup --detach "$loop"; done
+  rm -f "$2"
+  ;;
+esac
+"""
+_TIMEOUT_S = 60.0
+
+
+class Guarded:
+    """A file or a named device that is ours until `remove`, or until perjoule's end, however that comes."""
+
+    def __init__(self, place: Path, device: str, named: Sequence[Permit], view: View, *, made: str = "") -> None:
+        """Claim the device, if one is named, and set the guard.
+
+        Args:
+            place: where it is mounted, or its folder.
+            device: by its stable id; "" for a file beside `place`.
+            named: what may be overwritten.
+            view: of this machine.
+            made: the file system that will be made on the device, and goes with it.
+
+        Raises:
+            CampaignError: something speaks against this device.
+            MachineError: something of it can't be read.
+        """
+        self._place = place
+        self._claim = Claim(device, named, view) if device else None
+        self._target = self._claim.path if self._claim else place.with_name(f"{place.name}.img")
+        number = self._claim.seen.number if self._claim else ""
+        stdin, self._lifeline = os.pipe2(os.O_CLOEXEC)
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            argv = ["sh", "-c", _GUARD, "perjoule-guard", str(place), str(self._target), number, made]
+            self._guard = _process.Child(argv, stdin=stdin, stdout=null, stderr=null)
+        except BaseException:
+            os.close(self._lifeline)
+            self._release()
+            raise
+        finally:
+            os.close(stdin)
+            os.close(null)
+
+    @contextlib.contextmanager
+    def _made(self) -> Generator[None]:
+        """Take all away again when it can't be made. Raises MachineError: the disk is full, say."""
+        try:
+            yield
+        except OSError as error:
+            self.remove()
+            what = f"can't make a disk ({error.strerror})"
+            raise MachineError(what, where=str(self._target), next="check the free space") from None
+        except BaseException:
+            self.remove()
+            raise
+
+    def _release(self) -> None:
+        if self._claim:
+            self._claim.release()
+
+    def remove(self) -> None:
+        """Have the guard take it away: what is on it is lost, a device of its own bears no file system of ours any more."""
+        self._release()
+        os.close(self._lifeline)
+        self._guard.ended(_TIMEOUT_S)
+
+
+class GuardedDisk(Guarded):
+    """A file system, made and mounted at once."""
+
+    def __init__(self, place: Path, wanted: Disk, named: Sequence[Permit] = (), view: View = HERE) -> None:
+        """Make it; see `Guarded`. Raises CampaignError, MachineError: a tool or the kernel's support is missing or failed."""
+        if wanted.mirror != "none":
+            what = f'mirror = "{wanted.mirror}" does not work on this machine itself'
+            raise CampaignError(what, where=str(place), next="remove mirror, or use testbed virtual")
+        _format.make_words(wanted)  # what can't be is told before anything is touched
+        super().__init__(place, wanted.device, named, view, made=wanted.kind)
+        self._source = self._target
+        with self._made():
+            if self._claim:
+                self._claim.wipe()
+                self._claim.release()  # mkfs takes it exclusively itself, and refuses where something is
+                _format.fill(self._target, wanted, lock=self._lifeline)
+                _format.mount(str(self._target), place, wanted, lock=self._lifeline)
+            else:
+                self._source = Path("/dev", _disk.make(self._target, place, wanted, lock=self._lifeline).name)
+
+    def remove(self) -> None:
+        """Pull its plug first: nobody wants the dirty pages of a disk that is thrown away."""
+        _disk.unplug(self._place, self._source)
+        super().remove()
+
+
+class GuardedDevice(Guarded):
+    """A block device as it is: a named one, which stays claimed, or a sparse file as a loop device."""
+
+    def __init__(self, place: Path, size_bytes: int, device: str, named: Sequence[Permit] = (), view: View = HERE) -> None:
+        """Lend it; see `Guarded`. Raises CampaignError, MachineError."""
+        super().__init__(place, device, named, view)
+        with self._made():
+            if self._claim:
+                self._claim.wipe()
+                self._claim.check()  # right before what comes next, which is the first write
+                self.path = self._claim.path
+            else:
+                self.path = _disk.bare(self._target, size_bytes, lock=self._lifeline)

@@ -1,0 +1,214 @@
+"""What this machine tells of a block device, read and not judged: lsblk, wipefs, swaps, mounts, holders, who has it open.
+
+https://man7.org/linux/man-pages/man8/lsblk.8.html, https://man7.org/linux/man-pages/man8/wipefs.8.html,
+https://docs.kernel.org/admin-guide/sysfs-rules.html. What can't be read is an error and never nothing.
+"""
+
+import contextlib
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from perjoule.machine.untrusted import json_from
+from perjoule.model.errors import MachineError
+from perjoule.testbeds._format import tool
+
+STABLE = ("by-id", "by-path", "by-uuid", "by-partuuid")  # names that do not move to another disk at the next boot
+_COLUMNS = "NAME,KNAME,MAJ:MIN,TYPE,SIZE,RO,MOUNTPOINTS,FSTYPE,LABEL,MODEL,SERIAL"
+_MEND = "nothing is touched before it can be read"
+
+
+def _tool(argv: Sequence[str]) -> str:
+    return tool(*argv, lock=2)  # nobody has to wait for what only looks: stderr in the place of a lifeline
+
+
+@dataclass(frozen=True)
+class View:
+    """Where to look and whom to ask; tests put others in their place."""
+
+    links: Path = Path("/dev/disk")
+    nodes: Path = Path("/dev")
+    proc: Path = Path("/proc")
+    sys: Path = Path("/sys")
+    ask: Callable[[Sequence[str]], str] = _tool
+
+
+HERE = View()
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What wipefs finds written on a device."""
+
+    device: str
+    type: str
+    label: str
+    uuid: str
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, [self.type, self.label and f'"{self.label}"', self.uuid]))
+
+
+@dataclass(frozen=True)
+class Part:
+    """A device, or what is made of it: a row of lsblk."""
+
+    name: str  # of the kernel: "sda1"
+    type: str  # "disk", "loop", "part", "raid1", "lvm", "crypt", "mpath"
+    size: str
+    read_only: bool
+    places: tuple[str, ...]  # where it is mounted, "[SWAP]"
+    label: str
+    content: str  # the file system, as lsblk knows it
+    children: tuple["Part", ...]
+    model: str = ""
+    serial: str = ""
+
+    def all(self) -> Iterator["Part"]:
+        """Give it and all that is made of it."""
+        yield self
+        for child in self.children:
+            yield from child.all()
+
+    def __str__(self) -> str:
+        places = [f"on {place}" for place in self.places]
+        words = [self.name, self.type, self.size, self.content, self.label and f'"{self.label}"', *places]
+        below = f" with {', '.join(map(str, self.children))}" if self.children else ""
+        return " ".join(filter(None, words)) + below
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A block device at one moment."""
+
+    path: Path  # its node, links followed
+    number: str  # "8:16"
+    sequence: str  # the kernel's count of devices, which no other ever gets again; "" before Linux 5.15
+    whole: Part
+    signatures: tuple[Signature, ...]  # of it and its partitions
+    holders: tuple[str, ...]  # devices of the kernel made of it: md, dm, bcache, a loop device
+    swaps: tuple[str, ...]
+    mounts: tuple[str, ...]
+    openers: tuple[str, ...]  # processes that have it open, but not this one
+
+    @property
+    def identity(self) -> str:
+        """What no other device has at any time, where the kernel counts devices."""
+        return f"{self.number} {self.sequence}".strip()
+
+
+def look(view: View, node: Path) -> Seen:
+    """Read everything of a device. Raises MachineError when any of it can't be read."""
+    try:
+        whole = part(json_from(view.ask(["lsblk", "--json", "--output", _COLUMNS, str(node)]))["blockdevices"][0])
+        names = [one.name for one in whole.all() if one.type in (whole.type, "part")]
+        number, sequence = identity(view, whole.name)
+        said = json_from(view.ask(["wipefs", "--no-act", "--json", *(str(view.nodes / name) for name in names)]))
+        signatures = tuple(_signature(one) for one in said["signatures"])
+        numbers = {_read(view.sys / "class/block" / name / "dev"): name for name in names}
+        paths = {str(view.nodes / name) for name in names}
+        return Seen(
+            path=node,
+            number=number,
+            sequence=sequence,
+            whole=whole,
+            signatures=signatures,
+            holders=tuple(_holders(view, names, paths)),
+            swaps=tuple(path for path in _swaps(view) if path in paths),
+            mounts=tuple(_mounts(view, set(numbers), paths)),
+            openers=tuple(_openers(view, set(numbers))),
+        )
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        what = f"what this machine says of it can't be read ({type(error).__name__}: {error})"
+        raise MachineError(what, where=str(node), next=_MEND) from error
+
+
+def identity(view: View, name: str) -> tuple[str, str]:
+    """Read a device's number and its place in the kernel's count. Raises OSError: it is gone."""
+    sequence = view.sys / "class/block" / name / "diskseq"
+    return _read(view.sys / "class/block" / name / "dev"), _read(sequence) if sequence.exists() else ""
+
+
+def part(row: Mapping[str, Any]) -> Part:
+    """Read a row of `lsblk --json`. Raises LookupError, TypeError: something is missing or not what it should be."""
+    if not isinstance(row["ro"], bool):
+        raise TypeError(f"ro is {row['ro']!r}")
+    places = cast("list[str | None]", row["mountpoints"])
+    return Part(
+        name=row["kname"],
+        type=row["type"],
+        size=row["size"],
+        read_only=row["ro"],
+        places=tuple(place for place in places if place),
+        label=row["label"] or "",
+        content=row["fstype"] or "",
+        children=tuple(map(part, row.get("children", []))),
+        model=(row["model"] or "").strip(),
+        serial=(row["serial"] or "").strip(),
+    )
+
+
+def _signature(one: Mapping[str, str | None]) -> Signature:
+    return Signature(one["device"] or "", str(one["type"]), one["label"] or "", one["uuid"] or "")
+
+
+def _holders(view: View, names: Sequence[str], paths: set[str]) -> Iterator[str]:
+    for name in names:
+        yield from (path.name for path in sorted((view.sys / "class/block" / name / "holders").iterdir()))
+    for folder in sorted((view.sys / "block").glob("loop*/loop")):
+        with contextlib.suppress(FileNotFoundError):  # it ended meanwhile
+            if _read(folder / "backing_file") in paths:
+                yield folder.parent.name
+
+
+def _swaps(view: View) -> Iterator[str]:
+    lines = (view.proc / "swaps").read_text().splitlines()
+    if not lines or not lines[0].startswith("Filename"):
+        raise ValueError("/proc/swaps is not as the kernel writes it")
+    for line in lines[1:]:
+        yield os.path.realpath(_unescaped(line.split()[0]))
+
+
+def _mounts(view: View, numbers: set[str], paths: set[str]) -> Iterator[str]:
+    lines = (view.proc / "self/mountinfo").read_text().splitlines()
+    if not lines:
+        raise ValueError("/proc/self/mountinfo is empty")
+    for line in lines:
+        words, _, source = line.partition(" - ")
+        fields = words.split()
+        if fields[2] in numbers or os.path.realpath(_unescaped(source.split()[1])) in paths:
+            yield _unescaped(fields[4])
+
+
+def _openers(view: View, numbers: set[str]) -> Iterator[str]:
+    """Name other processes that have it open. Raises PermissionError: not all can be looked into, as by anyone but root."""
+    for process in sorted(view.proc.glob("[0-9]*")):
+        if process.name == str(os.getpid()):
+            continue
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended
+            if any(_opened(file, numbers) for file in (process / "fd").iterdir()):
+                yield f"{_read(process / 'comm')} ({process.name})"
+
+
+def _opened(file: Path, numbers: set[str]) -> bool:
+    try:
+        found = file.stat()
+    except OSError:  # closed meanwhile, or a file of a file system that is gone
+        return False
+    return stat.S_ISBLK(found.st_mode) and f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}" in numbers
+
+
+def _unescaped(word: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), word)
+
+
+def _read(path: Path) -> str:
+    """Read a file of one line. Raises OSError, ValueError: it is empty."""
+    text = path.read_text().strip()
+    if not text:
+        raise ValueError(f"{path} is empty")
+    return text

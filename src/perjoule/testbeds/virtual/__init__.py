@@ -1,0 +1,124 @@
+"""Virtual hosts on this machine: namespaces on a switch of their own, capped to a catalogue's hardware.
+
+https://man7.org/linux/man-pages/man7/namespaces.7.html
+"""
+
+import contextlib
+import os
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from perjoule import catalogue
+from perjoule.drivers.protocols import Check, Host, Hosts, Testbed
+from perjoule.model import OPTIONS, Disk, Json
+from perjoule.model.errors import MachineError
+from perjoule.model.units import BYTES, Bytes, exact_text
+from perjoule.testbeds import _disk
+from perjoule.testbeds._machine import ThisMachine
+from perjoule.testbeds.virtual import cpu, requirements
+from perjoule.testbeds.virtual.host import VirtualHost
+from perjoule.testbeds.virtual.mark import blocked, clean, dead, kept, strangers, work_root
+from perjoule.testbeds.virtual.rack import Rack
+from perjoule.testbeds.virtual.topology import Place, places
+
+__all__ = ["Virtual", "blocked", "clean", "dead", "kept", "strangers"]
+
+EXAMPLE = '[testbed]\nkind = "virtual"\ncluster = "odroid-hc4"\nscale = 0.2\ndisk = "xfs"\n'
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Virtual(Testbed):
+    """One namespace per host of a catalogue's cluster; network, CPU and disk capped to that hardware times `scale`."""
+
+    cluster: str = "odroid-hc4"
+    """Cluster of the catalogue that the hosts stand for."""
+    scale_ratio: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Speed of CPUs, network and disks against the real ones; time is dilated alike."""
+    servers_count: Annotated[int, Field(gt=0)] | None = None
+    """Number of storage hosts; the catalogue's by default."""
+    disk: Literal["directory", "ext4", "xfs", "btrfs"] = "ext4"
+    """What a server's data lie on: a folder of this machine, or a disk in a file with a file system of its own."""
+    disk_size_bytes: Annotated[Bytes, Field(ge=_disk.LEAST_BYTES)] = 8 * 1024**3
+    """Size of each server's disk; the file is sparse."""
+    disk_cap: bool = True
+    """Cap disks to the bandwidth of the catalogue's, as far as this kernel can."""
+    cpu_cap: bool = True
+    """Cap CPUs to the catalogue's 7-zip rating."""
+
+    @property
+    def folder(self) -> Path:
+        """Where run folders lie."""
+        return work_root()
+
+    @contextlib.contextmanager
+    def hold(self, clients_count: int, *, keep: bool = False) -> Generator[Hosts]:
+        """Hold the hosts while the block runs; with `keep` they outlive it and this process, unless the block fails.
+
+        Raises:
+            MachineError: this machine lacks something, with what mends it.
+            CampaignError: there is no such cluster, or it has no client.
+        """
+        cluster = catalogue.cluster(self.cluster)
+        for check in self.checks():
+            if check.needed and not check.ok:
+                raise MachineError(f"{check.name}: {check.detail}", next=check.fix)
+        rated = cpu.mips_per_core() if self.cpu_cap else None
+        there = places(
+            cluster,
+            clients_count=clients_count,
+            servers_count=self.servers_count,
+            scale=self.scale_ratio,
+            machine_mips_per_core=rated and rated.mips,
+        )
+        caps, facts = _cpu_caps(there)
+        facts |= {"machine_mips_per_core": rated.mips, "machine_mips_source": rated.source} if rated else {}
+        clean()
+        rack = Rack("keep" if keep else "run")
+        done = False
+        try:
+            rack.start(there, caps, self._server_disk())
+            if rated:
+                rack.hosts[0].doubt("rating", rated.doubt)
+            facts["run"] = rack.run.id
+            facts["network_cap"] = f"tbf in both directions of every host at {self.scale_ratio:g} of the catalogue's TCP goodput"
+            facts["disk"] = self.disk
+            facts["disk_cap"] = rack.cap_disks(self.scale_ratio) if self.disk_cap else "none: not asked for"
+            facts["counters"] = rack.counters()
+            if keep:
+                rack.keep()
+            yield Hosts(rack.hosts, self.scale_ratio, cluster, facts, machine=ThisMachine())
+            done = True
+        finally:
+            rack.close(remove=not (keep and done))
+
+    def holder_pid(self, host: Host) -> int:
+        """The process to enter a host by: `nsenter -t PID -n -m -u -i -p`."""
+        assert isinstance(host, VirtualHost)
+        return host.pid
+
+    def checks(self) -> tuple[Check, ...]:
+        """What this machine needs for virtual hosts."""
+        return requirements.checks(self.disk, cpu_cap=self.cpu_cap, disk_cap=self.disk_cap)
+
+    def _server_disk(self) -> Disk | None:
+        words: dict[str, Any] = {"kind": self.disk, "size": exact_text(self.disk_size_bytes, BYTES)}
+        return None if self.disk == "directory" else Disk(**words)
+
+
+def _cpu_caps(there: Sequence[Place]) -> tuple[dict[str, float], dict[str, Json]]:
+    """Cores by host, for those that are weaker than this machine, and what the record says of caps."""
+    wanted = {place.name: place.cpu_capacity_cores for place in there if place.cpu_capacity_cores is not None}
+    if not wanted:
+        return {}, {"cpu_cap": "none: not asked for"}
+    here_count = len(os.sched_getaffinity(0))
+    caps = {name: count for name, count in wanted.items() if count < here_count}
+    return caps, {
+        "cpu_cap": "CPU quota per host over all its threads; a single thread may be faster than on the real board",
+        "cpu_cap_cores": dict[str, Json](caps),
+        "cpu_cap_missing": list[Json](sorted(wanted.keys() - caps.keys())),  # stronger than this machine
+        "cpu_demand_ratio": sum(min(count, here_count) for count in wanted.values()) / here_count,
+    }

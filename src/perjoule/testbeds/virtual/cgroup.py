@@ -1,0 +1,248 @@
+"""Control groups of a virtual cluster: CPU quota, disk caps and counters, by cgroup v1 or v2, whichever is there.
+
+https://docs.kernel.org/admin-guide/cgroup-v1/ and https://docs.kernel.org/admin-guide/cgroup-v2.html
+"""
+
+import contextlib
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perjoule.machine import removal
+from perjoule.testbeds._kernel import Kept
+
+ROOT = Path("/sys/fs/cgroup")
+PREFIX = "perjoule-"  # a group of ours: perjoule-RUN/HOST
+_WRITE_RULE = "blkio.throttle.write_bps_device"
+_QUOTA_LEAST_US = 1000  # the kernel takes no less
+
+
+def quota_us(cores: float, period_us: int) -> int:
+    """CPU time per period that caps a group to so many cores."""
+    return max(_QUOTA_LEAST_US, round(cores * period_us))
+
+
+def period_us(cores: float) -> int:
+    """Short periods, so that a capped host hesitates as a slow CPU does and does not stall; never below the least quota."""
+    return 20_000 if cores >= 0.1 else 100_000
+
+
+class Groups(ABC):
+    """The groups of one run, a leaf per host."""
+
+    version: int
+    run: str
+    kept: dict[tuple[str, str], Kept]  # counters that were read, by host and name
+
+    @property
+    @abstractmethod
+    def roots(self) -> tuple[Path, ...]:
+        """The run's own folder in each hierarchy."""
+
+    @abstractmethod
+    def make(self, host: str, cores: float | None) -> None:
+        """Make a host's group, capped to so many cores (None: not capped)."""
+
+    @abstractmethod
+    def cap_disk(self, host: str, device: str, read_bytes_per_s: float, written_bytes_per_s: float) -> str:
+        """Cap what a host reads from and writes to a device ("7:0"); say what is capped and what is not."""
+
+    @abstractmethod
+    def cpu_s(self, host: str) -> float | None:
+        """CPU time of the host so far."""
+
+    @abstractmethod
+    def disk_bytes(self, host: str) -> tuple[int | None, int | None]:
+        """Bytes read and written on all devices, None where the kernel charges them to no group."""
+
+    def _text(self, host: str, name: str) -> str:
+        """Read a counter of a host's group."""
+        if (host, name) not in self.kept:
+            self.kept[host, name] = Kept(self._counter(host, name))
+        return self.kept[host, name].text()
+
+    @abstractmethod
+    def _counter(self, host: str, name: str) -> Path:
+        """Where a counter of a host lies."""
+
+    def doors(self, host: str) -> tuple[str, ...]:
+        """The files through which a process joins the host's groups."""
+        return tuple(str(root / host / "cgroup.procs") for root in self.roots)
+
+    def pids(self) -> set[int]:
+        """Every process in the run's groups that we can see."""
+        return self._pids() - {0}
+
+    def unseen(self) -> bool:
+        """Whether there are processes in the run's groups that have no number here, for they are a container's."""
+        return 0 in self._pids()
+
+    def _pids(self) -> set[int]:
+        found: set[int] = set()
+        for root in self.roots:
+            for procs in (root / "cgroup.procs", *root.glob("*/cgroup.procs")):
+                with contextlib.suppress(OSError):
+                    found.update(int(word) for word in procs.read_text().split())
+        return found
+
+    def remove(self, *, timeout_s: float = 2.0) -> bool:
+        """Remove the run's groups; a group stays busy for a moment after its last process. Says whether they are gone."""
+        deadline_s = time.monotonic() + timeout_s
+        while True:
+            for root in self.roots:
+                for folder in (*root.glob("*/"), root):
+                    removal.remove_empty(folder)
+            if not any(root.exists() for root in self.roots):
+                return True
+            if time.monotonic() > deadline_s:
+                return False
+            time.sleep(0.01)
+
+
+@dataclass(frozen=True)
+class Groups1(Groups):
+    """cgroup v1: a hierarchy per controller."""
+
+    run: str
+    root: Path = ROOT
+    version = 1
+    kept: dict[tuple[str, str], Kept] = field(default_factory=dict[tuple[str, str], Kept], repr=False, compare=False)
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The run's own folder in each hierarchy; controllers mounted together share one."""
+        mounted = {(self.root / name).resolve(): None for name in ("cpu", "cpuacct", "blkio") if (self.root / name).is_dir()}
+        return tuple(path / f"{PREFIX}{self.run}" for path in mounted)
+
+    def _file(self, controller: str, host: str, name: str) -> Path:
+        return self.root / controller / f"{PREFIX}{self.run}" / host / name
+
+    def make(self, host: str, cores: float | None) -> None:
+        """Make a host's group, capped to so many cores."""
+        for root in self.roots:
+            (root / host).mkdir(parents=True)
+        if cores is not None:
+            period = period_us(cores)
+            self._file("cpu", host, "cpu.cfs_period_us").write_text(str(period))
+            self._file("cpu", host, "cpu.cfs_quota_us").write_text(str(quota_us(cores, period)))
+
+    def cap_disk(self, host: str, device: str, read_bytes_per_s: float, written_bytes_per_s: float) -> str:
+        """Cap a device. Write-back of the page cache is charged to the root group: it gets a rule of its own for this device."""
+        self._file("blkio", host, "blkio.throttle.read_bps_device").write_text(f"{device} {round(read_bytes_per_s)}")
+        for file in (self._file("blkio", host, _WRITE_RULE), self.root / "blkio" / _WRITE_RULE):
+            file.write_text(f"{device} {round(written_bytes_per_s)}")
+        return (
+            "blkio.throttle (cgroup v1): reads, direct and synced writes share one limit and the kernel's write-back has "
+            "another: a host that does both at once writes up to twice as fast"
+        )
+
+    def cpu_s(self, host: str) -> float | None:
+        """CPU time of the host so far."""
+        return int(self._text(host, "cpuacct.usage")) / 1e9
+
+    def _counter(self, host: str, name: str) -> Path:
+        return self._file(name.partition(".")[0], host, name)
+
+    def disk_bytes(self, host: str) -> tuple[int | None, int | None]:
+        """Bytes read; bytes written are unknown, as write-back is charged to no group."""
+        try:
+            text = self._text(host, "blkio.throttle.io_service_bytes")
+        except OSError:
+            return None, None
+        return sum(int(line.split()[2]) for line in text.splitlines() if " Read " in line), None
+
+
+@dataclass(frozen=True)
+class Groups2(Groups):
+    """cgroup v2: one hierarchy, hosts are its leaves."""
+
+    run: str
+    root: Path = ROOT
+    version = 2
+    kept: dict[tuple[str, str], Kept] = field(default_factory=dict[tuple[str, str], Kept], repr=False, compare=False)
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The run's own folder."""
+        return (self.root / f"{PREFIX}{self.run}",)
+
+    def make(self, host: str, cores: float | None) -> None:
+        """Make a host's group, capped to so many cores."""
+        (group,) = self.roots
+        if not group.exists():
+            there = set((self.root / "cgroup.controllers").read_text().split())
+            wanted = " ".join(f"+{name}" for name in ("cpu", "io", "memory") if name in there)  # memory: write-back needs it
+            (self.root / "cgroup.subtree_control").write_text(wanted)
+            group.mkdir()
+            (group / "cgroup.subtree_control").write_text(wanted)
+        (group / host).mkdir()
+        if cores is not None:
+            period = period_us(cores)
+            (group / host / "cpu.max").write_text(f"{quota_us(cores, period)} {period}")
+
+    def cap_disk(self, host: str, device: str, read_bytes_per_s: float, written_bytes_per_s: float) -> str:
+        """Cap a device."""
+        rule = f"{device} rbps={round(read_bytes_per_s)} wbps={round(written_bytes_per_s)}"
+        (self.roots[0] / host / "io.max").write_text(rule)
+        return "io.max (cgroup v2): reads and writes, the kernel's write-back included"
+
+    def cpu_s(self, host: str) -> float | None:
+        """CPU time of the host so far."""
+        text = self._text(host, "cpu.stat")
+        return next(int(line.split()[1]) / 1e6 for line in text.splitlines() if line.startswith("usage_usec"))
+
+    def _counter(self, host: str, name: str) -> Path:
+        return self.roots[0] / host / name
+
+    def disk_bytes(self, host: str) -> tuple[int | None, int | None]:
+        """Bytes read and written on all devices."""
+        try:
+            words = self._text(host, "io.stat").split()
+        except OSError:
+            return None, None
+        return (
+            sum(int(w.removeprefix("rbytes=")) for w in words if w.startswith("rbytes=")),
+            sum(int(w.removeprefix("wbytes=")) for w in words if w.startswith("wbytes=")),
+        )
+
+
+def controllers(root: Path = ROOT) -> tuple[int, frozenset[str]]:
+    """Which version of control groups has the CPU controller here (0: none), and which of "cpu", "io" it can cap."""
+    if (root / "cpu" / "cpu.cfs_quota_us").exists() or (root / "cpu" / "cpu.shares").exists():
+        able = {"cpu"} if (root / "cpu" / "cpu.cfs_quota_us").exists() else set[str]()
+        return 1, frozenset(able | ({"io"} if (root / "blkio" / "blkio.throttle.read_bps_device").exists() else set()))
+    with contextlib.suppress(OSError):
+        there = set((root / "cgroup.controllers").read_text().split())
+        if "cpu" in there:
+            return 2, frozenset(there & {"cpu", "io"})
+    return 0, frozenset()
+
+
+def groups(run: str, root: Path = ROOT) -> Groups:
+    """The groups of a run, in the version that is there."""
+    return Groups1(run, root) if controllers(root)[0] == 1 else Groups2(run, root)
+
+
+def runs(root: Path = ROOT) -> set[str]:
+    """The runs that have groups here."""
+    version, _ = controllers(root)
+    places = [root / name for name in ("cpu", "cpuacct", "blkio")] if version == 1 else [root]
+    return {folder.name.removeprefix(PREFIX) for place in places for folder in place.glob(f"{PREFIX}*/")}
+
+
+def uncap(run: str, devices: Iterable[str], root: Path = ROOT) -> None:
+    """Lift the caps of a run on its disks, for they outlive what they were made for."""
+    for name in ("blkio.throttle.read_bps_device", _WRITE_RULE):
+        for file in (root / "blkio" / name, *(root / "blkio").glob(f"{PREFIX}{run}/*/{name}")):
+            for device in devices:
+                _write(file, f"{device} 0")
+    for file in root.glob(f"{PREFIX}{run}/*/io.max"):
+        for device in devices:
+            _write(file, f"{device} rbps=max wbps=max")
+
+
+def _write(file: Path, text: str) -> None:
+    with contextlib.suppress(OSError):
+        file.write_text(text)

@@ -1,0 +1,279 @@
+"""A virtual host: a holder process that is pid 1 of namespaces of its own. When it ends, the kernel ends everything inside.
+
+The holder reads from a pipe whose other end only its perjoule has: should that be killed, the hosts end at once.
+"""
+
+import contextlib
+import os
+import select
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from perjoule.drivers.protocols import Completed, Counters, Host, Process
+from perjoule.machine import mirrors, removal
+from perjoule.model import Disk
+from perjoule.model.errors import CampaignError, MachineError, WorkloadError
+from perjoule.testbeds import _disk, _process
+from perjoule.testbeds._kernel import Kept, read_once
+from perjoule.testbeds.virtual import network
+from perjoule.testbeds.virtual.cgroup import Groups
+from perjoule.testbeds.virtual.mark import Mark
+from perjoule.testbeds.virtual.topology import Place
+
+# Joins control groups, then becomes the program: no Python runs between fork and exec.
+_JOIN = """
+while [ "$1" != -- ]; do
+  { echo 0 > "$1"; } 2> /dev/null || { echo "perjoule: the host is gone" >&2; exit 125; }
+  shift
+done
+shift
+exec "$@"
+"""
+# For bash, as pid 1 has to reap what its children leave behind, and dash does not.
+# $0 to $5 are the mark, $6 is the address ("" for the switch), the rest shapes what the host sends.
+_HOLD = """
+set -e
+hostname "$4"
+ip link set lo up
+[ -n "$6" ] || { ip link add name br0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0; ip link set br0 up; }
+echo ready
+if [ -n "$6" ]; then
+  read -r plugged
+  [ ! -e /proc/sys/net/ipv6/conf/eth0 ] || echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6
+  ip addr add "$6" dev eth0
+  ip link set eth0 up
+  shift 6
+  [ $# = 0 ] || tc qdisc add dev eth0 root "$@"
+  echo up
+fi
+exec > /dev/null
+trap '' TERM INT HUP
+while read -r word; do [ "$word" != keep ] || while :; do sleep 1000000 < /dev/null; done; done
+"""
+_NAMESPACES = (
+    "--net",
+    "--mount",
+    "--uts",
+    "--ipc",
+    "--pid",
+    "--fork",
+    "--kill-child",
+    "--mount-proc",
+    "--propagation",
+    "private",
+)
+_TIMEOUT_S = 20.0
+
+
+def joining(groups: Groups, host: str) -> list[str]:
+    """What leads a command into a host's control groups."""
+    return ["sh", "-c", _JOIN, "perjoule", *groups.doors(host), "--"]
+
+
+class Holder:
+    """A holder as it starts."""
+
+    def __init__(self, mark: Mark, groups: Groups, address: str, tbf: Sequence[str]) -> None:
+        self.name = mark.host
+        self._log = mark.run.folder / f"{mark.host}.holder.log"
+        stdin, self.lifeline = os.pipe2(os.O_CLOEXEC)
+        self._words, stdout = os.pipe2(os.O_CLOEXEC)
+        stderr = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        argv = [*joining(groups, mark.host), "unshare", *_NAMESPACES, "bash", "-c", _HOLD, *mark.words()]
+        argv += [f"{address}/{network.PREFIX}" if address else "", *tbf]
+        try:
+            self.child = _process.Child(argv, stdin=stdin, stdout=stdout, stderr=stderr)
+        finally:
+            for fd in (stdin, stdout, stderr):
+                os.close(fd)
+
+    def expect(self, word: str) -> None:
+        """Wait until the holder says this word. Raises MachineError with its last words."""
+        deadline_s = time.monotonic() + _TIMEOUT_S
+        said = b""
+        while not said.endswith(b"\n"):
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0 or not select.select([self._words], [], [], left_s)[0]:
+                break
+            got = os.read(self._words, 1)
+            if not got:
+                break
+            said += got
+        if said.decode() != f"{word}\n":
+            last = " | ".join(self._log.read_text(errors="replace").strip().splitlines()[-3:]) or "no output"
+            raise MachineError(f"the virtual host did not start: {last}", where=self.name, next="see `perjoule doctor`")
+
+    def say(self, word: str) -> None:
+        """Tell the holder a word."""
+        os.write(self.lifeline, f"{word}\n".encode())
+
+    def close(self, *, reap: bool) -> None:
+        """Let go of it: it ends now, unless it was told to keep."""
+        for fd in (self.lifeline, self._words):
+            os.close(fd)
+        if reap:
+            self.child.ended(1.0)
+
+    @property
+    def pid(self) -> int:
+        """The holder's process number, outside."""
+        found = _process.children(self.child.pid)
+        if not found:
+            raise MachineError("the virtual host has ended", where=self.name, next="see `perjoule doctor`")
+        return found[0]
+
+
+class VirtualHost(Host):
+    """A computer in namespaces of this one."""
+
+    def __init__(self, place: Place, directory: Path, pid: int, groups: Groups, disk: _disk.Loop | None, lock: int = -1) -> None:
+        self.name, self.role, self.address, self.node = place.name, place.role, place.address, place.node
+        self.cpu_capacity_cores = place.cpu_capacity_cores
+        self.directory = directory
+        self.pid = pid  # of its holder
+        self._groups = groups
+        self._lock = lock  # of its run
+        # By name, in pairs if mirrored; "" is the one under its directory.
+        self._disks: dict[str, tuple[_disk.Loop, ...]] = {"": (disk,)} if disk else {}
+        self._stats: dict[_disk.Loop, Kept] = {}
+        self._doubts: dict[str, str] = {}
+        self._disk_scale: float | None = None  # caps are the catalogue's bandwidth times this
+        self._enter = (*joining(groups, self.name), "nsenter", "-t", str(pid), "-n", "-m", "-u", "-i", "-p", "--")
+        self._programs: list[_process.Program] = []
+
+    def run(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        timeout_s: float,
+        check: bool = True,
+        text: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Completed:
+        """Run a command to its end inside the host, from its root folder."""
+        return _process.run(self._enter, argv, where=self.name, timeout_s=timeout_s, check=check, text=text, env=env)
+
+    def spawn(
+        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
+    ) -> Process:
+        """Start a program that goes on inside the host."""
+        program = _process.Program(self._enter, argv, where=self.name, log=log, env=env, text=text)
+        self._programs.append(program)
+        return program
+
+    def _outside(self, path: Path) -> Path:
+        return Path(f"/proc/{self.pid}/root") / path.relative_to("/")
+
+    def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
+        """Write a file as the host sees it, its folders made as needed."""
+        _process.put(content, self._outside(path), where=self.name, mode=mode, owner=owner)
+
+    def read(self, path: Path) -> bytes:
+        """Read a file as the host sees it."""
+        try:
+            return self._outside(path).read_bytes()
+        except OSError as error:
+            raise WorkloadError(f"can't read {path} ({error.strerror})", where=self.name) from None
+
+    def counters(self) -> Counters:
+        """Read the host's counters from outside; None for what can't be read."""
+        cpu_s = received = sent = disk_read = disk_written = disk_busy_s = None
+        with contextlib.suppress(OSError):
+            cpu_s = self._groups.cpu_s(self.name)
+        with contextlib.suppress(OSError, ValueError):
+            received, sent = network.eth0_bytes(read_once(f"/proc/{self.pid}/net/dev"))
+        with contextlib.suppress(OSError):
+            if self._disks:
+                moved = [_disk.moved(self._stat(disk)) for disks in self._disks.values() for disk in disks]
+                disk_read, disk_written, disk_busy_s = map(sum, zip(*moved, strict=True))
+            else:
+                disk_read, disk_written = self._groups.disk_bytes(self.name)
+        return Counters(time.monotonic(), cpu_s, received, sent, disk_read, disk_written, disk_busy_s)
+
+    def _stat(self, disk: _disk.Loop) -> str:
+        if disk not in self._stats:
+            self._stats[disk] = Kept(Path("/sys/block", disk.name, "stat"))
+        return self._stats[disk].text()
+
+    def disk(self, name: str, wanted: Disk) -> Path:
+        """Make a disk in a sparse file of the run's folder; one of that name that the host had before goes."""
+        if wanted.device:
+            mend = "remove device (its disks are files), or use testbed local"
+            raise CampaignError(f'device = "{wanted.device}" does not work on a virtual host', where=self.name, next=mend)
+        place, image = self.directory / name, self.directory.parent / "disks" / f"{self.name}-{name}.img"
+        inside = ("nsenter", "-t", str(self.pid), "-m", "--")
+        if old := self._disks.pop(name, None):
+            _disk.unplug(self._outside(place), f"/dev/{old[0].name}")
+            self.run(["umount", "--lazy", place], timeout_s=_TIMEOUT_S)
+            if len(old) > 1:
+                _disk.end(lambda: [loop for loop in _disk.below(image.parent) if loop in old])
+        wanted, self._doubts[name] = mirrors.possible(wanted)
+        try:
+            for leg in (image, *image.parent.glob(f"{image.stem}.*-[12].img")):
+                removal.remove_file(leg)
+            place.mkdir(parents=True, exist_ok=True)
+            if wanted.mirror == "none":
+                self._disks[name] = (_disk.make(image, place, wanted, lock=self._lock, inside=inside),)
+            else:
+                self._disks[name] = _disk.make_mirror(image, place, wanted, lock=self._lock, inside=inside)
+            self._cap(self._disks[name])
+        except OSError as error:
+            raise MachineError(f"can't make a disk ({error.strerror})", where=f"{self.name} {image}") from None
+        return place
+
+    def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
+        """Lend a loop device on a sparse file of the run's folder; one of that name that the host had before goes."""
+        if device:
+            mend = "remove device (a file stands in for it), or use testbed local"
+            raise CampaignError(f'device = "{device}" does not work on a virtual host', where=self.name, next=mend)
+        image = self.directory.parent / "disks" / f"{self.name}-{name}.img"
+        if old := self._disks.pop(name, None):
+            _disk.detach(old[0])
+        try:
+            removal.remove_file(image)
+            path = _disk.bare(image, size_bytes, lock=self._lock)
+            number = Path(f"/sys/block/{path.name}/dev").read_text().strip()
+        except OSError as error:
+            raise MachineError(f"can't make a device ({error.strerror})", where=f"{self.name} {image}") from None
+        self._disks[name] = (_disk.Loop(path.name, number, image),)
+        self._cap(self._disks[name])
+        return path
+
+    @property
+    def copies_count(self) -> int:
+        """2 with a mirror."""
+        return max(map(len, self._disks.values()), default=1)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Of mirrors that can't be here, and of what `doubt` was told."""
+        return tuple(filter(None, self._doubts.values()))
+
+    def doubt(self, about: str, text: str) -> None:
+        """Have every record say this; "" takes it back."""
+        self._doubts[about] = text
+
+    def cap_disks(self, scale: float) -> str:
+        """Cap each of its disks, those to come too, to the sum of its node's in the catalogue times `scale`; say how."""
+        self._disk_scale = scale
+        return next(iter([self._cap(disks) for disks in self._disks.values()]), "")
+
+    def _cap(self, disks: tuple[_disk.Loop, ...]) -> str:
+        if self._disk_scale is None or self.node is None or not self.node.disks:
+            return ""
+        share = self._disk_scale / len(disks)
+        read = sum(disk.read_bytes_per_s.value for disk in self.node.disks) * share
+        written = sum(disk.write_bytes_per_s.value for disk in self.node.disks) * share
+        said = [self._groups.cap_disk(self.name, disk.device, read, written) for disk in disks]
+        return said[0]
+
+    def drop_caches(self) -> None:
+        """Write back and forget the page cache: of the whole machine, as virtual hosts share one kernel."""
+        _process.drop_caches(where=self.name)
+
+    def reap(self) -> None:
+        """Take note of the end of every program, after the end of the host."""
+        for program in self._programs:
+            with contextlib.suppress(TimeoutError):
+                program.wait(timeout_s=1.0)

@@ -1,0 +1,131 @@
+"""The hosts of one run and their switch: started together, taken down together."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
+
+from perjoule.model import Disk, Json
+from perjoule.model.errors import MachineError
+from perjoule.testbeds import _disk
+from perjoule.testbeds.virtual import cgroup, mark, network
+from perjoule.testbeds.virtual.host import Holder, VirtualHost
+from perjoule.testbeds.virtual.mark import Mark
+from perjoule.testbeds.virtual.topology import Place
+
+_SWITCH = "switch"
+_MEND = "see `perjoule doctor`"
+_TIMEOUT_S = 20.0
+
+
+class Rack:
+    """Names a run at once and makes nothing; `close` takes down what there is of it, whenever `start` was interrupted."""
+
+    def __init__(self, mode: Literal["run", "keep"]) -> None:
+        self.run, self._lock = mark.fresh(), -1
+        self._mode: Literal["run", "keep"] = mode
+        self._groups = cgroup.groups(self.run.id)
+        self._holders: list[Holder] = []
+        self.disks: Mapping[str, _disk.Loop] = {}
+        self.hosts: tuple[VirtualHost, ...] = ()
+
+    def start(self, there: Sequence[Place], caps: Mapping[str, float], wanted: Disk | None) -> None:
+        """Bring everything up: `caps` are cores by host, `wanted` is every server's disk. Raises MachineError."""
+        try:
+            self._lock = mark.claim(self.run)
+        except OSError as error:
+            what = f"can't create a run's folder ({error.strerror})"
+            raise MachineError(
+                what, where=str(error.filename), next="set PERJOULE_WORK to a folder that you can write to"
+            ) from None
+        try:
+            for name in (_SWITCH, *(place.name for place in there)):
+                self._groups.make(name, caps.get(name))
+            self._insert(there, wanted)
+            self._power_on(there)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise MachineError(f"the virtual cluster did not start: {error}", next=_MEND) from None
+
+    def _insert(self, there: Sequence[Place], wanted: Disk | None) -> None:
+        # Before the hosts start: a mount is the same path in all of them and outside.
+        for place in there:
+            folder = self.run.folder / place.name
+            folder.mkdir()
+            folder.chmod(mark.FOLDER_MODE)
+        if wanted is None:
+            return
+        images = self.run.folder / "disks"
+        images.mkdir()
+
+        def make(name: str) -> _disk.Loop:
+            return _disk.make(images / f"{name}.img", self.run.folder / name, wanted, lock=self._lock)
+
+        servers = [place.name for place in there if place.role != "client"]
+        with ThreadPoolExecutor(4) as pool:
+            self.disks = dict(zip(servers, pool.map(make, servers), strict=True))
+
+    def _power_on(self, there: Sequence[Place]) -> None:
+        switch = self._hold(_SWITCH, "", ())
+        holders = [self._hold(place.name, place.address, network.tbf_words(place.goodput_bytes_per_s)) for place in there]
+        for holder in (switch, *holders):
+            holder.expect("ready")
+        cables = [network.Cable(p.name, h.pid, p.goodput_bytes_per_s) for p, h in zip(there, holders, strict=True)]
+        for tool, text in (("ip", network.plug_batch(cables)), ("tc", network.shape_batch(cables))):
+            argv = ["nsenter", "-t", str(switch.pid), "-n", tool, "-batch", "-"]
+            done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+            if done.returncode:
+                raise MachineError(f"{tool}: {done.stderr.strip()}", where=_SWITCH, next=_MEND)
+        for holder in holders:
+            holder.say("plugged")
+        for holder in holders:
+            holder.expect("up")
+        self.hosts = tuple(
+            VirtualHost(place, self.run.folder / place.name, cable.pid, self._groups, self.disks.get(place.name), self._lock)
+            for place, cable in zip(there, cables, strict=True)
+        )
+
+    def _hold(self, name: str, address: str, tbf: Sequence[str]) -> Holder:
+        holder = Holder(Mark(self.run, name, self._mode), self._groups, address, tbf)
+        self._holders.append(holder)
+        return holder
+
+    def cap_disks(self, scale: float) -> str:
+        """Cap every disk, those that hosts make later too; say what is capped and what is not."""
+        if "io" not in cgroup.controllers()[1]:
+            return "none: there is no io controller on this machine"
+        said = [words for host in self.hosts if (words := host.cap_disks(scale))]
+        if not self.disks:
+            return 'none: disk = "directory" has no device of its own; disks made for a file system are capped'
+        return (
+            f"{said[0]}; disks of hosts that have none in the catalogue are not"
+            if said
+            else "none: no host has disks in the catalogue"
+        )
+
+    def counters(self) -> dict[str, Json]:
+        """What the hosts' counters cover, and what they don't."""
+        written = "unknown for hosts without a disk of their own: write-back is charged to no host"
+        return {
+            "cpu": "control group; work in interrupts (part of networking) is charged to the interrupted host",
+            "network": "eth0; offload on: a packet of up to 64 KiB has one header, and framing is not counted",
+            "disk": "the loop device" if self.disks else "control group",
+            "disk_written": "" if self._groups.version == 2 else written,
+        }
+
+    def keep(self) -> None:
+        """Let the hosts outlive this process."""
+        for holder in self._holders:
+            holder.say("keep")
+        self.run.kept.touch()
+
+    def close(self, *, remove: bool) -> None:
+        """Let go of the run; take everything down or leave it as it is."""
+        if remove:
+            mark.remove(self.run)
+        for holder in self._holders:
+            holder.close(reap=remove)
+        for host in self.hosts if remove else ():
+            host.reap()
+        if self._lock >= 0:
+            os.close(self._lock)

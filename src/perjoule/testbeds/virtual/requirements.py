@@ -1,0 +1,102 @@
+"""What virtual hosts need of this machine, each with the exact fix."""
+
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from perjoule.drivers.protocols import Check
+from perjoule.testbeds import _format
+from perjoule.testbeds.virtual import cgroup, cpu
+
+_TRIAL = (
+    "ip link add name br0 type bridge && ip link add name one type veth peer name two && ip link set dev one master br0"
+    " && tc qdisc add dev one root tbf rate 1mbit burst 32kb latency 50ms"
+)
+_SUDO = f"run it as root: sudo {Path(sys.executable).with_name('perjoule')} ..."  # sudo has a PATH of its own
+_PACKAGES = {
+    "bash": "bash",
+    "ip": "iproute2",
+    "tc": "iproute2",
+    "unshare": "util-linux",
+    "nsenter": "util-linux",
+    "losetup": "mount",
+    "mkfs.ext4": "e2fsprogs",
+    "mkfs.xfs": "xfsprogs",
+    "mkfs.btrfs": "btrfs-progs",
+}
+
+
+def checks(disk: str, *, cpu_cap: bool, disk_cap: bool) -> tuple[Check, ...]:
+    """Everything, in the order in which it is to be mended."""
+    root = os.geteuid() == 0
+    tools = ["bash", "ip", "tc", "unshare", "nsenter", *(("losetup", f"mkfs.{disk}") if disk in _format.MAKE else ())]
+    found = [Check("root", root, "yes" if root else "needed for namespaces and control groups", _SUDO)]
+    found += [_tool(name) for name in tools]
+    if all(check.ok for check in found):
+        found.append(_namespaces())
+    if disk in _format.MAKE:
+        found.append(_loops())
+    version, able = cgroup.controllers()
+    if cpu_cap:
+        found.append(_cpu(version, able))
+        path = cpu.tool()
+        found.append(Check("7-zip", path is not None, path or "missing: CPUs can't be capped", "apt-get install 7zip"))
+    if disk_cap:
+        found.append(_disk_cap(version, able))
+    return tuple(found)
+
+
+def _tool(name: str) -> Check:
+    path = shutil.which(name)
+    return Check(f"tool {name}", path is not None, path or "missing", f"apt-get install {_PACKAGES[name]}")
+
+
+@cache
+def _namespaces() -> Check:
+    argv = [
+        "unshare",
+        "--net",
+        "--mount",
+        "--uts",
+        "--ipc",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        "sh",
+        "-c",
+        _TRIAL,
+    ]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
+    name = "namespaces, bridge, veth, tbf"
+    return Check(name, True, "work") if done.returncode == 0 else Check(name, False, *refusal(done.stderr))
+
+
+def refusal(said: str) -> tuple[str, str]:
+    """Why namespaces can't be had, from the last words of the trial, and what mends it."""
+    if "cannot change root filesystem propagation" in said:
+        what = "the root folder is not a mount point, as in a chroot, so hosts can't have mounts of their own"
+        return what, "leave the chroot, or enter its folder with systemd-nspawn, a privileged container or pivot_root"
+    last = " ".join(said.strip().splitlines()[-1:])
+    return last or "refused", "modprobe -a veth bridge sch_tbf; in a container: run it privileged"
+
+
+def _loops() -> Check:
+    there = Path("/dev/loop-control").exists()
+    return Check("loop devices", there, "there" if there else "no /dev/loop-control", 'modprobe loop, or disk = "directory"')
+
+
+def _cpu(version: int, able: frozenset[str]) -> Check:
+    detail = f"cgroup v{version}" if "cpu" in able else "no CPU controller that can cap"
+    fix = "mount cgroup2 on /sys/fs/cgroup (kernel with CONFIG_CFS_BANDWIDTH), or cpu_cap = false"
+    return Check("CPU caps", "cpu" in able, detail, fix)
+
+
+def _disk_cap(version: int, able: frozenset[str]) -> Check:
+    there = "io" in able
+    detail = f"cgroup v{version}" if there else "no io controller: disks are as fast as this machine's, which the facts record"
+    fix = "boot with systemd.unified_cgroup_hierarchy=1 (cgroup v2), or a kernel with CONFIG_BLK_DEV_THROTTLING"
+    return Check("disk caps", there, detail, fix, needed=False)

@@ -1,0 +1,56 @@
+"""Which hosts a virtual cluster has: names, roles, addresses."""
+
+from dataclasses import dataclass
+
+from perjoule.catalogue import Cluster, Node
+from perjoule.model.errors import CampaignError
+from perjoule.testbeds.virtual import cpu, network
+
+MOST_COUNT = 128  # a host is some processes and open files; a thousand of them bring a machine to its knees
+
+
+@dataclass(frozen=True)
+class Place:
+    """A host to be."""
+
+    name: str
+    role: str
+    node: Node
+    address: str
+    goodput_bytes_per_s: float
+    cpu_capacity_cores: float | None = None  # cores of this machine that its board is worth at this scale; None: not rated
+
+
+def places(
+    cluster: Cluster,
+    *,
+    clients_count: int,
+    servers_count: int | None,
+    scale: float,
+    machine_mips_per_core: float | None = None,
+) -> list[Place]:
+    """List the hosts of a cluster, servers first; `servers_count` storage hosts instead of the catalogue's.
+
+    Raises:
+        CampaignError: the cluster has no client, or these are too many hosts.
+    """
+    asked_count = clients_count + (servers_count or 0)
+    if asked_count > MOST_COUNT:
+        raise CampaignError(f"{asked_count} hosts are too many for one machine", next=f"use at most {MOST_COUNT}")
+    nodes = [node for node in cluster.nodes if node.role != "client" for _ in range(node.count)]
+    if servers_count is not None:
+        storage = [node for node in nodes if node.role == "storage"]
+        if not storage:
+            raise CampaignError(f'cluster "{cluster.name}" has no storage hosts to number', next="remove `servers`")
+        storage += [storage[-1]] * servers_count
+        nodes = [*storage[:servers_count], *(node for node in nodes if node.role != "storage")]
+    client = next((node for node in cluster.nodes if node.role == "client"), None)
+    if client is None:
+        raise CampaignError(f'cluster "{cluster.name}" has no client', next="add a node of role client to its file")
+    found: list[Place] = []
+    for node in [*nodes, *[client] * clients_count]:
+        number = 1 + sum(place.role == node.role for place in found)
+        goodput = node.board.nic_bytes_per_s.value * scale
+        cores = machine_mips_per_core and cpu.cores(node.board.mips.value, scale, machine_mips_per_core)
+        found.append(Place(f"{node.role}-{number}", node.role, node, network.address(len(found) + 1), goodput, cores))
+    return found

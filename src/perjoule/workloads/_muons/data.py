@@ -1,0 +1,138 @@
+"""The data set of the muon analysis: events with muons in ROOT files, made from a seed, with peaks whose truth is known.
+
+A program of its own on a client: `python -m perjoule.workloads._muons.data FOLDER SEED EVENTS COMPRESSION NUMBER...`
+
+Each event has 0 to n muons. Pairs of opposite charge come from Z bosons (a Breit-Wigner shape), from J/psi mesons and from a
+falling continuum; other muons are alone. The detector's resolution of the mass is put on it before the decay, so that it is
+exactly known.
+"""
+
+import importlib
+import math
+import sys
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+TREE = "Events"
+MUON_GEV = 0.1056584
+RESOLUTION_RATIO = 0.01  # of a pair's mass
+LEAST_PT_GEV, MOST_ETA = 2.0, 2.4  # what the detector sees of muons
+CONTINUUM_GEV = (1.0, 200.0)
+Z_GEV = (60.0, 120.0)  # where its Breit-Wigner shape is cut off
+COLUMNS = {"pt": "f4", "eta": "f4", "phi": "f4", "mass": "f4", "charge": "i4", "dxy": "f4", "dz": "f4"}
+MUON = f"var * {{{', '.join(f'{name}: {np.dtype(kind).name}' for name, kind in COLUMNS.items())}}}"
+EVENTS_AT_ONCE = 500_000  # bounds what a program holds in memory
+EVENT_BYTES = 61  # on average, before compression; nearly half of it are offsets, of which each jagged column has its own
+COMPRESSIONS = {"none": "", "zlib": "ZLIB", "lz4": "LZ4", "zstd": "ZSTD"}
+LONE_MEAN = 0.8  # muons of an event that belong to no pair
+WRITTEN_CODE = (2015 - 1995) << 26 | 1 << 22 | 1 << 17  # ROOT's date of all that is in the files: 1 January 2015
+
+
+@dataclass(frozen=True)
+class Peak:
+    """A particle that decays to two muons: https://pdg.lbl.gov"""
+
+    mass_gev: float
+    width_gev: float  # natural; what it is below the detector's resolution can't be seen
+    events_ratio: float  # share of events that have one
+
+    @property
+    def resolution_gev(self) -> float:
+        """Standard deviation of its mass as the detector sees it."""
+        return RESOLUTION_RATIO * self.mass_gev
+
+
+Z = Peak(91.1876, 2.4952, 0.04)
+JPSI = Peak(3.0969, 0.0, 0.04)
+CONTINUUM_RATIO = 0.22  # share of events with a pair of it
+
+
+def masses_gev(rng: np.random.Generator, kinds: Array) -> Array:
+    """Draw the mass of a pair for each event: NaN where it has none. `kinds` are uniform between 0 and 1."""
+    found = np.full(len(kinds), np.nan)
+    bounds = np.cumsum([Z.events_ratio, JPSI.events_ratio, CONTINUUM_RATIO])
+    which = np.searchsorted(bounds, kinds, side="right")
+    z, jpsi, continuum = (which == n for n in range(3))
+    low, high = (math.atan((edge - Z.mass_gev) / (Z.width_gev / 2)) for edge in Z_GEV)
+    found[z] = (
+        Z.mass_gev + Z.width_gev / 2 * np.tan(rng.uniform(low, high, int(z.sum()))) + rng.normal(0, Z.resolution_gev, z.sum())
+    )
+    found[jpsi] = rng.normal(JPSI.mass_gev, JPSI.resolution_gev, jpsi.sum())
+    roots = rng.uniform(CONTINUUM_GEV[1] ** -0.5, CONTINUUM_GEV[0] ** -0.5, int(continuum.sum()))
+    found[continuum] = roots**-2.0  # a density that falls with the power 1.5 of the mass
+    return found
+
+
+def pairs(rng: np.random.Generator, mass: Array) -> list[tuple[Array, Array, Array]]:
+    """Let pairs of these masses (GeV) fly and decay: (pt, eta, phi) of each first muon and of each second."""
+    vector: Any = importlib.import_module("vector")
+    count = len(mass)
+    pt, rapidity, phi = rng.exponential(15.0, count), rng.normal(0, 1.2, count), rng.uniform(-np.pi, np.pi, count)
+    parent = vector.array({"pt": pt, "phi": phi, "pz": np.sqrt(mass**2 + pt**2) * np.sinh(rapidity), "mass": mass})
+    momentum = np.sqrt(mass**2 / 4 - MUON_GEV**2)
+    cosine, around = rng.uniform(-1, 1, count), rng.uniform(-np.pi, np.pi, count)
+    sine = np.sqrt(1 - cosine**2)
+    direction = np.array([sine * np.cos(around), sine * np.sin(around), cosine]) * momentum
+    legs = [
+        vector.array({"px": x, "py": y, "pz": z, "mass": np.full(count, MUON_GEV)}).boost_p4(parent)
+        for x, y, z in (direction, -direction)
+    ]
+    return [(leg.pt, leg.eta, leg.phi) for leg in legs]
+
+
+def muons(seed: int, number: int, part: int, events_count: int) -> tuple[NDArray[np.int64], dict[str, NDArray[Any]]]:
+    """Make a part of the events of file `number`: muons per event, and the columns of all muons, by event and falling pt."""
+    rng = np.random.default_rng([seed, number, part])
+    mass = masses_gev(rng, rng.random(events_count))
+    paired = np.flatnonzero(np.isfinite(mass))
+    lone = np.repeat(np.arange(events_count), rng.poisson(LONE_MEAN, events_count))
+    alone = (rng.exponential(8.0, len(lone)), rng.normal(0, 1.2, len(lone)), rng.uniform(-np.pi, np.pi, len(lone)))
+    pt, eta, phi = (np.concatenate(one) for one in zip(*pairs(rng, mass[paired]), alone, strict=True))
+    event = np.concatenate([paired, paired, lone])
+    first = rng.choice([-1, 1], len(paired))
+    charge = np.concatenate([first, -first, rng.choice([-1, 1], len(lone))])
+    seen = np.flatnonzero((pt > LEAST_PT_GEV) & (np.abs(eta) < MOST_ETA))
+    order = seen[np.lexsort((-pt[seen], event[seen]))]
+    apart = {name: rng.normal(0, width, len(pt)) for name, width in (("dxy", 0.003), ("dz", 0.01))}
+    columns = {"pt": pt, "eta": eta, "phi": phi, "mass": np.full(len(pt), MUON_GEV), "charge": charge, **apart}
+    ordered = {name: columns[name][order].astype(kind) for name, kind in COLUMNS.items()}
+    return np.bincount(event[order], minlength=events_count), ordered
+
+
+def write(path: Path, seed: int, number: int, events_count: int, compression: str) -> None:
+    """Write one ROOT file with a TTree; the same arguments give the same bytes (with the same versions of the libraries)."""
+    uproot: Any = importlib.import_module("uproot")
+    awkward: Any = importlib.import_module("awkward")
+    uproot._util.datetime_to_code = _written  # there is no option for the dates in a file's records
+    packed = getattr(uproot, COMPRESSIONS[compression])(1) if COMPRESSIONS[compression] else None
+    with uproot.recreate(path, compression=packed, uuid_function=lambda: uuid.UUID(int=seed << 32 | number)) as file:
+        tree = file.mktree(TREE, {"Muon": MUON})
+        for part, begun_count in enumerate(range(0, events_count, EVENTS_AT_ONCE)):
+            per_event, columns = muons(seed, number, part, min(EVENTS_AT_ONCE, events_count - begun_count))
+            tree.extend({"Muon": awkward.zip({name: awkward.unflatten(column, per_event) for name, column in columns.items()})})
+
+
+def _written(_: object) -> int:
+    return WRITTEN_CODE
+
+
+def file_name(number: int) -> str:
+    """Name the file of a number (from 0)."""
+    return f"muons-{number + 1:04d}.root"
+
+
+def main(folder: str, seed: str, events_count: str, compression: str, *numbers: str) -> None:
+    """Write the files of these numbers into a folder."""
+    for number in map(int, numbers):
+        write(Path(folder) / file_name(number), int(seed), number, int(events_count), compression)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,74 @@
+"""What fio tells of a job file's jobs: several of them, at once or one after the other. Pure functions."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from perjoule.model import ClientResult
+from perjoule.workloads.fio import report
+
+Job = Mapping[str, Any]
+UNSURE_S = 0.1  # between the end of a job and the report, or the start of the next
+SHORT_RATIO = 0.02  # of a window, above which that is told
+
+
+def began_s(jobs: Sequence[Job], waiting: Collection[str], reported_s: float) -> list[float]:
+    """When each job began, reckoned back by their run times from the moment of the report, which tells only those.
+
+    The jobs named in `waiting` begin when those before them have ended.
+    """
+    batches: list[list[Job]] = []
+    for before, job in zip([None, *jobs], jobs, strict=False):
+        clone = before is not None and before["jobname"] == job["jobname"]
+        if not batches or (job["jobname"] in waiting and not clone):
+            batches.append([])
+        batches[-1].append(job)
+    found: list[float] = []
+    for batch in reversed(batches):
+        reported_s -= max(_ran_s(job) for job in batch)
+        found = [reported_s] * len(batch) + found
+    return found
+
+
+def _ran_s(job: Job) -> float:
+    """How long a job ran: as its directions tell, for `job_runtime` is the sum over clones that are reported as a group."""
+    return max([job.get(way, {}).get("runtime", 0) for way in ("read", "write", "trim")]) / 1e3 or job["job_runtime"] / 1e3
+
+
+def results(host: str, jobs: Sequence[Job], waiting: Collection[str], reported_s: float) -> tuple[ClientResult, ...]:
+    """What the jobs of one client moved, one result for each name of a job and direction."""
+    starts = began_s(jobs, waiting, reported_s)
+    parts: dict[tuple[str, str], list[ClientResult]] = {}
+    for job, start_s in zip(jobs, starts, strict=True):
+        for one in report.results(host, job, start_s):
+            parts.setdefault((job["jobname"], one.direction), []).append(one)
+    several = len({name for name, _ in parts}) > 1
+    return tuple(_merged(found, name if several else "") for (name, _), found in parts.items())
+
+
+def _merged(parts: Sequence[ClientResult], user: str) -> ClientResult:
+    """One result of the clones of a job; percentiles weighed by operations lie between theirs."""
+    count = sum(one.operations_count for one in parts)
+    names = [name for name in parts[0].latency_s if all(name in one.latency_s for one in parts)]
+    latency_s = {name: sum(one.latency_s[name] * one.operations_count for one in parts) / max(1, count) for name in names}
+    if "max" in names:
+        latency_s["max"] = max(one.latency_s["max"] for one in parts)
+    return ClientResult(
+        host=parts[0].host,
+        direction=parts[0].direction,
+        began_s=min(one.began_s for one in parts),
+        ended_s=max(one.ended_s for one in parts),
+        moved_bytes=sum(one.moved_bytes for one in parts),
+        operations_count=count,
+        latency_s=latency_s if len(parts) > 1 else parts[0].latency_s,
+        user=user,
+    )
+
+
+def doubts(host: str, jobs: Sequence[Job], found: Sequence[ClientResult]) -> tuple[str, ...]:
+    """Say what speaks against a report: errors that fio was told to pass over, and a window too short for reckoned starts."""
+    errors_count = sum(job.get("total_err", 0) for job in jobs)
+    told = [f"{host}: fio continued after {errors_count} errors"] if errors_count else []
+    window_s = max(one.ended_s for one in found) - min(one.began_s for one in found)
+    if window_s * SHORT_RATIO < UNSURE_S:
+        told.append(f"starts of a job file's jobs are computed, to about {UNSURE_S:g} s, and they ran {window_s:.2g} s")
+    return tuple(told)

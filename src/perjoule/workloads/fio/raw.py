@@ -1,0 +1,124 @@
+"""A raw folder of fio's, read again."""
+
+import json
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+from perjoule.drivers.protocols import Host, require_time
+from perjoule.machine.untrusted import read_as, text_of
+from perjoule.model import ClientResult, Outcome, Series
+from perjoule.model.errors import WorkloadError
+from perjoule.model.units import bytes_text
+from perjoule.workloads._raw import Ran, prepared_doubts
+from perjoule.workloads.fio import job as file
+from perjoule.workloads.fio import job_report, report, rounds, server
+
+BACK = "back-"  # begins the names of what reading back leaves
+
+
+@contextmanager
+def noted(folder: Path, clients: Sequence[Host]) -> Generator[None]:
+    """Note who loads in the block, and both clocks before and after it."""
+    clocks = [_clock()]
+    yield
+    clocks.append(_clock())
+    (folder / "run.json").write_text(json.dumps({"clients": [c.name for c in clients], "clocks": clocks}))
+
+
+def _clock() -> dict[str, float]:
+    return {"monotonic_s": time.monotonic(), "utc_s": time.time()}
+
+
+class Raw:
+    """What a run left. Everything here raises OSError or one of UNEXPECTED where a file is missing or damaged."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        ran = read_as(Ran, folder / "run.json")
+        self.names, self.offset_s, self.drift_s = ran.clients, ran.offset_s, ran.drift_s
+
+    def report(self, name: str, prefix: str = "") -> str:
+        """The report that holds a client's job: its own, or that of all servers."""
+        own = self.folder / f"{prefix}{name}.json"
+        return text_of(own if own.exists() else self.folder / f"{prefix}{server.REPORT}")
+
+    @cached_property
+    def began_s(self) -> dict[str, float]:
+        """When each client made its first I/O."""
+        return {name: float(text_of(self.folder / f"{name}.prerun.txt")) + self.offset_s for name in self.names}
+
+    def whole(self) -> Outcome:
+        """What all clients moved from their first I/O to their end."""
+        jobs = {name: report.job(self.report(name), name) for name in self.names}
+        moved = {name: report.results(name, job, self.began_s[name]) for name, job in jobs.items()}
+        for name in self.names:
+            if not moved[name]:
+                raise WorkloadError("fio moved nothing and reported no error", where=name)
+        results = tuple(one for found in moved.values() for one in found)
+        require_time(results)
+        logs = {name: [text_of(self.folder / f"{name}_bw.1.log")] for name in self.names}
+        series, unlogged = self._goodput(logs, moved)
+        return Outcome(
+            engine=str(jobs[self.names[0]]["fio version"]),
+            results=results,
+            doubts=prepared_doubts(self.folder) + report.doubts(results, self.drift_s) + unlogged,
+            series=series,
+        )
+
+    def _goodput(
+        self, logs: Mapping[str, Sequence[str]], moved: Mapping[str, Sequence[ClientResult]]
+    ) -> tuple[tuple[Series, ...], tuple[str, ...]]:
+        """Each client's goodput over time, and whose logs contradict what it moved."""
+        found = {name: report.goodput(own, moved[name], self.offset_s) for name, own in logs.items() if own}
+        doubts = (f"{name}: fio's bandwidth log contradicts the bytes moved" for name, series in found.items() if series is None)
+        return tuple(series for series in found.values() if series is not None), tuple(doubts)
+
+    def steady(self, most_count: int) -> Outcome:
+        """What was moved in the steady rounds of a load, whose goodput stays whole."""
+        whole = self.whole()
+        found = rounds.read({name: self.report(name) for name in self.names})
+        start, doubt = found.window(most_count)
+        results = [one for name, jobs in found.jobs.items() for one in rounds.results(name, jobs, start, self.began_s[name])]
+        warmed = rounds.warm_up(found, start)
+        doubts = (*whole.doubts, *([doubt] if doubt else []))
+        note = rounds.note(start, warmed)
+        return replace(whole, results=tuple(results), doubts=doubts, measured=warmed, note=note, sustained=True)
+
+    def jobs(self) -> Outcome:
+        """What the jobs of a job file moved."""
+        jobs = {name: report.jobs(self.report(name)) for name in self.names}
+        ended_s = {name: found[0]["timestamp_ms"] / 1e3 + self.offset_s for name, found in jobs.items()}
+        waiting = file.waiting(text_of(self.folder / "job.fio"))
+        moved = {name: job_report.results(name, found, waiting, ended_s[name]) for name, found in jobs.items()}
+        doubts = prepared_doubts(self.folder)
+        for name in self.names:
+            if not moved[name]:
+                raise WorkloadError("fio moved nothing and reported no error", where=name)
+            doubts += job_report.doubts(name, jobs[name], moved[name])
+        # a job file may put its logs elsewhere, or average them over another time
+        own = {line.key for line in file.lines(text_of(self.folder / "job.fio"))} & {"log_avg_msec", "bwavgtime"}
+        paths = {name: [] if own else sorted(self.folder.glob(f"{name}_bw.*.log")) for name in self.names}
+        logs = {name: [text_of(path) for path in found] for name, found in paths.items()}
+        results = tuple(one for found in moved.values() for one in found)
+        require_time(results)
+        series, unlogged = self._goodput(logs, moved)
+        doubts += report.doubts(results, self.drift_s) + unlogged
+        version = str(jobs[self.names[0]][0]["fio version"])
+        return Outcome(version, results, tuple(dict.fromkeys(doubts)), series)
+
+    @property
+    def has_read_back(self) -> bool:
+        """Whether reading back has begun."""
+        return (self.folder / f"{BACK}prepared.json").exists()
+
+    def read_back(self, size_bytes: int) -> tuple[str, ...]:
+        """See that all was read back, which fio compared, and give the doubts. Raises WorkloadError."""
+        for name in self.names:
+            back_bytes: int = report.job(self.report(name, BACK), BACK + name)["read"]["io_bytes"]
+            if back_bytes != size_bytes:
+                raise WorkloadError(f"fio read {bytes_text(back_bytes)} of {bytes_text(size_bytes)} back", where=name)
+        return prepared_doubts(self.folder, BACK)

@@ -1,0 +1,218 @@
+"""What fio leaves behind, read: pure functions from its JSON and logs (fio 3.33) to the words of `perjoule.model`."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NoReturn, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perjoule.machine.untrusted import check_size, json_at
+from perjoule.model import Channel, ClientResult, Series
+from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.workloads._running import last_words
+
+FloatArray = NDArray[np.float64]
+DIRECTIONS: tuple[Literal["write", "read"], ...] = ("write", "read")
+PERCENTILES = (50, 95, 99, 99.9)  # of those that fio tells, where a job does not list its own
+SHORTEST_S = 0.1  # fio counts whole milliseconds: below this they are more than 1 %
+UNSURE_S = 0.01  # what fio's report may lack of the duration asked for
+AVERAGED_S = 0.5  # the bandwidth log's samples, as they are asked for
+ROUNDED_S = 0.01  # how early two of its samples may come
+ROUNDED_RATIO = 0.02  # by which it may exceed what was moved: whole milliseconds and KiB/s, and fio's own start
+MERGED_S = 0.1  # a shorter last window joins the one before: one transfer would look like a burst
+# EIO, ENODEV, ENOTCONN, ECONNREFUSED, ESTALE, ETIMEDOUT, ECONNABORTED: a mount whose daemon went away
+TRANSIENT_ERRNOS = frozenset({5, 19, 103, 107, 110, 111, 116})
+KEPT = "fio's full output is kept with the trial"
+_BEGIN = re.compile(r"^\{", re.MULTILINE)
+
+
+def documents(text: str) -> list[Mapping[str, Any]]:
+    """Find the JSON reports in what a fio wrote: one, or with a status interval several; warnings may stand before each.
+
+    Raises:
+        ValueError: there is none, or the first is truncated. (A later one may still be being written.)
+    """
+    check_size(text)
+    found: list[Mapping[str, Any]] = []
+    begin = _BEGIN.search(text)
+    while begin is not None:
+        try:
+            report, end = json_at(text, begin.start())
+        except ValueError as error:
+            if not found:
+                raise ValueError(f"fio's report is truncated or empty ({error})") from error
+            break
+        found.append(cast("Mapping[str, Any]", report))
+        begin = _BEGIN.search(text, end)
+    if not found:
+        raise ValueError("fio left no report")
+    return found
+
+
+def jobs(text: str) -> Sequence[Mapping[str, Any]]:
+    """Find the jobs in the last report, each with fio's version; the sum of all clients is not one. Raises ValueError."""
+    report = documents(text)[-1]
+    found = cast("list[Mapping[str, Any]]", report.get("jobs") or report.get("client_stats") or [])
+    common = {key: report.get(key, {}) for key in ("fio version", "timestamp_ms")}
+    own = [{**common, **one} for one in found if one["jobname"] != "All clients"]
+    if not own:
+        raise ValueError("fio's report is truncated or empty (it contains no job)")
+    return own
+
+
+def job(text: str, name: str = "") -> Mapping[str, Any]:
+    """Find the job of this name in the last report, or the first job. Raises ValueError."""
+    for one in jobs(text):
+        if not name or one["jobname"] == name:
+            return one
+    raise ValueError(f"fio's report does not name {name}")
+
+
+def words(report: str, log: str) -> str:
+    """Give fio's own last words: what precedes its JSON, and its stderr."""
+    begin = _BEGIN.search(report)
+    lines = (report[: begin.start()] if begin else report).splitlines() + log.splitlines()
+    return last_words("\n".join(line for line in lines if not line.startswith("note:")))
+
+
+def check(client: str, returncode: int, report: str, log: str, *, asked: bool = False) -> None:
+    """Judge how one fio ended. After a failure its `io_bytes` still count the transfer that failed, so only this decides.
+
+    Args:
+        client: whose it was.
+        returncode: 128 after a signal, with `error` 0 in the report.
+        report: its JSON, warnings before it.
+        log: what it said elsewhere.
+        asked: whether we sent that signal.
+
+    Raises:
+        TransientError: I/O errors as of a mount whose daemon is gone.
+        WorkloadError: any other failure, an interruption or a missing report.
+    """
+    try:
+        errno, missing = next((error for one in jobs(report) if (error := int(one["error"]))), 0), ""
+    except ValueError as error:
+        errno, missing = 0, str(error)
+    if not errno and not missing and (returncode == 0 or (asked and returncode == 128)):
+        return
+    if returncode == 0 and missing:
+        raise WorkloadError(f"{missing}: {words(report, log)}", where=client, next=KEPT)
+    if returncode == 128 and not errno:
+        raise WorkloadError(f"fio was interrupted: {words(report, log)}", where=client, next=KEPT)
+    fail(client, returncode, errno, words(report, log))
+
+
+def fail(client: str, returncode: int, errno: int, said: str) -> NoReturn:
+    """Stop for a fio that failed, in its own words. Raises TransientError, WorkloadError."""
+    what = f"fio failed (exit code {returncode}, error {errno}): {said}"
+    if errno in TRANSIENT_ERRNOS:
+        raise TransientError(what, where=client, next="check the file system's logs, kept with the trial")
+    raise WorkloadError(what, where=client, next=KEPT)
+
+
+def results(host: str, found: Mapping[str, Any], began_s: float) -> tuple[ClientResult, ...]:
+    """Read what one client moved, in each direction that moved anything; bytes exact, times to 1 ms.
+
+    fio's runtime counts from its first I/O to the end of the closing fsync.
+    """
+    return tuple(
+        ClientResult(
+            host=host,
+            direction=direction,
+            began_s=began_s,
+            ended_s=began_s + found[direction]["runtime"] / 1e3,
+            moved_bytes=found[direction]["io_bytes"],
+            operations_count=found[direction]["total_ios"],
+            latency_s=_latency_s(found[direction], own_list="percentile_list" in found.get("job options", {})),
+        )
+        for direction in DIRECTIONS
+        if found[direction]["io_bytes"]
+    )
+
+
+def _latency_s(one: Mapping[str, Any], *, own_list: bool) -> dict[str, float]:
+    latency = one["lat_ns"] if "percentile" in one["lat_ns"] else one["clat_ns"]
+    percentiles = {float(key): value for key, value in latency.get("percentile", {}).items()}
+    wanted = {f"p{p:g}": percentiles[p] for p in (percentiles if own_list else PERCENTILES) if p in percentiles}
+    return {name: ns / 1e9 for name, ns in {"mean": latency["mean"], **wanted, "max": latency["max"]}.items()}
+
+
+def goodput(logs: Sequence[str], moved: Sequence[ClientResult], offset_s: float) -> Series | None:
+    """Read the bandwidth logs of one client (`log_avg_msec`, `log_unix_epoch`): all jobs and both directions together.
+
+    `value` is BYTES PER SECOND over the sample's own window, of `duration_s` ending at `t_s`, although the channel's unit says
+    "B": sum(value * duration_s) is what the client moved. fio logs no last, partial window; what the logs lack of `moved` is
+    put there, however much: after a stall most of a file may arrive at once. None where the logs hold more than `moved`.
+
+    Args:
+        logs: one per job: lines "UTC ms, KiB/s, direction, block size, offset".
+        moved: the client's results, in the monotonic clock.
+        offset_s: the monotonic clock minus UTC.
+    """
+    began_s, ended_s = min(one.began_s for one in moved), max(one.ended_s for one in moved)
+    lines = [line for log in logs for line in _lines(log, began_s, ended_s, offset_s)]
+    moved_bytes = float(sum(one.moved_bytes for one in moved))
+    unlogged_bytes = moved_bytes - sum(line[1][-1] for line in lines)
+    if unlogged_bytes < -ROUNDED_RATIO * moved_bytes:
+        return None
+    t_s = np.unique(np.concatenate([np.empty(0), *(times[times > began_s] for times, _ in lines)]))
+    so_far = sum((np.interp(t_s, times, total) for times, total in lines), np.zeros(len(t_s)))
+    if len(t_s) and ended_s - t_s[-1] < MERGED_S:
+        t_s, so_far = t_s[:-1], so_far[:-1]
+    elif len(t_s) and unlogged_bytes > 0 and t_s[-1] + AVERAGED_S + MERGED_S < ended_s:  # what ended later would have been logged
+        t_s, so_far = np.append(t_s, t_s[-1] + AVERAGED_S), np.append(so_far, moved_bytes)
+    if unlogged_bytes < 0:
+        so_far *= moved_bytes / (moved_bytes - unlogged_bytes)
+    t_s, so_far = np.append(t_s, ended_s), np.append(so_far, moved_bytes)
+    duration_s = np.diff(t_s, prepend=began_s)
+    channel = Channel("fio", moved[0].host, "all", "goodput", "B", "window mean", "counter")
+    return Series(channel, t_s, duration_s, np.diff(so_far, prepend=0.0) / duration_s)
+
+
+def _lines(log: str, began_s: float, ended_s: float, offset_s: float) -> list[tuple[FloatArray, FloatArray]]:
+    """What a log says was moved by when, for each direction: times and bytes so far.
+
+    fio looks every half second and divides what ended since its last look by the time since. It logs no look at which nothing had
+    ended, so that after a stall a line's rate holds for its own half second, and not since the line before
+    (https://github.com/axboe/fio/blob/fio-3.33/stat.c, `__add_samples`). A look may be late, and its window longer.
+    """
+    found: dict[str, list[tuple[float, float]]] = {}
+    for line in log.splitlines():
+        fields = line.split(",")
+        if len(fields) >= 3:  # a line that a killed fio tore has fewer
+            found.setdefault(fields[2].strip(), []).append((float(fields[0]) / 1e3 + offset_s, float(fields[1]) * 1024))
+    lines: list[tuple[FloatArray, FloatArray]] = []
+    for samples in found.values():
+        times, so_far = [began_s], [0.0]
+        for t_s, rate_bytes_per_s in samples:
+            if not times[-1] < t_s <= ended_s:
+                continue
+            since_s = t_s - times[-1]
+            if since_s > 2 * AVERAGED_S - ROUNDED_S:
+                times.append(t_s - AVERAGED_S)
+                so_far.append(so_far[-1])
+            so_far.append(so_far[-1] + rate_bytes_per_s * (t_s - times[-1]))
+            times.append(t_s)
+        if len(times) > 1:
+            lines.append((np.array(times), np.array(so_far)))
+    return lines
+
+
+def doubts(moved: Sequence[ClientResult], clock_drift_s: float) -> tuple[str, ...]:
+    """Say what fio alone can tell against a run: a window too short to time, a clock that moved."""
+    shortest_s = min(one.ended_s - one.began_s for one in moved)
+    found: list[str] = []
+    if shortest_s < SHORTEST_S:
+        found.append(f"a client ran only {shortest_s * 1e3:.0f} ms, which fio measures to 1 ms")
+    if abs(clock_drift_s) > 0.05:
+        found.append(f"the clock was set by {clock_drift_s:+.3g} s during the run: starts and ends are uncertain by as much")
+    return tuple(found)
+
+
+def ended_by_text(ended_by: Mapping[str, str]) -> str:
+    """Say which limit came first: "ended by duration", or of which clients it was which."""
+    groups = {limit: [client for client, by in ended_by.items() if by == limit] for limit in ("size", "duration")}
+    if all(groups.values()):
+        return "; ".join(f"{', '.join(clients)} ended by {limit}" for limit, clients in groups.items())
+    return next(f"ended by {limit}" for limit, clients in groups.items() if clients)

@@ -1,0 +1,116 @@
+"""fio in rounds until it is steady: one load without a break, whose rounds are the intervals between its interim reports."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from perjoule.model import ClientResult
+from perjoule.model.units import bytes_text, seconds_text
+from perjoule.workloads.fio import report
+from perjoule.workloads.fio.steady import EXCURSION_RATIO, RANGE_RATIO, ROUNDS_COUNT, first_steady, spread
+
+Job = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """What all clients' interim reports say; round n lies between reports n and n + 1, before report 0 fio got under way."""
+
+    jobs: Mapping[str, Sequence[Job]]  # by client, cumulative since its first I/O
+
+    @property
+    def rates_bytes_per_s(self) -> list[float]:
+        """What all clients moved together, in each round that all of them have completed."""
+        count = min(len(jobs) for jobs in self.jobs.values()) - 1
+        return [sum(_rate_bytes_per_s(jobs[n], jobs[n + 1]) for jobs in self.jobs.values()) for n in range(count)]
+
+    def window(self, most_count: int) -> tuple[int, str]:
+        """Number of the window's first round, and what speaks against it: the first steady ones, else the last."""
+        rates = self.rates_bytes_per_s[:most_count]
+        start = first_steady(rates)
+        if start is not None:
+            return start, ""
+        start = len(rates) - ROUNDS_COUNT
+        if start < 0:
+            raise ValueError(f"fio ended after {len(rates)} rounds, but {ROUNDS_COUNT} are needed")
+        range_ratio, excursion_ratio = spread(rates[start:])
+        return start, (
+            f"not steady after {len(rates)} rounds: range {range_ratio:.0%} of the mean (limit {RANGE_RATIO:.0%}), "
+            f"slope {excursion_ratio:.0%} (limit {EXCURSION_RATIO:.0%})"
+        )
+
+    def enough(self, most_count: int) -> bool:
+        """Whether there are steady rounds, or as many as may be."""
+        rates = self.rates_bytes_per_s
+        return len(rates) >= most_count or first_steady(rates) is not None
+
+
+def read(texts: Mapping[str, str]) -> Rounds:
+    """Read the reports so far (by client). A report from before the first I/O, or one still being written, is none."""
+    found: dict[str, list[Job]] = {}
+    for name, text in texts.items():
+        try:
+            jobs: list[Job] = [one["jobs"][0] for one in report.documents(text)]
+        except ValueError:
+            jobs = []
+        found[name] = [job for job in jobs if any(job[direction]["io_bytes"] for direction in report.DIRECTIONS)]
+    return Rounds(found)
+
+
+def results(host: str, jobs: Sequence[Job], start: int, began_s: float) -> tuple[ClientResult, ...]:
+    """What a client moved in the window of rounds from `start` on; latencies from fio's histograms, to 2 % of their value."""
+    before, after = jobs[start], jobs[start + ROUNDS_COUNT]
+    return tuple(
+        ClientResult(
+            host=host,
+            direction=direction,
+            began_s=began_s + before["job_runtime"] / 1e3,
+            ended_s=began_s + after["job_runtime"] / 1e3,
+            moved_bytes=after[direction]["io_bytes"] - before[direction]["io_bytes"],
+            operations_count=after[direction]["total_ios"] - before[direction]["total_ios"],
+            latency_s=_latency_s(before[direction]["lat_ns"], after[direction]["lat_ns"]),
+        )
+        for direction in report.DIRECTIONS
+        if after[direction]["io_bytes"] > before[direction]["io_bytes"]
+    )
+
+
+def warm_up(rounds: Rounds, start: int) -> dict[str, float]:
+    """What came before the window: how many rounds, how long, how much."""
+    first = [jobs[start] for jobs in rounds.jobs.values()]
+    return {
+        "warm_up_rounds_count": float(start),
+        "warm_up_s": max(job["job_runtime"] for job in first) / 1e3,
+        "warm_up_bytes": float(sum(_moved_bytes(job) for job in first)),
+    }
+
+
+def note(start: int, warmed: Mapping[str, float]) -> str:
+    """Say which rounds count and what was before them."""
+    moved, took = bytes_text(warmed["warm_up_bytes"]), seconds_text(warmed["warm_up_s"])
+    return f"rounds {start + 1} to {start + ROUNDS_COUNT} count; {moved} in {took} before them are warm-up; no final fsync"
+
+
+def _moved_bytes(job: Job) -> int:
+    return sum(job[direction]["io_bytes"] for direction in report.DIRECTIONS)
+
+
+def _rate_bytes_per_s(before: Job, after: Job) -> float:
+    return (_moved_bytes(after) - _moved_bytes(before)) / max(1e-3, (after["job_runtime"] - before["job_runtime"]) / 1e3)
+
+
+def _latency_s(before: Job, after: Job) -> dict[str, float]:
+    """Subtract two cumulative histograms ("bins", of json+) and means."""
+    bins = {int(ns): count - before.get("bins", {}).get(ns, 0) for ns, count in after.get("bins", {}).items()}
+    ordered = [(ns, count) for ns, count in sorted(bins.items()) if count > 0]
+    if not ordered:
+        return {}
+    count = after["N"] - before["N"]
+    found = {"mean": (after["mean"] * after["N"] - before["mean"] * before["N"]) / max(1, count) / 1e9}
+    total, so_far = sum(n for _, n in ordered), 0
+    wanted = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)]
+    for ns, n in ordered:
+        so_far += n
+        while wanted and so_far >= wanted[0][1] * total:
+            found[wanted.pop(0)[0]] = ns / 1e9
+    return {**found, "max": ordered[-1][0] / 1e9}

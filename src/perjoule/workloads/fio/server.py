@@ -1,0 +1,121 @@
+"""fio's own client/server mode: a server on each host, all of them told what to do by one fio on the first.
+
+https://fio.readthedocs.io/en/latest/fio_doc.html#client-server
+"""
+
+import random
+import re
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from perjoule.drivers.protocols import Host, Process, wait_error
+from perjoule.model.errors import WorkloadError
+from perjoule.workloads._running import codes, last_words, stop
+from perjoule.workloads.fio import report
+from perjoule.workloads.fio.start import text_of
+
+NOTE_START = "date +%s.%N"  # fio's prerun, last before its first I/O
+PRERUN_WORDS = "Saving output of prerun"
+REPORT = "servers.json"  # of all clients in one, named like theirs
+PORTS = range(20000, 30000)  # fio shares a port with whoever listens there already: one is drawn
+LISTENING_S = 10.0
+SHORT_S = 60.0
+APART_S = 0.05  # between the first and the last start, above which it is told
+
+
+def together(jobs: Mapping[str, tuple[Host, Sequence[str]]], folder: Path, prefix: str, *, time_limit_s: float) -> None:
+    """Run the jobs (by name: a host, lines of a job file) to their end, by a server on each host.
+
+    Each leaves its start by its host's clock (`<name>.prerun.txt`) and its logs in `folder`; the report is
+    `<prefix>servers.json`.
+
+    Raises:
+        TransientError: a server does not listen, one is not done within the time limit, or its mount is gone.
+        WorkloadError: one failed, in fio's own words.
+    """
+    if not jobs:
+        return
+    until_s = time.monotonic() + time_limit_s
+    port = random.choice(PORTS)
+    first = next(iter(jobs.values()))[0]
+    running: dict[str, Process] = {}
+    try:
+        for name, (host, _) in jobs.items():
+            room = _room(host)
+            host.run(["rm", "-rf", room], timeout_s=SHORT_S)
+            host.run(["mkdir", "-p", room], timeout_s=SHORT_S)
+            server = ["env", "-C", room, "fio", f"--server=ip:{host.address},{port}"]
+            running[name] = host.spawn(server, log=folder / f"{name}.log")
+        for name, (host, _) in jobs.items():
+            _wait_listening(host, running[name], port)
+        argv = ["env", "-C", folder.resolve(), "fio", "--eta=never", "--output-format=json", f"--output={prefix}{REPORT}"]
+        for name, (host, lines) in jobs.items():
+            (folder / f"{name}.fio").write_text("\n".join([f"[{name}]", f"exec_prerun={NOTE_START}", *lines]) + "\n")
+            argv += [f"--client=ip:{host.address},{port}", f"{name}.fio"]
+        controller = first.spawn(argv, log=folder / f"{prefix}servers.log")
+        running["the controlling fio"] = controller
+        code = codes("fio", {first.name: controller}, until_s=until_s, time_limit_s=time_limit_s)[first.name]
+    finally:
+        stop(reversed(running.values()))
+        for host, _ in jobs.values():
+            _end_children(host, port)
+    _check(jobs, folder, prefix, code)
+    for name, (host, _) in jobs.items():
+        (folder / f"{name}.prerun.txt").write_bytes(host.read(_room(host) / f"{name}.prerun.txt"))
+        (folder / f"{name}_bw.1.log.{host.address}").rename(folder / f"{name}_bw.1.log")
+
+
+def _room(host: Host) -> Path:
+    """Where a server works: fio writes a prerun's output there, and an empty file named like the report."""
+    return host.directory / "fio"
+
+
+def _end_children(host: Host, port: int) -> None:
+    """End what a server leaves behind when it is ended: a child for its connection, whose jobs go on."""
+    left = host.run(["pgrep", "-f", f"^fio --server=ip:{host.address},{port}$"], timeout_s=SHORT_S, check=False).stdout.split()
+    for pid in left:  # by the drawn port; the folder tells them from those of another run on such an address
+        folder = host.run(["readlink", f"/proc/{pid}/cwd"], timeout_s=SHORT_S, check=False).stdout.strip()
+        if folder == str(_room(host)):
+            host.run(["kill", "-KILL", pid], timeout_s=SHORT_S, check=False)
+
+
+def _wait_listening(host: Host, server: Process, port: int) -> None:
+    until_s = time.monotonic() + LISTENING_S
+    while not listens(host.run(["cat", "/proc/self/net/tcp"], timeout_s=SHORT_S).stdout, port):
+        if server.returncode is not None or time.monotonic() > until_s:
+            raise wait_error(f"fio's server on {host.name} at {host.address}, port {port},", LISTENING_S, server.output())
+        time.sleep(0.02)
+
+
+def listens(table: str, port: int) -> bool:
+    """Whether a table of the kernel's (/proc/net/tcp) has somebody who listens at this port."""
+    rows = (line.split() for line in table.splitlines()[1:])
+    return any(row[1].endswith(f":{port:04X}") and row[3] == "0A" for row in rows if len(row) > 3)
+
+
+def _check(jobs: Mapping[str, object], folder: Path, prefix: str, code: int) -> None:
+    """Judge each client by its own entry of the report, where it has one."""
+    text = text_of(folder / f"{prefix}{REPORT}")
+    said = _words(text)
+    for name in jobs:
+        try:
+            errno = int(report.job(text, name)["error"])
+        except ValueError as error:
+            raise WorkloadError(f"{error} (exit code {code}): {said}", where=name, next=report.KEPT) from error
+        if errno:
+            report.fail(name, code, errno, said)
+    if code:
+        report.fail("", code, 0, said)
+
+
+def _words(text: str) -> str:
+    """Give what fio said of errors, and else its last words, without the host's name that it puts before each line."""
+    lines = [re.sub(r"^<\S+> ?", "", line) for line in text.partition("\n{")[0].splitlines() if PRERUN_WORDS not in line]
+    return last_words("\n".join([line for line in lines if "err" in line] or lines))
+
+
+def doubts(began_s: Sequence[float]) -> tuple[str, ...]:
+    """Say that the clients did not start together, which nothing of fio's makes them do."""
+    apart_s = max(began_s) - min(began_s)
+    return (f"fio's servers started {apart_s * 1e3:.0f} ms apart",) if apart_s > APART_S else ()

@@ -1,0 +1,200 @@
+"""The muon analysis of high energy physics, by Dask where the data lie: https://distributed.dask.org, https://uproot.readthedocs.io
+
+After M. J. Schnepf et al., "Benchmark of a Cubieboard cluster" (https://doi.org/10.1088/1742-6596/664/5/052032), section 4:
+the invariant mass of muon pairs, one task per file, each on a host that holds the file. The data set is made here, with peaks
+whose truth is known, so that the physics that comes out can be checked.
+"""
+
+import json
+import random
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.protocols import Check, Host, Mounted, Process, Workload
+from perjoule.machine.untrusted import json_of
+from perjoule.model import OPTIONS, Json, Outcome
+from perjoule.model.errors import WorkloadError
+from perjoule.model.units import MIB, Bytes, Seconds
+from perjoule.workloads._muons.data import EVENT_BYTES, file_name
+from perjoule.workloads._muons.fit import WINDOW_GEV, density, fit
+from perjoule.workloads._raw import reading
+from perjoule.workloads._running import codes, cold, last_words, stop
+from perjoule.workloads.hep import dask, report
+from perjoule.workloads.hep.report import Spectrum, spectrum
+
+__all__ = ["EXAMPLE", "WINDOW_GEV", "Hep", "Spectrum", "density", "fit", "placed", "spectrum"]
+
+EXAMPLE = """
+[[workload]]
+kind = "hep"
+size = "128 MiB"
+locality = [true, false]
+"""
+
+LIBRARIES = ("uproot", "awkward", "vector", "hist", "distributed")
+READ_RATIO = 0.67  # of the bytes of a file, as only the columns are read that the analysis needs; in the paper 0.74
+SHORT_S = 60.0  # for commands on one file
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Hep(Workload):
+    """Read a data set of muons in ROOT files and find the Z and the J/psi in it, one task per file."""
+
+    size_bytes: Bytes = 128 * MIB
+    """Size of the data set before compression, all files together; the paper's had 259.9 GB."""
+
+    files_count: Annotated[int, Field(ge=1, le=9999)] = 16
+    """Number of files, which is the number of tasks; the paper's were 644."""
+
+    compression: Literal["none", "zlib", "lz4", "zstd"] = "zlib"
+    """How the files are compressed; zlib is ROOT's own choice. The paper's cluster read uncompressed files, to save CPU."""
+
+    workers: Literal["storage", "clients"] = "storage"
+    """Where the analysis runs, one worker with one thread per host: on the storage hosts, or on the clients."""
+
+    locality: bool = True
+    """Whether a task goes to a host that holds its file's data; else files go to workers in turns, in an order that knows nothing
+    of where data lie."""
+
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
+    """Of the data set: the same seed gives the same bytes."""
+
+    time_limit_s: Seconds = 600.0
+    """Give a run, or the layout before it, up as failed after this time."""
+
+    @property
+    def using(self) -> tuple[str, ...]:
+        """The storage hosts, when the analysis runs there."""
+        return ("storage",) if self.workers == "storage" else ()
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """It reads."""
+        return ("read",)
+
+    @property
+    def file_events_count(self) -> int:
+        """Events in each file."""
+        return max(1, self.size_bytes // self.files_count // EVENT_BYTES)
+
+    def moved_bytes(self, clients_count: int) -> int:
+        """What the analysis needs of the files, if they are not compressed."""
+        return round(READ_RATIO * self.size_bytes)
+
+    def stored_bytes(self, clients_count: int) -> int:
+        """The files, if they are not compressed."""
+        return self.size_bytes
+
+    def checks(self) -> tuple[Check, ...]:
+        """Look for the libraries."""
+        return tuple(_library(name) for name in LIBRARIES)
+
+    def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
+        """Lay the data set out unless it is there, find where its files lie, then drop caches."""
+        workers = self._workers(clients)
+        if absent := [host.name for host in workers if host.name not in mounted.directories]:
+            what = f"this file system is not mounted on {', '.join(absent)}, where the analysis should run"
+            raise WorkloadError(what, where="hep", next='write workers = "clients"')
+        first, files = clients[0], [file_name(number) for number in range(self.files_count)]
+        place = self._place(mounted, first)
+        if first.run(["test", "-e", place / "complete"], timeout_s=SHORT_S, check=False).returncode != 0:
+            self._lay_out([host for host in clients if host.role == "client"], mounted, folder)
+            first.run(["touch", place / "complete"], timeout_s=SHORT_S)
+        first.run(["sync", "-f", place], timeout_s=self.time_limit_s)
+        holders = {file: mounted.locate(place / file) for file in files}
+        bare = sorted({host.name for host in clients if host.role == "storage"}.difference(*holders.values()))
+        doubts = [f"no file of the data set lies on {', '.join(bare)}"] if bare else []
+        doubts += cold(clients, mounted)
+        (folder / "prepared.json").write_text(json.dumps({"doubts": doubts, "holders": holders}))
+
+    def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
+        """Analyse all files and read what came out. Raises WorkloadError, TransientError."""
+        workers = self._workers(clients)
+        names = [host.name for host in workers]
+        holders: dict[str, list[str]] = json_of(folder / "prepared.json")["holders"]
+        asked: dict[str, Json] = {
+            "workers": list[Json](names),
+            "directories": {host.name: str(self._place(mounted, host)) for host in workers},
+            "placed": dict[str, Json](**placed(holders, names, locality=self.locality, seed=self.seed)),
+        }
+        clocks = [{"monotonic_s": time.monotonic(), "utc_s": time.time()}]
+        try:
+            received_bytes = dask.job(clients[0], workers, asked, folder, time_limit_s=self.time_limit_s)
+        except WorkloadError:
+            mounted.alive()  # a daemon that died is the better reason
+            raise
+        clocks.append({"monotonic_s": time.monotonic(), "utc_s": time.time()})
+        (folder / "run.json").write_text(json.dumps({"clocks": clocks, "received_bytes": received_bytes}))
+        return self.outcome(folder)
+
+    def outcome(self, folder: Path) -> Outcome:
+        """Read a raw folder again, and fit again. Raises WorkloadError when a file was not analysed, or an output is damaged."""
+        with reading("the raw output of the analysis", folder):
+            return report.outcome(folder)
+
+    def _workers(self, hosts: Sequence[Host]) -> list[Host]:
+        role = "storage" if self.workers == "storage" else "client"
+        found = [host for host in hosts if host.role == role]
+        if not found:
+            raise WorkloadError(
+                "there are no storage hosts to run the analysis on", where="hep", next='write workers = "clients"'
+            )
+        return found
+
+    def _place(self, mounted: Mounted, host: Host) -> Path:
+        """The folder of this data set, as a host sees it."""
+        name = f"hep-{self.file_events_count}x{self.files_count}-{self.compression}-{self.seed}"
+        return mounted.directories[host.name] / name
+
+    def _lay_out(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
+        """Have the clients write the files in turns, as the paper's were uploaded."""
+        clients[0].run(["mkdir", "-p", self._place(mounted, clients[0])], timeout_s=SHORT_S)
+        until_s = time.monotonic() + self.time_limit_s
+        running: dict[str, Process] = {}
+        try:
+            for n, client in enumerate(clients[: self.files_count]):
+                numbers = map(str, range(n, self.files_count, len(clients)))
+                words = [self._place(mounted, client), str(self.seed), str(self.file_events_count), self.compression, *numbers]
+                argv = [sys.executable, "-m", "perjoule.workloads._muons.data", *words]
+                running[client.name] = client.spawn(argv, log=folder / f"layout-{client.name}.log")
+            ended = codes("the layout of the data set", running, until_s=until_s, time_limit_s=self.time_limit_s)
+        finally:
+            stop(running.values())
+        for name, code in ended.items():
+            if code:
+                mounted.alive()
+                raise WorkloadError(
+                    f"the data set could not be made (exit code {code}): {last_words(running[name].output())}", where=name
+                )
+
+
+def placed(holders: Mapping[str, Sequence[str]], workers: Sequence[str], *, locality: bool, seed: int) -> dict[str, list[str]]:
+    """Choose the workers that may do each file's task.
+
+    With locality those that hold the file's data. Where none does, and without locality: files in turns, in an order that knows
+    nothing of where data lie and is always the same.
+
+    Args:
+        holders: names of the hosts that hold each file's data.
+        workers: names of the hosts with a worker.
+        locality: whether holders are preferred.
+        seed: of the order.
+    """
+    shuffled = random.Random(seed).sample(sorted(holders), len(holders))
+    turns = {file: [workers[n % len(workers)]] for n, file in enumerate(shuffled)}
+    local = {file: [name for name in workers if name in holders[file]] for file in holders} if locality else {}
+    return {file: local.get(file) or turns[file] for file in holders}
+
+
+def _library(name: str) -> Check:
+    try:
+        return Check(name, True, version(name))
+    except PackageNotFoundError:
+        return Check(name, False, "not installed", fix=".venv/bin/pip install 'perjoule[hep]'")

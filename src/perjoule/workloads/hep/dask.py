@@ -1,0 +1,94 @@
+"""Dask on the hosts of a job: a scheduler, a worker per host, the job, and the end of them all. https://distributed.dask.org"""
+
+import json
+import secrets
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from perjoule.drivers.protocols import Host, Process
+from perjoule.machine.untrusted import json_from
+from perjoule.model import Json
+from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.units import seconds_text
+from perjoule.workloads._running import last_words, stop
+
+T = TypeVar("T")
+
+LOOK_S = 0.1  # between two looks at whether all still run
+SHORT_S = 60.0  # for commands that only ask
+MODULE = "perjoule.workloads._muons.job"
+QUIET = ("--no-dashboard", "--no-show")
+
+
+def job(first: Host, workers: Sequence[Host], asked: Mapping[str, Json], folder: Path, *, time_limit_s: float) -> dict[str, int]:
+    """Run a job on a Dask of its own, to its end; it leaves its outputs in `folder`, and each process a log.
+
+    The scheduler and the job run on the first client. Gives the bytes that each worker's host received meanwhile, where it can
+    tell.
+
+    Raises:
+        TransientError: a process of Dask ended, or the time is up.
+        WorkloadError: the job failed, in its own last words.
+    """
+    until_s = time.monotonic() + time_limit_s
+    running: dict[str, Process] = {}
+    room = f"hep-{secrets.token_hex(4)}"  # several users may run jobs at once
+    rooms = {host.name: host.directory / room for host in (first, *workers)}
+
+    def wait(what: str, ready: Callable[[], T | None]) -> T:
+        while (found := ready()) is None:
+            for name, process in running.items():
+                if process.returncode is not None:
+                    raise TransientError(f"{name} ended while waiting for {what}: {last_words(process.output())}")
+            if time.monotonic() > until_s:
+                what_now = f"{what} did not appear within {seconds_text(time_limit_s)}"
+                raise TransientError(what_now, next="raise time_limit, or check the logs in the trial's raw folder")
+            time.sleep(LOOK_S)
+        return found
+
+    def start(name: str, host: Host, *words: str | Path) -> Process:
+        environment = {"DASK_TEMPORARY_DIRECTORY": str(rooms[host.name]), "OMP_NUM_THREADS": "1"}
+        return host.spawn([sys.executable, "-m", *words], log=folder / f"{name}.log", env=environment)
+
+    try:
+        for host in (first, *workers):
+            host.run(["mkdir", "-p", rooms[host.name]], timeout_s=SHORT_S)
+        address = rooms[first.name] / "scheduler.json"
+        first.run(["rm", "-f", address], timeout_s=SHORT_S)
+        bound = ["--host", first.address, "--port", "0", "--scheduler-file", address, *QUIET]
+        running["the scheduler"] = start("scheduler", first, "distributed.cli.dask_scheduler", *bound)
+        scheduler = wait("Dask's scheduler", lambda: _address(first, address))
+        for host in workers:
+            place = ["--host", host.address, "--name", host.name, "--local-directory", rooms[host.name]]
+            size = ["--nthreads", "1", "--nworkers", "1", "--no-nanny", "--memory-limit", "0", "--no-dashboard"]
+            words = ("distributed.cli.dask_worker", scheduler, *place, *size, "--death-timeout", f"{time_limit_s:.0f}")
+            running[f"the worker on {host.name}"] = start(f"worker-{host.name}", host, *words)
+        (folder / "job.json").write_text(json.dumps({"scheduler": scheduler, "time_limit_s": time_limit_s, **asked}))
+        before = {host.name: host.counters().network_received_bytes for host in workers}
+        worker_job = start("job", first, MODULE, (folder / "job.json").resolve())
+        try:
+            code = wait("the job's end", lambda: worker_job.returncode)
+        finally:
+            stop([worker_job])
+        if code:
+            raise WorkloadError(f"the analysis failed (exit code {code}): {last_words(worker_job.output())}", where=first.name)
+        after = {host.name: host.counters().network_received_bytes for host in workers}
+    finally:
+        stop(running.values())
+        for host in (first, *workers):
+            with suppress(WorkloadError):
+                host.run(["rm", "-rf", "--one-file-system", "--", rooms[host.name]], timeout_s=SHORT_S)
+    known = {name: (before[name], after[name]) for name in before}
+    return {name: new - old for name, (old, new) in known.items() if old is not None and new is not None}
+
+
+def _address(host: Host, path: Path) -> str | None:
+    """The address that a scheduler has written, or None as long as it hasn't."""
+    try:
+        return str(json_from(host.read(path))["address"])
+    except (WorkloadError, ValueError, LookupError):
+        return None

@@ -1,0 +1,132 @@
+"""What a muon analysis left, as an outcome: who read what, where the data lay, and the physics."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perjoule.machine.untrusted import json_from, json_of, text_of
+from perjoule.model import Channel, ClientResult, Outcome, Series
+from perjoule.workloads._muons import fit as fits
+
+SHORTEST_S = 0.1
+MOST_BINS = 1_000_000
+MOST_DRIFT_S = 0.05
+PLACED_RATIO, REMOTE_RATIO = 0.9, 0.1  # so local by placement, and so much over the network all the same: that is doubted
+MOST_PULL = 4.0  # errors between a peak and its truth, above which it is doubted; chance alone gives one in 16 000
+EV = 1e9  # electronvolts in a GeV
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """The di-muon histogram: N bins with edges in GeV, shape (N + 1,), and counts, shape (N,)."""
+
+    edges_gev: NDArray[np.float64]
+    counts: NDArray[np.int64]
+
+
+def spectrum(folder: Path) -> Spectrum:
+    """Read the histogram of a raw folder. Raises OSError, ValueError, LookupError."""
+    found = json_of(folder / "histogram.json")
+    if not 0 < found["bins_count"] <= MOST_BINS or not 0 < found["low_gev"] < found["high_gev"]:
+        raise ValueError(
+            f"a histogram of {found['bins_count']} bins from {found['low_gev']} to {found['high_gev']} GeV is not valid"
+        )
+    edges_gev = np.exp(np.linspace(math.log(found["low_gev"]), math.log(found["high_gev"]), found["bins_count"] + 1))
+    counts = np.asarray(found["counts"], dtype=np.int64)
+    if counts.shape != (found["bins_count"],):
+        raise ValueError(f"the histogram has {len(counts)} bins, not {found['bins_count']}")
+    return Spectrum(edges_gev, counts)
+
+
+def outcome(folder: Path) -> Outcome:
+    """Read a raw folder. Raises OSError or one of UNEXPECTED."""
+    prepared, ran = (json_of(folder / f"{name}.json") for name in ("prepared", "run"))
+    first, last = ran["clocks"]
+    offset_s = first["monotonic_s"] - first["utc_s"]
+    drift_s = last["monotonic_s"] - last["utc_s"] - offset_s
+    tasks: list[dict[str, Any]] = [json_from(line) for line in text_of(folder / "tasks.jsonl").splitlines()]
+    if sorted(task["file"] for task in tasks) != sorted(prepared["holders"]):
+        raise ValueError(f"{len(tasks)} tasks for {len(prepared['holders'])} files")
+    own = {name: [task for task in tasks if task["worker"] == name] for name in sorted({task["worker"] for task in tasks})}
+    results = tuple(result(name, done, offset_s) for name, done in own.items())
+    local = localities(tasks, prepared["holders"], ran["received_bytes"])
+    measured, doubts = physics(spectrum(folder))
+    if local["locality_ratio"] > PLACED_RATIO and local.get("network_locality_ratio", 1.0) < 1 - REMOTE_RATIO:
+        read, placed = (f"{local[name]:.0%}" for name in ("network_locality_ratio", "locality_ratio"))
+        doubts += (f"{placed} of the bytes were read on hosts that hold their files, but only {read} not over the network",)
+    if any(one.ended_s - one.began_s < SHORTEST_S for one in results):
+        doubts += (f"a worker was busy for less than {SHORTEST_S:g} s",)
+    if abs(drift_s) > MOST_DRIFT_S:
+        doubts += (f"the clock was set by {drift_s:+.3g} s during the run: starts and ends are uncertain by as much",)
+    return Outcome(
+        engine=str(json_of(folder / "histogram.json")["engine"]),
+        results=results,
+        doubts=(*prepared["doubts"], *doubts),
+        series=tuple(goodput(name, done, offset_s) for name, done in own.items()),
+        measured={
+            "tasks_count": len(tasks),
+            "events_count": sum(task["events"] for task in tasks),
+            **local,
+            **measured,
+        },
+    )
+
+
+def result(worker: str, tasks: Sequence[Mapping[str, Any]], offset_s: float) -> ClientResult:
+    """What one worker read, from its first task's start to its last one's end; an operation is a task."""
+    began_s, ended_s = min(task["began_utc_s"] for task in tasks), max(task["ended_utc_s"] for task in tasks)
+    moved_bytes = sum(task["bytes"] for task in tasks)
+    return ClientResult(worker, "read", began_s + offset_s, ended_s + offset_s, moved_bytes, len(tasks))
+
+
+def goodput(worker: str, tasks: Sequence[Mapping[str, Any]], offset_s: float) -> Series:
+    """What one worker had read when each of its tasks ended: bytes per second over each window, as fio's; their sum is exact."""
+    ordered = sorted(tasks, key=lambda task: task["ended_utc_s"])
+    ends_s = np.array([task["ended_utc_s"] for task in ordered]) + offset_s
+    duration_s = np.diff(ends_s, prepend=min(task["began_utc_s"] for task in tasks) + offset_s)
+    channel = Channel("hep", worker, "all", "goodput", "B", "window mean", "counter")
+    return Series(channel, ends_s, duration_s, np.array([float(task["bytes"]) for task in ordered]) / duration_s)
+
+
+def localities(
+    tasks: Sequence[Mapping[str, Any]], holders: Mapping[str, Sequence[str]], received_bytes: Mapping[str, int]
+) -> dict[str, float]:
+    """Give the share of bytes that were read where they lie, by placement and by what the network moved.
+
+    By placement a file is local on every host that holds a part of it: of files in stripes this promises too much. By network all
+    that the workers' hosts received counts as data, Dask's own messages included: this promises too little.
+    """
+    read_bytes = sum(task["bytes"] for task in tasks)
+    local_bytes = sum(task["bytes"] for task in tasks if task["worker"] in holders[task["file"]])
+    found = {"locality_ratio": local_bytes / read_bytes}
+    if {task["worker"] for task in tasks} <= received_bytes.keys():
+        found["network_locality_ratio"] = max(0.0, 1 - sum(received_bytes.values()) / read_bytes)
+    return found
+
+
+def physics(seen: Spectrum) -> tuple[dict[str, float], tuple[str, ...]]:
+    """Fit the peaks: masses and widths with their standard errors in eV, in whole keV; and what speaks against them."""
+    measured: dict[str, float] = {}
+    doubts: list[str] = []
+    for name, peak in fits.PEAKS.items():
+        try:
+            found = fits.fit(name, seen.edges_gev, seen.counts)
+        except ValueError as error:
+            doubts.append(f"the peak {name} can't be fitted: {error}")
+            continue
+        values = {
+            f"{name}_mass_ev": found.mass_gev,
+            f"{name}_mass_error_ev": found.mass_error_gev,
+            f"{name}_width_ev": found.width_gev,
+            f"{name}_width_error_ev": found.width_error_gev,
+        }
+        measured |= {key: round(value * EV, -3) for key, value in values.items()}  # another numpy gives other last digits
+        pull = (found.mass_gev - peak.mass_gev) / found.mass_error_gev
+        if abs(pull) > MOST_PULL:
+            doubts.append(f"the peak {name} lies {pull:+.1f} standard errors from its true mass")
+    return measured, tuple(doubts)

@@ -1,0 +1,205 @@
+"""A run that another tool made and `perjoule import` read; it can't be run again. fio, IOR, mdtest, IO500, rados bench:
+https://fio.readthedocs.io, https://ior.readthedocs.io, https://io500.org, https://docs.ceph.com
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.protocols import Check, Host, Mounted, Workload, require_time
+from perjoule.machine.untrusted import UNEXPECTED, read_as, text_of, words
+from perjoule.model import OPTIONS, Outcome
+from perjoule.model.errors import CampaignError, WorkloadError
+from perjoule.model.units import Bytes
+from perjoule.workloads._raw import reading
+from perjoule.workloads.imported import fio, io500, ior, mdtest, rados
+from perjoule.workloads.imported.run import Run, Texts, Told, check_zone, local_zone, moment_s
+
+__all__ = [
+    "FORMATS",
+    "MANIFEST",
+    "Imported",
+    "Part",
+    "Run",
+    "Told",
+    "check_zone",
+    "joined",
+    "local_zone",
+    "manifest",
+    "moment_s",
+    "read",
+    "told_files",
+]
+
+EXAMPLE = """
+[[workload]]
+kind = "imported"
+format = "fio"
+operation = "randwrite"
+transfer = "4 KiB"
+details = "32 in flight, direct"
+"""
+
+Format = Literal["fio", "ior", "mdtest", "io500", "rados"]
+
+MANIFEST = "imported.json"
+NEVER = "an imported workload can't be run"
+
+
+def _single(runs: Callable[[str, Told], tuple[Run, ...]]) -> Callable[[Texts, Told], tuple[Run, ...]]:
+    """Read a format of one file."""
+    return lambda texts, told: runs(next(iter(texts.values())), told)
+
+
+FORMATS: Mapping[str, Callable[[Texts, Told], tuple[Run, ...]]] = {
+    "fio": _single(fio.runs),
+    "ior": _single(ior.runs),
+    "mdtest": _single(mdtest.runs),
+    "io500": io500.runs,
+    "rados": _single(rados.runs),
+}
+
+
+@plain_dataclass(frozen=True)
+class Part:
+    """Which files of a raw folder tell of one client's run, and which of their runs it is."""
+
+    format: str
+    files: tuple[str, ...]  # below the raw folder
+    number: int
+    told: Told
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Imported(Workload):
+    """What a file of another tool tells of a run."""
+
+    format: Format
+    """The tool that made it."""
+
+    operation: str
+    """What it did, in the tool's words."""
+
+    transfer_bytes: Bytes | None = None
+    """How much one call moved, where that is told."""
+
+    details: str = ""
+    """What else was asked of the tool, as far as that tells one run from another."""
+
+    direction: Literal["write", "read", "both"] = "write"
+    """The direction in which it worked."""
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """As it was found."""
+        return ("write", "read") if self.direction == "both" else (self.direction,)
+
+    def moved_bytes(self, clients_count: int) -> int:
+        """Nothing will be."""
+        return 0
+
+    def checks(self) -> tuple[Check, ...]:
+        """It needs nothing."""
+        return (Check("imported runs", True, "are imported with `perjoule import`", needed=False),)
+
+    def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
+        """Refuse. Raises CampaignError."""
+        raise CampaignError(NEVER, where="workload imported", next="name the tool itself as a workload (`perjoule drivers`)")
+
+    def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
+        """Refuse. Raises CampaignError."""
+        raise CampaignError(NEVER, where="workload imported", next="name the tool itself as a workload (`perjoule drivers`)")
+
+    def outcome(self, folder: Path) -> Outcome:
+        """Read the tool's own files again. Raises WorkloadError."""
+        with reading("imported files", folder):
+            return joined([_part(folder, part) for part in read_as(Manifest, folder / MANIFEST).parts])
+
+
+def read(format: str, texts: Texts, told: Told) -> tuple[Run, ...]:
+    """Read all runs that the files of one format tell of.
+
+    Raises:
+        WorkloadError: they are damaged, or not of that format.
+    """
+    try:
+        return tuple(_timed(run) for run in FORMATS[format](texts, told))
+    except UNEXPECTED as error:
+        raise WorkloadError(f"this can't be read as {format}: {words(error)}", next="see docs/how-to/import.md") from error
+
+
+def _timed(run: Run) -> Run:
+    """Have a run that took no time count as failed."""
+    try:
+        require_time(run.outcome.results if run.outcome else ())
+    except WorkloadError as error:
+        return replace(run, outcome=None, failure=str(error))
+    return run
+
+
+def told_files(format: str, run: Run, names: Texts) -> tuple[str, ...]:
+    """Name the files that tell of a run."""
+    return io500.files_of(run.operation, names) if format == "io500" else tuple(names)
+
+
+def joined(found: Sequence[Run]) -> Outcome:
+    """Put the runs of several clients together. Raises WorkloadError when one of them failed."""
+    outcomes: list[Outcome] = []
+    for run in found:
+        if run.outcome is None:
+            raise WorkloadError(run.failure)
+        outcomes.append(run.outcome)
+    return Outcome(
+        engine=outcomes[0].engine,
+        results=tuple(result for one in outcomes for result in one.results),
+        doubts=tuple(dict.fromkeys(doubt for one in outcomes for doubt in one.doubts)),
+        series=tuple(series for one in outcomes for series in one.series),
+    )
+
+
+def manifest(parts: Sequence[Part]) -> str:
+    """Write down how a raw folder is read."""
+    listed = [{"format": part.format, "files": part.files, "number": part.number, **_told(part.told)} for part in parts]
+    return json.dumps({"version": 1, "parts": listed}, indent=1) + "\n"
+
+
+@plain_dataclass(frozen=True)
+class Written:
+    """One of the parts in imported.json, with what is told in one table."""
+
+    format: Format
+    files: tuple[str, ...]
+    number: int
+    stem: str
+    clients: tuple[str, ...]
+    zone: str
+    ended_s: float
+
+
+@plain_dataclass(frozen=True)
+class Manifest:
+    """imported.json: what `manifest` wrote."""
+
+    parts: tuple[Written, ...]
+    version: int = 1
+
+
+def _told(told: Told) -> dict[str, Any]:
+    return {"stem": told.stem, "clients": told.clients, "zone": told.zone, "ended_s": told.ended_s}
+
+
+def _part(folder: Path, part: Written) -> Run:
+    texts = {Path(name).name: text_of(_below(folder, name), errors="replace") for name in part.files}
+    return read(part.format, texts, Told(part.stem, part.clients, part.zone, part.ended_s))[part.number]
+
+
+def _below(folder: Path, name: str) -> Path:
+    """A file of a raw folder. Raises ValueError: the name leads out of it."""
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise ValueError(f'"{name}" leads out of the folder')
+    return folder / name

@@ -1,0 +1,78 @@
+"""IOR's JSON, whoever ran it: each operation of each iteration is a run. https://ior.readthedocs.io (IOR 4.1)
+
+It tells the beginning of a test to a second, in local time, and how long each operation took: they are laid one after the other.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any, Literal
+
+from perjoule.machine.untrusted import json_from
+from perjoule.model import Outcome
+from perjoule.model.units import MIB
+from perjoule.workloads import ior
+from perjoule.workloads.imported.run import Run, Told, moment_s
+
+DATE = "%a %b %d %H:%M:%S %Y"
+ROUNDED_S = 1e-4
+STARTS = "IOR reports the start of a test to 1 s and no start of an operation: windows are placed one after the other"
+_STRAY = re.compile(r"^\s*(?:ior )?(?:WARNING|ERROR).*$", re.MULTILINE)
+_INFINITE = re.compile(r"(:)\s*-?(?:inf|nan)\b", re.IGNORECASE)  # of what took no time
+_MOVED = re.compile(r"^WARNING: Using actual aggregate bytes moved = (\d+)", re.MULTILINE)
+
+
+def runs(text: str, told: Told) -> tuple[Run, ...]:
+    """Read all runs of a summary; warnings may stand inside it. Raises ValueError, LookupError."""
+    begin = text.find("{")
+    found: dict[str, Any] = json_from(_INFINITE.sub(r"\1 null", _STRAY.sub("", text[max(begin, 0) :])))
+    stated = [int(count) for count in _MOVED.findall(text)]
+    return tuple(run for test in found["tests"] for run in _test(f"IOR-{found['Version']}", test, text, stated, told))
+
+
+def _test(version: str, test: dict[str, Any], text: str, stated: list[int], told: Told) -> Iterator[Run]:
+    asked, how = test["Parameters"], test["Options"]
+    nodes_count = int(how["nodes"])
+    hosts = told.hosts(str(asked["platform"]).partition("(")[0], nodes_count)
+    whole_bytes = int(how["tasks"]) * int(asked["segmentCount"]) * int(asked["blockSize"])
+    folder = str(PurePosixPath(str(asked["testFileName"])).parent)
+    at_s = moment_s(test["StartTime"], DATE, told.zone)
+    for one in test["Results"]:
+        took_s = float(one.get("totalTime") or 0.0)
+        if one["access"] not in ("write", "read"):
+            at_s += took_s
+            continue
+        operation: Literal["write", "read"] = one["access"]
+        work = (operation, tuple(_details(asked, how)), int(asked["transferSize"]), folder)
+        if not (rate_mib_per_s := float(one["bwMiB"] or 0.0)) or not took_s:
+            yield Run(*work, None, "IOR moved nothing in it, or it was too short for IOR to time")
+            continue
+        moved_bytes, doubts = _moved(rate_mib_per_s, took_s, (whole_bytes, *stated))
+        took_s = moved_bytes / (rate_mib_per_s * MIB)  # which has more digits than the time
+        windows = dict.fromkeys(hosts, (at_s, at_s + took_s))
+        at_s += took_s
+        results = ior.results(windows, operation, moved_bytes, int(asked["transferSize"]))
+        if nodes_count > 1:
+            doubts += ("IOR reports the sum of all nodes: each node is assigned an equal share",)
+        against = (STARTS, *doubts, *ior.doubts(text, results, 0.0, equal=True))
+        yield Run(*work, Outcome(version, results, against))
+
+
+def _moved(rate_mib_per_s: float, took_s: float, known: tuple[int, ...]) -> tuple[int, tuple[str, ...]]:
+    """How many bytes an operation moved: of those known the one that rate and time agree upon."""
+    for count in known:
+        if abs(count / (rate_mib_per_s * MIB) - took_s) <= ROUNDED_S + 1e-3 * took_s:
+            return count, ()
+    return round(rate_mib_per_s * MIB * took_s), ("IOR does not report the amount moved: it is rate times time, to 0.1 ms",)
+
+
+def _details(asked: dict[str, Any], how: dict[str, Any]) -> Iterator[str]:
+    tasks_count = int(how["tasks"])
+    if tasks_count > 1:
+        yield f"{tasks_count} ranks"
+    yield from filter(None, (asked["api"] if asked["api"] != "POSIX" else "", "" if asked["filePerProc"] else "shared file"))
+    total_bytes = int(asked["segmentCount"]) * int(asked["blockSize"])
+    yield f"{total_bytes / MIB:g} MiB per rank"
+    yield from (words for key, words in (("fsync", "fsync"), ("reorderTasks", "reordered")) if asked.get(key))
+    if asked.get("deadlineForStonewall"):
+        yield f"stonewall {asked['deadlineForStonewall']} s"

@@ -1,0 +1,91 @@
+"""mdtest's text, whoever ran it: each operation of each iteration is a run. https://github.com/hpc/ior (mdtest 4.1)
+
+It tells its beginning to a second, in local time, and the rate of each operation: they are laid one after the other.
+"""
+
+import re
+from collections.abc import Iterator
+from math import inf, isnan
+from typing import Literal
+
+from perjoule.model import ClientResult, Outcome
+from perjoule.workloads.imported.run import Run, Told, moment_s
+
+DATE = "%m/%d/%Y %H:%M:%S"
+STARTS = "mdtest reports its start to 1 s and no start of an operation: windows are placed one after the other"
+SHORTEST_S = 0.1
+_BEGIN = re.compile(r"^-- started at (\S+ \S+) --", re.MULTILINE)
+_LAUNCHED = re.compile(r"^(mdtest-\S+) was launched with (\d+) total task\(s\) on (\d+) node\(s\)", re.MULTILINE)
+_COUNT = re.compile(r"^\d+ tasks, (\d+) (?:files|directories)", re.MULTILINE)
+_WALL = re.compile(r"^Continue stonewall hit min: \d+ max: (\d+)", re.MULTILINE)
+_ITERATIONS = re.compile(r"^SUMMARY rate.*of (\d+) iterations", re.MULTILINE)
+_RATE = re.compile(r"^ +((?:Directory|File) \w+)" + 3 * r" +([\d.]+|inf)" + r" +(?:[\d.]+|-?nan) *$", re.MULTILINE)
+_PATH = re.compile(r"^Path +: (.*\S)", re.MULTILINE)
+
+
+def runs(text: str, told: Told) -> tuple[Run, ...]:
+    """Read all runs of an output, which may hold several mdtests. Raises ValueError, LookupError."""
+    begins = [match.start() for match in _BEGIN.finditer(text)]
+    parts = [text[begin:end] for begin, end in zip(begins, [*begins[1:], len(text)], strict=True)]
+    if not parts:
+        raise ValueError("mdtest does not report when it started")
+    return tuple(run for part in parts for run in _mdtest(part, told))
+
+
+def direction(operation: str) -> Literal["write", "read"]:
+    """To make, to rename and to remove changes a file system, to look at reads it."""
+    return "read" if operation.rsplit(maxsplit=1)[-1] in ("stat", "read") else "write"
+
+
+def results(
+    hosts: tuple[str, ...], way: Literal["write", "read"], began_s: float, took_s: float, count: int
+) -> tuple[ClientResult, ...]:
+    """Give each client an equal share of the operations."""
+    share, rest = divmod(count, len(hosts))
+    return tuple(
+        ClientResult(host, way, began_s, began_s + took_s, 0, share + (number < rest)) for number, host in enumerate(hosts)
+    )
+
+
+def brief(took_s: float) -> tuple[str, ...]:
+    """Doubt a window that is too short."""
+    return (f"it ran only {took_s * 1e3:.3g} ms",) if took_s < SHORTEST_S else ()
+
+
+def _mdtest(text: str, told: Told) -> Iterator[Run]:
+    began, launched, count, table = (found.search(text) for found in (_BEGIN, _LAUNCHED, _COUNT, _ITERATIONS))
+    if not (began and launched and count and table and "-- finished at " in text):
+        raise ValueError("mdtest's output is truncated")
+    version, tasks_count, nodes_count = launched[1], int(launched[2]), int(launched[3])
+    hosts = told.hosts("", nodes_count)
+    wall = _WALL.search(text)
+    items_count = int(wall[1]) * tasks_count if wall else int(count[1])
+    path = _PATH.search(text)
+    shares = ("mdtest reports the sum of all nodes: each node is assigned an equal share",) if nodes_count > 1 else ()
+    rates = text[table.start() :].partition("SUMMARY time")[0]
+    at_s = moment_s(began[1], DATE, told.zone)
+    found = [(name, *_iterations(int(table[1]), *map(float, numbers))) for name, *numbers in _RATE.findall(rates)]
+    for iteration in range(max((len(values) for _, values, _ in found), default=0)):
+        for operation, values, doubts in found:
+            if iteration >= len(values):
+                continue
+            took_s = items_count / values[iteration] if values[iteration] else inf
+            if took_s == inf:
+                continue
+            took_s = 0.0 if isnan(took_s) else took_s  # of a mean over what took no time
+            moved = results(hosts, direction(operation), at_s, took_s, items_count)
+            at_s += took_s
+            against = (STARTS, *shares, *doubts, *brief(took_s))
+            details = (*((f"{tasks_count} ranks",) if tasks_count > 1 else ()), f"{items_count} items")
+            yield Run(operation, details, None, path[1] if path else "", Outcome(version, moved, against))
+
+
+def _iterations(count: int, most: float, least: float, mean: float) -> tuple[tuple[float, ...], tuple[str, ...]]:
+    """The rate of each iteration, as far as highest, lowest and mean give them: of up to three they give all."""
+    if count == 1:
+        return (mean,), ()
+    if count == 2:
+        return (most, least), ("mdtest does not report which of its iterations was first",)
+    if count == 3 and least > 0:
+        return (most, least, 3 * mean - most - least), ("mdtest does not report which of its iterations was first",)
+    return (mean,), (f"mdtest reports {count} iterations by their mean rate: they count as one repetition",)

@@ -1,0 +1,28 @@
+"""rados bench's JSON, whoever ran it. https://docs.ceph.com/en/pacific/man/8/rados/
+
+It tells no moment at all: the file is taken to have been written when the run ended.
+"""
+
+from perjoule.model import Outcome
+from perjoule.model.units import seconds_text
+from perjoule.workloads import rados
+from perjoule.workloads.imported.run import Run, Told
+
+SHORTEST_S = 0.1
+MOMENT = "rados bench reports no time of day: its end is taken to be when its file was written"
+
+
+def runs(text: str, told: Told) -> tuple[Run, ...]:
+    """Read the one run of a report. Raises ValueError, LookupError."""
+    found, _ = rados.report(text)
+    operation = "write" if "total_writes_made" in found else "read"
+    took_s = float(found["total_time_run"])
+    # benchmark_data_<host>_<process>
+    named = str(found.get("object_prefix", "")).removeprefix("benchmark_data_").rpartition("_")[0]
+    (host,) = told.hosts(named)
+    result = rados.result(host, operation, text, told.ended_s - took_s)
+    short = (f"it ran only {seconds_text(took_s)}",) if took_s < SHORTEST_S else ()
+    in_flight = (f"{found['concurrent_ios']} in flight",) if "concurrent_ios" in found else ()
+    size_bytes = int(found.get("write_size") or found["read_size"])
+    outcome = Outcome("rados bench", (result,), (MOMENT, *short), (rados.goodput(result, text),) if took_s else ())
+    return (Run(operation, in_flight, size_bytes, "", outcome),)

@@ -1,0 +1,112 @@
+"""What IOR leaves behind, read: pure functions from its JSON summary and its log (IOR 4.1) to the words of `perjoule.model`."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from perjoule.machine.untrusted import json_from
+from perjoule.model import ClientResult
+from perjoule.model.units import MIB
+
+SHORTEST_S = 0.1
+ROUNDED_MIB = 1e-4
+# With -vvv every rank tells its moments in UTC, to the microsecond.
+_MOMENT = re.compile(r"^Test 0: Iter=0, Task=(\d+), Time=([\d.]+), (write|read) (open start|close stop)$", re.MULTILINE)
+_MOVED = re.compile(r"^WARNING: Using actual aggregate bytes moved = (\d+)", re.MULTILINE)
+_WARNING = re.compile(r"^WARNING: (.*\S)", re.MULTILINE)
+# Of a stonewalled run, whose bytes are taken as moved anyway; and of a file that is read in another size than it has.
+_EXPECTED = ("Expected aggregate file size", "Stat() of aggregate file size", "Using actual aggregate bytes", "Maybe caused by")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the JSON summary tells of all ranks together."""
+
+    version: str
+    moved_mib: float  # to four digits after the point
+
+
+def summary(text: str) -> Summary:
+    """Read the summary file. On standard output warnings may stand inside the JSON, in the file they don't.
+
+    Raises:
+        ValueError: it is truncated.
+        LookupError: it is of something else.
+    """
+    found = json_from(text)
+    return Summary(f"IOR-{found['Version']}", float(found["summary"][0]["xsizeMiB"]))
+
+
+def moved_bytes(told: Summary, log: str, wanted_bytes: int) -> int:
+    """How many bytes all ranks moved: what the log says where they are not those expected, which IOR compares itself.
+
+    Raises:
+        ValueError: the summary, rounded as it is, says something else.
+    """
+    exact = _MOVED.search(log)
+    moved = int(exact[1]) if exact else wanted_bytes
+    if abs(moved / MIB - told.moved_mib) > ROUNDED_MIB:
+        raise ValueError(f"the log reports {moved / MIB:.4f} MiB, the summary {told.moved_mib:.4f} MiB")
+    return moved
+
+
+def windows(
+    log: str, operation: Literal["write", "read"], client_of: Mapping[int, str], offset_s: float
+) -> dict[str, tuple[float, float]]:
+    """From the first open of a client's ranks to the last close, in the monotonic clock.
+
+    Args:
+        log: of all ranks.
+        operation: whose moments.
+        client_of: the client of each rank.
+        offset_s: the monotonic clock minus UTC.
+
+    Raises:
+        ValueError: a rank's moments are missing.
+    """
+    moments: dict[tuple[int, str], float] = {
+        (int(rank), moment): float(utc_s) + offset_s for rank, utc_s, what, moment in _MOMENT.findall(log) if what == operation
+    }
+    wanted = {(rank, moment) for rank in client_of for moment in ("open start", "close stop")}
+    if missing := wanted - moments.keys():
+        rank, moment = min(missing)
+        raise ValueError(f"rank {rank} did not report its {operation} {moment}")
+    return {
+        client: (
+            min(moments[rank, "open start"] for rank, of in client_of.items() if of == client),
+            max(moments[rank, "close stop"] for rank, of in client_of.items() if of == client),
+        )
+        for client in dict.fromkeys(client_of.values())
+    }
+
+
+def results(
+    window_of: Mapping[str, tuple[float, float]], operation: Literal["write", "read"], total_bytes: int, transfer_bytes: int
+) -> tuple[ClientResult, ...]:
+    """Give each client an equal share of the bytes; IOR tells only their sum."""
+    share_bytes, rest_bytes = divmod(total_bytes, len(window_of))
+    return tuple(
+        ClientResult(
+            host=client,
+            direction=operation,
+            began_s=began_s,
+            ended_s=ended_s,
+            moved_bytes=(own_bytes := share_bytes + (number < rest_bytes)),
+            operations_count=-(-own_bytes // transfer_bytes),
+        )
+        for number, (client, (began_s, ended_s)) in enumerate(window_of.items())
+    )
+
+
+def doubts(log: str, found: tuple[ClientResult, ...], clock_drift_s: float, *, equal: bool) -> tuple[str, ...]:
+    """Say what IOR alone can tell against a run; `equal` is whether all ranks moved the same."""
+    told = [f"IOR warned: {words}" for words in _WARNING.findall(log) if not words.startswith(_EXPECTED)]
+    shortest_s = min(one.ended_s - one.began_s for one in found)
+    if shortest_s < SHORTEST_S:
+        told.append(f"a client ran only {shortest_s * 1e3:.0f} ms")
+    if not equal and len(found) > 1:
+        told.append("the stonewall ended the load: IOR reports the sum of the bytes, and each client is assigned an equal share")
+    if abs(clock_drift_s) > 0.05:
+        told.append(f"the clock was set by {clock_drift_s:+.3g} s during the run: starts and ends are uncertain by as much")
+    return tuple(dict.fromkeys(told))

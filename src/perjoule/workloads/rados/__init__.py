@@ -1,0 +1,232 @@
+"""rados bench: objects in Ceph's object store, without a file system. https://docs.ceph.com/en/pacific/man/8/rados/
+
+One rados per client, each on the client's own pool. All of them connect first; then they open their outputs, which are pipes that
+nobody reads yet, and so start at the same instant when they are. It tells a mean and a longest latency, no percentiles. What it
+reads is not compared with what was written (`--no-verify`).
+"""
+
+import json
+import math
+import shutil
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass as plain_dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.protocols import Access, Check, Host, Mounted, Workload, require_time
+from perjoule.machine.untrusted import json_from, read_as, text_of
+from perjoule.model import OPTIONS, Channel, ClientResult, Outcome, Series
+from perjoule.model.errors import WorkloadError
+from perjoule.model.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
+from perjoule.workloads._raw import prepared_doubts, reading
+from perjoule.workloads._running import cold
+from perjoule.workloads.rados.start import together
+
+EXAMPLE = """
+[[workload]]
+kind = "rados"
+operation = ["write", "seq"]
+object = "4 MiB"
+size = "256 MiB"
+"""
+
+RUN_NAME = "perjoule"  # the object in which rados bench keeps what there is to read
+PREFIX = "benchmark_data"  # of the names of its objects
+SHORTEST_S = 0.1
+SHORT_S = 60.0  # for commands on one object
+
+
+@plain_dataclass(frozen=True)
+class Ran:
+    """run.json: rados's version, and when each client began."""
+
+    version: str
+    began_s: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class RadosBench(Workload):
+    """Write objects, or read them in their order or at random, so many in flight per client."""
+
+    needs: ClassVar[Access] = "pools"
+
+    operation: Literal["write", "seq", "rand"] = "write"
+    """Write new objects; read each once, in order (seq); or read any of them until the time is over (rand)."""
+
+    object_bytes: Bytes = 4 * MIB
+    """Size of an object, which one operation moves."""
+
+    size_bytes: Bytes = 256 * MIB
+    """How much each client writes, or has to read from."""
+
+    in_flight_count: Annotated[int, Field(ge=1, le=1024)] = 16
+    """Operations that a client has under way at once (`-t`)."""
+
+    duration_s: Seconds = 60.0
+    """End the load after this time, in whole seconds, even if not all is moved; `rand` ends only so."""
+
+    time_limit_s: Seconds = 600.0
+    """Give a run, or the layout before it, up as failed after this time."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.size_bytes % self.object_bytes:
+            whole = max(1, self.size_bytes // self.object_bytes) * self.object_bytes
+            size, one = bytes_text(self.size_bytes), bytes_text(self.object_bytes)
+            raise ValueError(f'size "{size}" is not a whole number of objects of "{one}" (write "{exact_text(whole, BYTES)}")')
+        if self.duration_s % 1:
+            raise ValueError(f'rados bench counts in whole seconds (write duration = "{math.ceil(self.duration_s)} s")')
+        if self.duration_s >= self.time_limit_s:
+            raise ValueError(f'duration must be below time_limit, "{seconds_text(self.time_limit_s)}" (raise time_limit)')
+        return self
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """The one direction measured."""
+        return ("write" if self.operation == "write" else "read",)
+
+    def moved_bytes(self, clients_count: int) -> int:
+        """All clients' bytes, if time suffices; what `rand` reads only time tells."""
+        return clients_count * self.size_bytes
+
+    def checks(self) -> tuple[Check, ...]:
+        """Look for rados."""
+        path = shutil.which("rados")
+        return (Check("rados", bool(path), path or "not found", fix="" if path else "apt-get install ceph-common"),)
+
+    def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
+        """Remove old objects before a write, write missing ones before a read, then drop caches."""
+        bare = [client for client in clients if self.operation == "write" or not self._laid_out(client, mounted)]
+        with ThreadPoolExecutor(32) as pool:
+            list(pool.map(partial(self._remove, mounted=mounted), bare))
+        if self.operation != "write":
+            self._load(bare, mounted, folder, "layout-", "write", math.ceil(self.time_limit_s))
+            for client in bare:
+                made = report((folder / f"layout-{client.name}.json").read_text())[1]
+                if made < self.objects_count:
+                    what = f"rados wrote {made} of {self.objects_count} objects and reported no error"
+                    raise WorkloadError(what, where=client.name)
+                self._mark(client, mounted)
+        (folder / "prepared.json").write_text(json.dumps({"doubts": cold(clients, mounted)}))
+
+    def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
+        """Load from all clients together and read the reports. Raises WorkloadError, TransientError."""
+        began_s = self._load(clients, mounted, folder, "", self.operation, round(self.duration_s))
+        (folder / "run.json").write_text(json.dumps({"version": _version(clients[0]), "began_s": began_s}))
+        outcome = self.outcome(folder)
+        for client, result in zip(clients, outcome.results, strict=True):
+            if self.operation == "write" and result.operations_count == self.objects_count:
+                self._mark(client, mounted)
+        return outcome
+
+    @property
+    def objects_count(self) -> int:
+        """Objects of each client."""
+        return self.size_bytes // self.object_bytes
+
+    def outcome(self, folder: Path) -> Outcome:
+        """Read a raw folder again. Raises WorkloadError when a client moved nothing, or a file is damaged."""
+        with reading("the raw output of rados", folder):
+            ran, found = read_as(Ran, folder / "run.json"), prepared_doubts(folder)
+            texts = {name: text_of(folder / f"{name}.json") for name in ran.began_s}
+            results = tuple(result(name, self.operation, text, ran.began_s[name]) for name, text in texts.items())
+            require_time(results)
+            series = tuple(goodput(one, texts[one.host]) for one in results)
+            shortest_s = min(one.ended_s - one.began_s for one in results)
+            if shortest_s < SHORTEST_S:
+                found += (f"a client ran only {shortest_s * 1e3:.0f} ms",)
+            return Outcome(ran.version, results, found, series)
+
+    def _load(
+        self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, operation: str, duration_s: int
+    ) -> dict[str, float]:
+        """Run one rados per client to its end, outputs named by prefix and client; give the instants of their starts."""
+        writes = ["--no-cleanup", "-b", str(self.object_bytes), "--max-objects", str(self.objects_count)]
+        load = ["bench", str(duration_s), operation, "-t", str(self.in_flight_count), "--run-name", RUN_NAME]
+        load += writes if operation == "write" else ["--no-verify"]
+        jobs = {prefix + client.name: (client, [*_rados(client, mounted), *load]) for client in clients}
+        try:
+            began_s = together(jobs, folder, time_limit_s=self.time_limit_s)
+        except WorkloadError:
+            mounted.alive()  # a daemon that died is the better reason
+            raise
+        return {name.removeprefix(prefix): moment_s for name, moment_s in began_s.items()}
+
+    def _marker(self) -> str:
+        return f"perjoule-{self.objects_count}-{self.object_bytes}"
+
+    def _mark(self, client: Host, mounted: Mounted) -> None:
+        """Note in the pool that all its objects are there."""
+        client.run([*_rados(client, mounted), "create", self._marker()], timeout_s=SHORT_S)
+
+    def _laid_out(self, client: Host, mounted: Mounted) -> bool:
+        argv = [*_rados(client, mounted), "stat", self._marker()]
+        return client.run(argv, timeout_s=SHORT_S, check=False).returncode == 0
+
+    def _remove(self, client: Host, mounted: Mounted) -> None:
+        argv = _rados(client, mounted)
+        for name in client.run([*argv, "ls"], timeout_s=self.time_limit_s).stdout.split():
+            if name.startswith("perjoule-"):
+                client.run([*argv, "rm", name], timeout_s=SHORT_S)
+        client.run([*argv, "cleanup", "--prefix", PREFIX], timeout_s=self.time_limit_s)
+
+
+def _rados(client: Host, mounted: Mounted) -> list[str | Path]:
+    pool = mounted.pools[client.name]
+    return ["rados", "--conf", pool.configuration, "--name", pool.user, "--pool", pool.name]
+
+
+def _version(client: Host) -> str:
+    words = client.run(["rados", "--version"], timeout_s=SHORT_S).stdout.split()
+    return f"rados bench of {' '.join(words[:3])}"
+
+
+def report(text: str) -> tuple[dict[str, Any], int]:
+    """Find the report and how many objects it moved; every number in it is a string, and "hints = 1" may precede it.
+
+    Raises:
+        ValueError: it is missing or truncated.
+    """
+    begin = text.find("{")
+    if begin < 0:
+        raise ValueError("rados left no report")
+    found: dict[str, Any] = json_from(text[begin:])
+    return found, int(found.get("total_writes_made", found.get("total_reads_made", 0)))
+
+
+def result(host: str, operation: str, text: str, began_s: float) -> ClientResult:
+    """Read what one client moved: bytes exact, its time to the microsecond. Raises ValueError when that is nothing."""
+    found, operations_count = report(text)
+    if not operations_count:
+        raise ValueError(f"{host} moved nothing")
+    return ClientResult(
+        host=host,
+        direction="write" if operation == "write" else "read",
+        began_s=began_s,
+        ended_s=began_s + float(found["total_time_run"]),
+        moved_bytes=operations_count * _operation_bytes(found),
+        operations_count=operations_count,
+        latency_s={"mean": float(found["average_latency"]), "max": float(found["max_latency"])},
+    )
+
+
+def goodput(moved: ClientResult, text: str) -> Series:
+    """Read what one client had moved after each second: bytes per second over each window, as fio's; their sum is exact."""
+    found, _ = report(text)
+    rows = [(moved.began_s + int(row["sec"]), int(row["finished"])) for row in found["datas"]]
+    inner = [row for row in rows if moved.began_s < row[0] < moved.ended_s]
+    t_s = np.array([t for t, _ in inner] + [moved.ended_s])
+    finished = np.array([count for _, count in inner] + [moved.operations_count], dtype=np.float64)
+    duration_s = np.diff(t_s, prepend=moved.began_s)
+    channel = Channel("rados", moved.host, "all", "goodput", "B", "window mean", "counter")
+    return Series(channel, t_s, duration_s, np.diff(finished, prepend=0.0) * _operation_bytes(found) / duration_s)
+
+
+def _operation_bytes(found: dict[str, Any]) -> int:
+    return int(found.get("write_size") or found["read_size"])

@@ -1,0 +1,271 @@
+"""Several users at once: each has a workload of its own, on clients of its own or shared ones, and arrives in its own way.
+
+Arrivals are a schedule, drawn before, and a user does one thing at a time: a job that is due while the one before still runs
+begins when that has ended. Each job has folders of its own, prepared before the window: every read is cold, every file of a
+write new. What is made of the results (Jain's index: https://arxiv.org/abs/cs/9809099) is in `perjoule.analysis.fairness`.
+"""
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from threading import Event, Thread
+from typing import Annotated, Any, Self, TypeVar
+
+import numpy as np
+from pydantic import Field, WithJsonSchema, model_validator
+from pydantic.dataclasses import dataclass
+
+from perjoule import drivers
+from perjoule.drivers.protocols import Check, Host, Mounted, Workload
+from perjoule.machine.untrusted import read_as
+from perjoule.model import OPTIONS, ClientResult, Outcome, Series, Spec, covered_s
+from perjoule.model.errors import PerjouleError
+from perjoule.model.units import Seconds
+from perjoule.workloads._raw import reading
+from perjoule.workloads.together.user import OWN, Job, User, split
+
+__all__ = ["OWN", "Together", "User", "split"]
+
+EXAMPLE = """
+[[workload]]
+kind = "together"
+only = ["", "analysis", "backup"]
+together = [
+    {user = "analysis", kind = "fio", operation = "read", size = "64 MiB"},
+    {user = "backup", kind = "fio", operation = "write", size = "64 MiB", arrival = "after 1 s"},
+]
+"""
+
+T = TypeVar("T")
+
+
+@plain_dataclass(frozen=True)
+class Starts:
+    """together.json: when each user's jobs began, in seconds from the load's begin."""
+
+    starts_s: Mapping[str, tuple[float, ...]]
+
+
+TOGETHER_RATIO = 1 / 3  # of the time with any load, below which a mix is mostly one user alone
+LATE_S = 0.05  # behind its time, above which a job is said to have waited
+_TABLE = {"type": "object", "required": ["user", "kind"], "properties": {"user": {"type": "string"}, "kind": {"type": "string"}}}
+_Tables = Annotated[
+    tuple[Mapping[str, Any], ...], Field(min_length=1), WithJsonSchema({"type": "array", "minItems": 1, "items": _TABLE})
+]
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Together(Workload):
+    """The workloads of several users, at the same time."""
+
+    together: _Tables
+    """A table for each user: `user` is its name, `clients = [1, 2]` says from which of the trial's clients it loads (all when
+    left out; users may share them), `arrival` when its jobs come: "at once", "after 5 s", "every 10 s" or "poisson 10 s" (on
+    average); beside them `kind` and the options of its workload, one value each."""
+
+    only: str = ""
+    """One user alone, as the others are judged against: ["", "analysis", "backup"] measures all together and each alone."""
+
+    window_s: Seconds | None = None
+    """How long jobs go on to arrive, in wall time; needed for "every" and "poisson". What runs then runs to its end."""
+
+    seed: Annotated[int, Field(ge=0)] = 1
+    """Where Poisson arrivals are drawn from; the same in all trials, so that a user comes alone as it comes with others."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        names = [user.user for user, _ in self._users]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"two users are called {twice[0]} (give each a name of its own)")
+        if self.only and self.only not in names:
+            raise ValueError(f'only = "{self.only}" is not a user (known: {", ".join(names)})')
+        for user, workload in self._users:
+            if isinstance(workload, Together) or workload.needs != "folders":
+                raise ValueError(
+                    f"the workload of {user.user} can't be used for one of several users (use one that works on files)"
+                )
+            if user.repeats and self.window_s is None:
+                raise ValueError(f'arrival = "{user.arrival}" of {user.user} needs a window (write window = "60 s")')
+        self._jobs  # noqa: B018  # arrivals that can't be are told here
+        return self
+
+    @cached_property
+    def _users(self) -> tuple[tuple[User, Workload], ...]:
+        found: list[tuple[User, Workload]] = []
+        for table in self.together:
+            own, rest = split(table)
+            options = {key: value for key, value in rest.items() if key not in ("kind", "label")}
+            kind = str(rest.get("kind", ""))
+            try:
+                found.append((User(**own), drivers.workload(Spec(kind, options))))
+            except KeyError:
+                raise ValueError(f'unknown workload "{kind}" (see `perjoule drivers`)') from None
+        return tuple(found)
+
+    @cached_property
+    def _jobs(self) -> Mapping[str, tuple[Job, ...]]:
+        """The jobs of each user that loads, in order."""
+        return {
+            user.user: tuple(
+                Job(user, workload, number, due_s)
+                for number, due_s in enumerate(user.arrivals_s(self.window_s or 0.0, self.seed), start=1)
+            )
+            for user, workload in self._users
+            if self.only in ("", user.user)
+        }
+
+    @property
+    def _all_jobs(self) -> list[Job]:
+        return [job for jobs in self._jobs.values() for job in jobs]
+
+    @property
+    def using(self) -> tuple[str, ...]:
+        """The roles that any user's workload works on."""
+        return tuple(dict.fromkeys(role for _, workload in self._users for role in workload.using))
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """The one direction of all users, or "mixed"."""
+        found = dict.fromkeys(d for jobs in self._jobs.values() for d in jobs[0].workload.directions)
+        return tuple(found) if len(found) == 1 else ("mixed",)
+
+    def moved_bytes(self, clients_count: int) -> int:
+        """All users' bytes, of all their jobs."""
+        return sum(job.workload.moved_bytes(len(job.user.clients) or clients_count) for job in self._all_jobs)
+
+    def stored_bytes(self, clients_count: int) -> int:
+        """All users' files, of all their jobs."""
+        return sum(job.workload.stored_bytes(len(job.user.clients) or clients_count) for job in self._all_jobs)
+
+    def checks(self) -> tuple[Check, ...]:
+        """What the users' workloads need."""
+        return tuple({check.name: check for _, workload in self._users for check in workload.checks()}.values())
+
+    def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
+        """Prepare every job that will come, one after the other, each in folders of its own."""
+        for job in self._all_jobs:
+            hosts, raw = job.user.hosts(clients, job.workload.using), job.raw(folder)
+            own = job.mounted(mounted, hosts)
+            for host in hosts:
+                host.put("", own.directories[host.name] / ".user")
+            raw.mkdir(parents=True)
+            _told(job, lambda job=job, hosts=hosts, own=own, raw=raw: job.workload.prepare(hosts, own, raw))
+
+    def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
+        """Have all users come as they do, wait for the end of all jobs, and read the reports.
+
+        Raises:
+            WorkloadError, TransientError: a job failed; no other begins then, and those that run end by their time limits.
+        """
+        began_s, stop, failures = time.monotonic(), Event(), list[Exception]()
+        starts_s: dict[str, list[float]] = {name: [] for name in self._jobs}
+
+        def load(name: str) -> None:
+            for job in self._jobs[name]:
+                if stop.wait(max(0.0, began_s + job.due_s - time.monotonic())):
+                    return
+                starts_s[name].append(time.monotonic() - began_s)
+                hosts = job.user.hosts(clients, job.workload.using)
+                try:
+                    _told(job, lambda job=job, hosts=hosts: job.workload.run(hosts, job.mounted(mounted, hosts), job.raw(folder)))
+                except Exception as error:  # any: it is raised where the user is waited for
+                    failures.append(error)
+                    stop.set()
+
+        threads = [Thread(target=load, args=[name], daemon=True) for name in self._jobs]
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        finally:
+            stop.set()  # when interrupted
+        if failures:
+            raise failures[0]
+        (folder / "together.json").write_text(json.dumps({"starts_s": starts_s}))
+        return self.outcome(folder)
+
+    def read_back(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome | None:
+        """Check every job's data, one job after the other. Raises WorkloadError, TransientError."""
+        found: list[Outcome | None] = []
+        for job in self._all_jobs:
+            hosts = job.user.hosts(clients, job.workload.using)
+            own, raw = job.mounted(mounted, hosts), job.raw(folder)
+            found.append(_told(job, lambda job=job, hosts=hosts, own=own, raw=raw: job.workload.read_back(hosts, own, raw)))
+        return self.outcome(folder) if any(found) else None
+
+    def outcome(self, folder: Path) -> Outcome:
+        """Read all jobs' raw outputs again. Raises WorkloadError."""
+        with reading("the times of the users' jobs", folder):
+            starts_s = read_as(Starts, folder / "together.json").starts_s
+            waits_s = {n: [s - j.due_s for s, j in zip(starts_s[n], jobs, strict=True)] for n, jobs in self._jobs.items()}
+        found = {
+            n: [_told(job, lambda job=job: job.workload.outcome(job.raw(folder))) for job in jobs]
+            for n, jobs in self._jobs.items()
+        }
+        every = [(name, outcome) for name, outcomes in found.items() for outcome in outcomes]
+        results = tuple(replace(result, user=name) for name, outcome in every for result in outcome.results)
+        doubts = [*(f"{n}: {d}" for n, outcome in every for d in outcome.doubts), *_late(waits_s), *_apart(results)]
+        return Outcome(
+            engine=" + ".join(dict.fromkeys(outcome.engine for _, outcome in every)),
+            results=results,
+            doubts=tuple(dict.fromkeys(doubts)),
+            series=tuple(_joined([(name, series) for name, outcome in every for series in outcome.series])),
+            measured=_measured(found),
+        )
+
+
+def _told(job: Job, call: Callable[[], T]) -> T:
+    """Have an error say whose job it was."""
+    try:
+        return call()
+    except PerjouleError as error:
+        raise type(error)(
+            error.what, where=", ".join(filter(None, (f"user {job.user.user}", error.where))), next=error.next
+        ) from error
+
+
+def _late(waits_s: Mapping[str, Sequence[float]]) -> list[str]:
+    late = {name: sum(wait_s > LATE_S for wait_s in waits[1:]) for name, waits in waits_s.items()}
+    return [f"{name}: {n} of {len(waits_s[name])} jobs waited for the one before them" for name, n in late.items() if n]
+
+
+def _apart(results: Sequence[ClientResult]) -> list[str]:
+    """Doubt a mix whose users hardly loaded together."""
+    users = [[r for r in results if r.user == user] for user in dict.fromkeys(r.user for r in results)]
+    share = covered_s(users, 2) / covered_s(users, 1)
+    if len(users) < 2 or share >= TOGETHER_RATIO:
+        return []
+    return [f"several users ran at once for only {share:.0%} of the time; for the rest, one user ran alone"]
+
+
+def _joined(series: Sequence[tuple[str, Series]]) -> list[Series]:
+    """One series for each user and channel, of all its jobs in order of time."""
+    found: dict[tuple[str, object], list[Series]] = {}
+    for name, one in series:
+        found.setdefault((name, one.channel), []).append(one)
+    return [
+        Series(
+            replace(parts[0].channel, component=f"user {name}"),
+            np.concatenate([part.t_s for part in parts]),
+            np.concatenate([part.duration_s for part in parts]),
+            np.concatenate([part.value for part in parts]),
+        )
+        for (name, _), parts in found.items()
+    ]
+
+
+def _measured(found: Mapping[str, Sequence[Outcome]]) -> dict[str, float]:
+    """What each user's workload measured beside, the mean over its jobs; and how many jobs there were, if several."""
+    measured: dict[str, float] = {}
+    for name, outcomes in found.items():
+        for key in dict.fromkeys(key for outcome in outcomes for key in outcome.measured):
+            measured[f"user/{name}/{key}"] = fmean(o.measured[key] for o in outcomes if key in o.measured)
+        if len(outcomes) > 1:
+            measured[f"user/{name}/jobs_count"] = len(outcomes)
+    return measured

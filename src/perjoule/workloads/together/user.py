@@ -1,0 +1,146 @@
+"""A user of a mix: from which clients it loads, when its jobs arrive, and where its files lie."""
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass as plain_dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, Strict
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.protocols import Host, Mounted, Workload
+from perjoule.model import OPTIONS
+from perjoule.model.errors import WorkloadError
+from perjoule.model.units import seconds, seconds_text
+
+FORMS = '"at once", "after 5 s", "every 10 s" or "poisson 10 s"'
+MOST_JOBS = 1000  # of one user in one window: each has a raw folder and a folder in the file system
+
+
+def _name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}", name):
+        raise ValueError(f'"{name}" can\'t be the name of a folder (use up to 40 letters, digits and . _ -)')
+    return name
+
+
+def _arrival(text: str) -> str:
+    word, _, time = text.partition(" ")
+    if text != "at once" and word not in ("after", "every", "poisson"):
+        raise ValueError(f'"{text}" is not a valid arrival (write {FORMS})')
+    if text != "at once" and seconds(time) <= 0:
+        raise ValueError(f'"{text}" has no time in it (write {FORMS})')
+    return text
+
+
+def _listed(value: object) -> object:
+    if value == []:
+        raise ValueError("[] names no client (remove clients for all of them)")
+    return value if isinstance(value, list | tuple) else (value,)  # pyright: ignore[reportUnknownVariableType]
+
+
+_Client = Annotated[int, Strict(), Field(ge=1)]
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class User:
+    """What a user's table holds beside the options of its workload."""
+
+    user: Annotated[str, AfterValidator(_name)]
+    """Who it is; names its results and its folders."""
+
+    clients: Annotated[tuple[_Client, ...], BeforeValidator(_listed)] = ()
+    """The numbers of the clients that it loads from; all of the trial when left out. Users may share clients."""
+
+    arrival: Annotated[str, AfterValidator(_arrival)] = "at once"
+    """When its jobs come, in wall time from the begin of the measured window."""
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it comes more than once, so that a window is needed."""
+        return self.arrival.startswith(("every", "poisson"))
+
+    def arrivals_s(self, window_s: float, seed: int) -> tuple[float, ...]:
+        """Give the seconds at which its jobs come, from 0 up to the window's end; the same seed gives the same.
+
+        Raises:
+            ValueError: none or too many come.
+        """
+        word, _, time = self.arrival.partition(" ")
+        if not self.repeats:
+            return (0.0 if self.arrival == "at once" else seconds(time),)
+        drawn, every_s, found = random.Random(f"{seed} {self.user}"), seconds(time), list[float]()
+        next_s = drawn.expovariate(1 / every_s) if word == "poisson" else 0.0
+        while next_s < window_s:
+            found.append(next_s)
+            next_s = next_s + drawn.expovariate(1 / every_s) if word == "poisson" else len(found) * every_s
+            if len(found) > MOST_JOBS:
+                raise ValueError(
+                    f"more than {MOST_JOBS} jobs of {self.user} arrive (shorten window, or make its jobs less frequent)"
+                )
+        if not found:
+            what = f'no job of {self.user} arrives by "{self.arrival}" within "{seconds_text(window_s)}"'
+            raise ValueError(f"{what} (make window longer, or use another seed)")
+        return tuple(found)
+
+    def hosts(self, clients: Sequence[Host], using: Sequence[str]) -> tuple[Host, ...]:
+        """Choose its clients of the trial's, and with them the hosts of other roles that its workload works on.
+
+        Raises:
+            WorkloadError: the trial has fewer clients.
+        """
+        loading = [host for host in clients if host.role == "client"]
+        if self.clients and max(self.clients) > len(loading):
+            raise WorkloadError(f"user {self.user} loads from client {max(self.clients)}, but the trial has {len(loading)}")
+        own = [loading[number - 1] for number in self.clients] if self.clients else loading
+        return (*own, *(host for host in clients if host.role in using))
+
+
+OWN = tuple(User.__dataclass_fields__)  # the keys of a user's table that are not its workload's
+
+
+def split(table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Tell a user's own keys from those of its workload."""
+    return {k: v for k, v in table.items() if k in OWN}, {k: v for k, v in table.items() if k not in OWN}
+
+
+@plain_dataclass(frozen=True)
+class Job:
+    """One arrival of a user: its workload, where its raw output lies, and its folders in the file system."""
+
+    user: User
+    workload: Workload
+    number: int  # from 1
+    due_s: float
+
+    def raw(self, folder: Path) -> Path:
+        """Its folder below the trial's raw folder."""
+        return folder / self.user.user / f"job-{self.number}"
+
+    def mounted(self, whole: Mounted, hosts: Sequence[Host]) -> Mounted:
+        """Give it folders of its own, the same in each trial of a deployment, so that what was laid out is found again."""
+        own = Path(f"user-{self.user.user}") / f"job-{self.number}"
+        return _Own(whole, {host.name: whole.directories[host.name] / own for host in hosts}, hosts[0].name)
+
+
+class _Own(Mounted):
+    """The same file system with a user's own folders."""
+
+    def __init__(self, whole: Mounted, directories: Mapping[str, Path], first: str) -> None:
+        self.directories, self.facts, self.data_hosts, self.logs = directories, whole.facts, whole.data_hosts, whole.logs
+        self._whole, self._first = whole, first
+
+    def locate(self, path: Path) -> tuple[str, ...]:
+        """As this user's first client sees the path, while the whole file system asks its own first client."""
+        seen = path.relative_to(self._whole.directories[self._first])
+        return self._whole.locate(next(iter(self._whole.directories.values())) / seen)
+
+    def drop_caches(self) -> None:
+        self._whole.drop_caches()
+
+    def alive(self) -> None:
+        self._whole.alive()
+
+    def busy(self) -> str:
+        return self._whole.busy()
