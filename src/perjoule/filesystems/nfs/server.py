@@ -94,7 +94,12 @@ class Kernel:
 
 
 def ganesha_text(export: Path, recovery: Path, clients: Sequence[str], version: Version) -> str:
-    """Write ganesha.conf: one folder, under its own path in every version, for these addresses alone."""
+    """Write ganesha.conf: one folder, under its own path in every version, for these addresses alone.
+
+    From version 5 on Ganesha ends where the kernel does not let it flush under memory pressure (PR_SET_IO_FLUSHER needs
+    CAP_SYS_RESOURCE, which containers and some virtual machines lack), unless it may do without. Older ones warn that they do not
+    know the option.
+    """
     protocol, _, minor = version.partition(".")
     minors = f"Minor_Versions = {minor}; " if minor else ""
     return f"""\
@@ -105,6 +110,7 @@ NFS_CORE_PARAM {{
     Enable_NLM = false;
     Enable_RQUOTA = false;
     Enable_UDP = false;
+    allow_set_io_flusher_fail = true;
 }}
 NFSv4 {{
     {minors}Graceless = true;
