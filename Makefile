@@ -29,6 +29,8 @@ check: .venv/ready-for-development
 	$(BIN)/ruff format --check
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
+	$(BIN)/codespell
+	$(BIN)/python setup/english.py
 
 # The installed tool, as a user has it.
 .venv/ready: setup/requirements.txt pyproject.toml

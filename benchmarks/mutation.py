@@ -251,7 +251,7 @@ def _run(changed: Mutant, tests: Sequence[str], folder: Path) -> None:
     copied = folder / "perjoule"
     shutil.copytree(PACKAGE, copied)  # with what is compiled already
     (copied / changed.path).write_text(changed.text)
-    sys.path[0] = str(folder)  # in the place of this script's
+    sys.path[0] = str(folder)  # instead of this script's
     os.environ["PYTHONPATH"] = str(folder)
     options = ["-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
     os._exit(int(pytest.main([*options, *tests])))

@@ -81,7 +81,7 @@ def test_what_people_wrote_is_text_and_never_markup(page: str) -> None:
 
 def test_failed_trials_stand_there_with_their_reason(page: str) -> None:
     assert "2 failed trials" in page
-    assert "the simulated load fails in its run 3, as asked" in page
+    assert "the simulated load fails in its run 3, as configured" in page
 
 
 def test_every_figure_that_the_records_allow_is_there(page: str) -> None:

@@ -181,7 +181,7 @@ def test_noise_is_the_same_each_time(tmp_path: Path) -> None:
 def test_a_failed_trial_is_kept_with_its_reason_and_the_campaign_goes_on(tmp_path: Path) -> None:
     records = measured(tmp_path, asked(repetitions=3, workload="fail_at = 2")).records()
     assert [record.status for record in records] == ["valid", "failed", "valid"]
-    assert records[1].reason == "client-1: the simulated load fails in its run 2, as asked"
+    assert records[1].reason == "client-1: the simulated load fails in its run 2, as configured"
     assert len({record.trial.id for record in records}) == 3
 
 

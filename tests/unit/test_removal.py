@@ -204,7 +204,7 @@ def test_what_is_only_called_like_ours_is_left_and_named(tmp_path, theirs, monke
     theirs.rename(named)
     linked.symlink_to(named)
     (tmp_path / "pjs-notes").mkdir()
-    assert sweep(tmp_path) == ((), (f"{named}: not marked as made by perjoule", f"{linked}: this is a symbolic link"))
+    assert sweep(tmp_path) == ((), (f"{named}: not marked as made by perjoule", f"{linked}: a link"))
     other.mkdir()
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
     assert f"{other}: belongs to another user" in sweep(tmp_path)[1]

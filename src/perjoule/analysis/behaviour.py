@@ -12,12 +12,12 @@ from perjoule.analysis.energy import amount
 from perjoule.model import Series
 
 Floats = NDArray[np.float64]
-LEAST_COUNT = 5  # samples, below which nothing is told
+LEAST_COUNT = 5  # samples, below which nothing is reported
 
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What was seen of one channel; NaN where it could not be told."""
+    """What was seen of one channel; NaN where it could not be determined."""
 
     samples_count: int
     asked_period_s: float  # median distance of the samples
@@ -64,7 +64,7 @@ def powers(series: Series) -> tuple[Floats, Floats]:
 
 
 def step(values: Floats) -> float:
-    """Find the step of which all differences of neighbours are multiples, to 1 %; 0 where there is none."""
+    """Find the step of which all differences of neighbours are multiples, to 1 %; 0 if none exists."""
     differences = np.unique(np.round(np.abs(np.diff(values)), 9))
     differences = differences[differences > 0]
     if not len(differences):

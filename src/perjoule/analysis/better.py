@@ -37,7 +37,7 @@ Word = Literal["better", "worse", "no relevant difference", "can't tell"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What may be said of one against another."""
+    """The verdict on one compared with another."""
 
     estimate: Estimate
     count: int = 1  # comparisons that are made together

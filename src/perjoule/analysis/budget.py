@@ -1,4 +1,4 @@
-"""What an energy may be wrong by, as the GUM asks for it: a list of terms, their sum, and a 95 % interval.
+"""The uncertainty budget of an energy, according to the GUM: a list of terms, their sum, and a 95 % interval.
 
     JCGM 100:2008, Guide to the expression of uncertainty in measurement, https://www.bipm.org/en/committees/jc/jcgm/publications
 
@@ -59,7 +59,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Budget:
-    """An energy (J) with all that it may be wrong by; `unknown` is what the meter does not state, so that no term has it."""
+    """An energy (J) with its uncertainty terms; `unknown` is what the meter does not state, so no term covers it."""
 
     value_j: float
     terms: tuple[Term, ...] = ()
@@ -117,7 +117,7 @@ class Budget:
         return found
 
     def and_terms(self, terms: Sequence[Term]) -> "Budget":
-        """The same with more that it may be wrong by."""
+        """The same with additional terms."""
         return replace(self, terms=(*self.terms, *terms))
 
     def sharing(self, names: Sequence[str]) -> "Budget":

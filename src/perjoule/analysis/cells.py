@@ -103,7 +103,7 @@ def _cell(
 
 
 def _shared(metric: str, repetitions: Sequence[Point]) -> dict[str, float]:
-    """What all repetitions of a metric may be wrong by, the mean of those that have the metric."""
+    """The shared errors of all repetitions of a metric, the mean of those that have the metric."""
     found = [p.shared.get(metric, {}) for p in repetitions if metric in p.metrics]
     return {source: fmean(one.get(source, 0.0) for one in found) for source in dict.fromkeys(s for one in found for s in one)}
 

@@ -1,4 +1,4 @@
-"""Whether what a paper says in words is so in one's own measurements, too: it holds here, it doesn't, or nothing can be told.
+"""Whether a paper's claims hold in one's own measurements, too: they hold, they don't, or the data are inconclusive.
 
 A claim is made of cases: one file system above another for each direction and number of clients, the best of a group against the
 next, the steps along a fact. `analysis.better` judges each case, in the family that the pair belongs to in its campaign, and the
@@ -52,11 +52,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim and what may be said of it here."""
+    """A claim and its verdict here."""
 
     claim: Claim
     verdict: Holds
-    why: str  # in words: what speaks against it, or why nothing can be told
+    why: str  # in words: what speaks against it, or why it is inconclusive
     ratio: Interval | None = None  # of what is said to be larger to the other: of what decides
     p: float | None = None
     cases_count: int = 0

@@ -1,4 +1,4 @@
-"""What modelled energy may be wrong by: each coefficient of the catalogue, by how much the energy follows it.
+"""The uncertainty of modelled energy: each coefficient of the catalogue, times the sensitivity of the energy to it.
 
 The model (see `perjoule.meters.modelled`) is taken apart again from the component series of a record. In a window of T seconds in
 which a host's board took B joules and its disks D, the use of its CPU is (B - idle T) / (dynamic T), the time in which its disks
@@ -61,7 +61,7 @@ def hardware(record: Record) -> Cluster | None:
 
 
 def coefficient_terms(record: Record, series: Sequence[Series], parts: Signed, windows: Sequence[Window]) -> tuple[Term, ...]:
-    """List what a modelled energy may be wrong by, one term for each coefficient with a sigma; none where this can't be told.
+    """List the uncertainty terms of a modelled energy, one for each coefficient with a sigma; none if it can't be determined.
 
     Args:
         record: of the trial, with its hardware.

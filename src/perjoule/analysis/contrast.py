@@ -1,4 +1,4 @@
-"""A weighted sum of mean logarithms of samples (a ratio, an average over workloads) with all that it may be wrong by.
+"""A weighted sum of mean logarithms of samples (a ratio, an average over workloads) with all its uncertainties.
 
 The variance has three parts:
 
@@ -6,7 +6,7 @@ The variance has three parts:
   samples were measured in the same blocks of time and the campaign drifts or its neighbours are alike, it is that of the blocks'
   own sums; without drift, blocks cost more degrees of freedom than they save (`benchmarks/better.py`).
 - drift: what the campaign's drift may have made of it: d² (b² + u²(b)), d the distance of the samples' mean times, b the slope.
-  It is an allowance and no correction: a drift that begins anew with each deployment would be corrected the wrong way.
+  It is an allowance, not a correction: a drift that starts over with each deployment would be corrected the wrong way.
 - shared: what all repetitions have in common, like the coefficients of modelled power. A source of error that two samples have in
   common counts with what it differs by in them.
 

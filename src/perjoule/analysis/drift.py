@@ -1,10 +1,10 @@
 """What the order of a campaign's trials did to a metric: drift over time, and neighbours that resemble each other.
 
-Both are told by residuals: the logarithm of a value less its cell's mean. Drift is their slope over time with as many means as
-cells (time, too, is taken less its cell's mean). Autocorrelation is that of lag 1 in the order of running after the slope is
-taken out, tested by von Neumann's ratio. Both weigh a residual by its cell's scatter. Residuals of few repetitions are correlated
-by themselves, so that the ratio is held against its own with values exchanged within cells, and the correlation is given less the
-mean of those.
+Both are determined from residuals: the logarithm of a value minus its cell's mean. Drift is their slope over time with as many
+means as cells (time, too, is taken less its cell's mean). Autocorrelation is that of lag 1 in the order of running after the
+slope is taken out, tested by von Neumann's ratio. Both weigh a residual by its cell's scatter. Residuals of few repetitions are
+correlated by themselves, so that the ratio is held against its own with values exchanged within cells, and the correlation is
+given less the mean of those.
 
     J. von Neumann, Distribution of the ratio of the mean square successive difference to the variance, Ann. Math. Statist. 12
     (1941), https://doi.org/10.1214/aoms/1177731677
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from perjoule.analysis.statistics import student_p, student_quantile
 
 LEAST_FREEDOM = 3  # residuals beyond the means, before which nothing is known
-DOUBTED_FREEDOM = 5  # the same, before which nothing is said
+DOUBTED_FREEDOM = 5  # the same, below which nothing is reported
 SIGNIFICANT = 0.05
 MOST_CORRELATION = 0.9  # beyond it a campaign has hardly more than one value
 LEAST_SQUARE = 1e-18  # of a logarithm: rounding

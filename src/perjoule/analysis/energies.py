@@ -1,9 +1,9 @@
 """A window's energy to metrics: each boundary with its power, what a joule did, and by how much it may be wrong.
 
-Of each energy and of what a joule did there are two more metrics, half a 95 % interval each: "uncertainty", by all that is known
-to be wrong with one trial, and "shared_uncertainty", by what all repetitions on the same meter have in common, so that their
-scatter does not show it. What is shared stands by its source as well, so that a comparison knows what cancels. Modelled watts may
-be wrong by the sigmas of the catalogue's coefficients; nameplates have no uncertainty that is known.
+Each energy and each work per joule has two more metrics, half a 95 % interval each: "uncertainty", from all known errors of one
+trial, and "shared_uncertainty", from the errors that all repetitions on the same meter share, which their scatter does not show.
+Shared errors are also listed by source, so that a comparison knows what cancels. The uncertainty of modelled power comes from the
+sigmas of the catalogue's coefficients; nameplates have no known uncertainty.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """Energy, bytes or seconds over a window, by the meter's semantics. A gap is never a zero: what is not covered is refused.
 
-How a series is integrated says `analysis.integral`; what its samples look like when a meter fails says `analysis.faults`. Here it
-is judged what may be said of a window: an amount with its doubts, or none with the reason.
+`analysis.integral` defines how a series is integrated, and `analysis.faults` what its samples look like when a meter fails. This
+module decides what a window gives: an amount with its doubts, or none with the reason.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """What samples look like when a meter fails without saying so: it stands still, or one sample is far from all others.
 
-Nothing is dropped: a sample that is real and only looks wrong must count. It is told, and the reader judges. Both are asked of
-power and energy alone, and of what was measured: a model may well be constant, and a disk may well be idle.
+Nothing is dropped: a sample that is real and only looks wrong must count. It is reported, and the reader judges. Both are asked
+of power and energy alone, and of what was measured: a model may well be constant, and a disk may well be idle.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ LONG_COUNT, LONG_S, LONG_RATIO = 8, 5.0, 0.25  # samples, seconds and share of a
 NEXT_FACTOR, MEAN_FACTOR = 6.0, 8.0  # times the next longest and the mean time of one value in the window: far longer
 MATTERS_RATIO = 0.05  # of the power, by which it must change in a window for one value to be a wrong one
 REST_S, REST_RATIO = 5.0, 0.16  # of a window, the least in which others are seen
-CHANGES_COUNT = 2  # in a window, below which it can't be told how long one value usually lasts
+CHANGES_COUNT = 2  # in a window, below which it is unknown how long one value usually lasts
 BEFORE_COUNT = 2  # samples before the window from which on one value is said to begin before it
 CONSTANT_COUNT = 20  # samples that are all the same
 FAR_FACTOR = 10.0  # times the range of the middle half (or a tenth of the median, where that is more): far out

@@ -4,9 +4,9 @@ Every series is made of pieces, one that ends at each sample, with a rate at eit
 rate is constant, so it is over the window of a "window mean", and between instantaneous samples it runs straight (the trapezoid,
 on the real timestamps). A moment that cuts a piece of power or energy of which only the sum is known (of a counter, or a window
 mean) cuts a step: power goes from the rate of the piece before to that of the piece after at the one moment that keeps the sum;
-where there is none (the rate is not between those two, or a neighbour is not known) it is even. Bytes and CPU seconds are even:
-they come in bursts, not in levels. Pieces that are not known (a gap, a failed read, an impossible step of a counter) have no
-length.
+where there is no such step (the rate is not between those two, or a neighbour is unknown) it is even. Bytes and CPU seconds are
+even: they come in bursts, not in levels. Pieces that are not known (a gap, a failed read, an impossible step of a counter) have
+no length.
 
 The sums of blocks of pieces are kept, in the order of time; a moment's integral is the blocks before it and a few pieces more.
 """
@@ -60,7 +60,7 @@ class Integral:
 
     @cached_property
     def usual_s(self) -> float:
-        """The usual distance between samples; 0 where there is none."""
+        """The usual distance between samples; 0 if undefined."""
         t_s = self.samples.t_s
         if len(t_s) < 2:
             return 0.0
@@ -123,8 +123,8 @@ class Integral:
         before: Index = slice(index.start - 1, index.stop - 1) if start else np.maximum(index - 1, 0)
         ended_s = t_s[index]
         if self._semantics == "window mean":
-            # Reported windows may overlap by the jitter of their arrival: no moment counts twice. A gap that is no longer than
-            # their requests may be wrong by is none.
+            # Reported windows may overlap by the jitter of their arrival: no moment counts twice. A gap within the timing error
+            # of their requests is not a gap.
             began_s = np.maximum(ended_s - self.samples.duration_s[index], t_s[before])
             if (request_s := self.samples.request_s) is not None:
                 near = began_s - t_s[before] <= (request_s[index] + request_s[before]) / 2

@@ -1,4 +1,4 @@
-"""What programs that are none of the trial's took of the machine on which all hosts run: no cap of the testbed holds them."""
+"""What programs outside the trial used of the machine on which all hosts run: no cap of the testbed limits them."""
 
 from collections.abc import Iterator, Sequence
 

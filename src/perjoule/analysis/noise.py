@@ -1,4 +1,4 @@
-"""How much the samples of a meter scatter by themselves, told apart from what the load does."""
+"""How much the samples of a meter scatter by themselves, as distinct from what the load does."""
 
 from collections.abc import Sequence
 from math import sqrt

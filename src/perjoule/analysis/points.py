@@ -43,7 +43,7 @@ BURST = (  # metrics that a burst has, too
 def points(record: Record, series: Sequence[Series]) -> tuple[Point, ...]:
     """Give the numbers of a valid trial, one Point per direction in which something was done; none of a failed one.
 
-    Where no bytes are moved (metadata), operations are counted in their place, and what is told by the byte is not told.
+    Where no bytes are moved (metadata), operations are counted instead, and metrics per byte are omitted.
     A metric that was not measured, or whose amount is refused, is not among the keys; the doubts say why.
     """
     return tuple(_point(record, series, direction, results) for direction, results in loads(record).items())

@@ -20,7 +20,7 @@ def _boundary(series: Series) -> tuple[object, ...]:
 def one_quantity(series: Sequence[Series], began_s: float, ended_s: float) -> list[Series]:
     """Leave of a counter and power of the same boundary the one that is known better in a window.
 
-    That is the counter, which misses no burst, unless it is refused, or may be wrong by more than 1 % and by more than twice as
+    That is the counter, which misses no burst, unless it is refused, or its uncertainty is more than 1 % and more than twice as
     much as the power. What decides is how often the counter steps in a window of this length, so that repetitions are judged
     alike.
     """
@@ -41,7 +41,7 @@ def one_quantity(series: Sequence[Series], began_s: float, ended_s: float) -> li
 
 
 def other_quantity(series: Sequence[Series], others: Sequence[Series]) -> list[Series]:
-    """The other choice: what was left out, in the place of what it was left out for."""
+    """The other choice: what was left out, instead of what it was left out for."""
     left_out = {_boundary(one) for one in others}
     return [one for one in series if _boundary(one) not in left_out or any(one is other for other in others)]
 

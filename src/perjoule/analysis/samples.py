@@ -1,4 +1,4 @@
-"""What a meter said, put in order: finite values, each moment once, in the order of their times; what was wrong is told.
+"""What a meter sent, put in order: finite values, each moment once, in the order of their times; faults are reported.
 
 late or set back   samples whose time is before that of one that came earlier: put where their time says
 early              samples that another clock dates after their arrival: that clock is ahead by as much at least

@@ -24,7 +24,7 @@ from perjoule.analysis.contrast import Sample, contrast
 from perjoule.analysis.statistics import CONFIDENCE_RATIO, student_quantile
 from perjoule.model import Cell, Direction, Interval
 
-IDEAL_EXPONENTS: Mapping[str, int] = {  # what is told, and the power of n with which it grows at best
+IDEAL_EXPONENTS: Mapping[str, int] = {  # what is reported, and the power of n with which it grows at best
     "throughput_bytes_per_s": 1,
     "operations_per_s": 1,
     "efficiency_bytes_per_j": 0,

@@ -35,13 +35,13 @@ DITHERED_RATIO = 0.4  # of steps that change, from which on the noise makes erro
 def budget(
     series: Series | Integral, began_s: float, ended_s: float, *, quiet: Sequence[tuple[float, float]] = ()
 ) -> Budget | None:
-    """List what the energy of a window may be wrong by; None when the energy is refused.
+    """List the uncertainty terms of a window's energy; None when the energy is refused.
 
     Args:
         series: of one channel.
         began_s: begin of the window, seconds.
         ended_s: its end.
-        quiet: windows in which nothing went on, where the noise of a meter that integrates can be told from the load.
+        quiet: idle windows, where the noise of a meter that integrates can be distinguished from the load.
     """
     whole = series if isinstance(series, Integral) else Integral(series)
     found = amount(whole, began_s, ended_s)

@@ -49,7 +49,7 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """What may be said of it."""
+        """The verdict on it."""
         if self.grades:
             return f"no winner: power is of different grades ({', '.join(self.grades)}), which are not ranked against each other"
         said: dict[str, list[str]] = {}

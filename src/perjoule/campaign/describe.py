@@ -1,4 +1,4 @@
-"""What there is to write into a campaign: drivers, their options, their examples."""
+"""What a campaign can contain: drivers, their options, their examples."""
 
 import importlib
 import tomllib
@@ -27,7 +27,7 @@ def example(part: str, kind: str) -> Testbed | FileSystem | Workload | Meter:
 
 
 def describe(kind: str | None = None) -> Iterator[str]:
-    """Say in lines what there is, or what a kind is and takes (wherever that name is a driver). Raises CampaignError."""
+    """Describe in lines all drivers, or what a kind is and takes (wherever that name is a driver). Raises CampaignError."""
     all_kinds = [(name, found) for name in NAMES for found in drivers.kinds(f"{name}s")]
     if kind is None:
         width = max(len(found) for _, found in all_kinds)

@@ -105,7 +105,7 @@ class Header:
     { device = "/dev/disk/by-id/...", signature = "ext4" }. What is not named is never written to."""
 
     simulate: Annotated[bool, Strict()] = False
-    """Put simulated hosts, file systems, loads and meters in the place of the real ones: to try a campaign in seconds."""
+    """Put simulated hosts, file systems, loads and meters instead of the real ones: to try a campaign in seconds."""
 
 
 TOP_KEYS = {option_name(field.name): field.name for field in fields(Header)}  # as people write them -> the field

@@ -35,7 +35,7 @@ def neighbour(word: str, words: Iterable[str]) -> str | None:
 
 
 def instead(word: str, words: Iterable[str]) -> str:
-    """Say what to write instead of an unknown word: its neighbour, or else the list of what there is."""
+    """Say what to write instead of an unknown word: its neighbour, or else the list of known words."""
     known = list(words)
     near = neighbour(word, known)
     if near is not None:

@@ -13,7 +13,7 @@ CLUSTER = "odroid-hc4"
 
 
 def simulated(groups: Sequence[Sequence[Trial]]) -> tuple[tuple[Trial, ...], ...]:
-    """Put simulated drivers in the place of all others; each file system gets a speed of its own, known from its label."""
+    """Put simulated drivers instead of all others; each file system gets a speed of its own, known from its label."""
     return tuple(tuple(_simulated(trial) for trial in group) for group in groups)
 
 

@@ -43,7 +43,7 @@ class Source:
 
 
 def text_of(path: File) -> str:
-    """Read a campaign file. Raises CampaignError when there is none that is text."""
+    """Read a campaign file. Raises CampaignError when it is missing or is not text."""
     try:
         with path.open("rb") as file:
             content = file.read(LONGEST_BYTES + 1)

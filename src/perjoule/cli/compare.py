@@ -1,4 +1,4 @@
-"""The command that holds results against other results, or against a paper."""
+"""The command that compares results with other results, or with a paper."""
 
 import json
 import sys

@@ -19,7 +19,7 @@ def confirmed(asked: Campaign, trials: Iterable[Trial], flags: Sequence[str]) ->
 
     Args:
         asked: names the devices.
-        trials: those that are to be measured.
+        trials: those that will be measured.
         flags: ids by --overwrite, whole or their last part.
 
     Raises:

@@ -227,7 +227,7 @@ def show_line(line: str) -> None:
 
 
 def show_checks(checks: Sequence[Check]) -> None:
-    """Print what was found of this machine: what is well first, what is to be mended last, each with its fix."""
+    """Print what was found of this machine: what works first, what must be fixed last, each with its fix."""
     ordered = sorted(checks, key=lambda one: (not one.ok, one.needed))
     for one, after in zip_longest(ordered, ordered[1:]):
         mark, style = ("ok  ", "green") if one.ok else (("no  ", "red") if one.needed else ("less", "yellow"))
@@ -237,7 +237,7 @@ def show_checks(checks: Sequence[Check]) -> None:
 
 
 def show(table: Table, cells: Sequence[Cell], records: Sequence[Record]) -> None:
-    """Print a table, numbers to the right, and below it what is to be known of its numbers."""
+    """Print a table, numbers right-aligned, and the notes on its numbers below it."""
     kept = _fitting(table, out.width)
     rich = RichTable(box=None, header_style="bold", pad_edge=False)
     least = 2 * (len(kept) - 1)

@@ -140,7 +140,7 @@ class Host(ABC):
         Args:
             name: names its folder below `directory`.
             size_bytes: of the sparse file that stands for a device.
-            device: a device by its stable id below /dev/disk, in the place of a file; one of `overwrite`.
+            device: a device by its stable id below /dev/disk, instead of a file; one of `overwrite`.
 
         Raises:
             CampaignError: no such device may be used here.
@@ -284,7 +284,7 @@ class Mounted(ABC):
     def busy(self) -> str:
         """Say what the file system does of its own accord, in its own status: "scrub of 2 placement groups"; "" when quiet.
 
-        Cheap enough to be asked after each trial. Raises WorkloadError when it can't be told.
+        Cheap enough to ask after each trial. Raises WorkloadError when it can't be determined.
         """
         return ""
 
@@ -341,7 +341,7 @@ class Workload(ABC):
         """Load from all clients together, keep every raw output in `folder`, report. Raises WorkloadError, TransientError."""
 
     def read_back(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome | None:
-        """Check what was written, when it has been written back, and report anew; None where nothing is to be checked.
+        """Check what was written after it has been written back, and report again; None if there is nothing to check.
 
         Raises:
             WorkloadError, TransientError: it is not what was written, or could not be read.

@@ -175,7 +175,7 @@ def free_memory_bytes(proc: Path = Path("/proc"), cgroups: Path = CGROUPS) -> in
 
 
 def free_tasks_count(proc: Path = Path("/proc"), cgroups: Path = CGROUPS) -> int | None:
-    """How many more processes and threads our control group may have; None: no limit is told."""
+    """How many more processes and threads our control group may have; None: no limit is known."""
     return min(_left(proc, cgroups, (("pids", "pids.max", "pids.current"), ("", "pids.max", "pids.current"))), default=None)
 
 

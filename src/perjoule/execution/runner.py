@@ -128,7 +128,7 @@ def run(
 
 
 class _Refused(Exception):
-    """One file system can't be run here, or not as asked; the others can."""
+    """One file system can't be run here, or not as configured; the others can."""
 
     def __init__(self, error: PerjouleError) -> None:
         self.error = error

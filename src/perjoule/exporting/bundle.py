@@ -177,7 +177,7 @@ def _entries(bundle: zipfile.ZipFile, path: Path) -> Mapping[str, zipfile.ZipInf
     for entry in bundle.infolist():
         name = entry.filename
         if name.strip("/") and name.endswith("/") and not entry.file_size:
-            continue  # a folder of a bundle that was packed anew; folders are made with their files
+            continue  # a folder of a bundle that was repacked; folders are made with their files
         pure = PurePosixPath(name)
         kind = stat.S_IFMT(entry.external_attr >> 16)
         odd = not pure.parts or "\\" in name or "\0" in name or ":" in pure.parts[0]

@@ -56,7 +56,7 @@ class File:
     """A file of the bundle."""
 
     size_bytes: int
-    sha256: str  # "" where it can't be told, as of the checksums themselves
+    sha256: str  # "" if unknown, as for the checksums themselves
 
 
 def metadata(said: Said, records: Sequence[Record], files: Mapping[str, File]) -> str:
@@ -129,7 +129,7 @@ def date(records: Sequence[Record]) -> str:
 
 
 def license_url(text: str) -> str:
-    """Name a license by its URL; "" where there is none."""
+    """Name a license by its URL; "" if it has none."""
     return text if not text or "://" in text else f"https://spdx.org/licenses/{quote(text)}"
 
 
@@ -149,7 +149,7 @@ def _file(path: str, file: File) -> Json:
 
 
 def _window(records: Sequence[Record]) -> tuple[float, float]:
-    """From the first phase of all trials to the last, seconds of UTC; (0, 0) where there is none."""
+    """From the first phase of all trials to the last, seconds of UTC; (0, 0) if there are no phases."""
     moments = [
         moment_s - record.clock.monotonic_s + record.clock.utc_s
         for record in records

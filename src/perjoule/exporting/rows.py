@@ -82,7 +82,7 @@ def unit(metric: str) -> str:
 
 
 def csv_text(found: Sequence[Row]) -> str:
-    """Lay rows out as CSV (RFC 4180); numbers in full, nothing where there is none."""
+    """Lay rows out as CSV (RFC 4180); numbers in full, empty where absent."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(Row._fields)

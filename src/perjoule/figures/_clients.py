@@ -31,7 +31,7 @@ def number(value: float) -> str:
 
 
 def interval_text(interval: Interval, per: float) -> str:
-    """Print an interval in units of `per`, or say that there is none."""
+    """Print an interval in units of `per`, or state that it is missing."""
     if not isfinite(interval.high - interval.low):
         return "none (one repetition)"
     return f"{number(interval.low / per)} to {number(interval.high / per)}"

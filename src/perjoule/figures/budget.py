@@ -1,4 +1,4 @@
-"""What energies may be wrong by: the terms of each budget as a stack of variances, the largest of them named."""
+"""Uncertainty of energies: the terms of each budget as a stack of variances, the largest of them named."""
 
 from collections.abc import Mapping, Sequence
 

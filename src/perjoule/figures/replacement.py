@@ -1,4 +1,4 @@
-"""What low-power machines draw in the place of one server at the same throughput; left of 1 they draw less."""
+"""What low-power machines draw instead of one server at the same throughput; left of 1 they draw less."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -56,7 +56,7 @@ def _panel(server: str, found: Sequence[Replacement], names: Sequence[str], doma
             "encoding": {**both, "x": {"field": "ratio", **x}, "tooltip": [{"field": name} for name in shown]},
         },
     ]
-    heading = {"text": f"in the place of {server}", "fontSize": 12, "anchor": "start", "frame": "group", "offset": 4}
+    heading = {"text": f"in place of {server}", "fontSize": 12, "anchor": "start", "frame": "group", "offset": 4}
     height = {"step": max(16, 7 * len(names)), "for": "position"}
     return {"title": heading, "width": FULL_WIDTH - 200, "height": height, "data": {"values": rows}, "layer": layers}
 

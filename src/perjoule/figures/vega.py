@@ -16,7 +16,7 @@ PANEL_WIDTH = 330  # of one of two panels, when a figure stands alone
 FULL_WIDTH = 700
 FONT = "Arial, Liberation Sans, Helvetica, sans-serif"
 
-# Named colour ranges: "category" is for file systems throughout, "component" and "role" for what their names say. Told apart
+# Named colour ranges: "category" is for file systems throughout, "component" and "role" for what their names say. Distinguishable
 # with normal vision and with protanopia, deuteranopia and tritanopia (distance in CIELAB after Machado et al. 2009 at least 26
 # among the first four of "category"), and at least 3:1 against the background. Shapes repeat what "category" says.
 _LIGHT = {

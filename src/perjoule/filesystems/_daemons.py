@@ -111,7 +111,7 @@ class Daemons:
         self.wait("a first write", written, client, *witnesses)
 
     def drop(self, host: Host, name: str) -> None:
-        """End one and forget it, so that it can be started anew."""
+        """End one and forget it, so that it can be started again."""
         for daemon in [d for d in self._started if d.host is host and d.name == name]:
             daemon.process.stop()
             self._started.remove(daemon)

@@ -34,7 +34,7 @@ class Device(FileSystem):
     size_bytes: Bytes = 4 * 1024**3
     """Size of the sparse file that stands for a device; without meaning for a named one."""
     device: str = ""
-    """A whole block device by its stable id (/dev/disk/by-id/...), in the place of a file; only on hosts that are real, and only
+    """A whole block device by its stable id (/dev/disk/by-id/...), instead of a file; only on hosts that are real, and only
     when `overwrite` above the tables names it and you confirm it."""
 
     def folder(self, hosts: Path | None) -> Path | None:

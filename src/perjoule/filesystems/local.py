@@ -1,7 +1,7 @@
 """A local file system, as what is measured: no network, no servers. https://docs.kernel.org/filesystems/index.html
 
-Each client has one of its own on a disk of its own, made anew and mounted with noatime; ext4 without lazy initialisation, so that
-nothing is left to do while we measure. Data are cached in the kernel's page cache alone, which is the hosts' to drop.
+Each client has one of its own on a disk of its own, freshly made and mounted with noatime; ext4 without lazy initialisation, so
+that nothing is left to do while we measure. Data are cached in the kernel's page cache alone, which is the hosts' to drop.
 """
 
 from collections.abc import Generator, Mapping
@@ -34,7 +34,7 @@ class Local(FileSystem):
     size_bytes: Bytes = 4 * 1024**3
     """Size of the sparse file that it is made in; without meaning for a named device."""
     device: str = ""
-    """A whole, empty block device by its stable id (/dev/disk/by-id/...), in the place of a file; only on hosts that are real."""
+    """A whole, empty block device by its stable id (/dev/disk/by-id/...), instead of a file; only on hosts that are real."""
     make: tuple[str, ...] = ()
     """More arguments for mkfs."""
     options: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class Local(FileSystem):
         return None if self.device else hosts
 
     def checks(self) -> tuple[Check, ...]:
-        """mkfs, the kernel's support, findmnt; f2fs, which many kernels lack, is told even when it is not asked for."""
+        """mkfs, the kernel's support, findmnt; f2fs, which many kernels lack, is reported even if not requested."""
         optional = needs("f2fs", needed=False) if self.type != "f2fs" else ()
         return (*programs({"findmnt": "util-linux"}), *needs(self.type), *optional)
 

@@ -42,7 +42,7 @@ class Rados(FileSystem):
     acknowledged_count: Annotated[int, Field(ge=1, le=8)] = 1
     """Copies that must be up for a placement group to take writes (`min_size`)."""
     erasure: Annotated[str, Field(pattern=r"^$|^([2-9]|1\d)\+[1-8]$")] = ""
-    """Erasure coding in the place of copies, as in "4+1": each object in 4 parts and 1 more, each on another host."""
+    """Erasure coding instead of copies, as in "4+1": each object in 4 parts and 1 more, each on another host."""
     classes: ceph.Classes = "apart"
     """"apart": OSDs on storage hosts alone; "together": on the metadata host, too."""
     osds_per_host_count: Annotated[int, Field(ge=1, le=16)] = 1

@@ -49,7 +49,7 @@ class Simulated(FileSystem):
     """What goes wrong on purpose: nothing, an impossible layout, a daemon at the start, a daemon during the first trial."""
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
-        """As asked for."""
+        """As configured."""
         return Redundancy(self.copies_count)
 
     @contextmanager
@@ -57,7 +57,7 @@ class Simulated(FileSystem):
         """Make a folder per client.
 
         Raises:
-            CampaignError: the layout is to be impossible.
+            CampaignError: the layout is configured to be impossible.
             TransientError: a daemon is to fail.
         """
         if self.failure == "layout":

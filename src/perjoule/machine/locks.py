@@ -1,4 +1,4 @@
-"""Locks that nobody else may open, so that nobody else can hold them; who holds one all the same is named.
+"""Locks that nobody else may open, which prevents others from holding them; whoever holds one nevertheless is named.
 
 https://man7.org/linux/man-pages/man2/flock.2.html, https://man7.org/linux/man-pages/man5/proc_locks.5.html
 """

@@ -48,7 +48,7 @@ def possible(wanted: Disk) -> tuple[Disk, str]:
 
 
 def single(wanted: Disk) -> Disk:
-    """What is made in the place of a mirror, on one disk."""
+    """What is made instead of a mirror, on one disk."""
     words: dict[str, Any] = {"kind": STEAD, "size": exact_text(wanted.size_bytes, BYTES)}
     if wanted.kind != "zfs":  # whose record size and further words mean nothing to another
         words |= {"kind": wanted.kind, "make": wanted.make, "options": wanted.options}
@@ -57,7 +57,7 @@ def single(wanted: Disk) -> Disk:
 
 
 def doubt(lack: str, *, stead: str = "") -> str:
-    """Say for the record why data lie on a single disk; `stead` is the file system there in the place of ZFS."""
+    """Say for the record why data lie on a single disk; `stead` is the file system there instead of ZFS."""
     return f"no mirror beneath: {lack}; each server holds one copy of the data{f', on {stead}' if stead else ''}"
 
 

@@ -158,7 +158,7 @@ def sweep(within: Path | None = None) -> tuple[tuple[Path, ...], tuple[str, ...]
     """Remove the scratch folders whose perjoule was killed.
 
     Returns:
-        What was removed, and a sentence for each folder of such a name that was left; those in use are passed over.
+        What was removed, and a sentence for each folder of such a name that was left; those in use are skipped.
     """
     removed: list[Path] = []
     left: list[str] = []

@@ -92,7 +92,7 @@ class Metered(Meter):
 
 
 class _Poll:
-    """One meter's connection, kept while it holds and made anew when it broke."""
+    """One meter's connection, kept while it works and renewed when it breaks."""
 
     def __init__(self, label: str, connect: Callable[[], AbstractContextManager[Read]], sink: Sink, stack: ExitStack) -> None:
         self._label, self._connect, self._sink = label, connect, sink

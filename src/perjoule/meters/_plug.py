@@ -54,11 +54,11 @@ class Plug(Metered):
 
 
 def table(said: Any) -> Mapping[str, Any]:
-    """What was said where a JSON object is wanted; an empty one where it is none."""
+    """The answer where a JSON object is expected; an empty one if it is something else."""
     return said if isinstance(said, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
 
 
 def number(said: Any) -> float:
-    """What was said where a number is wanted; NaN where it is none."""
+    """The answer where a number is expected; NaN if it is something else."""
     plain = isinstance(said, int | float) and not isinstance(said, bool) and abs(said) < MOST
     return float(said) if plain else math.nan

@@ -7,7 +7,7 @@ from perjoule.model.errors import MachineError
 
 
 def word(path: Path) -> str:
-    """The text of an attribute, "" where there is none or it can't be read."""
+    """The text of an attribute, "" if it is missing or can't be read."""
     try:
         return path.read_text().strip()
     except OSError:

@@ -32,7 +32,7 @@ class Place:
 
     address: str
     timeout_s: float = 5.0  # for all of an answer
-    authorities: Path | None = None  # a file of certificates to believe, in the place of the system's
+    authorities: Path | None = None  # a file of certificates to believe, instead of the system's
     verify: bool = True
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 

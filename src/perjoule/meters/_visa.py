@@ -25,7 +25,7 @@ _LONGEST_HEAD = 11
 _HEAD = re.compile(rb"#([1-9])")
 _SOCKET = re.compile(r"TCPIP\d*::(.+)::(\d+)::SOCKET", re.IGNORECASE)
 _LINE = re.compile(r"ASRL(/.+?)(?:::INSTR)?", re.IGNORECASE)
-_MORE = (0x3FFF0006,)  # VISA's "read as much as asked for": there is more
+_MORE = (0x3FFF0006,)  # VISA's "read as much as requested": there is more
 
 
 PORT = 5025  # where instruments take lines

@@ -1,7 +1,7 @@
 """Power sensors of the kernel (INA2xx, ACPI power meters): https://docs.kernel.org/hwmon/sysfs-interface.html
 
-hwmonN is numbered anew at each start: a sensor is known by its chip's name and its device. An INA2xx computes watts from the
-voltage over a shunt; where another shunt is fitted than the kernel was told, all watts are wrong by the same factor.
+hwmonN is renumbered at each boot: a sensor is identified by its chip's name and its device. An INA2xx computes watts from the
+voltage over a shunt; if the fitted shunt is not the one that the kernel assumes, all watts are wrong by the same factor.
 """
 
 import math
@@ -77,7 +77,7 @@ class Hwmon(Metered):
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Find the sensor. Raises MachineError when there is none, or more than one."""
+        """Find the sensor. Raises MachineError unless exactly one matches."""
         sensor = self._sensor()
         channel = _channel(where, sensor)
 

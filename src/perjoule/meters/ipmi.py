@@ -139,7 +139,7 @@ def power_w(text: str, *, where: str = "") -> float:
     """The watts in what `ipmitool dcmi power reading` says.
 
     Raises:
-        MachineError: the reading is deactivated (its 0 W mean nothing), or there is none.
+        MachineError: the reading is deactivated (its 0 W mean nothing), or missing.
     """
     state, power = _STATE.search(text), _POWER.search(text)
     if power is None:

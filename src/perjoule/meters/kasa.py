@@ -2,7 +2,7 @@
 
 The first protocol (TCP port 9999: HS110, KP115, HS300, ...) is spoken without a login; newer plugs want user and password of the
 TP-Link account, and are asked for their kind by UDP first (never tried here on a real one). Power is what it says at a moment;
-the counter has steps of 1 Wh (3.6 kJ) and begins anew with the plug, in newer ones at midnight: a fall is a reset, never a wrap.
+the counter has steps of 1 Wh (3.6 kJ) and restarts with the plug, in newer ones at midnight: a fall is a reset, never a wrap.
 """
 
 import asyncio

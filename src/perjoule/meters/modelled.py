@@ -59,7 +59,7 @@ def host_w(
 ) -> Mapping[Component, float]:
     """Mean watts of a server between two readings, by component; nothing when CPU time is missing or a counter ran backwards.
 
-    Disk bytes that can't be told count as none: the disks then take what they take idle, a lower bound.
+    Unknown disk bytes count as zero: the disks then draw their idle power, a lower bound.
     """
     duration_s = after.t_s - before.t_s
     grown = {counter: _grown(getattr(before, counter), getattr(after, counter)) for counter in COUNTERS}
@@ -122,7 +122,8 @@ def _hardware(hosts: Hosts) -> tuple[Cluster, Mapping[str, Node]]:
 
 
 def _capacity_cores(hosts: Hosts) -> Mapping[str, float]:
-    """What 100 % of each host's CPU is. The cores of this machine are none of an emulated board, so nothing stands in for it."""
+    """What 100 % of each host's CPU is. The cores of this machine are not those of an emulated board, so nothing stands in for
+    it."""
     stated = {host.name: host.cpu_capacity_cores for host in _metered(hosts)}
     if unknown := [name for name, cores in stated.items() if not cores]:
         raise CampaignError(

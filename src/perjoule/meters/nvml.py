@@ -118,7 +118,7 @@ def _counts(nvml: Any, gpu: Any) -> bool:
     except nvml.NVMLError as error:
         if error.value in (nvml.NVML_ERROR_NOT_SUPPORTED, nvml.NVML_ERROR_FUNCTION_NOT_FOUND):
             return False
-        raise  # it has one that fails: its power is not to be taken for it when the connection is made anew
+        raise  # it has one that fails: its power must not replace it when the connection is renewed
     return True
 
 

@@ -77,7 +77,7 @@ class Simulated(Meter):
     """A counter's step; 0 J: none."""
 
     wrap_j: Joules = 0.0
-    """A counter begins anew at this; 0 J: never."""
+    """A counter wraps at this; 0 J: never."""
 
     gap_ratio: Ratio = 0.0
     """The share of samples that get lost."""

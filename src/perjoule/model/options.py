@@ -31,14 +31,14 @@ class Disk:
     """The file system; zfs only with mirror = "zfs"."""
     mirror: Literal["none", "md", "lvm", "zfs"] = "none"
     """Each server's data twice, on two disks of its own (files): by md (mdadm), LVM (raid1) or ZFS, where the kernel has it.
-    Where it hasn't, the data lie on a single disk (in the place of zfs on xfs), and each record says so as a doubt. Only on
+    Where it hasn't, the data lie on a single disk (instead of zfs on xfs), and each record says so as a doubt. Only on
     virtual hosts. The disks' caps don't hold for ZFS, which writes from threads of the kernel."""
     block_bytes: Bytes | None = None
     """Its block size (btrfs: sector size, zfs: record size); as mkfs chooses when absent."""
     size_bytes: Bytes = 4 * 1024**3
     """Size of the sparse file that it is made in; without meaning for a named device."""
     device: str = ""
-    """A block device by its stable id below /dev/disk, in the place of a file; only on hosts that are real."""
+    """A block device by its stable id below /dev/disk, instead of a file; only on hosts that are real."""
     make: tuple[str, ...] = ()
     """More arguments for mkfs."""
     options: tuple[str, ...] = ()

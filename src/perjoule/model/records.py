@@ -168,7 +168,7 @@ class Outcome:
     doubts: tuple[str, ...] = ()
     series: tuple[Series, ...] = ()  # goodput per client over time; stored with the other series, not in the record
     measured: Mapping[str, float] = field(default_factory=dict[str, float])  # what else was, by names that end in a unit
-    note: str = ""  # what is to be known of it and speaks not against it: "ended by duration"
+    note: str = ""  # information that is not an objection: "ended by duration"
     sustained: bool = False  # the window is a part of a longer load, whose rate the disks keep up with
 
     @property

@@ -1,4 +1,4 @@
-"""What is told of records: numbers of a trial, intervals over repetitions, findings."""
+"""What is derived from records: numbers of a trial, intervals over repetitions, findings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -101,7 +101,7 @@ class Replacement:
 
     @property
     def verdict(self) -> str:
-        """What may be said of whole machines."""
+        """The verdict on whole machines."""
         found = self.whole_power_ratio
         if not isfinite(found.high):
             return "one repetition is not enough to tell"

@@ -76,7 +76,7 @@ def claims_lines(paper: str, results: Results, summary: Sequence[Cell]) -> tuple
 
 
 def budget_tables(results: Results) -> tuple[Table, ...]:
-    """Lay out what energies may be wrong by, and watts that meters do not explain; nothing where no watts were measured."""
+    """Lay out the uncertainty of energies, and power that meters do not explain; nothing if no power was measured."""
     found = [one for record in results.latest() if (one := metered(record, results.series(record))) is not None]
     return tuple(laid for laid in (budget_table(found), unexplained_table(found)) if laid.rows)
 

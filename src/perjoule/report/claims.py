@@ -1,4 +1,4 @@
-"""A paper's claims and what may be said of them here, as a table and for the page."""
+"""A paper's claims and their verdicts here, as a table and for the page."""
 
 from collections.abc import Iterator, Sequence
 

@@ -152,7 +152,7 @@ def _set_aside(results: Results) -> tuple[str, ...]:
 
 
 def best(records: Sequence[Record], summary: Sequence[Cell]) -> tuple[Finding, ...]:
-    """Find the best by each metric in which the best are told."""
+    """Find the best by each metric that ranks file systems."""
     judge = Judge(summary)
     return tuple(one for metric in BY for one in winners(records, summary, metric, judge=judge))
 

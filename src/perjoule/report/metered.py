@@ -78,7 +78,7 @@ def alignments(patterns: Sequence[tuple[LoadPattern, Sequence[Series]]]) -> tupl
 
 
 def budget_table(found: Sequence[Metered]) -> Table:
-    """Lay out what energies may be wrong by: for each cell and boundary each term in % of the energy, the mean of repetitions."""
+    """Lay out the uncertainty budgets: for each cell and boundary each term in % of the energy, the mean of repetitions."""
     rows: dict[tuple[Key, str], list[Budget]] = {}
     for one in found:
         for direction, energy in one.energies.items():

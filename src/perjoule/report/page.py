@@ -227,7 +227,7 @@ def _doubts(found: Content) -> Iterator[str]:
 
 
 def _said(heading: str, whole: Sequence[str], cells: Sequence[Cell], said: Sequence[Sequence[str]]) -> Iterator[str]:
-    """List what is said of the campaign as a whole, then of rows, with where."""
+    """List what concerns the campaign as a whole, then rows, with their places."""
     places: dict[str, list[str]] = {}
     for cell, own in zip(cells, said, strict=True):
         for words in own:

@@ -26,7 +26,7 @@ NOTE = (
 
 
 def alongside(results: Results, paper: Paper, metrics: Sequence[str] = ()) -> tuple[Held, ...]:
-    """Hold results against a paper.
+    """Compare results with a paper.
 
     Args:
         results: a folder in which something was measured.

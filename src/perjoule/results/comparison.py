@@ -40,7 +40,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """What may be said of the second against the first."""
+        """The verdict on the second compared with the first."""
         return self.judged.sentence(self.than)
 
 

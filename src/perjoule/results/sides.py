@@ -30,7 +30,7 @@ class Side:
 
     @cached_property
     def found(self) -> Mapping[Key, Sequence[Measured]]:
-        """Group what is to be compared by its combination, in order of repetition."""
+        """Group what will be compared by its combination, in order of repetition."""
         grouped: dict[Key, list[Measured]] = {}
         of = {record.trial.id: record for record in self.records}
         for point in sorted(self.points, key=lambda p: p.trial.repetition):

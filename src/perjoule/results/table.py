@@ -37,10 +37,10 @@ def with_interval(interval: Interval, per: float = 1.0) -> str:
 
 
 def with_meter(cell: Cell, key: str, per: float = 1.0) -> str:
-    """Print a mean with half its 95 % interval, and behind a second "±" what the meter adds.
+    """Print a mean with half its 95 % interval, and after a second "±" the meter's uncertainty.
 
-    That is what all repetitions on one meter have in common, so that their scatter knows nothing of it; with a single repetition,
-    all that this one may be wrong by.
+    That is the error that all repetitions on one meter share, which their scatter does not show; with a single repetition, its
+    whole uncertainty.
     """
     found = cell.metrics[key]
     name = "shared_uncertainty" if len(found.values) > 1 else "uncertainty"
@@ -127,7 +127,7 @@ def amplification_table(cells: Sequence[Cell]) -> Table:
 
 
 def winners_table(findings: Sequence[Finding]) -> Table:
-    """Lay out which file system is best for what, by how much over the average of the others, and what may be said of it."""
+    """Lay out which file system is best for what, by how much over the average of the others, and with what verdict."""
     rows = tuple(
         (
             finding.among or "all",
@@ -189,7 +189,7 @@ def replacement_table(found: Sequence[Replacement]) -> Table:
         )
         for one in found
     )
-    words = ("in the place of", "machine", "workload", "direction", "machines", "power / server's")
+    words = ("in place of", "machine", "workload", "direction", "machines", "power / server's")
     return Table((*words, "whole machines", "power / server's", "verdict"), rows)
 
 

@@ -15,7 +15,7 @@ Fault = Literal[
     "drip", "flood", "endless line", "deep", "garbage",
 ]  # fmt: skip
 FAULTS: tuple[Fault, ...] = get_args(Fault)
-HOSTILE: tuple[Fault, ...] = ("drip", "flood", "endless line", "deep", "garbage")  # in the place of an answer: see `_hostile`
+HOSTILE: tuple[Fault, ...] = ("drip", "flood", "endless line", "deep", "garbage")  # instead of an answer: see `_hostile`
 SPIKE_FACTOR = 1000.0
 JUMP_S = 3600.0  # by which a meter's own clock jumps
 
@@ -38,7 +38,7 @@ class Manner:
     delay_s: float = 0.0
     silent: bool = False  # no answer at all
     hang_up: bool = False  # close the connection, and refuse new ones while it lasts
-    hostile: Fault | None = None  # what is sent in the place of an answer
+    hostile: Fault | None = None  # what is sent instead of an answer
 
 
 @dataclass

@@ -50,7 +50,7 @@ def tree(behaviour: Behaviour, fixed: Mapping[str, str], values: Callable[[Truth
 
 
 def micro(value: float) -> str:
-    """A number in millionths, as sysfs shows watts and joules; "" where there is none."""
+    """A number in millionths, as sysfs shows watts and joules; "" if absent."""
     return "" if math.isnan(value) else f"{round(value * 1e6)}\n"
 
 

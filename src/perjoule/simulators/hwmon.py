@@ -9,7 +9,7 @@ from perjoule.simulators import _sysfs
 from perjoule.simulators._behaviour import Behaviour, Fault, Truth
 
 FAULTS: tuple[Fault, ...] = ("duplicate", "missing", "frozen", "nan", "spike", "disconnect")
-UNKNOWN = f"{0xFFFFFFFF * 1000}\n"  # what ACPI meters show in the place of a power that they don't know
+UNKNOWN = f"{0xFFFFFFFF * 1000}\n"  # what ACPI meters show instead of a power that they don't know
 FIXED = {
     "hwmon0/name": "coretemp\n",
     "hwmon0/temp1_input": "42000\n",

@@ -43,7 +43,7 @@ class _Stick:
     def __init__(self, behaviour: Behaviour, absent: tuple[str, ...], send: Callable[[bytes], None]) -> None:
         self._behaviour, self._absent, self._send, self._sequence = behaviour, absent, send, 0
         self._stop = threading.Event()
-        self._kept = (math.nan, "")  # true energy, what was said of it: the same energy again is a Circle that froze
+        self._kept = (math.nan, "")  # true energy, and the answer: the same energy again is a Circle that froze
 
     def close(self) -> None:
         """End what waits."""

@@ -33,7 +33,7 @@ MOST_SAMPLES = 1000
 def serve(
     behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0, server: bool = False
 ) -> Generator[Mapping[str, Json]]:
-    """Serve while the block runs; `server` is whether the table asks the API in the place of the page."""
+    """Serve while the block runs; `server` is whether the table asks the API instead of the page."""
     scraped: deque[Truth] = deque(maxlen=MOST_SAMPLES)
 
     def answer(path: str, headers: Mapping[str, str]) -> Answer:

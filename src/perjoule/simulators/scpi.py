@@ -94,7 +94,7 @@ class _Analyser:
         return known or None
 
     def _zes(self, command: str) -> str | None:
-        """The answer, "" where there is none, None where the command is not known."""
+        """The answer, "" if the command has none, None if the command is unknown."""
         word, _, value = command.partition(" ")
         match word:
             case "CYCL?":
@@ -136,7 +136,7 @@ class _Analyser:
         return ""
 
     def _measure(self) -> None:
-        """The mean power of each cycle as it is known of the waveform, and the faults of what is said of it."""
+        """The mean power of each cycle as the waveform defines it, and the faults of the answer."""
         waveform, now_s = self._behaviour.waveform, self._behaviour.now_s
         began_s, kept_j = now_s(), math.nan
         while not self._stop.wait(self._cycle_s):

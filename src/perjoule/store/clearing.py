@@ -36,7 +36,7 @@ def clear(folder: Path, kept: frozenset[Path]) -> Iterator[str]:
 
     Raises:
         OSError: the disk refuses.
-        MachineError: a link is in the place of a folder.
+        MachineError: a link is where a folder should be.
     """
     refuse_links(folder, (ASIDE,))
     named = {attempt.parent for attempt in kept}

@@ -39,7 +39,7 @@ class Patient:
             self._write()
             self._full_since_s = None
         except OSError as error:
-            if error.errno not in FULL or not self._file.tell():  # a disk that is full from the start is said at once
+            if error.errno not in FULL or not self._file.tell():  # a disk that is full from the start is reported at once
                 raise
             now_s = time.monotonic()
             self._full_since_s = now_s if self._full_since_s is None else self._full_since_s

@@ -88,7 +88,7 @@ def make_mirror(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Se
         MachineError: a tool or the kernel's support is missing or failed, with its own words.
     """
     mirror = _mirror.Mirror(wanted.mirror, image.parent, image.stem)
-    make_words(wanted)  # what can't be is told before anything is touched
+    make_words(wanted)  # the impossible is reported before anything is touched
     if not loaded(module := WAYS[wanted.mirror].module):
         tool("modprobe", module, lock=lock)
     image.parent.mkdir(exist_ok=True)

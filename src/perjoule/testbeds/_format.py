@@ -19,7 +19,7 @@ MAKE: dict[str, tuple[str, ...]] = {
     "f2fs": ("mkfs.f2fs", "-q"),
     "zfs": ("zpool", "create", "-o", "cachefile=none", "-m", "legacy", "-O", "atime=off"),  # made with its mirror
 }
-# Smallest and largest block, and how mkfs is told. What the kernel can mount of these it says itself.
+# Smallest and largest block, and mkfs's option for it. Which of these it can mount, the kernel reports itself.
 _BLOCKS: dict[str, tuple[int, int, tuple[str, ...]]] = {
     "ext4": (1024, 65536, ("-b", "{}")),
     "xfs": (512, 65536, ("-b", "size={}")),  # 512 without checksums (make = ["-m", "crc=0"]) only

@@ -1,7 +1,7 @@
-"""Two files behind one mirror, as the tools are told: https://man7.org/linux/man-pages/man8/mdadm.8.html,
+"""Two files behind one mirror, as commands of the tools: https://man7.org/linux/man-pages/man8/mdadm.8.html,
 https://man7.org/linux/man-pages/man8/lvcreate.8.html, https://openzfs.github.io/openzfs-docs/man/master/8/zpool-create.8.html
 
-Its name is told from where its files lie, so that whoever cleans up finds it by what is behind the loop devices that are left.
+Its name is derived from the place of its files, so that a clean-up finds it by what is behind the remaining loop devices.
 Nothing is written to the machine's own configuration: no mdadm.conf, no backups of LVM, no cache of ZFS.
 """
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from perjoule.drivers.protocols import Completed, Process
 from perjoule.model.errors import TransientError, WorkloadError
 
-# What leads a program onto its host: words before its own, or how all of them are said (to ssh, as one).
+# What leads a program onto its host: words before its own, or how to pass all of them (to ssh, as one).
 Lead = Sequence[str] | Callable[[Sequence[str]], list[str]]
 
 _DEFAULTED = (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)

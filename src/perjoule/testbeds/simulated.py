@@ -1,7 +1,7 @@
 """Hosts that run nothing: a cluster of the catalogue in a temporary folder.
 
 They are there at once, keep files, answer every command with success and no words, and have counters that rise at known, constant
-rates, so that a whole campaign is fast and its numbers can be told beforehand.
+rates, so that a whole campaign is fast and its numbers are known in advance.
 """
 
 import time

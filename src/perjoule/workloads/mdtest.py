@@ -60,7 +60,7 @@ class MdTest(Workload):
     """How many files each rank makes, looks at or removes (`-n`)."""
 
     folders: bool = False
-    """Folders (`-D`) in the place of empty files (`-F`)."""
+    """Folders (`-D`) instead of empty files (`-F`)."""
 
     ranks_count: Annotated[int, Field(ge=1, le=256)] = 1
     """Ranks in each client."""
@@ -97,7 +97,7 @@ class MdTest(Workload):
         return mpi.checks("mdtest", self.prefix)
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
-        """Remove what there is, make afresh what is to be looked at or removed, then drop caches."""
+        """Remove everything, create again what will be looked at or removed, then drop caches."""
         if len(clients) > 1:
             mpi.require_common("mdtest", clients, mounted)
         clients[0].run(["rm", "-rf", "--", mounted.directories[clients[0].name] / TREE], timeout_s=self.time_limit_s)

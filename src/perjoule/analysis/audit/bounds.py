@@ -15,7 +15,7 @@ Expressions = dict[str, str]
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound on throughput: what it needs to know, what it takes for granted where nothing is said, and for which directions."""
+    """A bound on throughput: what it needs to know, what it assumes if nothing is stated, and for which directions."""
 
     words: str
     needs: tuple[str, ...]
@@ -58,7 +58,7 @@ FEATURES = ("in_flight",)  # only bounds where a configuration has them
 
 
 def recipes(paper: Paper) -> list[Recipe]:
-    """List the bounds that every measured throughput of a paper has to keep, as far as its configuration is said."""
+    """List the bounds that every measured throughput of a paper must keep, as far as its configuration is stated."""
     of_throughput = [recipe for one in _measured(paper) for recipe in _of(one, paper)]
     return of_throughput + [recipe for one in paper.find(quantity="energy") for recipe in _power(one, paper)]
 

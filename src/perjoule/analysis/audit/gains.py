@@ -76,7 +76,7 @@ def gain_over_others(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]
 def _over_cases(
     v: Values, groups: Sequence[tuple[list[Number], list[Number]]], among: Callable[[Number, Number], bool], *, is_range: bool
 ) -> Span:
-    """The gain in each case over the average of those among whom it is told; of a range both ends, else the mean."""
+    """The gain in each case over the average of those for which it is stated; of a range both ends, else the mean."""
     gains: list[Span] = []
     for best, there in groups:
         winner = max(best, key=lambda n: v(n).middle)

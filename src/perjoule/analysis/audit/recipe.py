@@ -29,7 +29,7 @@ class Recipe:
     alternatives: tuple[tuple[str, Callable[[Values], Span]], ...] = ()
 
     def result(self, changed: Mapping[str, Span] | None = None) -> Span:
-        """Compute with what the printed digits leave open; `changed` puts other values in the place of inputs, by id."""
+        """Compute with what the printed digits leave open; `changed` puts other values instead of inputs, by id."""
         new = changed or {}
         return self.compute(lambda one: new.get(one.id) or Span(one.low, one.high))
 

@@ -1,4 +1,4 @@
-"""What commands about meters share: their arguments, the passing of time, how doubts are told."""
+"""What commands about meters share: their arguments, the passing of time, how doubts are shown."""
 
 import json
 import time
@@ -15,7 +15,7 @@ from perjoule.model.units import SECONDS, quantity, seconds
 
 
 def duration(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float:
-    """Read a time with its unit; infinite when there is none."""
+    """Read a time with its unit; infinite if absent."""
     try:
         return inf if text is None else seconds(text)
     except ValueError as error:

@@ -37,7 +37,7 @@ from perjoule.testbeds.local import Local
 def test(names: tuple[str, ...], overrides: tuple[str, ...], against: str | None, load: bool, duration_s: float) -> None:
     """Measure what meters really do: update period, noise, steps, failed reads, the longest time frozen, latency.
 
-    Noise is told best while the power is steady; the update period while it varies. The latency needs a load that the meter
+    Noise is measured best while the power is steady; the update period while it varies. The latency needs a load that the meter
     sees: with --load that of this machine, on and off at known moments.
     """
     memory, other = recorder.Memory(), recorder.Memory()

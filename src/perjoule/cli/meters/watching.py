@@ -26,7 +26,7 @@ WIDTH = 40  # of the bars, in characters
 def list_command(addresses: tuple[str, ...]) -> None:
     """List the meters that are found on this machine and at ADDRESSes, as tables for a campaign.
 
-    What each kind needs on this machine is told by `perjoule doctor`.
+    `perjoule doctor` reports what each kind needs on this machine.
     """
     tables = recorder.found(addresses)
     for table in tables:

@@ -1,4 +1,4 @@
-"""What a Ceph cluster is told: who may do what, where OSDs lie, which pools there are. Pure functions over its layout."""
+"""The commands of a Ceph cluster: permissions, where OSDs are, which pools exist. Pure functions over its layout."""
 
 import base64
 import os

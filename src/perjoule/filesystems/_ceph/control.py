@@ -5,9 +5,9 @@ else but the standard library. The `ceph` command would do the same at one secon
 
 Standard input is JSON, `{"conf": path, "patience_s": 60, "slice_s": 1, "stages": [[command, ...], ...], "ready": {...}}`: the
 commands of a stage go out together, so that the monitor commits them together. A command with "target" ("mgr", "osd.3") goes
-there and not to the monitors. "ready" (or null) is what to wait for after the stages, see `missing`. A connection and what is
-to be ready are waited for during a slice, an answer with all patience. Standard output is JSON, `{"answers": [[answer, ...],
-...], "missing": "", "error": ""}`; "missing" says what wasn't there at the end of a slice.
+there and not to the monitors. "ready" (or null) is what to wait for after the stages, see `missing`. It waits one slice for a
+connection and for readiness, and up to the full patience for an answer. Standard output is JSON, `{"answers": [[answer, ...],
+...], "missing": "", "error": ""}`; "missing" names what wasn't there at the end of a slice.
 https://docs.ceph.com/en/pacific/rados/api/python/
 """
 

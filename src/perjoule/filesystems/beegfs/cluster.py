@@ -81,7 +81,7 @@ class Cluster(Mounted):
         self.facts = self._facts(daemons)
 
     def attach(self) -> None:
-        """Mount it on all clients. Raises MachineError where that can't be, with what can be said of the servers."""
+        """Mount it on all clients. Raises MachineError if that is impossible, with the state of the servers."""
         problem, mend = clients.obstacle(self._hosts)
         if problem:
             moved = self.bench(BENCH_BYTES)
@@ -201,7 +201,7 @@ class Cluster(Mounted):
                 self.tool.ask(self._series.group(kind, group, *pair))
 
     def _mirror_root(self, management: Daemon, jobs: Sequence[Job], daemons: Sequence[Daemon]) -> list[Daemon]:
-        """Mirror the root directory while only the server that has it runs, then have all start anew and get into step.
+        """Mirror the root directory while only the server that has it runs, then restart all and let them synchronise.
 
         https://doc.beegfs.io/latest/advanced_topics/metadata_mirroring.html
         """

@@ -1,4 +1,4 @@
-"""What BeeGFS is told and what it answers, as pure functions.
+"""What is sent to BeeGFS and what it answers, as pure functions.
 
 The daemons' configuration is that of 7 and 8 alike; where the two differ, see `versions`.
 """

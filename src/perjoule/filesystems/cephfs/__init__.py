@@ -49,7 +49,7 @@ class CephFs(FileSystem):
     acknowledged once all copies that are up have it, so with every host up it always waits for `copies`; 1 means that writing
     goes on when only one copy is left."""
     erasure: Annotated[str, Field(pattern=r"^$|^([2-9]|1\d)\+[1-8]$")] = ""
-    """Erasure coding of data in the place of copies, as in "4+1": each object in 4 parts and 1 more, each on another host."""
+    """Erasure coding of data instead of copies, as in "4+1": each object in 4 parts and 1 more, each on another host."""
     classes: ceph.Classes = "apart"
     """"apart": data on the OSDs of storage hosts (device class hdd), metadata on those of the metadata host (class ssd);
     "together": both on all of them."""

@@ -38,7 +38,7 @@ class Mount(Cluster):
         return self.holders(file.pool, file.objects())
 
     def drop_caches(self) -> None:
-        """Mount anew on every client, which ends its cache with its process, and empty the OSDs' caches of data.
+        """Remount on every client, which ends its cache with its process, and empty the OSDs' caches of data.
 
         The MDS keeps the metadata of files in memory, as it does while it serves.
         """

@@ -5,7 +5,7 @@ compiled-in paths are ours. Clients are allowed in by address (auth.allow); bric
 glusterd made for the volume. TLS is not set up. Who caches what:
 
 - The client holds small files (quick-read, up to 64 KiB each and 128 MiB in all), attributes for 1 s, with other options also
-  data (io-cache) and data read ahead; its kernel has a page cache. `drop_caches` mounts every client anew, which forgets it all.
+  data (io-cache) and data read ahead; its kernel has a page cache. `drop_caches` remounts every client, which forgets it all.
 - Bricks keep data in their kernel's page cache alone.
 """
 

@@ -102,7 +102,7 @@ class Cluster(Mounted):
         return words.holders(said, self._names, arbiters_count=int(self._layout.kind == "arbiter"))
 
     def drop_caches(self) -> None:
-        """Mount all clients anew, so that they forget everything. Raises WorkloadError when a file is still open."""
+        """Remount all clients, so that they forget everything. Raises WorkloadError when a file is still open."""
         # The mark of a write is taken off a second later, by its client; a client that goes before leaves the file to be healed.
         self._daemons.wait("bricks without pending writes", self._is_settled)
 

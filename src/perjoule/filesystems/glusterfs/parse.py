@@ -1,4 +1,4 @@
-"""What GlusterFS is told and what it answers, as pure functions."""
+"""What is sent to GlusterFS and what it answers, as pure functions."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What MooseFS 3 and 4 are told and what they answer, as pure functions.
+"""What is sent to MooseFS 3 and 4 and what they answer, as pure functions.
 
 What an answer does not say, or says in a way that is not known here, is an error and never "none".
 """

@@ -66,7 +66,7 @@ class Cluster(Mounted):
         return tuple(names[address] for address in self._spread(path).data)
 
     def drop_caches(self) -> None:
-        """Mount anew on every client, which ends its cache of names and attributes with its process."""
+        """Remount on every client, which ends its cache of names and attributes with its process."""
         if self._layout.attribute_cache:
             each(self._hosts.clients, self._unmount)
             each(self._hosts.clients, self._mount)

@@ -1,4 +1,4 @@
-"""What OrangeFS is told and what it answers, as pure functions."""
+"""What is sent to OrangeFS and what it answers, as pure functions."""
 
 import itertools
 import re
@@ -95,7 +95,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Layout:
-    """Servers and settings of one OrangeFS, as asked for and placed."""
+    """Servers and settings of one OrangeFS, as requested and placed."""
 
     servers: tuple[Server, ...]  # every role on one at least
     distribution: str = "simple_stripe"

@@ -1,6 +1,6 @@
 """A log that something else writes, live or afterwards: https://www.rfc-editor.org/rfc/rfc4180
 
-Everything about it is declared: columns, unit, semantics, the zone of its times. Lines above the header are passed over, so that
+Everything about it is declared: columns, unit, semantics, the zone of its times. Lines above the header are skipped, so that
 exports of LMG or Yokogawa instruments are read as they are. The log may grow while it is read.
 """
 
@@ -71,7 +71,7 @@ class Csv(Declared):
     """The column with the numbers."""
 
     window_column: str = ""
-    """The column with the length of each window in seconds, in the place of `window`."""
+    """The column with the length of each window in seconds, instead of `window`."""
 
     clock: Kind = "date"
     """What the times are: dates, Unix seconds, seconds of this machine's CLOCK_MONOTONIC, or since the recording's beginning."""

@@ -29,7 +29,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Row:
-    """One line, its time still as it is written; the value is NaN where there is none, None where it is no number at all."""
+    """One line, its time still as it is written; the value is NaN if absent, None if it is not a number at all."""
 
     time: str
     value: float | None
@@ -57,13 +57,13 @@ class Rows:
         return f"no line has the columns {', '.join(self._names)}; the first lines are: {seen[:200]}"
 
     def rows(self, lines: Iterable[str]) -> Iterator[Row]:
-        """Read lines; those above the one that names all columns are passed over. Raises ValueError: one is no CSV."""
+        """Read lines; those above the one that names all columns are skipped. Raises ValueError: one is not CSV."""
         for fields in _fields(lines, self._layout.delimiter):
             cells = [cell.strip() for cell in fields]
             if not any(cells):
                 continue
             named = self._layout.header and set(self._names) <= set(cells)
-            if named:  # once, or again where a logger was started anew
+            if named:  # once, or again where a logger was restarted
                 self._columns = [cells.index(name) for name in self._names]
             elif self._columns is None:
                 self._skipped.append(self._layout.delimiter.join(fields))

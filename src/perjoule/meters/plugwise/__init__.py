@@ -127,7 +127,7 @@ def _opened(path: str, timeout_s: float) -> Generator["_Line"]:
 
 
 class _Line:
-    """The stick's line: one request at a time; what belongs to an older one is passed over."""
+    """The stick's line: one request at a time; what belongs to an older one is skipped."""
 
     def __init__(self, port: Any, timeout_s: float) -> None:
         self._port, self._timeout_s = port, timeout_s

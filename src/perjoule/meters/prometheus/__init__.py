@@ -54,7 +54,7 @@ class Prometheus(Declared):
     """Its name, with as many labels as make it one: name{label="value"}."""
 
     server: bool = False
-    """Whether a Prometheus server is asked, in the place of an exporter."""
+    """Whether a Prometheus server is asked, instead of an exporter."""
 
     user: str = ""
     """The user name, if it needs a login."""

@@ -42,7 +42,7 @@ def exposed(text: str, name: str, labels: Mapping[str, str]) -> tuple[Sample, st
     """The one series of this name with these labels on an exporter's page, and its type ("gauge", "counter", "").
 
     Raises:
-        ValueError: there is none, or more than one, or the page is cut off.
+        ValueError: it is missing, is not unique, or the page is cut off.
     """
     if not text.endswith(("\n", "# EOF")):
         raise ValueError(f"the page is truncated: no line feed after its last line {text.rpartition(chr(10))[2][:60]!r}")

@@ -80,7 +80,7 @@ class Redfish(Metered):
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Log in, find the chassis and what it shows. Raises MachineError when there is none, or more than one."""
+        """Log in, find the chassis and what it shows. Raises MachineError unless exactly one matches."""
         place = Place(_url(self.address), self.timeout_s, self.authorities, self.verify)
         password, session = secret(self.password_file), ""
         if self.login == "session":

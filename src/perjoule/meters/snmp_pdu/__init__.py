@@ -46,7 +46,7 @@ Numbers = Callable[[Sequence[str]], Sequence[int | None]]
 class Source:
     """What to ask for, and how to read it."""
 
-    oids: tuple[str, ...]  # the value, and where there is one, whether it is to be had
+    oids: tuple[str, ...]  # the value and, if there is one, whether it is available
     factor: float
     specification: Specification
 
@@ -97,7 +97,7 @@ class SnmpPdu(Metered):
     """A file that holds the passphrase for it alone."""
 
     privacy: Literal["", "DES", "AES", "AES-256"] = ""
-    """How version 3 hides what is said."""
+    """How version 3 encrypts messages."""
 
     privacy_file: Path | None = None
     """A file that holds the passphrase for it alone."""
@@ -107,7 +107,7 @@ class SnmpPdu(Metered):
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Ask how its numbers are to be read. Raises MachineError when it has no such meter, TransientError."""
+        """Ask how to read its numbers. Raises MachineError when it has no such meter, TransientError."""
         login = snmp.Login(
             self.version,
             self.community,
@@ -160,7 +160,7 @@ def apc(quantity: Literal["power", "energy"], outlet: int | None, unit: int) -> 
 
 
 def raritan(numbers: Numbers, quantity: Literal["power", "energy"], outlet: int | None, unit: int, inlet: int) -> Source | None:
-    """Where a Raritan shows it, and how it says that it is to be scaled; None where it has no such sensor."""
+    """Where a Raritan shows it, and the scale that it states; None if it has no such sensor."""
     sensor, unit_number, si = SENSORS[quantity]
     configured, measured = ("3.5.4.1", "5.4.3.1") if outlet else ("3.3.4.1", "5.2.3.1")
     index = f"{unit}.{outlet or inlet}.{sensor}"

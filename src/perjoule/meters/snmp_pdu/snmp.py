@@ -100,7 +100,7 @@ def agent(address: str, port: int, login: Login, timeout_s: float) -> Generator[
     except ImportError:
         raise MachineError("pysnmp is missing", where=f"{address}:{port}", next=FIX) from None
     loop = asyncio.new_event_loop()
-    loop.set_exception_handler(_silent)  # what is no SNMP is no answer, which is said
+    loop.set_exception_handler(_silent)  # what is not SNMP is no answer, which is reported
     try:
         there = Agent(loop, address, port, login, timeout_s)
         try:

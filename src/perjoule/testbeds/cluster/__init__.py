@@ -83,7 +83,7 @@ class Cluster(Testbed):
     identity: str = ""
     """File with the private key; OpenSSH's own choice by default."""
     config: str = ""
-    """A configuration file for ssh in the place of your own."""
+    """A configuration file for ssh instead of your own."""
     work: Annotated[str, Field(pattern=r"^/[\w.-]+(/[\w.-]+)*$")] = "/var/tmp/perjoule"
     """The only folder that is written on a host, in a folder "cluster" of its own; on this machine it takes the daemons' logs."""
     sudo: bool = False
@@ -234,7 +234,7 @@ def _check(name: str, found: Probe) -> Check:
 
 
 def _together(checks: Sequence[Check]) -> list[Check]:
-    """Hosts of which there is the same to be said, in one line; what mends it is told of the first."""
+    """Hosts with the same message, in one line; the fix is that of the first."""
     same: dict[tuple[bool, str], list[Check]] = {}
     for check in checks:
         same.setdefault((check.ok, check.detail), []).append(check)

@@ -8,7 +8,7 @@ from perjoule.model.errors import MachineError
 from perjoule.model.units import seconds_text
 from perjoule.testbeds._kernel import cpu_ticks, disk_busy_s, disk_bytes, network_bytes
 
-MOST_OFFSET_S = 0.01  # of a clock, above which it is told
+MOST_OFFSET_S = 0.01  # of a clock, above which it is reported
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Clock(NamedTuple):
     uncertainty_s: float
 
     def doubt(self, name: str) -> str:
-        """What is to be said of it, if it is not ours; else ""."""
+        """The objection to it, if its clock is not ours; else ""."""
         if abs(self.offset_s) <= self.uncertainty_s + MOST_OFFSET_S:
             return ""
         how = f"{seconds_text(abs(self.offset_s))} {'ahead of' if self.offset_s > 0 else 'behind'}"

@@ -111,7 +111,7 @@ class Keeper:
         return min(found, key=lambda clock: clock.uncertainty_s)
 
     def _line(self, until_s: float) -> str | None:
-        """The next line it says, or None when there is none by then."""
+        """The next line it sends, or None when none has come by then."""
         while b"\n" not in self._heard:
             left_s = until_s - time.monotonic()
             if left_s <= 0 or not select.select([self._words], [], [], left_s)[0]:

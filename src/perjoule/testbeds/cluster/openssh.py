@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from perjoule.model.errors import MachineError, PerjouleError, TransientError
 
 CONNECT_S = 10
-# A lost network is told after 15 s. Nothing is asked on a terminal; whose key is believed is left to the user's own settings.
+# A lost network is noticed after 15 s. Nothing prompts on a terminal; which keys to trust is left to the user's own settings.
 _OPTIONS = {
     "BatchMode": "yes",
     "ConnectTimeout": CONNECT_S,

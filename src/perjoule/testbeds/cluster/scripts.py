@@ -68,7 +68,7 @@ sweep "PERJOULE_HOST=$3-$2" && remove "$folder" && [ ! -e "$folder" ]
 """
 )
 
-# $1 how files of the program are to be called, $2 "run" (its outputs wait in files, so that a daemon that it leaves behind can't
+# $1 the base name of the program's files, $2 "run" (its outputs wait in files, so that a daemon that it leaves behind can't
 # hold the connection) or "spawn"; then the program. It bears the marks itself, as what it is started with.
 LAUNCH = r"""
 export LC_ALL=C.UTF-8 PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"

@@ -101,7 +101,7 @@ class GuardedDisk(Guarded):
         if wanted.mirror != "none":
             what = f'mirror = "{wanted.mirror}" does not work on this machine itself'
             raise CampaignError(what, where=str(place), next="remove mirror, or use testbed virtual")
-        _format.make_words(wanted)  # what can't be is told before anything is touched
+        _format.make_words(wanted)  # the impossible is reported before anything is touched
         super().__init__(place, wanted.device, named, view, made=wanted.kind)
         self._source = self._target
         with self._made():

@@ -247,7 +247,7 @@ class VirtualHost(Host):
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Of mirrors that can't be here, and of what `doubt` was told."""
+        """Of mirrors that are impossible here, and of what `doubt` recorded."""
         return tuple(filter(None, self._doubts.values()))
 
     def doubt(self, about: str, text: str) -> None:

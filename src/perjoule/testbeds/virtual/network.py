@@ -20,7 +20,7 @@ def burst_bytes(rate_bits_per_s: float) -> int:
 
 
 def tbf_words(goodput_bytes_per_s: float) -> list[str]:
-    """What `tc qdisc add dev X root` is to be followed by."""
+    """What follows `tc qdisc add dev X root`."""
     rate = tbf_rate_bits_per_s(goodput_bytes_per_s)
     return ["tbf", "rate", f"{rate}bit", "burst", f"{burst_bytes(rate)}", "latency", f"{_LATENCY_S * 1000:g}ms"]
 

@@ -20,7 +20,7 @@ _TIMEOUT_S = 20.0
 
 
 class Rack:
-    """Names a run at once and makes nothing; `close` takes down what there is of it, whenever `start` was interrupted."""
+    """Names a run at once and makes nothing; `close` takes down what exists of it, whenever `start` was interrupted."""
 
     def __init__(self, mode: Literal["run", "keep"]) -> None:
         self.run, self._lock = mark.fresh(), -1

@@ -30,7 +30,7 @@ _PACKAGES = {
 
 
 def checks(disk: str, *, cpu_cap: bool, disk_cap: bool) -> tuple[Check, ...]:
-    """Everything, in the order in which it is to be mended."""
+    """Everything, in the order in which to fix it."""
     root = os.geteuid() == 0
     tools = ["bash", "ip", "tc", "unshare", "nsenter", *(("losetup", f"mkfs.{disk}") if disk in _format.MAKE else ())]
     found = [Check("root", root, "yes" if root else "needed for namespaces and control groups", _SUDO)]

@@ -103,7 +103,7 @@ def _jobs(text: str) -> dict[str, dict[str, str]]:
 
 
 def directions(text: str) -> tuple[str, ...]:
-    """How its points are told: several jobs that read and write are users whose load is "mixed"."""
+    """How its points are reported: several jobs that read and write are users whose load is "mixed"."""
     return ("mixed",) if len(_jobs(text)) > 1 and len(moves(text)) > 1 else moves(text)
 
 
@@ -121,7 +121,7 @@ def waiting(text: str) -> frozenset[str]:
 
 
 def moved_bytes(text: str) -> int:
-    """What its jobs move by their sizes, as far as they can be told without fio; for plans only."""
+    """What its jobs move by their sizes, as far as known without fio; for plans only."""
     total = 0
     for options in _jobs(text).values():
         size = re.fullmatch(r"(\d+)([kmgt]?)(?:i?b)?", options.get("io_size", options.get("size", "")).lower())

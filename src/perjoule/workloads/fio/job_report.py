@@ -8,7 +8,7 @@ from perjoule.workloads.fio import report
 
 Job = Mapping[str, Any]
 UNSURE_S = 0.1  # between the end of a job and the report, or the start of the next
-SHORT_RATIO = 0.02  # of a window, above which that is told
+SHORT_RATIO = 0.02  # of a window, above which that is reported
 
 
 def began_s(jobs: Sequence[Job], waiting: Collection[str], reported_s: float) -> list[float]:

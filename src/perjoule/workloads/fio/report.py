@@ -31,7 +31,7 @@ def documents(text: str) -> list[Mapping[str, Any]]:
     """Find the JSON reports in what a fio wrote: one, or with a status interval several; warnings may stand before each.
 
     Raises:
-        ValueError: there is none, or the first is truncated. (A later one may still be being written.)
+        ValueError: it is missing, or the first is truncated. (A later one may still be being written.)
     """
     check_size(text)
     found: list[Mapping[str, Any]] = []

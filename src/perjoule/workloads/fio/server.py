@@ -21,7 +21,7 @@ REPORT = "servers.json"  # of all clients in one, named like theirs
 PORTS = range(20000, 30000)  # fio shares a port with whoever listens there already: one is drawn
 LISTENING_S = 10.0
 SHORT_S = 60.0
-APART_S = 0.05  # between the first and the last start, above which it is told
+APART_S = 0.05  # between the first and the last start, above which it is reported
 
 
 def together(jobs: Mapping[str, tuple[Host, Sequence[str]]], folder: Path, prefix: str, *, time_limit_s: float) -> None:

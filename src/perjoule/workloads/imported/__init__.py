@@ -86,7 +86,7 @@ class Imported(Workload):
     """What it did, in the tool's words."""
 
     transfer_bytes: Bytes | None = None
-    """How much one call moved, where that is told."""
+    """How much one call moved, if known."""
 
     details: str = ""
     """What else was asked of the tool, as far as that tells one run from another."""
@@ -170,7 +170,7 @@ def manifest(parts: Sequence[Part]) -> str:
 
 @plain_dataclass(frozen=True)
 class Written:
-    """One of the parts in imported.json, with what is told in one table."""
+    """One of the parts in imported.json, with what one table contains."""
 
     format: Format
     files: tuple[str, ...]

@@ -85,7 +85,7 @@ def _phase(name: str, section: str, ranks: str, head: Mapping[str, str], hosts: 
 
 
 def _items(rows: list[dict[str, str]]) -> Iterator[int]:
-    """How many operations mdtest's table of ranks tells; making the tree is none of them."""
+    """How many operations mdtest's table of ranks reports; making the tree is not one of them."""
     for row in rows:
         if row.get("rank") == "all":
             for key, rate in row.items():

@@ -54,7 +54,7 @@ def moment_s(text: str, form: str, zone: str) -> float:
 
 
 def local_zone() -> str:
-    """This machine's zone: its name where that is told, and its present offset otherwise."""
+    """This machine's zone: its name if known, and its present offset otherwise."""
     named = os.environ.get("TZ") or str(Path("/etc/localtime").resolve()).partition("zoneinfo/")[2]
     try:
         return ZoneInfo(named).key

@@ -64,7 +64,7 @@ class Ior(Workload):
     """Whether ranks do their MPI-IO together (`-c`)."""
 
     shared_file: bool = False
-    """One file for all ranks of all clients, each with a part of its own, in the place of a file per rank (`-F`)."""
+    """One file for all ranks of all clients, each with a part of its own, instead of a file per rank (`-F`)."""
 
     direct: bool = False
     """Bypass the client's page cache (O_DIRECT)."""

@@ -36,7 +36,7 @@ object = "4 MiB"
 size = "256 MiB"
 """
 
-RUN_NAME = "perjoule"  # the object in which rados bench keeps what there is to read
+RUN_NAME = "perjoule"  # the object in which rados bench keeps what can be read
 PREFIX = "benchmark_data"  # of the names of its objects
 SHORTEST_S = 0.1
 SHORT_S = 60.0  # for commands on one object

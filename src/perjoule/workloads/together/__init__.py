@@ -91,7 +91,7 @@ class Together(Workload):
                 )
             if user.repeats and self.window_s is None:
                 raise ValueError(f'arrival = "{user.arrival}" of {user.user} needs a window (write window = "60 s")')
-        self._jobs  # noqa: B018  # arrivals that can't be are told here
+        self._jobs  # noqa: B018  # impossible arrivals are reported here
         return self
 
     @cached_property

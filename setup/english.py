@@ -1,0 +1,70 @@
+"""Find phrases that mark translated text, and name the better wording. Exit code 1 when there is one.
+
+Usage: python setup/english.py [FILE...]; by default all code and documents of the repository.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PLACES = (*(f"{folder}/*.{suffix}" for folder in ("src", "docs", "examples") for suffix in ("py", "toml", "md")), "*.md")
+NOT_OURS = {"CHANGELOG.md"}  # what was released stays as it was written
+SIGNS = {
+    r"(is|are|was|were|be|been) (told|said)\b(?! to [a-z])": 'name who reports it, or what is known: "fio reports", "is unknown"',
+    r"(what|all) there is": 'name the things: "all drivers", "the valid values"',
+    r"there is none": '"none", "is missing" or "has no ..."',
+    r"(is|are) none of": '"is not one of", "is not in"',
+    r"may be wrong by": '"uncertainty", "error"',
+    r"in the place of": '"instead of"',
+    r"anew": '"again"',
+    r"(is|are) to be": '"must be", "should be"',
+    r"passed over": '"skipped"',
+    r"as asked": '"as configured", "as requested"',
+    r"told apart": '"distinguished"',
+    r"(hold|holds|held) (it|them|\w+s) against": '"compare with", "check against"',
+    r"for all that": '"nevertheless"',
+    r"beyond all": '"too large"',
+    r"so that (nobody|no one)": '"so nobody", or name the effect',
+}
+SIGN = re.compile("|".join(rf"(?P<s{n}>\b(?:{sign})\b)" for n, sign in enumerate(SIGNS)), re.IGNORECASE)
+BREAK = re.compile(r'[ ]?"[ ]*\n[ ]*[rbf]*"|\s*\n\s*(?:# ?|> ?)?|[ ]+')  # of a string in parts, of a comment or text, a space
+
+
+def signs(text: str) -> list[tuple[int, str, str]]:
+    """List the signs in a text, each as line, phrase and advice. A phrase may be broken over two lines."""
+    flat: list[str] = []  # the text with each break as one space ...
+    places: list[int] = []  # ... and where each of its characters was
+    at = 0
+    for gap in BREAK.finditer(text):
+        flat += [*text[at : gap.start()], " "]
+        places += range(at, gap.start() + 1)
+        at = gap.end()
+    flat += text[at:]
+    places += range(at, len(text))
+    advice = list(SIGNS.values())
+    return [
+        (text.count("\n", 0, places[found.start()]) + 1, found[0], advice[int(str(found.lastgroup)[1:])])
+        for found in SIGN.finditer("".join(flat))
+    ]
+
+
+def ours() -> list[str]:
+    """Name all code and documents of the repository."""
+    done = subprocess.run(["git", "ls-files", *PLACES], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [str(ROOT / name) for name in done.stdout.splitlines() if name not in NOT_OURS and not name.startswith("tests/")]
+
+
+def main(names: list[str]) -> int:
+    """Print each sign with its place and the better wording."""
+    failed = False
+    for name in names or ours():
+        for line, phrase, better in signs(Path(name).read_text()):
+            failed = True
+            print(f'{name}:{line}: "{phrase}" reads as translated; write {better}')
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
