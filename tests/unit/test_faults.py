@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from perjoule.analysis import faults
 from perjoule.analysis.energy import amount, energy_j
+from perjoule.analysis.integral import Integral
 from perjoule.analysis.terms import budget
 
 _SPEC = importlib.util.spec_from_file_location("coverage_benchmark", Path(__file__).parents[2] / "benchmarks/coverage.py")
@@ -167,3 +169,128 @@ def test_a_counter_that_is_read_twice_within_a_request_is_no_outlier(made):
     counted = made.stating("counter", asked_s, 50 * looked_s + np.sin(asked_s), period_s=0.0)
     polled = replace(counted, t_s=(asked_s + arrived_s) / 2, asked_s=asked_s, arrived_s=arrived_s)
     assert energy_j(polled, 5, 25).doubts == ()
+
+
+def lasting(made, before_s, stood_s, after_s, *, each_s, step_s=0.1, once_s=None, differ_w=10.0):
+    """A power that is 50 W for a while, and above or below it before and after, each value for so long; one of them longer."""
+    around = []
+    for length_s in (before_s, after_s):
+        ends_s = np.arange(each_s, length_s - 1e-9, each_s)
+        around.append(np.searchsorted(ends_s, np.arange(0, length_s - 1e-9, step_s) + 1e-9, side="right") % 2)
+    signs = np.where(np.concatenate(around), 1.0, -1.0)
+    middle = len(around[0])
+    stood = np.full(round(stood_s / step_s) + 1, 50.0)
+    value = np.concatenate((50 + differ_w * signs[:middle], stood, 50 + differ_w * signs[middle:]))
+    if once_s is not None:
+        value[: round(once_s / step_s) + 1] = 50 + 0.9 * differ_w
+    t_s = step_s * np.arange(len(value))
+    return list(faults.of(Integral(made.stating("window mean", t_s, value, step_s)), 0.0, float(t_s[-1])))
+
+
+@pytest.mark.parametrize(
+    ("words", "stood"),
+    [
+        ({"before_s": 5, "stood_s": 4.9, "after_s": 5, "each_s": 0.5}, False),  # for 5 s
+        ({"before_s": 5, "stood_s": 5.1, "after_s": 5, "each_s": 0.5}, True),
+        ({"before_s": 15, "stood_s": 9.7, "after_s": 15, "each_s": 1.0}, False),  # and for a quarter of the window
+        ({"before_s": 15, "stood_s": 10.2, "after_s": 15, "each_s": 1.0}, True),
+        ({"before_s": 15, "stood_s": 10.2, "after_s": 14.8, "each_s": 1.0, "once_s": 1.6}, True),  # six times the next longest
+        ({"before_s": 15, "stood_s": 10.2, "after_s": 14.8, "each_s": 1.0, "once_s": 1.8}, False),
+        ({"before_s": 14.3, "stood_s": 10.5, "after_s": 15.6, "each_s": 1.3}, True),  # eight times the mean of all
+        ({"before_s": 14.0, "stood_s": 10.5, "after_s": 15.4, "each_s": 1.4}, False),
+        ({"before_s": 2.4, "stood_s": 9.8, "after_s": 2.4, "each_s": 0.8}, False),  # where the rest is 5 s
+        ({"before_s": 2.6, "stood_s": 9.8, "after_s": 2.6, "each_s": 0.8}, True),
+        ({"before_s": 5, "stood_s": 53.5, "after_s": 5, "each_s": 5, "step_s": 0.5}, False),  # and 16 % of the window
+        ({"before_s": 5, "stood_s": 51.5, "after_s": 5, "each_s": 5, "step_s": 0.5}, True),
+        ({"before_s": 15, "stood_s": 12, "after_s": 15, "each_s": 1.0, "differ_w": 1.2}, False),  # and the power differs by 5 %
+        ({"before_s": 15, "stood_s": 12, "after_s": 15, "each_s": 1.0, "differ_w": 1.3}, True),
+        ({"before_s": 5, "stood_s": 15, "after_s": 2.5, "each_s": 2.5, "step_s": 2.5}, False),  # and it has 8 samples
+        ({"before_s": 5, "stood_s": 17.5, "after_s": 2.5, "each_s": 2.5, "step_s": 2.5}, True),
+    ],
+)
+def test_one_value_stands_still_where_it_lasts_far_longer_than_all_others(made, words, stood):
+    assert ["stood still" in said for said in lasting(made, **words)] == [True] * stood
+
+
+@pytest.mark.parametrize(
+    ("count", "equal", "elsewhere", "stood"),
+    [(83, 9, 9, True), (89, 10, 12, False), (103, 7, 6, True), (62, 10, 8, False), (2000, 3, 0, True), (2000, 2, 0, False)],
+)
+def test_equal_steps_stand_still_where_chance_makes_them_once_in_a_million(made, count, equal, elsewhere, stood):
+    """So many equal steps in a row, and others by themselves: with one more counted of both kinds, N p^n is close to 1e-6."""
+    p = (elsewhere + 1) / (count - equal + 2)
+    assert (count * p**equal < 1e-6) == stood or equal == 2
+    same = np.zeros(count, dtype=bool)
+    same[20 : 20 + equal] = True
+    same[22 + equal : 22 + equal + 2 * elsewhere : 2] = True
+    value = 40 + np.cumsum(np.concatenate(([True], ~same))) * 0.01
+    t_s = 0.1 * np.arange(count + 1)
+    told = list(faults.of(Integral(made.stating("instantaneous", t_s, value)), 0.0, float(t_s[-1])))
+    assert ["stood still" in said for said in told] == [True] * stood
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "doubted"), [(18, 26, True), (19, 26, False), (18, 24, False), (18, 25, True), (12, 24, False)]
+)
+def test_a_value_from_before_the_load_is_that_of_three_samples_before_it_and_lasts_for_5_s_of_it(made, first, last, doubted):
+    """The window is from 20 to 32 s with a sample each second; others are in pairs."""
+    value = 40.0 + np.arange(60) // 2 % 3
+    value[first : last + 1] = 50.0
+    told = list(faults.of(Integral(made.stating("window mean", np.arange(60.0), value, 1.0)), 20.0, 32.0))
+    assert ["beginning before the load" in said for said in told] == [True] * doubted
+
+
+@pytest.mark.parametrize(("count", "told"), [(0, 0), (1, 0), (2, 0), (19, 0), (20, 1)])
+@pytest.mark.parametrize("semantics", ["counter", "window mean"])
+def test_twenty_samples_that_are_all_the_same_are_doubted(made, semantics, count, told):
+    found = list(faults.of(Integral(made.stating(semantics, np.arange(float(count)), 50.0, 1.0)), 0.0, 25.0))
+    assert ["all 20 samples are equal" in said for said in found] == [True] * told
+
+
+def far(made, count, low_w, high_w, places, value_w, semantics="instantaneous"):
+    """What is doubted of samples spread evenly, where some of the highest are further up."""
+    value = np.linspace(low_w, high_w, count)
+    value[count - len(places) :] = value_w
+    order = np.argsort(np.random.default_rng(1).permutation(count), kind="stable")
+    others = order[order < count - len(places)]
+    mixed = np.empty(count)
+    mixed[places] = value[count - len(places) :] + 0.01 * np.arange(len(places))
+    mixed[np.setdiff1d(np.arange(count), places)] = value[others]
+    t_s = 0.1 * np.arange(count)
+    return list(faults.of(Integral(made.stating(semantics, t_s, mixed)), 0.0, float(t_s[-1])))
+
+
+ALL, AROUND = "far above all others", "far above those around them"
+
+
+@pytest.mark.parametrize(
+    ("count", "range_w", "places", "value_w", "told"),
+    [
+        (101, (40, 60), [50], 154, ""),  # ten times the range of the middle half above the upper quartile: 55 + 10 * 10
+        (101, (40, 60), [50], 156, ALL),
+        (101, (40, 44), [50], 84, ""),  # or the median: 43 + 42
+        (101, (40, 44), [50], 86, ALL),
+        (201, (40, 44), [20, 60, 100, 140], 100, ALL),  # in 2 % of the samples
+        (201, (40, 44), [20, 60, 100, 140, 180], 100, ""),
+        (501, (40, 44), list(range(20, 220, 20)), 100, ALL),
+        (501, (40, 44), list(range(20, 240, 20)), 100, ""),
+        (41, (40, 44), [20], 100, ALL),  # one at least
+        (41, (40, 44), [10, 30], 100, ""),
+        (201, (40, 44), [20, 60, 100, 140, 180], 127, ""),  # three times the upper quartile: 3 * 43
+        (201, (40, 44), [20, 60, 100, 140, 180], 131, AROUND),
+        (201, (40, 44), [*range(20, 25), *range(100, 105)], 200, AROUND),  # however long, in 5 % of the samples
+        (201, (40, 44), [*range(20, 25), *range(100, 106)], 200, ""),
+        (201, (40, 44), [n + k for n in range(20, 140, 20) for k in (0, 1)], 200, AROUND),  # or one or two values
+        (201, (40, 44), [n + k for n in range(20, 140, 20) for k in (0, 1, 2)], 200, ""),
+    ],
+)
+def test_what_is_far_above_is_a_spike_where_it_is_rare_or_soon_over(made, count, range_w, places, value_w, told):
+    assert [told in said for said in far(made, count, *range_w, places, value_w)] == [True] * bool(told)
+
+
+@pytest.mark.parametrize(("value_w", "doubted"), [(0.0, True), (-1.0, True), (0.01, False)])
+def test_nothing_and_less_is_doubted_where_the_median_is_something(made, value_w, doubted):
+    value = 40 + np.arange(100) % 7.0
+    value[30] = value_w
+    told = list(faults.of(Integral(made.stating("instantaneous", np.arange(100.0) / 10, value)), 1.0, 9.0))
+    assert ["at 0 W or below" in said for said in told] == [True] * doubted

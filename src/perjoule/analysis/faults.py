@@ -19,8 +19,7 @@ LONG_COUNT, LONG_S, LONG_RATIO = 8, 5.0, 0.25  # samples, seconds and share of a
 NEXT_FACTOR, MEAN_FACTOR = 6.0, 8.0  # times the next longest and the mean time of one value in the window: far longer
 MATTERS_RATIO = 0.05  # of the power, by which it must change in a window for one value to be a wrong one
 REST_S, REST_RATIO = 5.0, 0.16  # of a window, the least in which others are seen
-CHANGES_COUNT = 2  # in a window, below which it is unknown how long one value usually lasts
-BEFORE_COUNT = 2  # samples before the window from which on one value is said to begin before it
+BEFORE_COUNT = 3  # samples up to the window's begin that have a value which is said to be there from before it
 CONSTANT_COUNT = 20  # samples that are all the same
 FAR_FACTOR = 10.0  # times the range of the middle half (or a tenth of the median, where that is more): far out
 RARE_RATIO = 0.02  # of all samples: more than so many that are far out are bursts
@@ -34,8 +33,6 @@ def of(whole: Integral, began_s: float, ended_s: float) -> Iterator[str]:
     if channel.quantity not in ("power", "energy") or channel.grade in ("modelled", "nameplate"):
         return
     t_s, value = whole.samples.t_s, whole.samples.value
-    if len(t_s) < 3:
-        return
     counter = channel.semantics == "counter"
     yield from _still(t_s, value, began_s, ended_s, channel.semantics)
     pieces = whole.pieces(np.arange(1, len(t_s)))
@@ -62,10 +59,11 @@ def _still(t_s: Floats, value: Floats, began_s: float, ended_s: float, semantics
     count, length_s = int(last[longest] - first[longest]), float(t_s[last[longest]] - t_s[first[longest]])
     counter = semantics == "counter"
     # Averages follow a load so slowly that one value soon lasts long; where they are not steady they are refused anyway.
-    lone = semantics != "average" and _longest(inside_s, longest, t_s, value, began_s, ended_s)
+    long = count + 1 >= LONG_COUNT and inside_s[longest] >= max(LONG_S, LONG_RATIO * (ended_s - began_s))
+    lone = long and semantics != "average" and _lasting(inside_s, longest, t_s, value, began_s, ended_s)
     if lone or _improbable(same, count):
         yield f"the {'counter' if counter else 'meter'} stood still for {length_s:.3g} s ({count + 1} equal samples)"
-    elif not counter and _long(count, inside_s[longest], ended_s - began_s) and _before(t_s, first[longest], began_s):
+    elif long and not counter and t_s[first[longest] + BEFORE_COUNT - 1] <= began_s:
         yield (
             f"the meter showed the same value for {length_s:.3g} s, beginning before the load: it stood still, or the load is "
             "smaller than one of its steps"
@@ -78,7 +76,7 @@ def _improbable(same: NDArray[np.bool_], count: int) -> bool:
     return count >= LEAST_COUNT and len(same) * others**count < NEVER
 
 
-def _longest(inside_s: Floats, longest: int, t_s: Floats, value: Floats, began_s: float, ended_s: float) -> bool:
+def _lasting(inside_s: Floats, longest: int, t_s: Floats, value: Floats, began_s: float, ended_s: float) -> bool:
     """Whether one value lasted far longer than all others of a window in which they changed often, and by much.
 
     A meter that changes seldom, because it is coarse or the power steady, makes many long runs; one that stands still makes one.
@@ -93,18 +91,10 @@ def _longest(inside_s: Floats, longest: int, t_s: Floats, value: Floats, began_s
     next_s = float(np.delete(inside_s, longest).max(initial=0.0))
     window_s = ended_s - began_s
     rest_s = window_s - inside_s[longest]
-    if changes_count < CHANGES_COUNT or rest_s < max(REST_S, REST_RATIO * window_s):
+    if rest_s < max(REST_S, REST_RATIO * window_s):
         return False
     usual_s = max(NEXT_FACTOR * next_s, MEAN_FACTOR * rest_s / (changes_count + 1))
-    return _long(int(high - low) - changes_count, inside_s[longest], window_s) and bool(inside_s[longest] > usual_s)
-
-
-def _long(count: int, length_s: float, window_s: float) -> bool:
-    return count >= LONG_COUNT and length_s >= max(LONG_S, LONG_RATIO * window_s)
-
-
-def _before(t_s: Floats, first: int, began_s: float) -> bool:
-    return bool(first + BEFORE_COUNT < len(t_s) and t_s[first + BEFORE_COUNT] <= began_s)
+    return bool(inside_s[longest] > usual_s)
 
 
 def _far(value: Floats, here: NDArray[np.bool_], *, counter: bool) -> Iterator[str]:
