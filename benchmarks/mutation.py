@@ -150,7 +150,7 @@ class Ran:
     def tests(self, changed: Mutant) -> list[str]:
         """Name the tests that may notice a change: those of the file's own name first, then those that take least."""
         there = self.lines.get(changed.path, {})
-        names = there.get(changed.line, set()) or self._naming(changed) or set[str]().union(*there.values())
+        names = there.get(changed.line, set()) | self._naming(changed) or set[str]().union(*there.values())
         by_file: dict[str, list[str]] = {}
         for name in sorted(names):
             by_file.setdefault(name.partition("::")[0], []).append(name)
