@@ -201,3 +201,12 @@ def test_of_patterns_in_no_order_the_first_counts_alone() -> None:
     both = drift(other, one)
     assert (both.at_s, both.uncertainty_s) == (750.0, pytest.approx(0.0025))
     assert both.drift_ratio == pytest.approx(-1e-4)
+
+
+def test_a_mean_over_no_time_is_that_of_its_moment_and_hides_no_other() -> None:
+    edges = np.array(pattern(40.0))
+    plain = means(edges)
+    first = Series(plain.channel, plain.t_s, np.where(np.arange(len(plain.t_s)) == 0, 0.0, plain.duration_s), plain.value)
+    found = offset(first, tuple(edges))
+    assert found is not None
+    assert (found.offset_s, found.seen_ratio) == (pytest.approx(0, abs=1e-3), pytest.approx(1))

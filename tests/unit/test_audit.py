@@ -176,6 +176,13 @@ def test_a_throughput_that_physics_forbids_is_found(right, wrong, rule, cause):
     assert not cause or any(cause in v.cause for v in found) or "copies" in rule
 
 
+def test_no_more_of_a_rate_is_asked_for_where_a_bound_is_broken():
+    """More clients would help, a larger line rate is no count."""
+    found = disagreements(CONSISTENT.replace('"110.0 MiB/s"', '"145.3 MiB/s"'))
+    (above,) = [v for v in found if v.rule == "network <= line rate"]
+    assert "would take" not in above.cause
+
+
 def test_what_is_not_said_can_t_be_checked_and_how_many_copies_would_fit_is_told():
     text = CONSISTENT.replace('copies = "copies"', "").replace('"90.5", "20.57"', '"150.5", "34.20"')
     unchecked = [v for v in audit(published.read(text, "invented")) if v.kind == "unchecked"]
@@ -251,6 +258,42 @@ per = []
 """
     (verdict,) = [v for v in audit(published.read(CONSISTENT + claim, "invented")) if "highest throughput" in str(v)]
     assert verdict.kind == "agrees"
+
+
+@pytest.mark.parametrize(
+    ("whole", "disagrees"),
+    [
+        ('printed = "100.0 MiB/s", statistic = "mean"', False),
+        ('printed = "91.0 MiB/s", statistic = "mean"', False),
+        ('printed = "130.0 MiB/s", statistic = "mean"', True),
+        ('printed = "89.0 MiB/s", statistic = "mean"', True),
+        ('printed = "130.0 MiB/s", statistic = "maximum"', False),
+        ('printed = "130.0 MiB/s", statistic = "mean", direction = "write"', False),
+    ],
+)
+def test_a_mean_over_all_cases_lies_between_theirs_and_not_between_those_of_others(whole, disagrees):
+    """Cases have one fact more; what has two more is a case of a case, and another statistic is no case."""
+    text = f"""
+title = "Means"
+authors = "Nobody"
+reference = "nowhere"
+
+[[table]]
+place = "Table I"
+common = {{ quantity = "throughput", what = "study" }}
+number = [
+  {{ id = "whole", {whole} }},
+  {{ id = "one", printed = "90.0 MiB/s", statistic = "mean", clients = 1 }},
+  {{ id = "two", printed = "120.0 MiB/s", statistic = "mean", clients = 2 }},
+  {{ id = "most", printed = "150.0 MiB/s", statistic = "maximum", clients = 3 }},
+  {{ id = "least", printed = "10.0 MiB/s", statistic = "mean", clients = 1, direction = "write" }},
+  {{ id = "widest", printed = "200.0 MiB/s", statistic = "mean", clients = 2, direction = "write" }},
+]
+"""
+    found = [v for v in audit(published.read(text, "invented")) if v.rule == "mean over all cases lies between theirs"]
+    assert [v.id for v in found if v.kind == "disagrees"] == ["whole"] * disagrees
+    if "direction" not in whole and "maximum" not in whole:
+        assert [v.id for v in found] == ["whole", "whole"]
 
 
 def test_rounding_of_all_inputs_is_carried_through():

@@ -70,6 +70,12 @@ def test_a_repetition_that_one_side_lacks_is_in_no_block() -> None:
     assert (found.count, found.method) == (3, "paired")
 
 
+def test_where_a_repetition_has_no_value_nobody_knows_which_and_there_are_no_blocks() -> None:
+    (sign, one), other = in_turns(ONE, OTHER, trend=STEEP)
+    assert contrast([(sign, replace(one, values=one.values[:3])), other]).method == "Welch"
+    assert contrast([other, (sign, replace(one, values=one.values[:3]))]).method == "Welch"
+
+
 def test_ratios_are_the_same_told_from_either_side() -> None:
     there = contrast(one_after_the_other(ONE, OTHER, trend=STEEP)).ratio
     back = contrast([(-sign, one) for sign, one in one_after_the_other(ONE, OTHER, trend=STEEP)]).ratio
@@ -121,6 +127,16 @@ def test_less_than_the_model_knows_is_no_difference_and_says_so() -> None:
     assert found.word == "can't tell"
     said = found.sentence("moosefs")
     assert said == "not significantly different from moosefs: within the uncertainty of the board's dynamic power"
+
+
+def test_a_difference_that_drift_and_the_model_hide_each_alone_is_told_so_and_one_that_scatter_hides_is_not() -> None:
+    steady = (100.0, 100.5, 99.5, 100.0), (104.0, 104.5, 103.5, 104.0)
+    wild = (100.0, 150.0, 80.0, 120.0), (140.0, 90.0, 170.0, 150.0)
+    reasons = []
+    for values in (steady, wild):
+        (plus, one), other = one_after_the_other(*values, trend=STEEP)
+        reasons.append(Verdict(contrast([(plus, replace(one, shared={"the board": 0.04})), other])).reason)
+    assert reasons == ["drift over the campaign and the uncertainty of the board may explain it", ""]
 
 
 def test_correlated_repetitions_widen_the_interval_as_fewer_would() -> None:

@@ -276,3 +276,9 @@ def test_a_sum_of_meters_keeps_signs_freedom_and_what_is_rectangular():
 def test_a_power_of_time_weighs_one_more_in_the_product():
     assert edp_uncertainty(0.03, 0.02, 2) == pytest.approx(sqrt(0.03**2 + 0.06**2))
     assert edp_uncertainty(0.03, 0.02) == pytest.approx(sqrt(0.03**2 + 0.04**2))
+
+
+def test_the_largest_term_dominates_however_small_it_is_and_nothing_does_where_nothing_is_wrong():
+    small, smaller = Term("noise", 2e-3), Term("edges", 1e-3)
+    assert Budget(1.0, (smaller, small)).dominant == small
+    assert Budget(1.0, (Term("noise", 0.0),)).dominant is None

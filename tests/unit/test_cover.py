@@ -110,6 +110,11 @@ def test_watts_that_meters_do_not_explain_are_shown(made):
     assert found.difference_w == pytest.approx(3)
     assert (found.whole_w, len(found.parts)) == (pytest.approx(33), 3)
     assert unexplained(made.record(), [strip, *bmc[1:]], 10, 20) == ()
+    for grade in ("modelled", "simulated", "component"):  # what is no meter of a host's watts explains nothing
+        other = [replace(one, channel=replace(one.channel, grade=grade)) for one in bmc]
+        assert unexplained(made.record(), [strip, *other], 10, 20) == ()
+    off = [replace(one, value=0 * one.value) for one in bmc]
+    assert unexplained(made.record(), [strip, *off], 10, 20)[0].parts_w == 0
 
 
 def test_an_energy_counter_that_is_refused_leaves_the_word_to_the_power(made):

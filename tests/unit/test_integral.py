@@ -180,3 +180,12 @@ def test_many_windows_are_each_as_one(made):
     assert np.isnan(found.value[1:3]).all() and (found.coverage_ratio[1:3] == 0).all()
     assert found.value[0] == energy_j(series, 5.0, 25.0).value
     assert energy_j(series, 20.0, 20.0).doubts == (f"{series.channel.name}: the window has zero length",)
+
+
+def test_a_moment_within_a_gap_has_what_there_was_before_it(made):
+    t_s = np.arange(0, 10.0, 0.5)
+    value = np.full(20, 50.0)
+    value[8] = np.nan
+    until_j, covered_s = Integral(made.stating("instantaneous", t_s, value)).until(np.array([3.5, 3.7, 4.0, 4.4, 4.5, 5.0]))
+    assert until_j == pytest.approx([175, 175, 175, 175, 175, 200])
+    assert covered_s == pytest.approx([3.5, 3.5, 3.5, 3.5, 3.5, 4.0])

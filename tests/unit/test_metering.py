@@ -385,3 +385,10 @@ def test_who_stops_looking_for_meters_waits_for_no_address(monkeypatch: pytest.M
     ending.set()
     thread.join(5.0)
     assert outcomes == [()]
+
+
+@pytest.mark.parametrize(("values", "failed_ratio"), [([], 0.0), ([5.0, np.nan, 6.0, 7.0], 0.25), ([5.0, np.nan] * 5, 0.5)])
+def test_the_share_of_reads_that_failed_is_told_however_few_there_are(values, failed_ratio):
+    channel = Channel("meter", "host", "all", "power", "W", "instantaneous", "wall")
+    found = behaviour(Series(channel, np.arange(float(len(values))), np.zeros(len(values)), np.array(values)))
+    assert (found.samples_count, found.failed_ratio) == (len(values), failed_ratio)

@@ -9,6 +9,7 @@ from perjoule.analysis.cells import cells
 from perjoule.analysis.energy import energy_j
 from perjoule.analysis.points import points
 from perjoule.analysis.power import boundaries
+from perjoule.analysis.standing import Standing
 from perjoule.analysis.terms import budget
 from perjoule.model import Series, Specification
 
@@ -123,3 +124,7 @@ def test_repetitions_from_different_sources_are_doubted(made):
     assert "repetitions take their energy from different sources (shelly energy; shelly power)" in cell.doubts
     (same,) = cells(records, [found[0], replace(found[0], trial=trials[1])])
     assert not any("different sources" in doubt for doubt in same.doubts)
+
+
+def test_steps_at_both_ends_are_each_anywhere_and_wrong_by_half_of_what_they_differ_by():
+    assert Standing(5, 6.0, 2.0).standard_j == pytest.approx(np.sqrt((6**2 + 2**2) / 12 + (6 - 2) ** 2 / 4))

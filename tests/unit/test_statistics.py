@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perjoule.analysis.statistics import half_width_ratio, interval, ratio_interval, student_factor
-from perjoule.analysis.stopping import stopped_interval
+from perjoule.analysis.stopping import narrow_enough, stopped_interval
 
 
 def test_the_interval_of_a_known_sample():
@@ -75,3 +75,12 @@ def test_95_of_100_intervals_of_paired_ratios_hold_the_true_ratio(count):
     found = [ratio_interval(a, b) for a, b in zip(values.tolist(), references.tolist(), strict=True)]
     held = [f.low <= 1.3 <= f.high for f in found]
     assert np.mean(held) == pytest.approx(0.95, abs=3 * (0.95 * 0.05 / 2000) ** 0.5)
+
+
+def test_an_interval_is_narrow_enough_up_to_the_share_that_is_wanted_and_by_enough_repetitions():
+    values = (99.0, 100.0, 101.0, 99.5, 100.5)
+    found = stopped_interval(values, 1.15)
+    ratio = (found.high - found.mean) / found.mean
+    assert narrow_enough(values, 1.001 * ratio, 5)
+    assert not narrow_enough(values, 0.999 * ratio, 5)
+    assert not narrow_enough(values, 1.0, 6)

@@ -171,3 +171,11 @@ def test_what_a_counter_lost_may_be_wrong_by_its_mean_power_as_if_any_were_as_li
     found = budget(made.stating("counter", t_s, np.where(t_s < 50, 1000 + 30 * t_s, 30 * t_s)), 20.5, 80.5)
     assert found.value_j == pytest.approx(30 * 60)
     assert next(t.standard_j for t in found.terms if t.name == "gaps") == pytest.approx(30 * 1 / sqrt(12))
+
+
+def test_the_jump_between_the_first_two_samples_counts(made):
+    one = said("instantaneous", {}, request_s=0.1)
+    window = ((one.t_s[0] + one.t_s[1]) / 2, 20.0)
+    found = budget(series(made, one), *window)
+    name = "under-sampling"
+    assert {t.name: t.standard_j for t in found.terms}[name] == pytest.approx(terms(one, *window)[name], rel=1e-9)

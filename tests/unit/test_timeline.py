@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,7 @@ from perjoule.analysis.energy import amount
 from perjoule.analysis.timeline import means, net_power_w
 from perjoule.figures import vega
 from perjoule.figures.timeline import Timeline, completed, timeline
-from perjoule.model import Channel, Series
+from perjoule.model import Channel, Series, Specification
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 
@@ -43,6 +45,19 @@ def test_the_power_of_the_servers_is_without_the_switch(made):
     series = [made.steady(host, 10.0) for host in SERVERS] + [made.steady("", 15.0, component="switch")]
     assert net_power_w(made.record(), series, np.arange(1.0, 5.0)) == pytest.approx([30, 30, 30])
     assert np.isnan(net_power_w(made.record(), series[1:], np.arange(1.0, 5.0))).all()
+
+
+def test_power_is_by_the_quantity_that_is_known_better_from_the_first_to_the_last_edge(made):
+    """A counter in joules is good for half a minute of 10 W, and not for a second of it, where power that reads 12 W is."""
+    t_s = np.arange(0.0, 31.0, 0.2)
+    both = []
+    for host in SERVERS:
+        both.append(made.series(made.channel(host, "all", "energy", "counter"), t_s, np.floor(10 * t_s)))
+        both.append(made.series(made.channel(host, "all", "power", "instantaneous"), t_s, 12 + 0.01 * np.sin(t_s)))
+    stated = [replace(s, channel=replace(s.channel, specification=Specification(resolution=1.0))) for s in both[::2]]
+    series = [*stated, *both[1::2]]
+    assert net_power_w(made.record(), series, np.arange(1.0, 30.0)) == pytest.approx(np.full(28, 30.0), rel=0.1)
+    assert net_power_w(made.record(), series, np.array([1.0, 2.0])) == pytest.approx([36.0], rel=0.01)
 
 
 def drawn(**rows):

@@ -193,3 +193,9 @@ def test_power_of_two_grades_is_not_ranked_unless_one_says_so(made):
 def test_power_of_one_grade_is_ranked(made):
     (found,) = winners(*graded(made, ("wall", "wall")), "efficiency_bytes_per_j")
     assert (found.best, found.verdict) == ("cephfs", "significantly better than moosefs")
+
+
+def test_a_file_system_without_a_positive_value_in_each_workload_is_left_out(found):
+    values = {name: {"one": [10.0, 11.0], "two": [20.0, 21.0]} for name in ("ext4 1k", "ext4 2k", "xfs 4k")}
+    values["xfs 4k"] = {"one": [99.0, 98.0], "two": [99.0, 0.0]}
+    assert found(values).best in ("ext4 1k", "ext4 2k")

@@ -82,8 +82,8 @@ def offset(series: Series, edges_s: Sequence[float], *, most_s: float = 10.0, wi
     middle_s, spread_s = _likely(began_s, ended_s, watts, edges, about_s + np.arange(-QUIET_S, QUIET_S, GRID_S))
     if spread_s > QUIET_S / 4:  # it could be anywhere
         return None
-    spread_s = max(spread_s, GRID_S)
-    fine_s = middle_s + np.arange(-8 * spread_s, 8 * spread_s, max(FINE_S, spread_s / 50))
+    reach_s = 8 * max(spread_s, GRID_S)  # what lies beyond is too improbable to count
+    fine_s = middle_s + np.arange(-reach_s, reach_s, max(FINE_S, reach_s / 400))
     best_s, spread_s = _likely(began_s, ended_s, watts, edges, fine_s)
     squares, steps = _squares(began_s, ended_s, watts, edges, np.array([best_s]))
     seen_ratio = 1 - float(squares[0] / np.sum((watts - watts.mean()) ** 2))
@@ -133,7 +133,8 @@ def _shares(began_s: Floats, ended_s: Floats, edges_s: Floats, offsets_s: Floats
     if (length_s > 0).all():
         return (after_s - before_s) / length_s
     on = np.searchsorted(edges_s, ended_s - offsets_s[:, None], side="right") % 2 == 1
-    return np.where(length_s > 0, (after_s - before_s) / np.where(length_s > 0, length_s, 1.0), on)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(length_s > 0, (after_s - before_s) / length_s, on)
 
 
 def _roughly(began_s: Floats, ended_s: Floats, watts: Floats, edges_s: Floats, offsets_s: Floats) -> float:

@@ -71,11 +71,7 @@ def step(values: Floats) -> float:
         return 0.0
     least = float(differences[0])
     multiples = differences / least
-    return (
-        least
-        if bool((np.abs(multiples - np.round(multiples)) < 0.01 * np.maximum(1, multiples)).all()) and len(differences) > 1
-        else 0.0
-    )
+    return least if len(multiples) > 1 and bool((np.abs(multiples - np.round(multiples)) < 0.01 * multiples).all()) else 0.0
 
 
 def _noise(value: Floats) -> float:

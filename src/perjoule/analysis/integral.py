@@ -181,9 +181,8 @@ def _up_to(pieces: Pieces, t_s: Floats) -> tuple[Floats, Floats]:
     """Integrate a piece each up to a moment each; its covered time, too."""
     into_s = np.clip(t_s - pieces.began_s, 0.0, pieces.length_s)
     with np.errstate(divide="ignore", invalid="ignore"):
-        slope = np.where(pieces.length_s > 0, (pieces.last_rate - pieces.first_rate) / pieces.length_s, 0.0)
-    first = np.where(pieces.length_s > 0, pieces.first_rate, 0.0)
-    return into_s * (first + slope * into_s / 2), into_s
+        amount = into_s * (pieces.first_rate + (pieces.last_rate - pieces.first_rate) * into_s / pieces.length_s / 2)
+    return np.where(pieces.length_s > 0, amount, 0.0), into_s
 
 
 def _counter_rates(series: Series, samples: Samples) -> tuple[Floats | None, tuple[Fault, ...]]:

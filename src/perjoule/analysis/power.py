@@ -203,9 +203,8 @@ def joules(parts: Signed, began_s: float, ended_s: float, doubts: list[str]) -> 
     """Add up channels over a window like `energy`, without a budget."""
     amounts = [(sign, energy_j(s, began_s, ended_s)) for sign, s in parts]
     doubts.extend(d for _, found in amounts for d in found.doubts)
-    if not amounts or any(found.value is None for _, found in amounts):
-        return None
-    return sum(sign * (found.value or 0.0) for sign, found in amounts)
+    known_j = [sign * found.value for sign, found in amounts if found.value is not None]
+    return sum(known_j) if known_j and len(known_j) == len(amounts) else None
 
 
 def _items(series: Sequence[Series], servers: frozenset[str]) -> list[Item]:

@@ -93,8 +93,8 @@ def _terms(
     else:
         yield from _sampled(whole, began_s, ended_s, quiet, value_j)
     if request_s := _request_s(whole, began_s, ended_s):
-        shift_s = request_s / sqrt(12) * np.array([-1.0, 1.0])
-        error_j = shifted_j(whole, began_s, ended_s, shift_s)
+        shift_s = request_s / sqrt(12)
+        error_j = shifted_j(whole, began_s, ended_s, np.array([-shift_s, shift_s]))
         yield Term("delay", abs(error_j), name, shared=True, sign=1 if error_j >= 0 else -1)
     latency_s = stated.latency_s
     if latency_s is None and channel.semantics == "average":
@@ -104,7 +104,7 @@ def _terms(
         yield Term("latency", abs(error_j), name, shared=True, rectangular=True, sign=1 if error_j >= 0 else -1)
     # Coarse stamps may be cut off or rounded: a time is anywhere within one of them, on either side.
     if clock_s := hypot(stated.clock_s or 0.0, whole.samples.stamp_s / sqrt(3), whole.samples.ahead_s):
-        error_j = shifted_j(whole, began_s, ended_s, clock_s * np.array([-1.0, 1.0]))
+        error_j = shifted_j(whole, began_s, ended_s, np.array([-clock_s, clock_s]))
         yield Term("clock", abs(error_j), name, shared=True, sign=1 if error_j >= 0 else -1)
     if coverage < 1 - 1e-6 and coverage >= LEAST_COVERAGE_RATIO:
         _, values = inside(whole, began_s, ended_s)

@@ -37,13 +37,11 @@ def summed(record: Record, series: Sequence[Series], quantity: Quantity, role: s
 
 
 def net_power_w(record: Record, series: Sequence[Series], edges_s: Floats) -> Floats:
-    """Give the servers' power without the switch between neighbouring edges, by the meter that gives their energy.
+    """Give the servers' power without the switch between neighbouring edges, by the meter that knows it best over all.
 
     Shape (N,) for N + 1 edges; NaN where it is not known.
     """
-    measured = next((p for p in record.phases if p.name == "measure"), None)
-    window = (measured.began_s, measured.ended_s) if measured else (edges_s[0], edges_s[-1])
-    for parts in candidates(record, series, *window):
+    for parts in candidates(record, series, float(edges_s[0]), float(edges_s[-1])):
         if parts.net:
             return np.sum([sign * means(s, edges_s) for sign, s in parts.net], axis=0)
     return np.full(len(edges_s) - 1, np.nan)

@@ -66,7 +66,8 @@ def _numbers(cell: Cell, cluster: str) -> Iterator[Number]:
 def _number(id: str, quantity: str, unit: str, value: float, place: str, own: dict[str, Fact]) -> Number:
     factor = QUANTITIES[quantity][unit]
     low, high = sorted((value * (1 - ROUNDING_RATIO), value * (1 + ROUNDING_RATIO)))
-    allowed = Uncertainty(value * (BOUND_RATIO - 1), 0.0, 0.0, "caps and timers")
+    margin = value * (BOUND_RATIO - 1)
+    allowed = Uncertainty(margin, margin, margin, "caps and timers")
     printed = f"{value / factor:.6g} {unit}"
     return Number(id, quantity, printed, value, low, high, factor, place, "measured", own, own, (allowed,))
 
