@@ -55,19 +55,19 @@ class Header:
     """The keys at the top of a campaign file."""
 
     name: Annotated[str, Field(pattern=r"^\w[\w .+-]*$", max_length=80)]
-    """What the campaign is called; its results folder is named after it."""
+    """The campaign's name; its results folder is named after it."""
 
     description: str = ""
     """What it is for, in a sentence or two; the report begins with it."""
 
     reproduces: str = ""
-    """Name of the paper whose study this repeats: the report holds its claims and numbers against what was measured."""
+    """Name of the paper whose study this repeats: the report compares its claims and numbers with the measurements."""
 
     clients_count: _Counts = (1,)
-    """How many clients load together; a list measures each of them."""
+    """How many clients run the load at once; a list measures each number."""
 
     servers_count: _Counts | None = None
-    """How many storage hosts there are, on a testbed that can have more or fewer; a list measures how a file system grows."""
+    """Number of storage hosts, on a testbed that can vary it; a list measures how a file system scales."""
 
     repetitions_count: Annotated[int, Strict(), Field(ge=1, le=10_000)] = 3
     """How often each combination is measured; three or more give an interval worth printing."""
@@ -77,22 +77,22 @@ class Header:
     { metric = "MiB/J", interval = "5 %", max = 20 }."""
 
     seed: Annotated[int, Strict(), Field(ge=0, lt=2**63)] | None = None
-    """Where the shuffling starts: the same seed gives the same order. Drawn and recorded when absent."""
+    """Seed of the shuffling: the same seed gives the same order. Drawn and recorded when absent."""
 
     order: Literal["shuffled", "interleaved", "written"] = "shuffled"
-    """Shuffled within each repetition, so that drift of the machine falls on all alike; interleaved: file systems take turns,
-    too, deployed afresh for each repetition; or as written."""
+    """Shuffled within each repetition, so that drift of the machine affects all equally; interleaved: file systems take turns
+    too, freshly deployed for each repetition; or as written."""
 
     settle_s: Seconds = 1.0
-    """Idle window before and after each measured window, in which the meters go on."""
+    """Idle window before and after each measured window, in which the meters keep running."""
 
     quiet_s: _Wait = 30.0
-    """How long to wait after each load, at most, until the servers have written back and the file system does nothing of its own
-    accord; 0 waits for nothing but `settle`."""
+    """How long to wait after each load, at most, until the servers have written back and the file system has no background work;
+    0 waits only for `settle`."""
 
     align_s: _Wait = 0.0
-    """How long to switch the servers' load on and off at known moments, at begin and end of each deployment, to find the clocks
-    of meters; 30 s is enough for a meter of one sample a second, 0 does nothing."""
+    """How long to switch the servers' load on and off at known moments, at the start and end of each deployment, to find the
+    clock offsets of meters; 30 s is enough for a meter with one sample per second, 0 does nothing."""
 
     shrink_ratio: Annotated[float, Field(ge=1)] = 1.0
     """Divide the sizes of all workloads by this, rounded up to whole transfers: one option scales a campaign down."""
@@ -101,11 +101,11 @@ class Header:
     """w in the energy-delay product, energy x time^w: the larger, the more performance counts."""
 
     overwrite: _Overwrites = ()
-    """Raw devices whose content may be lost, by their stable ids: "/dev/disk/by-id/...", or with what may be lost with them,
-    { device = "/dev/disk/by-id/...", signature = "ext4" }. What is not named is never written to."""
+    """Raw devices whose content may be lost, by stable id: "/dev/disk/by-id/...", or with what may be lost with them,
+    { device = "/dev/disk/by-id/...", signature = "ext4" }. A device that is not listed is never written to."""
 
     simulate: Annotated[bool, Strict()] = False
-    """Put simulated hosts, file systems, loads and meters instead of the real ones: to try a campaign in seconds."""
+    """Replace hosts, file systems, workloads and meters by simulated ones, to try a campaign in seconds."""
 
 
 TOP_KEYS = {option_name(field.name): field.name for field in fields(Header)}  # as people write them -> the field

@@ -1,4 +1,4 @@
-"""A block device as it is, with no file system on it, as what is measured. https://docs.kernel.org/block/index.html
+"""A raw block device, without a file system, as the system under test. https://docs.kernel.org/block/index.html
 
 Each client has one: a named device that may be overwritten, or a sparse file as a loop device that stands for one. All on it is
 lost. A load gets at it by its path; only loads for devices can (`kind = "device"`).
@@ -32,10 +32,10 @@ class Device(FileSystem):
     offers: ClassVar[Access] = "devices"
 
     size_bytes: Bytes = 4 * 1024**3
-    """Size of the sparse file that stands for a device; without meaning for a named one."""
+    """Size of the sparse file that stands in for a device; has no effect on a named one."""
     device: str = ""
-    """A whole block device by its stable id (/dev/disk/by-id/...), instead of a file; only on hosts that are real, and only
-    when `overwrite` above the tables names it and you confirm it."""
+    """A whole block device by its stable id (/dev/disk/by-id/...), instead of a file; only on real hosts, and only if `overwrite`
+    above the tables lists it and you confirm it."""
 
     def folder(self, hosts: Path | None) -> Path | None:
         """That of the hosts, unless a device is named."""

@@ -1,4 +1,5 @@
-"""A folder that is there already: a file system that someone else mounted, or a local disk. https://man7.org/linux/man-pages/man8/findmnt.8.html
+"""An existing folder: a file system that is already mounted, or a local disk.
+https://man7.org/linux/man-pages/man8/findmnt.8.html
 
 Nothing is brought up or tuned here. Each client works in a new empty folder of its own inside the given one, and only that is
 removed at the end. What caches beyond the hosts' page caches there may be is not known, so none is dropped.

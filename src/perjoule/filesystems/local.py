@@ -1,4 +1,4 @@
-"""A local file system, as what is measured: no network, no servers. https://docs.kernel.org/filesystems/index.html
+"""A local file system as the system under test: no network, no servers. https://docs.kernel.org/filesystems/index.html
 
 Each client has one of its own on a disk of its own, freshly made and mounted with noatime; ext4 without lazy initialisation, so
 that nothing is left to do while we measure. Data are cached in the kernel's page cache alone, which is the hosts' to drop.
@@ -32,9 +32,9 @@ class Local(FileSystem):
     """Its block size (btrfs: sector size); as mkfs chooses when absent. Kernels mount blocks larger than a memory page (4 KiB on
     most machines) only on xfs, since Linux 6.12."""
     size_bytes: Bytes = 4 * 1024**3
-    """Size of the sparse file that it is made in; without meaning for a named device."""
+    """Size of the sparse file that contains it; has no effect on a named device."""
     device: str = ""
-    """A whole, empty block device by its stable id (/dev/disk/by-id/...), instead of a file; only on hosts that are real."""
+    """A whole, empty block device by its stable id (/dev/disk/by-id/...), instead of a file; only on real hosts."""
     make: tuple[str, ...] = ()
     """More arguments for mkfs."""
     options: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Local(FileSystem):
 
     @property
     def disk(self) -> Disk:
-        """What each client gets."""
+        """Throughput of each client."""
         sizes = {"size": self.size_bytes, "block": self.block_bytes}
         words: dict[str, Any] = {name: exact_text(size, BYTES) for name, size in sizes.items() if size is not None}
         words |= {"kind": self.type, "device": self.device, "make": self.make, "options": self.options}

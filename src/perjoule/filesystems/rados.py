@@ -44,16 +44,16 @@ class Rados(FileSystem):
     erasure: Annotated[str, Field(pattern=r"^$|^([2-9]|1\d)\+[1-8]$")] = ""
     """Erasure coding instead of copies, as in "4+1": each object in 4 parts and 1 more, each on another host."""
     classes: ceph.Classes = "apart"
-    """"apart": OSDs on storage hosts alone; "together": on the metadata host, too."""
+    """"apart": OSDs only on storage hosts; "together": also on the metadata host."""
     osds_per_host_count: Annotated[int, Field(ge=1, le=16)] = 1
     """OSDs on each host; the paper has one for each disk, which is 2."""
     store: ceph.Store = "bluestore"
-    """Where OSDs keep objects: BlueStore in a sparse file, or memory (which costs CPU time of its own)."""
+    """Where OSDs keep objects: BlueStore in a sparse file, or memory (which has its own CPU cost)."""
     osd_size_bytes: Annotated[Bytes, Field(ge=ceph.SMALLEST_OSD_BYTES)] = 8 * 1024**3
-    """Size of each OSD's store; less where the host's disk has less."""
+    """Size of each OSD's store; less if the host's disk is smaller."""
     beneath: Disk | None = None
-    """A file system of its own beneath the stores of each host's OSDs, as in {kind = "xfs", block = "4 KiB"}; the host's own disk
-    when left out."""
+    """A dedicated file system beneath the stores of each host's OSDs, as in {kind = "xfs", block = "4 KiB"}; the host's own disk
+    if omitted."""
 
     patience_s: Seconds = 60.0
     """Longest wait for a daemon and for health, at scale 1; slower testbeds get more."""

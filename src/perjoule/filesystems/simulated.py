@@ -27,14 +27,14 @@ class Simulated(FileSystem):
     """A file system of known speed, the same in both directions and for any number of clients."""
 
     throughput_bytes_per_s: BytesPerSecond = 100 * MIB
-    """What each client gets."""
+    """Throughput of each client."""
 
     serial_ratio: Ratio | None = None
-    """With it, the throughput is that of one storage host, and more of them speed it up as Amdahl's law says with this share
-    of the work done by one alone; without it, their number makes no difference."""
+    """If set, the throughput is that of one storage host, and more hosts speed it up by Amdahl's law with this serial share;
+    otherwise their number makes no difference."""
 
     copies_count: Annotated[int, Field(ge=1)] = 1
-    """How many copies of each byte it says that it keeps."""
+    """Number of copies of each byte that it claims to keep."""
 
     least_servers_count: Annotated[int, Field(ge=0)] = 0
     """How many storage hosts its layout needs; on fewer it is impossible."""
@@ -43,10 +43,10 @@ class Simulated(FileSystem):
     """Standard deviation of the throughput, as a share of it."""
 
     seed: str = ""
-    """Another word, another noise; the same word, the same noise in each deployment."""
+    """Seed of the noise; the same seed gives the same noise in each deployment."""
 
     failure: Literal["none", "layout", "daemon", "death"] = "none"
-    """What goes wrong on purpose: nothing, an impossible layout, a daemon at the start, a daemon during the first trial."""
+    """What fails on purpose: nothing, an impossible layout, a daemon at the start, a daemon during the first trial."""
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """As configured."""

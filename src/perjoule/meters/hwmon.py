@@ -56,22 +56,22 @@ class Hwmon(Metered):
     """What it feeds."""
 
     root: Path = ROOT
-    """Where the kernel shows its sensors."""
+    """Where the kernel exposes its sensors."""
 
     chip: str = ""
-    """The chip's name ("ina226", "power_meter"); without it, the only chip with a sensor of power."""
+    """The chip's name ("ina226", "power_meter"); without it, the only chip with a power sensor."""
 
     device: str = ""
-    """Where the chip sits ("1-0040"), to tell chips of one name apart."""
+    """The chip's device ("1-0040"), to distinguish chips of one name."""
 
     sensor: int = Field(default=1, ge=1)
     """Which of the chip's sensors: 1 is power1 or energy1."""
 
     reading: Literal["", "energy", "average", "input"] = ""
-    """The energy counter, the chip's own average, or the power of the moment; by default the first of these that is there."""
+    """The energy counter, the chip's own average, or the instantaneous power; by default the first of these that exists."""
 
     shunt_correction_ratio: float | None = Field(default=None, gt=0)
-    """The resistance that the kernel takes the shunt for, over the one that is fitted; 1 says that you have looked."""
+    """The resistance that the kernel assumes for the shunt over that of the fitted one; 1 states that you have checked."""
 
     rate_hz: Annotated[Hertz, Field(description=RATE)] = MOMENTS_HZ
 

@@ -1,4 +1,4 @@
-"""The power reading of a server's management controller by DCMI, through ipmitool: https://github.com/ipmitool/ipmitool
+"""The power reading of a server's management controller (DCMI), through ipmitool: https://github.com/ipmitool/ipmitool
 
 DCMI (v1.5, section 6.6.1) gives whole watts. Over which time the maker averages them is not in it, so that they are an average
 with a latency, and only steady windows are sure. A reading that is deactivated shows 0 W: that is nothing, not zero.
@@ -53,22 +53,22 @@ class Ipmi(Metered):
     """Its UDP port."""
 
     user: str = ""
-    """Who asks; the privilege "user" is enough."""
+    """The user name; the privilege "user" is enough."""
 
     password_file: Path | None = None
-    """A file that holds the password alone; without it ipmitool takes it from the environment (IPMI_PASSWORD)."""
+    """A file that contains only the password; without it ipmitool takes it from the environment (IPMI_PASSWORD)."""
 
     cipher: int = Field(default=3, ge=0, le=17)
-    """The cipher suite: 3 (SHA1) is known by all, 17 (SHA256) by newer ones."""
+    """The cipher suite: all BMCs support 3 (SHA1), newer ones 17 (SHA256)."""
 
     window_s: Seconds | None = None
-    """Over how long the BMC averages, where its maker says so."""
+    """How long the BMC averages, if its manufacturer states it."""
 
     timeout_s: Seconds = 5.0
     """How long one reading may take."""
 
     rate_hz: Hertz = 1.0
-    """How often it is asked, on average; each time is a session of its own."""
+    """How often it is polled, on average; each time is a separate session."""
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:

@@ -1,4 +1,4 @@
-"""Watts by a linear model of the catalogue's coefficients, driven by each server's counters: never a measurement.
+"""Power from a linear model with the catalogue's coefficients, driven by each server's counters: never a measurement.
 
 Per server: board = idle + dynamic x CPU use; disks = idle + (active - idle) x use of their throughput; supply = what the power
 supply loses on both. The switch is constant. The form is that of X. Fan, W.-D. Weber, L. A. Barroso, Power Provisioning for a

@@ -36,13 +36,13 @@ class Nvml(Metered):
     """The GPUs of this machine, each a channel of its own."""
 
     covers: tuple[str, ...] = ("clients",)
-    """Whose work the GPUs do."""
+    """The hosts whose work the GPUs do."""
 
     gpus: tuple[str, ...] = ()
     """Only these, by UUID as `nvidia-smi -L` shows it; all by default."""
 
     quantity: Literal["", "energy", "power"] = ""
-    """By default the energy counter, on a GPU that has none the power."""
+    """By default the energy counter; the power on a GPU without one."""
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:

@@ -49,19 +49,20 @@ class Rapl(Metered):
     """The CPU's own energy counters on the machine that runs perjoule."""
 
     covers: tuple[str, ...] = ("servers", "clients")
-    """Whose work this machine's CPU does; on virtual hosts, all of them."""
+    """The hosts whose work this machine's CPU does; on virtual hosts, all of them."""
 
     rate_hz: Hertz = 5.0
     """How often the counters are read, on average."""
 
     root: Path = ROOT
-    """Where the kernel shows the zones."""
+    """Where the kernel exposes the zones."""
 
     zones: tuple[str, ...] = ()
     """Only these ("package-0", "dram-0", "psys"); all by default."""
 
     most_w: Watts = 1000.0
-    """What no zone ever draws: it tells a counter that wrapped from one that was reset, and how often to ask."""
+    """A power that no zone ever exceeds: it distinguishes a wrapped counter from a reset one, and sets the polling rate
+    needed."""
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:

@@ -68,10 +68,10 @@ class Scope(Metered):
     """What it shows without current: measure it with the load switched off."""
 
     window_s: Seconds = 0.5
-    """How long an acquisition is; some whole periods of the mains, where it is alternating current."""
+    """How long an acquisition is; a whole number of mains periods, for alternating current."""
 
     reads: Literal["waveforms", "means"] = "waveforms"
-    """Multiply point by point, or only the means that the scope measures (each recording then says so as a doubt)."""
+    """Multiply point by point, or only the means that the scope measures (a doubt in each recording)."""
 
     voltage_accuracy_ratio: Ratio | None = None
     """Error of the voltage, probe included, of the reading."""
@@ -80,7 +80,7 @@ class Scope(Metered):
     """The same of the current."""
 
     timeout_s: Seconds = 2.0
-    """How long an answer may take, beside the acquisition itself."""
+    """How long an answer may take, in addition to the acquisition itself."""
 
     grade: Grade = "component"
     """Where the probes sit: "component" behind a power supply, "wall" before it."""

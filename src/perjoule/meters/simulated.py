@@ -1,4 +1,4 @@
-"""A power meter that reads a known waveform: the product's own fake, https://en.wikipedia.org/wiki/Test_double
+"""A power meter that reads a known waveform: perjoule's test double, https://en.wikipedia.org/wiki/Test_double
 
 The waveform is a function of the monotonic clock, so that `Simulated.energy_j` knows the true energy of any window, whatever the
 meter's faults: noise, resolution, lost samples, a counter that wraps, a clock that lags.
@@ -68,7 +68,7 @@ class Simulated(Meter):
     """How far back a running average goes (semantics "average")."""
 
     noise_w: Watts = 0.0
-    """Standard deviation of what is added to each power (a counter has none)."""
+    """Standard deviation of the noise added to each power (a counter has none)."""
 
     resolution_w: Watts = 0.0
     """Powers are whole multiples of this; 0 W: as they are."""
@@ -80,10 +80,10 @@ class Simulated(Meter):
     """A counter wraps at this; 0 J: never."""
 
     gap_ratio: Ratio = 0.0
-    """The share of samples that get lost."""
+    """The share of samples that are lost."""
 
     delay_s: Seconds | None = None
-    """The meter's clock lags: what it says of a moment carries the time this much later."""
+    """Lag of the meter: its value at a moment is timestamped this much later."""
 
     name: str = "simulated"
     """What its channel is called, where there are several."""

@@ -48,7 +48,7 @@ class System(Meter):
     """The counters that every host keeps anyway: CPU, network, disk."""
 
     rate_hz: Hertz = 5.0
-    """How often they are read, on average; the moments are jittered so that they can't lock to a timer."""
+    """How often they are read, on average; reads are jittered so that they can't lock to a timer."""
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:

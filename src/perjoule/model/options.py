@@ -30,15 +30,15 @@ class Disk:
     kind: Literal["ext4", "xfs", "btrfs", "f2fs", "zfs"]
     """The file system; zfs only with mirror = "zfs"."""
     mirror: Literal["none", "md", "lvm", "zfs"] = "none"
-    """Each server's data twice, on two disks of its own (files): by md (mdadm), LVM (raid1) or ZFS, where the kernel has it.
-    Where it hasn't, the data lie on a single disk (instead of zfs on xfs), and each record says so as a doubt. Only on
-    virtual hosts. The disks' caps don't hold for ZFS, which writes from threads of the kernel."""
+    """Store each server's data twice, on two separate disks (files): with md (mdadm), LVM (raid1) or ZFS, if the kernel has it.
+    Otherwise the data are on a single disk (on xfs instead of zfs), and each record has a doubt. Only on virtual hosts. Disk caps
+    do not limit ZFS, which writes from kernel threads."""
     block_bytes: Bytes | None = None
     """Its block size (btrfs: sector size, zfs: record size); as mkfs chooses when absent."""
     size_bytes: Bytes = 4 * 1024**3
-    """Size of the sparse file that it is made in; without meaning for a named device."""
+    """Size of the sparse file that contains it; has no effect on a named device."""
     device: str = ""
-    """A block device by its stable id below /dev/disk, instead of a file; only on hosts that are real."""
+    """A block device by its stable id below /dev/disk, instead of a file; only on real hosts."""
     make: tuple[str, ...] = ()
     """More arguments for mkfs."""
     options: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Overwrite:
     device: str
     """Its stable id below /dev/disk (by-id, by-path, by-uuid, by-partuuid)."""
     signature: Annotated[tuple[str, ...], BeforeValidator(lambda said: [said] if isinstance(said, str) else said)] = ()
-    """What it bears that may be lost, as wipefs calls it: "ext4", or ["gpt", "vfat"]; nothing when left out."""
+    """The signatures on it that may be lost, as wipefs names them: "ext4", or ["gpt", "vfat"]; none if omitted."""
 
 
 @pydantic_dataclass(frozen=True)

@@ -35,7 +35,7 @@ class Simulated(Testbed):
     """A cluster of the catalogue that exists only in files, with counters at constant rates."""
 
     cluster: str = "odroid-hc4"
-    """The cluster of the catalogue whose hosts it has."""
+    """The cluster of the catalogue that provides the hosts."""
 
     servers_count: Annotated[int, Field(gt=0)] | None = None
     """Number of storage hosts; the catalogue's by default."""
@@ -44,19 +44,19 @@ class Simulated(Testbed):
     """How busy every host's cores always are; all together should fit this machine, or each trial gets a doubt."""
 
     network_bytes_per_s: BytesPerSecond = 110 * MIB
-    """What every host always receives, and always sends."""
+    """Rate at which every host constantly receives and sends."""
 
     disk_bytes_per_s: BytesPerSecond = 100 * MIB
-    """What every host with disks always reads, and always writes; half of the time their disks are busy with it."""
+    """Rate at which every host with disks constantly reads and writes; their disks are busy with it half of the time."""
 
     scale_ratio: Ratio = 1.0
-    """How slow the hosts are taken to be: emulated time is wall time by this."""
+    """Speed that the hosts are taken to have: emulated time is wall time times this."""
 
     write_back_s: Seconds | None = None
-    """How long every server takes to write back what it holds in memory; no time by default."""
+    """How long every server takes to write back its memory; no time by default."""
 
     failure: Literal["none", "hold", "sync"] = "none"
-    """What goes wrong on purpose: nothing, holding the hosts, or writing back."""
+    """What fails on purpose: nothing, holding the hosts, or writing back."""
 
     @contextmanager
     def hold(self, clients_count: int) -> Generator[Hosts]:

@@ -1,4 +1,4 @@
-"""fio on a block device itself, with no file system between: https://fio.readthedocs.io
+"""fio on a raw block device, without a file system: https://fio.readthedocs.io
 
 As `fio` in all else. What reads find was written once in each deployment; right before each trial writes, the device is
 looked at again, by its number.

@@ -1,4 +1,4 @@
-"""mdtest: many small files or folders made, looked at or removed by the ranks of an MPI program. https://github.com/hpc/ior,
+"""mdtest: many small files or folders created, statted or removed by the ranks of an MPI program. https://github.com/hpc/ior,
 https://ior.readthedocs.io
 
 A trial is one operation. No bytes of users are moved: what counts are operations. Every rank tells how long it took from a common
@@ -54,10 +54,10 @@ class MdTest(Workload):
     """Metadata operations by ranks inside the clients."""
 
     operation: Literal["create", "stat", "remove"] = "create"
-    """What is done to every file, as a phase of its own."""
+    """What is done to every file, as a separate phase."""
 
     files_count: Annotated[int, Field(ge=1, le=10_000_000)] = 1000
-    """How many files each rank makes, looks at or removes (`-n`)."""
+    """How many files each rank creates, stats or removes (`-n`)."""
 
     folders: bool = False
     """Folders (`-D`) instead of empty files (`-F`)."""
@@ -66,13 +66,13 @@ class MdTest(Workload):
     """Ranks in each client."""
 
     own_folder: bool = True
-    """Each rank works in a folder of its own (`-u`), or all in the same."""
+    """Whether each rank works in its own folder (`-u`), or all in the same."""
 
     reorder: bool = False
-    """Look at what the next client made (`-N 1`), so that no client answers from its own cache; caches are dropped anyway."""
+    """Stat what the next client created (`-N 1`), so that no client answers from its own cache; caches are dropped anyway."""
 
     time_limit_s: Seconds = 600.0
-    """Give a run, or the layout before it, up as failed after this time."""
+    """Time limit of a run, and of the layout before it; exceeding it fails the trial."""
 
     prefix: str = ""
     """Folder that IOR and mdtest were installed into; "" takes PERJOULE_IOR_PREFIX, then the PATH."""

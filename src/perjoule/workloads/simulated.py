@@ -1,4 +1,4 @@
-"""A load that moves nothing and takes exactly as long as a simulated file system says, to the last bit of its times."""
+"""A load that moves nothing and takes exactly as long as a simulated file system defines, to the last bit of its times."""
 
 import json
 import random
@@ -55,7 +55,7 @@ class Simulated(Workload):
     """Fail the n-th run on each deployment (from 1); 0 is never."""
 
     failure: Literal["stable", "transient", "doubt"] = "stable"
-    """What then happens: it fails for good, it fails so that a fresh deployment is made, or it succeeds with a doubt."""
+    """The kind of failure: permanent, transient (a fresh deployment follows), or success with a doubt."""
 
     @property
     def directions(self) -> tuple[str, ...]:

@@ -50,16 +50,16 @@ class BeeGFS(FileSystem):
     roles: Literal["separate", "both"] = "separate"
     """"separate": data on the storage hosts, metadata on the metadata host alone; "both": both on all hosts with disks."""
     chunk_bytes: Bytes = 512 * 1024
-    """How much of a file lies on one target before it is the next one's turn: a power of two, 64 KiB at least."""
+    """How much of a file is on one target before the next one follows: a power of two, at least 64 KiB."""
     targets_count: Annotated[int, Field(ge=1, le=255)] = 4
-    """How many targets a file is striped over (pairs of targets with `mirror`); where there are fewer, over all."""
+    """How many targets a file is striped over (pairs of targets with `mirror`); over all, if there are fewer."""
     mirror: bool = False
-    """Whether data is kept twice, by pairs of storage hosts (buddy mirror groups), and so is metadata where there are several
-    metadata servers. BeeGFS wants a licence for mirrors that are used longer than a trial."""
+    """Whether data are stored twice, on pairs of storage hosts (buddy mirror groups); with several metadata servers, so are
+    metadata. BeeGFS requires a licence for mirrors beyond a trial period."""
     cache: Literal["buffered", "native"] = "buffered"
     """File data on clients: in a few small buffers, or in the kernel's page cache (tuneFileCacheType)."""
     beneath: Disk | None = None
-    """A file system of its own beneath each server's data and metadata, as in {kind = "xfs", block = "4 KiB"}; the host's own
+    """A dedicated file system beneath each server's data and metadata, as in {kind = "xfs", block = "4 KiB"}; the host's own
     when absent."""
     prefix: str = ""
     """Folder with BeeGFS in its bin and sbin; "" takes PERJOULE_BEEGFS_PREFIX, then the PATH and where packages put it."""

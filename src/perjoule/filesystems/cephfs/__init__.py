@@ -43,11 +43,11 @@ class CephFs(FileSystem):
     placement_groups_count: Annotated[int, Field(ge=1, le=1024)] = 64
     """Placement groups (PGs) of each of the two pools."""
     copies_count: Annotated[int, Field(ge=1, le=8)] = 2
-    """Copies of each object (`size` of the pool), each on another storage host; with `erasure` those of metadata alone."""
+    """Copies of each object (`size` of the pool), each on another storage host; with `erasure`, of metadata only."""
     acknowledged_count: Annotated[int, Field(ge=1, le=8)] = 1
     """Copies that must be up for a placement group to take writes (`min_size`). Ceph has no earlier acknowledgement: a write is
     acknowledged once all copies that are up have it, so with every host up it always waits for `copies`; 1 means that writing
-    goes on when only one copy is left."""
+    continues when only one copy is left."""
     erasure: Annotated[str, Field(pattern=r"^$|^([2-9]|1\d)\+[1-8]$")] = ""
     """Erasure coding of data instead of copies, as in "4+1": each object in 4 parts and 1 more, each on another host."""
     classes: ceph.Classes = "apart"
@@ -56,14 +56,14 @@ class CephFs(FileSystem):
     osds_per_host_count: Annotated[int, Field(ge=1, le=16)] = 1
     """OSDs on each storage host; the paper has one for each disk, which is 2."""
     metadata_osds_count: Annotated[int, Field(ge=1, le=16)] = 2
-    """OSDs on a metadata host of its own; with classes apart it has at most as many copies of metadata."""
+    """OSDs on a dedicated metadata host; with classes = "apart", metadata have at most as many copies."""
     store: ceph.Store = "bluestore"
-    """Where OSDs keep objects: BlueStore in a sparse file, or memory (which costs CPU time of its own)."""
+    """Where OSDs keep objects: BlueStore in a sparse file, or memory (which has its own CPU cost)."""
     osd_size_bytes: Annotated[Bytes, Field(ge=ceph.SMALLEST_OSD_BYTES)] = 8 * 1024**3
-    """Size of each OSD's store; less where the host's disk has less."""
+    """Size of each OSD's store; less if the host's disk is smaller."""
     beneath: Disk | None = None
-    """A file system of its own beneath the stores of each host's OSDs, as in {kind = "xfs", block = "4 KiB"}; the host's own disk
-    when left out."""
+    """A dedicated file system beneath the stores of each host's OSDs, as in {kind = "xfs", block = "4 KiB"}; the host's own disk
+    if omitted."""
     client_cache_bytes: Bytes = 32 * 1024**2
     """Object cache of each client, half of which may be dirty. Files not much larger are read back from it."""
 

@@ -45,18 +45,18 @@ class GlusterFS(FileSystem):
     redundancy_count: Annotated[int, Field(ge=1)] = 1
     """Bricks of each group that a dispersed volume may lose; less than half of them."""
     disperse_count: Annotated[int, Field(ge=3)] | None = None
-    """Bricks in each group of a dispersed volume; as many as hosts when left out."""
+    """Bricks in each group of a dispersed volume; as many as hosts if omitted."""
     replicas: Annotated[int, Field(ge=2)] = 2
     """Copies in a replicated volume; the number of bricks must be a multiple."""
     hosts_count: Annotated[int, Field(ge=1)] | None = None
-    """How many hosts carry bricks; all with disks when left out."""
+    """Number of hosts with bricks; all hosts with disks if omitted."""
     bricks_per_host_count: Annotated[int, Field(ge=1, le=16)] = 1
     """Bricks on each of these hosts: 2 on 5 hosts make a dispersed volume of 2 x (4 + 1)."""
     volume: Mapping[str, str] = field(default_factory=dict[str, str])
     """Further options of the volume, as in `gluster volume set` ({"performance.io-cache" = "on"})."""
     beneath: Disk | None = None
-    """A file system of its own beneath the bricks of each host, as in {kind = "xfs", block = "4 KiB"}; the host's own disk when
-    left out."""
+    """A dedicated file system beneath the bricks of each host, as in {kind = "xfs", block = "4 KiB"}; the host's own disk if
+    omitted."""
     patience_s: Seconds = 60.0
     """How long each step of bring-up may take."""
 

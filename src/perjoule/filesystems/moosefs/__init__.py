@@ -57,19 +57,19 @@ class MooseFS(FileSystem):
     goal: Annotated[int, Field(ge=1, le=9)] = 1
     """Copies of every chunk, each on another chunk server. Published throughputs can be above what two copies allow."""
     trash_s: TrashTime = 0.0
-    """How long deleted files stay (rounded up to hours), MooseFS's own is 24 h; what is deleted is freed in the background."""
+    """How long deleted files stay (rounded up to hours; MooseFS's default is 24 h); deleted data are freed in the background."""
     metalogger: bool = False
     """Whether a metalogger on the management host keeps a copy of the metadata."""
     cache: Literal["auto", "direct", "never", "always"] = "auto"
     """File data in the client's page cache: "auto" lets the master decide, "direct" bypasses it (mfscachemode)."""
     sync_on_close: bool = False
-    """Whether chunk servers fsync a chunk before they close it; MooseFS's own is not to (HDD_FSYNC_BEFORE_CLOSE)."""
+    """Whether chunk servers fsync a chunk before they close it; by default MooseFS does not (HDD_FSYNC_BEFORE_CLOSE)."""
     rebalance: bool = False
-    """Whether the master evens out the space used on chunk servers by moving chunks at any moment, as MooseFS's own settings have
-    it. Off, so that no move falls into a measured window; copies that redundancy lacks are made all the same."""
+    """Whether the master balances the space used on chunk servers by moving chunks at any time, as is MooseFS's default. Off, so
+    that no move falls into a measured window; copies that redundancy needs are still made."""
     beneath: Disk | None = None
-    """A file system of its own beneath the chunks of each chunk server, as in {kind = "xfs", block = "4 KiB"}; the host's own
-    disk when left out."""
+    """A dedicated file system beneath the chunks of each chunk server, as in {kind = "xfs", block = "4 KiB"}; the host's own disk
+    if omitted."""
     patience_s: Seconds = 60.0
     """How long each step of bring-up may take."""
 

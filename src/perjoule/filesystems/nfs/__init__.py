@@ -34,18 +34,18 @@ class Nfs(FileSystem):
     """One NFS server on a host of the testbed; all other servers idle."""
 
     server: Literal["ganesha", "kernel"] = "ganesha"
-    """"ganesha": nfs-ganesha in user space; "kernel": the kernel's own on a host where it runs already."""
+    """"ganesha": nfs-ganesha in user space; "kernel": the kernel's own, on a host where it is already running."""
     place: Literal["storage", "metadata"] = "storage"
     """Which host serves: the first storage host, or the metadata host."""
     version: nfs.Version = "4.2"
-    """Version of the protocol; ganesha serves 3 only to hosts that have namespaces of their own, as it needs an rpcbind."""
+    """Version of the protocol; ganesha serves 3 only to hosts with their own namespaces, because it needs an rpcbind."""
     transfer_bytes: Bytes = 1024**2
     """Largest read and write of a client (rsize, wsize)."""
     options: tuple[str, ...] = ()
     """More mount options of the clients."""
     beneath: Disk | None = None
-    """A file system of its own beneath the exported folder, as in {kind = "xfs", block = "4 KiB"}; the server's own disk when
-    left out."""
+    """A dedicated file system beneath the exported folder, as in {kind = "xfs", block = "4 KiB"}; the server's own disk if
+    omitted."""
     patience_s: Seconds = 60.0
     """How long each step of bring-up may take."""
 

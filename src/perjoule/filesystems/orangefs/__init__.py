@@ -43,26 +43,26 @@ class OrangeFS(FileSystem):
     roles: Literal["separate", "both"] = "separate"
     """"separate": data on the storage hosts, metadata on the metadata host alone; "both": both on all hosts with disks."""
     stripe_bytes: Bytes = 64 * 1024
-    """How much of a file lies on one server before it is the next one's turn (strip_size)."""
+    """How much of a file is on one server before the next one follows (strip_size)."""
     distribution: Literal["simple_stripe", "twod_stripe", "basic_dist"] = "simple_stripe"
     """How files are spread: round robin over all data servers, in two dimensions over groups of them, or each file on one."""
     client: Literal["fuse", "kernel"] = "fuse"
     """"fuse": pvfs2fuse with big_writes; "kernel": the module orangefs with pvfs2-client-core, one client to a kernel."""
     direct: bool | None = None
     """Whether the mount bypasses the client's page cache (direct_io). pvfs2fuse always does; the kernel client has no such
-    mount option: there a load opens its files so. Left out, it is whatever the client does."""
+    mount option: there a workload opens its files with direct I/O. If omitted, the client's default applies."""
     attribute_cache: bool = True
-    """Whether clients remember names and attributes for 5 s, as pvfs2fuse does when left alone. Without it every request asks
-    the metadata server first, but sizes that another client has changed are seen at once."""
+    """Whether clients cache names and attributes for 5 s, the default of pvfs2fuse. Without it, every request asks the metadata
+    server first, but size changes by another client are visible at once."""
     trove: Literal["alt-aio", "directio"] = "alt-aio"
-    """How servers do their I/O (TroveMethod): through their page cache by threads, or past it."""
+    """How servers do their I/O (TroveMethod): through their page cache with threads, or bypassing it."""
     sync_data: bool = False
-    """Whether servers fsync data before they say that it is written (TroveSyncData)."""
+    """Whether servers fsync data before they acknowledge a write (TroveSyncData)."""
     prefix: str = ""
     """Folder that OrangeFS was installed into (`configure --prefix`); "" takes PERJOULE_ORANGEFS_PREFIX, then the PATH."""
     beneath: Disk | None = None
-    """A file system of its own beneath the data of each data server, as in {kind = "xfs", block = "4 KiB"}; the host's own disk
-    when left out. Metadata lie on the latter."""
+    """A dedicated file system beneath the data of each data server, as in {kind = "xfs", block = "4 KiB"}; the host's own disk if
+    omitted. Metadata are on the latter."""
     patience_s: Seconds = 60.0
     """How long each step of bring-up may take, at scale 1; slower testbeds get more."""
 

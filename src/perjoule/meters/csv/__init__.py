@@ -1,4 +1,4 @@
-"""A log that something else writes, live or afterwards: https://www.rfc-editor.org/rfc/rfc4180
+"""A log that another program writes, live or afterwards: https://www.rfc-editor.org/rfc/rfc4180
 
 Everything about it is declared: columns, unit, semantics, the zone of its times. Lines above the header are skipped, so that
 exports of LMG or Yokogawa instruments are read as they are. The log may grow while it is read.
@@ -65,7 +65,7 @@ class Csv(Declared):
     """The file."""
 
     time: tuple[str, ...] = ("time",)
-    """The column with the time, or those that make it up together (["Date", "Time"]); without a header by number, from 1."""
+    """The column with the time, or the columns that form it (["Date", "Time"]); without a header by number, from 1."""
 
     value: str
     """The column with the numbers."""
@@ -80,10 +80,11 @@ class Csv(Declared):
     """How dates are written, in the words of strptime ("%d.%m.%Y %H:%M:%S"); ISO 8601 by default."""
 
     zone: str = ""
-    """The zone of dates that name none: "UTC", "Europe/Berlin"."""
+    """The zone of dates without one: "UTC", "Europe/Berlin"."""
 
     twice: Literal["refuse", "in order"] = "refuse"
-    """What the hour is that comes twice when summer time ends: refused, or told by the order of the rows."""
+    """How to treat the hour that occurs twice when daylight saving time ends: refuse it, or resolve it by the order of the
+    rows."""
 
     delimiter: str = ","
     """Between columns; "\\t" for tabs."""
@@ -98,7 +99,7 @@ class Csv(Declared):
     """Of the file."""
 
     wait_s: Seconds | None = None
-    """How long to wait at the end for rows of the last moments, where the log is written late."""
+    """How long to wait at the end for the last rows, if the log is written with a delay."""
 
     @model_validator(mode="after")
     def _readable(self) -> Self:

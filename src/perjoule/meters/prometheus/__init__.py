@@ -1,4 +1,4 @@
-"""A number that an exporter or a Prometheus server has: https://prometheus.io/docs/prometheus/latest/querying/api/
+"""A metric of an exporter or a Prometheus server: https://prometheus.io/docs/prometheus/latest/querying/api/
 
 What it means is declared. From a server come the samples as they were scraped, with their own times: an instant query would
 repeat an old sample for five minutes.
@@ -51,10 +51,10 @@ class Prometheus(Declared):
     """An exporter's page ("http://host:9100/metrics"), or with `server` the server ("http://host:9090")."""
 
     metric: str
-    """Its name, with as many labels as make it one: name{label="value"}."""
+    """Its name, with enough labels to make it unique: name{label="value"}."""
 
     server: bool = False
-    """Whether a Prometheus server is asked, instead of an exporter."""
+    """Whether to query a Prometheus server instead of an exporter."""
 
     user: str = ""
     """The user name, if it needs a login."""

@@ -1,4 +1,4 @@
-"""The power of a server by its controller's web service: https://www.dmtf.org/standards/redfish
+"""The power of a server, from its controller's web service: https://www.dmtf.org/standards/redfish
 
 What is called Power.PowerControl[].PowerConsumedWatts in older schemas is EnvironmentMetrics.PowerWatts in newer ones; both may
 be null. The values are averages of the maker's choice, so that only steady windows are sure; energy counters step coarsely.
@@ -70,10 +70,10 @@ class Redfish(Metered):
     """The power, or the energy counter of newer services."""
 
     authorities: Path | None = None
-    """Certificates to believe, where the service's own is not by a known authority."""
+    """Certificates to trust, if the service's own is not from a known authority."""
 
     verify: bool = True
-    """Whether its certificate must be believed."""
+    """Whether to verify its certificate."""
 
     timeout_s: Seconds = 5.0
     """How long to wait for an answer."""

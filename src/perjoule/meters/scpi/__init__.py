@@ -47,10 +47,10 @@ class Scpi(Metered):
     address: Annotated[str, Field(description=ADDRESS)]
 
     channel: str = ""
-    """Which of its power values: "1" of P1 (ZES), the element 1 or "SIGMA" (Yokogawa); the first when empty."""
+    """Which of its power values: "1" for P1 (ZES), the element 1 or "SIGMA" (Yokogawa); the first when empty."""
 
     cycle_s: Seconds | None = None
-    """Sets its measuring cycle; absent: as it is set on the instrument."""
+    """Sets its measuring cycle; if absent, the instrument's setting is used."""
 
     timeout_s: Seconds = 0.5
     """How long an answer may take; a cycle that is later by this is a gap."""
@@ -59,16 +59,16 @@ class Scpi(Metered):
     """Of a serial line."""
 
     flow: Flow = "none"
-    """How a serial line is held up: "none", "rts/cts", "xon/xoff"."""
+    """Flow control of a serial line: "none", "rts/cts", "xon/xoff"."""
 
     range_w: Watts | None = None
     """Its power range, for its error: with ZES the product of both ranges' peak values, with Yokogawa of both ranges."""
 
     accuracy_ratio: Ratio | None = None
-    """Its error, of the reading, where a calibration says it; otherwise its maker's word, where it is known."""
+    """Its error, as a share of the reading, from a calibration; otherwise its manufacturer's, if known."""
 
     grade: Grade = "wall"
-    """Where it sits: "wall", or "component" behind the power supply."""
+    """Where it is connected: "wall", or "component" behind the power supply."""
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:

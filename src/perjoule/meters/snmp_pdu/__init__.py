@@ -76,10 +76,10 @@ class SnmpPdu(Metered):
     """Which of several strips in a chain."""
 
     inlet: int = Field(default=1, ge=1)
-    """Which inlet of a Raritan; without meaning for an outlet."""
+    """Which inlet of a Raritan; has no effect on an outlet."""
 
     quantity: Literal["power", "energy"] = "power"
-    """The power, or the counter, which steps coarsely."""
+    """The power, or the counter, which has coarse steps."""
 
     version: Literal["1", "2c", "3"] = "2c"
     """Of SNMP."""
@@ -91,16 +91,16 @@ class SnmpPdu(Metered):
     """For version 3."""
 
     authentication: Literal["", "MD5", "SHA", "SHA-256", "SHA-512"] = ""
-    """How the user proves who he is, in version 3."""
+    """How the user authenticates, in version 3."""
 
     authentication_file: Path | None = None
-    """A file that holds the passphrase for it alone."""
+    """A file that contains only its passphrase."""
 
     privacy: Literal["", "DES", "AES", "AES-256"] = ""
     """How version 3 encrypts messages."""
 
     privacy_file: Path | None = None
-    """A file that holds the passphrase for it alone."""
+    """A file that contains only its passphrase."""
 
     timeout_s: Seconds = 2.0
     """How long to wait for an answer."""

@@ -45,7 +45,7 @@ class Tasmota(Plug):
     """The plug's topic at an MQTT broker (%topic% of cmnd/%topic%/STATUS); empty: HTTP, to the plug itself."""
 
     ask: bool = True
-    """Over MQTT: ask for each reading; false: listen to what it says of its own accord, each TelePeriod (300 s by default)."""
+    """Over MQTT: request each reading; false: listen to its periodic messages, each TelePeriod (300 s by default)."""
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:

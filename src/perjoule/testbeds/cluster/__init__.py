@@ -1,4 +1,4 @@
-"""Real hosts over SSH: the machines of a lab, each with what is installed on it. https://man.openbsd.org/ssh
+"""Real hosts over SSH: the machines of a lab with the software installed on them. https://man.openbsd.org/ssh
 
 By OpenSSH's own client, with your keys, known hosts and configuration, and never with a password. On a host only `work`/cluster
 is written. A keeper there removes what is ours and ends all our programs when it hears no more of us, however that came.
@@ -57,15 +57,15 @@ class Machine:
     """One host of a lab."""
 
     name: Word
-    """What it is called in results."""
+    """Its name in results."""
     address: Destination
-    """Its IP address in the network that file systems are to use."""
+    """Its IP address in the network that file systems should use."""
     role: Literal["storage", "metadata", "management", "client"]
     """What it does."""
     node: str = ""
-    """What it is, of the catalogue, as in "odroid-hc4/A"."""
+    """Its hardware in the catalogue, such as "odroid-hc4/A"."""
     ssh: Destination | Literal[""] = ""
-    """What OpenSSH calls it, where that is not its address."""
+    """Its name for OpenSSH, if not its address."""
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -77,7 +77,7 @@ class Cluster(Testbed):
     hosts: Annotated[tuple[Machine, ...], Field(min_length=1)]
     """The hosts, as {name = "storage-1", address = "10.0.0.11", role = "storage", node = "odroid-hc4/A"}; node is optional."""
     user: Word | Literal[""] = ""
-    """Whom to log in as; file systems need root. OpenSSH's own configuration decides by default."""
+    """User to log in as; file systems need root. OpenSSH's own configuration decides by default."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """The port of their SSH servers; OpenSSH's own configuration decides by default."""
     identity: str = ""
@@ -85,9 +85,9 @@ class Cluster(Testbed):
     config: str = ""
     """A configuration file for ssh instead of your own."""
     work: Annotated[str, Field(pattern=r"^/[\w.-]+(/[\w.-]+)*$")] = "/var/tmp/perjoule"
-    """The only folder that is written on a host, in a folder "cluster" of its own; on this machine it takes the daemons' logs."""
+    """The only folder written to on a host, in its subfolder "cluster"; on this machine it holds the daemons' logs."""
     sudo: bool = False
-    """Whether to run everything by sudo, which must not ask for a password."""
+    """Whether to run everything with sudo, which must not ask for a password."""
 
     @contextlib.contextmanager
     def hold(self, clients_count: int) -> Generator[Hosts]:

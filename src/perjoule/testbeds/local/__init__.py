@@ -1,4 +1,4 @@
-"""This machine as it is: one host that loads and serves at once, for a local file system or one that is already mounted.
+"""This machine as it is: one host that is client and server, for a local or already mounted file system.
 
 Counters come from https://docs.kernel.org/filesystems/proc.html and cover the whole machine.
 """

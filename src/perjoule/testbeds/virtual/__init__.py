@@ -1,4 +1,4 @@
-"""Virtual hosts on this machine: namespaces on a switch of their own, capped to a catalogue's hardware.
+"""Virtual hosts on this machine: namespaces on a virtual switch, capped to hardware of the catalogue.
 
 https://man7.org/linux/man-pages/man7/namespaces.7.html
 """
@@ -35,13 +35,13 @@ class Virtual(Testbed):
     """One namespace per host of a catalogue's cluster; network, CPU and disk capped to that hardware times `scale`."""
 
     cluster: str = "odroid-hc4"
-    """Cluster of the catalogue that the hosts stand for."""
+    """Cluster of the catalogue that the hosts emulate."""
     scale_ratio: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Speed of CPUs, network and disks against the real ones; time is dilated alike."""
+    """Speed of CPUs, network and disks relative to the real ones; time is dilated by the same factor."""
     servers_count: Annotated[int, Field(gt=0)] | None = None
     """Number of storage hosts; the catalogue's by default."""
     disk: Literal["directory", "ext4", "xfs", "btrfs"] = "ext4"
-    """What a server's data lie on: a folder of this machine, or a disk in a file with a file system of its own."""
+    """Where a server's data are stored: a folder of this machine, or a disk in a file with its own file system."""
     disk_size_bytes: Annotated[Bytes, Field(ge=_disk.LEAST_BYTES)] = 8 * 1024**3
     """Size of each server's disk; the file is sparse."""
     disk_cap: bool = True

@@ -65,35 +65,35 @@ class Fio(Workload):
     """Bypass the client's page cache (O_DIRECT)."""
 
     read_share_ratio: Ratio | None = None
-    """The share of reads in a mix, in whole percent; half of it if not said."""
+    """The share of reads in a mix, in whole percent; half by default."""
 
     in_flight_count: int = Field(default=1, ge=1, le=1024)
-    """I/O calls a client has under way at once: 1 by psync, more by libaio (direct) or io_uring."""
+    """I/O calls a client has in flight at once: 1 with psync, more with libaio (direct) or io_uring."""
 
     duration_s: Seconds | None = None
-    """End the load after this time even if not all is moved: whichever of time and size comes first, which a note tells."""
+    """End the load after this time even if not all is moved: whichever of time and size comes first; a note says which."""
 
     verify: Literal["crc32c", "md5", "sha256", "xxhash"] | None = None
     """Give every block a checksum: a write is read back and verified after the measured window, a read while it is measured, both
-    over cold caches. A mismatch makes the trial failed."""
+    over cold caches. A mismatch makes the trial fail."""
 
     round_s: Seconds | None = None
-    """Go on, over the file again and again, until five rounds of this length in a row are steady by the SNIA's rule (range at
-    most 20 % of the mean, fitted line at most 10 %). They are what is measured; what came before is kept as warm-up."""
+    """Run over the file again and again until five consecutive rounds of this length are steady by the SNIA's rule (range at most
+    20 % of the mean, fitted line at most 10 %). These are measured; earlier rounds are kept as warm-up."""
 
     rounds_count: int = Field(default=25, ge=ROUNDS_COUNT, le=1000)
-    """Stop after so many rounds though it is not steady: the last five are measured, with a doubt."""
+    """Stop after this many rounds even if not steady: the last five are measured, with a doubt."""
 
     client_server: bool = False
-    """Use fio's own client/server mode: a server on each client host, told what to do by one fio on the first. They start nearly
-    together, where perjoule's own start lets them go at one instant."""
+    """Use fio's own client/server mode: a server on each client host, controlled by one fio on the first. They start nearly
+    together, whereas perjoule's own start releases them at the same instant."""
 
     job: TextFile | None = None
-    """A fio job file beside the campaign, measured as it is, on each client in a folder of its own in the file system; then no
-    option but time_limit is taken. A file that would reach outside of that folder is refused."""
+    """A fio job file, relative to the campaign, run as it is on each client in its own folder in the file system; then time_limit
+    is the only other option. A file that would reach outside that folder is refused."""
 
     time_limit_s: Seconds = 600.0
-    """Give a run, or the layout before it, up as failed after this time."""
+    """Time limit of a run, and of the layout before it; exceeding it fails the trial."""
 
     @model_validator(mode="after")
     def _possible_job(self) -> Self:

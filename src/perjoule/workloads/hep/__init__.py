@@ -1,4 +1,5 @@
-"""The muon analysis of high energy physics, by Dask where the data lie: https://distributed.dask.org, https://uproot.readthedocs.io
+"""The muon analysis of high energy physics, with Dask on the hosts that hold the data: https://distributed.dask.org,
+https://uproot.readthedocs.io
 
 After M. J. Schnepf et al., "Benchmark of a Cubieboard cluster" (https://doi.org/10.1088/1742-6596/664/5/052032), section 4:
 the invariant mass of muon pairs, one task per file, each on a host that holds the file. The data set is made here, with peaks
@@ -54,20 +55,20 @@ class Hep(Workload):
     """Number of files, which is the number of tasks; the paper's were 644."""
 
     compression: Literal["none", "zlib", "lz4", "zstd"] = "zlib"
-    """How the files are compressed; zlib is ROOT's own choice. The paper's cluster read uncompressed files, to save CPU."""
+    """How the files are compressed; zlib is ROOT's default. The paper's cluster read uncompressed files, to save CPU time."""
 
     workers: Literal["storage", "clients"] = "storage"
     """Where the analysis runs, one worker with one thread per host: on the storage hosts, or on the clients."""
 
     locality: bool = True
-    """Whether a task goes to a host that holds its file's data; else files go to workers in turns, in an order that knows nothing
-    of where data lie."""
+    """Whether a task runs on a host that holds its file's data; otherwise files go to workers in turn, in an order independent of
+    where the data are."""
 
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
     """Of the data set: the same seed gives the same bytes."""
 
     time_limit_s: Seconds = 600.0
-    """Give a run, or the layout before it, up as failed after this time."""
+    """Time limit of a run, and of the layout before it; exceeding it fails the trial."""
 
     @property
     def using(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A run that another tool made and `perjoule import` read; it can't be run again. fio, IOR, mdtest, IO500, rados bench:
+"""A run of another tool, imported with `perjoule import`; it can't be run again. fio, IOR, mdtest, IO500, rados bench:
 https://fio.readthedocs.io, https://ior.readthedocs.io, https://io500.org, https://docs.ceph.com
 """
 
@@ -83,13 +83,13 @@ class Imported(Workload):
     """The tool that made it."""
 
     operation: str
-    """What it did, in the tool's words."""
+    """The operation, as the tool calls it."""
 
     transfer_bytes: Bytes | None = None
     """How much one call moved, if known."""
 
     details: str = ""
-    """What else was asked of the tool, as far as that tells one run from another."""
+    """Other parameters of the tool that distinguish one run from another."""
 
     direction: Literal["write", "read", "both"] = "write"
     """The direction in which it worked."""

@@ -58,13 +58,13 @@ class Ior(Workload):
     """Ranks in each client."""
 
     api: Literal["POSIX", "MPIIO"] = "POSIX"
-    """How ranks do their I/O (`-a`); MPI-IO is there in builds that have it."""
+    """The I/O interface of ranks (`-a`); MPI-IO needs a build with it."""
 
     collective: bool = False
-    """Whether ranks do their MPI-IO together (`-c`)."""
+    """Whether ranks use collective MPI-IO (`-c`)."""
 
     shared_file: bool = False
-    """One file for all ranks of all clients, each with a part of its own, instead of a file per rank (`-F`)."""
+    """One file for all ranks of all clients, each with its own part, instead of a file per rank (`-F`)."""
 
     direct: bool = False
     """Bypass the client's page cache (O_DIRECT)."""
@@ -73,16 +73,16 @@ class Ior(Workload):
     """End a write with fsync, inside the measured window (`-e`)."""
 
     reorder: bool = False
-    """Read what the next client wrote (`-C`), so that no client reads from its own cache; caches are dropped all the same."""
+    """Read what the next client wrote (`-C`), so that no client reads from its own cache; caches are dropped anyway."""
 
     stonewall_s: Seconds | None = None
-    """End the load after this time, in whole seconds (`-D`): what counts is what was moved until then."""
+    """End the load after this time, in whole seconds (`-D`): the bytes moved until then count."""
 
     wear_out: bool = False
-    """After the stonewall every rank goes on until it has moved as much as the fastest had, within the measured window."""
+    """After the stonewall, every rank continues until it has moved as much as the fastest, within the measured window."""
 
     time_limit_s: Seconds = 600.0
-    """Give a run, or the layout before it, up as failed after this time."""
+    """Time limit of a run, and of the layout before it; exceeding it fails the trial."""
 
     prefix: str = ""
     """Folder that IOR was installed into (`configure --prefix`); "" takes PERJOULE_IOR_PREFIX, then the PATH."""

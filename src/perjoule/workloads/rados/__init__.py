@@ -57,22 +57,22 @@ class RadosBench(Workload):
     needs: ClassVar[Access] = "pools"
 
     operation: Literal["write", "seq", "rand"] = "write"
-    """Write new objects; read each once, in order (seq); or read any of them until the time is over (rand)."""
+    """Write new objects; read each once, in order (seq); or read random ones until the time is over (rand)."""
 
     object_bytes: Bytes = 4 * MIB
     """Size of an object, which one operation moves."""
 
     size_bytes: Bytes = 256 * MIB
-    """How much each client writes, or has to read from."""
+    """How much each client writes, or has available to read."""
 
     in_flight_count: Annotated[int, Field(ge=1, le=1024)] = 16
-    """Operations that a client has under way at once (`-t`)."""
+    """Operations that a client has in flight at once (`-t`)."""
 
     duration_s: Seconds = 60.0
-    """End the load after this time, in whole seconds, even if not all is moved; `rand` ends only so."""
+    """End the load after this time, in whole seconds, even if not all is moved; the only end of `rand`."""
 
     time_limit_s: Seconds = 600.0
-    """Give a run, or the layout before it, up as failed after this time."""
+    """Time limit of a run, and of the layout before it; exceeding it fails the trial."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -1,4 +1,4 @@
-"""Several users at once: each has a workload of its own, on clients of its own or shared ones, and arrives in its own way.
+"""Several users at once: each with its own workload, on its own or shared clients, and its own arrivals.
 
 Arrivals are a schedule, drawn before, and a user does one thing at a time: a job that is due while the one before still runs
 begins when that has ended. Each job has folders of its own, prepared before the window: every read is cold, every file of a
@@ -64,18 +64,18 @@ class Together(Workload):
     """The workloads of several users, at the same time."""
 
     together: _Tables
-    """A table for each user: `user` is its name, `clients = [1, 2]` says from which of the trial's clients it loads (all when
-    left out; users may share them), `arrival` when its jobs come: "at once", "after 5 s", "every 10 s" or "poisson 10 s" (on
-    average); beside them `kind` and the options of its workload, one value each."""
+    """A table for each user: `user` is its name, `clients = [1, 2]` lists the trial's clients that run its load (all if omitted;
+    users may share them), `arrival` when its jobs arrive: "at once", "after 5 s", "every 10 s" or "poisson 10 s" (on average);
+    and also `kind` and the options of its workload, one value each."""
 
     only: str = ""
-    """One user alone, as the others are judged against: ["", "analysis", "backup"] measures all together and each alone."""
+    """One user alone, for comparison with running together: ["", "analysis", "backup"] measures all together and each alone."""
 
     window_s: Seconds | None = None
-    """How long jobs go on to arrive, in wall time; needed for "every" and "poisson". What runs then runs to its end."""
+    """How long jobs arrive, in wall time; needed for "every" and "poisson". Jobs still running then run to their end."""
 
     seed: Annotated[int, Field(ge=0)] = 1
-    """Where Poisson arrivals are drawn from; the same in all trials, so that a user comes alone as it comes with others."""
+    """Seed of Poisson arrivals; the same in all trials, so a user alone has the same arrivals as with others."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -48,13 +48,13 @@ class User:
     """What a user's table holds beside the options of its workload."""
 
     user: Annotated[str, AfterValidator(_name)]
-    """Who it is; names its results and its folders."""
+    """Its name; used for its results and folders."""
 
     clients: Annotated[tuple[_Client, ...], BeforeValidator(_listed)] = ()
-    """The numbers of the clients that it loads from; all of the trial when left out. Users may share clients."""
+    """The numbers of the clients that run its load; all clients of the trial if omitted. Users may share clients."""
 
     arrival: Annotated[str, AfterValidator(_arrival)] = "at once"
-    """When its jobs come, in wall time from the begin of the measured window."""
+    """When its jobs arrive, in wall time from the start of the measured window."""
 
     @property
     def repeats(self) -> bool:
