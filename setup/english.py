@@ -26,6 +26,9 @@ SIGNS = {
     r"(hold|holds|held) (it|them|\w+s) against": '"compare with", "check against"',
     r"for all that": '"nevertheless"',
     r"beyond all": '"too large"',
+    r"speaks? against": '"objection", "doubt", "limitation"',
+    r"tells (of|no|its|their|when|what|it)": '"reports", "states"',
+    r"what (is|was) asked": '"the request", "what was requested"',
     r"so that (nobody|no one)": '"so nobody", or name the effect',
 }
 SIGN = re.compile("|".join(rf"(?P<s{n}>\b(?:{sign})\b)" for n, sign in enumerate(SIGNS)), re.IGNORECASE)

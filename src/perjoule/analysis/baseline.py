@@ -48,7 +48,7 @@ def idle_windows(record: Record) -> tuple[tuple[float, float], ...]:
 
 
 def idle(record: Record, parts: Signed) -> Idle | None:
-    """Give the idle power of channels with signs; None where no idle window tells it."""
+    """Give the idle power of channels with signs; None if there is no idle window to determine it."""
     found: list[tuple[tuple[float, float], float, float]] = []
     wholes = [(sign, Integral(series)) for sign, series in parts]
     for window in idle_windows(record):

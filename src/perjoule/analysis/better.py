@@ -74,7 +74,7 @@ class Verdict:
         return log(self.ratio.high) <= _RELEVANT and -log(self.ratio.low) <= _RELEVANT if self.ratio.low else False
 
     def sentence(self, than: str) -> str:
-        """Say it in words, all that belongs into the same line: nobody should rank 1 copy above 2 unawares."""
+        """Say it in words, everything that belongs in the same line, so that 1 copy is not ranked above 2 unnoticed."""
         return self._said(than) + (f"; redundancy differs: {self.redundancy}" if self.redundancy and not self.refused else "")
 
     def _said(self, than: str) -> str:

@@ -56,8 +56,8 @@ class Judged:
 
     claim: Claim
     verdict: Holds
-    why: str  # in words: what speaks against it, or why it is inconclusive
-    ratio: Interval | None = None  # of what is said to be larger to the other: of what decides
+    why: str  # in words: the objection, or why it is inconclusive
+    ratio: Interval | None = None  # what is claimed to be larger over the other: the deciding ratio
     p: float | None = None
     cases_count: int = 0
     grade: str = ""  # of the power in it

@@ -1,4 +1,4 @@
-"""The joules of the storage devices alone, beside those of whole hosts: what a probe on the disks' supply tells, or a model."""
+"""The joules of the storage devices alone, beside those of whole hosts: from a probe on the disks' supply, or a model."""
 
 from collections.abc import Sequence
 

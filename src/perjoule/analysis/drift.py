@@ -73,7 +73,7 @@ class Trend:
 
 
 def trend(timed: Sequence[Timed]) -> Trend | None:
-    """Find what time did to the positive values of a campaign; None where too few repetitions can tell."""
+    """Find the drift of a campaign's positive values; None with too few repetitions."""
     counts: dict[Hashable, int] = {}
     for one in timed:
         counts[one.cell] = counts.get(one.cell, 0) + 1

@@ -31,7 +31,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Energies:
-    """Metrics of a window, the budgets behind them by boundary, and what speaks against them."""
+    """Metrics of a window, the budgets behind them by boundary, and their doubts."""
 
     metrics: Mapping[str, float]
     budgets: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
@@ -42,7 +42,8 @@ class Energies:
 
 
 def energies(record: Record, series: Sequence[Series], began_s: float, ended_s: float, work: Work) -> Energies:
-    """Give the energy of a window in every boundary that meters tell: net, gross, dynamic, boards without disks, CPU packages."""
+    """Give the energy of a window in every boundary that meters cover: net, gross, dynamic, boards without disks, CPU
+    packages."""
     found = boundaries(record, series, began_s, ended_s)
     budgets = {name: one.times(record.scale) for name, one in _budgets(record, series, found, began_s, ended_s).items()}
     metrics: dict[str, float] = {}

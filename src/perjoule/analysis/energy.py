@@ -30,7 +30,7 @@ class Amount:
 
 @dataclass(frozen=True)
 class Amounts:
-    """The same of many windows. Shapes (W,); NaN where it is refused. What speaks against one of them says `amount`."""
+    """The same for many windows. Shapes (W,); NaN where it is refused. `amount` gives the doubts of one of them."""
 
     value: Floats
     coverage_ratio: Floats
@@ -65,7 +65,7 @@ def amounts(series: Series | Integral, began_s: ArrayLike, ended_s: ArrayLike) -
 
 
 def amount(series: Series | Integral, began_s: float, ended_s: float) -> Amount:
-    """Integrate a series over one window, and say what speaks against it; see `amounts`."""
+    """Integrate a series over one window, and give its doubts; see `amounts`."""
     whole = series if isinstance(series, Integral) else Integral(series)
     name = whole.series.channel.name
     if not ended_s > began_s:

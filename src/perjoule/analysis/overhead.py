@@ -23,7 +23,7 @@ LEAD_S = 0.4  # before the end of the baseline: two readings of counters at thei
 
 @dataclass(frozen=True)
 class Overhead:
-    """Metrics per user byte, and what speaks against them."""
+    """Metrics per user byte, and their doubts."""
 
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
     doubts: tuple[str, ...] = ()

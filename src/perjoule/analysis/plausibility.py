@@ -1,4 +1,4 @@
-"""What speaks against a trial: physical bounds, caches, clients that did not run together, a machine at its end."""
+"""Doubts about a trial: physical bounds, caches, clients that did not run together, a machine at its end."""
 
 from collections.abc import Iterator, Sequence
 
@@ -18,7 +18,7 @@ BUSY_RATIO = 0.95
 
 
 def doubts(record: Record, series: Sequence[Series]) -> tuple[str, ...]:
-    """Say what speaks against a valid trial, each in one sentence; meters speak for themselves in `analysis.power`."""
+    """Give the doubts about a valid trial, each in one sentence; those about meters are in `analysis.power`."""
     if record.outcome is None or not record.outcome.results:
         return ()
     return tuple(

@@ -2,8 +2,8 @@
 
 A write counts until the disks hold it, see `windows`; what ran until the last client's fsync returned has the prefix "burst_".
 
-Where several users loaded at once there is one Point of all of them, for nobody can tell whose joules were whose. Its direction
-is "mixed" when some read and some wrote, and each user's own numbers are among its metrics (see `fairness`).
+Where several users loaded at once there is one Point of all of them, because nobody can tell whose joules were whose. Its
+direction is "mixed" when some read and some wrote, and each user's own numbers are among its metrics (see `fairness`).
 
 On a testbed of scale s all is 1/s times slower than on what it emulates: a second there is s emulated seconds, watts are as they
 are, so that a joule there is s emulated joules. Ratios per byte and CPU seconds count work and are not scaled.

@@ -23,7 +23,7 @@ SHORT_COUNT = 5  # samples in a window, below which it is called short
 
 @dataclass(frozen=True)
 class Parts:
-    """The series of one grade that make up each boundary, with the sign by which they count; empty where it can't tell."""
+    """The series of one grade that make up each boundary, with the sign by which they count; empty if undetermined."""
 
     meter: str
     grade: str
@@ -191,7 +191,7 @@ def unexplained(record: Record, series: Sequence[Series], began_s: float, ended_
 def energy(
     parts: Signed, began_s: float, ended_s: float, doubts: list[str], quiet: Sequence[tuple[float, float]] = ()
 ) -> Budget | None:
-    """Add up channels over a window; None where there are none or one is refused. What speaks against them joins `doubts`."""
+    """Add up channels over a window; None where there are none or one is refused. Their doubts are appended to `doubts`."""
     wholes = [(sign, Integral(series)) for sign, series in parts]
     doubts.extend(doubt for _, whole in wholes for doubt in energy_j(whole, began_s, ended_s).doubts)
     budgets = [(sign, budget(whole, began_s, ended_s, quiet=quiet)) for sign, whole in wholes]

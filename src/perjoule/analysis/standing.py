@@ -46,7 +46,7 @@ def standing(whole: Integral, began_s: float, ended_s: float) -> Standing | None
 
 
 def refused(whole: Integral, began_s: float, ended_s: float) -> bool:
-    """Say whether a counter stands and steps too seldom in a window to tell its energy."""
+    """Say whether a counter stands still and steps too rarely in a window to determine its energy."""
     t_s, value = whole.samples.t_s, whole.samples.value
     low, high = np.searchsorted(t_s, [began_s, ended_s], side="left")
     if np.count_nonzero(np.diff(value[low : min(low + GLANCE_COUNT, high)])) >= LEAST_STEPS:

@@ -48,6 +48,6 @@ def stopped_interval(values: Sequence[float], factor: float) -> Interval:
 
 
 def narrow_enough(values: Sequence[float], wanted_ratio: float, least_count: int) -> bool:
-    """Say whether the half width of the interval is at most this share of the mean, by enough repetitions to tell."""
+    """Say whether the half width of the interval is at most this share of the mean, with enough repetitions."""
     enough = len(values) >= max(least_count, LEAST_COUNT)
     return enough and half_width_ratio(stopped_interval(values, widening(least_count))) <= wanted_ratio

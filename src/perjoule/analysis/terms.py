@@ -156,8 +156,8 @@ def _integrating(
 ) -> tuple[float, float]:
     """The noise of a meter that integrates, and its degrees of freedom: the least of what bounds it.
 
-    A load that changes from sample to sample looks like noise, and is none. Idle time tells; so does the stated accuracy, which
-    no reading exceeds, whatever it scatters by.
+    A load that changes from sample to sample looks like noise, and is none. Idle time reveals the difference; so does the stated
+    accuracy, which no reading exceeds, whatever it scatters by.
     """
     stated = whole.series.channel.specification
     bounds = [seen, *([idle] if (idle := calm(whole, quiet)) else [])]

@@ -21,10 +21,10 @@ def window(record: Record) -> tuple[float, float]:
 
 
 def campaign_trend(cells: Sequence[Cell], metric: str) -> Trend | None:
-    """Find what time did to a metric over a whole campaign; None where too few repetitions can tell.
+    """Find the drift of a metric over a whole campaign; None with too few repetitions.
 
     Args:
-        cells: all of a campaign; those in which a repetition lacks the metric are left out, for it is not known which.
+        cells: all of a campaign; those in which a repetition lacks the metric are left out, because it is not known which.
         metric: a key of `Cell.metrics`.
     """
     timed: list[Timed] = []

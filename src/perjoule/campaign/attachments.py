@@ -1,4 +1,4 @@
-"""Text files that a campaign names by a path beside itself: what is asked is their text, which goes where the campaign goes."""
+"""Text files that a campaign names by a path relative to itself: their text is part of the campaign and is kept with it."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path as File

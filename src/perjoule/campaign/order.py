@@ -56,7 +56,7 @@ def groups(
 
 
 def _where(testbed: Spec, testbeds: Sequence[Spec]) -> str:
-    """Where several testbeds are measured, what tells them apart: tables and figures know file systems alone."""
+    """Where several testbeds are measured, what distinguishes them: tables and figures know file systems alone."""
     if len(testbeds) == 1:
         return ""
     others = [{key: value for key, value in one.options.items() if key != "servers"} for one in testbeds]

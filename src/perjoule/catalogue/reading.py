@@ -78,7 +78,7 @@ class _File(_Strict):
 
 
 def _complaint(error: ValidationError) -> str:
-    """Choose one fault to show: an unknown key first, for it often explains the missing one."""
+    """Choose one fault to show: an unknown key first, because it often explains the missing one."""
     unknown = ("extra_forbidden", "unexpected_keyword_argument")
     faults = sorted(error.errors(), key=lambda fault: fault["type"] not in unknown)
     place = ".".join(str(part) for part in faults[0]["loc"])

@@ -266,7 +266,7 @@ def _fitting(table: Table, width: int) -> list[int]:
 
 
 def notes(cells: Sequence[Cell], records: Sequence[Record]) -> list[str]:
-    """Say in lines what speaks against numbers: emulation, failures, doubts with the rows that they are about."""
+    """List the limitations of numbers: emulation, failures, doubts with the rows that they are about."""
     scales = sorted({record.scale for record in records if record.hosts and record.scale != 1})
     found = [f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in scales]
     unmeasured = sorted({grade for cell in cells for grade in cell.grade.split("+")} & UNMEASURED)

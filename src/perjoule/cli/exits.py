@@ -17,7 +17,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def exit_code(call: Callable[[], object]) -> int:
-    """Make a call; when it stops, say why in one sentence. A stop that nobody foresaw keeps its traceback: it is a bug."""
+    """Make a call; when it stops, say why in one sentence. An unforeseen stop keeps its traceback: it is a bug."""
     try:
         call()
     except PerjouleError as error:
@@ -52,7 +52,7 @@ def _of_command_line(error: click.ClickException) -> CampaignError:
 
 @contextmanager
 def place(path: Path) -> Generator[None]:
-    """Say of what fails in the block where it failed, for a full disk does not. Raises MachineError."""
+    """Name the place of a failure in the block, because the error of a full disk does not. Raises MachineError."""
     try:
         yield
     except OSError as error:

@@ -37,7 +37,7 @@ class Completed:
 
 @dataclass(frozen=True)
 class Counters:
-    """A host's cumulative counters since some fixed moment; None where this host can't tell."""
+    """A host's cumulative counters since some fixed moment; None if unknown on this host."""
 
     t_s: float
     cpu_s: float | None = None
@@ -155,7 +155,7 @@ class Host(ABC):
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What could not be made on it as was asked, for the records of all trials."""
+        """What could not be made on it as requested, for the records of all trials."""
         return ()
 
     @abstractmethod

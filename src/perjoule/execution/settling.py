@@ -19,7 +19,7 @@ WATCHED = ("network_received_bytes", "disk_read_bytes", "disk_written_bytes")
 
 @dataclass(frozen=True)
 class Tail:
-    """What followed the load, and what speaks against the next trial."""
+    """What followed the load, and the doubts about the next trial."""
 
     phase: Phase
     doubts: tuple[str, ...] = ()

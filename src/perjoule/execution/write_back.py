@@ -37,7 +37,7 @@ class WrittenBack:
 def syncs(hosts: Hosts, mounted: Mounted) -> tuple[Sync, ...]:
     """Find what to sync: all that is mounted on each server, or the disks of clients that hold their own data.
 
-    Nothing where the hosts that hold the data are not known. Raises WorkloadError: a host can't tell what is mounted.
+    Nothing where the hosts that hold the data are not known. Raises WorkloadError: a host can't report its mounts.
     """
     holders = frozenset(mounted.data_hosts)
     if any(host.name in holders for host in hosts.servers):

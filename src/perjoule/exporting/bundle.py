@@ -49,7 +49,7 @@ def write_bundle(results: Results, target: Path, table: str, said: Said) -> int:
     texts = {TABLE: table, CITATION: citation(said, records)}
     files = {name: File(path.stat().st_size, _sha256(path)) for name, path in paths.items()}
     files |= {name: _described(text) for name, text in texts.items()}
-    # description and checksums name each other: it tells their size alone, which does not depend on it
+    # description and checksums name each other: it states only their size, which does not depend on it
     size_bytes = len(checksums({**files, METADATA: File(0, "0" * 64)}).encode())
     texts[METADATA] = metadata(said, records, {**files, CHECKSUMS: File(size_bytes, "")})
     texts[CHECKSUMS] = checksums({**files, METADATA: _described(texts[METADATA])})

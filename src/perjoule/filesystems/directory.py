@@ -79,7 +79,7 @@ class _Mounted(Mounted):
     hosts: Hosts
 
     def locate(self, path: Path) -> tuple[str, ...]:
-        """The client itself: where its mount comes from is in the facts, what lies behind that nobody here knows."""
+        """The client itself: the facts record where its mount comes from; what is behind that is unknown here."""
         return (self.hosts.clients[0].name,)
 
     def drop_caches(self) -> None:

@@ -77,7 +77,7 @@ class Rados(FileSystem):
         return self.layout(hosts).pools[0].amplification(self.store)
 
     def layout(self, hosts: Hosts) -> ceph.Layout:
-        """Place all daemons. Raises CampaignError when these hosts can't carry what was asked for."""
+        """Place all daemons. Raises CampaignError when these hosts can't carry the configured layout."""
         data = ceph.data_hosts(hosts, self.classes)
         code = ceph.code(
             "rados",

@@ -1,6 +1,6 @@
-"""What other tools measured into a results folder, joined by the time of day.
+"""Import what other tools measured into a results folder, joined by time of day.
 
-`sources` finds files and their formats, `runs` puts what they tell together to trials, `counters` and `power` read what belongs
+`sources` finds files and their formats, `runs` combines their contents into trials, `counters` and `power` read what belongs
 to hosts, `missing` says what nobody measured. Times of imported results are seconds of UTC on either clock.
 """
 
@@ -57,7 +57,7 @@ def bring(
     roles: Mapping[str, str] | None = None,
     zone_doubt: str = "",
 ) -> Brought:
-    """Bring sources and logs into a results folder; what is there already is left alone.
+    """Import sources and logs into a results folder; existing contents are left alone.
 
     Args:
         results: made by `create`.
@@ -65,7 +65,7 @@ def bring(
         logs: of power.
         filesystem: label of what was measured; by default where the load worked.
         roles: the role of each host that is no client.
-        zone_doubt: what speaks against times that name no zone.
+        zone_doubt: the doubt about times without a zone.
 
     Raises:
         CampaignError: there is no run among the sources, or a log covers what is not there.

@@ -1,4 +1,4 @@
-"""Clients whose files tell the time by clocks of their own: what speaks against putting them together, or keeping them apart.
+"""Clients whose files use their own clocks: doubts about combining them, or keeping them separate.
 
 Files that overlap in time are the clients of one trial. Where clocks are apart, clients of one trial seem to have loaded one
 after the other, and would pass for repetitions.
@@ -43,7 +43,7 @@ def of_record(record: Record) -> Ran | None:
 
 
 def doubts(load: Load, others: Sequence[Ran | None]) -> Iterator[str]:
-    """Say what speaks against the clocks of a load's clients, given what else ran."""
+    """Give the doubts about the clocks of a load's clients, given what else ran."""
     own = of_load(load)
     if own is None:
         return

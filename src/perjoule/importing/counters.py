@@ -1,6 +1,6 @@
 """Counters of hosts as sysstat wrote them (`sadf -j`): https://sysstat.github.io
 
-It tells rates over intervals that end at its timestamps, which become window means. Its kB are KiB.
+It reports rates over intervals that end at its timestamps, which become window means. Its kB are KiB.
 """
 
 import re

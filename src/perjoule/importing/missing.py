@@ -1,11 +1,11 @@
-"""What nobody measured, in sentences: what an import can't tell for want of it."""
+"""What was not measured, in sentences: what an import therefore lacks."""
 
 from collections.abc import Iterator
 
 from perjoule.importing import Brought
 from perjoule.model import Record, Series
 
-WITHOUT = {"mdtest": "mdtest", "ior": "IOR", "io500": "IO500"}  # tools that tell no latencies
+WITHOUT = {"mdtest": "mdtest", "ior": "IOR", "io500": "IO500"}  # tools that report no latencies
 
 
 def missing(brought: Brought) -> Iterator[str]:

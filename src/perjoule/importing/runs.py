@@ -17,7 +17,7 @@ class Found:
     source: Source
     number: int  # among the runs of its source
     run: Run
-    files: tuple[str, ...]  # of the source, that tell of it
+    files: tuple[str, ...]  # of the source, that describe it
 
     def outcome(self) -> Outcome:
         """What came out. Raises WorkloadError when it failed."""

@@ -112,7 +112,7 @@ def _below(path: Path, clients: tuple[str, ...], zone: str) -> Iterator[Source |
     if not found:
         yield path
         return
-    # What a format has no use for is left out, so that the same file is known again: only rados bench tells no time at all.
+    # What a format has no use for is left out, so that the same file is recognised: only rados bench reports no time at all.
     ended_s = path.stat().st_mtime if found == "rados" else 0.0
     told = Told(path.stem, clients, "UTC" if found in ("fio", "rados") else zone, ended_s)
     yield Source(path, found, {path.name: path}, told)

@@ -117,7 +117,7 @@ def _is_file(folder: int, name: str) -> bool:
 
 
 def _mount(descriptor: int) -> str:
-    """Which mount an open folder is on; its device, which does not tell a bind mount, where the kernel does not say."""
+    """Which mount an open folder is on; its device, which does not identify a bind mount, if the kernel does not state it."""
     lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines()
     return next((line for line in lines if line.startswith("mnt_id")), str(os.fstat(descriptor).st_dev))
 
@@ -132,9 +132,9 @@ def _mount_of(folder: Path) -> str:
 
 @contextlib.contextmanager
 def scratch(prefix: str, within: Path | None = None) -> Generator[Path]:
-    """A folder of ours while the block runs, in the temporary directory by default; nobody else may look into it.
+    """A folder of ours while the block runs, in the temporary directory by default; not readable by others.
 
-    Its lock tells `sweep` that it is in use: a killed perjoule's is not.
+    Its lock shows `sweep` that it is in use: that of a killed perjoule is free.
 
     Raises:
         OSError: it can't be made.

@@ -64,7 +64,7 @@ class Metered(Meter):
         """Connect to the meter; what is given asks it once. Raises PerjouleError, OSError."""
 
     def caveats(self) -> Iterable[str]:
-        """What speaks against its numbers on this machine, however well it is read; told with each recording."""
+        """Doubts about its numbers on this machine, however well it is read; stored with each recording."""
         return ()
 
     @classmethod

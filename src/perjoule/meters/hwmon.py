@@ -89,7 +89,7 @@ class Hwmon(Metered):
         yield read
 
     def caveats(self) -> Iterable[str]:
-        """A shunt that nobody vouches for."""
+        """A shunt that nobody has verified."""
         if self.shunt_correction_ratio is None:
             for sensor in sensors(self.root):
                 if self._meant(sensor) and (text := _sysfs.word(sensor.folder / "shunt_resistor")):

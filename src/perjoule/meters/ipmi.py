@@ -161,7 +161,7 @@ def _table(address: str) -> Mapping[str, Json]:
 
 
 def _answers(address: str) -> bool:
-    """Whether something there says how one may log in: what IPMI tells anyone."""
+    """Whether something there lists its login methods: IPMI answers that for anyone."""
     host, _, port = address.partition(":")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.settimeout(_PROBE_S)

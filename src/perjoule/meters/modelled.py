@@ -27,7 +27,7 @@ rate = "5 Hz"
 """
 
 Component = Literal["board", "disks", "supply", "switch"]
-COUNTERS = {  # what drives the model, and what follows for those who can't tell it
+COUNTERS = {  # what drives the model, and the consequence for hosts without it
     "cpu_s": "no power of {hosts}: CPU time is unknown",
     "disk_read_bytes": "disk reads of {hosts} are unknown and count as zero: a lower bound",
     "disk_written_bytes": "disk writes of {hosts} are unknown and count as zero: a lower bound",

@@ -1,4 +1,4 @@
-"""Frozen values that everything else speaks in: what is asked for (Campaign, Trial) and what was seen (Series, Outcome, Record).
+"""Frozen values that all other code uses: what was requested (Campaign, Trial) and what was seen (Series, Outcome, Record).
 
 Times named `_s` without further words are seconds of CLOCK_MONOTONIC of the machine that runs perjoule; a record's Clock maps
 them to UTC. Nothing here is scaled: on an emulated testbed these are wall seconds, and `perjoule.analysis` alone dilates them.

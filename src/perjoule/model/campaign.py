@@ -43,7 +43,7 @@ class Trial:
         return f"{slug}-{self.clients_count}c-r{self.repetition}-{digest}"
 
 
-LEAST_COUNT = 3  # repetitions, before which no sample tells its own scatter well enough for a StopRule to judge by
+LEAST_COUNT = 3  # repetitions, below which a sample's scatter is too uncertain for a StopRule
 
 
 @dataclass(frozen=True)

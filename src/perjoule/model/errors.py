@@ -29,7 +29,7 @@ class CampaignError(PerjouleError):
 
 
 class MachineError(PerjouleError):
-    """This machine, or a results folder on it, is not ready for what was asked."""
+    """This machine, or a results folder on it, is not ready for the request."""
 
     exit_code = 3
 

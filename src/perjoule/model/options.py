@@ -65,7 +65,7 @@ class Overwrite:
 
 @pydantic_dataclass(frozen=True)
 class AttachedText:
-    """A small text file by its path beside the campaign that names it; its text is what is asked."""
+    """A small text file by its path relative to the campaign; its text is part of the campaign."""
 
     name: str
     text: str

@@ -259,7 +259,7 @@ class Redundancy:
 
 @dataclass(frozen=True)
 class Record:
-    """One attempt at a trial, as stored: what was asked, what came out, under which circumstances, and what speaks against it."""
+    """One attempt at a trial, as stored: the request, the outcome, the circumstances, and the doubts."""
 
     trial: Trial
     status: Literal["valid", "failed"]

@@ -68,7 +68,7 @@ class Cell:
 
     @property
     def legend(self) -> str:
-        """Name the file system as a figure's legend does, with its redundancy: nobody should rank 1 copy above 2 unawares."""
+        """Name the file system as a figure's legend does, with its redundancy, so that 1 copy is not ranked above 2 unnoticed."""
         return f"{self.filesystem} ({self.redundancy.text})" if self.redundancy else self.filesystem
 
 

@@ -79,7 +79,7 @@ def seconds(text: object) -> float:
 
 
 def _option(example: str, units: dict[str, float], read: Callable[[object], float]) -> tuple[Any, ...]:
-    """Read such an option with `read`, and tell an editor what it looks like."""
+    """Read such an option with `read`, and describe its form for editors."""
     pattern = rf"^\s*[0-9.eE+-]+\s*({'|'.join(units)})"
     return BeforeValidator(read), WithJsonSchema({"type": "string", "pattern": pattern, "examples": [example]})
 

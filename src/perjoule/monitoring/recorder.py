@@ -77,7 +77,7 @@ def found(addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
 
 
 def _at_once(ask: Callable[[T], U], places: Sequence[T]) -> list[U]:
-    """Ask several places at once, in threads that nobody who ends this program waits for."""
+    """Ask several places at once, in threads that do not delay the program's end."""
     waiting, answers, failures = list(enumerate(places)), dict[int, U](), list[Exception]()
 
     def work() -> None:

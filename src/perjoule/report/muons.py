@@ -64,7 +64,7 @@ def dimuon(results: Results, records: Sequence[Record]) -> Dimuon | None:
             try:
                 return drawn(spectrum(results.folder_of(record) / "raw"))
             except (OSError, ValueError, LookupError):
-                continue  # `perjoule verify` tells what is wrong with it
+                continue  # `perjoule verify` reports what is wrong with it
     return None
 
 

@@ -92,7 +92,7 @@ def _terminal(begin: Begin) -> Generator[str]:
 
 
 def _write(terminal: int, said: bytes) -> None:
-    """Write; what nobody reads is dropped after a moment, as a cable does."""
+    """Write; unread output is dropped after a moment, as on a cable."""
     with suppress(OSError):
         while said and select.select([], [terminal], [], UNREAD_S)[1]:
             said = said[os.write(terminal, said) :]

@@ -50,7 +50,7 @@ class _Stick:
         self._stop.set()
 
     def take(self, line: str) -> bytes | None:
-        """Answer a frame: that it was accepted, and what was asked for."""
+        """Answer a frame: an acknowledgement, and the requested data."""
         text = line.rpartition(HEAD)[2]
         body, kind, mac = text[:-4], text[:4], text[4:20]
         if _checksum(body) != text[-4:]:

@@ -95,7 +95,7 @@ class ParquetSink(Sink):
             raise self._error
 
     def abandon(self) -> None:
-        """Close without a word when nobody wants the samples any more (or when it is closed already)."""
+        """Close silently when the samples are no longer needed (or when it is already closed)."""
         if not self._file.closed:
             with suppress(OSError):
                 self.close()

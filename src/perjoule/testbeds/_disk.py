@@ -1,4 +1,5 @@
-"""Disks of virtual hosts: sparse files with a file system of their own on a loop device, https://docs.kernel.org/admin-guide/blockdev/loop.html"""
+"""Disks of virtual hosts: sparse files with a file system of their own on a loop device,
+https://docs.kernel.org/admin-guide/blockdev/loop.html"""
 
 import contextlib
 import fcntl
@@ -144,7 +145,7 @@ def remove(folder: Path) -> int:
 
 
 def end(left: Callable[[], list[Loop]]) -> None:
-    """Wait until loop devices are gone that nobody mounts any more, and end the mirrors above them. Raises MachineError."""
+    """Wait until unmounted loop devices are gone, and end the mirrors above them. Raises MachineError."""
     deadline_s = time.monotonic() + _GONE_S
     while loops := left():  # the kernel takes namespaces down, and with them their mounts, in the background
         if time.monotonic() > deadline_s:
@@ -178,7 +179,7 @@ def _unmount(place: Path, disk: str) -> None:
 
 
 def unplug(place: Path, source: str | Path) -> None:
-    """Pull the plug of a disk that is mounted there: nobody wants the dirty pages of a disk that is thrown away.
+    """Shut down a disk that is mounted there: the dirty pages of a discarded disk are not needed.
 
     Does nothing when what lies there is on any other device: it would be a disk of somebody else.
     """

@@ -23,7 +23,7 @@ _REFUSALS = ("nsenter: ", "perjoule: ")
 
 
 def environment(extra: Mapping[str, str] | None) -> dict[str, str]:
-    """Our own environment in a plain locale, so that outputs can be parsed, with what was asked for on top."""
+    """Our own environment in a plain locale, so that outputs can be parsed, plus the given variables."""
     return {**os.environ, "LC_ALL": "C.UTF-8", **(extra or {})}
 
 
@@ -181,7 +181,7 @@ def drop_caches(*, where: str) -> None:
 
 
 class Program(Process):
-    """A program that goes on, with its log. `inner` tells that it runs as the child of what we started (nsenter)."""
+    """A program that keeps running, with its log. `inner` means that it runs as the child of what we started (nsenter)."""
 
     def __init__(
         self,

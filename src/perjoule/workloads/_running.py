@@ -57,7 +57,7 @@ def last_words(text: str) -> str:
 
 
 def cold(clients: Sequence[Host], mounted: Mounted) -> list[str]:
-    """Drop caches, and say what speaks against it."""
+    """Drop caches, and give the doubts."""
     mounted.drop_caches()
     try:
         for client in clients:

@@ -1,9 +1,9 @@
 """mdtest: many small files or folders created, statted or removed by the ranks of an MPI program. https://github.com/hpc/ior,
 https://ior.readthedocs.io
 
-A trial is one operation. No bytes of users are moved: what counts are operations. Every rank tells how long it took from a common
-barrier on; its moment is that at which the last rank was ready for it, known to a few milliseconds (`--run-cmd-before-phase`).
-mdtest tells no latencies. Making and removing the few folders above is not counted.
+A trial is one operation. No bytes of users are moved: what counts are operations. Every rank reports how long it took from a
+common barrier on; its moment is that at which the last rank was ready for it, known to a few milliseconds
+(`--run-cmd-before-phase`). mdtest reports no latencies. Making and removing the few folders above is not counted.
 """
 
 import csv

@@ -54,7 +54,7 @@ def ticks(duration_s: float, step_s: float) -> Generator[float]:
 
 
 def tell(doubts: Sequence[Sequence[str]]) -> None:
-    """Say what speaks against what was read, each once."""
+    """Give the doubts about the readings, each once."""
     for doubt in dict.fromkeys(one for found in doubts for one in found):
         err.print(doubt, style="yellow")
 

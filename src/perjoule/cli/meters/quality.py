@@ -1,4 +1,4 @@
-"""Commands that tell how good meters are: what they really do, and how late."""
+"""Commands that measure the quality of meters: their real behaviour, and their delay."""
 
 import time
 from collections.abc import Callable, Sequence

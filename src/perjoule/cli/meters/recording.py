@@ -29,7 +29,7 @@ from perjoule.store.recordings import ClockError, Recording, read_recording
 @click.option("--to", "target", required=True, type=click.Path(path_type=Path), metavar="FILE", help="A new CSV file.")
 @for_a_time
 def record(names: tuple[str, ...], overrides: tuple[str, ...], target: Path, duration_s: float) -> None:
-    """Record meters into FILE, for a campaign that runs elsewhere: on the one computer that the meter hangs on.
+    """Record meters into FILE, for a campaign that runs elsewhere: on the computer that the meter is connected to.
 
     Every sample is on disk at once. When the disk is full, samples wait in memory for five seconds; then the recording ends.
     Keep the clocks of both computers together with NTP; `align` in the campaign finds what is left.

@@ -196,7 +196,7 @@ def folder(host: Host) -> Path:
 
 
 def _daemon(host: Host, name: str, program: str) -> list[str | Path]:
-    """A daemon's command, as user `ceph`. Every one may be process 1 of its host, so its number can't tell two of them apart."""
+    """A daemon's command, as user `ceph`. Each may be process 1 of its host, so its number can't distinguish two of them."""
     own = ["-c", folder(host) / "ceph.conf", "-n", name, "--setuser", "ceph", "--setgroup", "ceph"]
     return ["env", "CEPH_USE_RANDOM_NONCE=1", program, *own]
 

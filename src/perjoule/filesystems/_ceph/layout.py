@@ -99,7 +99,7 @@ def data_hosts(hosts: Hosts, classes: Classes) -> tuple[Host, ...]:
 
 
 def code(where: str, hosts_count: int, *, copies_count: int, acknowledged_count: int, erasure: str) -> tuple[int, int] | None:
-    """Read `erasure` ("4+1" or ""). Raises CampaignError when so many hosts can't carry what was asked for."""
+    """Read `erasure` ("4+1" or ""). Raises CampaignError when this number of hosts can't carry the configured layout."""
     wrong, then = "", ""
     split = tuple(int(part) for part in erasure.split("+")) if erasure else ()
     needed_count, option = (sum(split), f'erasure = "{erasure}"') if split else (copies_count, f"copies = {copies_count}")

@@ -108,7 +108,7 @@ class BeeGFS(FileSystem):
             cluster.down()
 
     def layout(self, hosts: Hosts) -> words.Layout:
-        """Place the servers. Raises CampaignError when these hosts can't carry what was asked for."""
+        """Place the servers. Raises CampaignError when these hosts can't carry the configured layout."""
         storage = hosts.by_role("storage") if self.roles == "separate" else hosts.bricks
         if not storage:
             raise CampaignError("no host to store data on", where="beegfs", next="use a testbed with storage hosts")

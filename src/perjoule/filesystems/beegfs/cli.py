@@ -21,7 +21,7 @@ class Tool:
         )
 
     def ask(self, argv: Argv) -> str:
-        """Have it tell or do something. Raises WorkloadError in its own words."""
+        """Query or command it. Raises WorkloadError with its own message."""
         done = self._host.run([*self._command, *argv], timeout_s=self._timeout_s, check=False)
         pardoned = self.series.pardoned and self.series.pardoned in done.stderr
         if done.returncode != 0 and not pardoned:

@@ -29,7 +29,7 @@ Job = tuple[words.Kind, int, Host]  # a server's kind and number, and where it r
 
 @dataclass(frozen=True)
 class Wish:
-    """What was asked for and how BeeGFS is called here."""
+    """The request and how BeeGFS is called here."""
 
     layout: words.Layout
     series: Series

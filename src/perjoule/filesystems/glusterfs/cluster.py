@@ -95,7 +95,7 @@ class Cluster(Mounted):
 
     def locate(self, path: Path) -> tuple[str, ...]:
         """Names of the hosts that hold a file's data, in the order of the bricks; an arbiter holds none."""
-        # pathinfo would tell it too, but fails with ENOMEM on dispersed volumes in 10.3
+        # pathinfo would show it too, but fails with ENOMEM on dispersed volumes in 10.3
         attribute = "node-uuid" if self._layout.kind == "distributed" else "list-node-uuids"
         argv = ["getfattr", "--absolute-names", "--only-values", "-n", f"trusted.glusterfs.{attribute}", path]
         said = self._hosts.clients[0].run(argv, timeout_s=SHORT_S).stdout

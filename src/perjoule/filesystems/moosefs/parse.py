@@ -96,7 +96,7 @@ def chunkserver_rows(said: str) -> list[dict[str, Json]]:
 
 
 def _chunkserver(line: str) -> dict[str, Json]:
-    """Read a line without headings: the state of the queue, which MooseFS 4 alone tells, shifts what follows."""
+    """Read a line without headings: the state of the queue, which only MooseFS 4 reports, shifts what follows."""
     row = line.split("\t")[1:]
     at = next((n for n, word in enumerate(row) if word.startswith("maintenance_")), len(row))
     try:

@@ -98,7 +98,7 @@ class OrangeFS(FileSystem):
         return self.prefix or os.environ.get(PREFIX, "")
 
     def layout(self, hosts: Hosts) -> words.Layout:
-        """Place the servers. Raises CampaignError when these hosts or clients can't carry what was asked for."""
+        """Place the servers. Raises CampaignError when these hosts or clients can't carry the configured layout."""
         if self.direct not in (None, self.client == "fuse"):
             mend = "remove it: pvfs2fuse always mounts with direct_io"
             if self.client == "kernel":

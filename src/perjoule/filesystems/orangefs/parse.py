@@ -136,7 +136,7 @@ def configuration(layout: Layout, *, scale: float = 1.0) -> str:
 
 
 def url(server: Server) -> str:
-    """What clients mount: any one server tells them the rest."""
+    """What clients mount: any one server supplies the rest."""
     return f"tcp://{server.address}:{PORT}/{NAME}"
 
 

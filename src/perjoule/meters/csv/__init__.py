@@ -116,7 +116,7 @@ class Csv(Declared):
 
     @property
     def tells_window(self) -> bool:
-        """Whether each row tells its window."""
+        """Whether each row contains its window."""
         return bool(self.window_column)
 
     def declared(self, where: Boundary) -> Channel:

@@ -120,6 +120,6 @@ def _sum(said: Any) -> float:
 
 
 def decimals_step(said: Mapping[str, Any], command: str) -> float | None:
-    """The smallest step by an answer to WattRes or EnergyRes, in W or kWh; None where the firmware doesn't tell."""
+    """The smallest step by an answer to WattRes or EnergyRes, in W or kWh; None if the firmware doesn't report it."""
     decimals = said.get(command)
     return 10.0**-decimals if isinstance(decimals, int) and 0 <= decimals < 10 else None

@@ -42,7 +42,7 @@ def listening(
 ) -> Generator[Callable[[str], Sequence[Said]]]:
     """Give what asks the plug a command ("Status 10") and gives all that it has said since, oldest first.
 
-    A retained message is old, nobody knows how old, and is left out. With `ask` false nothing is sent, and what is given may be
+    A retained message is old, by an unknown amount, and is left out. With `ask` false nothing is sent, and what is given may be
     nothing. Raises OSError (no answer in time, the broker is gone), MachineError.
     """
     if not library().ok:

@@ -104,7 +104,7 @@ class SshHost(Host):
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """That its clock is not ours: loads tell when they began by it."""
+        """That its clock is not ours: workloads report their start by it."""
         return (self._doubt,) if self._doubt else ()
 
     def drop_caches(self) -> None:

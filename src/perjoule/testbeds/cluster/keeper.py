@@ -1,6 +1,6 @@
 """A host's keeper: a process on it that lives as long as we do, and the connection that all other commands share.
 
-It holds the host's lock, tells its counters, and when it hears no more of us (we ended, were killed, or the network is gone) it
+It holds the host's lock, sends its counters, and when it loses contact with us (we ended, were killed, or the network is gone) it
 ends all that bears the run's mark and removes the run's folder. So nothing depends on what we manage to do at the end.
 """
 

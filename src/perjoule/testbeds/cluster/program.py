@@ -16,7 +16,7 @@ _MOST_SENT_BYTES = 1024**2
 
 
 def signalled(code: int) -> int:
-    """An exit code as a shell tells it, as ours: negative for the signal that ended the program.
+    """A shell's exit code, as ours: negative for the signal that ended the program.
 
     ssh's own 255 is SIGKILL here: it says so when the connection is lost, or when we killed what it waits for.
     """

@@ -35,7 +35,7 @@ def node(device: str, view: View) -> Path:
 
 
 def refused(seen: Seen, allowed: Sequence[str]) -> str:
-    """Say why a device must not be overwritten; "" when nothing speaks against it.
+    """Say why a device must not be overwritten; "" if it may be.
 
     Args:
         seen: the device.
@@ -88,7 +88,7 @@ def shown(named: Overwrite, view: View) -> tuple[Permit, list[str]]:
 
 
 class Claim:
-    """A device that is ours alone until `release`: nobody can mount it or make anything of it meanwhile."""
+    """A device that is ours alone until `release`: nobody else can mount or format it in the meantime."""
 
     def __init__(self, device: str, permits: Sequence[Permit], view: View) -> None:
         """Look, take it, and look again.

@@ -49,7 +49,7 @@ class Guarded:
             made: the file system that will be made on the device, and goes with it.
 
         Raises:
-            CampaignError: something speaks against this device.
+            CampaignError: this device must not be overwritten.
             MachineError: something of it can't be read.
         """
         self._place = place
@@ -114,7 +114,7 @@ class GuardedDisk(Guarded):
                 self._source = Path("/dev", _disk.make(self._target, place, wanted, lock=self._lifeline).name)
 
     def remove(self) -> None:
-        """Pull its plug first: nobody wants the dirty pages of a disk that is thrown away."""
+        """Shut it down first: the dirty pages of a discarded disk are not needed."""
         _disk.unplug(self._place, self._source)
         super().remove()
 

@@ -1,4 +1,4 @@
-"""What this machine tells of a block device, read and not judged: lsblk, wipefs, swaps, mounts, holders, who has it open.
+"""What this machine reports about a block device, read but not judged: lsblk, wipefs, swaps, mounts, holders, who has it open.
 
 https://man7.org/linux/man-pages/man8/lsblk.8.html, https://man7.org/linux/man-pages/man8/wipefs.8.html,
 https://docs.kernel.org/admin-guide/sysfs-rules.html. What can't be read is an error and never nothing.

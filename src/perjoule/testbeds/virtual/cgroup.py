@@ -76,7 +76,7 @@ class Groups(ABC):
         return self._pids() - {0}
 
     def unseen(self) -> bool:
-        """Whether there are processes in the run's groups that have no number here, for they are a container's."""
+        """Whether there are processes in the run's groups that have no number here, because they belong to a container."""
         return 0 in self._pids()
 
     def _pids(self) -> set[int]:
@@ -233,7 +233,7 @@ def runs(root: Path = ROOT) -> set[str]:
 
 
 def uncap(run: str, devices: Iterable[str], root: Path = ROOT) -> None:
-    """Lift the caps of a run on its disks, for they outlive what they were made for."""
+    """Lift the caps of a run on its disks, because they outlive the disks."""
     for name in ("blkio.throttle.read_bps_device", _WRITE_RULE):
         for file in (root / "blkio" / name, *(root / "blkio").glob(f"{PREFIX}{run}/*/{name}")):
             for device in devices:

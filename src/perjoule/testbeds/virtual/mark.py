@@ -76,7 +76,7 @@ class Run:
         return True
 
     def blocked(self) -> str:
-        """Say who keeps the lock of a run whose perjoule is gone; "" where nobody does."""
+        """Say who keeps the lock of a run whose perjoule is gone; "" if nobody does."""
         with contextlib.suppress(OSError, ValueError):
             owner = int(self.lock.read_text())
             if not Path("/proc", str(owner)).exists() and self.alive():

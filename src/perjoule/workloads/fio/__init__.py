@@ -301,7 +301,7 @@ class Fio(Workload):
         return found.returncode == 0 and found.stdout.strip() == str(size_bytes)
 
     def _cool(self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str = "") -> None:
-        """Write back and drop all caches, and note what speaks against that."""
+        """Write back and drop all caches, and note the doubts."""
         for client in clients:
             client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s)
         (folder / f"{prefix}prepared.json").write_text(json.dumps({"doubts": cold(clients, mounted)}))

@@ -1,4 +1,4 @@
-"""What fio tells of a job file's jobs: several of them, at once or one after the other. Pure functions."""
+"""What fio reports about a job file's jobs: several of them, at once or one after the other. Pure functions."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ SHORT_RATIO = 0.02  # of a window, above which that is reported
 
 
 def began_s(jobs: Sequence[Job], waiting: Collection[str], reported_s: float) -> list[float]:
-    """When each job began, reckoned back by their run times from the moment of the report, which tells only those.
+    """When each job began, computed back by their run times from the moment of the report, which contains only those.
 
     The jobs named in `waiting` begin when those before them have ended.
     """
@@ -30,7 +30,7 @@ def began_s(jobs: Sequence[Job], waiting: Collection[str], reported_s: float) ->
 
 
 def _ran_s(job: Job) -> float:
-    """How long a job ran: as its directions tell, for `job_runtime` is the sum over clones that are reported as a group."""
+    """How long a job ran: by its directions, because `job_runtime` is the sum over clones that are reported as a group."""
     return max([job.get(way, {}).get("runtime", 0) for way in ("read", "write", "trim")]) / 1e3 or job["job_runtime"] / 1e3
 
 
@@ -65,7 +65,7 @@ def _merged(parts: Sequence[ClientResult], user: str) -> ClientResult:
 
 
 def doubts(host: str, jobs: Sequence[Job], found: Sequence[ClientResult]) -> tuple[str, ...]:
-    """Say what speaks against a report: errors that fio was told to pass over, and a window too short for reckoned starts."""
+    """Give the doubts about a report: errors that fio was told to ignore, and a window too short for computed starts."""
     errors_count = sum(job.get("total_err", 0) for job in jobs)
     told = [f"{host}: fio continued after {errors_count} errors"] if errors_count else []
     window_s = max(one.ended_s for one in found) - min(one.began_s for one in found)

@@ -39,7 +39,7 @@ def run_jobs(
         mounted: where their files are.
         folder: takes everything.
         prefix: tells loads of one trial apart.
-        wanted: by client, what is asked of it as lines of a job file.
+        wanted: by client, its load as lines of a job file.
         time_limit_s: by when all must have ended.
         by_server: whether fio's own client/server mode starts them.
         steady: when to end a load that goes on for ever.

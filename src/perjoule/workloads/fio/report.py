@@ -200,7 +200,7 @@ def _lines(log: str, began_s: float, ended_s: float, offset_s: float) -> list[tu
 
 
 def doubts(moved: Sequence[ClientResult], clock_drift_s: float) -> tuple[str, ...]:
-    """Say what fio alone can tell against a run: a window too short to time, a clock that moved."""
+    """Give the doubts that only fio can raise about a run: a window too short to time, a clock that moved."""
     shortest_s = min(one.ended_s - one.began_s for one in moved)
     found: list[str] = []
     if shortest_s < SHORTEST_S:

@@ -25,7 +25,7 @@ class Rounds:
         return [sum(_rate_bytes_per_s(jobs[n], jobs[n + 1]) for jobs in self.jobs.values()) for n in range(count)]
 
     def window(self, most_count: int) -> tuple[int, str]:
-        """Number of the window's first round, and what speaks against it: the first steady ones, else the last."""
+        """Number of the window's first round, and its doubts: the first steady ones, else the last."""
         rates = self.rates_bytes_per_s[:most_count]
         start = first_steady(rates)
         if start is not None:

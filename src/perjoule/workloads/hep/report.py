@@ -110,7 +110,7 @@ def localities(
 
 
 def physics(seen: Spectrum) -> tuple[dict[str, float], tuple[str, ...]]:
-    """Fit the peaks: masses and widths with their standard errors in eV, in whole keV; and what speaks against them."""
+    """Fit the peaks: masses and widths with their standard errors in eV, in whole keV; and their doubts."""
     measured: dict[str, float] = {}
     doubts: list[str] = []
     for name, peak in fits.PEAKS.items():

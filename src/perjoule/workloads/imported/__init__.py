@@ -67,7 +67,7 @@ FORMATS: Mapping[str, Callable[[Texts, Told], tuple[Run, ...]]] = {
 
 @plain_dataclass(frozen=True)
 class Part:
-    """Which files of a raw folder tell of one client's run, and which of their runs it is."""
+    """Which files of a raw folder describe one client's run, and which of their runs it is."""
 
     format: str
     files: tuple[str, ...]  # below the raw folder
@@ -77,7 +77,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Imported(Workload):
-    """What a file of another tool tells of a run."""
+    """What a file of another tool states about a run."""
 
     format: Format
     """The tool that made it."""
@@ -122,7 +122,7 @@ class Imported(Workload):
 
 
 def read(format: str, texts: Texts, told: Told) -> tuple[Run, ...]:
-    """Read all runs that the files of one format tell of.
+    """Read all runs that the files of one format describe.
 
     Raises:
         WorkloadError: they are damaged, or not of that format.
@@ -143,7 +143,7 @@ def _timed(run: Run) -> Run:
 
 
 def told_files(format: str, run: Run, names: Texts) -> tuple[str, ...]:
-    """Name the files that tell of a run."""
+    """Name the files that describe a run."""
     return io500.files_of(run.operation, names) if format == "io500" else tuple(names)
 
 

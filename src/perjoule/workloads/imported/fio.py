@@ -1,6 +1,6 @@
 """fio's JSON, whoever ran it: jobs that ran at once are one run. https://fio.readthedocs.io (fio 3.33)
 
-A report tells when it was written and how long each job ran, and newer ones when each began (`job_start`). Jobs of one reporting
+A report states when it was written and how long each job ran, and newer ones when each began (`job_start`). Jobs of one reporting
 group ran at once; a later group begins, as after `stonewall`, when the one before has ended.
 """
 
@@ -111,7 +111,7 @@ def _run(version: str, jobs: Sequence[_Job], doubts: tuple[str, ...]) -> Run:
 
 
 def _details(jobs: Sequence[_Job], sizes: str) -> Iterator[str]:
-    """What tells one load from another, beside operation and size of transfers."""
+    """What distinguishes one load from another, besides operation and transfer size."""
     if sizes:
         yield sizes
     hosts = [job.host for job in jobs]

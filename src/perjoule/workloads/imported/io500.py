@@ -1,6 +1,6 @@
 """The folder that an IO500 leaves: each of its phases is a run. https://io500.org, https://github.com/IO500/io500
 
-Rates and times of day, to a second and local, are in result.txt; the tables of ranks tell what was moved.
+Rates and times of day, to a second and local, are in result.txt; the tables of ranks state what was moved.
 """
 
 import csv
@@ -31,7 +31,7 @@ def phases(texts: Texts) -> tuple[str, ...]:
 
 
 def files_of(phase: str, names: Mapping[str, object]) -> tuple[str, ...]:
-    """Name the files that tell of a phase."""
+    """Name the files that describe a phase."""
     wanted = (RESULT, SUMMARY, CONFIG, f"{phase}.txt", f"{phase}.csv", "ior-easy-write.txt")
     return tuple(name for name in wanted if name in names)
 

@@ -1,6 +1,6 @@
 """IOR's JSON, whoever ran it: each operation of each iteration is a run. https://ior.readthedocs.io (IOR 4.1)
 
-It tells the beginning of a test to a second, in local time, and how long each operation took: they are laid one after the other.
+It reports the start of a test to a second, in local time, and how long each operation took: they are laid one after the other.
 """
 
 import re

@@ -1,6 +1,6 @@
 """mdtest's text, whoever ran it: each operation of each iteration is a run. https://github.com/hpc/ior (mdtest 4.1)
 
-It tells its beginning to a second, in local time, and the rate of each operation: they are laid one after the other.
+It reports its start to a second, in local time, and the rate of each operation: they are laid one after the other.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What a file that another tool wrote tells of a run, and the words that its readers share."""
+"""What a file of another tool states about a run, and what its readers share."""
 
 import os
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from perjoule.model import Outcome
 
 MOST_CLIENTS = 100_000  # ten times the nodes of the largest machine: a damaged file may name any number
-Texts = Mapping[str, str]  # of the files that tell of the same runs, by their names
+Texts = Mapping[str, str]  # of the files that describe the same runs, by their names
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Told:
     stem: str = ""  # of the file's name: the client where nothing else names one
     clients: tuple[str, ...] = ()  # as the user names them; () as the files do
     zone: str = "UTC"  # of times that name none
-    ended_s: float = 0.0  # when the file was written, UTC: the end where it tells no time
+    ended_s: float = 0.0  # when the file was written, UTC: the end if it contains no time
 
     def hosts(self, found: str, count: int = 1) -> tuple[str, ...]:
         """Name the clients: as the user says, or by what the file says of one.

@@ -1,8 +1,8 @@
 """IOR: ranks of an MPI program that write or read files together. https://ior.readthedocs.io, https://github.com/hpc/ior
 
-A trial is one operation and one iteration: `repetitions` of the campaign repeat it. Each rank tells when it opened its file and
-when it had closed it, so a client's window runs from its first rank's open to its last rank's close, fsync included. IOR tells no
-latencies.
+A trial is one operation and one iteration: `repetitions` of the campaign repeat it. Each rank reports when it opened its file and
+when it had closed it, so a client's window runs from its first rank's open to its last rank's close, fsync included. IOR reports
+no latencies.
 """
 
 import json

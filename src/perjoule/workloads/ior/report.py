@@ -11,7 +11,7 @@ from perjoule.model.units import MIB
 
 SHORTEST_S = 0.1
 ROUNDED_MIB = 1e-4
-# With -vvv every rank tells its moments in UTC, to the microsecond.
+# With -vvv every rank reports its times in UTC, to the microsecond.
 _MOMENT = re.compile(r"^Test 0: Iter=0, Task=(\d+), Time=([\d.]+), (write|read) (open start|close stop)$", re.MULTILINE)
 _MOVED = re.compile(r"^WARNING: Using actual aggregate bytes moved = (\d+)", re.MULTILINE)
 _WARNING = re.compile(r"^WARNING: (.*\S)", re.MULTILINE)
@@ -21,7 +21,7 @@ _EXPECTED = ("Expected aggregate file size", "Stat() of aggregate file size", "U
 
 @dataclass(frozen=True)
 class Summary:
-    """What the JSON summary tells of all ranks together."""
+    """What the JSON summary states about all ranks together."""
 
     version: str
     moved_mib: float  # to four digits after the point
@@ -84,7 +84,7 @@ def windows(
 def results(
     window_of: Mapping[str, tuple[float, float]], operation: Literal["write", "read"], total_bytes: int, transfer_bytes: int
 ) -> tuple[ClientResult, ...]:
-    """Give each client an equal share of the bytes; IOR tells only their sum."""
+    """Give each client an equal share of the bytes; IOR reports only their sum."""
     share_bytes, rest_bytes = divmod(total_bytes, len(window_of))
     return tuple(
         ClientResult(
@@ -100,7 +100,7 @@ def results(
 
 
 def doubts(log: str, found: tuple[ClientResult, ...], clock_drift_s: float, *, equal: bool) -> tuple[str, ...]:
-    """Say what IOR alone can tell against a run; `equal` is whether all ranks moved the same."""
+    """Give the doubts that only IOR can raise about a run; `equal` is whether all ranks moved the same."""
     told = [f"IOR warned: {words}" for words in _WARNING.findall(log) if not words.startswith(_EXPECTED)]
     shortest_s = min(one.ended_s - one.began_s for one in found)
     if shortest_s < SHORTEST_S:

@@ -92,7 +92,7 @@ class RadosBench(Workload):
         return ("write" if self.operation == "write" else "read",)
 
     def moved_bytes(self, clients_count: int) -> int:
-        """All clients' bytes, if time suffices; what `rand` reads only time tells."""
+        """All clients' bytes, if time suffices; the amount that `rand` reads is known only afterwards."""
         return clients_count * self.size_bytes
 
     def checks(self) -> tuple[Check, ...]:
