@@ -267,7 +267,7 @@ def test_a_broken_campaign_is_one_sentence_with_its_line(line: str, typed: Typed
         (["check", ROOT / "docs/assets/report.png"], "this is not a text file (byte "),
         (["check", ROOT / "examples/local.toml", "--set", "repetitions"], '--set: "repetitions" changes nothing; write it like'),
         (["check", ROOT / "examples/local.toml", "--set", "workload.sise=1 MiB"], 'has "sise"; did you mean "size"?'),
-        (["drivers", "mosefs"], 'there is no driver "mosefs"; did you mean "moosefs"?'),
+        (["drivers", "mosefs"], 'unknown driver "mosefs"; did you mean "moosefs"?'),
         (["up", "mosefs"], 'unknown filesystem "mosefs"; did you mean "moosefs"?'),
         (["up", "moosefs", "--cluster", "odroid"], 'the catalogue has no cluster "odroid"; did you mean "odroid-hc4"?'),
         (["up", "moosefs", "--set", "gaol=2"], 'did you mean "goal"?'),
