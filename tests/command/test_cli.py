@@ -18,6 +18,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+import perjoule.cli
 from perjoule import drivers, store
 from perjoule.cli import cli, exits
 
@@ -115,6 +116,11 @@ def test_help_fits_80_columns_and_cuts_no_sentence(words: list[str]) -> None:
     said = CliRunner().invoke(cli, [*words, "--help"], prog_name="perjoule", terminal_width=80).output
     assert max(map(len, said.splitlines())) <= 80
     assert "..." not in said.replace("[OPTIONS] COMMAND [ARGS]...", "")
+
+
+def test_the_list_of_commands_says_of_each_what_its_own_help_says() -> None:
+    for name, (_, _, line) in perjoule.cli.COMMANDS.items():
+        assert (cli.commands[name].name, line) == (name, cli.commands[name].get_short_help_str(200))
 
 
 def test_help_names_every_command_and_every_exit_code() -> None:

@@ -1,16 +1,66 @@
 """Arguments to one call; the only room that exits. The order below is that of the help."""
 
+import importlib
 import sys
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import cast
 
 import click
 
 from perjoule import __version__
-from perjoule.cli import compare, exchange, exits, machine, measuring, meters, papers, parameters, results
+from perjoule.cli import exits, parameters
 from perjoule.cli.parameters import InOrder, examples
+
+# Where each command is, and what the list of all says of it. A module is imported when its command is: all of them take ten times
+# as long as `--help` should.
+COMMANDS = {
+    "demo": ("measuring", "demo", "Run the demo: three parallel file systems compared."),
+    "run": ("measuring", "run_command", "Run a campaign and write its report."),
+    "resume": ("measuring", "resume", "Continue an interrupted campaign."),
+    "check": ("measuring", "check", "Dry run: the trials in order, bytes, time."),
+    "show": ("results", "show_command", "Print the table of a results folder."),
+    "report": ("results", "report_command", "Write the report of one results folder, or of many."),
+    "verify": ("results", "verify_command", "Recompute every number from raw."),
+    "compare": ("compare", "compare_command", "Compare results with others, or with a paper."),
+    "import": ("exchange", "import_command", "Import what other tools measured."),
+    "export": ("exchange", "export_command", "Export results: CSV, Parquet, or one verifiable file."),
+    "papers": ("papers", "papers_command", "List published papers, or a paper's numbers."),
+    "audit": ("papers", "audit_command", "Recompute the derived numbers of a paper or results folder."),
+    "reproduce": ("papers", "reproduce_command", "Repeat a paper's study: write its campaign, or run it."),
+    "meters": ("meters", "meters", "Find, watch, test, record, serve, simulate meters."),
+    "up": ("machine", "up", "Bring up a virtual cluster to experiment with."),
+    "down": ("machine", "down", "Remove what killed runs left behind, and clusters made by `up`."),
+    "doctor": ("machine", "doctor", "Check what this machine can and can't do."),
+    "drivers": ("machine", "drivers_command", "List file systems, workloads, meters, testbeds."),
+}
+
+
+class _Imported(Mapping[str, click.Command]):
+    """The commands by name, each imported when it is used."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        module, function, _ = COMMANDS[name]
+        return getattr(importlib.import_module(f"perjoule.cli.{module}"), function)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class _Listed(InOrder):
+    """A group that lists its commands without importing them."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List them with a line each."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
 
 
 @click.group(
-    cls=InOrder,
+    cls=_Listed,
+    commands=cast("MutableMapping[str, click.Command]", _Imported()),  # none is ever added
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": parameters.HELP_WIDTH},
     epilog=examples(
         "perjoule doctor                     what this machine can and can't do",
@@ -27,30 +77,6 @@ from perjoule.cli.parameters import InOrder, examples
 @click.version_option(__version__, prog_name="perjoule")
 def cli() -> None:
     """The lab for the energy efficiency of storage: bring a file system up, load it, meter it, judge it."""
-
-
-COMMANDS = (
-    measuring.demo,
-    measuring.run_command,
-    measuring.resume,
-    measuring.check,
-    results.show_command,
-    results.report_command,
-    results.verify_command,
-    compare.compare_command,
-    exchange.import_command,
-    exchange.export_command,
-    papers.papers_command,
-    papers.audit_command,
-    papers.reproduce_command,
-    meters.meters,
-    machine.up,
-    machine.down,
-    machine.doctor,
-    machine.drivers_command,
-)
-for _command in COMMANDS:
-    cli.add_command(_command)
 
 
 def main() -> None:

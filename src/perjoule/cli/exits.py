@@ -6,11 +6,12 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import click
 
-from perjoule.cli.display import err
-from perjoule.model.errors import CampaignError, Interrupted, MachineError, PerjouleError
+if TYPE_CHECKING:  # `--help` and completion need none of it, and it takes longer than they
+    from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -20,21 +21,34 @@ def exit_code(call: Callable[[], object]) -> int:
     """Make a call; when it stops, say why in one sentence. An unforeseen stop keeps its traceback: it is a bug."""
     try:
         call()
-    except PerjouleError as error:
-        return _said(error)
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        return CampaignError.exit_code
-    except click.ClickException as error:
-        return _said(_of_command_line(error))
-    except (KeyboardInterrupt, click.Abort):
-        return _said(Interrupted("interrupted"))
-    except OSError as error:
-        return _said(_of_system(error))
+    except (Exception, KeyboardInterrupt) as error:
+        return _code(error)
     return 0
 
 
-def _said(error: PerjouleError) -> int:
+def _code(error: Exception | KeyboardInterrupt) -> int:
+    from perjoule.model.errors import CampaignError, Interrupted, PerjouleError
+
+    match error:
+        case PerjouleError():
+            return _said(error)
+        case click.exceptions.NoArgsIsHelpError():
+            error.show()
+            return CampaignError.exit_code
+        case click.ClickException():
+            return _said(_of_command_line(error))
+        case KeyboardInterrupt() | click.Abort():
+            return _said(Interrupted("interrupted"))
+        case OSError():
+            return _said(_of_system(error))
+        case _:
+            raise error
+
+
+def _said(error: "PerjouleError") -> int:
+    from perjoule.cli.display import err
+    from perjoule.model.errors import Interrupted
+
     if error.exit_code == Interrupted.exit_code:
         for number in SIGNALS:  # our own handlers end before the interpreter does
             signal.signal(number, signal.SIG_IGN)
@@ -43,7 +57,9 @@ def _said(error: PerjouleError) -> int:
     return error.exit_code
 
 
-def _of_command_line(error: click.ClickException) -> CampaignError:
+def _of_command_line(error: click.ClickException) -> "CampaignError":
+    from perjoule.model.errors import CampaignError
+
     what, _, near = error.format_message().rstrip(".").partition(". Did you mean ")
     context = error.ctx if isinstance(error, click.UsageError) else None
     advice = f"did you mean {near}" if near else f"see `{context.command_path if context else 'perjoule'} --help`"
@@ -59,7 +75,9 @@ def place(path: Path) -> Generator[None]:
         raise _of_system(error, path) from error
 
 
-def _of_system(error: OSError, path: Path | str = "") -> MachineError:
+def _of_system(error: OSError, path: Path | str = "") -> "MachineError":
+    from perjoule.model.errors import MachineError
+
     place = str(error.filename or path)
     if error.errno in FULL:
         return MachineError("the disk is full", where=place, next="free space and try again")
@@ -91,5 +109,7 @@ def _wait(number: int, frame: FrameType | None) -> None:
 
 
 def _note(text: str) -> None:
+    from perjoule.cli.display import err
+
     with suppress(OSError, RuntimeError):  # the terminal is gone, or the signal came in the middle of a print
         err.print(text)

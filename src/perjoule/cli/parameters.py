@@ -6,8 +6,6 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from perjoule import drivers
-
 HELP_WIDTH = 110
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -33,6 +31,8 @@ def completing(words: Callable[[], Iterable[str]]) -> Completer:
 
 def all_kinds() -> list[str]:
     """Name every driver, whatever its part."""
+    from perjoule import drivers
+
     return sorted({kind for part in drivers.PROTOCOLS for kind in drivers.kinds(part)})
 
 
