@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from perjoule import campaign, catalogue, cli, drivers, exporting, importing, published, report, store
+from perjoule import campaign, catalogue, cli, drivers, exporting, importing, published, store
 from perjoule.catalogue import reading as clusters
 from perjoule.cli import display, exits
 from perjoule.drivers.boundary import Boundary
@@ -28,6 +28,7 @@ from perjoule.model.errors import PerjouleError
 from perjoule.results import verification
 from perjoule.results.table import table
 from perjoule.store.recordings import read_recording
+from perjoule.summary import summary
 
 from .mutate import QUANTITIES, changed, toml
 
@@ -348,9 +349,9 @@ class Targets:
     @staticmethod
     def _read(results: store.Results) -> None:
         if results.done():
-            cells = report.cells(results)
+            cells = summary(results).cells
             table(cells)
-            display.notes(cells, results.latest())
+            display.notes(cells, ())
 
     @contextmanager
     def _room(self) -> Iterator[Path]:

@@ -8,6 +8,7 @@ import pytest
 from perjoule import campaign, report, store
 from perjoule.execution import runner
 from perjoule.model.errors import MachineError
+from perjoule.summary import summary
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
@@ -32,7 +33,7 @@ def test_all_96_experiments_are_valid_with_the_power_of_machine_and_device(measu
     records = measured.latest()
     assert [(record.trial.id, record.reason) for record in records if record.status != "valid"] == []
     assert len(records) == 96
-    cells = report.cells(measured)
+    cells = summary(measured).cells
     assert Counter(cell.direction for cell in cells) == {"write": 64, "read": 32}
     for cell in cells:
         device_w, system_w = cell.metrics["device_mean_w"].mean, cell.metrics["mean_w"].mean
@@ -47,7 +48,7 @@ def test_each_trial_ended_by_what_came_first(measured: store.Results) -> None:
 
 
 def test_a_low_power_machine_is_slower_and_draws_less(measured: store.Results) -> None:
-    cells = {(cell.filesystem, cell.workload): cell.metrics for cell in report.cells(measured)}
+    cells = {(cell.filesystem, cell.workload): cell.metrics for cell in summary(measured).cells}
     large = "fio write transfer 4 MiB direct"
     pc, mpsoc = (cells[f"device on machine {machine}-ssd1", large] for machine in ("pc", "mpsoc"))
     assert pc["throughput_bytes_per_s"].mean > 2 * mpsoc["throughput_bytes_per_s"].mean

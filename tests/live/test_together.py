@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from perjoule import campaign, report
+from perjoule import campaign
 from perjoule.analysis.fairness import mixes
 from perjoule.analysis.points import points
 from perjoule.analysis.scaling import scaling
@@ -12,6 +12,7 @@ from perjoule.execution import runner
 from perjoule.model.units import MIB
 from perjoule.results.verification import verify
 from perjoule.store import Results, create, open_results
+from perjoule.summary import summary
 
 pytestmark = pytest.mark.live
 
@@ -65,7 +66,7 @@ def test_a_reader_and_a_writer_share_a_client_and_each_is_held_against_itself_al
     (mix,) = mixes([point for record in records.values() for point in points(record, results.series(record))])
     assert [user.name for user in mix.users] == ["reader", "writer"]
     assert all(user.slowdown is not None and 0.1 < user.slowdown.mean < 50 for user in mix.users)
-    assert {cell.workload: cell.direction for cell in report.cells(results)} == {
+    assert {cell.workload: cell.direction for cell in summary(results).cells} == {
         "mix": "mixed",
         "mix reader": "read",
         "mix writer": "write",
@@ -79,7 +80,7 @@ def test_a_campaign_has_two_servers_and_then_four(tmp_path: Path) -> None:
         ("valid", "MooseFS, 2 servers", 2),
         ("valid", "MooseFS, 4 servers", 4),
     }
-    found = {one.metric: one for one in scaling(report.cells(results))}
+    found = {one.metric: one for one in scaling(summary(results).cells)}
     rate = found["throughput_bytes_per_s"]
     assert (rate.filesystem, list(rate.values), rate.laws) == ("MooseFS", [2, 4], ())
     assert rate.refused[0] == "no power law: 2 numbers of storage hosts, but it needs 3"

@@ -17,6 +17,7 @@ from perjoule.model.errors import CampaignError
 from perjoule.model.units import MIB
 from perjoule.results.verification import verify
 from perjoule.store import Results, create, open_results
+from perjoule.summary import summary
 
 CAMPAIGN = """
 name = "servers"
@@ -194,19 +195,19 @@ def test_each_trial_has_the_servers_that_it_asked_for(measured: Results) -> None
     assert [record.status for record in records] == ["valid"] * 8
     for record in records:
         assert sum(host.role == "storage" for host in record.hosts) == record.trial.testbed.options["servers"]
-    cells = report.cells(measured)
+    cells = summary(measured).cells
     assert sorted(c.servers_count for c in cells) == [1, 2, 4, 8]
 
 
 def test_the_peak_is_that_of_the_servers_there_are(measured: Results) -> None:
     tpp, count = tpp_bytes_per_s(cluster("odroid-hc4")), 4  # storage hosts of that cluster
-    for one in report.cells(measured):
+    for one in summary(measured).cells:
         share = one.metrics["throughput_bytes_per_s"].mean / (tpp * one.servers_count / count)
         assert one.metrics["tpp_ratio"].mean == pytest.approx(share)
 
 
 def test_the_law_of_the_simulated_file_system_is_found(measured: Results) -> None:
-    found = {one.metric: one for one in scaling(report.cells(measured))}
+    found = {one.metric: one for one in scaling(summary(measured).cells)}
     rate = found["throughput_bytes_per_s"]
     assert (rate.filesystem, list(rate.values)) == ("grows", [1, 2, 4, 8])
     assert rate.of_ideal[8].mean == pytest.approx(1 / 1.7, rel=0.05)
@@ -239,7 +240,7 @@ def test_a_layout_that_is_impossible_on_few_servers_fails_there_alone(tmp_path: 
         "grows, 2 servers": "failed",
         "grows, 4 servers": "valid",
     }
-    assert scaling(report.cells(results)) == ()
+    assert scaling(summary(results).cells) == ()
 
 
 @pytest.mark.parametrize("kind", ["simulated", "virtual"])

@@ -18,6 +18,7 @@ from perjoule.model.errors import CampaignError
 from perjoule.model.units import MIB
 from perjoule.results.verification import verify
 from perjoule.store import Results, create, open_results
+from perjoule.summary import summary
 from perjoule.workloads.together import User
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "together"
@@ -272,7 +273,7 @@ def test_the_report_has_a_section_and_a_figure_of_users_and_verifies(
     mixed: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vega, "javascript", str)  # what draws in a browser takes seconds to gather
-    assert [cell.direction for cell in report.cells(mixed) if cell.workload == "mix"] == ["mixed"]
+    assert [cell.direction for cell in summary(mixed).cells if cell.workload == "mix"] == ["mixed"]
     page = report.write(mixed, tmp_path / "report.html").read_text()
     assert "Users together and alone" in page
     assert "mix, 2 clients: fair" in page

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis.strategies import floats
 
 from measured import STEADY, measured
-from perjoule import published, report
+from perjoule import published
 from perjoule.analysis.audit import audit, audit_cells
 from perjoule.analysis.audit.span import Span, compare, evaluate, exactly
 from perjoule.cli.papers import audit_command
 from perjoule.model import Cell, Interval
 from perjoule.model.errors import PerjouleError
+from perjoule.summary import summary
 
 CONSISTENT = """
 title = "An invented study in which everything follows"
@@ -471,7 +472,7 @@ def test_a_folder_that_is_not_there_is_one_sentence():
 
 def test_a_results_folder_is_audited_and_a_number_changed_in_its_table_is_found(tmp_path):
     results = measured(tmp_path / "results", 'clients = [1, 2]\nsettle = "30 ms"', size="4 MiB", meter=STEADY)
-    results.keep_table(report.cells(results))
+    results.keep_table(summary(results).cells)
     said = CliRunner().invoke(audit_command, [str(results.folder), "--strict"])
     assert said.exit_code == 0, said.output
     assert "energy = power x duration" in said.output

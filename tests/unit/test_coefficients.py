@@ -13,7 +13,8 @@ from perjoule.analysis.terms import budget
 from perjoule.drivers.protocols import Counters
 from perjoule.meters import modelled
 from perjoule.model import Channel, HostFact, Phase, Specification
-from perjoule.report.metered import budget_table, metered
+from perjoule.report.metered import budget_table
+from perjoule.summary.metered import metered
 
 HC4 = catalogue.cluster("odroid-hc4")
 MIPS = 4400.0

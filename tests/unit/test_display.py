@@ -15,8 +15,9 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from perjoule import campaign
-from perjoule.cli import display
-from perjoule.cli.display import Progress, notes
+from perjoule.cli import display, progress
+from perjoule.cli.display import notes
+from perjoule.cli.progress import Progress
 from perjoule.drivers.protocols import Hosts
 from perjoule.execution.runner import Event
 from perjoule.figures import vega
@@ -40,7 +41,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(display, "time", clock)
+    monkeypatch.setattr(progress, "time", clock)
     return clock
 
 

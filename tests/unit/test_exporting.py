@@ -15,6 +15,7 @@ from perjoule.exporting.bundle import unpacked
 from perjoule.exporting.rows import unit
 from perjoule.importing.sources import sources
 from perjoule.model.errors import MachineError
+from perjoule.summary import summary
 
 REAL = Path(__file__).parents[1] / "transcripts" / "imported"
 SAID = exporting.Said("a study", "what it is about", "CC-BY-4.0", ("Ada Lovelace",))
@@ -56,7 +57,7 @@ def rewritten(bundle: Path, target: Path, change) -> Path:
 
 
 def test_every_metric_of_every_trial_and_cell_is_a_row_with_its_unit(results: store.Results) -> None:
-    cells = report.cells(results)
+    cells = summary(results).cells
     rows = list(exporting.rows(results, cells))
     assert all(row.unit for row in rows)
     of_trials = [row for row in rows if row.of == "trial" and row.metric == "throughput_bytes_per_s"]
@@ -86,7 +87,7 @@ def test_the_unit_of_a_metric_is_the_end_of_its_name(metric: str, symbol: str) -
 
 
 def test_csv_and_parquet_hold_the_same_numbers(results: store.Results, tmp_path: Path) -> None:
-    rows = list(exporting.rows(results, report.cells(results)))
+    rows = list(exporting.rows(results, summary(results).cells))
     exporting.write_parquet(rows, tmp_path / "x.parquet")
     columns = pq.read_table(tmp_path / "x.parquet").to_pydict()
     read = list(csv.DictReader(io.StringIO(exporting.csv_text(rows), newline="")))

@@ -19,6 +19,7 @@ from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import MIB
 from perjoule.report.content import content
 from perjoule.results import verification
+from perjoule.summary import summary
 from perjoule.workloads.imported import Told, read
 
 REAL = Path(__file__).parents[1] / "transcripts" / "imported"
@@ -295,7 +296,7 @@ def test_all_formats_together_give_results_that_verify_report_and_show(tmp_path:
     assert len(brought.records) == len(results.latest()) > 40
     report.write(results, results.folder / "report.html")
     assert verification.verify(results).differences == ()
-    cells = {(cell.workload, cell.direction): cell for cell in report.cells(results)}
+    cells = {(cell.workload, cell.direction): cell for cell in summary(results).cells}
     assert cells["ior write 1 MiB", "write"].metrics["throughput_bytes_per_s"].mean / MIB == pytest.approx(1660.9585)
     assert len(cells["ior write 1 MiB", "write"].metrics["throughput_bytes_per_s"].values) == 3
     zoned = {record.trial.workload.options["format"] for record in brought.records if "a zone" in record.doubts}
@@ -362,7 +363,7 @@ def test_an_imported_run_can_t_be_run(tmp_path: Path) -> None:
 def test_counters_become_bytes_and_cpu_seconds_of_their_role(tmp_path: Path) -> None:
     path = REAL / "joined/client-1.json"
     results, brought = bring(tmp_path, path, "joined/sadf.json", roles={"vm": "storage"})
-    (cell,) = report.cells(results)
+    (cell,) = summary(results).cells
     statistics = json.loads((REAL / "joined/sadf.json").read_text())["sysstat"]["hosts"][0]["statistics"]
     kib = sum(disk["wkB"] for one in statistics for disk in one["disk"] if disk["disk-device"] == "vda")
     written = cell.metrics["disk_written_storage_ratio"].mean * 64 * MIB
@@ -403,7 +404,7 @@ def test_power_is_joined_by_the_time_of_day_for_what_it_covers(
 ) -> None:
     log = powered(tmp_path, 1795272300, 1795272306)
     results, brought = bring(tmp_path, "joined/client-1.json", power=[log], covers=covers, roles=roles)
-    (cell,) = report.cells(results)
+    (cell,) = summary(results).cells
     assert cell.metrics[energy].mean == pytest.approx(40.0 * 5.289, rel=1e-6)
     assert {"energy_j", "gross_energy_j"} & cell.metrics.keys() == {energy}
     assert cell.grade == "wall"

@@ -11,8 +11,9 @@ from perjoule.figures.alignment import alignment
 from perjoule.figures.boundaries import Bar, Device, boundaries
 from perjoule.figures.budget import budget
 from perjoule.model import Clock, Phase, Specification
-from perjoule.report.metered import alignments, budget_table, metered, relative, unexplained_table
+from perjoule.report.metered import alignments, budget_table, relative, unexplained_table
 from perjoule.store.patterns import LoadPattern
+from perjoule.summary.metered import metered
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 

@@ -133,11 +133,12 @@ def export_command(
 ) -> None:
     """Give the results in DIR to others: as one long table for any program, or as one file that `perjoule verify` checks."""
     from perjoule import exporting, report
+    from perjoule.summary import summary
 
     if not (csv_file or parquet or bundle):
         raise CampaignError("nothing to write", next="name a file: --csv, --parquet or --bundle")
     results = measured(folder)
-    rows = list(exporting.rows(results, report.cells(results)))
+    rows = list(exporting.rows(results, summary(results).cells))
     table = exporting.csv_text(rows)
     if csv_file:
         with exits.place(csv_file):

@@ -11,8 +11,9 @@ import click
 from perjoule import campaign, published, store
 from perjoule.cli import exits, parameters
 from perjoule.cli.consent import confirmed
-from perjoule.cli.display import Progress, counted, err, out, show, show_line, trial_text
+from perjoule.cli.display import counted, err, out, show, show_line, trial_text
 from perjoule.cli.parameters import examples
+from perjoule.cli.progress import Progress
 from perjoule.execution import resources, runner
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, Interrupted, MachineError, WorkloadError
@@ -110,9 +111,11 @@ def _go_on(asked: Campaign, results: store.Results, top: Path, again_failed: boo
 
 def _conclude(asked: Campaign, results: store.Results) -> int:
     from perjoule import report
+    from perjoule.summary import summary
 
-    records, cells = results.latest(), report.cells(results)
-    show(table(cells), cells, records)
+    records, found = results.latest(), summary(results)
+    cells = found.cells
+    show(table(cells), cells, found.scales)
     for line in report.claims_lines(asked.reproduces, results, cells) if asked.reproduces in published.names() else ():
         show_line(line)
     with exits.place(results.folder):

@@ -146,16 +146,16 @@ def _audited(target: str) -> dict[str, Sequence[Verdict]]:
 
 
 def _of_results(folder: Path) -> tuple[Verdict, ...]:
-    from perjoule import report
     from perjoule.cli.results import measured
     from perjoule.results import verification
+    from perjoule.summary import summary
 
     results = measured(folder)
     stored = results.table()
     records = [record for record in results.latest() if record.status == "valid"]
     implausible = {doubt for record in records for doubt in doubts(record, results.series(record))}
     clusters = {record.cluster for record in records}
-    cells = stored if stored is not None else report.cells(results)
+    cells = stored if stored is not None else summary(results).cells
     found = audit_cells(cells, clusters.pop() if len(clusters) == 1 else "", implausible)
     rule = "the stored data reproduce the shown numbers"
     differences = verification.verify(results).differences

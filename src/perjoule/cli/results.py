@@ -45,12 +45,18 @@ def show_command(
     others: tuple[Path, ...],
 ) -> None:
     """Print the table of a results folder: means with 95 % intervals, and the maximum beside."""
-    from perjoule import report
-    from perjoule.report.content import content
+    from perjoule.summary import summary
 
     results = measured(folder)
-    found = content(results)
+    found = summary(results)
     cells = found.cells
+    if not (users or scaling or best or amplification or budget or replacement):
+        show(table(cells), cells, found.scales)
+        for doubt in found.doubts:
+            show_line(f"doubt of the campaign: {doubt}")
+        return
+    from perjoule import report
+
     if users:
         _show(report.users_tables(results), folder, "no trial here has several users at once", "see docs/how-to/mixed-users.md")
     if scaling:
@@ -73,10 +79,6 @@ def show_command(
             what = "no two stand-alone machines here ran the same workload with metered power"
             raise MachineError(what, where=str(folder), next="add the results of another machine: --with DIR")
         show(replacement_table(replaced), (), ())
-    if not (users or scaling or best or amplification or budget or replacement):
-        show(table(cells), cells, found.records)
-        for doubt in found.doubts:
-            show_line(f"doubt of the campaign: {doubt}")
 
 
 def _show(tables: Sequence[Table], folder: Path, none: str, advice: str) -> None:

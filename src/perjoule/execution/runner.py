@@ -20,6 +20,7 @@ from perjoule.machine.environment import environment
 from perjoule.model import Amplification, Campaign, Channel, Clock, HostFact, Json, Outcome, Phase, Record, Redundancy, Trial
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
 from perjoule.store import Attempt, Results
+from perjoule.summary.computing import of_trial
 
 MOST_NAMED = 3  # missing things in one sentence
 LOG_TAIL_BYTES = 256 * 1024  # of each daemon's log, kept with each trial
@@ -193,6 +194,8 @@ class _Group:
                 record, transient = self._measure(todo[0], hosts, mounted)
                 todo.pop(0)
                 self.observe(Event("kept", trial=record.trial, record=record))
+                with suppress(PerjouleError):  # who reads the results will say so
+                    of_trial(self.results, record)
                 if transient:
                     raise TransientError(record.reason)
             self._align(first, hosts)

@@ -7,11 +7,11 @@ has. Of one that never gives the metric (no meter, a refused energy) nothing is 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from perjoule.analysis.points import points
 from perjoule.analysis.statistics import half_width_ratio
 from perjoule.analysis.stopping import METRICS, campaign_widening, narrow_enough, stopped_interval
 from perjoule.model import Campaign, Record, Trial
 from perjoule.store import Results
+from perjoule.summary.computing import of_trial
 
 
 class Until:
@@ -52,6 +52,6 @@ class Until:
         key = (record.trial.id, record.attempt)
         if key not in self._seen:
             metric = METRICS[self._rule.metric]
-            found = points(record, self._results.series(record))
+            found = of_trial(self._results, record).points
             self._seen[key] = {p.direction: p.metrics[metric] for p in found if metric in p.metrics}
         return self._seen[key]

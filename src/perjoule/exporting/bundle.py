@@ -22,7 +22,7 @@ from perjoule.store.clearing import ASIDE
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: when files were written is no part of a bundle
 TABLE = "table.csv"
-LEFT_OUT = ("lock", METADATA, CITATION, CHECKSUMS, TABLE)  # of a folder that was unpacked from a bundle
+LEFT_OUT = ("lock", "summary", METADATA, CITATION, CHECKSUMS, TABLE)  # what is computed, and what an unpacked bundle had
 _CHUNK_BYTES = 1 << 20
 _STRANGE = "it was not written by `perjoule export`: inspect it before you trust it"
 _ASK_AGAIN = "fetch the bundle again"
@@ -202,7 +202,7 @@ def _kept(results: Results) -> Iterator[Path]:
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not path.is_file() or path.name.endswith(".partial"):
             continue
-        if path.parent == folder and (path.name in LEFT_OUT or path.suffix == ".zip"):
+        if path.relative_to(folder).parts[0] in LEFT_OUT or (path.parent == folder and path.suffix == ".zip"):
             continue
         if path.is_relative_to(folder / ASIDE):
             continue

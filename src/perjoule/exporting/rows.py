@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from perjoule.analysis.points import points
 from perjoule.model import Cell, Trial
 from perjoule.store import Results
+from perjoule.summary.computing import points_of
 
 UNITS = (  # of a metric, by how its name ends; the first that fits
     ("_bytes_per_s", "B/s"),
@@ -64,11 +64,10 @@ def rows(results: Results, cells: Sequence[Cell]) -> Iterator[Row]:
         results: a folder.
         cells: its table.
     """
-    for record in results.latest():
-        for point in points(record, results.series(record)):
-            for metric, value in point.metrics.items():
-                words = _words(point.trial, point.direction)
-                yield Row("trial", *words, metric, unit(metric), value, None, None, 1, point.grade, "\n".join(point.doubts))
+    for point in points_of(results, results.latest()):
+        for metric, value in point.metrics.items():
+            words = _words(point.trial, point.direction)
+            yield Row("trial", *words, metric, unit(metric), value, None, None, 1, point.grade, "\n".join(point.doubts))
     for cell in cells:
         where = ("", cell.filesystem, cell.workload, cell.direction, cell.clients_count, None, "")
         for metric, found in cell.metrics.items():

@@ -19,17 +19,18 @@ from perjoule.report import claims
 from perjoule.report.content import Content, best, content
 from perjoule.report.drawings import drawings
 from perjoule.report.index import entry, index
-from perjoule.report.metered import budget_table, metered, unexplained_table
+from perjoule.report.metered import budget_table, unexplained_table
 from perjoule.report.mixed_users import users_table
 from perjoule.report.page import page
 from perjoule.report.scalability import laws_table, scaling_table
 from perjoule.results.table import Table
 from perjoule.store import Results
 from perjoule.store.disk import replace_file
+from perjoule.summary import Summary, keep, summary
+from perjoule.summary.computing import of_trial, points_of
 
 __all__ = [
     "budget_tables",
-    "cells",
     "claims_lines",
     "figures",
     "replacements",
@@ -41,49 +42,45 @@ __all__ = [
 ]
 
 
-def cells(results: Results) -> tuple[Cell, ...]:
-    """Compute the table of a results folder from its records and series."""
-    return content(results).cells
-
-
-def winners(results: Results, summary: Sequence[Cell]) -> tuple[Finding, ...]:
+def winners(results: Results, cells: Sequence[Cell]) -> tuple[Finding, ...]:
     """Find the best file system for each workload of a results folder, from its cells."""
-    return best(results.latest(), summary)
+    return best(results.latest(), cells)
 
 
 def replacements(several: Sequence[Results]) -> tuple[Replacement, ...]:
     """Compare the machines of one results folder or of several: how many of one do the work of another."""
-    return compared([pair for results in several for pair in machines(results.latest(), cells(results))])
+    return compared([pair for results in several for pair in machines(results.latest(), summary(results).cells)])
 
 
 def users_tables(results: Results) -> tuple[Table, ...]:
     """Lay out what several users got together and alone; nothing where none loaded at once."""
-    found = mixes(content(results).points)
+    found = mixes(points_of(results, results.latest()))
     return (users_table(found),) if found else ()
 
 
 def scaling_tables(results: Results) -> tuple[Table, ...]:
     """Lay out how file systems grow with storage hosts, and the laws; nothing where their number was always the same."""
-    found = scaling(cells(results))
+    found = scaling(summary(results).cells)
     return (scaling_table(found), laws_table(found)) if found else ()
 
 
-def claims_lines(paper: str, results: Results, summary: Sequence[Cell]) -> tuple[str, ...]:
+def claims_lines(paper: str, results: Results, cells: Sequence[Cell]) -> tuple[str, ...]:
     """Say of each claim of a paper whether it holds in a results folder, from its cells. Raises CampaignError: no such paper."""
     records = results.latest()
-    found = held_against(published.paper(paper), measured(records, summary))
+    found = held_against(published.paper(paper), measured(records, cells))
     return (claims.counts(found), *claims.lines(found, claims.graded(records)))
 
 
 def budget_tables(results: Results) -> tuple[Table, ...]:
     """Lay out the uncertainty of energies, and power that meters do not explain; nothing if no power was measured."""
-    found = [one for record in results.latest() if (one := metered(record, results.series(record))) is not None]
+    found = [one for record in results.latest() if (one := of_trial(results, record).metered) is not None]
     return tuple(laid for laid in (budget_table(found), unexplained_table(found)) if laid.rows)
 
 
 def write(results: Results, target: Path) -> Path:
     """Write the report of a results folder, and keep its table for `perjoule verify`."""
     found = content(results)
+    keep(results, Summary(found.cells, found.scales, found.doubts))
     results.keep_table(found.cells)
     replace_file(target, page(found, os.path.relpath(results.folder, target.parent)))
     return target

@@ -11,10 +11,10 @@ from perjoule.analysis.paper_facts import beside, measured
 from perjoule.figures import comparison as figure
 from perjoule.figures import vega
 from perjoule.published import QUANTITIES, Paper
-from perjoule.report.content import content
 from perjoule.report.document import document, drawn, html_list, html_table
 from perjoule.results.table import Table, number, p_text
 from perjoule.store import Results
+from perjoule.summary import summary
 
 WORDS = ("file system", "workload", "direction", "number", "compared")
 HEADERS = (*WORDS[:3], "clients", "here", "published", "compared", "here / published", "number")
@@ -33,7 +33,7 @@ def alongside(results: Results, paper: Paper, metrics: Sequence[str] = ()) -> tu
         paper: with numbers of the same kind.
         metrics: keys of `Cell.metrics`; by default all but shares, which say what their wholes do.
     """
-    records, cells = results.latest(), content(results).cells
+    records, cells = results.latest(), summary(results).cells
     pairs = beside(paper, measured(records, cells))
     wanted = metrics or [metric for metric, (quantity, _) in METRICS.items() if quantity != "share"]
     return held(paper, [pair for pair in pairs if pair.measured.metric in wanted], records, cells)

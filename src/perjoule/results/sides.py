@@ -6,13 +6,11 @@ from functools import cached_property
 
 from perjoule import campaign
 from perjoule.analysis.better import Judge
-from perjoule.analysis.cells import cells
 from perjoule.analysis.changes import ROOTS, Change, changes
-from perjoule.analysis.points import points
-from perjoule.analysis.stopping import campaign_widening
 from perjoule.model import Campaign, Cell, Direction, Point, Record
 from perjoule.model.errors import CampaignError
 from perjoule.store import Results
+from perjoule.summary.computing import cells_of, points_of
 
 Key = tuple[str, str, str, Direction, int]  # testbed, file system, workload, direction, clients
 Measured = tuple[Record, Point]
@@ -41,7 +39,7 @@ class Side:
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """Summarise the whole campaign."""
-        return cells(self.records, self.points, widening=campaign_widening(self.asked))
+        return cells_of(self.asked, self.records, self.points)
 
     @cached_property
     def judge(self) -> Judge:
@@ -58,7 +56,7 @@ class Side:
 def side(results: Results, name: str = "") -> Side:
     """Compute the numbers of a results folder."""
     records = results.latest()
-    found = tuple(point for record in records for point in points(record, results.series(record)))
+    found = points_of(results, records)
     asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
     return Side(name or results.folder.name, asked, records, found)
 

@@ -4,12 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from statistics import median
+from typing import TYPE_CHECKING
 
-from perjoule.analysis.amplification import METRICS, SUBJECTS
-from perjoule.analysis.better import Verdict
-from perjoule.analysis.winners import BY, Finding
 from perjoule.model import Cell, Interval, Replacement
 from perjoule.model.units import MIB
+
+if TYPE_CHECKING:  # the plain table is shown by commands that compute nothing
+    from perjoule.analysis.better import Verdict
+    from perjoule.analysis.winners import Finding
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,8 @@ def _value(cell: Cell, key: str, text: Callable[[Interval, float], str], per: fl
 
 def amplification_table(cells: Sequence[Cell]) -> Table:
     """Lay out bytes per user byte: as measured, and in parentheses as redundancy alone explains; no rows where nothing does."""
+    from perjoule.analysis.amplification import METRICS, SUBJECTS
+
     rows: list[tuple[str, ...]] = []
     for cell in cells:
         pairs = [(cell.metrics.get(metric), cell.metrics.get(f"derived_{metric}")) for metric in METRICS.values()]
@@ -126,8 +130,10 @@ def amplification_table(cells: Sequence[Cell]) -> Table:
     return Table(("file system", "workload", "direction", "clients", *SUBJECTS.values()), tuple(rows))
 
 
-def winners_table(findings: Sequence[Finding]) -> Table:
+def winners_table(findings: "Sequence[Finding]") -> Table:
     """Lay out which file system is best for what, by how much over the average of the others, and with what verdict."""
+    from perjoule.analysis.winners import BY
+
     rows = tuple(
         (
             finding.among or "all",
@@ -157,7 +163,7 @@ def winners_table(findings: Sequence[Finding]) -> Table:
     return Table(words, rows)
 
 
-def pair_texts(one: Verdict) -> tuple[str, str]:
+def pair_texts(one: "Verdict") -> tuple[str, str]:
     """Print the ratio of a pair with its interval, and p: the same wherever the pair is shown."""
     return ratio_text(one.ratio), p_text(one.p)
 

@@ -15,15 +15,14 @@ import numpy as np
 from pydantic import ValidationError
 
 from perjoule import campaign, drivers
-from perjoule.analysis.cells import cells
 from perjoule.analysis.points import points
-from perjoule.analysis.stopping import campaign_widening
 from perjoule.model import Cell, Json, Record, Series
 from perjoule.model.errors import PerjouleError
 from perjoule.store import Results
 from perjoule.store.clearing import ATTEMPT
 from perjoule.store.journal import Entry, sha256
 from perjoule.store.records import to_json
+from perjoule.summary.computing import cells_of
 
 TOLERANCE_RATIO = 1e-9  # another numpy may add up in another order
 ALWAYS = ("record.json", "series.parquet")  # in every attempt
@@ -115,8 +114,7 @@ def _table(results: Results) -> Iterator[str]:
         records = results.latest()
         asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
         found = [p for r in records if r.status == "valid" for p in points(r, results.series(r))]
-        weight = asked.edp_weight if asked else 1
-        computed = cells(records, found, edp_weight=weight, widening=campaign_widening(asked))
+        computed = cells_of(asked, records, found)
     except PerjouleError as error:
         yield str(error)
         return

@@ -8,6 +8,7 @@
     set-aside/<trial id>-attempt-<n>/ attempts that no line of the journal names
     joined/<name>.csv, .clock.json    recordings of meters that were made elsewhere, and what is known of their clocks
     table.json                        the numbers of the report that was written last
+    summary/                          numbers computed from all this, kept for the next reader (`perjoule.summary`)
 
 A partial attempt lives in `trials/<trial id>/partial-<n>/`, marked as ours and closed to others, and is renamed when it is kept.
 """

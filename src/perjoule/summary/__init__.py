@@ -1,0 +1,41 @@
+"""The numbers of a results folder: records to points to cells, computed once and kept.
+
+What a trial comes to is computed when it ends, the cells when somebody asks for them. Both are kept in the folder's `summary/`,
+each with a digest of all that it was computed from: size and time of each file, and perjoule's own code. Where the digest
+differs, the numbers are computed again, so that `summary/` may be deleted at any time. `perjoule verify` never reads it.
+"""
+
+from dataclasses import dataclass
+
+from perjoule.model import Cell
+from perjoule.store import Results
+from perjoule.summary import _kept
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the table of a results folder shows."""
+
+    cells: tuple[Cell, ...]
+    scales: tuple[float, ...] = ()  # of testbeds that are emulated
+    doubts: tuple[str, ...] = ()  # of the campaign as a whole
+
+
+def summary(results: Results) -> Summary:
+    """Give the cells of a results folder, and what else its table says. Raises MachineError, CampaignError."""
+    digest, place = _kept.digest(results), _kept.place(results, _TABLE)
+    found = _kept.read(place, digest, Summary)
+    if found is None:
+        from perjoule.summary.computing import computed  # which takes longer to import than all the rest of `perjoule show`
+
+        found = computed(results)
+        _kept.write(place, digest, found)
+    return found
+
+
+def keep(results: Results, found: Summary) -> None:
+    """Keep a summary that was just computed."""
+    _kept.write(_kept.place(results, _TABLE), _kept.digest(results), found)
+
+
+_TABLE = "cells"

@@ -1,0 +1,64 @@
+"""What trials came to, as it is kept."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perjoule.figures.overhead import Overhead
+from perjoule.figures.timeline import Timeline
+from perjoule.model import Channel, Direction, Point, Record
+from perjoule.store import Results
+from perjoule.summary import _kept
+from perjoule.summary.metered import Metered
+from perjoule.summary.trial import TrialSummary
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """A point without its trial, which the record has."""
+
+    direction: Direction
+    metrics: Mapping[str, float]
+    doubts: tuple[str, ...] = ()
+    grade: str = ""
+    shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """A `TrialSummary` with such points."""
+
+    points: tuple[_Numbers, ...]
+    metered: Metered | None
+    timeline: Timeline | None
+    overhead: Overhead | None
+    watts: tuple[float, ...]
+    periods: tuple[tuple[Channel, float], ...]
+
+
+def digest(results: Results, record: Record) -> str:
+    """Name what the numbers of a trial are computed from."""
+    folder = results.folder_of(record)
+    inputs = (*(folder / name for name in _kept.MEASURED), *sorted((results.folder / "joined").glob("*")))
+    return _kept.digest_of(_kept.states(results.folder, inputs))
+
+
+def read(results: Results, record: Record, digest: str) -> TrialSummary | None:
+    """Read what was kept of a trial; None where it has to be computed."""
+    found = _kept.read(_place(results, record), digest, _Trial)
+    if found is None:
+        return None
+    points = (Point(record.trial, n.direction, n.metrics, n.doubts, n.grade, n.shared, n.source) for n in found.points)
+    return TrialSummary(tuple(points), found.metered, found.timeline, found.overhead, found.watts, found.periods)
+
+
+def write(results: Results, record: Record, digest: str, found: TrialSummary) -> None:
+    """Keep what a trial came to."""
+    points = tuple(_Numbers(p.direction, p.metrics, p.doubts, p.grade, p.shared, p.source) for p in found.points)
+    kept = _Trial(points, found.metered, found.timeline, found.overhead, found.watts, found.periods)
+    _kept.write(_place(results, record), digest, kept)
+
+
+def _place(results: Results, record: Record) -> Path:
+    return _kept.place(results, f"{record.trial.id}-attempt-{record.attempt}")

@@ -1,0 +1,56 @@
+"""Records to points, and points to cells; what a trial came to is kept."""
+
+from collections.abc import Sequence
+
+from perjoule import campaign
+from perjoule.analysis.cells import cells
+from perjoule.analysis.stopping import campaign_widening
+from perjoule.analysis.trends import campaign_doubts
+from perjoule.model import Campaign, Cell, Point, Record
+from perjoule.store import Results
+from perjoule.summary import Summary, _trials
+from perjoule.summary.trial import TrialSummary, trial_summary
+
+
+def of_trial(results: Results, record: Record) -> TrialSummary:
+    """Give what a trial came to; nothing of a failed one. Raises MachineError: its series can't be read."""
+    if record.status != "valid":
+        return TrialSummary()
+    digest = _trials.digest(results, record)
+    found = _trials.read(results, record, digest)
+    if found is None:
+        found = trial_summary(record, results.series(record))
+        _trials.write(results, record, digest, found)
+    return found
+
+
+def points_of(results: Results, records: Sequence[Record]) -> tuple[Point, ...]:
+    """Give the points of all valid trials among records, in their order. Raises MachineError."""
+    return tuple(point for record in records for point in of_trial(results, record).points)
+
+
+def computed(results: Results) -> Summary:
+    """Give the summary of a results folder from its trials. Raises MachineError, CampaignError."""
+    records = results.latest()
+    asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
+    return summarised(results, asked, records, points_of(results, records))
+
+
+def summarised(results: Results, asked: Campaign | None, records: Sequence[Record], points: Sequence[Point]) -> Summary:
+    """Summarise points that were computed already."""
+    found = cells_of(asked, records, points)
+    scales = sorted({record.scale for record in records if record.hosts and record.scale != 1})
+    return Summary(found, tuple(scales), (*campaign_doubts(found), *_set_aside(results)))
+
+
+def cells_of(asked: Campaign | None, records: Sequence[Record], points: Sequence[Point]) -> tuple[Cell, ...]:
+    """Compute cells as the campaign wants them: its weight of the delay, the widening by its stop rule."""
+    weight = asked.edp_weight if asked else 1
+    return cells(records, points, edp_weight=weight, widening=campaign_widening(asked))
+
+
+def _set_aside(results: Results) -> tuple[str, ...]:
+    """Name the attempts that were measured and are in no number here."""
+    names = results.set_aside()
+    which = f"attempt {names[0]} was" if len(names) == 1 else f"{len(names)} attempts were"
+    return (f"{which} set aside because the journal does not list {'it' if len(names) == 1 else 'them'}",) if names else ()

@@ -1,0 +1,51 @@
+"""What the meters of one trial say of its measured window: budgets, what each channel covers, and what they do not explain."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from perjoule.analysis.coverage import SWITCH, items
+from perjoule.analysis.energies import Energies, Work, energies
+from perjoule.analysis.energy import energy_j
+from perjoule.analysis.hosts import server_names
+from perjoule.analysis.points import loads
+from perjoule.analysis.power import Unexplained, unexplained
+from perjoule.analysis.windows import windows
+from perjoule.figures.boundaries import Bar, Device
+from perjoule.model import Record, Series
+
+
+@dataclass(frozen=True)
+class Metered:
+    """What was metered in one trial: the budgets of each direction, the channels with their watts, and what is unexplained."""
+
+    key: tuple[str, str, int]  # file system, workload, clients
+    energies: Mapping[str, Energies]  # by direction
+    devices: tuple[Device, ...]
+    bars: tuple[Bar, ...]
+    unexplained: tuple[Unexplained, ...]
+
+
+def metered(record: Record, series: Sequence[Series]) -> Metered | None:
+    """Gather what the meters of a valid trial say of its measured window; None where nothing was metered or done."""
+    powers = [s for s in series if s.channel.quantity in ("power", "energy")]
+    if record.status != "valid" or record.outcome is None or not record.outcome.results or not powers:
+        return None
+    found: dict[str, Energies] = {}
+    for direction, results in loads(record).items():
+        own = windows(record, results)
+        work = Work("work_per_j", 1, own.length_s * record.scale)
+        found[direction] = energies(record, series, own.began_s, own.ended_s, work)
+    span = windows(record, record.outcome.results)
+    began_s, ended_s = span.began_s, span.ended_s
+    key = (record.trial.filesystem.label, record.trial.workload.label, record.trial.clients_count)
+    covered = items(powers, server_names(record), switch=True)
+    bars: list[Bar] = []
+    for item in covered:
+        channel, amount_j = item.series.channel, energy_j(item.series, began_s, ended_s).value
+        row = channel.meter + ("" if channel.component in ("all", "total", "group", SWITCH) else f", {channel.component}")
+        hosts = tuple(dict.fromkeys(device.partition("/")[0] for device in sorted(item.devices)))
+        bars.append(Bar(row, hosts, channel.grade, None if amount_j is None else amount_j / (ended_s - began_s)))
+    devices = [Device(h.name, h.role) for h in record.hosts]
+    if any(SWITCH in item.devices for item in covered):
+        devices.append(Device(SWITCH, SWITCH))
+    return Metered(key, found, tuple(devices), tuple(bars), unexplained(record, series, began_s, ended_s))

@@ -1,0 +1,149 @@
+"""One trial's record and series to all that is shown of it: its points, what was metered, and what figures draw."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perjoule.analysis.hosts import roles
+from perjoule.analysis.overhead import disk_limits
+from perjoule.analysis.points import points
+from perjoule.analysis.timeline import means, net_power_w, summed
+from perjoule.analysis.windows import windows
+from perjoule.figures.overhead import Overhead
+from perjoule.figures.timeline import Timeline
+from perjoule.model import WRITE_BACK, Channel, Point, Quantity, Record, Series
+from perjoule.model.units import MIB
+from perjoule.summary.metered import Metered, metered
+
+STEPS_COUNT = 100  # of a timeline
+_MOVED: tuple[Quantity, Quantity] = ("disk_read", "disk_written")
+
+
+@dataclass(frozen=True)
+class TrialSummary:
+    """What a valid trial came to; a failed one has nothing."""
+
+    points: tuple[Point, ...] = ()
+    metered: Metered | None = None
+    timeline: Timeline | None = None
+    overhead: Overhead | None = None  # where one direction was loaded
+    watts: tuple[float, ...] = ()  # of the servers, a value per sample of the window
+    periods: tuple[tuple[Channel, float], ...] = ()  # of channels of power or energy: s between samples
+
+
+def trial_summary(record: Record, series: Sequence[Series]) -> TrialSummary:
+    """Compute what a trial came to."""
+    if record.status != "valid" or record.outcome is None:
+        return TrialSummary()
+    own = points(record, series)
+    direction = own[0].direction if len(own) == 1 else "mixed"
+    return TrialSummary(
+        points=own,
+        metered=metered(record, series),
+        timeline=_timeline(record, series),
+        overhead=None if direction == "mixed" else _overhead(record, series, direction),
+        watts=tuple(_power_samples(record, series)),
+        periods=tuple((s.channel, _period_s(s)) for s in series if s.channel.quantity in ("power", "energy")),
+    )
+
+
+def _period_s(series: Series) -> float:
+    """The usual time between two samples; 0 where there are not two."""
+    return float(np.median(np.diff(series.t_s))) if len(series.t_s) > 1 else 0.0
+
+
+def _overhead(record: Record, series: Sequence[Series], direction: Literal["write", "read"]) -> Overhead | None:
+    """What one trial's storage hosts moved over time, where they counted it."""
+    assert record.outcome is not None
+    span = windows(record, record.outcome.results)
+    first_s, last_s = span.began_s, span.ended_s
+    tail_s = max([last_s, *(p.ended_s for p in record.phases if p.name == "tail")])
+    edges_s = np.linspace(first_s, tail_s, STEPS_COUNT // 2 + 1)
+    writes: tuple[Quantity, Quantity] = ("network_received", "disk_written")
+    reads: tuple[Quantity, Quantity] = ("network_sent", "disk_read")
+    quantities = writes if direction == "write" else reads
+    network, disk = (summed(record, series, quantity, "storage", edges_s) for quantity in quantities)
+    if not np.isfinite(network).any() or not np.isfinite(disk).any():
+        return None
+    hosts = roles(record)["storage"]
+    limits = disk_limits(record, hosts)
+    if limits is not None:
+        read, written = (summed(record, series, quantity, "storage", edges_s) for quantity in _MOVED)
+        use, of = read / limits[0] + written / limits[1], "what the catalogue's disks can"
+    else:
+        use, of = summed(record, series, "disk_busy", "storage", edges_s) / len(hosts), "time"
+    per = 1 / (MIB * record.scale)
+    return Overhead(
+        title=record.trial.filesystem.label,
+        direction=direction,
+        t_s=[round(float(t), 3) for t in ((edges_s[1:] + edges_s[:-1]) / 2 - first_s) * record.scale],
+        duration_s=round((last_s - first_s) * record.scale, 3),
+        network=_rounded(network * per),
+        disk=_rounded(disk * per),
+        use_ratio=_rounded(use),
+        use=of,
+    )
+
+
+def _power_samples(record: Record, series: Sequence[Series]) -> list[float]:
+    assert record.outcome is not None
+    span = windows(record, record.outcome.results)
+    began_s, ended_s = span.began_s, span.ended_s
+    times = next((s.t_s for s in series if s.channel.quantity == "power" and s.channel.host), np.empty(0))
+    edges = times[(times >= began_s) & (times <= ended_s)]
+    return [float(w) for w in net_power_w(record, series, edges) if isfinite(w)] if len(edges) > 1 else []
+
+
+def _timeline(record: Record, series: Sequence[Series]) -> Timeline:
+    assert record.outcome is not None
+    span = windows(record, record.outcome.results)
+    first_s, last_s = span.began_s, span.ended_s
+    phases = [p for p in record.phases if p.name in ("baseline", "measure", WRITE_BACK, "tail")]
+    begin_s, end_s = min([first_s, *(p.began_s for p in phases)]), max([last_s, *(p.ended_s for p in phases)])
+    edges_s = np.linspace(begin_s, end_s, STEPS_COUNT + 1)
+    middles_s = ((edges_s[1:] + edges_s[:-1]) / 2 - first_s) * record.scale
+    per = 1 / (MIB * record.scale)  # wall bytes per second to emulated MiB/s
+
+    def since(moment_s: float) -> float:
+        return round((moment_s - first_s) * record.scale, 3)
+
+    def row(quantity: str, factor: float) -> dict[str, Sequence[float | None]]:
+        chosen = sorted((s for s in series if s.channel.quantity == quantity and s.channel.host), key=lambda s: s.channel.host)
+        return {_whose(s.channel): _rounded(means(s, edges_s) * factor) for s in chosen}
+
+    return Timeline(
+        t_s=[round(float(t), 3) for t in middles_s],
+        duration_s=since(last_s),
+        phases={p.name: [since(p.began_s), since(p.ended_s)] for p in phases},
+        marks={"burst ends" if span.durable else "load ends": since(span.burst_s)}
+        | ({"disks hold the data": since(span.ended_s)} if span.durable else {}),
+        rows={
+            "rate": row("goodput", per),
+            "watts": _watts(series, edges_s),
+            "cpu": row("cpu", 1.0),
+            "network": row("network_sent", per),
+        },
+    )
+
+
+def _whose(channel: Channel) -> str:
+    """The host, and the user where several load from it."""
+    return f"{channel.host}, {channel.component}" if channel.component.startswith("user ") else channel.host
+
+
+def _watts(series: Sequence[Series], edges_s: NDArray[np.float64]) -> dict[str, Sequence[float | None]]:
+    summed: dict[str, NDArray[np.float64]] = {}
+    for one in series:
+        if one.channel.quantity == "power":
+            watts = means(one, edges_s)
+            before = summed.get(one.channel.component)
+            summed[one.channel.component] = watts if before is None else before + watts
+    return {name: _rounded(watts) for name, watts in sorted(summed.items())}
+
+
+def _rounded(values: NDArray[np.float64]) -> list[float | None]:
+    return [float(f"{v:.4g}") if isfinite(v) else None for v in values]
