@@ -41,10 +41,10 @@ import subprocess, sys
 from pathlib import Path
 from perjoule.model.errors import CampaignError
 from perjoule.model import Disk, Permit
-from perjoule.testbeds import _view
+from perjoule.testbeds.local import view
 from perjoule.testbeds.local import Local
 device = Path(sys.argv[1])
-_view.HERE = _view.View(links=device.parents[1])
+view.HERE = view.View(links=device.parents[1])
 wanted = Disk(kind="xfs", block="1 KiB", device=str(device))
 def say():
     words = subprocess.run(["wipefs", "-nO", "TYPE,LABEL", device], capture_output=True, text=True, check=True).stdout.split()[2:]
@@ -302,6 +302,6 @@ def test_a_named_device_is_used_only_while_it_is_empty_and_is_empty_again_afterw
     finally:
         subprocess.run(["losetup", "--detach", loop], check=True)
     assert done.returncode == 0, done.stderr
-    words = ["is not named", "bears xfs", "is mounted on", "bears nothing", 'bears ext4 "photos"', "bears photos", "bears xfs"]
+    words = ["is not listed", "bears xfs", "is mounted on", "bears nothing", 'bears ext4 "photos"', "bears photos", "bears xfs"]
     words += ["bears nothing"]
     assert [word in line for word, line in zip(words, done.stdout.splitlines(), strict=True)] == [True] * 8, done.stdout

@@ -27,10 +27,10 @@ HOLDER = """
 import sys, time
 from pathlib import Path
 from perjoule.model import Overwrite, Permit
-from perjoule.testbeds import _view
+from perjoule.testbeds.local import view
 from perjoule.testbeds.local import Local
 device = Path(sys.argv[1])
-_view.HERE = _view.View(links=device.parents[1])
+view.HERE = view.View(links=device.parents[1])
 with Local().hold(1) as hosts:
     hosts.all[0].overwrite = (Permit(str(device), ("ext4",)),)
     path = hosts.all[0].device("device", size_bytes=1, device=str(device))
