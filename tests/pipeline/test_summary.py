@@ -17,7 +17,7 @@ from perjoule.execution import runner
 from perjoule.model import Cell, Interval
 from perjoule.report.content import content
 from perjoule.results.verification import verify
-from perjoule.summary import Summary, _kept, _trials, computing, keep, summary
+from perjoule.summary import Summary, _kept, _trials, computing, summary
 from perjoule.summary.trial import trial_summary
 
 
@@ -66,7 +66,11 @@ def test_cells_are_computed_once(results: store.Results, counted: list[str]) -> 
     assert summary(results) == whole
     assert len(counted) == 6
     assert whole.cells == content(results).cells
-    assert whole.scales == content(results).scales
+    records = results.latest()
+    asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
+    found = [point for record in records for point in points(record, results.series(record))]
+    assert whole.cells == computing.cells_of(asked, records, found)
+    assert whole.scales == tuple(sorted({record.scale for record in records} - {1}))
     counted.clear()
     assert summary(results) == whole
     assert counted == []
@@ -87,7 +91,7 @@ def test_whatever_changes_the_numbers_of_a_folder_has_them_computed_again(
     what: str, results: store.Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, asked = summary(results), list[str]()
-    monkeypatch.setattr(computing, "summarised", lambda *_: asked.append(what) or whole)
+    monkeypatch.setattr(computing, "computed", lambda _: asked.append(what) or whole)
     summary(results)
     assert asked == []
     CHANGES[what](results)
@@ -160,7 +164,7 @@ def test_nothing_is_written_through_a_link(results: store.Results, tmp_path: Pat
 
 def test_numbers_without_an_end_are_kept_as_they_are(results: store.Results) -> None:
     odd = Cell("a", "w", "write", 1, {"energy_j": Interval(0.1 + 0.2, -inf, inf, (0.1 + 0.2,))})
-    keep(results, Summary((odd,), (0.2,), ("a doubt",)))
+    _kept.write(_kept.place(results, "cells"), _kept.digest(results), Summary((odd,), (0.2,), ("a doubt",)))
     assert summary(results) == Summary((odd,), (0.2,), ("a doubt",))
 
 

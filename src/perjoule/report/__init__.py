@@ -26,7 +26,7 @@ from perjoule.report.scalability import laws_table, scaling_table
 from perjoule.results.table import Table
 from perjoule.store import Results
 from perjoule.store.disk import replace_file
-from perjoule.summary import Summary, keep, summary
+from perjoule.summary import summary
 from perjoule.summary.computing import of_trial, points_of
 
 __all__ = [
@@ -80,7 +80,6 @@ def budget_tables(results: Results) -> tuple[Table, ...]:
 def write(results: Results, target: Path) -> Path:
     """Write the report of a results folder, and keep its table for `perjoule verify`."""
     found = content(results)
-    keep(results, Summary(found.cells, found.scales, found.doubts))
     results.keep_table(found.cells)
     replace_file(target, page(found, os.path.relpath(results.folder, target.parent)))
     return target

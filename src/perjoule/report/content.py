@@ -21,7 +21,8 @@ from perjoule.report.metered import alignments
 from perjoule.report.muons import dimuon
 from perjoule.store import Results
 from perjoule.store.patterns import read_patterns
-from perjoule.summary.computing import of_trial, summarised
+from perjoule.summary import summary
+from perjoule.summary.computing import of_trial
 from perjoule.summary.metered import Metered
 
 TIMELINES_COUNT = 200  # in one page; more would make it slow to open
@@ -48,7 +49,6 @@ class Content:
     dimuon: Dimuon | None  # the spectrum of a muon analysis
     metered: tuple[Metered, ...] = ()  # what meters said of each valid trial
     doubts: tuple[str, ...] = ()  # of the campaign as a whole
-    scales: tuple[float, ...] = ()  # of testbeds that are emulated
     alignments: tuple[Found, ...] = ()  # load patterns, found in the meters
     channels: Mapping[Channel, float] = field(default_factory=dict[Channel, float])  # of power or energy: s between samples
     reproduces: str = ""  # the paper whose study it repeats
@@ -96,10 +96,9 @@ def content(results: Results) -> Content:
             for point in own.points:
                 power.setdefault((filesystem, point.direction), []).extend(own.watts)
     asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
-    whole = summarised(results, asked, records, found)
-    summary = whole.cells
+    whole = summary(results)
     reproduces = asked.reproduces if asked and asked.reproduces in published.names() else ""
-    beside_it, claims = _reproduced(reproduces, records, summary) if reproduces else ((), ())
+    beside_it, claims = _reproduced(reproduces, records, whole.cells) if reproduces else ((), ())
     return Content(
         name=asked.name if asked else results.folder.name,
         description=asked.description.strip() if asked else "",
@@ -111,7 +110,7 @@ def content(results: Results) -> Content:
         metered=tuple(seen),
         alignments=alignments(read_patterns(results.folder)),
         edp_weight=asked.edp_weight if asked else 1,
-        cells=summary,
+        cells=whole.cells,
         channels=channels,
         reproduces=reproduces,
         held=beside_it,
@@ -119,10 +118,9 @@ def content(results: Results) -> Content:
         power={key: power[key] for key in sorted(power) if power[key]},  # in the order of the cells, so in their colours
         timelines=timelines,
         overheads=tuple(overheads.values()),
-        winners=best(records, summary),
-        replacements=replacements(machines(records, summary)),
+        winners=best(records, whole.cells),
+        replacements=replacements(machines(records, whole.cells)),
         dimuon=dimuon(results, records),
-        scales=whole.scales,
         doubts=whole.doubts,
     )
 

@@ -23,7 +23,7 @@ class Summary:
 
 def summary(results: Results) -> Summary:
     """Give the cells of a results folder, and what else its table says. Raises MachineError, CampaignError."""
-    digest, place = _kept.digest(results), _kept.place(results, _TABLE)
+    digest, place = _kept.digest(results), _kept.place(results, "cells")
     found = _kept.read(place, digest, Summary)
     if found is None:
         from perjoule.summary.computing import computed  # which takes longer to import than all the rest of `perjoule show`
@@ -31,11 +31,3 @@ def summary(results: Results) -> Summary:
         found = computed(results)
         _kept.write(place, digest, found)
     return found
-
-
-def keep(results: Results, found: Summary) -> None:
-    """Keep a summary that was just computed."""
-    _kept.write(_kept.place(results, _TABLE), _kept.digest(results), found)
-
-
-_TABLE = "cells"

@@ -33,12 +33,7 @@ def computed(results: Results) -> Summary:
     """Give the summary of a results folder from its trials. Raises MachineError, CampaignError."""
     records = results.latest()
     asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
-    return summarised(results, asked, records, points_of(results, records))
-
-
-def summarised(results: Results, asked: Campaign | None, records: Sequence[Record], points: Sequence[Point]) -> Summary:
-    """Summarise points that were computed already."""
-    found = cells_of(asked, records, points)
+    found = cells_of(asked, records, points_of(results, records))
     scales = sorted({record.scale for record in records if record.hosts and record.scale != 1})
     return Summary(found, tuple(scales), (*campaign_doubts(found), *_set_aside(results)))
 
