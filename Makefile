@@ -5,6 +5,7 @@
 PYTHON ?= python3
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 BIN := .venv/bin
+UNIT := tests/unit tests/repository
 SIDE_BY_SIDE := --numprocesses auto  # only the unit part: live tests would be in each other's way
 
 demo: .venv/ready
@@ -13,8 +14,8 @@ demo: .venv/ready
 
 test: .venv/ready-for-development
 	setup/install filesystems tests
-	$(BIN)/pytest $(SIDE_BY_SIDE) tests/unit
-	$(AS_ROOT) $(BIN)/pytest -m "not slow" --ignore tests/unit $(TEST)
+	$(BIN)/pytest $(SIDE_BY_SIDE) $(UNIT)
+	$(AS_ROOT) $(BIN)/pytest -m "not slow" $(addprefix --ignore=,$(UNIT)) $(TEST)
 
 # What takes minutes by itself: a study of 96 experiments, whole; kills at any moment.
 slow: .venv/ready-for-development
@@ -22,7 +23,7 @@ slow: .venv/ready-for-development
 	$(AS_ROOT) $(BIN)/pytest -m slow
 
 unit: .venv/ready-for-development
-	$(BIN)/pytest $(SIDE_BY_SIDE) tests/unit
+	$(BIN)/pytest $(SIDE_BY_SIDE) $(UNIT)
 
 check: .venv/ready-for-development
 	$(BIN)/ruff check

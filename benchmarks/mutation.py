@@ -148,15 +148,16 @@ class Ran:
     took_s: dict[str, float]
 
     def tests(self, changed: Mutant) -> list[str]:
-        """Name the tests that may notice a change: those of the file's own name first, then those that take least."""
+        """Name the tests that may notice a change: those of the file's own place first, then those that take least."""
         there = self.lines.get(changed.path, {})
         names = there.get(changed.line, set()) | self._naming(changed) or set[str]().union(*there.values())
         by_file: dict[str, list[str]] = {}
         for name in sorted(names):
             by_file.setdefault(name.partition("::")[0], []).append(name)
         groups = {file: [file] if file in own else own for file, own in by_file.items()}
-        stem = Path(changed.path).stem
-        ordered = sorted(groups, key=lambda file: (stem not in file, sum(map(self.seconds, groups[file]))))
+        module = Path(changed.path.removesuffix("/__init__.py")).with_suffix("")
+        own_file = str(Path("tests/unit", module.parent, f"test_{module.name.strip('_')}.py"))
+        ordered = sorted(groups, key=lambda file: (file != own_file, sum(map(self.seconds, groups[file]))))
         return [name for file in ordered for name in groups[file]]
 
     def seconds(self, test: str) -> float:

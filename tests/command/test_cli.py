@@ -21,10 +21,9 @@ from click.testing import CliRunner
 import perjoule.cli
 from perjoule import drivers, store
 from perjoule.cli import cli, exits
+from places import BROKEN_CAMPAIGNS, ROOT
 
 PERJOULE = Path(sys.executable).with_name("perjoule")
-ROOT = Path(__file__).parents[2]
-BROKEN = ROOT / "tests/unit/broken_campaigns"
 COMMANDS = sorted(cli.commands)
 
 CAMPAIGN = """
@@ -248,11 +247,13 @@ def alone(errors: str) -> str:
     return sentence(errors)
 
 
-@pytest.mark.parametrize("line", (BROKEN / "expected.txt").read_text().splitlines(), ids=lambda line: line.split(".toml")[0])
+@pytest.mark.parametrize(
+    "line", (BROKEN_CAMPAIGNS / "expected.txt").read_text().splitlines(), ids=lambda line: line.split(".toml")[0]
+)
 def test_a_broken_campaign_is_one_sentence_with_its_line(line: str, typed: Typed, tmp_path: Path) -> None:
     for part in drivers.PROTOCOLS:  # what there is grows: the file says {filesystems}
         line = line.replace(f"{{{part}}}", ", ".join(drivers.kinds(part)))
-    code, said, errors = typed("run", BROKEN / f"{line.split('.toml')[0]}.toml", "--into", tmp_path / "r")
+    code, said, errors = typed("run", BROKEN_CAMPAIGNS / f"{line.split('.toml')[0]}.toml", "--into", tmp_path / "r")
     assert code == 2
     assert said == ""
     assert alone(errors).endswith(line)

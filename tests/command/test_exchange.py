@@ -4,7 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-REAL = Path(__file__).parents[1] / "transcripts" / "imported"
+from places import TRANSCRIPTS
+
+REAL = TRANSCRIPTS / "imported"
 
 
 def perjoule(*words: object, code: int = 0) -> str:

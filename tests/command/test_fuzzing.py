@@ -2,13 +2,14 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from places import ROOT
+
 
 def drawn(*words: str) -> None:
-    root = Path(__file__).parents[2]
+    root = ROOT
     argv = [sys.executable, "-m", "tests.fuzzing", *words]
     done = subprocess.run(argv, cwd=root, capture_output=True, text=True, timeout=200, check=False)
     print(done.stdout)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from places import EXAMPLES
+
 PERJOULE = [sys.executable, "-m", "perjoule", "meters"]
 
 
@@ -80,5 +82,5 @@ def test_wrong_words_are_told_with_what_there_is() -> None:
     assert 'did you mean "shelly"?' in perjoule("simulate", "shely", code=2)
     assert "unknown meter" in perjoule("watch", "shely", code=2)
     assert "can't express the fault" in perjoule("simulate", "rapl", "--fault", "late", code=2)
-    assert "[[meter]] is missing" in perjoule("watch", str(Path(__file__).parents[2] / "examples" / "local.toml"), code=2)
+    assert "[[meter]] is missing" in perjoule("watch", str(EXAMPLES / "local.toml"), code=2)
     assert perjoule("list", "127.0.0.1:1")

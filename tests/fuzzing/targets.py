@@ -89,7 +89,7 @@ class Targets:
             for path in (
                 *sorted((TESTS.parent / "examples").glob("*.toml")),
                 *sorted((Path(published.__file__).parent / "campaigns").glob("*.toml")),
-                *(p for p in sorted((TESTS / "unit/broken_campaigns").glob("*.toml")) if p.name != "binary.toml"),
+                *(p for p in sorted((TESTS / "broken_campaigns").glob("*.toml")) if p.name != "binary.toml"),
             )
         ]
         self.papers = [path.read_text() for path in sorted(Path(published.__file__).parent.glob("*.toml"))]

@@ -9,10 +9,11 @@ from perjoule import campaign, report, store
 from perjoule.execution import runner
 from perjoule.model.errors import MachineError
 from perjoule.summary import summary
+from places import EXAMPLES
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "ssd-vs-hdd.toml"
+EXAMPLE = EXAMPLES / "ssd-vs-hdd.toml"
 # 20 GiB / 102.4 are 200 MiB, whole transfers of either size, so that labels need no size
 SMALL = ("shrink=102.4", "repetitions=1", "workload.duration=600 ms", "settle=50 ms", "quiet=0", "filesystem.size=200 MiB")
 

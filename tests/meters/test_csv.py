@@ -4,7 +4,6 @@ import math
 import threading
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +15,9 @@ from perjoule.model import Clock
 from perjoule.model.errors import PerjouleError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import csv as simulator
+from places import TRANSCRIPTS
 
-SAID = Path(__file__).parents[1] / "transcripts" / "csv"
+SAID = TRANSCRIPTS / "csv"
 WAVE = Waveform("sine", 20.0, 80.0, 1.0)
 DECLARED = {"unit": "W", "semantics": "instantaneous", "grade": "wall", "value": "P"}
 NOON = Clock(100.0, datetime(2026, 10, 25, 12, tzinfo=UTC).timestamp())

@@ -1,7 +1,6 @@
 """IPMI: the real ipmitool and a BMC that speaks RMCP+, whole watts, and 0 W that mean nothing."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -10,8 +9,9 @@ from perjoule.meters.ipmi import Ipmi, power_w
 from perjoule.model.errors import PerjouleError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import ipmi as simulator
+from places import TRANSCRIPTS
 
-SAID = Path(__file__).parents[1] / "transcripts" / "ipmi"
+SAID = TRANSCRIPTS / "ipmi"
 WAVE = Waveform("sine", 120.4, 240.0, 1.0)
 
 real = pytest.mark.skipif(not shutil.which("ipmitool"), reason="ipmitool is missing (sudo apt install ipmitool)")

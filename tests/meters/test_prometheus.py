@@ -6,7 +6,6 @@ import socketserver
 import threading
 import time
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +17,9 @@ from perjoule.meters.prometheus import Prometheus, exposition
 from perjoule.model.errors import PerjouleError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import prometheus as simulator
+from places import TRANSCRIPTS
 
-SAID = Path(__file__).parents[1] / "transcripts" / "prometheus"
+SAID = TRANSCRIPTS / "prometheus"
 WAVE = Waveform("sine", 20.0, 80.0, 1.0)
 PAGE = (SAID / "metrics.txt").read_text()
 DECLARED = {"unit": "W", "semantics": "instantaneous", "grade": "wall"}

@@ -7,7 +7,6 @@ import ssl
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,8 +19,9 @@ from perjoule.model.errors import PerjouleError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import redfish as simulator
 from perjoule.simulators._behaviour import Behaviour
+from places import TRANSCRIPTS
 
-SAID = Path(__file__).parents[1] / "transcripts" / "redfish"
+SAID = TRANSCRIPTS / "redfish"
 WAVE = Waveform("sine", 120.4, 240.0, 0.4)
 
 

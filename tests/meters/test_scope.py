@@ -1,7 +1,6 @@
 """An oscilloscope: bytes to volts, what is beyond the screen, and the mean of u x i against the product of the means."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,14 +10,15 @@ from perjoule.model.errors import MachineError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import scope as simulator
 from perjoule.simulators._behaviour import Behaviour
+from places import TRANSCRIPTS
 
-TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "scope"
+SAID = TRANSCRIPTS / "scope"
 SINE = Waveform("sine", 20, 40, period_s=7.3)
 fast = {"rate": "50 Hz", "window": "4 ms"}
 
 
 def test_bytes_are_volts_by_the_preamble():
-    preamble = Preamble.of((TRANSCRIPTS / "preamble.txt").read_text())
+    preamble = Preamble.of((SAID / "preamble.txt").read_text())
     assert volts(bytes([128, 129, 96]), preamble) == pytest.approx([2.5, 2.53125, 1.5])
     with pytest.raises(ValueError, match="3 numbers, not ten"):
         Preamble.of("0,0,1000")

@@ -1,7 +1,6 @@
 """Power analysers: their lines, how cycles are dated, and the energy of their window means over TCP and a serial line."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +11,9 @@ from perjoule.model.errors import MachineError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import scpi as simulator
 from perjoule.simulators._behaviour import Behaviour
+from places import TRANSCRIPTS
 
-TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "scpi"
+SAID = TRANSCRIPTS / "scpi"
 MODELS = ("LMG450", "LMG670", "WT310")
 SINE = Waveform("sine", 40, 60, period_s=0.7)
 fast = {"rate": "50 Hz"}
@@ -23,7 +23,7 @@ fast = {"rate": "50 Hz"}
     ("name", "dialect"), [("lmg450", dialects.ZES), ("lmg670", dialects.ZES_600), ("wt310", dialects.YOKOGAWA)]
 )
 def test_a_line_is_the_cycles_mean_its_length_and_its_place(name, dialect):
-    _, *lines = (TRANSCRIPTS / f"{name}.txt").read_text().splitlines()
+    _, *lines = (SAID / f"{name}.txt").read_text().splitlines()
     first, second, last = (dialects.fields(line, dialect.fields) for line in lines)
     assert (first["power"], second["power"]) == pytest.approx((41.231, 41.551), abs=0.0005)
     assert math.isnan(last["power"])

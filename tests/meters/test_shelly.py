@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,13 +14,14 @@ from perjoule.model.errors import MachineError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import shelly as simulator
 from perjoule.simulators._behaviour import Behaviour
+from places import TRANSCRIPTS
 
-TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "shelly"
+SAID = TRANSCRIPTS / "shelly"
 FAST = {"late_s": 0.4, "away_s": 0.2}
 
 
 def said(name):
-    return json.loads((TRANSCRIPTS / name).read_text())
+    return json.loads((SAID / name).read_text())
 
 
 @pytest.mark.parametrize(

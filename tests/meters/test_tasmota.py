@@ -6,7 +6,6 @@ import shutil
 import socket
 import subprocess
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +15,9 @@ from perjoule.model.errors import MachineError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import tasmota as simulator
 from perjoule.simulators._behaviour import Behaviour
+from places import TRANSCRIPTS
 
-TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "tasmota"
+SAID = TRANSCRIPTS / "tasmota"
 SINE = Waveform("sine", 40, 4000, period_s=7.3)
 MOSQUITTO = shutil.which("mosquitto", path="/usr/sbin:/usr/bin:/usr/local/sbin")
 
@@ -60,7 +60,7 @@ def place(broker):
     ],
 )
 def test_watts_and_kilowatt_hours_as_it_says_them(name, power_w, energy_j):
-    assert readings(json.loads((TRANSCRIPTS / name).read_text())) == pytest.approx((power_w, energy_j))
+    assert readings(json.loads((SAID / name).read_text())) == pytest.approx((power_w, energy_j))
 
 
 def test_nothing_is_no_number_and_no_meter_is_refused():

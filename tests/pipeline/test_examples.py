@@ -8,8 +8,8 @@ from perjoule import campaign, store
 from perjoule.campaign.tables import NAMES
 from perjoule.execution import runner
 from perjoule.model import StopRule
+from places import EXAMPLES
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 FILES = sorted(EXAMPLES.glob("*.toml"))
 
 

@@ -20,8 +20,9 @@ from perjoule.results.verification import verify
 from perjoule.store import Results, create, open_results
 from perjoule.summary import summary
 from perjoule.workloads.together import User
+from places import TRANSCRIPTS
 
-TRANSCRIPTS = Path(__file__).parents[1] / "transcripts" / "together"
+SAID = TRANSCRIPTS / "together"
 
 CAMPAIGN = """
 name = "users"
@@ -212,7 +213,7 @@ def recorded() -> Outcome:
         {"user": "reader", "kind": "fio", "operation": "read", "size": "48 MiB", "clients": [1, 2]},
         {"user": "writer", "kind": "fio", "operation": "write", "size": "48 MiB", "clients": [2]},
     ]
-    return together(tables).outcome(TRANSCRIPTS / "mixed")
+    return together(tables).outcome(SAID / "mixed")
 
 
 def test_each_result_names_its_user() -> None:

@@ -1,0 +1,43 @@
+"""What marks translated text is found, also where it is broken over two lines."""
+
+from importlib.util import module_from_spec, spec_from_file_location
+
+import pytest
+
+from places import ROOT
+
+PROGRAM = ROOT / "setup" / "english.py"
+
+
+@pytest.fixture
+def english():
+    spec = spec_from_file_location("english", PROGRAM)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "phrase"),
+    [
+        ("fio's end is told to 1 s.", 2, "is told"),
+        ('what = (\n    f"{name} is not one of what "\n    f"there is"\n)', 3, "what there is"),
+        ("    # samples, below which nothing\n    # is said", 3, "is said"),
+        ("An energy, with what it may\nbe wrong by.", 2, "may be wrong by"),
+        ("so that\nnobody waits", 2, "so that nobody"),
+    ],
+)
+def test_a_sign_of_translated_text_is_found_with_its_place(english, text, line, phrase, tmp_path, capsys):
+    (tmp_path / "planted.md").write_text(f"A first line.\n{text}\n")
+    assert english.main([str(tmp_path / "planted.md")]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith(f'{tmp_path / "planted.md"}:{line}: "{phrase}" reads as translated; write ')
+
+
+@pytest.mark.parametrize(
+    "text", ["fio reports its end to 1 s", "clients were said to run", "instead of a disk", "re-told anewly"]
+)
+def test_plain_text_passes(english, text, tmp_path, capsys):
+    (tmp_path / "plain.md").write_text(text)
+    assert english.main([str(tmp_path / "plain.md")]) == 0
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,172 @@
+"""What `make demo` and `make test` install: a package for every program that is started, while others install theirs, too."""
+
+import ast
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from places import ROOT
+
+LIST = r'\[\s*"([\w.+/-]+)"'  # how most programs are started; the words of tests are too many to look at all
+HEAD = r'(?:[\[({]\s*(?=")|(?="[^"]+": ))"([\w.+/-]+)"'  # of a list, tuple or call; a key
+SHELL = r" && | \|\| |; do\b|\$\("
+COMMAND = r"(?m)(?:^|[;|&({]|\b(?:do|then|else|if|while|until|exec)\b)\s*([a-z][\w.+-]*)"
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+# Packages of setup/debian-packages and the programs that come with them or with what they depend on.
+LISTED = {
+    "7zip": "7zz",
+    "attr": "getfattr",
+    "btrfs-progs": "btrfs mkfs.btrfs",
+    "ca-certificates": "openssl",
+    "ceph-common": "ceph rados",
+    "ceph-fuse": "ceph-fuse",
+    "ceph-mds": "ceph-mds",
+    "ceph-mgr": "ceph-mgr",
+    "ceph-mon": "ceph-mon monmaptool",
+    "ceph-osd": "ceph-osd",
+    "chromium-driver": "chromedriver",
+    "e2fsprogs": "chattr dumpe2fs mkfs mkfs.ext4",
+    "fio": "fio",
+    "git": "git",
+    "glusterfs-client": "glusterfs",
+    "glusterfs-server": "gluster glusterd",
+    "ipmitool": "ipmitool",
+    "iproute2": "ip ss tc",
+    "kmod": "modprobe",
+    "libnfs-utils": "nfs-cp nfs-ls",
+    "moosefs-chunkserver": "mfschunkserver",
+    "moosefs-cli": "mfscli",
+    "moosefs-client": "mfscreatesclass mfsfileinfo mfsgetsclass mfsmount mfssetsclass mfssettrashtime",
+    "moosefs-master": "mfsmaster",
+    "moosefs-metalogger": "mfsmetalogger",
+    "mosquitto": "mosquitto",
+    "nfs-common": "mount.nfs",
+    "nfs-ganesha": "ganesha.nfsd",
+    "openssh-client": "ssh ssh-keygen ssh-keyscan",
+    "openssh-server": "sshd",
+    "parted": "parted",
+    "procps": "kill pgrep pkill ps",
+    "python3": "python3",
+    "rpcbind": "rpcbind",
+    "snmp": "snmpget",
+    "util-linux": "blockdev findmnt flock lsblk mkswap mountpoint nsenter setpriv setsid swapoff swapon unshare wipefs",
+    "xfsprogs": "mkfs.xfs xfs_info",
+}
+# On every Debian and Ubuntu.
+ALWAYS = "bash bsdutils coreutils dash diffutils dpkg findutils grep hostname libc-bin login mount passwd sed tar util-linux"
+# Used where they are; a driver's check says what is lost without, a test that wants one is skipped.
+OPTIONAL = """
+    beegfs beegfs-ctl chronyc exportfs git ior lvcreate lvm mdadm mdtest mkfs.f2fs mpirun orted pvfs2fuse sudo timedatectl
+    vgcreate vgremove zpool
+"""
+# Words that stand where a program could, and are the name of one that is not meant.
+WORDS = "bc file free init less lz4 make more node sar sensors size strip time view w watch write zstd"
+
+
+@cache
+def packages() -> dict[str, set[str]]:
+    """The packages by section of setup/debian-packages."""
+    sections = re.split(r"(?m)^# \[(\w+)\].*", (ROOT / "setup" / "debian-packages").read_text())
+    texts = zip(sections[1::2], sections[2::2], strict=True)
+    return {name: set(re.findall(r"(?m)^[\w.+-]+", text)) for name, text in texts}
+
+
+@cache
+def always() -> set[str]:
+    """The programs that every Debian and Ubuntu has, as this one's dpkg knows them."""
+    lists = [Path("/var/lib/dpkg/info", f"{package}.list") for package in ALWAYS.split()]
+    return {word for one in lists if one.exists() for word in re.findall(r"(?m)^/(?:usr/)?s?bin/(.+)$", one.read_text())}
+
+
+@cache
+def starts(folder: str, head: str = HEAD) -> dict[str, str]:
+    """What may be a program and a file that has it: the first word of each list and call, keys, the commands of shell scripts."""
+    found: dict[str, str] = {}
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        if path != Path(__file__):
+            text = path.read_text()
+            words = [*re.findall(head, text), *(commands(text) if re.search(SHELL, text) else ())]
+            found |= dict.fromkeys((word.rpartition("/")[2] for word in words), str(path.relative_to(ROOT)))
+    return found
+
+
+def commands(code: str) -> Iterator[str]:
+    """The commands of the shell scripts in Python's strings."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.search(SHELL, node.value):
+            yield from re.findall(COMMAND, node.value)
+
+
+@pytest.mark.skipif(shutil.which("dpkg") is None, reason="the packages of Debian and Ubuntu")
+@pytest.mark.parametrize(
+    ("folder", "sections", "unknown"),
+    [("src", ["base", "filesystems"], HEAD), ("tests", ["base", "filesystems", "tests"], LIST)],
+    ids=["src", "tests"],
+)
+def test_every_program_that_is_started_is_brought_by_a_package_of_the_list(
+    folder: str, sections: list[str], unknown: str
+) -> None:
+    listed = {package for section in sections for package in packages()[section]}
+    brought = {program: package for package, programs in LISTED.items() for program in programs.split()}
+    unlisted: dict[str, str] = {}
+    for program, where in starts(folder).items():
+        if program in always() or program in f"{OPTIONAL} {WORDS}".split():
+            continue
+        if program in brought:
+            if brought[program] not in listed:
+                unlisted[program] = f"{where}: add {brought[program]}, which brings {program}, to setup/debian-packages"
+        elif program in starts(folder, unknown) and shutil.which(program, path=PATH):
+            unlisted[program] = f"{where}: {program} is a program on this machine; say above who brings it"
+    assert not unlisted, "\n".join(unlisted.values())
+
+
+def test_the_packages_named_here_are_on_the_list_and_their_programs_in_the_code() -> None:
+    started = starts("src") | starts("tests")
+    assert LISTED.keys() <= {package for section in packages().values() for package in section}
+    assert {program for programs in LISTED.values() for program in programs.split()} <= started.keys()
+
+
+# Instead of the machine's own: nothing is installed, no package is there, and nobody is root, so that all goes through sudo.
+FAKES = {
+    "apt-cache": "",
+    "dpkg-query": "",
+    "id": "echo 1000",
+    "sleep": "",
+    "sudo": '[ "$1" != env ] || { shift; exec env "$@"; }',
+    "apt-get": """
+echo "$*" >> calls
+[ "$(grep -c -- "${!#}" calls)" -gt "${LOCKED:-0}" ] || { echo "E: $REASON" >&2; exit 100; }
+""",
+}
+LOCK = "Could not get lock /var/lib/apt/lists/lock. It is held by process 314 (unattended-upgr)"
+
+
+def install(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    for name, script in FAKES.items():
+        path = folder / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/bash\n{script}\n")
+        path.chmod(0o755)
+    argv, paths = [ROOT / "setup" / "install", "base"], f"{folder / 'bin'}:/usr/bin:/bin"
+    return subprocess.run(argv, cwd=folder, env={"PATH": paths, **environment}, capture_output=True, text=True, check=False)
+
+
+def test_another_program_that_installs_is_waited_for_and_named_once(tmp_path: Path) -> None:
+    done = install(tmp_path, LOCKED="3", REASON=LOCK)
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    assert done.stderr.strip() == f"setup/install: another program is installing packages ({LOCK}); waiting up to 15 minutes"
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert len([call for call in calls if call.endswith("update")]) == 4
+    assert "install" in calls[-1]
+
+
+def test_what_is_no_lock_is_said_and_not_waited_for(tmp_path: Path) -> None:
+    done = install(tmp_path, LOCKED="1", REASON="Unable to locate package fio")
+    assert (done.returncode, done.stderr) == (100, "E: Unable to locate package fio\n")
+    assert (tmp_path / "calls").read_text().count("\n") == 1

@@ -1,0 +1,476 @@
+import os
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perjoule import campaign, drivers
+from perjoule.campaign.lines import key_lines, line_of
+from perjoule.model import Campaign
+from perjoule.model.errors import CampaignError
+from places import BROKEN_CAMPAIGNS
+
+TEXT = """
+name = "small"
+clients = [1, 2, 4]
+repetitions = 3
+seed = 7
+
+[testbed]
+kind = "virtual"
+cluster = "odroid-hc4"
+scale = 0.2
+
+[[filesystem]]
+kind = "moosefs"
+goal = [1, 2]
+
+[[filesystem]]
+kind = "cephfs"
+
+[[workload]]
+kind = "fio"
+operation = ["write", "read"]
+size = "64 MiB"
+"""
+
+
+def labels(asked: Campaign, name: str) -> set[str]:
+    return {getattr(trial, name).label for trial in asked.trials}
+
+
+# The matrix
+
+
+def test_a_list_spans_the_matrix_and_every_combination_runs_in_every_repetition() -> None:
+    asked = campaign.parse(TEXT)
+    combinations = Counter((t.filesystem.label, t.workload.label, t.clients_count) for t in asked.trials)
+    assert len(combinations) == 3 * 2 * 3
+    assert set(combinations.values()) == {3}
+    assert len({trial.id for trial in asked.trials}) == 54
+
+
+def test_trials_that_share_testbed_and_file_system_are_one_group() -> None:
+    asked = campaign.parse(TEXT)
+    assert len(asked.groups) == 3
+    for group in asked.groups:
+        assert len({(trial.testbed.label, trial.filesystem.label) for trial in group}) == 1
+
+
+def test_within_a_group_each_repetition_is_one_shuffled_block() -> None:
+    asked = campaign.parse(TEXT)
+    orders: list[list[tuple[str, int]]] = []
+    for group in asked.groups:
+        assert [trial.repetition for trial in group] == [1] * 6 + [2] * 6 + [3] * 6
+        blocks = [[(t.workload.label, t.clients_count) for t in group[n : n + 6]] for n in (0, 6, 12)]
+        assert all(sorted(block) == sorted(blocks[0]) for block in blocks)
+        orders += blocks
+    assert len({tuple(order) for order in orders}) > 3
+
+
+def test_order_as_written_is_kept() -> None:
+    asked = campaign.parse(TEXT, overrides=["order=written"])
+    assert [group[0].filesystem.label for group in asked.groups] == ["moosefs goal 1", "moosefs goal 2", "cephfs"]
+    assert [(t.workload.label, t.clients_count) for t in asked.groups[0][:4]] == [
+        ("fio write", 1),
+        ("fio write", 2),
+        ("fio write", 4),
+        ("fio read", 1),
+    ]
+
+
+def test_the_same_seed_gives_the_same_order_whatever_python_does_to_hashes() -> None:
+    program = "import sys; from perjoule import campaign; print([t.id for t in campaign.parse(sys.stdin.read()).trials])"
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            input=TEXT,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert seen == {f"{[trial.id for trial in campaign.parse(TEXT).trials]}\n"}
+
+
+def test_another_seed_gives_another_order_of_the_same_trials() -> None:
+    one, other = campaign.parse(TEXT), campaign.parse(TEXT, overrides=["seed=8"])
+    assert one.groups != other.groups
+    assert {trial.id for trial in one.trials} == {trial.id for trial in other.trials}
+
+
+def test_a_drawn_seed_and_a_missing_name_are_recorded_so_that_the_campaign_can_be_made_again() -> None:
+    text = TEXT.replace('name = "small"', "").replace("seed = 7", "")
+    asked = campaign.parse(text, source="mine.toml", overrides=["repetitions=2"])
+    assert asked.name == "mine"
+    assert f"seed={asked.seed}" in asked.overrides
+    assert campaign.parse(asked.text, source="results/x/campaign.toml", overrides=asked.overrides) == asked
+
+
+def test_an_option_that_is_a_list_itself_does_not_span() -> None:
+    assert campaign.tables.takes_list(tuple[int, ...])
+    assert campaign.tables.takes_list(list[str] | None)
+    assert not campaign.tables.takes_list(str)
+    assert not campaign.tables.takes_list(int | None)
+
+
+def test_a_list_in_the_testbed_gives_groups_of_their_own_with_names_that_tell_them_apart() -> None:
+    asked = campaign.parse(TEXT, overrides=["testbed.disk=['ext4', 'xfs']", "filesystem.goal=1"])
+    assert len(asked.groups) == 4
+    assert labels(asked, "filesystem") == {f"{f} on virtual {d}" for f in ("moosefs", "cephfs") for d in ("ext4", "xfs")}
+
+
+def test_a_cluster_is_metered_by_its_counters_and_by_the_model_unless_meters_are_named() -> None:
+    assert [m.kind for m in campaign.parse(TEXT).trials[0].meters] == ["system", "modelled"]
+    named = campaign.parse(TEXT + '[[meter]]\nkind = "system"\n')
+    assert [m.kind for m in named.trials[0].meters] == ["system"]
+
+
+def test_settle_is_read_in_seconds() -> None:
+    assert campaign.parse(TEXT).settle_s == 1.0
+    assert campaign.parse(TEXT, overrides=["settle=250 ms"]).settle_s == 0.25
+
+
+# Labels
+
+
+def test_labels_are_made_of_the_options_that_differ() -> None:
+    asked = campaign.parse(TEXT)
+    assert labels(asked, "filesystem") == {"moosefs goal 1", "moosefs goal 2", "cephfs"}
+    assert labels(asked, "workload") == {"fio write", "fio read"}
+
+
+def test_labels_name_the_default_of_an_option_that_only_one_table_sets() -> None:
+    text = TEXT + '[[workload]]\nkind = "fio"\noperation = "write"\nsize = "64 MiB"\ntransfer = "64 KiB"\ndirect = true\n'
+    assert labels(campaign.parse(text), "workload") == {
+        "fio write transfer 4 MiB no direct",
+        "fio read transfer 4 MiB no direct",
+        "fio write transfer 64 KiB direct",
+    }
+
+
+def test_a_label_as_written_stays_and_is_completed_where_its_table_spans() -> None:
+    text = TEXT.replace("goal = [1, 2]", 'goal = [1, 2]\nlabel = "MooseFS"').replace('"cephfs"', '"cephfs"\nlabel = "CephFS"')
+    assert labels(campaign.parse(text), "filesystem") == {"MooseFS goal 1", "MooseFS goal 2", "CephFS"}
+
+
+def test_the_same_value_written_in_two_ways_is_the_same() -> None:
+    with pytest.raises(CampaignError, match="two workloads are called"):
+        campaign.parse(TEXT + '[[workload]]\nkind = "fio"\noperation = "write"\nsize = "65536 KiB"\n')
+
+
+# The command line
+
+
+def test_overrides_reach_every_table_of_that_name_that_has_the_option() -> None:
+    asked = campaign.parse(TEXT, overrides=["filesystem.goal=3", "workload.size=1 GiB", "repetitions=1", "clients=2"])
+    assert len(asked.trials) == 4
+    assert {t.filesystem.options.get("goal") for t in asked.trials} == {3, None}
+    assert {t.workload.options["size"] for t in asked.trials} == {"1 GiB"}
+
+
+def test_overrides_reach_the_meters_that_are_there_by_default() -> None:
+    asked = campaign.parse(TEXT, overrides=["meter.rate=2 Hz"])
+    assert [m.options["rate"] for m in asked.trials[0].meters] == ["2 Hz", "2 Hz"]
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("goal=2", '--set goal=2: no campaign has "goal"; did you mean filesystem.goal?'),
+        ("filesystem.gaol=2", 'no filesystem of this campaign has "gaol"; did you mean "goal"?'),
+        ("filesystems.goal=2", 'nothing in this campaign is called "filesystems"; did you mean "filesystem"?'),
+        ("repetitions", '--set: "repetitions" changes nothing; write it like filesystem.goal=2 or repetitions=1'),
+        ("workload.size=1 GB/s", '--set workload.size=1 GB/s: size: unknown unit "GB/s"'),
+        ("workload.transfer=1 GiB", "--set workload.transfer=1 GiB: workload fio:"),
+        ("repetitions=0", "--set repetitions=0: repetitions = 0 is out of range; it must be at least 1"),
+        ("filesystem.goal=2\nx = 1", "--set filesystem.goal=2\nx = 1: goal ="),
+    ],
+)
+def test_a_wrong_override_is_answered_with_itself(override: str, sentence: str) -> None:
+    with pytest.raises(CampaignError) as caught:
+        campaign.parse(TEXT, overrides=[override])
+    assert sentence in str(caught.value)
+
+
+def test_shrink_divides_all_sizes_and_keeps_whole_transfers() -> None:
+    asked = campaign.parse(TEXT, overrides=["shrink=3"])
+    assert {t.workload.options["size"] for t in asked.trials} == {"24 MiB"}
+    assert {t.workload.options["size"] for t in campaign.parse(TEXT, overrides=["shrink=1000"]).trials} == {"4 MiB"}
+    assert labels(asked, "workload") == {"fio write", "fio read"}
+
+
+def test_shrink_also_divides_a_size_that_nobody_wrote() -> None:
+    asked = campaign.parse(TEXT.replace('size = "64 MiB"', ""), overrides=["shrink=16"])
+    assert {t.workload.options["size"] for t in asked.trials} == {"16 MiB"}
+
+
+# The plan
+
+
+def test_the_plan_counts_the_bytes_of_every_trial_in_order() -> None:
+    asked = campaign.parse(TEXT)
+    plan = campaign.plan(asked)
+    assert [step.trial for step in plan.steps] == list(asked.trials)
+    assert plan.moved_bytes == 3 * 2 * 3 * (1 + 2 + 4) * 64 * 1024**2
+    assert plan.duration_s > 3 * campaign.plan(replace(asked, groups=asked.groups[:1])).steps[0].duration_s
+
+
+def test_the_plan_knows_that_a_slower_testbed_takes_longer() -> None:
+    slow, fast = (campaign.plan(campaign.parse(TEXT, overrides=[f"testbed.scale={s}"])) for s in (0.1, 1))
+    assert slow.duration_s > fast.duration_s
+
+
+# Faults
+
+
+def test_faults_are_told_in_one_sentence_with_place_and_advice_and_exit_code_2() -> None:
+    text = (BROKEN_CAMPAIGNS / "expected.txt").read_text()
+    for part in drivers.PROTOCOLS:  # what there is grows: the file says {filesystems}
+        text = text.replace(f"{{{part}}}", ", ".join(drivers.kinds(part)))
+    said: list[str] = []
+    for path in sorted(BROKEN_CAMPAIGNS.glob("*.toml")):
+        with pytest.raises(CampaignError) as caught:
+            campaign.read(path)
+        assert caught.value.exit_code == 2
+        said.append(str(caught.value).replace(f"{BROKEN_CAMPAIGNS}/", ""))
+    assert len(said) >= 30
+    assert said == text.splitlines()
+
+
+def test_a_missing_file_is_answered_with_its_neighbour(tmp_path: Path) -> None:
+    (tmp_path / "demo.toml").touch()
+    with pytest.raises(CampaignError, match=r'no such file; did you mean "demo.toml"\?'):
+        campaign.read(tmp_path / "dmeo.toml")
+    with pytest.raises(CampaignError, match="no such file"):
+        campaign.read(tmp_path / "nowhere" / "demo.toml")
+
+
+def test_a_folder_is_no_campaign(tmp_path: Path) -> None:
+    with pytest.raises(CampaignError, match="this is a folder"):
+        campaign.read(tmp_path)
+
+
+def test_an_endless_file_does_not_fill_the_memory() -> None:
+    with pytest.raises(CampaignError, match="larger than 1 MiB"):
+        campaign.read(Path("/dev/zero"))
+
+
+def test_a_file_that_can_not_be_read_is_named_with_the_reason(tmp_path: Path) -> None:
+    loop = tmp_path / "loop.toml"
+    loop.symlink_to(loop)  # unreadable for root, too
+    with pytest.raises(CampaignError, match=r"loop\.toml: can't be read \(Too many levels"):
+        campaign.read(loop)
+
+
+def test_a_byte_order_mark_and_line_ends_of_windows_do_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "windows.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode())
+    assert len(campaign.read(path).trials) == 54
+    path.write_bytes(path.read_bytes().replace(b"goal", b"gaol"))
+    with pytest.raises(CampaignError, match=r"windows\.toml line 14:"):
+        campaign.read(path)
+
+
+# Whatever people may write instead of a value: a campaign or a sentence, never a traceback.
+WORDS = st.one_of(
+    st.text(max_size=8).map(repr),
+    st.integers().map(str),
+    st.floats().map(str),
+    st.sampled_from(
+        ["true", "[]", "[[1]]", "{}", "{ a = 1 }", "07:32:00", "1979-05-27", '"4 MiB"', '"-1 s"', '["4 MiB", 3]', "nan"]
+    ),
+)
+KEYS = st.one_of(
+    st.sampled_from(["clients", "seed", "name", "order", "settle", "shrink", "x.y"]),
+    st.sampled_from(["testbed.scale", "testbed.disk", "testbed.kind", "testbed.label"]),
+    st.sampled_from(["filesystem.goal", "filesystem.kind", "filesystem.label"]),
+    st.sampled_from(["workload.size", "workload.operation", "workload.direct"]),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(KEYS, WORDS)
+def test_any_value_for_any_key_gives_a_campaign_or_a_sentence(key: str, value: str) -> None:
+    try:
+        assert campaign.parse(TEXT, overrides=["repetitions=1", f"{key}={value}"]).trials
+    except CampaignError as error:
+        assert error.where
+        assert "pydantic" not in str(error)
+
+
+# Lines
+
+
+def test_the_line_of_a_key_is_found_past_everything_that_looks_like_one() -> None:
+    text = '''a = """
+goal = 1
+[filesystem]
+""" # ] [
+b = \'\'\'
+x = 2\'\'\'
+[[filesystem]]
+  "go al" . x = [ # [
+    "]", # "
+    {goal = 2}]
+[ filesystem . "sub" ]
+c = 1
+[[filesystem]]
+goal = 3'''
+    assert tomllib.loads(text)["filesystem"][1]["goal"] == 3
+    lines = key_lines(text)
+    assert lines["b",] == 5
+    assert lines["filesystem", 0, "go al", "x"] == 8
+    assert lines["filesystem", 0, "sub", "c"] == 12
+    assert lines["filesystem", 1, "goal"] == 14
+    assert line_of(("filesystem", 1, "absent"), lines) == 13
+    assert line_of(("absent",), lines) is None
+
+
+@given(st.lists(st.text(alphabet="ab\"'\\#[]{}=.\n ", max_size=6), max_size=5))
+def test_the_line_of_a_key_is_right_after_any_texts(texts: list[str]) -> None:
+    quoted = [
+        f'{"before"}{n} = "{t.translate({34: chr(92) + chr(34), 92: chr(92) * 2, 10: chr(92) + "n"})}"'
+        for n, t in enumerate(texts)
+    ]
+    text = "\n".join([*quoted, "[t]", "key = 1"])
+    assert key_lines(text)["t", "key"] == len(text.split("\n"))
+
+
+# The schema
+
+
+BENEATH = TEXT.replace('kind = "moosefs"', 'kind = "moosefs"\nbeneath = {kind = "xfs", block = "4 KiB"}')
+
+
+def test_a_list_of_tables_spans_the_matrix_and_each_is_said_in_few_words() -> None:
+    several = '[{kind = "xfs", block = "4 KiB", size = "1 GiB"}, {kind = "ext4", block = "1 KiB", size = "1 GiB"}]'
+    asked = campaign.parse(BENEATH.replace('{kind = "xfs", block = "4 KiB"}', several).replace("[1, 2]", "2"))
+    assert labels(asked, "filesystem") == {"moosefs beneath xfs 4 KiB", "moosefs beneath ext4 1 KiB", "cephfs"}
+
+
+def test_a_table_is_said_with_all_in_which_it_differs_from_others_and_with_no_where_there_is_none() -> None:
+    more = '[[filesystem]]\nkind = "moosefs"\nbeneath = {kind = "xfs", block = "4 KiB", make = ["-m", "crc=0"]}\n'
+    asked = campaign.parse(BENEATH.replace("[1, 2]", "1") + more + '[[filesystem]]\nkind = "moosefs"\n')
+    expected = {"moosefs beneath xfs 4 KiB", "moosefs beneath xfs 4 KiB make -m+crc=0", "moosefs no beneath", "cephfs"}
+    assert labels(asked, "filesystem") == expected
+
+
+def valid(text: str) -> bool:
+    return jsonschema.Draft202012Validator(campaign.schema()).is_valid(tomllib.loads(text))
+
+
+def test_the_schema_is_one_and_takes_a_campaign_with_lists_that_span() -> None:
+    jsonschema.Draft202012Validator.check_schema(campaign.schema())
+    jsonschema.validate(tomllib.loads(TEXT), campaign.schema())
+    jsonschema.validate(tomllib.loads(BENEATH.replace("beneath = {", "beneath = [{").replace("}", "}]")), campaign.schema())
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("goal", "gaol"),
+        ('"moosefs"', '"mosefs"'),
+        ('"64 MiB"', "64"),
+        ('"64 MiB"', '"64 mib"'),
+        ("[1, 2, 4]", "[0]"),
+        ('"read"', '"red"'),
+        ('{kind = "xfs"', '{kind = "xsf"'),
+        ('block = "4 KiB"', "block = 4096"),
+        ("block =", "blok ="),
+    ],
+)
+def test_the_schema_refuses_what_the_campaign_refuses(right: str, wrong: str) -> None:
+    assert valid(BENEATH)
+    assert right in BENEATH
+    assert not valid(BENEATH.replace(right, wrong))
+
+
+def test_the_schema_describes_every_driver_there_is() -> None:
+    definitions = campaign.schema()["$defs"]
+    assert isinstance(definitions, dict)
+    for name in ("testbed", "filesystem", "workload", "meter"):
+        for kind in drivers.kinds(f"{name}s"):
+            assert f"{name} {kind}" in definitions
+
+
+# Drivers without a campaign
+
+
+def test_a_playground_takes_options_of_the_file_system_without_its_name() -> None:
+    bed, filesystem = campaign.playground("moosefs", "odroid-hc4", ["goal=2", "testbed.scale=0.1"])
+    assert bed.scale_ratio == 0.1
+    assert getattr(filesystem, "goal") == 2  # noqa: B009
+    assert campaign.playground(None, "odroid-hc4")[1] is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "cluster", "override", "sentence"),
+    [
+        ("mosefs", "odroid-hc4", "goal=2", 'unknown filesystem "mosefs"; did you mean "moosefs"'),
+        ("moosefs", "odroid-hc5", "goal=2", 'no cluster "odroid-hc5"; did you mean "odroid-hc4"'),
+        ("moosefs", "odroid-hc4", "gaol=2", 'did you mean "goal"'),
+        (None, "odroid-hc4", "testbed.scal=2", 'did you mean "scale"'),
+    ],
+)
+def test_a_wrong_playground_is_answered_with_what_was_meant(kind: str | None, cluster: str, override: str, sentence: str) -> None:
+    with pytest.raises(CampaignError) as caught:
+        campaign.playground(kind, cluster, [override])
+    assert sentence in str(caught.value)
+
+
+def test_drivers_are_described_with_their_options_and_an_example() -> None:
+    text = "\n".join(campaign.describe("fio"))
+    assert "https://fio.readthedocs.io" in text
+    assert 'transfer = "4 MiB"' in text
+    assert '"write" | "read"' in text
+    assert all(kind in "\n".join(campaign.describe()) for kind in drivers.kinds("filesystems"))
+
+
+def test_the_table_that_an_option_takes_is_described_with_its_own_options() -> None:
+    text = "\n".join(campaign.describe("moosefs"))
+    assert "  beneath = (none)    a table" in text
+    assert '      kind = ...    "ext4" | "xfs" | "btrfs" | "f2fs"' in text
+    assert '      size = "4 GiB"' in text
+
+
+def test_a_driver_that_is_not_there_is_answered_with_its_neighbour() -> None:
+    with pytest.raises(CampaignError, match='unknown driver "fioo"; did you mean "fio"'):
+        list(campaign.describe("fioo"))
+
+
+def test_interleaved_file_systems_take_turns_in_each_repetition() -> None:
+    text = """
+order = "interleaved"
+repetitions = 4
+clients = [1, 2]
+seed = 3
+[testbed]
+kind = "simulated"
+[[filesystem]]
+kind = "simulated"
+label = "one"
+[[filesystem]]
+kind = "simulated"
+label = "two"
+throughput = "50 MiB/s"
+[[workload]]
+kind = "simulated"
+"""
+    asked = campaign.parse(text)
+    assert [len(group) for group in asked.groups] == [2] * 8
+    turns = [(group[0].repetition, group[0].filesystem.label) for group in asked.groups]
+    assert [repetition for repetition, _ in turns] == [1, 1, 2, 2, 3, 3, 4, 4]
+    assert all({turns[n][1], turns[n + 1][1]} == {"one", "two"} for n in range(0, 8, 2))
+    assert len({turns[n][1] for n in range(0, 8, 2)}) == 2  # which of them comes first changes
+    assert {trial.id for trial in asked.trials} == {t.id for t in campaign.parse(text.replace("interleaved", "written")).trials}

@@ -1,0 +1,69 @@
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from perjoule import campaign, published
+from perjoule.campaign import replication
+from perjoule.model.errors import CampaignError
+from places import EXAMPLES
+
+TEMPLATES = Path(published.__file__).parent / "campaigns"
+
+
+@pytest.mark.parametrize("paper", published.names())
+def test_every_paper_has_a_campaign_that_says_whom_it_repeats_and_what_differs(paper: str) -> None:
+    asked = campaign.parse(replication.written(paper))
+    assert asked.reproduces == paper
+    assert "differs from the paper" in " ".join(asked.description.split())
+    assert replication.reproduction(paper).missing
+
+
+@pytest.mark.parametrize("path", sorted(TEMPLATES.glob("*.toml")), ids=lambda path: path.stem)
+def test_there_is_one_truth_for_a_campaign_of_a_paper(path: Path) -> None:
+    if path.stem != "reproductions":
+        assert (EXAMPLES / path.name).resolve() == path.resolve()
+
+
+def test_green_storage_is_the_papers_in_small_and_takes_less_than_half_an_hour() -> None:
+    asked = campaign.parse(replication.written("green-storage", scale=0.1))
+    assert {t.filesystem.kind for t in asked.trials} == {"moosefs", "glusterfs", "cephfs"}
+    assert {t.clients_count for t in asked.trials} == {1, 2, 3, 4}
+    assert {t.repetition for t in asked.trials} == {1, 2, 3, 4, 5}
+    assert campaign.plan(asked).duration_s < 30 * 60
+    assert "Sizes are divided by 1024: 36 MiB to 144 MiB" in " ".join(asked.description.split())
+
+
+def test_what_is_asked_for_is_written_once() -> None:
+    text = replication.written("green-storage", scale=0.25, shrink=64, repetitions=2, simulate=True)
+    document = tomllib.loads(text)
+    assert document["testbed"]["scale"] == 0.25
+    assert (document["shrink"], document["repetitions"], document["simulate"]) == (64, 2, True)
+    assert "run at 0.25 of their speed" in " ".join(document["description"].split())
+
+
+def test_own_hosts_and_meters_take_the_place_of_the_virtual_ones_and_the_sizes_are_the_papers(tmp_path: Path) -> None:
+    own = tmp_path / "mine.toml"
+    own.write_text('# ours\n[testbed]\nkind = "local"\n\n[[meter]]\nkind = "system"\n')
+    document = tomllib.loads(replication.written("green-storage", testbed=own))
+    assert document["testbed"] == {"kind": "local"}
+    assert document["meter"] == [{"kind": "system"}]
+    assert document["shrink"] == 1
+    assert len(document["filesystem"]) == 3
+    assert "divided" not in document["description"]
+
+
+def test_what_can_not_be_written_is_said(tmp_path: Path) -> None:
+    own = tmp_path / "mine.toml"
+    own.write_text('[testbed]\nkind = "local"\n')
+    with pytest.raises(CampaignError, match="only virtual hosts have a scale"):
+        replication.written("green-storage", scale=0.1, testbed=own)
+    with pytest.raises(CampaignError, match="no such file"):
+        replication.written("green-storage", testbed=tmp_path / "none.toml")
+    own.write_text('[testbed]\nkind = "local"\n[[workload]]\nkind = "fio"\n')
+    with pytest.raises(CampaignError, match="contains a \\[testbed\\]"):
+        replication.written("green-storage", testbed=own)
+    with pytest.raises(CampaignError, match="no paper is called"):
+        replication.written("green-storag")
+    with pytest.raises(CampaignError, match='no paper is called "green"'):
+        campaign.parse('reproduces = "green"\n' + (TEMPLATES / "green-storage.toml").read_text().replace("reproduces", "#"))

@@ -1,0 +1,195 @@
+"""What is seen while a campaign runs: the time left and the clients' speed make sense from the first moment on."""
+
+import json
+import os
+import pty
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Group
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from perjoule import campaign
+from perjoule.cli import display, progress
+from perjoule.cli.display import notes
+from perjoule.cli.progress import Progress
+from perjoule.drivers.protocols import Hosts
+from perjoule.execution.runner import Event
+from perjoule.figures import vega
+from perjoule.model import Cell, Channel, Interval, Trial
+from perjoule.model.units import MIB
+from perjoule.report.document import document
+from perjoule.results.table import Table
+from places import EXAMPLES
+
+SIMULATED = EXAMPLES / "simulated.toml"
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    now_s = 100.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(progress, "time", clock)
+    return clock
+
+
+def trials(count: int) -> list[Trial]:
+    return list(campaign.read(SIMULATED).trials[:count])
+
+
+def keep(progress: Progress, trial: Trial) -> None:
+    record: Any = SimpleNamespace(trial=trial, outcome=None, status="failed", reason="as asked")
+    progress(Event("kept", trial=trial, record=record))
+
+
+def test_a_terminal_that_is_closed_is_left_and_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        display.err.print("seen")
+        assert b"seen" in os.read(ours, 100)
+        os.close(ours)
+        display.err.print("unseen")
+        display.err.print("unseen")
+
+
+def test_at_the_start_the_time_left_is_the_planned_one(clock: Clock) -> None:
+    assert Progress({trial.id: 60.0 for trial in trials(10)}).left_text() == "10 min 0 s"
+
+
+def test_the_time_left_runs_down_within_a_trial_but_never_below_the_rest(clock: Clock) -> None:
+    progress = Progress({trial.id: 60.0 for trial in trials(10)})
+    clock.now_s += 30
+    assert progress.left_text() == "9 min 30 s"
+    clock.now_s += 3000
+    assert progress.left_text() == "9 min 0 s"
+
+
+def test_trials_that_take_twice_as_long_correct_the_time_left(clock: Clock) -> None:
+    some = trials(16)
+    progress = Progress({trial.id: 60.0 for trial in some})
+    for trial in some[:8]:
+        clock.now_s += 120
+        keep(progress, trial)
+    assert progress.left_text() == "14 min 40 s"  # 8 times 2 min, and a tenth of trust in the plan
+
+
+def test_one_slow_first_trial_does_not_turn_the_plan_over(clock: Clock) -> None:
+    some = trials(10)
+    progress = Progress({trial.id: 60.0 for trial in some})
+    clock.now_s += 300
+    keep(progress, some[0])
+    assert progress.left_text() == "27 min 0 s"
+
+
+def test_the_speed_is_that_of_the_clients_that_load_in_emulated_time() -> None:
+    trial = replace(trials(1)[0], clients_count=1)
+    hosts = Hosts(
+        tuple(_host(name, role) for name, role in [("storage-1", "storage"), ("client-1", "client"), ("client-2", "client")])
+    )
+    hosts = replace(hosts, scale=0.5)
+    latest: dict[Channel, tuple[float, float, float]] = {}
+    event = Event("trial", trial=trial, hosts=hosts, latest=lambda: latest)
+    progress = Progress({trial.id: 1.0})
+    progress(event)
+
+    def count(t_s: float, **sent_bytes: float) -> str:
+        for name, value in sent_bytes.items():
+            latest[_channel(name.replace("_", "-"), "network_sent")] = (t_s, value, 0.0)
+        latest[_channel("client-1", "network_received")] = (t_s, 1e12 + t_s, 0.0)  # of reads before; and now acknowledgements
+        return progress._live_text(latest, event)
+
+    count(10.0, client_1=5e9, client_2=5e9, storage_1=5e9)
+    said = count(12.0, client_1=5e9 + 20 * MIB, client_2=9e9, storage_1=9e9)
+    assert said.strip() == "20.0 MiB/s on the clients' network"
+    latest[replace(_channel("storage-1", "power"), component="board", grade="modelled")] = (12.0, 40.0, 0.5)
+    latest[replace(_channel("", "power"), component="switch", grade="modelled")] = (12.0, 8.5, 0.5)
+    assert count(12.0).endswith("  48.5 W modelled with switch")
+
+
+def _channel(host: str, quantity: Any) -> Channel:
+    return Channel("system", host, "all", quantity, "W" if quantity == "power" else "B", "counter", "counter")
+
+
+def _host(name: str, role: str) -> Any:
+    return SimpleNamespace(name=name, role=role)
+
+
+def test_spare_columns_go_first_on_a_narrow_terminal() -> None:
+    headers = (
+        "file system",
+        "direction",
+        "clients",
+        "MiB/s",
+        "max",
+        "% TPP",
+        "W",
+        "J",
+        "MiB/J",
+        "EDP / best",
+        "n",
+        "failed",
+        "doubts",
+    )
+    table = Table(headers, (tuple("1234567890" for _ in headers),))
+    assert "max" in {headers[index] for index in display._fitting(table, 150)}
+    assert "J" not in {headers[index] for index in display._fitting(table, 150)}
+    assert {"MiB/s", "MiB/J", "n"} <= {headers[index] for index in display._fitting(table, 10)}  # W follows from the two
+    assert display._fitting(table, 1000) == list(range(len(headers)))
+
+
+def test_notes_say_in_how_many_rows_a_doubt_is() -> None:
+    one = Cell("a", "b", "read", 1, {"mean_w": Interval(1, 1, 1, (1.0,))}, doubts=("unsteady",))
+    assert notes([one, one], []) == ["doubt in all rows: unsteady"]
+    assert notes([one, replace(one, doubts=())], []) == ["doubt in 1 of 2 rows: unsteady"]
+
+
+def test_a_combination_that_needs_no_more_repetitions_is_named_once(capsys: pytest.CaptureFixture[str]) -> None:
+    one, other = trials(1)[0], replace(trials(1)[0], clients_count=7)
+    asked = [replace(of, repetition=n) for n in (4, 5, 6) for of in (one, other)]
+    progress = Progress(dict.fromkeys((trial.id for trial in asked), 10.0))
+    for trial in asked:
+        progress(Event("settled", f"known after {trial.clients_count}", trial=trial))
+    assert capsys.readouterr().err.count("not needed") == 2
+    assert progress.trials_count == 0
+
+
+def test_escape_sequences_are_shown_and_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
+    said = "\x1b]0;owned\x07 \x1b[2J\x9b31m \u202e\udcff end"
+    terminal = display.Terminal(force_terminal=True, color_system="truecolor", width=200, highlight=False)
+    table = RichTable("a")
+    table.add_row(said)
+    for one in (said, Text(said), table, Group(said)):
+        terminal.print(one, style="bold red", soft_wrap=True)
+        shown = capsys.readouterr().out
+        assert "\x1b]" not in shown and "\x1b[2J" not in shown
+        assert not set("\x07\x9b\u202e\udcff") & set(shown)
+        if one is not table:  # which breaks what grows in its cells
+            assert r"\x1b]0;owned" in shown and r"\x1b[2J\x9b31m \u202e\udcff end" in shown
+        assert "\x1b[1;31m" in shown  # its own styles stay
+
+
+def test_all_that_is_printed_goes_through_it() -> None:
+    assert isinstance(display.out, display.Terminal)
+    assert isinstance(display.err, display.Terminal)
+
+
+@pytest.mark.parametrize("label", ["<!--<script>", "</script><b>", "\u2028"])
+def test_no_label_takes_a_pages_data_away(monkeypatch: pytest.MonkeyPatch, label: str) -> None:
+    monkeypatch.setattr(vega, "javascript", lambda: "")  # to make it takes seconds
+    page = document(label, "", {})
+    data = page.partition('<script id="data" type="application/json">')[2].partition("</script>")[0]
+    assert json.loads(data)["name"] == label
+    assert "<" not in data  # "<!--<script>" makes a browser look for two ends of the script

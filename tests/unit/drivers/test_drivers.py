@@ -1,0 +1,122 @@
+"""The contract of every driver found on disk: what holds for one that someone adds, without a list anywhere."""
+
+import dataclasses
+import importlib
+import re
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_args
+
+import pytest
+from pydantic import BeforeValidator
+
+from perjoule import campaign, drivers
+from perjoule.campaign.tables import fields_of
+from perjoule.drivers.protocols import Check
+from perjoule.model import UNIT_SUFFIXES, option_name
+from places import TRANSCRIPTS
+
+DRIVERS = [(part, kind) for part in drivers.PROTOCOLS for kind in drivers.kinds(part)]
+
+PARSES = re.compile(r"json\.loads|re\.(match|search|fullmatch|findall|finditer)\b")
+
+every = pytest.mark.parametrize(("part", "kind"), DRIVERS, ids=[f"{part}-{kind}" for part, kind in DRIVERS])
+
+
+def module(part: str, kind: str) -> ModuleType:
+    return importlib.import_module(f"perjoule.{part}.{kind}")
+
+
+def takes(annotation: object, kind: type) -> bool:
+    """Whether an option takes values of a type (a bool is no int)."""
+    return annotation is kind or any(takes(a, kind) for a in get_args(annotation))
+
+
+def test_every_part_has_drivers() -> None:
+    assert {part for part, _ in DRIVERS} == set(drivers.PROTOCOLS)
+
+
+@every
+def test_a_driver_says_in_its_docstring_what_it_speaks_to(part: str, kind: str) -> None:
+    said = module(part, kind).__doc__ or ""
+    assert len(said.strip().partition("\n")[0]) > 20
+    if kind not in ("simulated", "modelled"):  # these speak to nothing
+        assert re.search(r"https?://\S+\.\S+", said)
+
+
+@every
+def test_a_driver_is_one_frozen_dataclass_with_a_docstring(part: str, kind: str) -> None:
+    driver = drivers.driver_class(part, kind)
+    assert dataclasses.is_dataclass(driver)
+    assert (driver.__doc__ or "").strip()
+    assert not (driver.__doc__ or "").startswith(f"{driver.__name__}(")  # what dataclasses write when nobody does
+    assert getattr(driver, "__dataclass_params__").frozen  # noqa: B009
+    assert all(field.kw_only for field in dataclasses.fields(driver))
+
+
+@every
+def test_the_example_of_a_driver_is_a_table_of_a_campaign(part: str, kind: str) -> None:
+    document: dict[str, Any] = tomllib.loads(module(part, kind).EXAMPLE)
+    name = part.removesuffix("s")
+    assert list(document) == [name]
+    assert all(table["kind"] == kind for table in ([document[name]] if name == "testbed" else document[name]))
+    assert isinstance(campaign.example(part, kind), drivers.driver_class(part, kind))
+
+
+@every
+def test_every_option_of_a_driver_is_explained(part: str, kind: str) -> None:
+    silent = [option for option, (_, info) in fields_of(part.removesuffix("s"), kind).items() if not info.description]
+    assert not silent
+
+
+@every
+def test_every_quantity_among_the_options_has_its_unit_in_its_name(part: str, kind: str) -> None:
+    # What is read from text with a unit is a quantity, and so is what has a fraction; other whole numbers may be plain counts.
+    fields = fields_of(part.removesuffix("s"), kind).values()
+    read = [
+        field
+        for field, info in fields
+        if any(isinstance(m, BeforeValidator) for m in info.metadata) and takes(info.annotation, int)
+    ]
+    quantities = [field for field, info in fields if takes(info.annotation, float) or field in read]
+    assert not [field for field in quantities if not field.endswith(UNIT_SUFFIXES)]
+
+
+@every
+def test_no_two_options_of_a_driver_are_written_alike(part: str, kind: str) -> None:
+    names = [option_name(field.name) for field in dataclasses.fields(drivers.driver_class(part, kind))]
+    assert len(names) == len(set(names))
+    assert not {"kind", "label"} & set(names)
+
+
+@every
+def test_a_driver_tells_what_it_needs_without_changing_anything(part: str, kind: str) -> None:
+    for check in campaign.example(part, kind).checks():
+        assert isinstance(check, Check)
+        assert check.name
+        assert check.detail
+        assert check.ok or check.fix
+
+
+@every
+def test_an_option_that_is_not_there_is_refused(part: str, kind: str) -> None:
+    with pytest.raises(ValueError, match="no_such_option"):
+        drivers.build(part, kind, {"no_such_option": 1})
+
+
+@every
+def test_a_driver_that_parses_a_tools_output_has_transcripts_of_it(part: str, kind: str) -> None:
+    source = Path(str(module(part, kind).__file__))
+    family = sorted(source.parent.glob("*.py")) if source.name == "__init__.py" else [source]
+    imports = "".join(re.findall(rf"from perjoule\.{part}[. ].*", "".join(path.read_text() for path in family)))
+    room = Path(str(importlib.import_module(f"perjoule.{part}").__file__)).parent
+    shared = [path for name in set(re.findall(r"\b_\w+", imports)) for path in (room / f"{name}.py", *(room / name).glob("*.py"))]
+    texts = [path.read_text() for path in (*family, *shared) if path.exists()]
+    if kind != "simulated" and any(map(PARSES.search, texts)):  # what is simulated is its own tool
+        assert any(path.is_file() for path in (TRANSCRIPTS / kind).rglob("*"))
+
+
+def test_a_driver_that_is_not_there_is_a_key_error() -> None:
+    with pytest.raises(KeyError):
+        drivers.driver_class("filesystems", "no_such_driver")

@@ -1,0 +1,357 @@
+"""CephFS on paper: who gets which daemon, which key, which command; and what Ceph's answers mean."""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from perjoule import drivers
+from perjoule.drivers.protocols import Hosts
+from perjoule.filesystems._ceph import commands
+from perjoule.filesystems._ceph import layout as ceph
+from perjoule.filesystems._ceph import parse as answers
+from perjoule.filesystems._ceph.cluster import Cluster
+from perjoule.filesystems._ceph.conf import configuration
+from perjoule.filesystems._ceph.control import ask, degraded, missing
+from perjoule.filesystems.cephfs import CephFs
+from perjoule.filesystems.rados import Rados
+from perjoule.model import Flow
+from perjoule.model.errors import CampaignError, TransientError
+from places import TRANSCRIPTS
+from scripted import ScriptedHost
+
+SAID = TRANSCRIPTS / "cephfs"
+BRING_UP: list[dict[str, Any]] = json.loads((SAID / "bring-up.json").read_text())
+FACTS: dict[str, Any] = json.loads((SAID / "facts.json").read_text())
+CODED: dict[str, Any] = json.loads((SAID.parent / "rados" / "facts.json").read_text())
+
+
+class PaperHost(ScriptedHost):
+    """A host that nothing may happen on."""
+
+    def __init__(self, role: str, number: int) -> None:
+        super().__init__(f"{role}-{number}")
+        self.address = f"10.0.0.{number}"
+
+    run = spawn = drop_caches = ScriptedHost.never
+
+
+def paper(**counts: int) -> Hosts:
+    return Hosts(tuple(PaperHost(role, n + 1) for role, count in counts.items() for n in range(count)))
+
+
+CLUSTER = paper(storage=4, metadata=1, management=1, client=2)
+
+
+def stages(layout: ceph.Layout) -> dict[str, list[Mapping[str, Any]]]:
+    """All commands by their names, in order."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for stage in commands.placement(layout) + commands.creation(layout):
+        for command in stage:
+            found.setdefault(str(command["prefix"]), []).append(command)
+    return found
+
+
+def test_options_are_as_in_the_paper_unless_told_otherwise() -> None:
+    layout = CephFs().layout(CLUSTER)
+    pools = {pool["pool"]: (pool["pg_num"], pool["size"], pool["rule"]) for pool in stages(layout)["osd pool create"]}
+    assert pools == {"cephfs_data": (64, 2, "cephfs_data"), "cephfs_metadata": (64, 2, "cephfs_metadata")}
+    assert "osd_pool_default_min_size = 1\n" in text_of(layout)
+    assert "osd_pool_default_size = 2\n" in text_of(layout)
+
+
+def test_no_more_osds_are_wanted_for_health_than_there_are() -> None:
+    hosts = paper(storage=2, metadata=1, management=1, client=1)
+    assert "osd_pool_default_size = 1\n" in text_of(Rados(copies=1).layout(hosts))
+
+
+def text_of(layout: ceph.Layout) -> str:
+    return configuration(layout, Path("/srv/ceph"), "10.0.0.7", osd_bytes=2**30)
+
+
+def test_metadata_has_osds_of_its_own_on_the_metadata_host_and_data_spreads_over_storage_hosts() -> None:
+    layout = CephFs(osds_per_host=2).layout(CLUSTER)
+    assert [osd.host for osd in layout.osds if osd.device_class == "hdd"] == [f"storage-{n}" for n in (1, 1, 2, 2, 3, 3, 4, 4)]
+    assert [osd.host for osd in layout.osds if osd.device_class == "ssd"] == ["metadata-1"] * 2
+    rules = {rule["name"]: (rule["class"], rule["type"]) for rule in stages(layout)["osd crush rule create-replicated"]}
+    assert rules == {"cephfs_data": ("hdd", "host"), "cephfs_metadata": ("ssd", "osd")}
+
+
+def test_without_a_metadata_host_both_pools_spread_over_storage_hosts() -> None:
+    layout = CephFs(copies=3, acknowledged=2).layout(paper(storage=3, client=1))
+    assert {osd.device_class for osd in layout.osds} == {"hdd"}
+    rules = {rule["name"]: (rule["class"], rule["type"]) for rule in stages(layout)["osd crush rule create-replicated"]}
+    assert rules == {"cephfs_data": ("hdd", "host"), "cephfs_metadata": ("hdd", "host")}
+    assert {pool["size"] for pool in stages(layout)["osd pool create"]} == {3}
+
+
+def test_metadata_has_no_more_copies_than_osds_of_its_own() -> None:
+    for copies_count, metadata_copies_count in ((3, 2), (1, 1)):
+        pools = CephFs(copies=copies_count).layout(CLUSTER).pools
+        assert [pool.copies_count for pool in pools] == [copies_count, metadata_copies_count]
+
+
+def test_classes_together_spread_both_pools_over_all_osds_with_data_on_the_metadata_host_too() -> None:
+    layout = CephFs(copies=3, classes="together").layout(CLUSTER)
+    rules = stages(layout)["osd crush rule create-replicated"]
+    assert all("class" not in rule and rule["type"] == "host" for rule in rules)
+    assert {pool["size"] for pool in stages(layout)["osd pool create"]} == {3}
+
+
+def test_an_erasure_coded_pool_has_a_profile_and_may_be_overwritten_and_metadata_stays_in_copies() -> None:
+    told = stages(CephFs(erasure="3+1").layout(CLUSTER))
+    (profile,) = told["osd erasure-code-profile set"]
+    assert {"k=3", "m=1", "crush-failure-domain=host", "crush-device-class=hdd"} < set(profile["profile"])
+    data, metadata = told["osd pool create"]
+    assert (data["pool_type"], data["erasure_code_profile"]) == ("erasure", profile["name"])
+    assert (metadata["pool_type"], metadata["size"]) == ("replicated", 2)
+    assert told["osd pool set"] == [
+        {"prefix": "osd pool set", "pool": "cephfs_data", "var": "allow_ec_overwrites", "val": "true"}
+    ]
+    assert told["fs new"][0]["force"] is True
+
+
+def test_without_a_file_system_each_client_has_a_pool_that_it_alone_may_use() -> None:
+    layout = Rados(erasure="2+1").layout(CLUSTER)
+    told = stages(layout)
+    assert [pool["pool"] for pool in told["osd pool create"]] == ["client-1", "client-2"]
+    assert "fs new" not in told
+    assert {osd.host for osd in layout.osds} == {f"storage-{n}" for n in (1, 2, 3, 4)}
+    caps = commands.capabilities(layout, ("client-1", "client-2"))
+    assert caps["client.client-2"] == {"mon": "allow r", "osd": "allow rwx pool=client-2"}
+    assert "mds.a" not in caps
+
+
+@pytest.mark.parametrize(
+    ("options", "hosts", "words"),
+    [
+        ({"copies": 3}, paper(storage=2, metadata=1, client=1), "copies = 3 needs 3 .* there are 2; set copies to 2 or less"),
+        ({}, paper(client=1), "there are 0; use a testbed with storage hosts"),
+        ({"acknowledged": 3}, CLUSTER, "acknowledged = 3 is more than copies = 2; set acknowledged to 2"),
+        ({"erasure": "4+1"}, CLUSTER, r'erasure = "4\+1" needs 5 hosts with data, but there are 4; .* classes = "together"'),
+        ({"erasure": "4+2", "classes": "together"}, CLUSTER, "needs 6 hosts with data, but there are 5; use fewer parts"),
+        ({"erasure": "2+1", "store": "memstore"}, CLUSTER, 'needs BlueStore.*; set store = "bluestore"'),
+    ],
+)
+def test_an_impossible_layout_is_refused_before_anything_starts(options: dict[str, Any], hosts: Hosts, words: str) -> None:
+    with pytest.raises(CampaignError, match=words), CephFs(**options).mount(hosts):
+        pass
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"copies": 0}, {"osd_size": "-1 GiB"}, {"store": "filestore"}, {"replicas": 2}, {"erasure": "1+1"}, {"erasure": "4"}],
+)
+def test_a_wrong_option_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        drivers.build("filesystems", "cephfs", options)
+
+
+def test_every_osd_is_placed_once_and_has_one_class() -> None:
+    commands = stages(layout := CephFs(osds_per_host=2).layout(CLUSTER))
+    places = {command["id"]: command["args"][0] for command in commands["osd crush add"]}
+    assert places == {osd.id: f"host={osd.host}" for osd in layout.osds}
+    classes = [number for command in commands["osd crush set-device-class"] for number in command["ids"]]
+    assert sorted(map(int, classes)) == [osd.id for osd in layout.osds]
+
+
+def test_a_client_may_use_this_file_system_and_nothing_else() -> None:
+    caps = commands.capabilities(CephFs().layout(CLUSTER), ("client-1",))
+    assert caps["client.client-1"] == {
+        "mon": "allow r fsname=perjoule",
+        "mds": "allow rw fsname=perjoule",
+        "osd": "allow rw tag cephfs data=perjoule",
+    }
+    assert {"mon.", "mgr.a", "mds.a", "osd.5", "client.admin"} < caps.keys()
+
+
+def test_a_keyring_has_the_keys_it_is_given_and_no_other() -> None:
+    text = commands.keyring({"osd.0": "AQ=="}, {"osd.0": {"mon": "allow profile osd"}, "client.admin": {"mon": "allow *"}})
+    assert text == '[osd.0]\n\tkey = AQ==\n\tcaps mon = "allow profile osd"\n'
+
+
+def test_a_key_is_what_cephx_expects_and_never_the_same() -> None:
+    raw = base64.b64decode(key := commands.new_key(1700000000))
+    assert raw[:12] == b"\x01\x00\x00\xf1\x53\x65\x00\x00\x00\x00\x10\x00"
+    assert len(raw) == 12 + 16
+    assert commands.new_key(1700000000) != key
+
+
+def test_the_configuration_authenticates_speaks_msgr2_alone_and_keeps_to_its_folder() -> None:
+    text = text_of(CephFs().layout(CLUSTER))
+    options = dict(line.split(" = ", 1) for line in text.splitlines() if " = " in line)
+    assert {options[f"auth_{kind}_required"] for kind in ("cluster", "service", "client")} == {"cephx"}
+    assert options["ms_bind_msgr1"] == "false"
+    assert options["mon_host"] == "v2:10.0.0.1:3300/0"
+    folders = [value for value in options.values() if "/srv" in value or value.startswith("/")]
+    assert len(folders) >= 10
+    assert all(value.startswith("/srv/ceph/") for value in folders)
+
+
+@pytest.mark.parametrize("moment", BRING_UP, ids=lambda moment: moment["missing"] or "ready")
+def test_the_status_says_what_is_missing(moment: dict[str, Any]) -> None:
+    assert missing(moment["status"], 4, 16) == moment["missing"]
+
+
+def test_the_bring_up_ends_ready_and_a_warning_that_is_not_muted_is_waited_for() -> None:
+    status = BRING_UP[-1]["status"]
+    assert missing(status, 4, 16) == ""
+    assert missing(status, 4, 17).startswith("of 17 PGs: 16 active+clean")
+    check = status["health"]["checks"]["MGR_MODULE_ERROR"]
+    loud = status | {"health": {"checks": {"MGR_MODULE_ERROR": check | {"muted": False}}}}
+    assert missing(loud, 4, 16) == f"MGR_MODULE_ERROR: {check['summary']['message']}"
+
+
+def test_a_cluster_without_a_file_system_needs_no_metadata_server() -> None:
+    status = BRING_UP[-1]["status"]
+    idle = status | {"fsmap": {**status["fsmap"], "by_rank": []}}
+    assert missing(idle, 4, 16) == "no MDS is active"
+    assert missing(idle, 4, 16, 0) == ""
+
+
+def test_redundancy_is_lost_with_an_osd_or_a_copy_and_not_by_work_in_the_background() -> None:
+    status = BRING_UP[-1]["status"]
+    assert degraded(status, 4) == ""
+    assert degraded(status, 5) == "4 of 5 OSDs up"
+
+    def having(state: str) -> dict[str, Any]:
+        groups = [{"state_name": "active+clean", "count": 15}, {"state_name": state, "count": 1}]
+        return status | {"pgmap": {**status["pgmap"], "pgs_by_state": groups}}
+
+    assert degraded(having("active+clean+scrubbing+deep"), 4) == ""
+    assert degraded(having("active+undersized+degraded"), 4) == "1 PGs active+undersized+degraded"
+
+
+def test_before_there_are_pools_osds_that_are_up_are_all_that_is_waited_for() -> None:
+    status = next(m["status"] for m in BRING_UP if m["missing"] == "no MDS is active")
+    assert missing(status, 4, 0) == ""
+    assert missing(status, 5, 0) == "4 of 5 OSDs up"
+
+
+class PaperCluster:
+    """A librados connection that has one answer."""
+
+    def __init__(self, code: int, answer: bytes, words: str = "") -> None:
+        self.said, self.asked = (code, answer, words), ""
+
+    def mon_command(self, text: str, _: bytes) -> tuple[int, bytes, str]:
+        self.asked = text
+        return self.said
+
+    def osd_command(self, number: int, text: str, _: bytes) -> tuple[int, bytes, str]:
+        self.asked = f"osd.{number} {text}"
+        return self.said
+
+
+def test_a_command_goes_to_its_target_as_json() -> None:
+    cluster = PaperCluster(0, b'{"a": 1}')
+    assert ask(cluster, {"prefix": "status"}) == {"a": 1}
+    assert json.loads(cluster.asked) == {"prefix": "status", "format": "json"}
+    ask(cluster, {"prefix": "cache drop", "target": "osd.3"})
+    assert cluster.asked == 'osd.3 {"format": "json", "prefix": "cache drop"}'
+
+
+def test_an_answer_that_is_not_json_is_text_and_none_is_none() -> None:
+    assert ask(PaperCluster(0, b"ok"), {"prefix": "x"}) == "ok"
+    assert ask(PaperCluster(0, b""), {"prefix": "x"}) is None
+
+
+def test_a_refused_command_is_told_in_the_monitors_words() -> None:
+    with pytest.raises(RuntimeError, match=r"fs new: pool 'x' does not exist \(-2\)"):
+        ask(PaperCluster(-2, b"", "pool 'x' does not exist"), {"prefix": "fs new"})
+
+
+def test_a_file_knows_its_objects() -> None:
+    file = answers.file(FACTS["file"])
+    assert file == answers.File(0x10000000001, 16 * 2**20, "cephfs_data", 4 * 2**20, 1)
+    assert file.objects() == [f"10000000001.0000000{k}" for k in range(4)]
+
+
+def test_a_striped_file_fills_whole_rows_and_an_empty_one_has_its_first_object() -> None:
+    assert len(answers.File(1, 9, "pool", 4, 2).objects()) == 4
+    assert answers.File(255, 0, "pool", 4, 1).objects() == ["ff.00000000"]
+
+
+@pytest.mark.parametrize("text", ["1 2 stripe_unit=4", "1", "", "a b pool=c"])
+def test_a_layout_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"layout|unpack|int"):
+        answers.file(text)
+
+
+def test_facts_are_what_the_daemons_report() -> None:
+    facts: Any = answers.facts(FACTS, FACTS["config diff"])
+    assert facts["version"].startswith("ceph version 16.2.15 ")
+    assert facts["health"]["status"] == "HEALTH_OK"
+    assert facts["pools"]["cephfs_metadata"] == {
+        "copies_count": 2,
+        "acknowledged_count": 1,
+        "placement_groups_count": 8,
+        "root": "default",
+        "device_class": "ssd",
+        "apart_on": "osd",
+        "applications": ["cephfs"],
+    }
+    data = facts["pools"]["cephfs_data"]
+    assert (data["device_class"], data["apart_on"]) == ("hdd", "host")
+    assert facts["osds"]["osd.1"] == {"host": "storage-2", "class": "hdd", "status": "up"}
+    assert list(facts["osds"]) == ["osd.0", "osd.1", "osd.2", "osd.3"]
+    assert facts["file_systems"]["perjoule"]["mds"] == {"a": "up:active"}
+    assert facts["settings"]["osd_objectstore"] == "bluestore"
+
+
+def test_facts_tell_a_code_from_copies_and_a_cluster_without_a_file_system() -> None:
+    facts: Any = answers.facts(CODED, CODED["config diff"])
+    assert facts["pools"]["client-1"] == {
+        "erasure": "2+1",
+        "acknowledged_count": 2,
+        "placement_groups_count": 8,
+        "root": "default",
+        "device_class": "all",
+        "apart_on": "host",
+        "applications": ["perjoule"],
+    }
+    assert facts["file_systems"] == {}
+
+
+def test_what_placement_groups_do_beside_serving_is_background_work() -> None:
+    ready: dict[str, Any] = json.loads(json.dumps(BRING_UP[-1]["status"]))
+    assert answers.background(ready) == ""
+    states = [{"state_name": "active+clean", "count": 62}, {"state_name": "active+clean+scrubbing+deep", "count": 2}]
+    ready["pgmap"]["pgs_by_state"] = states
+    assert answers.background(ready) == "2 PGs active+clean+scrubbing+deep"
+
+
+def test_an_osd_passes_copies_on_or_codes_and_gathers() -> None:
+    hosts = paper(management=1, metadata=1, storage=4)
+    copies = CephFs(copies=3).amplification(hosts)
+    assert copies.write == Flow(client_sent_ratio=1, storage_received_ratio=3, storage_sent_ratio=2, disk_written_ratio=3)
+    assert copies.read == Flow(client_received_ratio=1, storage_sent_ratio=1, disk_read_ratio=1)
+    code = CephFs(erasure="2+1").amplification(hosts)
+    assert code.write == Flow(client_sent_ratio=1, storage_received_ratio=2, storage_sent_ratio=1, disk_written_ratio=1.5)
+    assert code.read == Flow(client_received_ratio=1, storage_received_ratio=0.5, storage_sent_ratio=1.5, disk_read_ratio=1)
+
+
+def test_stores_in_memory_have_no_disks() -> None:
+    explained = CephFs(store="memstore").amplification(paper(management=1, metadata=1, storage=2))
+    assert (explained.write.disk_written_ratio, explained.read.disk_read_ratio) == (0, 0)
+
+
+class Mute(PaperHost):
+    """A host on which the monitor does not answer."""
+
+    run = ScriptedHost.run
+
+    def answers(self, words: Sequence[str]) -> tuple[int, str]:
+        reply = {"answers": [], "missing": "a monitor ([errno 110] error connecting to the cluster)", "error": ""}
+        return 0, json.dumps(reply)
+
+
+def test_a_monitor_that_does_not_answer_is_not_a_cluster_that_has_lost_something() -> None:
+    hosts = Hosts(tuple(Mute(host.role, n + 1) for n, host in enumerate(CLUSTER.all)))
+    cluster = Cluster(hosts, CephFs().layout(hosts), patience_s=0)
+    with pytest.raises(TransientError, match=r"^ceph on management-6: no answer within 0 s from a monitor \(\[errno 110\]"):
+        cluster.busy()

@@ -1,0 +1,175 @@
+"""OrangeFS: what its tools say (recorded from 2.10), what its servers are told, and layouts that can't be."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from perjoule.drivers.protocols import Hosts
+from perjoule.filesystems.orangefs import PREFIX, OrangeFS
+from perjoule.filesystems.orangefs import parse as words
+from perjoule.model.errors import CampaignError, WorkloadError
+from places import TRANSCRIPTS
+
+SAID = TRANSCRIPTS / "orangefs"
+STORAGE = [words.Server(f"storage-{n}", f"10.98.0.{n}", Path("/srv"), ("data",)) for n in (1, 2)]
+METADATA = words.Server("metadata-1", "10.98.0.3", Path("/srv"), ("metadata",))
+
+
+def orangefs(**options: Any) -> OrangeFS:
+    return OrangeFS(**options)
+
+
+def said(name: str) -> str:
+    return (SAID / name).read_text()
+
+
+def directives(configuration: str) -> dict[str, set[str]]:
+    """What a configuration sets: each directive's values, those that are places and names left out."""
+    own = ("Alias", "Range", "Server", "DataStorageSpace", "MetadataStorageSpace", "LogFile", "ID")
+    found: dict[str, set[str]] = {}
+    for line in filter(None, map(str.strip, configuration.splitlines())):
+        word, _, value = line.partition(" ")
+        found.setdefault(word, set()).add("" if word in own else value)
+    return found
+
+
+def ranges(configuration: str) -> list[tuple[str, int, int]]:
+    return [(name, int(first), int(last)) for name, first, last in re.findall(r"Range (\S+) (\d+)-(\d+)", configuration)]
+
+
+def test_the_configuration_is_what_genconfig_writes_but_for_shorter_retries() -> None:
+    ours = directives(words.configuration(words.Layout((METADATA, *STORAGE))))
+    theirs = directives(said("genconfig.conf"))
+    assert ours.keys() == theirs.keys()
+    assert {word for word in ours if ours[word] != theirs[word]} == {"ClientRetryLimit", "ClientRetryDelayMilliSecs"}
+    retries = [{word: int(min(values)) for word, values in d.items() if "ClientRetry" in word} for d in (ours, theirs)]
+    totals_ms = {r["ClientRetryLimit"] * r["ClientRetryDelayMilliSecs"] for r in retries}
+    assert totals_ms == {10000}
+
+
+def test_every_server_has_handles_of_its_own() -> None:
+    found = ranges(words.configuration(words.Layout((METADATA, *STORAGE))))
+    assert [name for name, _, _ in found] == ["metadata-1", "storage-1", "storage-2"]
+    bounds = [bound for _, first, last in found for bound in (first, last)]
+    assert bounds == sorted(set(bounds))
+    assert bounds[0] >= words.FIRST_HANDLE
+    assert bounds[-1] <= words.LAST_HANDLE
+
+
+def test_a_server_with_both_roles_has_handles_for_both() -> None:
+    both = [words.Server(f"storage-{n}", f"10.98.0.{n}", Path("/srv"), ("metadata", "data")) for n in (1, 2)]
+    found = ranges(words.configuration(words.Layout(tuple(both))))
+    assert sorted(name for name, _, _ in found) == ["storage-1", "storage-1", "storage-2", "storage-2"]
+    assert len({first for _, first, _ in found}) == 4
+
+
+def test_data_lie_where_they_are_told_and_metadata_beside_the_server() -> None:
+    elsewhere = words.Server("storage-1", "10.98.0.1", Path("/srv"), ("metadata", "data"), stores=Path("/beneath"))
+    lines = list(map(str.strip, words.configuration(words.Layout((elsewhere,))).splitlines()))
+    assert "DataStorageSpace /beneath/data" in lines
+    assert "MetadataStorageSpace /srv/metadata" in lines
+
+
+def test_time_limits_grow_as_emulated_time_slows() -> None:
+    text = words.configuration(words.Layout((METADATA, *STORAGE)), scale=0.1)
+    assert directives(text)["ServerJobBMITimeoutSecs"] == {"300"}
+
+
+def test_a_distribution_without_strips_is_told_no_strip_size() -> None:
+    text = words.configuration(words.Layout((METADATA, *STORAGE), distribution="basic_dist", strip_bytes=None))
+    assert "strip_size" not in text
+    assert "Name basic_dist" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "strip_bytes", "data"),
+    [
+        ("simple_stripe", 64 * 1024, ("10.99.0.3", "10.99.0.2")),
+        ("twod_stripe", 1024**2, ("10.99.0.3", "10.99.0.4", "10.99.0.2")),
+        ("basic_dist", None, ("10.99.0.3",)),
+    ],
+)
+def test_a_file_tells_its_distribution_and_the_servers_of_its_data(
+    name: str, strip_bytes: int | None, data: tuple[str, ...]
+) -> None:
+    assert words.spread(said(f"viewdist-{name.split('_')[0]}.txt")) == words.Spread(name, strip_bytes, data)
+
+
+def test_what_viewdist_can_not_say_is_an_error_in_its_words() -> None:
+    with pytest.raises(WorkloadError, match="names no distribution: 'Could not open"):
+        words.spread("Could not open /mnt/nothing\n")
+
+
+def test_servers_tell_what_they_serve() -> None:
+    assert words.modes(said("statfs-separate.txt")) == {
+        "10.99.0.4": "only metadata",
+        "10.99.0.2": "only I/O data",
+        "10.99.0.3": "only I/O data",
+    }
+    assert set(words.modes(said("statfs-both.txt")).values()) == {"both metadata and I/O data"}
+
+
+def test_space_is_that_of_the_whole_not_of_the_first_server() -> None:
+    assert words.space(said("statfs-both.txt")) == {"total_bytes": 293379883008, "available_bytes": 237649502208}
+    with pytest.raises(WorkloadError, match="reports no space"):
+        words.space("PVFS_isys_fs_add call: Protocol not available\n")
+
+
+def test_a_server_says_its_version_and_that_it_is_ready() -> None:
+    assert words.version(said("server.log")) == "2.10.0-orangefs-DEVEL-2026-11-21-104520"
+    assert words.READY in said("server.log")
+    assert words.version("") is None
+
+
+def test_options_are_read_as_people_write_them() -> None:
+    options = orangefs(**{"stripe": "1 MiB", "roles": "both", "attribute_cache": False})
+    assert (options.stripe_bytes, options.roles, options.attribute_cache) == (1024**2, "both", False)
+    assert OrangeFS().stripe_bytes == 64 * 1024
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"stripe": 65536}, {"stripe": "0 B"}, {"roles": "metadata"}, {"distribution": "varstrip_dist"}]
+)
+def test_wrong_options_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        orangefs(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("options", "said_of_it"),
+    [
+        ({}, "no host to store data on; use a testbed with storage hosts"),
+        (
+            {"direct": False},
+            'direct = false can\'t be with client = "fuse"; remove it: pvfs2fuse always mounts with direct_io',
+        ),
+        ({"client": "kernel", "direct": True}, 'direct = true can\'t be with client = "kernel"'),
+    ],
+)
+def test_what_can_not_be_is_refused_before_anything_is_started(options: dict[str, object], said_of_it: str) -> None:
+    with pytest.raises(CampaignError, match=re.escape(said_of_it)), orangefs(**options).mount(Hosts(())):
+        pass
+
+
+def test_a_program_that_is_missing_is_named_with_where_it_was_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sbin").mkdir()
+    (tmp_path / "sbin" / "pvfs2-server").touch(mode=0o755)
+    monkeypatch.setenv(PREFIX, str(tmp_path))
+    checks = {check.name: check for check in OrangeFS().checks()}
+    assert checks["pvfs2-server"].ok
+    assert checks["pvfs2-server"].detail == str(tmp_path / "sbin" / "pvfs2-server")
+    assert not checks["pvfs2fuse"].ok
+    assert checks["pvfs2fuse"].detail == f"not in {tmp_path / 'bin'}"
+    assert "set PERJOULE_ORANGEFS_PREFIX" in checks["pvfs2fuse"].fix
+
+
+def test_without_a_prefix_programs_are_looked_for_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pvfs2-statfs").touch(mode=0o755)
+    monkeypatch.delenv(PREFIX, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    checks = {check.name: check for check in OrangeFS().checks()}
+    assert (checks["pvfs2-statfs"].ok, checks["pvfs2-statfs"].detail) == (True, str(tmp_path / "pvfs2-statfs"))
+    assert "pvfs2-client-core" in {check.name for check in OrangeFS(client="kernel").checks()}

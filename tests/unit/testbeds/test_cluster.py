@@ -1,0 +1,181 @@
+"""What is said to OpenSSH, and what its answers and those of hosts mean; recorded from OpenSSH 9.2."""
+
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from perjoule import campaign
+from perjoule.model.errors import CampaignError, MachineError
+from perjoule.testbeds import cluster
+from perjoule.testbeds.cluster.facts import Clock, clock_s, counters, probe
+from perjoule.testbeds.cluster.openssh import Login, refusal
+from perjoule.testbeds.cluster.program import signalled
+from perjoule.testbeds.cluster.scripts import BASH, KEEP, LAUNCH
+from places import TRANSCRIPTS
+
+SAID = TRANSCRIPTS / "cluster"
+LOGIN = Login("storage-1", "10.0.0.11", user="root", port=2222, identity="/home/user/.ssh/lab")
+HOST = {"name": "storage-1", "address": "192.0.2.11", "role": "storage"}
+CLIENT = {"name": "client-1", "address": "192.0.2.21", "role": "client"}
+
+
+def said(name: str) -> str:
+    return (SAID / f"{name}.txt").read_text()
+
+
+def bed(*hosts: dict[str, str], **options: object) -> cluster.Cluster:
+    return cluster.Cluster(hosts=hosts or (HOST, CLIENT), **options)  # type: ignore[arg-type] # as a campaign writes it
+
+
+def test_an_argument_list_is_quoted_exactly_once() -> None:
+    argv = ["printf", "%s|", "a b", "$HOME", "it's", '"q"', "x\ny", ""]
+    remote = LOGIN.command(argv)[-1]
+    assert remote.startswith("exec ")
+    assert shlex.split(remote)[1:] == argv
+    assert subprocess.run(["sh", "-c", remote], capture_output=True, text=True, check=True).stdout == 'a b|$HOME|it\'s|"q"|x\ny||'
+
+
+def test_nothing_is_asked_and_a_destination_is_never_an_option() -> None:
+    words = LOGIN.command(["true"], socket="/tmp/s")
+    assert "BatchMode=yes" in words
+    assert not [word for word in words if "StrictHostKeyChecking" in word or "UserKnownHostsFile" in word]
+    assert words[-3:-1] == ["--", "10.0.0.11"]
+    with pytest.raises(ValidationError):
+        bed({**HOST, "address": "-oProxyCommand=touch"})
+
+
+def test_sudo_never_asks() -> None:
+    assert Login("a", "b", sudo=True).command(["id"])[-1] == "exec sudo -n -- id"
+
+
+@pytest.mark.parametrize(
+    ("transcript", "what", "advice"),
+    [
+        ("denied", "it accepts none of our keys", "ssh-copy-id 10.0.0.11"),
+        ("unknown-key", "its host key is not known", "accept it once with `ssh 10.0.0.11`"),
+        ("changed-key", "its host key has changed", r"ssh-keygen -R \[10.0.0.11\]:2222"),
+        ("open-key", "ssh rejects the key", "chmod 600 /home/user/.ssh/lab"),
+        ("refused", "no SSH server is listening there", "start sshd"),
+        ("silent", "it does not answer", "firewalls"),
+        ("no-route", "there is no route to it", "network"),
+        ("no-name", "its host name can't be resolved", "use its IP address"),
+    ],
+)
+def test_what_ssh_says_becomes_one_sentence_with_what_next(transcript: str, what: str, advice: str) -> None:
+    error = refusal(LOGIN, said(transcript))
+    assert isinstance(error, MachineError)
+    assert error.exit_code == 3
+    assert "\n" not in str(error)
+    with pytest.raises(MachineError, match=rf"storage-1 \(10.0.0.11\): {what}.*; .*{advice}"):
+        raise error
+
+
+def test_what_else_ssh_says_is_passed_on() -> None:
+    assert "kex_exchange" in str(refusal(LOGIN, "kex_exchange_identification: Connection closed by remote host\n"))
+    assert "ssh printed nothing" in str(refusal(LOGIN, ""))
+
+
+def test_a_host_says_what_it_has() -> None:
+    found = probe(said("probe"), "storage-1")
+    assert (found.user, found.cores_count, found.ticks_hz, found.free_bytes) == ("root", 2, 100, 80167010304)
+    assert found.disks == ("vda",)
+    assert not found.missing
+    assert found.chronyc == "506 Cannot talk to daemon"
+    assert probe(said("probe") + "missing pkill\n", "storage-1").missing == ("pkill",)
+    with pytest.raises(MachineError, match="storage-1: unexpected output from the login shell: Welcome"):
+        probe("Welcome to RouterOS\n", "storage-1")
+
+
+def test_a_keepers_answer_holds_all_counters_and_its_clock() -> None:
+    text, of = said("counters"), probe(said("probe"), "storage-1")
+    found = counters(text, 17.0, of)
+    assert found.t_s == 17.0
+    assert found.cpu_s == pytest.approx((1135796 + 153732 + 482922 + 68521 + 3670) / 100)
+    assert (found.network_received_bytes, found.network_sent_bytes) == (1798225245, 2245639)
+    row = next(line.split() for line in text.splitlines() if " vda " in line)
+    assert (found.disk_read_bytes, found.disk_written_bytes) == (int(row[5]) * 512, int(row[9]) * 512)
+    assert clock_s(text) == 1795273233.372095
+
+
+def test_a_clock_is_doubted_by_more_than_asking_took() -> None:
+    assert Clock(0.03, 0.025).doubt("h") == ""
+    assert Clock(-1.5, 0.001).doubt("h") == "the clock of h is 1.5 s behind this machine's: its loads started by its own clock"
+
+
+def test_exit_codes_of_a_shell_are_those_of_a_child() -> None:
+    assert [signalled(code) for code in (0, 1, 127, 143, 137, 254, 255)] == [0, 1, 127, -15, -9, 254, -9]
+
+
+def test_a_program_that_a_host_does_not_have_is_told(tmp_path: Path) -> None:
+    (tmp_path / "programs").mkdir()
+    argv = [*BASH, LAUNCH, "perjoule-program", str(tmp_path / "programs" / "1"), "run"]
+    done = subprocess.run([*argv, "no-such-program"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (127, "perjoule: no-such-program is not installed on this host\n")
+    both = subprocess.run([*argv, "sh", "-c", "echo out; echo err >&2; exit 7"], capture_output=True, text=True, check=False)
+    assert (both.returncode, both.stdout, both.stderr) == (7, "out\n", "err\n")
+    assert list((tmp_path / "programs").iterdir()) == []
+
+
+def keep(work: Path, text: str = "") -> list[str]:
+    argv = [*BASH, KEEP, "perjoule-keeper", str(work), "h1", "00000001"]
+    return subprocess.run(argv, input=text, capture_output=True, text=True, check=False, timeout=30).stdout.splitlines()
+
+
+def test_a_keeper_removes_what_dead_runs_left_and_its_own(tmp_path: Path) -> None:
+    assert keep(tmp_path / "work", "counters 3\n")[:2] == ["ready", "begin 3"]
+    old, other = tmp_path / "work/cluster/00000000-h1", tmp_path / "work/cluster/00000000-h2"
+    for folder in (old, other):
+        folder.mkdir()
+        (folder / "perjoule-made-this").touch()
+    assert keep(tmp_path / "work") == [f"removed {old}", "ready"]
+    assert sorted(path.name for path in (tmp_path / "work/cluster").iterdir()) == ["00000000-h2", "h1.lock", "perjoule-made-this"]
+
+
+def test_a_folder_that_is_not_ours_is_never_touched(tmp_path: Path) -> None:
+    (tmp_path / "cluster" / "00000000-h1").mkdir(parents=True)
+    assert keep(tmp_path) == [f"refused {tmp_path}/cluster is not ours"]
+    assert (tmp_path / "cluster" / "00000000-h1").is_dir()
+
+
+def test_addresses_of_documents_are_never_asked() -> None:
+    assert [check.needed for check in bed().checks()[1:]] == [False]
+    assert bed().checks()[1].name == "hosts storage-1, client-1"
+
+
+@pytest.mark.parametrize(
+    ("hosts", "count", "what"),
+    [
+        ((HOST, CLIENT), 2, "2 clients requested, 1"),
+        ((HOST, HOST, CLIENT), 1, 'two hosts are called "storage-1"'),
+        (({**HOST, "node": "odroid-hc4/Z"}, CLIENT), 1, 'odroid-hc4 has no node "Z"; known: odroid-hc4/A'),
+        (({**HOST, "node": "sun/A"}, CLIENT), 1, 'the catalogue has no cluster "sun"'),
+    ],
+)
+def test_impossible_hosts_are_refused_before_any_is_asked(hosts: tuple[dict[str, str], ...], count: int, what: str) -> None:
+    with pytest.raises(CampaignError, match=what), bed(*hosts).hold(count):
+        pass
+
+
+@pytest.mark.parametrize("work", ["/", "relative", "/with blank", "/a/../$HOME"])
+def test_a_work_folder_needs_no_quoting(work: str) -> None:
+    with pytest.raises(ValidationError):
+        bed(work=work)
+
+
+@pytest.mark.parametrize(
+    ("host", "what"),
+    [
+        ('{name = "b", adress = "192.0.2.2", role = "client"}', r'hosts \(number 2\) needs "address"'),
+        ('{name = "b", address = "192.0.2.2", role = "clinet"}', 'did you mean "client"'),
+        ('{name = "b", address = "192.0.2.2", role = "client", nod = "x"}', 'did you mean "node"'),
+        ('"192.0.2.2"', r"hosts \(number 2\) is not a table"),
+    ],
+)
+def test_a_slip_in_a_host_is_told_by_its_number(host: str, what: str) -> None:
+    hosts = f'hosts = [{{name = "a", address = "192.0.2.1", role = "client"}}, {host}]'
+    rest = '[[filesystem]]\nkind = "simulated"\n[[workload]]\nkind = "simulated"\n'
+    with pytest.raises(CampaignError, match=what):
+        campaign.parse(f'[testbed]\nkind = "cluster"\n{hosts}\n{rest}', source="lab.toml")

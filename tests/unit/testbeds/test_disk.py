@@ -1,0 +1,96 @@
+"""Disks that hosts make: how mkfs is told, and what they tell of themselves."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perjoule.filesystems import _beneath
+from perjoule.filesystems.local import Local
+from perjoule.model import Disk
+from perjoule.model.errors import CampaignError, MachineError
+from perjoule.testbeds import _disk, _format, local
+from places import TRANSCRIPTS
+
+
+def disk(**words: Any) -> Disk:
+    return Disk(**words)
+
+
+@pytest.mark.parametrize(
+    ("kind", "block", "words"),
+    [
+        ("ext4", "1 KiB", ("-b", "1024")),
+        ("ext4", "4 KiB", ("-b", "4096")),
+        ("xfs", "2 KiB", ("-b", "size=2048")),
+        ("btrfs", "4 KiB", ("--sectorsize", "4096")),
+        ("f2fs", "4 KiB", ()),
+    ],
+)
+def test_mkfs_is_told_the_block_size_in_its_own_way(kind: str, block: str, words: tuple[str, ...]) -> None:
+    said = _format.make_words(disk(kind=kind, block=block, make=["-L", "x"]))
+    assert said == (*_format.MAKE[kind], *words, "-L", "x")
+
+
+def test_without_a_block_size_mkfs_chooses() -> None:
+    assert _format.make_words(disk(kind="xfs")) == ("mkfs.xfs", "-q")
+
+
+@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "f2fs"])
+def test_no_mkfs_is_forced_to_overwrite(kind: str) -> None:
+    assert not {"-f", "-F", "--force"} & set(_format.make_words(disk(kind=kind)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "block", "sentence"),
+    [
+        ("ext4", "512 B", "ext4 does not support blocks of 512 B; write a power of two from 1 KiB to 64 KiB"),
+        ("ext4", "3 KiB", "ext4 does not support blocks of 3 KiB"),
+        ("xfs", "128 KiB", "xfs does not support blocks of 128 KiB"),
+        ("btrfs", "1 KiB", "btrfs does not support blocks of 1 KiB; write a power of two from 4 KiB to 64 KiB"),
+        ("f2fs", "1 KiB", "f2fs does not support blocks of 1 KiB; write 4 KiB"),
+    ],
+)
+def test_blocks_that_a_file_system_never_has_are_refused(kind: str, block: str, sentence: str) -> None:
+    with pytest.raises(CampaignError, match=sentence):
+        _format.make_words(disk(kind=kind, block=block))
+
+
+def test_a_plug_is_pulled_only_from_the_disk_that_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pulled(*args: object) -> None:
+        raise AssertionError("the plug of somebody else's disk")
+
+    monkeypatch.setattr("fcntl.ioctl", pulled)
+    _disk.unplug(tmp_path, "/dev/null")
+    _disk.unplug(tmp_path / "gone", "/dev/null")
+
+
+def test_only_root_makes_disks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    with pytest.raises(MachineError, match="only root can make a disk; run it with sudo"):
+        local.LocalHost(tmp_path).disk("x", disk(kind="xfs"))
+
+
+def test_options_of_a_local_file_system_are_those_of_its_disk() -> None:
+    words: dict[str, Any] = {"type": "xfs", "block": "1 KiB", "size": "1 GiB", "make": ["-K"], "options": ["discard"]}
+    assert Local(**words).disk == disk(kind="xfs", block="1 KiB", size="1 GiB", make=["-K"], options=["discard"])
+    assert Local(type="btrfs").disk == disk(kind="btrfs")
+
+
+def test_f2fs_is_told_of_even_when_nobody_asks_but_then_it_is_not_needed() -> None:
+    found = {check.name: check.needed for check in Local(type="xfs").checks()}
+    assert found["f2fs in the kernel"] is False
+    assert found["xfs in the kernel"] is True
+    assert {check.name: check.needed for check in Local(type="f2fs").checks()}["f2fs in the kernel"] is True
+
+
+def test_each_file_system_tells_how_it_was_made() -> None:
+    ext4 = _beneath.ext4_facts((TRANSCRIPTS / "local" / "dumpe2fs.txt").read_text())
+    xfs = _beneath.xfs_facts((TRANSCRIPTS / "local" / "xfs_info.txt").read_text())
+    btrfs = _beneath.btrfs_facts((TRANSCRIPTS / "local" / "btrfs.txt").read_text())
+    assert (ext4["block_bytes"], xfs["block_bytes"], btrfs["block_bytes"]) == (2048, 1024, 4096)
+    made = [facts["made"] for facts in (ext4, xfs, btrfs)]
+    assert all(isinstance(one, dict) for one in made)
+    assert "metadata_csum" in str(made[0])
+    assert {"meta-data crc": "1", "log bsize": "1024", "data blocks": "409600"}.items() <= dict(made[1]).items()  # type: ignore[arg-type] # a dict
+    assert "free_space_tree" in str(made[2])

@@ -1,0 +1,402 @@
+"""What virtual and local hosts compute and read, without a host."""
+
+import fcntl
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from perjoule import catalogue
+from perjoule.drivers.protocols import Check
+from perjoule.machine import removal
+from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
+from perjoule.model.units import MIB
+from perjoule.testbeds import _disk, _kernel, _process, local, virtual
+from perjoule.testbeds.virtual import cgroup, cpu, mark, network, requirements, topology
+from places import TRANSCRIPTS
+
+FOLDER = Path("/var/tmp/perjoule/pj-0badcafe")
+MARK = mark.Mark(mark.Run("0badcafe", FOLDER), "storage-1", "run")
+NET_DEV = """Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+    lo:    1000      10    0    0    0     0          0         0     1000      10    0    0    0     0       0          0
+  eth0: 123456789   80    0    0    0     0          0         0    98765      60    0    0    0     0       0          0
+"""
+SEVEN_ZIP = (TRANSCRIPTS / "virtual/7zz-b.txt").read_text()
+
+
+def cmdline(*words: str) -> bytes:
+    return "\0".join([*words, ""]).encode()
+
+
+def test_a_rate_lets_the_catalogues_goodput_through() -> None:
+    assert network.tbf_rate_bits_per_s(893e6 / 8) == pytest.approx(934e6, rel=0.001)
+    assert network.tbf_rate_bits_per_s(941e6 / 8) == pytest.approx(984e6, rel=0.001)
+
+
+@pytest.mark.parametrize(("rate", "bucket"), [(1e6, 32 * 1024), (97.7e6, 32 * 1024), (1e9, 250_000), (100e9, 256 * 1024)])
+def test_a_bucket_holds_two_milliseconds_within_limits(rate: float, bucket: int) -> None:
+    assert network.burst_bytes(rate) == bucket
+
+
+def test_addresses_are_distinct_and_valid() -> None:
+    found = [network.address(n) for n in range(1, 1001)]
+    assert found[:2] == ["10.99.0.2", "10.99.0.3"]
+    assert len(set(found)) == 1000
+    assert all(0 < int(one.split(".")[3]) < 255 for one in found)
+
+
+def test_cables_are_plugged_and_shaped_on_the_side_of_the_switch() -> None:
+    cables = [network.Cable("storage-1", 77, 1e6)]
+    assert network.plug_batch(cables) == (
+        "link add name storage-1 type veth peer name eth0 netns 77\nlink set dev storage-1 master br0 up\n"
+    )
+    assert network.shape_batch(cables) == "qdisc add dev storage-1 root tbf rate 8364641bit burst 32768 latency 50ms\n"
+
+
+def test_bytes_of_eth0_are_read() -> None:
+    assert network.eth0_bytes(NET_DEV) == (123456789, 98765)
+    with pytest.raises(ValueError, match="no eth0"):
+        network.eth0_bytes("lo: 1 2 3")
+
+
+@pytest.mark.parametrize(("cores", "quota", "period"), [(1.5, 30_000, 20_000), (0.1, 2_000, 20_000), (0.05, 5_000, 100_000)])
+def test_a_quota_is_the_share_of_a_short_period(cores: float, quota: int, period: int) -> None:
+    assert cgroup.period_us(cores) == period
+    assert cgroup.quota_us(cores, period) == quota
+
+
+def test_a_board_is_worth_so_many_cores_of_this_machine() -> None:
+    assert cpu.cores(5730, 0.2, 4480) == pytest.approx(0.2558, abs=1e-4)
+
+
+def test_the_rating_of_7_zip_is_per_second_of_cpu_time() -> None:
+    assert cpu.rating(SEVEN_ZIP) == 4405
+    with pytest.raises(ValueError, match="no total"):
+        cpu.rating("7-Zip: Cannot allocate memory")
+
+
+def seven_zip(folder: Path, monkeypatch: pytest.MonkeyPatch, strangers_ratio: float) -> Path:
+    """Put a 7-zip first that notes each run, on a machine of which strangers take this share."""
+    tool = folder / "7zz"
+    tool.write_text(f"#!/bin/sh\necho run >> {folder}/runs\ncat <<X\n{SEVEN_ZIP}X\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setattr(cpu, "strangers_ratio", lambda before, after: strangers_ratio)
+    return folder / "runs"
+
+
+def test_a_rating_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = seven_zip(tmp_path, monkeypatch, 0.02)
+    assert cpu.mips_per_core() == cpu.mips_per_core()
+    assert (cpu.mips_per_core().mips, cpu.mips_per_core().doubt) == (4405, "")
+    assert runs.read_text() == "run\n"
+
+
+def test_a_rating_of_a_busy_machine_is_doubted_and_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = seven_zip(tmp_path, monkeypatch, 0.4)
+    assert "rated while other programs took 40% of the CPUs" in cpu.mips_per_core().doubt
+    assert cpu.mips_per_core().mips == 4405
+    assert runs.read_text() == "run\nrun\n"
+
+
+def test_what_strangers_took_is_what_our_own_children_did_not() -> None:
+    cores = os.cpu_count() or 1
+    assert cpu.strangers_ratio((10.0, 50.0, 3.0), (12.0, 50.0 + 2.0 + 1.0 * cores, 5.0)) == pytest.approx(0.5)
+    assert cpu.strangers_ratio((10.0, 50.0, 3.0), (12.0, 51.9, 5.0)) == 0
+
+
+def test_a_broken_7_zip_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = tmp_path / "7zz"
+    tool.write_text("#!/bin/sh\nexit 8\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(MachineError, match="7-zip"):
+        cpu.mips_per_core()
+
+
+def test_a_holder_and_what_starts_it_bear_the_mark() -> None:
+    words = MARK.words()
+    assert mark.parse(cmdline("bash", "-c", "script", *words, "10.99.0.2/16")) == (MARK, True)
+    assert mark.parse(cmdline("unshare", "--net", "bash", "-c", "script", *words)) == (MARK, False)
+    assert mark.parse(cmdline("sh", "-c", "join", "perjoule", "/x", "--", "unshare", *words)) == (MARK, False)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["grep", *MARK.words()],
+        ["bash", "-c", "echo perjoule-host"],
+        ["bash", "-c", "script", "perjoule-host", "0badcafe"],
+        ["bash", "-c", "script", "perjoule-host", "0badcafe", "/home/me", "/home/me/lock", "storage-1", "run"],
+        ["bash", "-c", "script", "perjoule-host", "0badcafe", str(FOLDER), "/etc/passwd", "storage-1", "run"],
+        ["bash", "-c", "script", "perjoule-host", "1", "/home/me/pj-1", "/home/me/pj-1/lock", "storage-1", "run"],
+        [""],
+    ],
+)
+def test_what_only_looks_like_a_mark_is_none(words: list[str]) -> None:
+    assert mark.parse(cmdline(*words)) is None
+
+
+def test_mounts_are_found_below_a_folder_alone_and_last_first() -> None:
+    text = (
+        "30 1 254:0 / / rw - ext4 /dev/vda rw\n"
+        "40 30 7:0 / /w/pj-1/storage-1 rw - xfs /dev/loop0 rw\n"
+        r"41 40 0:5 / /w/pj-1/storage-1/a\040b rw shared:3 - tmpfs tmpfs rw" + "\n"
+        "42 30 7:1 / /w/pj-10/storage-1 rw - xfs /dev/loop1 rw\n"
+    )
+    found = _disk.mounts(text, Path("/w/pj-1"))
+    assert found == [(Path("/w/pj-1/storage-1/a b"), "tmpfs"), (Path("/w/pj-1/storage-1"), "/dev/loop0")]
+
+
+def test_bytes_of_a_disk_are_read() -> None:
+    assert _disk.moved("  10 0 2048 5 20 0 4096 9 0 0 0 0 0 0 0 0 0") == (1 << 20, 2 << 20, 0.0)
+
+
+def test_caps_and_counters_of_cgroup_v2(tmp_path: Path) -> None:
+    # A folder stands in for the kernel: what is written is what v2 documents.
+    (tmp_path / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
+    (tmp_path / "cgroup.subtree_control").write_text("")
+    assert cgroup.controllers(tmp_path) == (2, {"cpu", "io"})
+    groups = cgroup.groups("0badcafe", tmp_path)
+    groups.make("storage-1", 0.25)
+    group = tmp_path / "perjoule-0badcafe" / "storage-1"
+    assert (tmp_path / "perjoule-0badcafe" / "cgroup.subtree_control").read_text() == "+cpu +io +memory"
+    assert (group / "cpu.max").read_text() == "5000 20000"
+    groups.cap_disk("storage-1", "7:3", 1e6, 2e6)
+    assert (group / "io.max").read_text() == "7:3 rbps=1000000 wbps=2000000"
+    (group / "cpu.stat").write_text("usage_usec 1500000\nuser_usec 1\n")
+    (group / "io.stat").write_text("7:3 rbytes=10 wbytes=20 rios=1\n254:0 rbytes=1 wbytes=2 rios=1\n")
+    assert groups.cpu_s("storage-1") == 1.5
+    assert groups.disk_bytes("storage-1") == (11, 22)
+    assert groups.doors("storage-1") == (str(group / "cgroup.procs"),)
+    assert cgroup.runs(tmp_path) == {"0badcafe"}
+    cgroup.uncap("0badcafe", ["7:3"], tmp_path)
+    assert (group / "io.max").read_text() == "7:3 rbps=max wbps=max"
+
+
+def test_a_machine_without_control_groups_is_known(tmp_path: Path) -> None:
+    assert cgroup.controllers(tmp_path) == (0, frozenset())
+
+
+def test_places_follow_the_catalogue() -> None:
+    cluster = catalogue.cluster("odroid-hc4")
+    found = topology.places(cluster, clients_count=2, servers_count=None, scale=0.1)
+    names = [place.name for place in found]
+    assert names == [*(f"storage-{n}" for n in range(1, 5)), "metadata-1", "management-1", "client-1", "client-2"]
+    assert found[0].goodput_bytes_per_s == pytest.approx(11.134 * MIB)
+    more = topology.places(cluster, clients_count=1, servers_count=6, scale=1)
+    assert sum(place.role == "storage" for place in more) == 6
+    assert len({place.address for place in more}) == len(more)
+
+
+def test_a_virtual_server_has_a_disk_of_8_gib_by_default() -> None:
+    assert virtual.Virtual().disk_size_bytes == 8 * 2**30
+
+
+@pytest.mark.parametrize(
+    "options", [{"scale": 0}, {"scale": 1.05}, {"disk": "zfs"}, {"disk_size": "1 MiB"}, {"servers": 0}, {"x": 1}]
+)
+def test_impossible_options_are_refused(options: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        virtual.Virtual(**options)  # type: ignore[arg-type] # wrong on purpose
+
+
+def test_an_unmet_need_stops_before_anything_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = Check("tool tc", False, "missing", "apt-get install iproute2")
+    monkeypatch.setattr(virtual.Virtual, "checks", lambda _: (missing,))
+    with pytest.raises(MachineError, match="apt-get install iproute2"), virtual.Virtual().hold(1):
+        pass
+
+
+def test_cleaning_needs_root_only_when_there_is_something_to_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mark.os, "geteuid", lambda: 1000)
+    run = mark.Run("0badcafe", tmp_path / "pj-0badcafe")
+    monkeypatch.setattr(mark, "runs", lambda: ())
+    assert virtual.clean() == ()
+    monkeypatch.setattr(mark, "runs", lambda: (run,))
+    with pytest.raises(MachineError, match="sudo perjoule down"):
+        virtual.clean()
+
+
+def test_a_run_is_alive_while_somebody_holds_its_lock(tmp_path: Path) -> None:
+    run = mark.Run("0badcafe", tmp_path)
+    assert not run.alive()
+    with run.lock.open("w") as lock:
+        assert not run.alive()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert run.alive()
+    assert not run.alive()
+
+
+def test_a_lock_that_a_stranger_shares_keeps_no_dead_run_alive(tmp_path: Path) -> None:
+    run = mark.Run("0badcafe", tmp_path)
+    run.lock.write_text("1")
+    with run.lock.open() as stranger:
+        fcntl.flock(stranger, fcntl.LOCK_SH)
+        assert not run.alive()
+
+
+def test_a_run_whose_lock_this_user_may_not_open_is_not_called_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = mark.Run("0badcafe", tmp_path)
+    run.lock.touch()
+
+    def refused(path: Path, *_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "open", refused)
+    assert run.alive()
+
+
+@pytest.fixture
+def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A registry of runs and a folder for them that are ours alone."""
+    monkeypatch.setattr(mark, "REGISTRY", tmp_path / "registry")
+    monkeypatch.setenv("PERJOULE_WORK", str(tmp_path / "work"))
+    monkeypatch.setattr(mark, "marked", lambda: ())
+    monkeypatch.setattr(_disk, "loops", lambda: [])
+    monkeypatch.setattr(cgroup, "runs", lambda: set[str]())
+    return tmp_path / "registry"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_locks_and_run_folders_are_for_us_alone_those_that_were_there_too(registry: Path, there: bool) -> None:
+    if there:
+        registry.mkdir(0o755)
+        (registry / "lock").touch(0o644)
+    before = os.umask(0o022)
+    try:
+        run = mark.fresh()
+        os.close(mark.claim(run))
+    finally:
+        os.umask(before)
+    modes = {path: path.stat().st_mode & 0o777 for path in (registry, registry / "lock", run.folder, run.lock)}
+    assert list(modes.values()) == [0o700, 0o600, 0o711, 0o600]  # daemons that are other users pass through a run's folder
+
+
+def test_daemons_pass_through_a_run_folder_whatever_the_umask_is(registry: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        run = mark.fresh()
+        os.close(mark.claim(run))
+    finally:
+        os.umask(before)
+    assert [path.stat().st_mode & 0o777 for path in (run.folder.parent, run.folder)] == [0o711, 0o711]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="runs are root's")
+def test_a_folder_that_is_only_called_as_a_runs_is_left_and_named(registry: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    names = {"no lock of a run in it": "pj-00000001", "a link": "pj-00000002", "not a folder": "pj-00000003"}
+    names["belongs to another user"] = "pj-00000004"
+    for number in (1, 4):
+        (work / f"pj-0000000{number}").mkdir(parents=True)
+        (work / f"pj-0000000{number}" / "thesis.tex").write_text("years")
+    os.chown(work / "pj-00000004", 4711, 4711)
+    (work / "pj-00000002").symlink_to(work / "pj-00000001")
+    (work / "pj-00000003").touch()
+    dead = mark.fresh()
+    os.close(mark.claim(dead))
+    (dead.folder / "disks").mkdir()
+    assert set(mark.strangers()) == {f"{work / name}: {why}" for why, name in names.items()}
+    assert [words.split(":")[0] for words in mark.clean()] == [f"run {dead.id}"]
+    assert sorted(path.name for path in work.iterdir()) == sorted(names.values())
+    assert len(list(work.rglob("thesis.tex"))) == 2
+    assert [path.name for path in registry.iterdir()] == ["lock"]
+
+
+def test_who_keeps_the_lock_of_a_dead_run_is_named(registry: Path) -> None:
+    run = mark.fresh()
+    lock = mark.claim(run)
+    assert mark.blocked() == ()
+    os.pwrite(lock, b"4194305", 0)  # no process has such a number
+    (words,) = mark.blocked()
+    assert words.startswith(f"{run.folder}: its perjoule (process 4194305) is gone, but process {os.getpid()} (")
+    os.close(lock)
+    assert mark.blocked() == ()
+
+
+def test_busy_cpu_time_leaves_idle_and_guest_out() -> None:
+    assert _kernel.cpu_ticks("cpu  10 1 5 1000 200 2 3 4 7 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n") == 25
+
+
+def test_network_bytes_leave_loopback_out() -> None:
+    assert _kernel.network_bytes(NET_DEV) == (123456789, 98765)
+
+
+def test_disk_bytes_count_whole_disks_alone() -> None:
+    text = " 254 0 vda 9 0 16 5 9 0 32 9 0 0 0\n 254 1 vda1 9 0 16 5 9 0 32 9 0 0 0\n 7 0 loop0 9 0 99 5 9 0 99 9 0 0 0\n"
+    assert _kernel.disk_bytes(text, {"vda"}) == (16 * 512, 32 * 512)
+
+
+def test_this_machine_is_one_client_and_serves_itself() -> None:
+    with local.Local().hold(1) as hosts:
+        (host,) = hosts.all
+        assert hosts.clients == (host,)
+        assert hosts.metadata is host
+        host.put("text", host.directory / "a" / "b")
+        assert host.read(host.directory / "a" / "b") == b"text"
+        assert host.run(["cat"], text="hello", timeout_s=5).stdout == "hello"
+        program = host.spawn(["sleep", "60"], log=host.directory / "log")
+        counters = host.counters()
+        assert counters.cpu_s is not None and counters.cpu_s > 0
+    assert program.returncode == -signal.SIGTERM
+    assert not host.directory.exists()
+
+
+def test_what_a_killed_perjoule_left_in_its_work_folder_goes_with_the_next_hold(tmp_path: Path) -> None:
+    left = tmp_path / "perjoule-local-0badcafe"
+    left.mkdir()
+    removal.mark(left)
+    (tmp_path / "thesis.tex").write_text("years")
+    with local.Local(work=str(tmp_path)).hold(1):
+        assert not left.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_this_machine_is_not_two_clients() -> None:
+    with pytest.raises(CampaignError, match="2 clients"), local.Local().hold(2):
+        pass
+
+
+def test_a_missing_program_is_told() -> None:
+    with local.Local().hold(1) as hosts, pytest.raises(WorkloadError, match="no-such could not be started"):
+        hosts.all[0].run(["no-such"], timeout_s=5, check=False)
+
+
+def test_a_command_that_takes_too_long_dies_with_its_children() -> None:
+    with local.Local().hold(1) as hosts:
+        began_s = time.monotonic()
+        with pytest.raises(TransientError, match="waiting"):
+            hosts.all[0].run(["sh", "-c", "echo waiting; sleep 81 & exec sleep 81"], timeout_s=0.5)
+        assert time.monotonic() - began_s < 2
+    assert _process.children(os.getpid()) == ()
+
+
+def test_a_program_and_its_output_are_followed_from_where_it_began() -> None:
+    with local.Local().hold(1) as hosts:
+        host = hosts.all[0]
+        log = host.directory / "log"
+        assert host.spawn(["echo", "one"], log=log).wait(timeout_s=5) == 0
+        second = host.spawn([sys.executable, "-c", "import sys; print('two'); sys.exit(3)"], log=log)
+        assert second.wait(timeout_s=5) == 3
+        assert second.output() == "two\n"
+        assert log.read_text() == "one\ntwo\n"
+
+
+def test_in_a_chroot_namespaces_are_refused_with_what_to_do() -> None:
+    what, mend = requirements.refusal("unshare: cannot change root filesystem propagation: Invalid argument\n")
+    assert what == "the root folder is not a mount point, as in a chroot, so hosts can't have mounts of their own"
+    assert mend == "leave the chroot, or enter its folder with systemd-nspawn, a privileged container or pivot_root"
+
+
+def test_what_else_refuses_namespaces_is_told_in_its_own_last_words() -> None:
+    what, _ = requirements.refusal("Cannot find device\nunshare: Operation not permitted\n")
+    assert what == "unshare: Operation not permitted"
+    assert requirements.refusal("")[0] == "refused"

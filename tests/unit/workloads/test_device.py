@@ -1,0 +1,177 @@
+"""A raw device as what is measured, and the load on it, on a client that answers from a script."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perjoule import campaign, drivers
+from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted, Process, Workload
+from perjoule.model.errors import CampaignError, TransientError, WorkloadError
+from perjoule.model.units import MIB
+from places import EXAMPLES
+from scripted import ScriptedHost
+
+DEVICE = Path("/dev/loop7")
+
+
+class Started(Exception):
+    """A fio would have been started."""
+
+
+class Client(ScriptedHost):
+    def __init__(self, folder: Path, *, size_bytes: int = 64 * MIB) -> None:
+        super().__init__()
+        self.directory, self.size_bytes = folder, size_bytes
+        self.kernel = {"dev": "7:7", "diskseq": "41", "queue/rotational": "0"}
+
+    def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
+        self.lent = (name, size_bytes, device)
+        return DEVICE
+
+    def answers(self, words: Sequence[str]) -> tuple[int, str]:
+        if words[0] == "blockdev":
+            return 0, str(self.size_bytes)
+        if words[0] == "cat":
+            path = Path(words[1])
+            return (0, path.read_text()) if path.exists() else (1, "")
+        return 0, ""
+
+    def starts(self, words: Sequence[str], log: Path) -> Process:
+        raise Started([*words])
+
+    def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(str(content))
+
+    def read(self, path: Path) -> bytes:
+        key = str(path.relative_to(f"/sys/block/{DEVICE.name}"))
+        if key not in self.kernel:
+            raise WorkloadError(f"can't read {path}")
+        return f"{self.kernel[key]}\n".encode()
+
+
+def filesystem(**options: Any) -> FileSystem:
+    made = drivers.build("filesystems", "device", options)
+    assert isinstance(made, FileSystem)
+    return made
+
+
+def load(**options: Any) -> Workload:
+    made = drivers.build("workloads", "device", {"size": "16 MiB", "direct": True, **options})
+    assert isinstance(made, Workload)
+    return made
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Client:
+    return Client(tmp_path)
+
+
+def test_each_client_lends_a_device_whose_facts_are_the_kernels(client: Client) -> None:
+    with filesystem(size="64 MiB").mount(Hosts((client,))) as mounted:
+        assert client.lent == ("device", 64 * MIB, "")
+        assert mounted.devices == {"client-1": DEVICE}
+        facts = mounted.facts["client-1"]
+        assert isinstance(facts, dict)
+        assert (facts["device"], facts["path"], facts["rotational"]) == ("a sparse file as a loop device", str(DEVICE), "0")
+        assert "model" not in facts  # which a loop device has not
+        assert mounted.locate(DEVICE) == ("client-1",)
+        mounted.alive()
+
+
+@pytest.mark.parametrize(("key", "now"), [("dev", "7:8"), ("diskseq", "42"), ("dev", None), ("diskseq", None)])
+def test_a_device_that_is_another_or_gone_is_not_alive(key: str, now: str | None, client: Client) -> None:
+    with filesystem().mount(Hosts((client,))) as mounted:
+        if now is None:
+            del client.kernel[key]
+        else:
+            client.kernel[key] = now
+        with pytest.raises(TransientError, match="is no longer the device that was lent"):
+            mounted.alive()
+
+
+def test_a_host_without_devices_says_so(tmp_path: Path) -> None:
+    class Bare(Client):
+        device = Host.device
+
+    with pytest.raises(CampaignError, match="lends no block devices"), filesystem().mount(Hosts((Bare(tmp_path),))):
+        pass
+
+
+def prepared(client: Client, folder: Path, workload: Workload) -> Mounted:
+    with filesystem().mount(Hosts((client,))) as mounted:
+        workload.prepare((client,), mounted, folder)
+        return mounted
+
+
+def test_nothing_is_removed_or_laid_out_before_a_write(client: Client, tmp_path: Path) -> None:
+    prepared(client, tmp_path, load(operation="randwrite"))
+    words = [argv[0] for argv in client.ran]
+    assert "rm" not in words
+    assert words.index("blockdev") < words.index("sync") < words.index("drop caches")
+
+
+def test_before_the_first_read_all_of_the_size_is_written_to_the_device_once(client: Client, tmp_path: Path) -> None:
+    with pytest.raises(Started) as started:
+        prepared(client, tmp_path, load(operation="randread", transfer="32 KiB"))
+    words = started.value.args[0]
+    assert f"--filename={DEVICE}" in words
+    assert "--rw=write" in words
+    assert f"--size={16 * MIB}" in words
+    client.put(str(16 * MIB), tmp_path / "device" / "laid-out-bytes")
+    prepared(client, tmp_path, load(operation="randread", transfer="32 KiB"))
+    with pytest.raises(Started):  # more than was laid out
+        prepared(client, tmp_path, load(operation="read", size="32 MiB"))
+    with pytest.raises(Started):  # checksums, over which other loads wrote
+        prepared(client, tmp_path, load(operation="read", verify="crc32c"))
+
+
+def test_a_device_smaller_than_the_load_is_told_before_anything_is_written(client: Client, tmp_path: Path) -> None:
+    client.size_bytes = 8 * MIB
+    with pytest.raises(WorkloadError, match="holds 8 MiB, less than the 16 MiB of this load; lower the workload's size"):
+        prepared(client, tmp_path, load(operation="write"))
+
+
+@pytest.mark.parametrize("step", ["prepare", "run"])
+def test_a_device_that_became_another_is_not_written_to(step: str, client: Client, tmp_path: Path) -> None:
+    with filesystem().mount(Hosts((client,))) as mounted:
+        client.kernel["diskseq"] = "42"
+        client.ran.clear()
+        with pytest.raises(TransientError, match="is no longer the device that was lent"):
+            getattr(load(operation="write"), step)((client,), mounted, tmp_path)
+        assert client.ran == []
+
+
+@pytest.mark.parametrize(
+    ("kinds", "which"), [(("device", "fio"), "workload fio needs folders"), (("local", "device"), "needs devices")]
+)
+def test_loads_for_files_and_devices_are_not_mixed(kinds: tuple[str, str], which: str) -> None:
+    filesystem_words = 'kind = "device"' if kinds[0] == "device" else 'kind = "local"\ntype = "xfs"'
+    text = f'[testbed]\nkind = "virtual"\n[[filesystem]]\n{filesystem_words}\n[[workload]]\nkind = "{kinds[1]}"\n'
+    with pytest.raises(CampaignError, match=which):
+        campaign.parse(text)
+
+
+def test_the_study_has_the_papers_96_experiments_10_times() -> None:
+    study = campaign.read(EXAMPLES / "ssd-vs-hdd.toml")
+    assert len(study.trials) == 960
+    first = [trial for trial in study.trials if trial.repetition == 1]
+    options = {
+        (
+            t.testbed.options["cluster"],
+            t.workload.options["operation"],
+            t.workload.options["transfer"],
+            t.workload.options["direct"],
+        )
+        for t in first
+    }
+    assert len(first) == len(options) == 96
+    assert sum(direct is False for *_, direct in options) == 8 * 4
+    assert {operation for _, operation, _, direct in options if not direct} == {"write", "randwrite"}
+    assert {(t.workload.options["size"], t.workload.options["duration"]) for t in first} == {("20 GiB", "60 s")}
+    assert (study.settle_s, study.quiet_s, len(study.groups)) == (20, 60, 8)
+    assert [t.workload.label for t in study.groups[0][:12]] != [t.workload.label for t in study.groups[0][12:24]]  # random order
+    labels = {t.filesystem.label for t in first}
+    assert labels == {f"device on machine {m}-{d}" for m in ("pc", "mpsoc") for d in ("hdd1", "hdd2", "ssd1", "ssd2")}

@@ -1,0 +1,160 @@
+"""rados bench: its reports of strings are read rightly, and what it is told fits what it can do."""
+
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from perjoule import drivers
+from perjoule.drivers.protocols import Host, Pool, Process, Workload
+from perjoule.model import Json
+from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.units import MIB
+from perjoule.workloads import rados
+from perjoule.workloads.rados import start
+from places import TRANSCRIPTS
+from scripted import ScriptedHost, ScriptedMount, ScriptedProcess
+
+SAID = TRANSCRIPTS / "rados"
+
+
+def bench(**options: Json) -> Workload:
+    made = drivers.build("workloads", "rados", options)
+    assert isinstance(made, Workload)
+    return made
+
+
+class Hanging(ScriptedProcess):
+    """A rados that, unless it has ended, goes on for ever."""
+
+    def stop(self, *, timeout_s: float = 2.0) -> None:
+        """It can't be ended."""
+
+
+class Client(ScriptedHost):
+    """A client whose rados ends at once with this code, before it opens its output; markers in its pool are as given."""
+
+    def __init__(self, name: str, code: int | None, *, markers: str = "") -> None:
+        super().__init__(name)
+        self.code, self.markers = code, markers
+
+    def answers(self, words: Sequence[str]) -> tuple[int, str]:
+        asked = self.ran[-1] = [*words[7:]]  # without who asks, and where
+        missing = asked[0] == "stat" and asked[1] not in self.markers.split()
+        return int(missing), self.markers if asked[0] == "ls" else ""
+
+    def starts(self, words: Sequence[str], log: Path) -> Process:
+        self.ran.append([*words[7:]])
+        return Hanging(self.code, (SAID / "nodata.log").read_text())
+
+
+class Store(ScriptedMount):
+    def __init__(self, *clients: Host, dead: bool = False) -> None:
+        super().__init__(dead=dead)
+        self.pools = {c.name: Pool(c.name, f"client.{c.name}", Path("/etc/ceph.conf")) for c in clients}
+
+
+@pytest.fixture(autouse=True)
+def connected_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start, "CONNECTED_S", 0.0)
+
+
+def test_a_raw_folder_gives_what_each_client_wrote() -> None:
+    outcome = bench().outcome(SAID / "bench")
+    assert outcome.engine == "rados bench of ceph version 16.2.15"
+    assert [(r.host, r.direction, r.operations_count, r.moved_bytes) for r in outcome.results] == [
+        ("client-1", "write", 7787, 7787 * 65536),
+        ("client-2", "write", 4107, 4107 * 65536),
+    ]
+    first = outcome.results[0]
+    assert (first.began_s, first.ended_s) == (100.0, pytest.approx(104.001014))
+    assert first.latency_s == {"mean": 0.002053, "max": 0.012235}
+    assert outcome.doubts == ()
+
+
+def test_goodput_over_time_sums_to_the_bytes_written() -> None:
+    outcome = bench().outcome(SAID / "bench")
+    for series, moved in zip(outcome.series, outcome.results, strict=True):
+        assert float((series.value * series.duration_s).sum()) == pytest.approx(moved.moved_bytes)
+        assert series.t_s[-1] == moved.ended_s
+        assert (series.value > 0).all()
+
+
+def test_reading_in_order_ends_when_all_is_read_and_that_is_no_failure() -> None:
+    (read,) = bench(operation="seq").outcome(SAID / "seq").results
+    assert (read.direction, read.operations_count) == ("read", 7787)
+    assert read.ended_s - read.began_s == pytest.approx(0.683352)
+
+
+def test_reading_at_random_is_a_read() -> None:
+    read = rados.result("client-1", "rand", (SAID / "rand.json").read_text(), 0.0)
+    assert (read.direction, read.moved_bytes, read.ended_s) == ("read", 35908 * 65536, 3.000222)
+
+
+def test_a_truncated_report_is_refused(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    shutil.copytree(SAID / "bench", raw)
+    for share in (0.0, 0.01, 0.5, 0.99):
+        text = (SAID / "bench" / "client-1.json").read_text()
+        (raw / "client-1.json").write_text(text[: int(len(text) * share)])
+        with pytest.raises(WorkloadError, match="can't be read"):
+            bench().outcome(raw)
+
+
+def test_a_failure_is_said_in_rados_own_words(tmp_path: Path) -> None:
+    client = Client("client-1", 1)
+    with pytest.raises(WorkloadError, match=r"client-1: rados bench failed \(exit code 1\): Must write data before"):
+        bench(operation="seq").run([client], Store(client), tmp_path)
+    assert not list(tmp_path.glob("*.pipe"))
+
+
+def test_a_daemon_that_died_is_the_better_reason(tmp_path: Path) -> None:
+    client = Client("client-1", 1)
+    with pytest.raises(TransientError, match="ceph-osd died"):
+        bench().run([client], Store(client, dead=True), tmp_path)
+
+
+def test_a_store_that_blocks_ends_with_the_time_limit(tmp_path: Path) -> None:
+    clients = [Client("client-1", 0), Client("client-2", None)]
+    began_s = time.monotonic()
+    with pytest.raises(TransientError, match=r"not finished within 1.1 s on client-2: a full OSD"):
+        bench(duration="1 s", time_limit="1.1 s").run(clients, Store(*clients), tmp_path)
+    assert time.monotonic() - began_s < 5
+
+
+def test_a_write_begins_in_an_empty_pool(tmp_path: Path) -> None:
+    client = Client("client-1", 0, markers="perjoule-64-4194304 benchmark_data_x perjoule")
+    bench().prepare([client], Store(client), tmp_path)
+    assert client.ran == [["ls"], ["rm", "perjoule-64-4194304"], ["cleanup", "--prefix", "benchmark_data"], ["drop caches"]]
+
+
+def test_a_read_finds_its_objects_or_writes_them(tmp_path: Path) -> None:
+    there = Client("client-1", 0, markers="perjoule-64-4194304")
+    bench(operation="rand").prepare([there], Store(there), tmp_path)
+    assert there.ran == [["stat", "perjoule-64-4194304"], ["drop caches"]]
+    bare = Client("client-1", 1)
+    with pytest.raises(WorkloadError, match="rados bench failed"):
+        bench(operation="rand", in_flight=4).prepare([bare], Store(bare), tmp_path)
+    assert bare.ran[-1][:7] == ["bench", "600", "write", "-t", "4", "--run-name", "perjoule"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"object": "4 MiB", "size": "10 MiB"}, 'not a whole number of objects of "4 MiB" .write "8 MiB"'),
+        ({"object": "4 MiB", "size": "1 MiB"}, 'write "4 MiB"'),
+        ({"duration": "1.5 s"}, 'write duration = "2 s"'),
+        ({"duration": "10 min", "time_limit": "1 min"}, "below time_limit"),
+        ({"in_flight": 0}, "greater than or equal to 1"),
+    ],
+)
+def test_the_impossible_is_refused_in_a_sentence(options: Mapping[str, Json], sentence: str) -> None:
+    with pytest.raises(ValidationError, match=sentence):
+        bench(**options)
+
+
+def test_a_plan_knows_the_bytes() -> None:
+    assert bench(size="8 MiB").moved_bytes(3) == 24 * MIB
