@@ -1,9 +1,9 @@
-"""How well a clock's offset is found by a load pattern in simulated meters: errors of many runs, and what their intervals hold.
+"""How accurately a load pattern finds a clock's offset in simulated meters: errors and interval coverage of many runs.
 
     python benchmarks/alignment.py [--runs 200] [--seed 1] [--length 60]
 
 Each run draws an offset within +-3 s, a pattern, noise and the phase of the meter's cycle. The load rises up to 5 ms after it was
-switched. Wanted: within 20 ms for a meter that averages over 1 s.
+switched. Goal: within 20 ms for a meter that averages over 1 s.
 """
 
 import argparse

@@ -1,14 +1,14 @@
-"""How often the one rule says "better" falsely, how often its intervals hold, and what differences it finds.
+"""False positives, coverage and power of the one rule for "better".
 
-Campaigns of file systems that run 1 or 6 combinations each, in interleaved order or one file system after the other; normal
-scatter of 3 % on logarithms, a linear drift over the campaign or one that begins anew with each file system, neighbours in time
-correlated as AR(1), file systems of unequal scatter. One combination is judged, by `analysis.better.Judge` as everywhere.
+Simulates campaigns of file systems that run 1 or 6 combinations each, interleaved or one file system after the other, with a
+normal scatter of 3 % on logarithms, a linear drift over the campaign or one that restarts with each file system, neighbours in
+time correlated as AR(1), and file systems of unequal scatter. `analysis.better.Judge` judges one combination, as everywhere.
 
-- false: campaigns in which any two file systems of the same speed are said to differ (family-wise).
-- holds: campaigns in which all intervals hold the true ratios.
-- finds: of a file system that is faster by 5, 10, 20 %, how often it is said to be better than another one.
+- false: share of campaigns in which any two file systems of the same speed are declared different (family-wise).
+- holds: share of campaigns in which all intervals contain the true ratios.
+- finds: how often a file system that is faster by 5, 10, 20 % is declared better than another one.
 
-A row fails where more than 5 % are false by more than its own count can make of them (one-sided, at 2.5 %).
+A row fails if its false positives exceed 5 % significantly (one-sided, at 2.5 %).
 
 usage: .venv/bin/python benchmarks/better.py [RUNS]
 """

@@ -1,8 +1,8 @@
-"""How long a file system takes from nothing to mounted and writable on 5 bricks and 1 client, and to be gone again.
+"""Time of bring-up (from nothing to mounted and writable, on 5 bricks and 1 client) and of tear-down of a file system.
 
     python benchmarks/bringup.py moosefs [--count 10] [--disk xfs] [--set goal=2]
 
-Hosts are neither slowed down nor capped in CPU, as the figures to compare with were taken. Needs root.
+Hosts run at full speed without a CPU cap, as for the figures to compare with. Needs root.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""What becomes of two clients whose clocks differ, each with a fio report of its own: doubted, refused, or passed in silence.
+"""Are imports of two clients with different clocks, each with its own fio report, doubted, refused, or accepted without a word?
 
     python benchmarks/clocks_apart.py [--runs 200] [--seed 1]
 
-Both clients load at the same time for the same 5 to 60 s. Each run draws how far their clocks are apart, from 1 ms to 4 h, and
-imports both reports at once, or one after the other as two commands do.
+Both clients load at the same time for the same 5 to 60 s. Each run draws the difference of
+their clocks, from 1 ms to 4 h, and imports both reports at once, or one after the other as two commands do.
 """
 
 import argparse

@@ -1,12 +1,13 @@
-"""Whether stated intervals hold what is true: the coverage of 95 % intervals by semantics, and what the menu of faults leads to.
+"""Coverage of the 95 % intervals of energy by meter semantics, and the effect of each fault.
 
     python benchmarks/coverage.py [--runs 1000] [--seed 1]
 
-Each run draws a load (irregular bursts of about 2 s), a window at a random place in it or, every other run, around all of it with
-1 s of idle time before and after as by default in a campaign, and a meter whose errors are drawn within what it states: accuracy,
-resolution, noise, latency, clock, period. Requests take a while, and the moment of a reading is anywhere in its request. A good
-interval holds the true energy in 93 to 97 % of runs, and half of it is typically no more than 3 times the rms error. A thousand
-runs tell a share to a percent either way: a row fails where the 95 % interval of its own count lies beyond.
+Each run draws a load (irregular bursts of about 2 s), a window and a meter. The window lies at a random place in the load or,
+every other run, around all of it with 1 s of idle time before and after, the default of a campaign. The meter's errors are drawn
+within its specification: accuracy, resolution, noise, latency, clock, period. Requests take time, and a reading is taken at any
+moment of its request. A good interval contains the true energy in 93 to 97 % of runs, and half of it is typically no more than 3
+times the rms error. A thousand runs give a share to one percent either way: a row fails if the 95 % interval of its own count
+lies outside that range.
 """
 
 import argparse

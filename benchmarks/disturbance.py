@@ -1,10 +1,10 @@
-"""What measuring costs: the same load with and without meters, in pairs, on one deployment, until the answer is narrow enough.
+"""The cost of measuring: the same load with and without meters, in pairs, on one deployment, until the interval is narrow enough.
 
 usage: .venv/bin/python benchmarks/disturbance.py [--minutes 60] [--filesystem moosefs] [--size "32 MiB"] [--scale 0.1]     (root)
 
-Each pair is one load with all meters that stream to Parquet as in a campaign, and one without, in an order drawn anew. It ends
+Each pair is one load with all meters streaming to Parquet, as in a campaign, and one without, in random order. The benchmark ends
 when the 95 % interval of the ratio of throughputs is within 0.5 % of its mean, but not before 12 pairs, or when the time is up.
-Prints the ratio (geometric mean, no pair left out) with its interval, and the meters' share of a core: the CPU time of this
+It prints the ratio (geometric mean, no pair left out) with its interval, and the meters' share of a core: the CPU time of this
 process per second of the load, with meters less without.
 """
 

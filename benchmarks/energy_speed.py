@@ -1,9 +1,9 @@
-"""How long the energy of many windows over a long series takes, beside pandas in the same run.
+"""Time to compute the energy of many windows over a long series, compared with pandas in the same run.
 
     python benchmarks/energy_speed.py [--samples 1e8] [--windows 1e4] [--semantics instantaneous]
 
-Needs 3 GB of memory for 1e8 samples, and with pandas 10 GB. pandas is no dependency of perjoule: without it only our own figures
-are printed. Both integrate by the trapezoid up to the windows' edges and must agree.
+Needs 3 GB of memory for 1e8 samples, and with pandas 10 GB. pandas is no dependency of perjoule: without it the benchmark
+prints only our own figures. Both integrate by the trapezoid up to the windows' edges and must agree.
 """
 
 import argparse

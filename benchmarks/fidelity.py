@@ -1,8 +1,8 @@
-"""How faithful virtual hosts are: TCP goodput between two of them and CPU time under a cap, against the catalogue.
+"""Fidelity of virtual hosts: TCP goodput between two of them and CPU time under a cap, compared with the catalogue.
 
     python benchmarks/fidelity.py [--cluster odroid-hc4] [--scale 1 --scale 0.1] [--duration 6]
 
-Needs root. The machine has to have CPU to spare: what others take can only make the figures lower.
+Needs root and an otherwise idle machine: other load can only make the figures lower.
 """
 
 import argparse

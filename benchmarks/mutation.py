@@ -1,10 +1,10 @@
-"""Change one constant or operator at a time in what makes numbers, and count the changes that a test notices.
+"""Change one constant or operator at a time in the code that computes numbers, and count the changes that a test detects.
 
 A test suite that stays green on wrong code proves nothing. Each mutant is a copy of the package with one change: a number made
-10 % larger (an integer by 1), an operator replaced by its opposite, a comparison or condition turned round. The tests that run
-the changed line (found once, with coverage.py, in processes that tests start, too), or that run a line which names the changed
-constant, run against it until one fails. A comparison is turned round rather than moved by equality (< to <=), which no value of
-a continuous quantity tells apart. Tests that need root or real daemons (`tests/live`) are not among them.
+10 % larger (an integer by 1), an operator replaced by its opposite, a comparison or condition inverted. The tests that run the
+changed line (found once, with coverage.py, in processes that tests start, too), or a line which names the changed constant, run
+against the mutant until one fails. Comparisons are inverted rather than changed from < to <=, because no value of a continuous
+quantity distinguishes those. Tests that need root or real daemons (`tests/live`) are excluded.
 
 usage: .venv/bin/python benchmarks/mutation.py [--count N] [--seed N] [--jobs N] [--list] [PATH...]
 PATH: files or folders below src/perjoule; analysis, meters/modelled.py and testbeds/virtual/__init__.py by default.

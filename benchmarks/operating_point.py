@@ -1,7 +1,7 @@
 """Modelled watts at the one point of power under load that the green-storage paper prints: MooseFS, writes, 4 clients, 63.68 W.
 
-Servers write back all the time, as the paper's boards do: the 9 GiB that each of them gets are long past its 4 GB of memory.
-Watts, with one standard uncertainty by the catalogue's sigmas, and what drives them are of the time in which all clients wrote.
+Servers write back all the time, as the paper's boards do: each of them gets 9 GiB, far more than its 4 GB of memory. The watts,
+with one standard uncertainty by the catalogue's sigmas, and their causes cover the time in which all clients wrote.
 
     python benchmarks/operating_point.py [--scale 0.2] [--size 256] [--runs 3]
 """

@@ -1,9 +1,10 @@
-"""What it costs to read: CPU time of commands that only read, over that of importing numpy and pyarrow alone, in the same run.
+"""The cost of reading: CPU time of commands that only read, as ratios to that of importing numpy and pyarrow in the same run.
 
 usage: .venv/bin/python benchmarks/reading.py [--runs 5] [RESULTS]
 
-RESULTS is a results folder; without one a simulated demo is measured first (54 trials, some 3 minutes). The first `show` after a
-change of perjoule or of the folder computes what is kept from then on, and is printed apart. `verify` always computes everything.
+RESULTS is a results folder; without one, the benchmark measures a simulated demo first (54 trials, some 3 minutes). The first
+`show` after a change of perjoule or of the folder computes and keeps all numbers, and is printed separately. `verify` always
+computes everything.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""What it costs to sample into a results folder's Parquet file, and whether a sample is lost.
+"""The CPU cost of sampling into a results folder's Parquet file, and lost samples.
 
 usage: .venv/bin/python benchmarks/sampling.py [SECONDS [one|many|hosts]...]        (600 by default; "hosts" needs root)
 
-Three ways: one meter that reads 20 zones of a folder like powercap at 20 Hz; 20 meters with one channel each (a thread each) at
-20 Hz; and what a campaign has by default, counters and modelled watts of 10 virtual hosts at 5 Hz, whose goal is 1.5 % of a core.
-The cost is the CPU time of this process over the time that passed, as a share of one core; the Parquet file is read back and
-counted.
+Three cases: one meter that reads 20 zones of a folder like powercap at 20 Hz ("one"); 20 meters with one channel and thread each
+at 20 Hz ("many"); and a campaign's default, counters and modelled watts of 10 virtual hosts at 5 Hz ("hosts"; goal: 1.5 % of a
+core). The cost is this process's CPU time over elapsed time, as a share of one core. The Parquet file is read back and its
+samples counted.
 """
 
 import sys

@@ -1,10 +1,10 @@
-"""Kill perjoule with SIGKILL at random moments of short real campaigns, meters on, and count what was lost, doubled or left.
+"""Kill perjoule with SIGKILL at random moments of short real campaigns with meters, and count what is lost, doubled or left.
 
 usage: sudo .venv/bin/python benchmarks/sigkill.py [--kills 200] [--seed 1] [--filesystem cephfs ...]      (some 10 s a kill)
 
 One campaign per file system, in turn. Each kill hits `run` or `resume` while hosts come up, in a trial or after the last one
-(taking down, the report), or a `resume` or `report` that has only the report to write. A campaign that is done is verified, and
-begun anew. Lost or doubled trials, and anything that is on the machine after `perjoule down`, must be nothing. All of it is read
+(tear-down, the report), or a `resume` or `report` that has only the report to write. A finished campaign is verified, and started
+again. No trial may be lost or doubled, and nothing may remain on the machine after `perjoule down`. The benchmark checks that
 without perjoule's own code.
 """
 

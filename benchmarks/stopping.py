@@ -1,10 +1,9 @@
-"""Coverage of the interval that a campaign with `until` ends with, and what it costs in bytes beside a paper's five repetitions.
+"""Coverage of the final interval of a campaign with `until`, and its cost in bytes compared with a paper's five repetitions.
 
-The coverage is that of simulated campaigns, beside Student's plain interval under the same rule. The bytes are those that each
+The coverage is that of simulated campaigns, next to Student's plain interval under the same rule. The bytes are those that each
 client writes until the interval of MiB/J is within 5 %, for the scatter of a recorded campaign: MiB/J of the writes of
 docs/examples/green-storage.html, until the disks hold them, half widths of five repetitions over their means, at scale 0.1 with
-36 MiB for each client. The paper wrote 36 GiB for each client and
-repetition, five times; at the same scale that is a tenth.
+36 MiB for each client. The paper wrote 36 GiB for each client and repetition, five times; at the same scale that is a tenth.
 
 usage: .venv/bin/python benchmarks/stopping.py [RUNS]
 """
