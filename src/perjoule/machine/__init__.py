@@ -1,1 +1,1 @@
-"""What several rooms ask of this machine: its circumstances, mirrors, locks, what is removed, what is read from outside."""
+"""Functions of this machine that several packages need: environment, mirrors, locks, removal, limits for outside input."""

@@ -1,4 +1,4 @@
-"""The circumstances of a measurement: machine, kernel, software, and the git state of the campaign's folder."""
+"""The environment of a measurement: machine, kernel, software, and the git state of the campaign's folder."""
 
 import os
 import platform
@@ -19,10 +19,10 @@ MODULES = ("perjoule", "numpy", "pyarrow", "scipy", "pydantic")
 
 
 def environment(campaign_folder: Path | None = None) -> Mapping[str, Json]:
-    """Describe this machine; what can't be found out is None. Never fails.
+    """Describe this machine; unknown values are None. Never fails.
 
     Args:
-        campaign_folder: where the campaign file lies, for its git commit and whether something there is not committed.
+        campaign_folder: the campaign file's folder, for its git commit and whether it has uncommitted changes.
     """
     return {
         "kernel": platform.release(),
@@ -48,9 +48,9 @@ def cpu_model(cpuinfo: str) -> str:
 
 
 def clock(tracking: str, timedatectl: str) -> Json:
-    """Read how far this machine's clock may be from UTC: chrony's "tracking" as CSV, or else whether anything keeps it.
+    """Read the possible offset of this machine's clock: chrony's "tracking" as CSV, or else whether it is synchronised.
 
-    The offset is what chrony estimates; it says itself that the true one is at most root delay / 2 + root dispersion beyond:
+    chrony estimates the offset and limits its error to root delay / 2 + root dispersion:
     https://chrony-project.org/doc/4.3/chronyc.html
     """
     words = tracking.strip().split(",")

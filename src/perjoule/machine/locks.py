@@ -1,4 +1,4 @@
-"""Locks that nobody else may open, which prevents others from holding them; whoever holds one nevertheless is named.
+"""Locks whose files only their owner can open, so nobody else can hold them; if somebody does, the holder is named.
 
 https://man7.org/linux/man-pages/man2/flock.2.html, https://man7.org/linux/man-pages/man5/proc_locks.5.html
 """
@@ -15,7 +15,7 @@ GRACE_S = 1.0  # for which a lock is waited for without a word
 
 
 def opened(path: Path) -> int:
-    """Open a lock file, made if need be, for its owner alone from now on; it follows no link. Raises OSError."""
+    """Open a lock file, creating it if necessary, with access for its owner alone; follows no link. Raises OSError."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     state = os.fstat(descriptor)
     if state.st_uid == os.geteuid() and stat.S_IMODE(state.st_mode) != 0o600:  # an older perjoule made it for all to read
@@ -24,7 +24,7 @@ def opened(path: Path) -> int:
 
 
 def taken(descriptor: int) -> bool:
-    """Take a lock if nobody has it; say whether it is ours now."""
+    """Take a lock if it is free, and return whether it is ours now."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -33,7 +33,7 @@ def taken(descriptor: int) -> bool:
 
 
 def wait(descriptor: int, path: Path, *, grace_s: float = GRACE_S) -> None:
-    """Take a lock; where that takes longer than `grace_s`, say on the terminal who holds it."""
+    """Take a lock; if that takes longer than `grace_s`, print who holds it."""
     until_s = time.monotonic() + grace_s
     while not taken(descriptor):
         if time.monotonic() >= until_s:
@@ -45,7 +45,7 @@ def wait(descriptor: int, path: Path, *, grace_s: float = GRACE_S) -> None:
 
 
 def holders(descriptor: int) -> str:
-    """Name the processes that hold a lock, as in "process 4711 (sleep)"; "" where the kernel names none."""
+    """Name the processes that hold a lock, as in "process 4711 (sleep)"; "" if the kernel names none."""
     state = os.fstat(descriptor)
     file = f"{os.major(state.st_dev):02x}:{os.minor(state.st_dev):02x}:{state.st_ino}"
     pids: list[str] = []

@@ -1,6 +1,7 @@
-"""Disks in pairs that hold the same: by md, LVM or ZFS, and what a machine must have for each.
+"""Pairs of disks with the same content, by md, LVM or ZFS, and what a machine needs for each.
 
-https://docs.kernel.org/admin-guide/md.html, https://man7.org/linux/man-pages/man7/lvmraid.7.html, https://openzfs.github.io/openzfs-docs/
+https://docs.kernel.org/admin-guide/md.html, https://man7.org/linux/man-pages/man7/lvmraid.7.html,
+https://openzfs.github.io/openzfs-docs/
 """
 
 import os
@@ -16,7 +17,7 @@ from perjoule.model.units import BYTES, exact_text
 
 @dataclass(frozen=True)
 class Way:
-    """One way to a mirror: what the kernel needs for it, and with which tool it is made."""
+    """One way to make a mirror: the kernel module and the tool it needs."""
 
     module: str
     tool: str
@@ -32,7 +33,7 @@ STEAD = "xfs"  # what lies on a single disk where there is no ZFS
 
 
 def lacking(mirror: str, *, root: Path = Path("/")) -> str:
-    """Say why this machine can't make such a mirror: "this kernel has no md"; "" when it can. Changes nothing."""
+    """Return why this machine can't make such a mirror, as in "this kernel has no md"; "" if it can. Changes nothing."""
     way = WAYS[mirror]
     if not (loaded(way.module, root=root) or _loadable(way.module, root)):
         return f"this kernel has no {way.module if mirror == 'lvm' else mirror}"
@@ -40,7 +41,7 @@ def lacking(mirror: str, *, root: Path = Path("/")) -> str:
 
 
 def possible(wanted: Disk) -> tuple[Disk, str]:
-    """Give what of it can be made here, and a doubt ("" for none) where that is less than was asked for."""
+    """Return the mirror that can be made here, and a doubt ("" for none) if it is less than requested."""
     if wanted.mirror == "none" or not (lack := lacking(wanted.mirror)):
         return wanted, ""
     made = single(wanted)
@@ -48,7 +49,7 @@ def possible(wanted: Disk) -> tuple[Disk, str]:
 
 
 def single(wanted: Disk) -> Disk:
-    """What is made instead of a mirror, on one disk."""
+    """Return the disk that is used instead of a mirror."""
     words: dict[str, Any] = {"kind": STEAD, "size": exact_text(wanted.size_bytes, BYTES)}
     if wanted.kind != "zfs":  # whose record size and further words mean nothing to another
         words |= {"kind": wanted.kind, "make": wanted.make, "options": wanted.options}
@@ -57,12 +58,12 @@ def single(wanted: Disk) -> Disk:
 
 
 def doubt(lack: str, *, stead: str = "") -> str:
-    """Say for the record why data lie on a single disk; `stead` is the file system there instead of ZFS."""
+    """Return the record's doubt that data are on a single disk; `stead` is the file system there instead of ZFS."""
     return f"no mirror beneath: {lack}; each server holds one copy of the data{f', on {stead}' if stead else ''}"
 
 
 def check(mirror: str) -> Check:
-    """Tell of it for `doctor`: campaigns go on without."""
+    """Report on it for `doctor`; campaigns run without it."""
     lack = lacking(mirror)
     detail = f"{lack}: each server would hold one copy of the data" if lack else "there"
     way = WAYS[mirror]
@@ -70,7 +71,7 @@ def check(mirror: str) -> Check:
 
 
 def loaded(module: str, *, root: Path = Path("/")) -> bool:
-    """Whether the kernel has it at hand: loaded, or built in as far as that shows."""
+    """Return whether the kernel has the module, loaded or (as far as that shows) built in."""
     if (root / "sys/module" / module).is_dir():
         return True
     mdstat = root / "proc/mdstat"  # the only place that shows a raid1 that is built in

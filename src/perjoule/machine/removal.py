@@ -1,7 +1,7 @@
-"""The one place that removes files and folders, and the folders that are ours for as long as a block runs.
+"""The only module that removes files and folders, and scratch folders for the duration of a block.
 
-A folder is taken away only where it bears our mark: a file in it that says so, removed last, so that a removal may be killed
-anywhere and goes on later. No link is followed and no mount is entered. What stays is named.
+It removes a folder only if it bears our mark: a file in it, removed last, so a removal can be killed anywhere and continued
+later. It follows no link and enters no mount. It names what stays.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ _SCRATCH = re.compile(f"(?:{'|'.join(SCRATCH)})[a-z0-9_]{{8}}")
 
 
 def is_folder(path: Path) -> bool:
-    """Say whether there is a folder, and no link to one."""
+    """Return whether there is a folder here that is not a link to one."""
     return path.is_dir() and not path.is_symlink()
 
 
@@ -37,26 +37,26 @@ def mark(folder: Path) -> None:
 
 
 def remove_file(path: Path) -> None:
-    """Remove a file or a link, if there is one. Raises OSError: it is a folder, say."""
+    """Remove a file or a link, if there is one. Raises OSError, for example if it is a folder."""
     path.unlink(missing_ok=True)
 
 
 def remove_empty(folder: Path) -> bool:
-    """Remove a folder in which there is nothing; say whether it is gone."""
+    """Remove a folder if it is empty, and return whether it is gone."""
     with contextlib.suppress(OSError):
         folder.rmdir()
     return not folder.exists()
 
 
 def remove_folder(folder: Path, *, mark: str = MARK) -> tuple[Path, ...]:
-    """Remove a folder of ours with all that is in it.
+    """Remove a folder of ours with its content.
 
     Args:
         folder: an empty one needs no mark.
-        mark: the file in it that makes it ours; "" for a folder that the caller has just made itself.
+        mark: the file in it that makes it ours; "" for a folder that the caller has just made.
 
     Returns:
-        What is still there: () when all of it is gone, the folder alone when it is not ours.
+        The paths that remain: () if all of it is gone, only the folder if it is not ours.
     """
     try:
         top = os.open(folder, _FOLDER)
@@ -76,7 +76,7 @@ def remove_folder(folder: Path, *, mark: str = MARK) -> tuple[Path, ...]:
 
 
 def _empty(top: int, folder: Path, *, last: str = "") -> list[Path]:
-    """Remove all that is in an open folder, `last` at the end and only when nothing else is left."""
+    """Remove the content of an open folder, `last` at the end and only if nothing else is left."""
     left: list[Path] = []
     for name in sorted(_names(top), key=lambda one: one == last):
         if name == last and left:
@@ -117,7 +117,7 @@ def _is_file(folder: int, name: str) -> bool:
 
 
 def _mount(descriptor: int) -> str:
-    """Which mount an open folder is on; its device, which does not identify a bind mount, if the kernel does not state it."""
+    """Return the mount of an open folder; if the kernel does not state it, its device, which does not identify a bind mount."""
     lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines()
     return next((line for line in lines if line.startswith("mnt_id")), str(os.fstat(descriptor).st_dev))
 
@@ -132,9 +132,9 @@ def _mount_of(folder: Path) -> str:
 
 @contextlib.contextmanager
 def scratch(prefix: str, within: Path | None = None) -> Generator[Path]:
-    """A folder of ours while the block runs, in the temporary directory by default; not readable by others.
+    """Create a folder of ours for the duration of the block, by default in the temporary directory; others can't read it.
 
-    Its lock shows `sweep` that it is in use: that of a killed perjoule is free.
+    Its lock tells `sweep` that it is in use: the lock of a killed perjoule is free.
 
     Raises:
         OSError: it can't be made.
@@ -155,10 +155,10 @@ def scratch(prefix: str, within: Path | None = None) -> Generator[Path]:
 
 
 def sweep(within: Path | None = None) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """Remove the scratch folders whose perjoule was killed.
+    """Remove the scratch folders of killed runs.
 
     Returns:
-        What was removed, and a sentence for each folder of such a name that was left; those in use are skipped.
+        The folders removed, and a sentence for each folder of such a name that stays; those in use are skipped.
     """
     removed: list[Path] = []
     left: list[str] = []
@@ -196,7 +196,7 @@ def sweep(within: Path | None = None) -> tuple[tuple[Path, ...], tuple[str, ...]
 
 
 def _use(folder: Path) -> str:
-    """What still goes on in a folder whose perjoule is gone; "" where nothing does. Its end may be under way."""
+    """Return how a dead run's folder is still in use, "" if it is not. Its end may be under way."""
     uses = {
         "a loop device still has its file there": list(Path("/sys/block").glob("loop*/loop/backing_file")),
         "something is still mounted there": [Path("/proc/self/mountinfo")],
@@ -212,6 +212,6 @@ def _text(path: Path) -> str:
 
 
 def _only_sockets(folder: int) -> bool:
-    """Whether nothing but sockets is there, as ssh leaves them: nobody's data."""
+    """Return whether the folder contains only sockets, as ssh leaves them: nobody's data."""
     kinds = [os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode for name in _names(folder)]
     return all(map(stat.S_ISSOCK, kinds))

@@ -1,7 +1,7 @@
-"""What comes from outside, within limits: files and JSON of other tools, of results folders, of meters.
+"""Input from outside, within limits: files and JSON of other tools, of results folders, of meters.
 
-A file is read up to a size, JSON up to a size and a depth. JSON has no NaN and no infinity (RFC 8259), and a number that no
-float holds is none: all three are refused. What a record has of them it writes as `{"$float": "inf"}`.
+Files have a maximum size, JSON a maximum size and depth. JSON has no NaN and no infinity (RFC 8259), and a number that no float
+can hold is invalid: all three are refused. A record writes them as `{"$float": "inf"}`.
 """
 
 import csv
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 def words(error: BaseException) -> str:
-    """Say what one of UNEXPECTED, or an OSError, means for a reader of the text."""
+    """Turn one of UNEXPECTED, or an OSError, into a message for the reader of the text."""
     if isinstance(error, KeyError):
         return f"it has no {error}"
     if isinstance(error, OSError):
@@ -42,7 +42,7 @@ def words(error: BaseException) -> str:
 
 
 def bytes_of(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
-    """Read a file. Raises OSError, ValueError: it is longer than `most_bytes`."""
+    """Read a file. Raises OSError; ValueError if it is longer than `most_bytes`."""
     with path.open("rb") as file:
         content = file.read(most_bytes + 1)
     if len(content) > most_bytes:
@@ -51,7 +51,7 @@ def bytes_of(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 def text_of(path: Path, most_bytes: int = MOST_BYTES, *, errors: Literal["strict", "replace"] = "strict") -> str:
-    """Read a text file in UTF-8. Raises OSError, ValueError: it is too long, or (where errors are not replaced) no text."""
+    """Read a text file in UTF-8. Raises OSError; ValueError if it is too long or (unless errors are replaced) not text."""
     try:
         return bytes_of(path, most_bytes).decode(errors=errors).replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
@@ -59,19 +59,19 @@ def text_of(path: Path, most_bytes: int = MOST_BYTES, *, errors: Literal["strict
 
 
 def json_from(text: str | bytes, most_bytes: int = MOST_JSON_BYTES) -> Any:
-    """Read JSON. Raises ValueError: it is none, or too long, too deep, or has a number that is none."""
+    """Read JSON. Raises ValueError: it is invalid, too long, too deep, or has an invalid number."""
     check_size(text, most_bytes)
     return _shallow(_decoded(_DECODER.decode, _text(text)))
 
 
 def json_at(text: str, begin: int) -> tuple[Any, int]:
-    """Read the JSON that begins within a text (see `check_size`), and say where it ends. Raises ValueError."""
+    """Read the JSON that begins within a text (see `check_size`), and return where it ends. Raises ValueError."""
     value, end = _decoded(_DECODER.raw_decode, text, begin)
     return _shallow(value), end
 
 
 def json_of(path: Path) -> Any:
-    """Read a file of JSON. Raises OSError, ValueError that names the file."""
+    """Read a JSON file. Raises OSError; ValueError that names the file."""
     try:
         return json_from(bytes_of(path, MOST_JSON_BYTES))
     except ValueError as error:
@@ -79,7 +79,7 @@ def json_of(path: Path) -> Any:
 
 
 def read_as(cls: type[T], path: Path) -> T:
-    """Read a dataclass that was written as JSON. Raises OSError, ValueError that names the file and the key."""
+    """Read a dataclass that was written as JSON. Raises OSError; ValueError that names the file and the key."""
     try:
         return cast("T", from_json(cls, json_of(path)))
     except ValueError as error:
@@ -96,7 +96,7 @@ def _text(text: str | bytes) -> str:
 
 
 def check_size(text: str | bytes, most_bytes: int = MOST_JSON_BYTES) -> None:
-    """See that JSON stays small in memory. Raises ValueError."""
+    """Check that JSON stays small in memory. Raises ValueError."""
     if len(text) > most_bytes:
         raise ValueError(f"longer than {bytes_text(most_bytes)}")
     brackets = ("[", "{") if isinstance(text, str) else (b"[", b"{")
@@ -112,7 +112,7 @@ def _decoded(decode: Callable[..., T], *arguments: Any) -> T:
 
 
 def _shallow(value: Any) -> Any:
-    """Give a value back that is not nested too deeply. Raises ValueError."""
+    """Return a value that is not nested too deeply. Raises ValueError."""
     level = _nested([value])
     for _ in range(MOST_DEPTH):
         if not level:
@@ -146,7 +146,7 @@ _DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite, pars
 def from_json(hint: Any, data: Json) -> object:
     """Build a value of the type `hint` (a dataclass, tuple, mapping, literal, union, scalar or Json) from JSON data.
 
-    Fields that the data lack take their default; an unknown field is refused.
+    Missing fields take their default; an unknown field is an error.
 
     Raises:
         ValueError: the data do not fit the type; it names the field.

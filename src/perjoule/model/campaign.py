@@ -1,4 +1,4 @@
-"""What a campaign asks for: drivers by name, trials, when to stop repeating."""
+"""The content of a campaign: drivers by name, trials, and the stop rule."""
 
 import hashlib
 import json
@@ -10,14 +10,14 @@ from perjoule.model.options import Json, Overwrite, Permit
 
 @dataclass(frozen=True)
 class Spec:
-    """A driver by name with the options as written, so that it can be stored and built again."""
+    """A driver by name, with its options as written, so it can be stored and built again."""
 
     kind: str
     options: Mapping[str, Json] = field(default_factory=dict[str, Json])
     label: str = ""  # how tables and figures name it; never empty in a parsed campaign
 
     def identity(self) -> Json:
-        """What makes two of them the same: the label is only a name."""
+        """The parts that make two of them equal; the label is only a name."""
         return {"kind": self.kind, "options": self.options}
 
 
@@ -34,7 +34,7 @@ class Trial:
 
     @property
     def id(self) -> str:
-        """A name that people can read and that the same request always gets again."""
+        """A readable name, always the same for the same request."""
         parts = [self.testbed, self.filesystem, self.workload, *self.meters]
         text = json.dumps([[s.identity() for s in parts], self.clients_count, self.repetition], sort_keys=True)
         words = f"{self.filesystem.label} {self.workload.label}".lower()
@@ -57,7 +57,7 @@ class StopRule:
 
 @dataclass(frozen=True)
 class Campaign:
-    """What a campaign file asks for, every trial in the order in which it is to run."""
+    """The content of a campaign file, with every trial in the order in which it will run."""
 
     name: str
     description: str

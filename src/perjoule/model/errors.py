@@ -1,8 +1,8 @@
-"""Every deliberate stop: one sentence (where, what, what next), one exit code, stable or transient."""
+"""Deliberate stops: one sentence (what, where, next), one exit code, stable or transient."""
 
 
 class PerjouleError(Exception):
-    """A stop that perjoule makes on purpose.
+    """A deliberate stop.
 
     Args:
         what: what is wrong, as a clause without a full stop.
@@ -23,7 +23,7 @@ class PerjouleError(Exception):
 
 
 class CampaignError(PerjouleError):
-    """The campaign (or the command line) asks for something that can't be."""
+    """The campaign (or the command line) is invalid or impossible."""
 
     exit_code = 2
 
@@ -35,18 +35,18 @@ class MachineError(PerjouleError):
 
 
 class WorkloadError(PerjouleError):
-    """A file system or a workload did not do what it was asked to."""
+    """A file system or a workload failed."""
 
     exit_code = 4
 
 
 class TransientError(WorkloadError):
-    """The same, but a fresh deployment may well succeed (a daemon died, a time limit passed)."""
+    """A failure that a fresh deployment may avoid (a daemon died, a time limit passed)."""
 
     transient = True
 
 
 class Interrupted(PerjouleError):
-    """Stopped by the user or a signal; `perjoule resume` goes on."""
+    """Stopped by the user or a signal; `perjoule resume` continues."""
 
     exit_code = 5

@@ -1,4 +1,4 @@
-"""What the catalogue holds: frozen values in SI units."""
+"""The catalogue's values: frozen, in SI units."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ Role = Literal["storage", "metadata", "management", "client"]
 
 @dataclass(frozen=True)
 class Value:
-    """A number in SI units with where it comes from; sigma is its standard uncertainty (0 when unknown)."""
+    """A number in SI units with its source; sigma is its standard uncertainty (0 when unknown)."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 

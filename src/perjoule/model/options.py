@@ -1,4 +1,4 @@
-"""What options of a campaign are read into: the words for a unit in a name, disks, devices, text files."""
+"""Types of campaign options: units in names, disks, devices, text files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ UNIT_SUFFIXES = ("_bytes_per_s", "_bytes", "_s", "_j", "_w", "_v", "_hz", "_coun
 
 
 def option_name(field_name: str) -> str:
-    """Name an option as people write it: without its unit, which the value carries (`transfer_bytes` is `transfer`)."""
+    """Return an option's name in campaigns: without its unit, which the value carries (`transfer_bytes` is `transfer`)."""
     return next((field_name.removesuffix(s) for s in UNIT_SUFFIXES if field_name.endswith(s)), field_name)
 
 
@@ -25,7 +25,7 @@ OPTIONS = ConfigDict(extra="forbid", alias_generator=option_name, use_attribute_
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Disk:
-    """A local file system of its own, beneath a server's data or as what is measured."""
+    """A local file system on a disk of its own, beneath a server's data or measured itself."""
 
     kind: Literal["ext4", "xfs", "btrfs", "f2fs", "zfs"]
     """The file system; zfs only with mirror = "zfs"."""
@@ -34,7 +34,7 @@ class Disk:
     Otherwise the data are on a single disk (on xfs instead of zfs), and each record has a doubt. Only on virtual hosts. Disk caps
     do not limit ZFS, which writes from kernel threads."""
     block_bytes: Bytes | None = None
-    """Its block size (btrfs: sector size, zfs: record size); as mkfs chooses when absent."""
+    """Its block size (btrfs: sector size, zfs: record size); mkfs's default if absent."""
     size_bytes: Bytes = 4 * 1024**3
     """Size of the sparse file that contains it; has no effect on a named device."""
     device: str = ""

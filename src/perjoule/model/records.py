@@ -1,4 +1,4 @@
-"""What was seen: channels and their series, what a load reports, and all of it as the record of a trial."""
+"""Observations: channels and their series, the results of a load, and the record of a trial, which has all of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ UNMEASURED: frozenset[Grade] = frozenset({"modelled", "nameplate"})
 
 @dataclass(frozen=True)
 class Specification:
-    """What a meter states of itself, or its maker of it; None is not known. Amounts are in the channel's unit.
+    """A meter's specification, as stated by the meter or its manufacturer; None is unknown. Amounts are in the channel's unit.
 
     An error of the reading P on a range R is at most `gain_ratio` * P + `offset`, with `offset` = b * R.
     """
@@ -41,12 +41,12 @@ class Specification:
 
 @dataclass(frozen=True)
 class Channel:
-    """One thing that a meter reads.
+    """One quantity that a meter reads.
 
-    The boundary says what it covers: `host` is one host's name or "" for what no host owns (a switch), `component` is
-    "board", "disks", "switch", "supply" (conversion loss), "all" (the whole host) or "total" (the whole cluster).
-    CPU time of the machine that all hosts share is of no host: component "machine", "perjoule" (its part) or "kernel" (threads).
-    A meter that covers several hosts, or hosts and the switch, names them in `covers`: its `host` is "", its component "group".
+    Its boundary: `host` is one host's name, or "" for a device without a host (a switch); `component` is "board", "disks",
+    "switch", "supply" (conversion loss), "all" (the whole host) or "total" (the whole cluster). CPU time of the machine that all
+    hosts share has no host, and the component "machine", "perjoule" (its part) or "kernel" (threads). A meter that covers several
+    hosts, or hosts and the switch, names them in `covers`: its `host` is "", its component "group".
     """
 
     meter: str
@@ -70,14 +70,14 @@ class Channel:
 
 @dataclass(frozen=True)
 class Series:
-    """What one channel read: N samples in order of time, as they came. A failed read is a gap, never a zero.
+    """The readings of one channel: N samples in order of time, as they came. A failed read is a gap, never a zero.
 
     Shapes: all are float64 of shape (N,). `t_s` is the END of the sample's window; `duration_s` is the window's length for
     "window mean" (0 otherwise). A counter's values are cumulative.
 
-    `asked_s` and `arrived_s` are when the request for a sample began and when its answer was here: the moment of a sample that
-    was polled lies anywhere between them, and `t_s` is the middle. `asked_s` is NaN where another clock dated the sample, and
-    `arrived_s` where its arrival is not known (a log that was read afterwards); None where none of them is known.
+    `asked_s` and `arrived_s` are the times of request and answer: a polled sample was taken at some moment between them, and
+    `t_s` is the middle. `asked_s` is NaN if another clock dated the sample, and `arrived_s` if its arrival is unknown (a log that
+    was read afterwards); both are None if no sample has them.
     """
 
     channel: Channel
@@ -89,18 +89,18 @@ class Series:
 
     @classmethod
     def of_rows(cls, channel: Channel, rows: NDArray[np.float64]) -> "Series":
-        """Make a series of a table of samples, shape (N, 5), in the order of SAMPLE."""
+        """Make a series from a table of samples, shape (N, 5), in the order of SAMPLE."""
         asked_s, arrived_s = (None if np.isnan(rows[:, n]).all() else rows[:, n].copy() for n in (3, 4))
         return cls(channel, rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy(), asked_s, arrived_s)
 
     def rows(self) -> NDArray[np.float64]:
-        """Give its samples as a table, shape (N, 5), in the order of SAMPLE; NaN for what is not known."""
+        """Return its samples as a table, shape (N, 5), in the order of SAMPLE; NaN is unknown."""
         unknown = np.full(len(self.t_s), np.nan)
         times = (unknown if t_s is None else t_s for t_s in (self.asked_s, self.arrived_s))
         return np.column_stack((self.t_s, self.duration_s, self.value, *times))
 
     def at(self, index: Index, later_s: NDArray[np.float64] | float = 0.0) -> "Series":
-        """Give these samples alone, in this order, on a clock that is ahead of theirs by `later_s`, shape () or (N,)."""
+        """Return only these samples, in this order, on a clock that is ahead of theirs by `later_s`, shape () or (N,)."""
         times = (None if t_s is None else (t_s + later_s)[index] for t_s in (self.asked_s, self.arrived_s))
         return Series(self.channel, (self.t_s + later_s)[index], self.duration_s[index], self.value[index], *times)
 
@@ -123,7 +123,7 @@ Direction = Literal["write", "read", "mixed"]  # "mixed": of several users' tria
 
 @dataclass(frozen=True)
 class ClientResult:
-    """What one client moved in one direction ("write" or "read"), fsync included."""
+    """The result of one client in one direction ("write" or "read"), fsync included."""
 
     host: str
     direction: Literal["write", "read"]
@@ -135,7 +135,7 @@ class ClientResult:
     user: str = ""  # whose load it was, where several users load at once
 
     def __post_init__(self) -> None:
-        """Refuse what no tool can have meant, for whoever reads results from files. Raises ValueError."""
+        """Refuse impossible values, such as those of a damaged file. Raises ValueError."""
         numbers = {"began_s": self.began_s, "ended_s": self.ended_s, **self.latency_s}
         numbers |= {"moved_bytes": self.moved_bytes, "operations_count": self.operations_count}
         for name, value in numbers.items():
@@ -145,7 +145,7 @@ class ClientResult:
 
 
 def covered_s(users: Sequence[Sequence[ClientResult]], least_count: int) -> float:
-    """Give the time in which at least so many users load, from the results of each."""
+    """Return the time in which at least this many users load, from the results of each."""
     steps: list[tuple[float, int, int]] = []
     for number, own in enumerate(users):
         steps += [step for r in own for step in ((r.began_s, 1, number), (r.ended_s, -1, number))]
@@ -161,7 +161,7 @@ def covered_s(users: Sequence[Sequence[ClientResult]], least_count: int) -> floa
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a workload reports of its measured window."""
+    """A workload's results for its measured window."""
 
     engine: str  # tool and version, as it says itself
     results: tuple[ClientResult, ...]
@@ -192,7 +192,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class HostFact:
-    """A host of the trial: its role and the catalogue's node that it stands for ("" for a host that is not emulated)."""
+    """A host of the trial: its role and the catalogue's node that it emulates ("" for none)."""
 
     name: str
     role: str
@@ -203,7 +203,7 @@ class HostFact:
 
 @dataclass(frozen=True)
 class Flow:
-    """Bytes that move per byte of a user, in one direction; "storage" is all hosts that keep data, together."""
+    """Bytes moved per user byte, in one direction; "storage" is all hosts with data, together."""
 
     client_sent_ratio: float = 0.0
     client_received_ratio: float = 0.0
@@ -215,19 +215,19 @@ class Flow:
 
 @dataclass(frozen=True)
 class Amplification:
-    """What redundancy alone explains, by who encodes and who forwards: no headers, metadata, journals or caches."""
+    """The amplification due to redundancy alone, by who encodes and who forwards: no headers, metadata, journals, caches."""
 
     write: Flow
     read: Flow
 
     def on_mirrors(self, copies_count: int) -> "Amplification":
-        """The same where each server keeps what it writes on so many disks of its own; any one of them is read."""
+        """The same if each server mirrors what it writes on this many disks of its own; reads use any one of them."""
         return replace(self, write=replace(self.write, disk_written_ratio=self.write.disk_written_ratio * copies_count))
 
 
 @dataclass(frozen=True)
 class Redundancy:
-    """How often a byte lies in the file system: whole copies on different hosts, or parts of an erasure code on as many."""
+    """The redundancy of a file system: whole copies on different hosts, or the parts of an erasure code on as many."""
 
     copies_count: int = 1  # whole copies; 1 with a code
     data_count: int = 0  # parts of data, any so many of which give the data back; 0 without a code
@@ -238,19 +238,19 @@ class Redundancy:
 
     @property
     def tolerated_count(self) -> int:
-        """How many hosts with data may fail before data are lost."""
+        """The number of storage hosts that may fail before data are lost."""
         return self.parity_count if self.data_count else self.copies_count - 1
 
     @property
     def text(self) -> str:
-        """In a few words, for a table: "1 copy", "4+1", "2 copies, mirrored disks"."""
+        """A short form for tables: "1 copy", "4+1", "2 copies, mirrored disks"."""
         copies = f"{self.copies_count} cop{'y' if self.copies_count == 1 else 'ies'}"
         kept = f"{self.data_count}+{self.parity_count}" if self.data_count else copies
         return kept + (", mirrored disks" if self.beneath_count > 1 else "")
 
     @property
     def sentence(self) -> str:
-        """In full: what is kept, where it is when a write is acknowledged, and how many hosts may fail."""
+        """The long form: what is kept, where it is when a write is acknowledged, and how many hosts may fail."""
         tolerated = self.tolerated_count
         hosts = f"{tolerated or 'no'} storage host{'' if tolerated == 1 else 's'} may fail"
         when = f"acknowledged {self.acknowledged}" if self.acknowledged else ""
@@ -259,7 +259,7 @@ class Redundancy:
 
 @dataclass(frozen=True)
 class Record:
-    """One attempt at a trial, as stored: the request, the outcome, the circumstances, and the doubts."""
+    """One attempt at a trial, as stored: the request, the outcome, the environment, and the doubts."""
 
     trial: Trial
     status: Literal["valid", "failed"]

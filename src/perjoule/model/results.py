@@ -1,4 +1,4 @@
-"""What is derived from records: numbers of a trial, intervals over repetitions, findings."""
+"""Values derived from records: the numbers of a trial, intervals over repetitions, findings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Interval:
-    """A metric over repetitions: the mean with its 95 % confidence interval (infinite when n = 1), beside all values."""
+    """A metric over repetitions: the mean with its 95 % confidence interval (infinite when n = 1), and all values."""
 
     mean: float
     low: float
@@ -34,13 +34,13 @@ class Interval:
 
     @property
     def maximum(self) -> float:
-        """The largest value: an order statistic that grows with n, as papers print it."""
+        """The largest value, which papers like to print: an order statistic that grows with n."""
         return max(self.values)
 
 
 @dataclass(frozen=True)
 class Ran:
-    """When a repetition was measured (UTC)."""
+    """The time at which a repetition was measured (UTC)."""
 
     repetition: int
     began_s: float
@@ -49,7 +49,7 @@ class Ran:
 
 @dataclass(frozen=True)
 class Cell:
-    """All repetitions of one combination, summarised: what a table's row and a figure's mark show."""
+    """All repetitions of one combination, summarised: a table's row, a figure's mark."""
 
     filesystem: str  # labels
     workload: str
@@ -68,13 +68,13 @@ class Cell:
 
     @property
     def legend(self) -> str:
-        """Name the file system as a figure's legend does, with its redundancy, so that 1 copy is not ranked above 2 unnoticed."""
+        """Return the file system's name for a legend, with its redundancy, so 1 copy is not ranked above 2 unnoticed."""
         return f"{self.filesystem} ({self.redundancy.text})" if self.redundancy else self.filesystem
 
 
 @dataclass(frozen=True)
 class Replacement:
-    """How many low-power machines do a workload as fast as one server, and what they draw for it."""
+    """How many low-power machines do a workload as fast as one server, and their power."""
 
     server: str  # label of what is replaced: "device on virtual pc-hdd1"
     low_power: str  # label of what would be in its place
@@ -86,17 +86,17 @@ class Replacement:
 
     @property
     def machines_count(self) -> int:
-        """Whole machines: what can be bought, for the mean."""
+        """The number of whole machines that one must buy, for the mean."""
         return _whole(self.machines_ratio.mean)
 
     @property
     def machines_range(self) -> tuple[int, float]:
-        """Whole machines at either end of the interval; infinite where one repetition gives none."""
+        """Whole machines at either end of the interval; infinite with a single repetition."""
         high = self.machines_ratio.high
         return _whole(self.machines_ratio.low), _whole(high) if isfinite(high) else inf
 
     def throughput_ratio(self, machines: float) -> float:
-        """What so many low-power machines together move, over what the server does."""
+        """The throughput of this many low-power machines together, over that of the server."""
         return machines / self.machines_ratio.mean
 
     @property

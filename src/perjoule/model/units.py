@@ -1,4 +1,4 @@
-"""The only file that knows prefixes: reads "4 MiB", prints "3.2 MiB/J". Inside perjoule everything is SI."""
+"""The only module that knows prefixes: reads "4 MiB", prints "3.2 MiB/J". Everywhere else, values are SI."""
 
 import math
 import re
@@ -30,12 +30,12 @@ def quantity(text: object, units: dict[str, float], *, bare: bool = False) -> fl
     """Read a number with its unit, for example `quantity("4 MiB", BYTES)`.
 
     Args:
-        text: what a person wrote.
+        text: the text from a user.
         units: the units allowed, each with its factor to SI.
         bare: whether a number without a unit is taken as SI.
 
     Raises:
-        ValueError: no number, no unit, or a unit that is not among `units`.
+        ValueError: the number or the unit is missing, or the unit is not in `units`.
     """
     example = next((u for u in ("MiB", "MiB/s", "s", "Hz", "W", "%") if u in units), next(iter(units)))
     if isinstance(text, int | float) and not isinstance(text, bool):
@@ -59,7 +59,7 @@ def quantity(text: object, units: dict[str, float], *, bare: bool = False) -> fl
 
 
 def _meant(number: str, example: str, units: dict[str, float]) -> str:
-    """Guess the unit of a number that lacks it: a large one of bytes counts bytes, as other tools take them."""
+    """Suggest a unit for a number without one: a large size is taken as bytes, as other tools do."""
     value = float(number)
     if "iB" in example and 1024 <= value < math.inf:
         return exact_text(value, units)
@@ -79,7 +79,7 @@ def seconds(text: object) -> float:
 
 
 def _option(example: str, units: dict[str, float], read: Callable[[object], float]) -> tuple[Any, ...]:
-    """Read such an option with `read`, and describe its form for editors."""
+    """Return a validator that reads such an option with `read`, and a schema of its form for editors."""
     pattern = rf"^\s*[0-9.eE+-]+\s*({'|'.join(units)})"
     return BeforeValidator(read), WithJsonSchema({"type": "string", "pattern": pattern, "examples": [example]})
 
@@ -114,7 +114,7 @@ def bytes_text(count: float) -> str:
 
 
 def exact_text(value: float, units: dict[str, float]) -> str:
-    """Print so that `quantity` reads the very same number (below 2**53): `exact_text(4194304, BYTES)` gives "4 MiB"."""
+    """Print so that `quantity` reads exactly the same number (below 2**53): `exact_text(4194304, BYTES)` gives "4 MiB"."""
     base = next(unit for unit, factor in units.items() if factor == 1)
     if value == 0:
         return f"0 {base}"
@@ -123,7 +123,7 @@ def exact_text(value: float, units: dict[str, float]) -> str:
 
 
 def seconds_text(duration_s: float) -> str:
-    """Print a duration as people say it: "1.2 ms", "0.8 s", "42 s", "3 min 20 s", "2 h 5 min"."""
+    """Print a duration in a readable form: "1.2 ms", "0.8 s", "42 s", "3 min 20 s", "2 h 5 min"."""
     if 0 < duration_s < 0.1:
         return f"{duration_s * 1e3:.2g} ms" if duration_s >= 9.95e-4 else f"{duration_s * 1e6:.2g} us"
     if duration_s < 9.95:

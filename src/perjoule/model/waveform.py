@@ -1,4 +1,4 @@
-"""Power over time that is known exactly: the truth behind the simulated meter, the simulators of meters, and the benchmarks."""
+"""Exactly known power over time: the truth behind the simulated meter, the simulators of meters, and the benchmarks."""
 
 import math
 import random
@@ -20,7 +20,7 @@ class Waveform:
     seed: int = 1  # of the random shape
 
     def power_w(self, t_s: float) -> float:
-        """The power at a moment."""
+        """Return the power at a moment."""
         phase_s = t_s % self.period_s
         match self.shape:
             case "constant":
@@ -33,14 +33,14 @@ class Waveform:
                 return self.high_w if self._drawn(math.floor(t_s / self.period_s)) else self.low_w
 
     def energy_j(self, began_s: float, ended_s: float) -> float:
-        """The energy of a window: the integral of `power_w`, exact but for rounding."""
+        """Return the energy of a window: the integral of `power_w`, exact except for rounding."""
         return self.low_w * (ended_s - began_s) + (self.high_w - self.low_w) * self._high_s(began_s, ended_s)
 
     def _drawn(self, period: int) -> bool:
         return random.Random(self.seed * 1_000_003 + period).random() < self.duty_ratio
 
     def _high_s(self, began_s: float, ended_s: float) -> float:
-        """Integral over the window of the share of (high - low) that is on."""
+        """Return the integral over the window of the share of (high - low) that is on."""
         period_s = self.period_s
         match self.shape:
             case "constant":

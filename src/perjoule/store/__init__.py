@@ -1,16 +1,16 @@
-"""A results folder: append a Record, read Records. Versioned, atomic, never overwritten; kill it anywhere.
+"""A results folder: append a Record, read Records. Versioned, atomic, never overwritten; safe to kill at any moment.
 
     results.json                      format version, the campaign's name and overrides
-    campaign.toml                     the campaign as it was read, beside it the files that it names
+    campaign.toml                     the campaign as it was read; next to it, the files that it names
     journal.jsonl                     one line per kept attempt: the commit point
     lock                              held (flock) while perjoule works on the folder
     trials/<trial id>/attempt-<n>/    record.json, series.parquet, raw/, logs/
-    set-aside/<trial id>-attempt-<n>/ attempts that no line of the journal names
-    joined/<name>.csv, .clock.json    recordings of meters that were made elsewhere, and what is known of their clocks
-    table.json                        the numbers of the report that was written last
+    set-aside/<trial id>-attempt-<n>/ attempts that the journal does not list
+    joined/<name>.csv, .clock.json    recordings from other computers, and the offsets of their clocks
+    table.json                        the numbers of the last report
     summary/                          numbers computed from all this, kept for the next reader (`perjoule.summary`)
 
-A partial attempt lives in `trials/<trial id>/partial-<n>/`, marked as ours and closed to others, and is renamed when it is kept.
+A partial attempt is in `trials/<trial id>/partial-<n>/`, marked as ours and closed to others, and is renamed when it is kept.
 """
 
 import json
@@ -42,7 +42,7 @@ NO_FILES: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Head:
-    """What results.json says."""
+    """The content of results.json."""
 
     version: int
     name: str = ""
@@ -52,7 +52,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Stored:
-    """What table.json says."""
+    """The content of table.json."""
 
     cells: tuple[Cell, ...]
     version: int = VERSION
@@ -61,7 +61,7 @@ class Stored:
 def create(
     folder: Path, campaign_text: str, name: str, overrides: tuple[str, ...] = (), files: Mapping[str, str] = NO_FILES
 ) -> "Results":
-    """Make a results folder, or open it when it already holds this very campaign with the same overrides.
+    """Make a results folder, or open it if it already holds this very campaign with the same overrides.
 
     Raises:
         MachineError: it holds something else, can't be written, or the disk is full.
@@ -103,7 +103,7 @@ def open_results(folder: Path) -> "Results":
     """Open a results folder to read it, or (with `hold`) to add to it.
 
     Raises:
-        MachineError: it is no results folder, damaged, unreadable, or of a newer version.
+        MachineError: it is not a results folder, or it is damaged, unreadable, or of a newer version.
     """
     if not (folder / "results.json").is_file():
         raise MachineError(
@@ -140,17 +140,18 @@ class Results:
 
     @property
     def journal(self) -> Path:
-        """The file whose lines say what was kept."""
+        """The file that lists the kept attempts."""
         return self.folder / "journal.jsonl"
 
     @contextmanager
     def hold(self) -> Generator[tuple[str, ...]]:
-        """Have the folder for ourselves while the block runs; first clear away what a killed run left unfinished.
+        """Lock the folder for the duration of the block; first clear away what a killed run left unfinished.
 
-        Gives a sentence for each attempt that was set aside, as the journal does not name it, and for what is not ours.
+        Yields a sentence for each attempt that was set aside because the journal does not list it, and for each foreign file or
+        folder.
 
         Raises:
-            MachineError: another perjoule works on it, or it can't be written, or through a link alone.
+            MachineError: another perjoule works on it, it can't be written, or only through a link.
         """
         clearing.refuse_links(self.folder, ("lock", "journal.jsonl", "trials", "alignment"))
         path = self.folder / "lock"
@@ -171,7 +172,7 @@ class Results:
 
     @contextmanager
     def attempt(self, trial: Trial) -> Generator[Attempt]:
-        """Try a trial: what the block puts into the attempt stays if it is kept, and is removed otherwise.
+        """Try a trial: the block fills the attempt, which is removed unless the block keeps it.
 
         Raises:
             MachineError: the folder can't be written, or the disk is full.
@@ -203,7 +204,7 @@ class Results:
             removal.remove_empty(home)
 
     def entries(self) -> tuple[Entry, ...]:
-        """Read the journal, a torn last line ignored. Raises MachineError."""
+        """Read the journal without a torn last line. Raises MachineError."""
         with spoken(self.journal):
             return read_journal(self.journal)
 
@@ -230,10 +231,10 @@ class Results:
         return (*own, *(series for found in joined for series in found))
 
     def join(self, recording: Path, clock: ClockError) -> None:
-        """Take in what a meter recorded elsewhere; the same recording again replaces what is known of its clock.
+        """Add a recording from another computer; the same recording again replaces its clock's offset.
 
         Raises:
-            MachineError: it is no recording, or another one has its name.
+            MachineError: it is not a recording, or another one has its name.
         """
         read_recording(recording)
         clearing.refuse_links(self.folder, ("joined",))
@@ -249,11 +250,11 @@ class Results:
                 replace_file(target, recording.read_text("utf-8"))
 
     def folder_of(self, record: Record) -> Path:
-        """Say where an attempt lies, with `raw` and `logs` inside."""
+        """Return the folder of an attempt, with `raw` and `logs` inside."""
         return self.folder_of_attempt(record.trial.id, record.attempt)
 
     def folder_of_attempt(self, trial_id: str, number: int) -> Path:
-        """Say where a kept attempt lies."""
+        """Return the folder of a kept attempt."""
         return self.folder / "trials" / trial_id / f"attempt-{number}"
 
     def record(self, entry: Entry) -> Record:
@@ -263,13 +264,13 @@ class Results:
             return record_from(text_of(path))
 
     def keep_table(self, cells: Sequence[Cell]) -> None:
-        """Store the table that a report shows, for `perjoule verify` to compare. Raises MachineError."""
+        """Store the table of a report, for `perjoule verify` to compare. Raises MachineError."""
         path = self.folder / "table.json"
         with spoken(path):
             replace_file(path, json.dumps({"version": VERSION, "cells": to_json(tuple(cells))}, indent=1) + "\n")
 
     def table(self) -> tuple[Cell, ...] | None:
-        """Read the stored table; None when no report was written yet. Raises MachineError."""
+        """Read the stored table; None if no report was written yet. Raises MachineError."""
         path = self.folder / "table.json"
         if not path.exists():
             return None
@@ -277,7 +278,7 @@ class Results:
             return read_as(Stored, path).cells
 
     def set_aside(self) -> tuple[str, ...]:
-        """Name the attempts that were set aside, as no line of the journal names them."""
+        """Name the attempts that were set aside because the journal does not list them."""
         return clearing.set_aside(self.folder)
 
     def _clear(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""An attempt at a trial that is under way, and how it becomes durable."""
+"""An attempt at a trial while it is under way, and how it becomes durable."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from perjoule.store.samples import ParquetSink
 
 @dataclass(frozen=True)
 class Attempt:
-    """An attempt at a trial that is under way."""
+    """An attempt at a trial while it is under way."""
 
     trial: Trial
     number: int
@@ -24,23 +24,23 @@ class Attempt:
 
     @property
     def folder(self) -> Path:
-        """Where it lies: a partial folder until it is kept."""
+        """Its folder: a partial one until it is kept."""
         return self.partial if self.partial.exists() else self.final
 
     @property
     def raw(self) -> Path:
-        """For the raw outputs of every tool; their checksums go into the journal."""
+        """The folder for raw outputs of every tool; their checksums go into the journal."""
         return self.folder / "raw"
 
     @property
     def logs(self) -> Path:
-        """For the logs of daemons and clients."""
+        """The folder for logs of daemons and clients."""
         return self.folder / "logs"
 
     def keep(self, record: Record) -> None:
         """Make the attempt durable: it counts from the moment this returns.
 
-        All samples have gone through the sink before, those of the outcome's series too.
+        All samples, including those of the outcome's series, must have gone through the sink before.
 
         Raises:
             MachineError: the disk is full or failed; the attempt is then not kept.

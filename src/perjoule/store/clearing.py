@@ -1,6 +1,6 @@
-"""What is in `trials` and in no line of the journal: what was never finished goes, what may have been measured is set aside.
+"""Clears entries of `trials` that the journal does not list: unfinished ones go, possibly measured ones are set aside.
 
-All else is somebody else's: it stays as it is, and is named. No link is followed.
+Everything else belongs to somebody else: it stays as it is, and is named. No link is followed.
 """
 
 import re
@@ -31,12 +31,12 @@ def clear(folder: Path, kept: frozenset[Path]) -> Iterator[str]:
     """Clear the trials of a results folder; yield a sentence for each thing that was set aside or left.
 
     Args:
-        folder: of the results, held.
-        kept: the folders of the attempts that the journal names.
+        folder: the results folder, locked.
+        kept: the folders of the attempts that the journal lists.
 
     Raises:
-        OSError: the disk refuses.
-        MachineError: a link is where a folder should be.
+        OSError: the disk fails.
+        MachineError: a link is in place of a folder.
     """
     refuse_links(folder, (ASIDE,))
     named = {attempt.parent for attempt in kept}
@@ -67,7 +67,7 @@ def _left(path: Path) -> str:
 
 
 def _set_aside(folder: Path, attempt: Path) -> Path:
-    """Move an attempt out of the way; nothing is overwritten. Raises OSError."""
+    """Move an attempt out of the way without overwriting anything. Raises OSError."""
     (folder / ASIDE).mkdir(exist_ok=True)
     name = f"{attempt.parent.name}-{attempt.name}"
     names = (name if number == 1 else f"{name}-{number}" for number in count(1))
@@ -79,12 +79,12 @@ def _set_aside(folder: Path, attempt: Path) -> Path:
 
 
 def set_aside(folder: Path) -> tuple[str, ...]:
-    """Name what was set aside in a results folder."""
+    """Name the attempts that were set aside in a results folder."""
     there = folder / ASIDE
     return tuple(sorted(path.name for path in there.iterdir())) if removal.is_folder(there) else ()
 
 
 def next_number(trial: Path, numbers: Iterable[int]) -> int:
-    """The number of a trial's next attempt: after those that the journal names, and those that lie there all the same."""
+    """Return the number of a trial's next attempt: after all that the journal lists, and all others that exist."""
     there = (ATTEMPT.fullmatch(path.name) for path in trial.glob("*-*"))
     return 1 + max((*numbers, *(int(one[2]) for one in there if one)), default=0)

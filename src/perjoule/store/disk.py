@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and a disk's refusals in words."""
+"""Files that are written whole or not at all, and disk errors turned into messages."""
 
 import os
 import time
@@ -16,9 +16,9 @@ MOST_WAITING_BYTES = 64 * 1024**2
 
 
 class Patient:
-    """A new file that only grows. While the disk is full what is written waits in memory, and goes out when there is room.
+    """A new file that only grows. While the disk is full, data wait in memory until there is space.
 
-    Not thread-safe. It may be given to whatever writes into a binary file.
+    Not thread-safe. Any code that writes into a binary file can use it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -28,13 +28,13 @@ class Patient:
         self._full_since_s: float | None = None  # on CLOCK_MONOTONIC
 
     def write(self, data: bytes) -> int:
-        """Take bytes, and write as much as the disk takes now. Raises OSError where the disk has been full for too long."""
+        """Accept bytes, and write as many as the disk takes now. Raises OSError if the disk has been full for too long."""
         self._waiting += data
         self.flush()
         return len(data)
 
     def flush(self) -> None:
-        """Write what waits. Raises OSError: the disk has been full for PATIENCE_S, or fails in another way."""
+        """Write the waiting data. Raises OSError: the disk has been full for PATIENCE_S, or fails in another way."""
         try:
             self._write()
             self._full_since_s = None
@@ -48,15 +48,15 @@ class Patient:
 
     @property
     def waiting(self) -> bytes:
-        """What is not in the file yet; after a failed `close`, what is lost."""
+        """The data not yet in the file; after a failed `close`, the data lost."""
         return bytes(self._waiting)
 
     def tell(self) -> int:
-        """Where the next byte goes: bytes written and waiting."""
+        """Return the position of the next byte: bytes written and waiting."""
         return self._file.tell() + len(self._waiting)
 
     def close(self) -> None:
-        """Write what waits, and close. Raises OSError where the disk still doesn't take it: the file ends before that."""
+        """Write the waiting data, and close. Raises OSError if the disk still doesn't take them: the file ends before them."""
         if self.closed:
             return
         try:
@@ -72,7 +72,7 @@ class Patient:
 
 @contextmanager
 def spoken(path: Path) -> Generator[None]:
-    """Turn what the disk refuses, and what it holds damaged (ValueError), into a MachineError that says where and what next."""
+    """Turn a disk's error, or damaged content (ValueError), into a MachineError that says where and what next."""
     try:
         yield
     except OSError as error:
@@ -92,7 +92,7 @@ def spoken(path: Path) -> Generator[None]:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file and wait until it is on the disk. Raises OSError: it is a link, say."""
+    """Write a file and wait until it is on the disk. Raises OSError, for example if it is a link."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
@@ -101,7 +101,7 @@ def write(path: Path, text: str) -> None:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or as it was. Raises OSError."""
+    """Write a file atomically: after a crash it is the old one or the new one. Raises OSError."""
     partial = path.with_name(f"{path.name}.partial")
     removal.remove_file(partial)  # a killed writer's, or a link
     write(partial, text)

@@ -1,6 +1,7 @@
-"""The journal of a results folder: one fsynced line per kept attempt. That line is the commit point; nothing else is.
+"""The journal of a results folder: one fsynced line per kept attempt. That line alone is the commit point.
 
-A line without its newline was being written when perjoule was killed: it does not count, and the next holder cuts it off.
+A line without its newline was being written when perjoule was killed: it does not count, and the next holder of the lock cuts it
+off.
 """
 
 import hashlib
@@ -18,7 +19,7 @@ MOST_NAME_BYTES = 255  # of a file on Linux
 
 @dataclass(frozen=True)
 class Entry:
-    """One kept attempt: where it lies and the SHA-256 of what was measured, by path inside its folder."""
+    """One kept attempt: its folder, and the SHA-256 of what was measured, by path inside that folder."""
 
     trial: str
     attempt: int
@@ -27,11 +28,11 @@ class Entry:
 
 
 def read_journal(path: Path) -> tuple[Entry, ...]:
-    """Read all whole lines, in order.
+    """Read all complete lines, in order.
 
     Raises:
         OSError: it can't be read.
-        ValueError: a whole line is damaged.
+        ValueError: a complete line is damaged.
     """
     *lines, _torn = bytes_of(path).split(b"\n")
     entries: list[Entry] = []
@@ -44,7 +45,7 @@ def read_journal(path: Path) -> tuple[Entry, ...]:
 
 
 def _inside(entry: Entry) -> Entry:
-    """See that an entry leads to files of its own attempt alone. Raises ValueError."""
+    """Check that an entry leads only to files of its own attempt. Raises ValueError."""
     names = {entry.trial: len(PurePosixPath(entry.trial).parts) == 1} | dict.fromkeys(entry.files, True)
     for name, plain in names.items():
         pure = PurePosixPath(name)
@@ -56,7 +57,7 @@ def _inside(entry: Entry) -> Entry:
 
 
 def append_entry(path: Path, entry: Entry) -> None:
-    """Append one line and wait until it is on the disk; when that fails the line is taken back. Raises OSError."""
+    """Append one line and wait until it is on the disk; if that fails, the line is taken back. Raises OSError."""
     line = json.dumps(asdict(entry), ensure_ascii=False).encode() + b"\n"
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
     try:
@@ -84,6 +85,6 @@ def cut_torn_line(path: Path) -> None:
 
 
 def sha256(path: Path) -> str:
-    """Digest a file. Raises OSError."""
+    """Return a file's SHA-256. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

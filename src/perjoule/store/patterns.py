@@ -1,4 +1,4 @@
-"""Load patterns, by which the clocks of meters are found again: when the load was switched, and what the meters said meanwhile.
+"""Load patterns, which reveal the offset of a meter's clock: when the load was switched, and the meters' samples meanwhile.
 
 alignment/<n>/pattern.json, series.parquet
 """
@@ -20,7 +20,7 @@ PATTERN, SERIES = "pattern.json", "series.parquet"
 
 @dataclass(frozen=True)
 class LoadPattern:
-    """When the load of some hosts was switched, on at the first moment, by the clock of the machine that runs perjoule."""
+    """The times at which the load of some hosts was switched, first on, by the clock of the machine that runs perjoule."""
 
     clock: Clock
     edges_s: tuple[float, ...]
@@ -34,7 +34,7 @@ class LoadPattern:
 
 @contextmanager
 def new_pattern(results: Path) -> Generator[tuple[Path, ParquetSink]]:
-    """Give the folder of the next pattern and where its samples go. What is not kept by `keep_pattern` is never read."""
+    """Return the folder of the next pattern and the file for its samples. Nothing reads it before `keep_pattern`."""
     top = results / "alignment"
     with spoken(top):
         top.mkdir(exist_ok=True)
@@ -48,14 +48,14 @@ def new_pattern(results: Path) -> Generator[tuple[Path, ParquetSink]]:
 
 
 def keep_pattern(folder: Path, sink: ParquetSink, pattern: LoadPattern) -> None:
-    """Keep a pattern with what was sampled. Raises MachineError."""
+    """Keep a pattern with its samples. Raises MachineError."""
     with spoken(folder):
         sink.close()
         replace_file(folder / PATTERN, json.dumps(to_json(pattern), indent=1) + "\n")
 
 
 def read_patterns(results: Path) -> tuple[tuple[LoadPattern, tuple[Series, ...]], ...]:
-    """Read the patterns that were kept, in their order. Raises MachineError."""
+    """Read the kept patterns, in order. Raises MachineError."""
     found: list[tuple[LoadPattern, tuple[Series, ...]]] = []
     for path in sorted((results / "alignment").glob(f"*/{PATTERN}"), key=lambda p: int(p.parent.name)):
         with spoken(path.parent):

@@ -1,7 +1,7 @@
-"""Recordings of meters that were made elsewhere: a CSV file that grows sample by sample, joined to trials by the time of day.
+"""Recordings of meters on other computers: a CSV file that grows sample by sample, joined to trials by the time of day.
 
-A joined recording stays in the results folder as it came, with what is known of its clock beside it. Its samples are read as if
-they had been taken with the trial: `Results.series` gives them on the trial's clock, those around its phases.
+A joined recording stays in the results folder unchanged, next to the offset of its clock. `Results.series` returns its samples as
+if they had been taken with the trial: on the trial's clock, around its phases.
 """
 
 import csv
@@ -33,10 +33,10 @@ HEADINGS = [*_BEFORE, "asked_utc_s", "arrived_utc_s"]
 
 
 class Recording(Sink):
-    """A CSV file that grows line by line, so that it is whole whenever the recorder is killed.
+    """A CSV file that grows line by line, so it is complete whenever the recorder is killed.
 
-    A line has the words of its channel, as the series of a trial have, and `utc_s`, the sample's end in seconds of UTC by this
-    machine's clock; another machine joins it by that. A full disk is waited for: see `Patient`.
+    A line has its channel's columns, as a trial's series have, and `utc_s`, the sample's end in seconds of UTC by this machine's
+    clock, by which another machine joins it. If the disk is full, it waits: see `Patient`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -54,13 +54,13 @@ class Recording(Sink):
 
     @property
     def samples_count(self) -> int:
-        """Samples taken, those that wait for room on the disk included."""
+        """The number of samples taken, including those that wait for space on the disk."""
         return self._samples_count
 
     def append(
         self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0, asked_s: float = nan, arrived_s: float = nan
     ) -> None:
-        """Write one sample. A disk that fails ends the recording (see `failed`), and no meter's thread."""
+        """Write one sample. A disk that fails ends the recording (see `failed`), not the meter's thread."""
         ahead_s = time.time() - time.monotonic()
         utc_s, *times = (f"{ahead_s + moment_s:.6f}" for moment_s in (t_s, asked_s, arrived_s))
         row = (utc_s, f"{duration_s:.6g}", f"{value:.10g}", *channel_texts(channel), *times)
@@ -70,7 +70,7 @@ class Recording(Sink):
                 self._file.write(_line(row))
 
     def failed(self) -> bool:
-        """Say whether samples no longer reach the disk: it has been full for PATIENCE_S, or is broken. `close` says why."""
+        """Return whether samples no longer reach the disk: it has been full for PATIENCE_S, or is broken. `close` says why."""
         with self._lock, self._remembered():
             self._file.flush()
         return self._error is not None
@@ -111,10 +111,10 @@ def _line(cells: Sequence[str]) -> bytes:
 
 
 def read_recording(path: Path) -> tuple[Series, ...]:
-    """Read what a Recording wrote; times are seconds of UTC. A last line that was cut off is left out.
+    """Read the file of a Recording; times are seconds of UTC. A last line that was cut off is left out.
 
     Raises:
-        MachineError: it can't be read, or is no recording.
+        MachineError: it can't be read, or is not a recording.
     """
     samples: dict[tuple[str, ...], array[float]] = {}
     try:
@@ -135,7 +135,7 @@ def read_recording(path: Path) -> tuple[Series, ...]:
 
 @dataclass(frozen=True)
 class ClockError:
-    """By how much a recorder's clock was ahead of that of the results, at a moment, and how that changed."""
+    """The offset by which a recorder's clock was ahead of that of the results, at a moment, and its drift."""
 
     offset_s: float = 0.0
     uncertainty_s: float = 0.0  # standard uncertainty of the offset
@@ -144,7 +144,7 @@ class ClockError:
 
 
 def on_clock_of(record: Record, recording: tuple[Series, ...], clock: ClockError) -> Iterator[Series]:
-    """Give the part of a recording that lies around a trial's phases, on the trial's monotonic clock."""
+    """Return the part of a recording around a trial's phases, on the trial's monotonic clock."""
     if not record.phases:
         return
     low_s, high_s = record.phases[0].began_s - AROUND_S, record.phases[-1].ended_s + AROUND_S
@@ -159,12 +159,12 @@ def on_clock_of(record: Record, recording: tuple[Series, ...], clock: ClockError
 
 
 def clock_file(recording: Path) -> Path:
-    """Where lies what is known of a joined recording's clock."""
+    """Return the path of the clock's offset for a joined recording."""
     return recording.with_suffix(".clock.json")
 
 
 def read_joined(path: Path) -> tuple[tuple[Series, ...], ClockError]:
-    """Read a joined recording, and what is known of its clock. Raises MachineError."""
+    """Read a joined recording, and the offset of its clock. Raises MachineError."""
     try:
         clock = read_as(ClockError, clock_file(path))
         changed_ns = path.stat().st_mtime_ns

@@ -1,7 +1,7 @@
-"""Records as JSON and back: any frozen dataclass of `perjoule.model`, by its own field types (`perjoule.machine.untrusted`).
+"""Records to JSON and back: any frozen dataclass of `perjoule.model`, by its own field types (`perjoule.machine.untrusted`).
 
-JSON has no infinity and no NaN; they are written as `{"$float": "inf"}`. Fields that a file lacks take their default, so that
-fields may be added within a version; an unknown field or a newer version is refused.
+JSON has no infinity and no NaN; they are written as `{"$float": "inf"}`. Missing fields take their default, so a version can gain
+fields; an unknown field or a newer version is refused.
 """
 
 import dataclasses
@@ -20,15 +20,15 @@ _SCALARS = (bool, int, float, str)
 
 
 def record_text(record: Record) -> str:
-    """Write a record as JSON text. Its outcome's series are left out: they are stored with the other series."""
+    """Write a record as JSON text, without its outcome's series, which are stored with the other series."""
     return json.dumps(to_json(record), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def record_from(text: str) -> Record:
-    """Read what `record_text` wrote.
+    """Read the output of `record_text`.
 
     Raises:
-        ValueError: it is damaged, or of a version this perjoule does not know.
+        ValueError: it is damaged, or of a version that this perjoule does not know.
     """
     data = json_from(text)
     if not isinstance(data, dict):
@@ -40,7 +40,7 @@ def record_from(text: str) -> Record:
 
 
 def with_time(record: Record) -> Record:
-    """Have a trial whose load took no time count as failed, as it would be kept today; older records of it are valid."""
+    """Mark a trial whose load took no time as failed, as a new one would be; in older records it is valid."""
     try:
         require_time(record.outcome.results if record.outcome else ())
     except WorkloadError as error:
@@ -49,7 +49,7 @@ def with_time(record: Record) -> Record:
 
 
 def to_json(value: object) -> Json:
-    """Turn a value of `perjoule.model` into what JSON can hold."""
+    """Turn a value of `perjoule.model` into JSON data."""
     if isinstance(value, float) and not math.isfinite(value):
         return {"$float": str(value)}
     if value is None or isinstance(value, _SCALARS):

@@ -1,8 +1,8 @@
-"""Samples to Parquet while they come, and back to Series.
+"""Samples to Parquet while they arrive, and back to Series.
 
-Long format, one row a sample: the channel's seven words and `more`, its boundary and specification as JSON (dictionary encoded),
-`t_s`, `duration_s`, `value`, `asked_s`, `arrived_s` (NaN: not known). Any Parquet reader can use the file. Rows of one channel
-stay in the order in which they came.
+Long format, one row a sample: the channel's seven texts and `more`, its boundary and specification as JSON (dictionary encoded),
+`t_s`, `duration_s`, `value`, `asked_s`, `arrived_s` (NaN: unknown). Any Parquet reader can use the file. Rows of one channel stay
+in the order of arrival.
 """
 
 import json
@@ -43,7 +43,7 @@ _SCHEMA = _pa.schema(
 
 
 class ParquetSink(Sink):
-    """Takes samples from any thread and writes them out as a row group every few seconds, from a thread of its own."""
+    """Takes samples from any thread, and writes a row group every few seconds from a thread of its own."""
 
     def __init__(self, path: Path, flush_s: float | None = None) -> None:
         self._file = Patient(path)
@@ -73,12 +73,12 @@ class ParquetSink(Sink):
             self._latest[channel] = (t_s, value, duration_s)
 
     def latest(self) -> Mapping[Channel, tuple[float, float, float]]:
-        """Give the last sample of each channel: t_s, value, duration_s."""
+        """Return the last sample of each channel: t_s, value, duration_s."""
         with self._lock:
             return dict(self._latest)
 
     def close(self) -> None:
-        """Write what waits and the footer. Raises the OSError of any write that failed."""
+        """Write the waiting samples and the footer. Raises the OSError of any write that failed."""
         with self._lock:
             self._closing.set()
         self._thread.join()
@@ -95,7 +95,7 @@ class ParquetSink(Sink):
             raise self._error
 
     def abandon(self) -> None:
-        """Close silently when the samples are no longer needed (or when it is already closed)."""
+        """Close silently, for samples that are no longer needed; does nothing if it is already closed."""
         if not self._file.closed:
             with suppress(OSError):
                 self.close()
@@ -175,7 +175,7 @@ def _channel(key: int, words: list[list[str]]) -> Channel:
 
 
 def channel_from(texts: Sequence[str]) -> Channel:
-    """Read a channel from its texts, in the order of COLUMNS. Raises ValueError."""
+    """Parse a channel from its texts, in the order of COLUMNS. Raises ValueError."""
     *plain, more = texts
     rest: dict[str, Json] = json_from(more) if more else {}
     return cast("Channel", from_json(Channel, {**dict(zip(_PLAIN, plain, strict=True)), **rest}))
