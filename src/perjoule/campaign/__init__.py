@@ -1,11 +1,11 @@
-"""TOML text to a frozen Campaign; a word that is not known is answered with its neighbour, and with its line.
+"""TOML text to a frozen Campaign. An unknown word is an error with its line and the nearest valid word.
 
     name, description, clients, servers, repetitions, seed, order, settle, quiet, shrink    see `header`
-    [testbed]                     one: where it runs
-    [[filesystem]], [[workload]]  as many as one likes: what is compared
-    [[meter]]                     what measures; by default the system's counters and, where CPUs are capped, modelled watts
+    [testbed]                     one: the hosts
+    [[filesystem]], [[workload]]  any number: what is compared
+    [[meter]]                     by default the system's counters and, where CPUs are capped, modelled watts
 
-Every table has a `kind` (the driver), perhaps a `label`, and the driver's options. A list where an option takes one value
+Every table has a `kind` (the driver), an optional `label`, and the driver's options. A list for an option that takes one value
 spans the matrix: all combinations of a table's lists are measured. Several [[meter]] measure at once, not in turn.
 """
 
@@ -60,12 +60,12 @@ BRACKETS = {name: "[testbed]" if name == "testbed" else f"[[{name}]]" for name i
 
 
 def read(path: File, overrides: Sequence[str] = ()) -> Campaign:
-    """Read a campaign file; `overrides` are of the kind "filesystem.goal=2". Raises CampaignError."""
+    """Read a campaign file; `overrides` look like "filesystem.goal=2". Raises CampaignError."""
     return parse(text_of(path), source=path.name, overrides=overrides, folder=path.parent)
 
 
 def demo(overrides: Sequence[str] = ()) -> Campaign:
-    """Read the campaign of `perjoule demo`. Raises CampaignError: an override is wrong."""
+    """Read the campaign of `perjoule demo`. Raises CampaignError if an override is wrong."""
     with as_file(files("perjoule.campaign") / "demo.toml") as file:
         return read(file, overrides)
 
@@ -75,13 +75,13 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
 
     Args:
         text: TOML.
-        source: what errors call it; the name of a campaign that has none.
-        overrides: "PATH=VALUE" from the command line, for every table of that name that has the option. What comes out holds
-            them, and name and seed where the text has none: `parse(c.text, overrides=c.overrides)` gives the same campaign again.
-        folder: where files lie that it names.
+        source: its name in errors, and the name of a campaign without one.
+        overrides: "PATH=VALUE" from the command line, for every table of that name that has the option. The campaign holds them,
+            and name and seed where the text has none: `parse(c.text, overrides=c.overrides)` gives the same campaign again.
+        folder: the folder of files that the campaign names.
 
     Raises:
-        CampaignError: one sentence with the line of the fault.
+        CampaignError: one sentence with the line of the error.
     """
     document, place = read_toml(text, source)
     place = replace(place, folder=folder)
@@ -129,7 +129,7 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
 
 
 def of_results(text: str, overrides: Sequence[str], folder: File | None = None) -> Campaign | None:
-    """Read the campaign of a results folder; None when it asks for what this perjoule no longer knows."""
+    """Read the campaign of a results folder; None if it uses something that this perjoule no longer knows."""
     try:
         return parse(text, source="campaign.toml", overrides=overrides, folder=folder)
     except CampaignError:
@@ -137,7 +137,7 @@ def of_results(text: str, overrides: Sequence[str], folder: File | None = None) 
 
 
 def _check_shape(document: Table, place: Source) -> None:
-    """Check that the keys are known and the tables are tables, before anything is read from them."""
+    """Check that keys are known and tables are tables, before anything else is read."""
     for key, value in document.items():
         if key not in (*NAMES, *TOP_KEYS):
             owners = [name for name in NAMES if any(key in fields_of(name, kind) for kind in drivers.kinds(f"{name}s"))]
@@ -160,7 +160,7 @@ def _check_shape(document: Table, place: Source) -> None:
 
 
 def _check_access(filesystems: Sequence[Spec], workloads: Sequence[Spec], place: Source) -> None:
-    """Check that every file system offers what every workload needs: all of them are put together."""
+    """Check that every file system offers what every workload needs, because all of them are combined."""
     for filesystem, workload in itertools.product(filesystems, workloads):
         offers, needs = drivers.filesystem(filesystem).offers, drivers.workload(workload).needs
         if offers != needs:
@@ -205,7 +205,7 @@ def _header(keys: Table, place: Source) -> Header:
 
 
 def _serve(testbed: Table, counts: Sequence[int], place: Source) -> None:
-    """Have the testbed span these numbers of storage hosts."""
+    """Make the testbed span these numbers of storage hosts."""
     able = [kind for kind in drivers.kinds("testbeds") if "servers" in fields_of("testbed", kind)]
     if testbed["kind"] not in able:
         what = f"testbed {testbed['kind']} has a fixed set of storage hosts"

@@ -22,15 +22,15 @@ OWN_NAMES = (
 
 
 def takes_file(annotation: object) -> bool:
-    """Whether an option is written as the path of a text file."""
+    """Return whether an option is written as the path of a text file."""
     return TextFile in (annotation, *get_args(annotation))
 
 
 def attached(path: Path, option: str, value: object, source: Source) -> Mapping[str, str]:
-    """Read the file that an option names, relative to the campaign's folder and inside of it.
+    """Read the file that an option names, inside the campaign's folder.
 
     Raises:
-        CampaignError: there is no such file, or it lies elsewhere.
+        CampaignError: the file is missing, or outside the folder.
     """
     name = File(value) if isinstance(value, str) else None
     if name is None or name.is_absolute() or ".." in name.parts or not name.parts or name.parts[0] in OWN_NAMES:
@@ -43,6 +43,6 @@ def attached(path: Path, option: str, value: object, source: Source) -> Mapping[
 
 
 def files_of(specs: Iterable[Spec]) -> Mapping[str, str]:
-    """All files that are attached to drivers' options: text by name."""
+    """Return all files that drivers' options name: text by name."""
     tables = (value for spec in specs for value in spec.options.values() if is_table(value))
     return {str(table["name"]): str(table["text"]) for table in tables if set(table) == {"name", "text"}}

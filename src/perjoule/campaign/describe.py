@@ -1,4 +1,4 @@
-"""What a campaign can contain: drivers, their options, their examples."""
+"""The possible content of a campaign: drivers, their options, their examples."""
 
 import importlib
 import tomllib
@@ -18,7 +18,7 @@ WIDTH = 110
 
 
 def example(part: str, kind: str) -> Testbed | FileSystem | Workload | Meter:
-    """Build a driver as its own example asks (the first of it, when that spans)."""
+    """Build a driver from its own example (the first one, if the example spans several)."""
     name = part.removesuffix("s")
     table = tomllib.loads(_module(name, kind).EXAMPLE)[name]
     driver = rows(name, (name,), table[0] if is_list(table) else table, Source(f"the example of {kind}", {}))[0].driver
@@ -27,7 +27,7 @@ def example(part: str, kind: str) -> Testbed | FileSystem | Workload | Meter:
 
 
 def describe(kind: str | None = None) -> Iterator[str]:
-    """Describe in lines all drivers, or what a kind is and takes (wherever that name is a driver). Raises CampaignError."""
+    """Describe all drivers in lines, or one kind with its options (wherever that name is a driver). Raises CampaignError."""
     all_kinds = [(name, found) for name in NAMES for found in drivers.kinds(f"{name}s")]
     if kind is None:
         width = max(len(found) for _, found in all_kinds)
@@ -52,7 +52,7 @@ def _driver_lines(name: str, kind: str) -> Iterator[str]:
 
 
 def _option_lines(schema: dict[str, Any], definitions: dict[str, Any], indent: str) -> Iterator[str]:
-    """Every option of a table with its default, what it takes, and what it means."""
+    """Return every option of a table with its default, its values, and its meaning."""
     needed = schema.get("required", [])
     for option, found in schema["properties"].items():
         if option in ("kind", "label") and "const" in schema["properties"].get("kind", {}):
@@ -68,7 +68,7 @@ def _option_lines(schema: dict[str, Any], definitions: dict[str, Any], indent: s
 
 
 def _takes(found: dict[str, Any]) -> str:
-    """What an option takes, in a word or two."""
+    """Return the values of an option, in a word or two."""
     if "anyOf" in found:
         return " or ".join(dict.fromkeys(_takes(one) for one in found["anyOf"] if one.get("type") != "null"))
     if "enum" in found:

@@ -1,4 +1,4 @@
-"""Raw devices that a campaign's file systems are made on: each must be named under `overwrite`."""
+"""Raw devices under a campaign's file systems: `overwrite` must list each."""
 
 from collections.abc import Iterable, Mapping
 
@@ -18,7 +18,7 @@ def _device(table: Mapping[str, Json]) -> str:
 
 
 def check_named(filesystems: Iterable[Spec], overwrite: Iterable[Overwrite], where: str) -> None:
-    """Stop where a device is not named. Raises CampaignError."""
+    """Refuse a device that is not listed. Raises CampaignError."""
     named = {one.device for one in overwrite}
     for device in (device for filesystem in filesystems for device in devices(filesystem)):
         if device not in named:

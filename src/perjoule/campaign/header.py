@@ -1,4 +1,4 @@
-"""What stands above the tables of a campaign."""
+"""The keys above the tables of a campaign."""
 
 from dataclasses import fields
 from typing import Annotated, Literal
@@ -38,13 +38,13 @@ _Overwrites = Annotated[
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Until:
-    """How long to repeat."""
+    """The stop rule: when to stop repeating."""
 
     metric: Literal["MiB/s", "MiB/J", "gross MiB/J", "op/s", "op/J", "J", "W", "s", "EDP"]
-    """Whose interval decides."""
+    """The metric whose interval decides."""
 
     interval_ratio: Annotated[Ratio, Field(gt=0)]
-    """Half the width of its 95 % interval, as a share of its mean, that is narrow enough."""
+    """Half the width of its 95 % interval, as a share of its mean, at which repetitions end."""
 
     max_count: Annotated[int, Strict(), Field(ge=LEAST_COUNT, le=10_000)] = 20
     """The most repetitions of each combination; the least is `repetitions`: 5, or as few as 3, with wider intervals."""
@@ -58,7 +58,7 @@ class Header:
     """The campaign's name; its results folder is named after it."""
 
     description: str = ""
-    """What it is for, in a sentence or two; the report begins with it."""
+    """Its purpose, in a sentence or two; the report begins with it."""
 
     reproduces: str = ""
     """Name of the paper whose study this repeats: the report compares its claims and numbers with the measurements."""
@@ -88,7 +88,8 @@ class Header:
 
     quiet_s: _Wait = 30.0
     """How long to wait after each load, at most, until the servers have written back and the file system has no background work;
-    0 waits only for `settle`."""
+    0 waits only for `settle`.
+    """
 
     align_s: _Wait = 0.0
     """How long to switch the servers' load on and off at known moments, at the start and end of each deployment, to find the
@@ -98,11 +99,12 @@ class Header:
     """Divide the sizes of all workloads by this, rounded up to whole transfers: one option scales a campaign down."""
 
     edp_weight: Annotated[int, Strict(), Field(ge=1, le=9)] = 1
-    """w in the energy-delay product, energy x time^w: the larger, the more performance counts."""
+    """w in the energy-delay product, energy x time^w: the larger it is, the more performance counts."""
 
     overwrite: _Overwrites = ()
-    """Raw devices whose content may be lost, by stable id: "/dev/disk/by-id/...", or with what may be lost with them,
-    { device = "/dev/disk/by-id/...", signature = "ext4" }. A device that is not listed is never written to."""
+    """Raw devices whose content may be lost, by stable ID: "/dev/disk/by-id/...", or with the content that may be lost, { device
+    = "/dev/disk/by-id/...", signature = "ext4" }. A device that is not listed is never written to.
+    """
 
     simulate: Annotated[bool, Strict()] = False
     """Replace hosts, file systems, workloads and meters by simulated ones, to try a campaign in seconds."""

@@ -1,4 +1,4 @@
-"""Names for tables and figures: as written, or made of the kind and of the options in which its rows differ."""
+"""Names for tables and figures: the label, or the kind with the options in which its rows differ."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ from perjoule.model.units import OF_SUFFIX, exact_text
 
 
 def specs(rows: Sequence[Row], source: Source) -> tuple[Spec, ...]:
-    """Name every row. Raises CampaignError when two of them would have the same name."""
+    """Name every row. Raises CampaignError if two of them have the same name."""
     families: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:  # what a table with a label spans stands apart from all others
         families.setdefault((row.kind, *((row.label, row.path) if row.label else ())), []).append(row)
@@ -43,7 +43,7 @@ def _words(row: Row, family: Sequence[Row]) -> list[str]:
 
 
 def _inner_words(said: Table, others: Sequence[object]) -> list[str]:
-    """An option's own table as one says it: "xfs 4 KiB", and further on that in which the tables differ."""
+    """Return the text for an option's own table: "xfs 4 KiB", plus the options in which the tables differ."""
     tables = [other for other in others if is_table(other)]
     differing = [key for key, value in said.items() if any(other.get(key) != value for other in tables)]
     plain = [str(said[key]) for key in ("kind", "block") if key in said]
@@ -55,7 +55,7 @@ def _listed(said: object) -> str:
 
 
 def _word(option: str, field: str, options: Mapping[str, object], value: object) -> str:
-    """An option as one says it: "goal 2", "transfer 4 MiB", "write"."""
+    """Return the text for an option: "goal 2", "transfer 4 MiB", "write"."""
     said = options.get(option, value)
     if isinstance(value, bool):
         return option if value else f"no {option}"

@@ -1,7 +1,7 @@
-"""Where in the text a key stands: tomllib, which has already accepted the text, does not say.
+"""The line of each key in a TOML text, which tomllib, having accepted the text, does not report.
 
-Statements are looked at (a header or `key = value`, which may run over several lines) and the tables of a list, not what else is
-inside of values: a fault inside of one is reported at the line of its key.
+It looks at statements (a header or `key = value`, which may run over several lines) and at the tables of a list, but not at the
+inside of other values: an error inside one has the line of its key.
 """
 
 import re
@@ -21,7 +21,7 @@ _TOKEN = re.compile(
 
 
 def key_lines(text: str) -> Mapping[Path, int]:
-    """Find the line (from 1) of every table and key of a text that is TOML."""
+    """Find the line (from 1) of every table and key of a valid TOML text."""
     lines: dict[Path, int] = {}
     counts: dict[Path, int] = {}  # how many [[...]] of that name there are so far
     table: Path = ()
@@ -41,12 +41,12 @@ def key_lines(text: str) -> Mapping[Path, int]:
 
 
 def line_of(path: Path, lines: Mapping[Path, int]) -> int | None:
-    """The line of a key, or of the innermost thing around it that has one."""
+    """Return the line of a key, or of the innermost table around it that has one."""
     return next((lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in lines), None)
 
 
 def _statements(text: str) -> list[tuple[int, str]]:
-    """Cut the text at the line ends that end a statement, each with the number of its first line."""
+    """Split the text into statements, each with the number of its first line."""
     found: list[tuple[int, str]] = []
     start, first, line, depth = 0, 1, 1, 0
     for token in _TOKEN.finditer(text):
@@ -60,7 +60,7 @@ def _statements(text: str) -> list[tuple[int, str]]:
 
 
 def _table_lines(statement: str, line: int) -> list[int]:
-    """The lines of the tables in `key = [{...}, {...}]`; a table in braces is on one line."""
+    """Return the lines of the tables in `key = [{...}, {...}]`; a table in braces is on one line."""
     found: list[int] = []
     inside = ""
     for token in _TOKEN.finditer(statement):
@@ -72,7 +72,7 @@ def _table_lines(statement: str, line: int) -> list[int]:
 
 
 def _parts(key: str) -> tuple[str, ...]:
-    """Read a dotted key as TOML does: `a."b.c"` is ("a", "b.c")."""
+    """Split a dotted key as TOML does: `a."b.c"` is ("a", "b.c")."""
     value: Any = tomllib.loads(f"{key} = 0")
     parts: list[str] = []
     while value != 0:
@@ -82,7 +82,7 @@ def _parts(key: str) -> tuple[str, ...]:
 
 
 def _indexed(names: tuple[str, ...], counts: dict[Path, int], *, new: bool) -> Path:
-    """Say which of the tables of that name is meant: the last one so far, or one more."""
+    """Return which of the tables of that name is meant: the last one so far, or the next one."""
     path: Path = ()
     for n, name in enumerate(names, start=1):
         path = (*path, name)

@@ -1,4 +1,4 @@
-"""Faults as sentences: what is wrong, and what was probably meant."""
+"""Errors as sentences: what is wrong, and what was probably meant."""
 
 import json
 import re
@@ -26,7 +26,7 @@ _BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at mos
 
 
 def neighbour(word: str, words: Iterable[str]) -> str | None:
-    """The word among `words` that was probably meant, or None."""
+    """Return the word in `words` that was probably meant, or None."""
     by_lower = {w.lower(): w for w in words}
     lower = word.lower()
     starts = [w for w in by_lower if len(lower) > 2 and (w.startswith(lower) or lower.startswith(w))]
@@ -35,7 +35,7 @@ def neighbour(word: str, words: Iterable[str]) -> str | None:
 
 
 def instead(word: str, words: Iterable[str]) -> str:
-    """Say what to write instead of an unknown word: its neighbour, or else the list of known words."""
+    """Return the suggestion for an unknown word: its neighbour, or else the list of known words."""
     known = list(words)
     near = neighbour(word, known)
     if near is not None:
@@ -44,18 +44,18 @@ def instead(word: str, words: Iterable[str]) -> str:
 
 
 def written(value: object) -> str:
-    """A value as it stands in the file, cut when it is long."""
+    """Return a value as the file has it, shortened if it is long."""
     text = json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, bool | str | list | dict) else str(value)
     return text if len(text) <= 60 else f"{text[:56]} ..."
 
 
 def fault(error: ErrorDetails, option: str, field: str) -> tuple[str, str]:
-    """Say what is wrong with an option's value, and what to do: two clauses, the second may be empty.
+    """Return what is wrong with an option's value, and what to do: two clauses, the second may be empty.
 
     Args:
-        error: pydantic's account of it.
-        option: as people write it.
-        field: as the driver calls it, which ends in the unit.
+        error: pydantic's error.
+        option: its name in the campaign.
+        field: its name in the driver, which ends in the unit.
     """
     context: Mapping[str, Any] = error.get("ctx", {})
     said = f"{option} = {written(error['input'])}"
@@ -79,7 +79,7 @@ def fault(error: ErrorDetails, option: str, field: str) -> tuple[str, str]:
 
 
 def clauses(said: str) -> tuple[str, str]:
-    """Cut a driver's or a unit's own words, "what is wrong (what to do)", in two."""
+    """Split a driver's or a unit's message, "what is wrong (what to do)", in two."""
     match = re.fullmatch(r"(.*?)[;,]? \((.*)\)", said, re.DOTALL)
     return (match[1], match[2]) if match else (said, "")
 

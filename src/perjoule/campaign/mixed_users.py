@@ -1,4 +1,4 @@
-"""The users of `together = [...]`: each is a table of a workload, with some keys of its own, and checked like any other."""
+"""The users of `together = [...]`: each is a workload's table with some extra keys, and checked like any other."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ def users(path: Path, table: Table, source: Source, clients_counts: Sequence[int
     """Check every user's table and shrink its sizes.
 
     Raises:
-        CampaignError: a word or a value in one of them is wrong, or it loads from a client that a trial lacks.
+        CampaignError: a name or a value in one of them is wrong, or it loads from a client that a trial lacks.
     """
     tables = table[NAME]
     if not is_list(tables) or not tables or not all(map(is_table, tables)):
@@ -58,7 +58,7 @@ def _user(path: Path, table: Table, source: Source, clients_count: int, shrink_r
 
 
 def _known(path: Path, table: Table, workload: Table, source: Source) -> None:
-    """Answer a word that neither the user nor its workload knows with its neighbour among the words of both."""
+    """Refuse a word that neither the user nor its workload knows, with the nearest word of both."""
     try:
         fields = fields_of("workload", str(workload.get("kind")))
     except KeyError:  # `rows` says so

@@ -1,8 +1,8 @@
-"""The trials in the order in which they run: blocks of repetitions, shuffled inside.
+"""The order in which trials run: blocks of repetitions, shuffled inside.
 
-Trials that share testbed and file system are one group, on one deployment. In a group, each repetition is a block that holds
-every combination once, so that a drift of the machine falls on all of them alike (a randomised complete block design). With
-order = "interleaved" the file systems take turns, too: a repetition holds all of them, each deployed afresh.
+Trials that share testbed and file system are one group, on one deployment. In a group, each repetition is a block with every
+combination once, so a drift of the machine affects all of them alike (a randomised complete block design). With order =
+"interleaved" the file systems take turns, too: a repetition includes all of them, each freshly deployed.
 """
 
 import random
@@ -16,7 +16,7 @@ from perjoule.model import Spec, Trial
 
 
 def most_repetitions(header: Header) -> int:
-    """Count the repetitions of each combination, at the most."""
+    """Return the largest number of repetitions of each combination."""
     return max(header.repetitions_count, header.until.max_count) if header.until else header.repetitions_count
 
 
@@ -56,7 +56,7 @@ def groups(
 
 
 def _where(testbed: Spec, testbeds: Sequence[Spec]) -> str:
-    """Where several testbeds are measured, what distinguishes them: tables and figures know file systems alone."""
+    """Return what distinguishes testbeds if there are several: tables and figures show only file systems."""
     if len(testbeds) == 1:
         return ""
     others = [{key: value for key, value in one.options.items() if key != "servers"} for one in testbeds]

@@ -1,4 +1,4 @@
-"""What a campaign will cost, without touching anything: bytes and time of each trial."""
+"""The cost of a campaign, estimated without touching anything: bytes and time of each trial."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ UNKNOWN_BYTES_PER_S = 100e6  # of a testbed that is not in the catalogue
 
 @dataclass(frozen=True)
 class Step:
-    """One trial with what it is expected to cost."""
+    """One trial with its expected cost."""
 
     trial: Trial
     moved_bytes: int
@@ -31,17 +31,17 @@ class Plan:
 
     @property
     def moved_bytes(self) -> int:
-        """All bytes of all measured windows."""
+        """The bytes of all measured windows."""
         return sum(step.moved_bytes for step in self.steps)
 
     @property
     def duration_s(self) -> float:
-        """Wall time from the first bring-up to the last record, roughly."""
+        """The wall time from the first bring-up to the last record, roughly."""
         return self.deployments_s + sum(step.duration_s for step in self.steps)
 
 
 def plan(campaign: Campaign) -> Plan:
-    """Estimate bytes and wall time. Reads are written first, outside of the measured window: that takes time, too."""
+    """Estimate bytes and wall time, including the time to write files for reads, outside the measured window."""
     steps: list[Step] = []
     for trial in campaign.trials:
         workload = drivers.workload(trial.workload)
@@ -55,7 +55,7 @@ def plan(campaign: Campaign) -> Plan:
 
 
 def speed_bytes_per_s(testbed: Spec, clients_count: int) -> float:
-    """The speed to expect in wall time: half of what the network and the disks of the testbed's cluster allow."""
+    """Return the expected speed in wall time: half of what the network and the disks of the testbed's cluster allow."""
     options: Mapping[str, object] = vars(drivers.testbed(testbed))
     name, scale = options.get("cluster"), options.get("scale_ratio", 1.0)
     if name not in catalogue.names():

@@ -1,4 +1,4 @@
-"""Parts without a campaign: a testbed and a file system to play with (`perjoule up`), meters alone (`perjoule meters`)."""
+"""Parts without a campaign: a testbed and a file system to experiment with (`perjoule up`), meters alone (`perjoule meters`)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,15 +11,15 @@ from perjoule.testbeds.virtual import Virtual
 
 
 def playground(kind: str | None, cluster: str, overrides: Sequence[str] = ()) -> tuple[Virtual, FileSystem | None]:
-    """Build a virtual testbed and, where a kind is named, a file system.
+    """Build a virtual testbed and, if a kind is named, a file system.
 
     Args:
-        kind: of the file system.
-        cluster: of the catalogue.
+        kind: the file system.
+        cluster: its name in the catalogue.
         overrides: "OPTION=VALUE" of the file system, or "testbed.OPTION=VALUE".
 
     Raises:
-        CampaignError: something is not known or not possible.
+        CampaignError: something is unknown or impossible.
     """
     document: Table = {"testbed": {"kind": "virtual", "cluster": cluster}, **({"filesystem": {"kind": kind}} if kind else {})}
     source = Source("perjoule up", {})
@@ -37,11 +37,11 @@ def meters(names: Sequence[str], overrides: Sequence[str] = ()) -> tuple[Meter, 
     """Build meters.
 
     Args:
-        names: each a kind, or a TOML file with [[meter]] tables (a campaign's, say).
-        overrides: "OPTION=VALUE" of all that have the option.
+        names: each a kind, or a TOML file with [[meter]] tables (such as a campaign).
+        overrides: "OPTION=VALUE", for all meters that have the option.
 
     Raises:
-        CampaignError: something is not known or not possible.
+        CampaignError: something is unknown or impossible.
     """
     found: list[Meter] = []
     for name in names:

@@ -1,4 +1,4 @@
-"""The campaign that repeats a paper's study: its template, in a size that fits, on virtual hosts or on one's own."""
+"""The campaign that repeats a paper's study: its template, scaled to fit, on virtual hosts or your own."""
 
 import re
 import tomllib
@@ -56,14 +56,14 @@ def written(
 
     Args:
         paper: one of `published.names()`.
-        scale: speed of the virtual hosts against the real ones; the default is what two cores bear.
-        shrink: what the paper's sizes are divided by; the default fits into about half an hour, and is 1 on one's own hosts.
+        scale: speed of the virtual hosts relative to the real ones; the default suits two cores.
+        shrink: the divisor of the paper's sizes; the default fits into about half an hour, and is 1 on hosts of your own.
         repetitions: of each data point; the paper's by default.
-        testbed: a TOML file with [testbed], and perhaps [[meter]], that take the place of the virtual ones.
-        simulate: whether simulated parts take the place of the real ones.
+        testbed: a TOML file with [testbed], and perhaps [[meter]], which replace the virtual ones.
+        simulate: whether to replace real parts with simulated ones.
 
     Raises:
-        CampaignError: no such paper or campaign; a scale for hosts that have none; what the file of the testbed says is wrong.
+        CampaignError: the paper or its campaign is unknown, the hosts have no scale, or the testbed file is wrong.
     """
     found = reproduction(paper)
     text = found.template[found.template.index("\nname = ") + 1 :]
@@ -99,7 +99,7 @@ def _toml(value: object) -> str:
 
 
 def _on(text: str, file: Path) -> str:
-    """Put the tables of a file into the place of the testbed, and of the meters where it has some."""
+    """Replace the testbed, and the meters if the file has some, by the tables of a file."""
     own = file.read_text("utf-8") if file.is_file() else ""
     try:
         tables = tomllib.loads(own)
@@ -113,7 +113,7 @@ def _on(text: str, file: Path) -> str:
 
 
 def _describing(text: str, changed: str) -> str:
-    """Say in the description what was made smaller or slower than in the paper."""
+    """State in the description what is smaller or slower than in the paper."""
     asked = campaign.parse(text, source="reproduction")
     document = tomllib.loads(text)
     moved = sorted({step.moved_bytes for step in campaign.plan(asked).steps})

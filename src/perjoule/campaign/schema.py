@@ -1,4 +1,4 @@
-"""The JSON Schema of a campaign file, for editors: made of the drivers' own fields, so that there is no second schema."""
+"""The JSON Schema of a campaign file, for editors, generated from the drivers' own fields."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ _ABOVE = ("title", "description", "default")  # what an editor shows of an optio
 
 
 def schema() -> Mapping[str, Json]:
-    """Describe a whole campaign file, draft 2020-12: point an editor at what `perjoule drivers --schema` prints."""
+    """Describe a whole campaign file, draft 2020-12, for editors: the output of `perjoule drivers --schema`."""
     header = _object(Header, "")
     header["required"] = [f"{name}" for name in NAMES[:3]]
     definitions: Schema = header.pop("$defs", {})
@@ -36,7 +36,7 @@ def schema() -> Mapping[str, Json]:
 
 
 def driver_schema(name: str, kind: str) -> Schema:
-    """Describe the table of one driver; an option that takes one value may be a list of them."""
+    """Describe the table of one driver; an option that takes one value also accepts a list."""
     found = _object(drivers.driver_class(f"{name}s", kind), f"{name} {kind} ")
     for option, (_, info) in fields_of(name, kind).items():
         if not takes_list(info.annotation):
@@ -49,7 +49,7 @@ def driver_schema(name: str, kind: str) -> Schema:
 
 
 def _object(cls: type, prefix: str) -> Schema:
-    """The schema of a dataclass of options, with defaults as people write them."""
+    """Return the schema of a dataclass of options, with defaults as people write them."""
     found = TypeAdapter(cls).json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
     if "$defs" in found:
         found["$defs"] = {f"{prefix}{model}": definition for model, definition in found["$defs"].items()}

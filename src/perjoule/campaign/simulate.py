@@ -1,4 +1,4 @@
-"""The same campaign on the fakes: same names, order and counts, and nothing real behind them."""
+"""The same campaign, simulated: same names, order and counts, and nothing real."""
 
 import zlib
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ CLUSTER = "odroid-hc4"
 
 
 def simulated(groups: Sequence[Sequence[Trial]]) -> tuple[tuple[Trial, ...], ...]:
-    """Put simulated drivers instead of all others; each file system gets a speed of its own, known from its label."""
+    """Replace all drivers by simulated ones; each file system gets a speed that depends on its label."""
     return tuple(tuple(_simulated(trial) for trial in group) for group in groups)
 
 
@@ -32,7 +32,7 @@ def _simulated(trial: Trial) -> Trial:
 
 
 def _workload(asked: Spec) -> Spec:
-    """The same direction, or the same users with simulated loads."""
+    """Return a simulated load in the same direction, or the same users with simulated loads."""
     users = asked.options.get("together")
     if isinstance(users, list):
         return replace(asked, options={**asked.options, "together": [_user(table) for table in users]})

@@ -1,4 +1,4 @@
-"""The text of a campaign as a document, with the place of every fault in it."""
+"""The text of a campaign as a document, with the line of every error in it."""
 
 import re
 import tomllib
@@ -16,18 +16,18 @@ LONGEST_BYTES = 1024**2  # a campaign is a page; this keeps a wrong path (/dev/z
 
 
 def is_table(value: object) -> TypeGuard[Table]:
-    """Whether a value of a document is a table."""
+    """Return whether a value of a document is a table."""
     return isinstance(value, dict)
 
 
 def is_list(value: object) -> TypeGuard[list[Any]]:
-    """Whether a value of a document is a list."""
+    """Return whether a value of a document is a list."""
     return isinstance(value, list)
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a campaign comes from: knows the line of each key, and which keys the command line has changed."""
+    """The origin of a campaign: the line of each key, and the keys that the command line has changed."""
 
     name: str
     lines: Mapping[Path, int]
@@ -35,7 +35,7 @@ class Source:
     folder: File | None = None  # where files lie that it names
 
     def error(self, path: Path, what: str, next: str = "") -> CampaignError:
-        """Make the error for a fault at a key."""
+        """Make the error for a wrong key."""
         line = line_of(path, self.lines)
         changes = dict.fromkeys(text for key, text in self.changed.items() if key[: len(path)] == path)
         where = [f"{self.name} line {line}"] if line else [self.name]
@@ -43,7 +43,7 @@ class Source:
 
 
 def text_of(path: File) -> str:
-    """Read a campaign file. Raises CampaignError when it is missing or is not text."""
+    """Read a campaign file. Raises CampaignError if it is missing or not text."""
     try:
         with path.open("rb") as file:
             content = file.read(LONGEST_BYTES + 1)
@@ -66,7 +66,7 @@ def text_of(path: File) -> str:
 
 
 def read_toml(text: str, name: str) -> tuple[Table, Source]:
-    """Read TOML. Raises CampaignError with line and column of what is not."""
+    """Read TOML. Raises CampaignError with the line and column of an error."""
     if not text.strip():
         raise CampaignError("the file is empty", where=name, next="see examples/local.toml for a short campaign")
     try:
@@ -85,13 +85,13 @@ def read_toml(text: str, name: str) -> tuple[Table, Source]:
 
 
 def override(document: Table, overrides: Sequence[str], source: Source, options: Mapping[str, Sequence[Sequence[str]]]) -> Source:
-    """Change a document as the command line asks ("filesystem.goal=2": in every table of that name that has the option).
+    """Apply the command line's overrides ("filesystem.goal=2": in every table of that name that has the option).
 
     Args:
         document: is changed.
-        overrides: "PATH=VALUE"; the value is TOML, or text where it is not.
-        source: where the document comes from.
-        options: what may be set: for "" the top-level keys, for each name of tables what each of its tables takes.
+        overrides: "PATH=VALUE"; the value is TOML, or text if it is not valid TOML.
+        source: the document's origin.
+        options: the keys that can be set: for "" the top-level keys, for each table name its options.
     """
     changed = dict(source.changed)
     for text in overrides:
@@ -127,7 +127,7 @@ def _advice(option: str, known: Sequence[str], options: Mapping[str, Sequence[Se
 
 
 def _value(text: str) -> object:
-    """Read a value as TOML, or as text: a shell has taken the quotes away from "1 GiB"."""
+    """Read a value as TOML, or as text: the shell has removed the quotes from "1 GiB"."""
     try:
         document = tomllib.loads(f"value = {text}")
     except ValueError:

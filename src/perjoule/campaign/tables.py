@@ -1,4 +1,4 @@
-"""From a table of a campaign to the drivers that it asks for: a list where an option takes one value spans the matrix."""
+"""A campaign's table to drivers: a list for an option that takes one value spans the matrix."""
 
 import itertools
 import json
@@ -29,7 +29,7 @@ MOST_ROWS = 10_000
 
 @dataclass(frozen=True)
 class Row:
-    """One driver that a table asks for, with one value per option."""
+    """One driver of a table, with one value per option."""
 
     name: str  # "filesystem"
     path: Path  # of its table
@@ -40,13 +40,13 @@ class Row:
 
 
 def fields_of(name: str, kind: str) -> Mapping[str, tuple[str, FieldInfo]]:
-    """The options of a driver: what people write -> its field's name and type. Raises KeyError: no such driver."""
+    """Return the options of a driver: name in the campaign -> its field's name and type. Raises KeyError: no such driver."""
     fields: Mapping[str, FieldInfo] = getattr(drivers.driver_class(f"{name}s", kind), "__pydantic_fields__", {})
     return {option_name(field): (field, info) for field, info in fields.items() if info.init is not False}
 
 
 def takes_list(annotation: object) -> bool:
-    """Whether an option's own value is a list, so that a flat list does not span the matrix."""
+    """Return whether an option's own value is a list, so a flat list does not span the matrix."""
     if get_origin(annotation) in (Union, types.UnionType):
         return any(map(takes_list, get_args(annotation)))
     origin = get_origin(annotation) or annotation
@@ -54,18 +54,18 @@ def takes_list(annotation: object) -> bool:
 
 
 def table_class(annotation: object) -> type | None:
-    """The dataclass that an option's own table is read into, if it takes a table (`beneath = {kind = "xfs"}`)."""
+    """Return the dataclass of an option that takes a table (`beneath = {kind = "xfs"}`), or None."""
     found = (one for one in (annotation, *get_args(annotation)) if isinstance(one, type) and is_dataclass(one))
     return next(found, None)
 
 
 def known_options(name: str, path: Path, table: Table, source: Source) -> tuple[str, ...]:
-    """What may stand in a table. Raises CampaignError: there is no such kind."""
+    """Return the valid keys of a table. Raises CampaignError if its kind is unknown."""
     return ("kind", "label", *_kind(name, path, table, source)[2])
 
 
 def rows(name: str, path: Path, table: Table, source: Source, shrink_ratio: float = 1.0) -> tuple[Row, ...]:
-    """Build every driver that a table asks for. Raises CampaignError."""
+    """Build every driver of a table. Raises CampaignError."""
     kind, label, fields = _kind(name, path, table, source)
     options = {option: value for option, value in table.items() if option not in ("kind", "label")}
     for option, value in options.items():
@@ -112,7 +112,7 @@ def _kind(name: str, path: Path, table: Table, source: Source) -> tuple[str, str
 
 
 def _plain(path: Path, option: str, value: object, annotation: object, source: Source) -> None:
-    """Refuse what TOML can say but no option takes: dates, infinities, true for a number, a list of nothing."""
+    """Refuse values that TOML has but no option takes: dates, infinities, true for a number, an empty list."""
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
@@ -127,7 +127,7 @@ def _plain(path: Path, option: str, value: object, annotation: object, source: S
 
 
 def _choices(value: object, annotation: object) -> list[Any]:
-    """The values that an option takes in turn."""
+    """Return the values that an option takes in turn."""
     return value if is_list(value) and (not takes_list(annotation) or any(map(is_list, value))) else [value]
 
 
@@ -151,7 +151,7 @@ def _build(name: str, path: Path, kind: str, options: Mapping[str, Any], source:
 
 
 def fault_inside(error: ErrorDetails, option: str, inner: type) -> tuple[str, str]:
-    """Say what is wrong inside an option's own table, or one of a list of tables, as `fault` does."""
+    """Like `fault`, for an error inside an option's own table, or one of a list of tables."""
     names = {option_name(field.name): field.name for field in dataclass_fields(inner)}
     place, *rest = error["loc"][1:]
     if isinstance(place, int):

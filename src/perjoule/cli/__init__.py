@@ -1,4 +1,4 @@
-"""Arguments to one call; the only room that exits. The order below is that of the help."""
+"""The command line: the only package that exits. The order below is that of the help."""
 
 import importlib
 import sys
@@ -71,12 +71,12 @@ class _Listed(InOrder):
         'eval "$(_PERJOULE_COMPLETE=bash_source perjoule)"',
         "                                    completion (or zsh_source, fish_source)",
     )
-    + "\n\n\b\nExit codes: 0 well, 1 finished with invalid trials, 2 campaign wrong,\n"
+    + "\n\n\b\nExit codes: 0 success, 1 finished with invalid trials, 2 invalid campaign,\n"
     "3 machine not ready, 4 workload failed, 5 interrupted (resumable).",
 )
 @click.version_option(__version__, prog_name="perjoule")
 def cli() -> None:
-    """The lab for the energy efficiency of storage: bring a file system up, load it, meter it, judge it."""
+    """The lab for the energy efficiency of storage: deploy a file system, load it, meter it, compare it."""
 
 
 def main() -> None:

@@ -64,9 +64,9 @@ def compare_command(
 ) -> None:
     """Compare two results folders, two file systems of one, or one with a paper.
 
-    Lists what differs in circumstances first, and goes no further (exit code 2) when that isn't what --change declares. Then the
-    second over the first: ratio with its 95 % interval, p after Bonferroni's correction, effect (Hedges' g), a verdict, and how
-    many more repetitions would settle it.
+    Lists all differences in configuration and environment first, and stops there (exit code 2) unless --change declares them.
+    Then compares the second with the first: ratio with its 95 % interval, p after Bonferroni's correction, effect (Hedges' g), a
+    verdict, and how many more repetitions would settle it.
     """
     if sum(one is not None for one in (other, between, paper)) != 1:
         targets = "name another DIR, --between two labels, or --with a paper"
@@ -150,7 +150,7 @@ def _changes(first: "Side", second: "Side", declared: Sequence[str], any_change:
 
 
 def _broken(rows: "Sequence[Row]", limits: "Sequence[Limit]", *, show: bool) -> bool:
-    """Say of each limit in how many rows it is broken, kept, or neither for certain."""
+    """Print for each limit in how many rows it is broken, kept, or undecided."""
     broken = False
     for limit in limits:
         judged = [limit.judge(row) for row in rows if row.metric == limit.metric]

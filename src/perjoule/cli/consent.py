@@ -1,4 +1,4 @@
-"""Nothing raw is overwritten without a word of the user: shown what would be lost, typed on a terminal or said by a flag."""
+"""Consent to overwrite raw devices: the user sees what would be lost, and types its name on a terminal or passes a flag."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -15,16 +15,16 @@ from perjoule.testbeds import local
 
 
 def confirmed(asked: Campaign, trials: Iterable[Trial], flags: Sequence[str]) -> Campaign:
-    """Give the campaign with the devices confirmed that these trials overwrite on this machine.
+    """Return the campaign with the confirmed devices that these trials overwrite on this machine.
 
     Args:
-        asked: names the devices.
-        trials: those that will be measured.
-        flags: ids by --overwrite, whole or their last part.
+        asked: lists the devices.
+        trials: the ones that will be measured.
+        flags: IDs by --overwrite, whole or their last part.
 
     Raises:
         CampaignError: a device can't be overwritten, a flag names none, or the user did not confirm.
-        MachineError: what must be known of a device can't be read.
+        MachineError: a device can't be examined.
     """
     by_word = {word: one.device for one in asked.overwrite for word in (one.device, Path(one.device).name)}
     if unknown := [flag for flag in flags if flag not in by_word]:

@@ -1,4 +1,4 @@
-"""The terminal, and the tables on it."""
+"""The terminal, and tables on it."""
 
 import errno
 import os
@@ -20,7 +20,7 @@ from perjoule.results.table import Table
 
 
 class _Stream:
-    """Standard output or error, which outlives its terminal: when that is closed (EIO) work goes on, or is taken down, unseen."""
+    """Standard output or error. When its terminal is closed (EIO), work continues, or is taken down, without output."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -33,11 +33,11 @@ class _Stream:
         return getattr(file, "rich_proxied_file", file)  # while a live line is shown
 
     def write(self, text: str) -> None:
-        """Write, and leave a terminal that is closed."""
+        """Write, and ignore a closed terminal."""
         self._unless_closed(lambda: self._now().write(text))
 
     def flush(self) -> None:
-        """Flush, and leave a terminal that is closed."""
+        """Flush, and ignore a closed terminal."""
         self._unless_closed(lambda: self._now().flush())
 
     def _unless_closed(self, work: Callable[[], object]) -> None:
@@ -56,19 +56,19 @@ _SHOWN = {code: ascii(chr(code))[1:-1] for first, end in _OBEYED for code in ran
 
 
 def visible(text: str) -> str:
-    """Show what a terminal would obey: an escape sequence in a label, in a path, in what a meter says."""
+    """Make control characters visible instead of letting the terminal obey them: in a label, a path, a meter's answer."""
     return text.translate(_SHOWN)
 
 
 class Terminal(Console):
-    """The one way to the terminal: its own styles are sequences, those within a text are shown."""
+    """The only way to the terminal: its own styles are escape sequences; those within a text are made visible."""
 
     def print(self, *objects: Any, **words: Any) -> None:
         """Print; rich drops some control characters of a text before it lays it out."""
         super().print(*(visible(one) if isinstance(one, str) else one for one in objects), **words)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Lay out what is printed."""
+        """Lay out the text to print."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
@@ -90,20 +90,20 @@ def counted(count: int, noun: str) -> str:
 
 
 def trial_text(trial: Trial) -> str:
-    """Name a trial for people."""
+    """Return a trial's name for people."""
     clients = counted(trial.clients_count, "client")
     return f"{trial.filesystem.label}, {trial.workload.label}, {clients}, repetition {trial.repetition}"
 
 
 def show_line(line: str) -> None:
-    """Print a line; on a terminal what does not fit goes on indented."""
+    """Print a line; on a terminal, continue long lines indented."""
     indent = " " * (len(line) - len(line.lstrip()) + 2)
     wrapped = wrap(line, out.width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     out.print("\n".join(wrapped), soft_wrap=True)
 
 
 def show_checks(checks: Sequence[Check]) -> None:
-    """Print what was found of this machine: what works first, what must be fixed last, each with its fix."""
+    """Print the checks of this machine: those that passed first, the most urgent last, each with its fix."""
     ordered = sorted(checks, key=lambda one: (not one.ok, one.needed))
     for one, after in zip_longest(ordered, ordered[1:]):
         mark, style = ("ok  ", "green") if one.ok else (("no  ", "red") if one.needed else ("less", "yellow"))
@@ -131,7 +131,7 @@ def show(table: Table, cells: Sequence[Cell], scales: Sequence[float]) -> None:
 
 
 def _fitting(table: Table, width: int) -> list[int]:
-    """The columns to show in a width; spare ones are left out as needed."""
+    """Return the columns that fit a width; spare ones are left out as needed."""
     widths = [max(map(len, column)) for column in zip(table.headers, *table.rows, strict=True)]
     kept = list(range(len(widths)))
     for spare in _SPARE:
@@ -142,7 +142,7 @@ def _fitting(table: Table, width: int) -> list[int]:
 
 
 def notes(cells: Sequence[Cell], scales: Sequence[float]) -> list[str]:
-    """List the limitations of numbers: emulation, failures, doubts with the rows that they are about."""
+    """List the limitations of numbers: emulation, failures, and doubts with their rows."""
     found = [f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in scales]
     unmeasured = sorted({grade for cell in cells for grade in cell.grade.split("+")} & UNMEASURED)
     found += [f"power is {grade}, not measured" for grade in unmeasured]
@@ -151,7 +151,7 @@ def notes(cells: Sequence[Cell], scales: Sequence[float]) -> list[str]:
 
 
 def _in_rows(before: str, said: Sequence[Sequence[str]]) -> list[str]:
-    """Say each thing once, with the number of rows that it is about."""
+    """List each text once, with the number of its rows."""
     about = Counter(words for row in said for words in row)
     rows = {words: "all rows" if count == len(said) else f"{count} of {len(said)} rows" for words, count in about.items()}
     return [f"{before} {rows[words]}: {words}" for words in about]

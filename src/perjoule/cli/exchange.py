@@ -1,4 +1,4 @@
-"""Commands that bring results in from other tools, and out to them: import, export."""
+"""Commands that exchange results with other tools: import, export."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -50,10 +50,10 @@ def import_command(
     roles: tuple[str, ...],
     timezone: str | None,
 ) -> None:
-    """Bring what other tools measured into the results folder INTO, joined by the time of day.
+    """Import what other tools measured into the results folder INTO, joined by the time of day.
 
-    Reads fio, IOR, rados bench and sadf as JSON, mdtest's text, folders of IO500 and logs of power, each known by its content.
-    A client's name is that of its file, or CLIENT=FILE. See docs/how-to/import.md.
+    Reads fio, IOR, rados bench and sadf as JSON, mdtest's text, folders of IO500 and power logs, each recognised by its content.
+    A client is named after its file, or by CLIENT=FILE. See docs/how-to/import.md.
     """
     from perjoule import importing, report
     from perjoule.importing.missing import missing
@@ -100,7 +100,7 @@ def _roles(words: tuple[str, ...]) -> Mapping[str, str]:
 
 
 def _tell(record: Record, channels_count: int) -> None:
-    """Print a trial that came in."""
+    """Print an imported trial."""
     said = f"failed: {record.reason}"
     if record.outcome:
         began, ended = (datetime.fromtimestamp(t, UTC) for t in (record.outcome.began_s, record.outcome.ended_s))
@@ -131,7 +131,7 @@ def export_command(
     license_name: str,
     authors: tuple[str, ...],
 ) -> None:
-    """Give the results in DIR to others: as one long table for any program, or as one file that `perjoule verify` checks."""
+    """Export the results in DIR: one long table for other programs, or one file that `perjoule verify` checks."""
     from perjoule import exporting, report
     from perjoule.summary import summary
 

@@ -1,4 +1,4 @@
-"""How perjoule stops: errors as one sentence each with its exit code, and signals that unwind every `with` once."""
+"""How perjoule stops: one sentence and an exit code per error, and signals that unwind every `with` once."""
 
 import errno
 import signal
@@ -18,7 +18,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def exit_code(call: Callable[[], object]) -> int:
-    """Make a call; when it stops, say why in one sentence. An unforeseen stop keeps its traceback: it is a bug."""
+    """Call a function, and print why it stopped, in one sentence. An unexpected error keeps its traceback: it is a bug."""
     try:
         call()
     except (Exception, KeyboardInterrupt) as error:
@@ -68,7 +68,7 @@ def _of_command_line(error: click.ClickException) -> "CampaignError":
 
 @contextmanager
 def place(path: Path) -> Generator[None]:
-    """Name the place of a failure in the block, because the error of a full disk does not. Raises MachineError."""
+    """Add the place of a failure in the block, because the error of a full disk has none. Raises MachineError."""
     try:
         yield
     except OSError as error:
@@ -86,14 +86,14 @@ def _of_system(error: OSError, path: Path | str = "") -> "MachineError":
 
 
 def listen() -> None:
-    """Turn the first SIGINT, SIGTERM or SIGHUP into a KeyboardInterrupt; later ones don't disturb the taking down."""
+    """Turn the first SIGINT, SIGTERM or SIGHUP into a KeyboardInterrupt; later ones don't disturb the tear-down."""
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _interrupt)
 
 
 def stopping() -> bool:
-    """Whether a signal has come."""
+    """Return whether a signal has arrived."""
     return signal.getsignal(signal.SIGINT) is _wait
 
 

@@ -37,7 +37,7 @@ from perjoule.testbeds import virtual
 )
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="An option of the file system, or testbed.OPTION.")
 def up(kind: str | None, clients: int, cluster: str, overrides: tuple[str, ...]) -> None:
-    """Bring a virtual cluster, and the file system KIND on it, up to play with; `perjoule down --all` removes it."""
+    """Bring up a virtual cluster with the file system KIND to experiment with; `perjoule down --all` removes it."""
     bed, filesystem = campaign.playground(kind, cluster, overrides)
     runner.require((*bed.checks(), *(filesystem.checks() if filesystem else ())))
     with ExitStack() as stack:
@@ -65,11 +65,10 @@ def up(kind: str | None, clients: int, cluster: str, overrides: tuple[str, ...])
 @click.argument("kept", required=False, metavar="[RUN]", shell_complete=completing(lambda: [one.id for one in virtual.kept()]))
 @click.option("--all", "everything", is_flag=True, help="Also all clusters that `perjoule up` made.")
 def down(kept: str | None, everything: bool) -> None:
-    """Remove what is left of our hosts: processes, namespaces, mounts, loop devices, cgroups, folders. Touches nothing that runs,
-    and names what it leaves because it does not bear our mark.
+    """Remove what killed runs left behind: processes, namespaces, mounts, loop devices, cgroups, folders.
 
-    Clusters that `perjoule up` made stay, and are listed with the commands to enter them, unless they are named.
-    Exit code 3 when something could not be removed.
+    Touches nothing that is in use, and lists what it leaves because it does not bear perjoule's mark. Clusters made by `perjoule
+    up` stay unless you name them; they are listed with the commands to enter them. Exit code 3 if something could not be removed.
     """
     known = [one.id for one in virtual.kept()]
     if kept and kept not in known:
@@ -105,7 +104,7 @@ def _entrance(name: str, pid: int) -> str:
 
 @click.command(short_help="Check what this machine can and can't do.", epilog=examples("perjoule doctor"))
 def doctor() -> None:
-    """Say what this machine can and can't do, and how to mend each. Exit code 3 when `perjoule demo` can't run."""
+    """Check what this machine can and can't do, with fixes. Exit code 3 if `perjoule demo` can't run."""
     found = {part: {kind: campaign.example(part, kind).checks() for kind in drivers.kinds(part)} for part in drivers.PROTOCOLS}
     show_checks(tuple({one.name: one for kinds in found.values() for checks in kinds.values() for one in checks}.values()))
     out.print()

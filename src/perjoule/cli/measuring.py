@@ -1,4 +1,4 @@
-"""Commands that measure: demo, run, resume, and check, which only looks ahead."""
+"""Commands that measure: demo, run, resume; and check, the dry run."""
 
 import os
 import shlex
@@ -31,9 +31,9 @@ from perjoule.results.table import table
 @parameters.overrides
 @parameters.simulate
 def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool) -> None:
-    """The main job: three parallel file systems on a virtual cluster like green-storage's, from bring-up to MiB/J.
+    """Run the demo: three parallel file systems on a virtual cluster like green-storage's, from bring-up to MiB/J.
 
-    Takes about ten minutes on two cores. Ctrl-C stops it cleanly; `perjoule resume DIR` goes on.
+    Takes about ten minutes on two cores. Ctrl-C takes everything down; `perjoule resume DIR` continues.
     """
     start(campaign.demo(_with(overrides, simulate=simulate)), into)
 
@@ -62,7 +62,7 @@ def run_command(
 @click.option("--failed", is_flag=True, help="Also measure failed trials again.")
 @parameters.overwrite
 def resume(folder: Path, failed: bool, devices: tuple[str, ...]) -> None:
-    """Go on with a campaign that was interrupted: measure what is missing and write its report."""
+    """Continue an interrupted campaign: measure what is missing and write the report."""
     results = store.open_results(folder)
     source = str(folder / "campaign.toml")
     asked = campaign.parse(results.campaign_text, source=source, overrides=results.overrides, folder=folder)
@@ -71,12 +71,12 @@ def resume(folder: Path, failed: bool, devices: tuple[str, ...]) -> None:
 
 
 def _with(overrides: tuple[str, ...], shrink: int | None = None, *, simulate: bool = False) -> tuple[str, ...]:
-    """Write --shrink and --simulate as the overrides that they are."""
+    """Return --shrink and --simulate as overrides."""
     return (*overrides, *(("simulate=true",) if simulate else ()), *((f"shrink={shrink}",) if shrink else ()))
 
 
 def start(asked: Campaign, into: Path | None, source: Path | None = None, devices: tuple[str, ...] = ()) -> None:
-    """Measure a campaign into a folder and conclude; `source` is the folder of its file, `devices` those that are confirmed."""
+    """Measure a campaign into a folder and conclude; `source` is the folder of its file, `devices` the confirmed ones."""
     folder = into or Path("results") / f"{asked.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     runner.require((*runner.checks(asked), *resources.checks(asked.trials, folder)))
     asked = confirmed(asked, asked.trials, devices)
@@ -86,7 +86,7 @@ def start(asked: Campaign, into: Path | None, source: Path | None = None, device
 
 
 def _go_on(asked: Campaign, results: store.Results, top: Path, again_failed: bool = False, source: Path | None = None) -> None:
-    """Measure what is missing and conclude; `top` is the outermost folder that is ours, `source` where the campaign lies."""
+    """Measure what is missing and conclude; `top` is the outermost folder that is ours, `source` the campaign's folder."""
     missing = {trial.id for trial in runner.missing(asked, results, again_failed=again_failed)}
     plan = campaign.plan(asked)
     share_s = plan.deployments_s / max(1, len(plan.steps))
@@ -128,7 +128,7 @@ def _conclude(asked: Campaign, results: store.Results) -> int:
 
 
 def _give_back(top: Path) -> None:
-    """Under sudo, let what was made belong to who asked for it."""
+    """Under sudo, give the new files to the user who called it."""
     if os.geteuid() == 0 and "SUDO_UID" in os.environ:
         for path in (top, *top.rglob("*")):
             os.chown(path, int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"]), follow_symlinks=False)
@@ -142,7 +142,7 @@ def _give_back(top: Path) -> None:
 @parameters.overrides
 @parameters.shrink
 def check(file: Path, overrides: tuple[str, ...], shrink: int | None) -> None:
-    """Dry run: the trials in order, the bytes to be moved, the room needed, an estimate of the time. Touches nothing."""
+    """Dry run: print the trials in order, their bytes, the space needed and the estimated time. Touches nothing."""
     asked = campaign.read(file, _with(overrides, shrink))
     plan = campaign.plan(asked)
     for number, step in enumerate(plan.steps, start=1):

@@ -61,7 +61,7 @@ def papers_command(name: str | None, quantity: str | None, place: str | None, as
 
 
 def paper_named(name: str) -> Paper:
-    """Find a paper by its name, or read it from a file of one's own."""
+    """Find a paper by its name, or read it from a file."""
     path = Path(name)
     if name in published.names() or path.suffix != ".toml":
         return published.paper(name)
@@ -102,7 +102,7 @@ def _show_paper(paper: Paper) -> None:
 
 
 def _as_json(one: Number) -> dict[str, object]:
-    """The interval that printed digits leave open has no end where "at least" was printed: null."""
+    """Return a number as JSON data; the open end of "at least" is null."""
     return {**asdict(one), "high": None if one.high == float("inf") else one.high}
 
 
@@ -118,9 +118,9 @@ def _as_json(one: Number) -> dict[str, object]:
 @click.option("--all", "everything", is_flag=True, help="Also list what agrees.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output: every verdict.")
 def audit_command(target: str, strict: bool, everything: bool, as_json: bool) -> None:
-    """Recompute every derived number of a paper, or of a results folder, and hold its throughputs against physics.
+    """Recompute every derived number of a paper, or of a results folder, and check its throughputs against physical bounds.
 
-    Says what agrees, what doesn't (printed, recomputed, likely cause) and what can't be checked and why.
+    Prints what agrees, what doesn't (printed, recomputed, likely cause) and what can't be checked, and why.
     """
     found = _audited(target)
     if as_json:
@@ -202,7 +202,7 @@ def _show_disagreement(verdict: Verdict) -> None:
 
 
 def _show_unchecked(verdicts: Sequence[Verdict]) -> None:
-    """Print each reason once, with what it keeps from being checked."""
+    """Print each reason once, with the numbers that it keeps from being checked."""
     for cause, rule in dict.fromkeys((v.cause, v.rule) for v in verdicts):
         there = [v for v in verdicts if (v.cause, v.rule) == (cause, rule)]
         show_line(f"  {cause}{f' ({rule})' if rule else ''}")
@@ -250,9 +250,9 @@ def reproduce_command(
     into: Path | None,
     simulate: bool,
 ) -> None:
-    """Repeat the study of PAPER, as far as that can be: its file systems and workload, on virtual hosts or your own.
+    """Repeat the study of PAPER as far as possible: its file systems and workload, on virtual hosts or your own.
 
-    The report has the paper's numbers beside what was measured, and says of each claim of the paper whether it holds here.
+    The report shows the paper's numbers next to yours, and says for each claim of the paper whether it holds here.
     """
     own = None if testbed == "virtual" else Path(testbed)
     text = replication.written(name, scale=scale, shrink=shrink, repetitions=repetitions, testbed=own, simulate=simulate)

@@ -1,4 +1,4 @@
-"""Arguments, options and examples that several commands share, and how a shell completes them."""
+"""Arguments, options and examples that several commands share, and their shell completion."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -12,12 +12,12 @@ Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]
 
 
 def examples(*lines: str) -> str:
-    """Lay out examples so that click leaves their lines alone."""
+    """Lay out examples such that click leaves their lines alone."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 class InOrder(click.Group):
-    """Commands in the order of their functions, which is that of their use."""
+    """Lists commands in the order of their functions, which is that of their use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name all commands."""
@@ -25,7 +25,7 @@ class InOrder(click.Group):
 
 
 def completing(words: Callable[[], Iterable[str]]) -> Completer:
-    """Complete to one of some words."""
+    """Return a completion to one of some words."""
     return lambda _context, _parameter, begun: [CompletionItem(word) for word in words() if word.startswith(begun)]
 
 

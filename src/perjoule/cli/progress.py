@@ -1,4 +1,4 @@
-"""What a person sees on the terminal while a campaign runs."""
+"""The progress of a campaign on the terminal."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -18,11 +18,11 @@ from perjoule.model.units import MIB, seconds_text
 
 
 class Progress:
-    """A live line per campaign: trial, phase, MiB/s, W, time left; plain lines where the output is no terminal.
+    """A live line per campaign: trial, phase, MiB/s, W, time left; plain lines if the output is not a terminal.
 
     Args:
-        planned_s: how long each trial that is still to run may take, its share of the deployment in it, by trial id.
-        stopping: whether everything is being taken down.
+        planned_s: the expected time of each remaining trial, including its share of the deployment, by trial ID.
+        stopping: whether the campaign is being taken down.
     """
 
     def __init__(self, planned_s: Mapping[str, float], stopping: Callable[[], bool] = lambda: False) -> None:
@@ -47,7 +47,7 @@ class Progress:
             self.live.stop()
 
     def __call__(self, event: Event) -> None:
-        """Take an event of `perjoule.execution.runner`."""
+        """Handle an event of `perjoule.execution.runner`."""
         match event.kind:
             case "deploy":
                 self.event, self.headline, self.phase = None, event.text, "bringing it up"
@@ -90,11 +90,11 @@ class Progress:
 
     @property
     def kept_count(self) -> int:
-        """How many trials have been kept."""
+        """The number of trials kept."""
         return self.trials_count - len(self.planned_s)
 
     def left_text(self) -> str:
-        """How long the rest may take: as planned, corrected by how the trials so far took, less what this one has had."""
+        """Return the time left: the plan, corrected by the trials so far, less what the current one has taken."""
         rest_s = sum(self.planned_s.values())
         prior_s = self.total_s / 10  # trust in the plan: one slow first trial does not turn it over
         ratio = (self.kept_s - self.began_s + prior_s) / (self.total_s - rest_s + prior_s) if prior_s else 1.0

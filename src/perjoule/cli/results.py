@@ -44,7 +44,7 @@ def show_command(
     replacement: bool,
     others: tuple[Path, ...],
 ) -> None:
-    """Print the table of a results folder: means with 95 % intervals, and the maximum beside."""
+    """Print the table of a results folder: means with 95 % intervals, and maxima."""
     from perjoule.summary import summary
 
     results = measured(folder)
@@ -100,7 +100,7 @@ def _show(tables: Sequence[Table], folder: Path, none: str, advice: str) -> None
 def report_command(folder: Path, figures: Path | None) -> None:
     """Write the report of a results folder again: one HTML file that works offline.
 
-    Of a folder that holds several results folders: index.html, a page over all of them.
+    For a folder of several results folders, write index.html, a page over all of them.
     """
     from perjoule import report
 
@@ -129,7 +129,7 @@ def report_command(folder: Path, figures: Path | None) -> None:
 def verify_command(folder: Path) -> None:
     """Recompute every printed number of a results folder, or of a bundle of one, from its raw files.
 
-    Exit code 1 when something differs.
+    Exit code 1 if something differs.
     """
     from perjoule import exporting
     from perjoule.results import verification
@@ -145,7 +145,7 @@ def verify_command(folder: Path) -> None:
 
 
 def measured(folder: Path) -> store.Results:
-    """Open a results folder in which something has been measured. Raises MachineError."""
+    """Open a results folder that has measurements. Raises MachineError."""
     results = store.open_results(folder)
     if not results.done():
         advice = f"measure with: perjoule resume {shlex.quote(str(folder))}"

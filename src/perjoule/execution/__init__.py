@@ -1,1 +1,1 @@
-"""From a campaign's trials to records: hold hosts, mount, load, wait, keep."""
+"""A campaign's trials to records: hold hosts, mount, load, wait, keep."""

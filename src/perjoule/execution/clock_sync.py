@@ -1,7 +1,7 @@
-"""Clock alignment: a load that all hosts switch on and off at known moments, before and after the trials.
+"""Clock alignment: a load that all hosts switch on and off at known times, before and after the trials.
 
-The load is `dd` from /dev/zero to /dev/null, one per core, which every host has; it writes nothing. Meters of the campaign are
-recorded meanwhile. A recorder elsewhere (`perjoule meters record`) sees the same load, and is joined by it.
+The load is `dd` from /dev/zero to /dev/null, one per core, which every host has; it writes nothing. The campaign's meters are
+recorded meanwhile. A recorder elsewhere (`perjoule meters record`) sees the same load, by which it is joined.
 """
 
 import os
@@ -23,7 +23,7 @@ BURN = ("dd", "if=/dev/zero", "of=/dev/null", "bs=64K")
 
 
 def align(hosts: Hosts, meters: Sequence[Meter], results: Results, duration_s: float, seed: int) -> LoadPattern:
-    """Drive a pattern on the servers (on all hosts where there are none), record the meters, and keep both."""
+    """Run a load pattern on the servers (on all hosts if there are none), record the meters, and keep both."""
     loaded = hosts.servers or hosts.all
     with new_pattern(results.folder) as (folder, sink):
         with ExitStack() as stack:
@@ -38,7 +38,7 @@ def align(hosts: Hosts, meters: Sequence[Meter], results: Results, duration_s: f
 
 
 def drive(hosts: Sequence[Host], planned_s: Sequence[float], folder: Path) -> tuple[float, ...]:
-    """Switch the load of hosts on and off; give when it was done, halfway between the first host and the last."""
+    """Switch the load of hosts on and off; return the times, halfway between the first host and the last."""
     burning: list[Process] = []
     edges_s: list[float] = []
     began_s = time.monotonic()
@@ -65,9 +65,9 @@ def _stop(process: Process) -> None:
 
 
 def clock_of(recording: Sequence[Series], results: Results) -> ClockError | None:
-    """Find by how much a recorder's clock is ahead, from the patterns of a results folder; None where none is seen.
+    """Find the offset of a recorder's clock from the patterns of a results folder; None if it shows none.
 
-    Of several channels the one whose offset is known best counts. A pattern at either end gives the drift.
+    Of several channels, the one with the least uncertain offset counts. A pattern at either end gives the drift.
     """
     patterns = [load for load, _ in read_patterns(results.folder)]
     found: list[Drift] = []

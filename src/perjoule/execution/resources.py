@@ -1,9 +1,8 @@
-"""Room on this machine for a campaign: its disks, its memory and its processes, before it begins and while it runs.
+"""This machine's resources for a campaign: disk space, memory and processes, before it starts and while it runs.
 
-A campaign that does not fit is refused before anything is touched. What it needs is an estimate: the files of all its workloads
-at once with the copies or parity that their file system keeps, an allowance for each disk that is made, the results. On every
-disk a reserve stays free for the rest of the machine. When a disk fills up all the same, whoever fills it, the campaign is
-stopped while there is still room to take it down.
+A campaign that does not fit is refused before anything is touched. Its needs are an estimate: the files of all its workloads at
+once with their copies or parity, an allowance for each disk that is made, the results. On every disk a reserve stays free for the
+rest of the machine. If a disk fills up nevertheless, the campaign stops while there is still space to take it down.
 """
 
 import shutil
@@ -33,7 +32,7 @@ CGROUPS = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True)
 class Need:
-    """Bytes that go below a folder, and what they are."""
+    """Bytes below a folder, and their purpose."""
 
     folder: Path
     needed_bytes: int
@@ -41,12 +40,12 @@ class Need:
 
 
 def checks(trials: Sequence[Trial], results: Path) -> tuple[Check, ...]:
-    """Look whether trials fit on this machine, their results (in a folder that need not be there yet) too."""
+    """Check whether trials, and their results (in a folder that may not exist yet), fit on this machine."""
     return (*disk_checks(needs(trials, results)), *_memory_and_tasks(trials))
 
 
 def needs(trials: Sequence[Trial], results: Path) -> tuple[Need, ...]:
-    """Say what goes onto which folder of this machine. Deployments follow one another: the largest on a folder counts."""
+    """Return the space needed in each folder of this machine. Deployments follow one another: the largest in a folder counts."""
     stored: dict[Path, int] = {}
     deployments: dict[tuple[str, str], list[Trial]] = {}
     for trial in trials:
@@ -68,10 +67,10 @@ def folders(trials: Sequence[Trial], results: Path) -> tuple[Path, ...]:
 
 
 def require_on_hosts(trials: Sequence[Trial], hosts: Hosts) -> None:
-    """See that the loads of one deployment fit on storage hosts that are other machines, each with an even share.
+    """Check that the loads of one deployment fit on storage hosts that are other machines, each with an even share.
 
     Raises:
-        MachineError: one of them lacks room.
+        MachineError: one of them lacks space.
     """
     storage = hosts.by_role("storage")
     share_bytes = _stored_bytes(trials, hosts) // max(1, len(storage))
@@ -85,7 +84,7 @@ def require_on_hosts(trials: Sequence[Trial], hosts: Hosts) -> None:
 
 
 def _stored_bytes(group: Sequence[Trial], hosts: Hosts) -> int:
-    """What the largest load of each workload keeps in one deployment, with its redundancy, and an allowance for its disks."""
+    """Return the space for the largest load of each workload in one deployment, with redundancy and an allowance for disks."""
     largest: dict[str, int] = {}
     for trial in group:
         stored_bytes = drivers.workload(trial.workload).stored_bytes(trial.clients_count)
@@ -100,7 +99,7 @@ def _stored_bytes(group: Sequence[Trial], hosts: Hosts) -> int:
 
 @contextmanager
 def _stand_ins(trial: Trial, clients_count: int) -> Generator[Hosts]:
-    """Hosts as the testbed will have them, to ask a file system about its layout."""
+    """Return hosts as the testbed will have them, to ask a file system about its layout."""
     options = vars(drivers.testbed(trial.testbed))
     cluster = options.get("cluster")
     if not isinstance(cluster, str):
@@ -113,7 +112,7 @@ def _stand_ins(trial: Trial, clients_count: int) -> Generator[Hosts]:
 
 
 def disk_checks(wanted: Iterable[Need]) -> tuple[Check, ...]:
-    """Hold what is needed against what is free, disk by disk."""
+    """Compare the space needed with free space, disk by disk."""
     disks: dict[int, list[Need]] = {}
     for need in wanted:
         disks.setdefault(_existing(need.folder).stat().st_dev, []).append(need)
@@ -132,7 +131,7 @@ def _disk_check(together: Sequence[Need]) -> Check:
 
 
 def reserve_bytes(total_bytes: int) -> int:
-    """What stays free on a disk of this size for everything else on the machine."""
+    """Return the space that stays free on a disk of this size for everything else on the machine."""
     return max(RESERVE_BYTES, round(RESERVE_RATIO * total_bytes))
 
 
@@ -141,7 +140,7 @@ def _existing(folder: Path) -> Path:
 
 
 def _memory_and_tasks(trials: Sequence[Trial]) -> tuple[Check, ...]:
-    """Hold the daemons and clients of the largest deployment against free memory and the limit of processes."""
+    """Compare the daemons and clients of the largest deployment with free memory and the limit of processes."""
     needed_bytes, needed_count = PERJOULE_BYTES, 0
     for trial in {(t.testbed.label, t.filesystem.label, t.clients_count): t for t in trials}.values():
         testbed, filesystem = drivers.testbed(trial.testbed), drivers.filesystem(trial.filesystem)
@@ -164,7 +163,7 @@ def _memory_and_tasks(trials: Sequence[Trial]) -> tuple[Check, ...]:
 
 
 def free_memory_bytes(proc: Path = Path("/proc"), cgroups: Path = CGROUPS) -> int | None:
-    """How much memory the kernel says that programs can still get, by the machine and by our control group; None: not told."""
+    """Return the memory that programs can still get, by the machine and by our control group; None if unknown."""
     found: list[int] = []
     with suppress(OSError, KeyError, ValueError):
         fields = dict(line.split(":", 1) for line in (proc / "meminfo").read_text().splitlines())
@@ -175,12 +174,12 @@ def free_memory_bytes(proc: Path = Path("/proc"), cgroups: Path = CGROUPS) -> in
 
 
 def free_tasks_count(proc: Path = Path("/proc"), cgroups: Path = CGROUPS) -> int | None:
-    """How many more processes and threads our control group may have; None: no limit is known."""
+    """Return how many more processes and threads our control group may have; None if it has no known limit."""
     return min(_left(proc, cgroups, (("pids", "pids.max", "pids.current"), ("", "pids.max", "pids.current"))), default=None)
 
 
 def _left(proc: Path, cgroups: Path, names: Sequence[tuple[str, str, str]]) -> list[int]:
-    """What is left below each limit of our control group and of those above it, by cgroup v1 (a controller) and v2 ("")."""
+    """Return what is left below each limit of our control group and of its parents, by cgroup v1 (a controller) and v2 ("")."""
     found: list[int] = []
     try:
         lines = [line.split(":", 2) for line in (proc / "self" / "cgroup").read_text().splitlines()]
@@ -202,7 +201,7 @@ def _left(proc: Path, cgroups: Path, names: Sequence[tuple[str, str, str]]) -> l
 
 @contextmanager
 def watched(folders: Iterable[Path]) -> Generator[None]:
-    """Stop the block as Ctrl-C would when a disk lacks half of its reserve, and say which.
+    """Stop the block as Ctrl-C would if a disk lacks half of its reserve, and name the disk.
 
     Raises:
         MachineError: a disk is nearly full.
@@ -247,6 +246,6 @@ class _Watch(threading.Thread):
 
 
 def _handled() -> signal.Signals:
-    """The first signal that stops us in good order: a shell's background, say, has SIGINT ignored."""
+    """Return the first signal that stops us in good order: a background job of a shell, for example, ignores SIGINT."""
     each = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     return next((number for number in each if callable(signal.getsignal(number))), signal.SIGTERM)

@@ -1,7 +1,8 @@
-"""The order of things: hold hosts, mount, prepare, record, run, keep.
+"""Runs a campaign: hold hosts, mount, prepare, record, run, keep.
 
-A failed trial is a stored Record with its reason and the campaign goes on; after a transient failure (a daemon died, a time limit
-passed) it goes on with a fresh deployment. What the user interrupts is not stored: `perjoule resume` measures it again.
+A failed trial is stored as a Record with its reason, and the campaign continues; after a transient failure (a daemon died, a time
+limit passed) it continues with a fresh deployment. A trial that the user interrupts is not stored: `perjoule resume` measures it
+again.
 """
 
 import shutil
@@ -30,7 +31,7 @@ Latest = Callable[[], Mapping[Channel, tuple[float, float, float]]]  # channel -
 
 @dataclass(frozen=True)
 class Event:
-    """Something that a person who waits would like to see."""
+    """Progress that a waiting user wants to see."""
 
     kind: Literal["deploy", "deployed", "trial", "phase", "kept", "settled", "note"]
     text: str = ""
@@ -45,7 +46,7 @@ Deployed = tuple[str, str]  # labels of a testbed and a file system
 
 
 def checks(campaign: Campaign, *, whole: bool = False) -> tuple[Check, ...]:
-    """Ask every driver of a campaign what it needs on this machine; with `whole`, also file systems that it can go on without."""
+    """Return what drivers of a campaign need on this machine; `whole` includes file systems that it can do without."""
     found: dict[str, Check] = {}
     without = dict[Deployed, MachineError]() if whole else unable(campaign)
     for trial in campaign.trials:
@@ -60,7 +61,7 @@ def checks(campaign: Campaign, *, whole: bool = False) -> tuple[Check, ...]:
 
 
 def unable(campaign: Campaign) -> Mapping[Deployed, MachineError]:
-    """Say for which file systems this machine lacks something while others can be measured; {} where none can."""
+    """Return the file systems that can't be measured here while others can; {} if none can."""
     found: dict[Deployed, MachineError] = {}
     all_deployed = {_deployed(trial): trial for trial in campaign.trials}
     for deployed, trial in all_deployed.items():
@@ -78,7 +79,7 @@ def _deployed(trial: Trial) -> Deployed:
 
 
 def require(checked: Sequence[Check]) -> None:
-    """Stop before anything is touched when something needed is missing. Raises MachineError."""
+    """Stop before anything is touched if a requirement is missing. Raises MachineError."""
     missing = [check for check in checked if check.needed and not check.ok]
     if missing:
         first, more_count = missing[:MOST_NAMED], len(missing) - MOST_NAMED
@@ -88,7 +89,7 @@ def require(checked: Sequence[Check]) -> None:
 
 
 def missing(campaign: Campaign, results: Results, *, again_failed: bool = False) -> tuple[Trial, ...]:
-    """The trials that are needed and have no kept attempt yet (with `again_failed`: no valid one), in order."""
+    """Return the needed trials without a kept attempt (with `again_failed`: without a valid one), in order."""
     done = {r.trial.id for r in results.latest() if r.status == "valid"} if again_failed else results.done()
     until = Until(campaign, results)
     return tuple(trial for trial in campaign.trials if trial.id not in done and not until.settled(trial))
@@ -99,12 +100,12 @@ def run(
 ) -> None:
     """Run what is missing of a campaign into a results folder.
 
-    `folder` is where the campaign file lies, whose git state is kept.
+    `folder` is the campaign file's folder, whose git state is recorded.
 
     Raises:
         CampaignError: a layout is impossible on these hosts.
-        MachineError: something needed is missing here, or there is no room: not enough to begin, or a disk fills up meanwhile.
-        Of a single file system both are raised at the end, when all other trials have been measured.
+        MachineError: a requirement or space is missing here, or a disk fills up meanwhile.
+        If they concern a single file system, both are raised at the end, after all other trials.
     """
     with results.hold() as said:
         for words in said:
@@ -146,7 +147,7 @@ class _Group:
     until: Until
 
     def run(self, todo: list[Trial], unable: MachineError | None = None) -> None:
-        """Run the trials on as few deployments as failures allow, or none where unable; `todo` is emptied in order."""
+        """Run the trials on as few deployments as failures allow, or none if unable; `todo` is emptied in order."""
         if unable is not None:
             self._keep_failed(todo, str(unable))
             raise _Refused(unable)
@@ -310,7 +311,7 @@ class _Group:
 
 
 def _amplification(trial: Trial, hosts: Hosts) -> Amplification | None:
-    """What the layout explains, times what lies beneath: all hosts with data have the same there."""
+    """Return the amplification of the layout times that of the disks beneath, which is the same on all hosts with data."""
     explained = drivers.filesystem(trial.filesystem).amplification(hosts)
     return explained and explained.on_mirrors(_beneath_count(hosts))
 

@@ -1,6 +1,6 @@
-"""The end of a trial: after the write-back, wait until the servers and the file system are quiet.
+"""The end of a trial: after the write-back, wait until the servers and the file system are idle.
 
-Without this, what a file system still does then (copies, scrub, rebalance, trash) would fall into the next trial's windows.
+Without this, background work of the file system (copies, scrub, rebalance, trash) would fall into the next trial's windows.
 """
 
 import time
@@ -19,31 +19,31 @@ WATCHED = ("network_received_bytes", "disk_read_bytes", "disk_written_bytes")
 
 @dataclass(frozen=True)
 class Tail:
-    """What followed the load, and the doubts about the next trial."""
+    """The time after the load, and doubts about the next trial."""
 
     phase: Phase
     doubts: tuple[str, ...] = ()
 
 
 def rate_bytes_per_s(hosts: Hosts, duration_s: float) -> float:
-    """Let time pass, and give what the servers' networks and disks moved meanwhile."""
+    """Wait, and return the rate of the servers' networks and disks meanwhile."""
     began_s, before_bytes = time.monotonic(), _moved_bytes(hosts)
     time.sleep(duration_s)
     return (_moved_bytes(hosts) - before_bytes) / (time.monotonic() - began_s)
 
 
 def tail(hosts: Hosts, mounted: Mounted, *, settle_s: float, quiet_s: float, idle_bytes_per_s: float) -> Tail:
-    """Wait until the servers and the file system are quiet.
+    """Wait until the servers and the file system are idle.
 
     Args:
-        hosts: whose counters are looked at.
-        mounted: is asked in its own words once the counters are quiet, and may be busy all the same.
+        hosts: their counters are read.
+        mounted: reports background work once the counters are quiet.
         settle_s: the least length.
-        quiet_s: the longest; 0 waits for nothing but `settle_s`.
-        idle_bytes_per_s: what the servers moved in the trial's baseline.
+        quiet_s: the longest; 0 waits only for `settle_s`.
+        idle_bytes_per_s: the servers' rate in the trial's baseline.
 
     Raises:
-        TransientError: it is not quiet because a daemon has died.
+        TransientError: a daemon has died.
     """
     began_s = time.monotonic()
     if not quiet_s:

@@ -1,7 +1,7 @@
-"""Which trials are not needed any more, for a campaign that repeats until an interval is narrow enough.
+"""Trials that are no longer needed, for a campaign that repeats until an interval is narrow enough.
 
-Every attempt is kept and counts. A combination is settled when the metric's interval is narrow enough in each direction that it
-has. Of one that never gives the metric (no meter, a refused energy) nothing is learnt by going on: it ends with the least count.
+Every attempt is kept and counts. A combination is settled when the metric's interval is narrow enough in each of its directions.
+If it never gives the metric (no meter, a refused energy), more repetitions would not help: it ends with the least count.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from perjoule.summary.computing import of_trial
 
 
 class Until:
-    """What a results folder says of the campaign's stop rule; without a rule no trial is ever settled."""
+    """The state of the campaign's stop rule in a results folder; without a rule no trial is ever settled."""
 
     def __init__(self, campaign: Campaign, results: Results) -> None:
         self._rule, self._results = campaign.until, results
@@ -23,7 +23,7 @@ class Until:
         self._seen: dict[tuple[str, int], Mapping[str, float]] = {}  # of each kept attempt: direction -> value
 
     def settled(self, trial: Trial) -> str:
-        """Say why a trial is not needed; "" when it is."""
+        """Return why a trial is not needed; "" if it is."""
         if self._rule is None or trial.repetition <= self._least_count:
             return ""
         records = [record for record in self._repetitions(trial) if record.status == "valid"]
@@ -41,7 +41,7 @@ class Until:
         return f"{self._rule.metric} is known to ± {widest_ratio:.1%} after {len(records)} repetitions"
 
     def _repetitions(self, trial: Trial) -> list[Record]:
-        """The last attempt at each repetition of a trial; no other record is read."""
+        """Return the last attempt at each repetition of a trial; no other record is read."""
         assert self._rule is not None
         wanted = {replace(trial, repetition=number).id for number in range(1, self._rule.most_count + 1)}
         last = {entry.trial: entry for entry in self._results.entries() if entry.trial in wanted}

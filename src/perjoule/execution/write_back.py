@@ -1,6 +1,6 @@
-"""After a load all hosts that keep its data sync at once: a write counts until their disks hold the data.
+"""Write-back: after a load all hosts with its data sync at once, because a write counts until their disks hold the data.
 
-What has to be synced is found before the load, so that nothing but `sync` runs after it.
+The list of what to sync is made before the load, so nothing but `sync` runs after it.
 """
 
 import time
@@ -20,7 +20,7 @@ AT_ONCE_COUNT = 64
 
 @dataclass(frozen=True)
 class Sync:
-    """What brings one host's data to its disk."""
+    """The command that writes one host's data to its disk."""
 
     host: Host
     argv: tuple[str, ...]
@@ -28,16 +28,16 @@ class Sync:
 
 @dataclass(frozen=True)
 class WrittenBack:
-    """The phase (None where the data are not known to be on disk, with the reason in `doubts`)."""
+    """The phase (None if the data may not be on disk, with the reason in `doubts`)."""
 
     phase: Phase | None
     doubts: tuple[str, ...] = ()
 
 
 def syncs(hosts: Hosts, mounted: Mounted) -> tuple[Sync, ...]:
-    """Find what to sync: all that is mounted on each server, or the disks of clients that hold their own data.
+    """Find what to sync: all mounts of each server, or the disks of clients that hold their own data.
 
-    Nothing where the hosts that hold the data are not known. Raises WorkloadError: a host can't report its mounts.
+    Returns nothing if the hosts with the data are unknown. Raises WorkloadError: a host can't report its mounts.
     """
     holders = frozenset(mounted.data_hosts)
     if any(host.name in holders for host in hosts.servers):
@@ -71,7 +71,7 @@ def _own(mounted: Mounted, client: Host) -> tuple[str, ...]:
 
 
 def _local_mounts(host: Host) -> Iterator[Path]:
-    """The folder of a server, and the file systems on disks that are mounted below it."""
+    """Return the folder of a server, and the file systems on disks that are mounted below it."""
     yield host.directory
     argv = ["findmnt", "--raw", "--noheadings", "--real", "--output", "TARGET", "--types", "ext4,xfs,btrfs,f2fs,zfs"]
     said = host.run(argv, timeout_s=SHORT_S, check=False).stdout  # it fails where none is mounted

@@ -48,31 +48,31 @@ def winners(results: Results, cells: Sequence[Cell]) -> tuple[Finding, ...]:
 
 
 def replacements(several: Sequence[Results]) -> tuple[Replacement, ...]:
-    """Compare the machines of one results folder or of several: how many of one do the work of another."""
+    """Compare the machines of one results folder or of several: how many of one replace another."""
     return compared([pair for results in several for pair in machines(results.latest(), summary(results).cells)])
 
 
 def users_tables(results: Results) -> tuple[Table, ...]:
-    """Lay out what several users got together and alone; nothing where none loaded at once."""
+    """Lay out the throughput of several users together and alone; empty if none ran at once."""
     found = mixes(points_of(results, results.latest()))
     return (users_table(found),) if found else ()
 
 
 def scaling_tables(results: Results) -> tuple[Table, ...]:
-    """Lay out how file systems grow with storage hosts, and the laws; nothing where their number was always the same."""
+    """Lay out scaling with storage hosts, and the laws; empty if their number was the same throughout."""
     found = scaling(summary(results).cells)
     return (scaling_table(found), laws_table(found)) if found else ()
 
 
 def claims_lines(paper: str, results: Results, cells: Sequence[Cell]) -> tuple[str, ...]:
-    """Say of each claim of a paper whether it holds in a results folder, from its cells. Raises CampaignError: no such paper."""
+    """Return whether each claim of a paper holds in a results folder, from its cells. Raises CampaignError: no such paper."""
     records = results.latest()
     found = held_against(published.paper(paper), measured(records, cells))
     return (claims.counts(found), *claims.lines(found, claims.graded(records)))
 
 
 def budget_tables(results: Results) -> tuple[Table, ...]:
-    """Lay out the uncertainty of energies, and power that meters do not explain; nothing if no power was measured."""
+    """Lay out the uncertainty of energies, and power that the meters do not explain; empty if no power was measured."""
     found = [one for record in results.latest() if (one := of_trial(results, record).metered) is not None]
     return tuple(laid for laid in (budget_table(found), unexplained_table(found)) if laid.rows)
 
@@ -86,7 +86,7 @@ def write(results: Results, target: Path) -> Path:
 
 
 def write_index(several: Sequence[Results], target: Path) -> Path:
-    """Write a page over many results folders, and the reports of those that have none yet."""
+    """Write a page over many results folders, and the missing reports among them."""
     for results in several:
         if not (results.folder / "report.html").exists():
             write(results, results.folder / "report.html")

@@ -15,14 +15,14 @@ NOTE = (
 
 
 def graded(records: Sequence[Record]) -> str:
-    """Say how the numbers of these records came about, where that is not by measuring real hosts."""
+    """Return how these numbers were obtained, unless real hosts were measured."""
     kinds, scales = {r.trial.testbed.kind for r in records}, sorted({r.scale for r in records if r.hosts and r.scale != 1})
     words = [*(["simulated"] if "simulated" in kinds else []), *(f"emulated at scale {scale:g}" for scale in scales)]
     return ", ".join(words)
 
 
 def claims_table(found: Sequence[Judged], came: str = "") -> Table:
-    """Lay out verdicts, a row for each claim; `came` is how all numbers came about ("emulated at scale 0.1")."""
+    """Lay out verdicts, a row for each claim; `came` is how all numbers were obtained ("emulated at scale 0.1")."""
     rows = tuple(
         (
             one.verdict,
@@ -40,7 +40,7 @@ def claims_table(found: Sequence[Judged], came: str = "") -> Table:
 
 
 def lines(found: Sequence[Judged], came: str = "") -> Iterator[str]:
-    """Say each verdict in a line or two, for a terminal."""
+    """Return each verdict in a line or two, for a terminal."""
     for (verdict, claim, place, ratio, p, _, grade, why), one in zip(claims_table(found, came).rows, found, strict=True):
         yield f"{verdict}: {claim} ({place})"
         told = [f"ratio {ratio}, p {p if p.startswith('<') else f'= {p}'}, {grade}"] if one.ratio else []
@@ -53,7 +53,7 @@ def _grade(one: Judged) -> str:
 
 
 def counts(found: Sequence[Judged]) -> str:
-    """Say how many claims hold, in words."""
+    """Return how many claims hold, as a sentence."""
     told = {
         verdict: sum(one.verdict == verdict for one in found) for verdict in ("holds here", "doesn't hold here", "can't tell")
     }

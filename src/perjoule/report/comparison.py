@@ -1,4 +1,4 @@
-"""A comparison for people: as lines, as a table, as data, and as a page that works offline."""
+"""A comparison as text, as a table, as data, and as a page that works offline."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -26,7 +26,7 @@ NOTE = (
 
 
 def change_lines(changes: Sequence[Change], declared: Sequence[str] = ()) -> Iterator[str]:
-    """Say in lines what differs between the two, and what was declared to and does not."""
+    """Return a line for each difference, and for each declared difference that is not one."""
     if not changes:
         yield "no difference in options, software, machine or deployment"
     for one in sorted(changes, key=lambda c: (c.declared or c.follows, c.name)):
@@ -62,7 +62,7 @@ def _more(found: Verdict) -> str:
 
 
 def as_data(found: Comparison) -> dict[str, object]:
-    """Give a comparison as JSON can hold it: what is not finite is null."""
+    """Return a comparison as JSON data; values that are not finite are null."""
     return {
         "before": found.names[0],
         "after": found.names[1],

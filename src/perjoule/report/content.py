@@ -1,4 +1,4 @@
-"""Everything that the report says, computed from the records and series by `perjoule.analysis`."""
+"""The content of the report, computed from the records and series by `perjoule.analysis`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ TIMELINES_COUNT = 200  # in one page; more would make it slow to open
 
 @dataclass(frozen=True)
 class Content:
-    """What a report is made of."""
+    """The content of a report."""
 
     name: str
     description: str
@@ -57,13 +57,13 @@ class Content:
 
     @property
     def scale(self) -> float:
-        """Time dilation of the testbeds, 1 when they differ."""
+        """The time dilation of the testbeds, 1 if they differ."""
         scales = {r.scale for r in self.records if r.hosts}
         return scales.pop() if len(scales) == 1 else 1.0
 
     @property
     def clusters(self) -> tuple[str, ...]:
-        """Clusters of the catalogue that were measured on."""
+        """The catalogue's clusters on which trials ran."""
         return tuple(dict.fromkeys(r.cluster for r in self.records if r.cluster))
 
     @property
@@ -73,7 +73,7 @@ class Content:
 
 
 def content(results: Results) -> Content:
-    """Gather the content of a report from what its trials came to."""
+    """Gather the content of a report from the numbers of its trials."""
     records = results.latest()
     found: list[Point] = []
     seen: list[Metered] = []
@@ -132,7 +132,7 @@ def best(records: Sequence[Record], summary: Sequence[Cell]) -> tuple[Finding, .
 
 
 def _reproduced(name: str, records: Sequence[Record], summary: Sequence[Cell]) -> tuple[tuple[Held, ...], tuple[Judged, ...]]:
-    """Hold what was measured against a paper: its numbers (shares say what their wholes do), and its claims."""
+    """Compare measurements with a paper: its numbers (except shares, whose wholes are compared), and its claims."""
     paper, own = published.paper(name), measured(records, summary)
     pairs = [pair for pair in beside(paper, own) if METRICS[pair.measured.metric][0] != "share"]
     return held(paper, pairs, records, summary), judged(paper, own)

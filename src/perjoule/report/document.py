@@ -1,4 +1,4 @@
-"""What pages of HTML have in common: the frame with figures that needs nothing from outside, tables, places for drawings."""
+"""Parts that HTML pages share: the offline frame with figures, tables, and places for drawings."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from perjoule.figures import vega
 
 
 def document(title: str, body: str, figures: Mapping[str, vega.Spec], timelines: Mapping[str, object] | None = None) -> str:
-    """Give the whole page; a figure is drawn in the place that `drawn` of its name makes, "timeline" with those of trials."""
+    """Return the whole page; a figure is drawn in the place that `drawn` makes for its name, "timeline" with those of trials."""
     data = {"name": title, "figures": figures, "themes": vega.THEMES, "timelines": timelines or {}}
     return Template(_asset("page.html")).substitute(
         title=escape(f"{title}: perjoule"),
@@ -23,13 +23,13 @@ def document(title: str, body: str, figures: Mapping[str, vega.Spec], timelines:
 
 
 def drawn(name: str) -> str:
-    """Give a figure its place."""
+    """Return a figure's place."""
     tools = f'<div class="tools"><button data-save="{name}">save as SVG</button></div>'
     return f'<figure id="{name}"><div class="drawing"></div>{tools}</figure>'
 
 
 def html_table(headers: Sequence[str], rows: Sequence[Sequence[str]], words: Sequence[bool]) -> str:
-    """Give a table that sorts by a click; columns of words are to the left."""
+    """Return a table that sorts by a click; text columns are left-aligned."""
     marks = [' class="word"' if word else "" for word in words]
     head = "".join(f"<th{mark}>{escape(text)}</th>" for text, mark in zip(headers, marks, strict=True))
     body = "".join(
@@ -39,7 +39,7 @@ def html_table(headers: Sequence[str], rows: Sequence[Sequence[str]], words: Seq
 
 
 def html_list(lines: Iterable[str]) -> str:
-    """Give a list whose long names break where there is no room."""
+    """Return a list that breaks long names where necessary."""
     return f'<ul style="overflow-wrap: anywhere">{"".join(f"<li>{escape(line)}</li>" for line in lines)}</ul>'
 
 

@@ -1,4 +1,4 @@
-"""Which figures a report has, and what stands below their titles."""
+"""The figures of a report, and the texts below their titles."""
 
 from collections.abc import Iterator, Sequence
 
@@ -35,7 +35,7 @@ ALIGNMENTS_COUNT = 6
 
 
 def grades(found: Content, *, watts: bool) -> list[str]:
-    """Say how the numbers of a figure came about."""
+    """Return how the numbers of a figure were obtained."""
     notes: list[str] = []
     if found.scale != 1:
         notes.append(f"emulated at scale {found.scale:g}")
@@ -47,7 +47,7 @@ def grades(found: Content, *, watts: bool) -> list[str]:
 
 
 def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
-    """Give the figures that the records allow, each with the name of its file."""
+    """Return the figures that the records allow, each with the name of its file."""
     cells, plain, power_notes = found.cells, grades(found, watts=False), grades(found, watts=True)
     metrics = {name for cell in cells for name in cell.metrics}
     interval = "mean, 95 % interval, and a small mark for each repetition"

@@ -1,4 +1,4 @@
-"""The page over many campaigns: what each compared, what came of it, and the way to its report."""
+"""The page over many campaigns: what each compared, its best results, and a link to its report."""
 
 import os
 import time
@@ -25,7 +25,7 @@ METRICS = {"throughput_bytes_per_s": "MiB/s", "efficiency_bytes_per_j": "MiB/J"}
 
 @dataclass(frozen=True)
 class Entry:
-    """A results folder, and where its report is from the index."""
+    """A results folder, and the path from the index to its report."""
 
     name: str  # of the folder: several may be of one campaign
     found: Content
@@ -38,7 +38,7 @@ class Entry:
 
     @property
     def grade(self) -> str:
-        """How its numbers came about."""
+        """How its numbers were obtained."""
         grades = sorted({cell.grade for cell in self.found.cells if cell.grade})
         words = [*([came] if (came := graded(self.found.records)) else []), *(f"{grade} watts" for grade in grades)]
         return ", ".join(words) or "no watts"

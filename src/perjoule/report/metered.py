@@ -1,4 +1,4 @@
-"""Tables of what was metered, for the report and `perjoule show --budget`: budgets by cell, and where meters differ."""
+"""Tables of energy and power, for the report and `perjoule show --budget`: budgets by cell, and where meters differ."""
 
 from collections.abc import Sequence
 from math import hypot
@@ -18,7 +18,7 @@ Key = tuple[str, str, str, int]  # file system, workload, direction, clients
 
 
 def alignments(patterns: Sequence[tuple[LoadPattern, Sequence[Series]]]) -> tuple[Found, ...]:
-    """Find each load pattern in each channel of power or energy that was recorded with it; those that show none are left out."""
+    """Find each load pattern in each channel of power or energy recorded with it; channels that show none are left out."""
     found: list[Found] = []
     for index, (load, series) in enumerate(patterns, start=1):
         for one in series:
@@ -67,7 +67,7 @@ def _row(key: Key, kind: str, budgets: Sequence[Budget], names: Sequence[str]) -
 
 
 def relative(budgets: Sequence[Budget]) -> dict[str, float]:
-    """Give each term's standard uncertainty as a share of the energy, the mean over budgets."""
+    """Return each term's standard uncertainty as a share of the energy, the mean over budgets."""
     found: dict[str, float] = {}
     for budget in budgets:
         for name in dict.fromkeys(t.name for t in budget.terms):
@@ -77,7 +77,7 @@ def relative(budgets: Sequence[Budget]) -> dict[str, float]:
 
 
 def unexplained_table(found: Sequence[Metered]) -> Table:
-    """Lay out by how much a meter of several devices differs from those of each of them, the mean over trials."""
+    """Lay out the difference between a meter of several devices and the meters of each of them, the mean over trials."""
     seen: dict[tuple[str, tuple[str, ...]], list[Unexplained]] = {}
     for one in found:
         for pair in one.unexplained:

@@ -1,4 +1,4 @@
-"""The methods section: what was done, in words fit for a paper, from the records alone."""
+"""The methods section, ready to paste into a paper, from the records alone."""
 
 import time
 from collections import Counter
@@ -39,7 +39,7 @@ _GRADES = {
 
 
 def methods(found: Content) -> tuple[str, ...]:
-    """Write the section, a text for each paragraph; empty where no trial is valid."""
+    """Write the section, a text for each paragraph; empty if no trial is valid."""
     valid = [record for record in found.records if record.status == "valid" and record.outcome is not None]
     if not valid:
         return ()

@@ -1,4 +1,4 @@
-"""Several users at once, as a table and as what a figure draws."""
+"""Several users at once, as a table and as a figure's data."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ NOTE = (
 
 
 def users_table(mixes: Sequence[Mix]) -> Table:
-    """Lay out mixes: a row for all users together, below it one for each, with its slow-down where alone was measured."""
+    """Lay out mixes: a row for all users together, below it one for each, with its slow-down if it was measured alone."""
     operations = any(user.rate_name == "operations_per_s" for mix in mixes for user in mix.users)
     headers = ("file system", "workload", "clients", "user", "MiB/s", *(("op/s",) if operations else ()))
     headers += ("% of bytes", "alone", "slow-down", "p99", "MiB/J", "fair", "fair to alone", "n")
@@ -48,7 +48,7 @@ def _one(user: User, operations: bool) -> tuple[str, ...]:
 
 
 def _ratio(found: Interval | None) -> str:
-    """A ratio's interval is not even on both sides."""
+    """Return a ratio with its interval, which is asymmetric."""
     if found is None:
         return "–"
     single = len(found.values) < 2
@@ -64,7 +64,7 @@ def _text(found: Interval | None, per: float) -> str:
 
 
 def bars(mixes: Sequence[Mix]) -> list[Users]:
-    """Give the figure what it draws, in MiB/s; mixes of users who move no bytes are left to the table."""
+    """Return the figure's data, in MiB/s; mixes of users who move no bytes appear only in the table."""
     found: list[Users] = []
     for mix in mixes:
         moving = [user for user in mix.users if user.rate_name == "throughput_bytes_per_s"]
@@ -77,5 +77,5 @@ def bars(mixes: Sequence[Mix]) -> list[Users]:
 
 
 def in_units(found: Interval, per: float) -> Interval:
-    """Give an interval in units of `per`."""
+    """Return an interval in units of `per`."""
     return Interval(found.mean / per, found.low / per, found.high / per, tuple(value / per for value in found.values))

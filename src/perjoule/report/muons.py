@@ -1,4 +1,4 @@
-"""The muon analysis in a report: what an event costs, how much was read where it lies, and the physics."""
+"""The muon analysis in a report: cost per event, data locality, and the physics."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -31,7 +31,7 @@ NOTE = (
 
 
 def muons_table(cells: Sequence[Cell]) -> Table:
-    """Lay out what events took, and the masses that were found; no rows where no load counted events."""
+    """Lay out the cost of events and the fitted masses; empty if no load counted events."""
     rows = [
         (
             *(cell.filesystem, cell.workload, str(cell.clients_count)),
@@ -69,7 +69,7 @@ def dimuon(results: Results, records: Sequence[Record]) -> Dimuon | None:
 
 
 def drawn(seen: Spectrum) -> Dimuon:
-    """Give the figure what it draws."""
+    """Return the figure's data."""
     whole = seen.counts[: len(seen.counts) // TOGETHER_COUNT * TOGETHER_COUNT].reshape(-1, TOGETHER_COUNT).sum(axis=1)
     edges_gev = seen.edges_gev[::TOGETHER_COUNT][: len(whole) + 1]
     rows = _per_gev(edges_gev, whole)
@@ -91,7 +91,7 @@ def _peak(name: str, seen: Spectrum) -> Peak | None:
 
 
 def _per_gev(edges_gev: NDArray[np.float64], counts: NDArray[np.int64]) -> list[tuple[float, float, float]]:
-    """The middle of each bin, its counts per GeV, and their standard error."""
+    """Return the middle of each bin, its counts per GeV, and their standard error."""
     middles, widths = (edges_gev[1:] + edges_gev[:-1]) / 2, np.diff(edges_gev)
     return [(_short(m), _short(n / w), _short(n**0.5 / w)) for m, n, w in zip(middles, counts, widths, strict=True)]
 

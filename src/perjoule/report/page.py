@@ -1,4 +1,4 @@
-"""The report's page: content and figures to one HTML file that needs nothing from outside."""
+"""The report's page: content and figures to one HTML file that works offline."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from perjoule.results.table import amplification_table, number, pair_texts, tabl
 
 
 def page(found: Content, root: str) -> str:
-    """Lay the report out as HTML; `root` is the way from it to the results folder."""
+    """Lay the report out as HTML; `root` is the path from it to the results folder."""
     specs = dict(drawings(found))
     timelines = {trial: asdict(line) for trial, line in found.timelines.items()}
     return document(found.name, "\n".join(_body(found, specs, root)), specs, timelines)
@@ -71,7 +71,7 @@ def _badges(found: Content) -> str:
 
 
 def _cards(cells: Sequence[Cell], winners: Sequence[Finding]) -> str:
-    """Who is best with the most clients, and than whom for certain."""
+    """Return the best with the most clients, and which other it is significantly better than."""
     most = max((c.clients_count for c in cells), default=0)
     cards: list[str] = []
     for direction in ("write", "read", "mixed"):
@@ -227,7 +227,7 @@ def _doubts(found: Content) -> Iterator[str]:
 
 
 def _said(heading: str, whole: Sequence[str], cells: Sequence[Cell], said: Sequence[Sequence[str]]) -> Iterator[str]:
-    """List what concerns the campaign as a whole, then rows, with their places."""
+    """List doubts of the campaign as a whole, then those of rows, with their places."""
     places: dict[str, list[str]] = {}
     for cell, own in zip(cells, said, strict=True):
         for words in own:
@@ -269,12 +269,13 @@ def _circumstances(found: Content) -> Iterator[str]:
     yield f"<details><summary>The campaign</summary><pre>{escape(overrides + found.text)}</pre></details>"
     yield (
         "<details><summary>How these numbers are made</summary>"
-        "<p>The headline window runs from the first client's start to the last client's end; it includes fsync, and excludes "
-        "laying out files and dropping caches, which come before. Mean power is energy over time. Energy is computed by each "
-        "meter's semantics; a failed read is a gap, and a window with less than 95 % covered by samples has no energy.</p>"
-        "<p>Modelled power comes from the catalogue's idle and dynamic coefficients and the hosts' CPU and disk counters: it "
-        "compares how file systems use the same hardware and is not a measurement. On an emulated testbed, CPU, network and "
-        "disk are slowed down by the scale and time is dilated by it; power is not scaled.</p></details>"
+        "<p>The headline window of a read runs from the first client's start to the last client's end; that of a write ends "
+        "when the servers' disks hold the data. Laying out files and dropping caches come before. Mean power is energy over "
+        "time. Energy is computed by each meter's semantics; a failed read is a gap, and a window with less than 95 % covered "
+        "by samples has no energy.</p>"
+        "<p>Modelled power comes from the catalogue's idle and dynamic coefficients and the hosts' CPU and disk counters. It "
+        "is not a measurement: use it to compare how file systems use the same hardware. On an emulated testbed, CPU, network "
+        "and disk run at the scale, and time is dilated by it; power is not scaled.</p></details>"
     )
     yield f'<p class="quiet"><small>perjoule {__version__}</small></p>'
 

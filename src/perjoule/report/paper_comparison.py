@@ -1,4 +1,4 @@
-"""Own results beside a paper's, for people: a table, lines, data, and a page that works offline."""
+"""Measurements next to a paper's numbers: a table, lines, data, and a page that works offline."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -29,9 +29,9 @@ def alongside(results: Results, paper: Paper, metrics: Sequence[str] = ()) -> tu
     """Compare results with a paper.
 
     Args:
-        results: a folder in which something was measured.
-        paper: with numbers of the same kind.
-        metrics: keys of `Cell.metrics`; by default all but shares, which say what their wholes do.
+        results: a folder with measurements.
+        paper: has numbers of the same kind.
+        metrics: keys of `Cell.metrics`; by default all except shares, whose wholes are compared.
     """
     records, cells = results.latest(), summary(results).cells
     pairs = beside(paper, measured(records, cells))
@@ -40,7 +40,7 @@ def alongside(results: Results, paper: Paper, metrics: Sequence[str] = ()) -> tu
 
 
 def alongside_table(found: Sequence[Held]) -> Table:
-    """Lay out own and published values, a row for each printed number."""
+    """Lay out measured and published values, a row for each printed number."""
     return Table(HEADERS, tuple(_cells(one) for one in found))
 
 
@@ -54,13 +54,13 @@ def _cells(one: Held) -> tuple[str, ...]:
 
 
 def _unit(one: Held) -> tuple[str, float]:
-    """The own unit, and its factor to SI."""
+    """Return the unit of a measured value, and its factor to SI."""
     quantity, unit = METRICS[one.pair.measured.metric]
     return unit, QUANTITIES[quantity][unit]
 
 
 def lines(found: Sequence[Held]) -> Iterator[str]:
-    """Say in lines how rankings agree, and what differs in the configuration."""
+    """Return lines on how rankings agree, and what differs in the configuration."""
     yield from map(ranking_line, rankings(found))
     about: dict[str, dict[str, None]] = {}
     for one in found:
@@ -72,7 +72,7 @@ def lines(found: Sequence[Held]) -> Iterator[str]:
 
 
 def ranking_line(one: Ranking) -> str:
-    """Say how two rankings agree."""
+    """Return a line on how two rankings agree."""
     few = "" if one.least_p < 0.05 else f"; {len(one.own)} file systems can't reach 5 %"
     signs = [" > " if apart else " ~ " for apart in one.apart]
     here = "".join(word for pair in zip(one.own, [*signs, ""], strict=True) for word in pair)
@@ -82,7 +82,7 @@ def ranking_line(one: Ranking) -> str:
 
 
 def as_data(paper: Paper, found: Sequence[Held]) -> dict[str, object]:
-    """Give all of it as JSON can hold it, in SI units."""
+    """Return everything as JSON data, in SI units."""
     rows = [
         {
             "number": one.pair.number.id,

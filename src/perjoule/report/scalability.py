@@ -1,4 +1,4 @@
-"""Growing with storage hosts, as tables and as what a figure draws."""
+"""Scaling with storage hosts, as tables and as a figure's data."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -26,7 +26,7 @@ NOTE = (
 
 
 def scaling_table(found: Sequence[Scaling]) -> Table:
-    """Lay out a metric for each number of storage hosts, and what that is of the ideal."""
+    """Lay out a metric for each number of storage hosts, and its percentage of the ideal."""
     rows: list[tuple[str, ...]] = []
     for one in found:
         unit, per = UNITS[one.metric]
@@ -38,7 +38,7 @@ def scaling_table(found: Sequence[Scaling]) -> Table:
 
 
 def laws_table(found: Sequence[Scaling]) -> Table:
-    """Lay out the laws that were fitted, with their intervals, and why others were not."""
+    """Lay out the fitted laws with their intervals, and why others were not fitted."""
     rows: list[tuple[str, ...]] = []
     for one in found:
         key = (one.filesystem, one.workload, one.direction, str(one.clients_count), UNITS[one.metric][0])
@@ -48,7 +48,7 @@ def laws_table(found: Sequence[Scaling]) -> Table:
 
 
 def law_text(law: Law) -> str:
-    """Say a law: "grows as n^0.86 (0.83 to 0.89)"."""
+    """Print a law: "grows as n^0.86 (0.83 to 0.89)"."""
     if law.kind == "power law":
         return f"grows as n^{_spread(law.parameters['exponent'], 1)}"
     serial = f"serial share {_spread(law.parameters['serial'], 100)} %"
@@ -71,7 +71,7 @@ def _percent(ratio: Interval | None) -> str:
 
 
 def growths(found: Sequence[Scaling]) -> list[Growth]:
-    """Give the figure what it draws: the law of speed-ups where there is one, else the power law."""
+    """Return the figure's data: the law of speed-ups if there is one, else the power law."""
     return [_growth(one) for one in sorted(found, key=lambda one: (one.workload, one.direction, one.clients_count))]
 
 

@@ -1,4 +1,4 @@
-"""`perjoule meters`: meters of power on their own. The order below is that of the help."""
+"""`perjoule meters`: power meters without a campaign. The order below is that of the help."""
 
 import click
 
@@ -18,7 +18,7 @@ from perjoule.cli.parameters import InOrder, examples
     ),
 )
 def meters() -> None:
-    """Meters of power on their own: find them, watch them, see how good they are; record, serve and simulate them.
+    """Use power meters without a campaign: find, watch, test, record, serve and simulate them.
 
     METER is a kind (see `perjoule drivers`) with its options as --set, or a TOML file with [[meter]] tables.
     """

@@ -1,4 +1,4 @@
-"""What commands about meters share: their arguments, the passing of time, how doubts are shown."""
+"""Parts that meter commands share: arguments, waiting, doubts."""
 
 import json
 import time
@@ -23,7 +23,7 @@ def duration(_context: click.Context, _parameter: click.Parameter, text: str | N
 
 
 def signed(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float | None:
-    """Read a time with its unit, perhaps below zero."""
+    """Read a time with its unit, which may be negative."""
     try:
         return None if text is None else quantity(text, SECONDS)
     except ValueError as error:
@@ -46,7 +46,7 @@ for_a_time = click.option(
 
 
 def ticks(duration_s: float, step_s: float) -> Generator[float]:
-    """Let time pass in steps; give what is left."""
+    """Wait in steps, and yield the time left."""
     end_s = time.monotonic() + duration_s
     while (left_s := end_s - time.monotonic()) > 0:
         yield left_s
@@ -54,7 +54,7 @@ def ticks(duration_s: float, step_s: float) -> Generator[float]:
 
 
 def tell(doubts: Sequence[Sequence[str]]) -> None:
-    """Give the doubts about the readings, each once."""
+    """Print each doubt about the readings once."""
     for doubt in dict.fromkeys(one for found in doubts for one in found):
         err.print(doubt, style="yellow")
 

@@ -1,4 +1,4 @@
-"""What meters say, as it comes: a line per channel with its recent past."""
+"""Live meter readings: a line per channel with its recent past."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -28,12 +28,12 @@ def plot(series: Sequence[Series], now_s: float, *, width: int, span_s: float) -
 
 
 def named(channel: Channel) -> str:
-    """How a channel is called on the terminal."""
+    """Return a channel's name on the terminal."""
     return f"{channel.meter} {channel.quantity}"
 
 
 def covered(channel: Channel) -> str:
-    """What a channel covers, in words."""
+    """Return what a channel covers, in words."""
     if channel.covers:
         return "+".join(channel.covers)
     part = "" if channel.component == "all" else channel.component
@@ -41,7 +41,7 @@ def covered(channel: Channel) -> str:
 
 
 def bars(t_s: np.ndarray, watts: np.ndarray, now_s: float, width: int, span_s: float) -> Text:
-    """Draw power over time as bars of eighths, from its lowest to its highest in the span, with both written behind."""
+    """Draw power over time as bars of eighths, from its lowest to its highest in the span, followed by both values."""
     edges_s = np.linspace(now_s - span_s, now_s, width + 1)
     slots = np.digitize(t_s, edges_s) - 1
     inside = (slots >= 0) & (slots < width)

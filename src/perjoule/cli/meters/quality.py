@@ -1,4 +1,4 @@
-"""Commands that measure the quality of meters: their real behaviour, and their delay."""
+"""Commands that measure meters: their real behaviour, and their delay."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -35,10 +35,10 @@ from perjoule.testbeds.local import Local
 @click.option("--load", is_flag=True, help="Switch this machine's load on and off to find the meter's delay.")
 @half_a_minute
 def test(names: tuple[str, ...], overrides: tuple[str, ...], against: str | None, load: bool, duration_s: float) -> None:
-    """Measure what meters really do: update period, noise, steps, failed reads, the longest time frozen, latency.
+    """Measure how meters really behave: update period, noise, steps, failed reads, longest freeze, latency.
 
-    Noise is measured best while the power is steady; the update period while it varies. The latency needs a load that the meter
-    sees: with --load that of this machine, on and off at known moments.
+    Noise is measured best while the power is steady, the update period while it varies. The latency needs a load that the meter
+    sees: --load switches this machine's load on and off at known times.
     """
     memory, other = recorder.Memory(), recorder.Memory()
     edges_s: tuple[float, ...] = ()
@@ -107,7 +107,7 @@ def _compare(found: Agreement | None, against: str) -> None:
 @click.option("--plot", type=click.Path(path_type=Path), metavar="FILE.svg", help="Draw the samples with the result.")
 @half_a_minute
 def align(names: tuple[str, ...], overrides: tuple[str, ...], plot: Path | None, duration_s: float) -> None:
-    """Find how late meters are that see this machine: its load goes on and off at known moments.
+    """Measure the delay of meters that cover this machine, by switching its load on and off at known times.
 
     In a campaign, align = "30 s" does the same on all servers, before and after the trials of each deployment.
     """
@@ -122,7 +122,7 @@ def align(names: tuple[str, ...], overrides: tuple[str, ...], plot: Path | None,
 
 
 def _switched(duration_s: float) -> tuple[float, ...]:
-    """Switch this machine's load on and off; give the moments."""
+    """Switch this machine's load on and off, and return the times."""
     with Local().hold(1) as hosts:
         time.sleep(alignment.QUIET_S)
         edges_s = clock_sync.drive(hosts.all, alignment.pattern(duration_s), hosts.all[0].directory)

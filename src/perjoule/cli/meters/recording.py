@@ -1,4 +1,4 @@
-"""Commands that pass on what meters say: to a file, from a file to results, to Prometheus."""
+"""Commands that pass readings on: to a file, from a file to results, to Prometheus."""
 
 from contextlib import closing, suppress
 from pathlib import Path
@@ -29,10 +29,10 @@ from perjoule.store.recordings import ClockError, Recording, read_recording
 @click.option("--to", "target", required=True, type=click.Path(path_type=Path), metavar="FILE", help="A new CSV file.")
 @for_a_time
 def record(names: tuple[str, ...], overrides: tuple[str, ...], target: Path, duration_s: float) -> None:
-    """Record meters into FILE, for a campaign that runs elsewhere: on the computer that the meter is connected to.
+    """Record meters into FILE, on the computer to which they are connected, for a campaign that runs elsewhere.
 
-    Every sample is on disk at once. When the disk is full, samples wait in memory for five seconds; then the recording ends.
-    Keep the clocks of both computers together with NTP; `align` in the campaign finds what is left.
+    Every sample goes to disk at once. If the disk is full, samples wait in memory for five seconds; then the recording ends.
+    Synchronise the clocks of both computers with NTP; `align` in the campaign finds the remaining offset.
     """
     asked = campaign.meters(names, overrides)
     if target.exists():
@@ -69,9 +69,9 @@ def record(names: tuple[str, ...], overrides: tuple[str, ...], target: Path, dur
     help="Standard uncertainty of that offset.",
 )
 def join(folder: Path, recording: Path, offset_s: float | None, uncertainty_s: float) -> None:
-    """Take a recording made elsewhere into the results in DIR, by the time of day; the report is written again.
+    """Join a recording from another computer to the results in DIR, by the time of day, and write the report again.
 
-    The recorder's clock is found by the load patterns of the campaign (align = "30 s"); without them say its offset.
+    The offset of the recorder's clock is found from the campaign's load patterns (align = "30 s"); without them, state it.
     """
     from perjoule import report
 
@@ -99,7 +99,7 @@ def join(folder: Path, recording: Path, offset_s: float | None, uncertainty_s: f
 @port
 @for_a_time
 def serve(names: tuple[str, ...], overrides: tuple[str, ...], address: str, port: int, duration_s: float) -> None:
-    """Serve the live channels of meters to Prometheus; docs/assets/grafana.json is a dashboard for them."""
+    """Serve live readings to Prometheus; docs/assets/grafana.json is a dashboard for them."""
     asked = campaign.meters(names, overrides)
     memory = recorder.Memory(2)
     with recorder.recording(asked, memory) as doubts, exporter.serving(memory.latest, address, port) as url:

@@ -46,7 +46,7 @@ def simulate(
     seed: int,
     duration_s: float,
 ) -> None:
-    """Simulate a meter of KIND over its real protocol, with known power and with faults: to test what reads meters.
+    """Simulate a meter of KIND over its real protocol, with known power and with faults, to test meter readers.
 
     Prints the [[meter]] table that reads it.
     """

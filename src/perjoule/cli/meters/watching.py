@@ -1,4 +1,4 @@
-"""Commands that look: which meters there are, and what they say."""
+"""Commands that find meters and show their readings."""
 
 import time
 from contextlib import nullcontext, suppress
@@ -24,7 +24,7 @@ WIDTH = 40  # of the bars, in characters
 )
 @click.argument("addresses", nargs=-1, metavar="[ADDRESS]...")
 def list_command(addresses: tuple[str, ...]) -> None:
-    """List the meters that are found on this machine and at ADDRESSes, as tables for a campaign.
+    """List the meters on this machine and at ADDRESSes, as tables for a campaign.
 
     `perjoule doctor` reports what each kind needs on this machine.
     """
@@ -43,7 +43,7 @@ def list_command(addresses: tuple[str, ...]) -> None:
 @overrides
 @for_a_time
 def watch(names: tuple[str, ...], overrides: tuple[str, ...], duration_s: float) -> None:
-    """Show what meters say as it comes: a line per channel, with the last minute as bars."""
+    """Show live readings: a line per channel, with the last minute as bars."""
     asked = campaign.meters(names, overrides)
     memory = recorder.Memory(WATCHED_COUNT)
     live = Live(console=out, refresh_per_second=4, transient=not out.is_terminal)
