@@ -1,1 +1,1 @@
-"""Where hosts come from: this machine, a virtual low-power cluster on it, or a simulation."""
+"""The hosts: this machine, a virtual low-power cluster on it, real hosts over SSH, or a simulation."""

@@ -31,7 +31,7 @@ _DELETED = " (deleted)"  # as the kernel says it of a file behind a device
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop device and the file behind it."""
+    """A loop device and its file."""
 
     name: str
     device: str  # major:minor
@@ -40,7 +40,7 @@ class Loop:
 
 
 def loops() -> tuple[Loop, ...]:
-    """The loop devices in use."""
+    """List the loop devices in use."""
     found: list[Loop] = []
     for folder in Path("/sys/block").glob("loop*"):
         with contextlib.suppress(OSError):
@@ -51,11 +51,11 @@ def loops() -> tuple[Loop, ...]:
 
 
 def make(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Sequence[str] = ()) -> Loop:
-    """Make a disk in a new file with a file system and mount it on an empty folder; `inside` leads into a host's namespace.
+    """Make a disk in a new file with a file system and mount it on an empty folder; `inside` enters a host's namespace.
 
     Raises:
-        CampaignError: this file system never has such blocks.
-        MachineError: a tool or the kernel's support is missing or failed, with its own words.
+        CampaignError: this file system does not support such blocks.
+        MachineError: a tool or kernel support is missing or failed, with its message.
     """
     image.parent.mkdir(exist_ok=True)
     with image.open("xb") as file:
@@ -70,7 +70,7 @@ def make(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Sequence[
 
 
 def bare(image: Path, size_bytes: int, *, lock: int) -> Path:
-    """Make a sparse file and give the loop device on it, with no file system; it goes with the file, by `remove` or a guard.
+    """Make a sparse file and return its loop device, without a file system; `remove` or a guard removes both.
 
     Raises:
         MachineError: losetup is missing or failed.
@@ -82,11 +82,11 @@ def bare(image: Path, size_bytes: int, *, lock: int) -> Path:
 
 
 def make_mirror(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Sequence[str] = ()) -> tuple[Loop, ...]:
-    """Make two disks that hold the same, as `make` does one; in files beside `image`, which names the mirror.
+    """Make two disks with the same content, like `make`; their files are next to `image`, which names the mirror.
 
     Raises:
-        CampaignError: no such blocks.
-        MachineError: a tool or the kernel's support is missing or failed, with its own words.
+        CampaignError: this file system does not support such blocks.
+        MachineError: a tool or kernel support is missing or failed, with its message.
     """
     mirror = _mirror.Mirror(wanted.mirror, image.parent, image.stem)
     make_words(wanted)  # the impossible is reported before anything is touched
@@ -115,7 +115,7 @@ def make_mirror(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Se
 
 
 def mounts(mountinfo: str, folder: Path) -> list[tuple[Path, str]]:
-    """Read from /proc/self/mountinfo what is mounted below a folder: where, and from which source; later mounts first."""
+    """Read from /proc/self/mountinfo the mounts below a folder: where, and from which source; later mounts first."""
     found: list[tuple[Path, str]] = []
     for line in mountinfo.splitlines():
         where, _, what = line.partition(" - ")
@@ -126,7 +126,7 @@ def mounts(mountinfo: str, folder: Path) -> list[tuple[Path, str]]:
 
 
 def remove(folder: Path) -> int:
-    """Unmount and detach every disk whose image lies below a run's folder; what they hold is thrown away. Says how many.
+    """Unmount and detach every disk whose image is below a run's folder, discarding its data. Returns how many.
 
     Raises:
         MachineError: something below the folder stays mounted; nothing may be deleted there.
@@ -145,7 +145,7 @@ def remove(folder: Path) -> int:
 
 
 def end(left: Callable[[], list[Loop]]) -> None:
-    """Wait until unmounted loop devices are gone, and end the mirrors above them. Raises MachineError."""
+    """Wait until unmounted loop devices are gone, and end the mirrors on them. Raises MachineError."""
     deadline_s = time.monotonic() + _GONE_S
     while loops := left():  # the kernel takes namespaces down, and with them their mounts, in the background
         if time.monotonic() > deadline_s:
@@ -159,13 +159,13 @@ def end(left: Callable[[], list[Loop]]) -> None:
 
 
 def detach(loop: Loop) -> None:
-    """Take a loop device from its file, unless it is somebody else's by now."""
+    """Detach a loop device from its file, unless somebody else uses it by now."""
     if loop in loops():
         _quietly("losetup", "--detach", f"/dev/{loop.name}")
 
 
 def below(folder: Path) -> list[Loop]:
-    """The loop devices whose image lies below a folder."""
+    """List the loop devices whose image is below a folder."""
     return [loop for loop in loops() if folder in loop.backing.parents]
 
 
@@ -179,9 +179,9 @@ def _unmount(place: Path, disk: str) -> None:
 
 
 def unplug(place: Path, source: str | Path) -> None:
-    """Shut down a disk that is mounted there: the dirty pages of a discarded disk are not needed.
+    """Shut down the disk that is mounted here: the dirty pages of a discarded disk are not needed.
 
-    Does nothing when what lies there is on any other device: it would be a disk of somebody else.
+    Does nothing if the mount is on any other device, which would be somebody else's disk.
     """
     with contextlib.suppress(OSError):
         fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
@@ -193,7 +193,7 @@ def unplug(place: Path, source: str | Path) -> None:
 
 
 def unplug_inside(folder: Path, pids: Iterable[int]) -> None:
-    """Pull the plugs of a run's disks that only its hosts see, given their holders."""
+    """Shut down the disks of a run that only its hosts see, given their holders."""
     ours = {f"/dev/{loop.name}" for loop in below(folder)}
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -210,9 +210,9 @@ def _quietly(*argv: str) -> bool:
 
 
 def moved(stat: str) -> tuple[int, int, float]:
-    """Read bytes read, bytes written and the time with requests under way from the text of /sys/block/NAME/stat.
+    """Read bytes read, bytes written and the time with requests in flight from the text of /sys/block/NAME/stat.
 
-    Sectors are of 512 bytes, `io_ticks` in ms. What waits in a control group's cap is no request of the device yet:
+    Sectors are of 512 bytes, `io_ticks` in ms. A request that waits for a control group's cap has not reached the device yet:
     https://docs.kernel.org/block/stat.html
     """
     words = stat.split()

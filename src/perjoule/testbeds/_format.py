@@ -1,6 +1,6 @@
-"""File systems on images and devices: mkfs as it is wanted, and what it refuses. https://man7.org/linux/man-pages/man8/mkfs.8.html
+"""File systems on images and devices, by mkfs with the requested options. https://man7.org/linux/man-pages/man8/mkfs.8.html
 
-No tool is forced to overwrite: where something is already, it refuses by itself.
+No tool is forced to overwrite: it refuses if the target has content.
 """
 
 import os
@@ -31,7 +31,7 @@ _TIMEOUT_S = 60.0
 
 
 def make_words(wanted: Disk) -> tuple[str, ...]:
-    """The mkfs command without its target. Raises CampaignError: this file system never has such blocks."""
+    """Return the mkfs command without its target. Raises CampaignError: this file system does not support such blocks."""
     least, most, words = _BLOCKS[wanted.kind]
     block = wanted.block_bytes
     if block is None:
@@ -43,12 +43,12 @@ def make_words(wanted: Disk) -> tuple[str, ...]:
 
 
 def fill(target: Path, wanted: Disk, *, lock: int) -> None:
-    """Make the file system. Raises CampaignError, MachineError (in the tool's own words)."""
+    """Make the file system. Raises CampaignError, MachineError (with the tool's message)."""
     tool(*make_words(wanted), target, lock=lock)
 
 
 def mount(device: str, place: Path, wanted: Disk, *, lock: int, inside: Sequence[str] = ()) -> None:
-    """Mount it on a folder; `inside` leads into another mount namespace.
+    """Mount it on a folder; `inside` enters another mount namespace.
 
     Raises:
         MachineError: the kernel can't, with its version and the block size.
@@ -66,9 +66,9 @@ def mount(device: str, place: Path, wanted: Disk, *, lock: int, inside: Sequence
 
 
 def tool(*argv: str | Path, lock: int) -> str:
-    """Run a tool to its end and give what it says. Raises MachineError with its own words.
+    """Run a tool to its end and return its output. Raises MachineError with its message.
 
-    It inherits the descriptor `lock`: whoever cleans after our death waits until the tool is done.
+    It inherits the descriptor `lock`: whoever cleans up after our death waits until the tool is done.
     """
     try:
         done = subprocess.run(

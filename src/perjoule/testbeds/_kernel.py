@@ -1,4 +1,4 @@
-"""What the kernel counts of a whole machine, read from its texts: https://docs.kernel.org/filesystems/proc.html"""
+"""Kernel counters of a whole machine, parsed from their texts: https://docs.kernel.org/filesystems/proc.html"""
 
 import os
 from pathlib import Path
@@ -9,13 +9,13 @@ _IDLE_FIELDS = (3, 4)  # idle and iowait of the line "cpu" in /proc/stat
 
 
 def cpu_ticks(stat: str) -> int:
-    """Read the busy time of all CPUs from the text of /proc/stat; guest time is part of user time already."""
+    """Read the busy time of all CPUs from the text of /proc/stat; user time already includes guest time."""
     numbers = [int(word) for word in stat.splitlines()[0].split()[1:9]]
     return sum(numbers) - sum(numbers[field] for field in _IDLE_FIELDS)
 
 
 def network_bytes(net_dev: str) -> tuple[int, int]:
-    """Read received and sent bytes of all interfaces but loopback from the text of /proc/net/dev."""
+    """Read received and sent bytes of all interfaces except loopback from the text of /proc/net/dev."""
     lines = [line.partition(":") for line in net_dev.splitlines() if ":" in line]
     rows = [numbers.split() for name, _, numbers in lines if name.strip() != "lo"]
     return sum(int(row[0]) for row in rows), sum(int(row[8]) for row in rows)
@@ -29,22 +29,22 @@ def disk_bytes(diskstats: str, disks: set[str]) -> tuple[int, int]:
 
 
 def disk_busy_s(diskstats: str, disks: set[str]) -> float:
-    """Read the time with requests under way, summed over these disks, from the text of /proc/diskstats (in ms)."""
+    """Read the time with requests in flight, summed over these disks, from the text of /proc/diskstats (in ms)."""
     rows = [line.split() for line in diskstats.splitlines()]
     return sum(int(row[12]) for row in rows if row[2] in disks) / 1e3
 
 
 class Kept:
-    """A text of the kernel's that is read many times a second: its file stays open, which costs a tenth of opening it.
+    """A kernel text that is read many times a second. Its file stays open: reading it takes a tenth of opening it.
 
-    Not for what lies below /proc/PID/net: an open file there keeps a namespace after its last process.
+    Not for files below /proc/PID/net: an open file there keeps a namespace alive after its last process.
     """
 
     def __init__(self, path: Path) -> None:
         self._path, self._fd = path, -1
 
     def text(self) -> str:
-        """Read it as it is now. Raises OSError when it is gone; what stands in its place later is found again."""
+        """Read the current text. Raises OSError if it is gone; a later file in its place is found again."""
         if self._fd < 0:
             self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -64,7 +64,7 @@ class Kept:
 
 
 def read_once(path: str) -> str:
-    """Read a text of the kernel's with nothing between: a third of what `Path.read_text` costs. Raises OSError."""
+    """Read a kernel text without buffering, at a third of the cost of `Path.read_text`. Raises OSError."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(fd, _MOST_BYTES).decode()

@@ -1,4 +1,4 @@
-"""The CPUs of this machine, on which all hosts of a testbed run beside whatever else does: https://docs.kernel.org/filesystems/proc.html"""
+"""The CPUs of this machine, which all hosts share with other programs: https://docs.kernel.org/filesystems/proc.html"""
 
 import contextlib
 import os
@@ -15,38 +15,38 @@ _WORKING_FIELDS = (0, 1, 2, 7)  # user, nice, system and steal of the line "cpu"
 
 
 def working_s(stat: str) -> float:
-    """Read the CPU time of programs and kernel threads, and what other virtual machines took, from the text of /proc/stat.
+    """Read the CPU time of programs and kernel threads, and of other virtual machines (steal), from the text of /proc/stat.
 
-    Interrupts are left out: groups of processes are charged with those that interrupt them.
+    Interrupts are left out: they are charged to the groups of processes that they interrupt.
     """
     numbers = stat.partition("\n")[0].split()[1:]
     return sum(int(numbers[n]) for n in _WORKING_FIELDS) / _TICKS_PER_S
 
 
 def kernel_thread_s(stat: str) -> float:
-    """Read the CPU time of a kernel thread from the text of /proc/PID/stat; 0 of a program."""
+    """Read the CPU time of a kernel thread from the text of /proc/PID/stat; 0 for a program."""
     words = stat.rpartition(")")[2].split()
     return int(words[12]) / _TICKS_PER_S if int(words[6]) & _KERNEL_THREAD else 0.0
 
 
 @dataclass(frozen=True)
 class ThisMachine(Machine):
-    """The machine that perjoule runs on; `covers` are hosts that are all of it."""
+    """The machine that perjoule runs on; `covers` are the hosts that are the whole machine."""
 
     covers: tuple[str, ...] = ()
     stat: Kept = field(default_factory=lambda: Kept(Path("/proc/stat")), repr=False, compare=False)
 
     def cpu_s(self) -> float:
-        """What all programs and kernel threads took."""
+        """Return the CPU time of all programs and kernel threads."""
         return working_s(self.stat.text())
 
     def own_cpu_s(self) -> float:
-        """What perjoule took; on a host that is the whole machine also what it started, once that has ended."""
+        """Return the CPU time of perjoule; on a host that is the whole machine also of its ended children."""
         started = os.times() if self.covers else None
         return time.process_time() + (started.children_user + started.children_system if started else 0.0)
 
     def kernel_cpu_s(self) -> float:
-        """What kernel threads took."""
+        """Return the CPU time of kernel threads."""
         total_s = 0.0
         for name in os.listdir("/proc"):  # noqa: PTH208  # names are all that is wanted
             if name.isdigit():

@@ -1,8 +1,8 @@
-"""Two files behind one mirror, as commands of the tools: https://man7.org/linux/man-pages/man8/mdadm.8.html,
+"""Two files behind one mirror, as tool commands: https://man7.org/linux/man-pages/man8/mdadm.8.html,
 https://man7.org/linux/man-pages/man8/lvcreate.8.html, https://openzfs.github.io/openzfs-docs/man/master/8/zpool-create.8.html
 
-Its name is derived from the place of its files, so that a clean-up finds it by what is behind the remaining loop devices.
-Nothing is written to the machine's own configuration: no mdadm.conf, no backups of LVM, no cache of ZFS.
+Its name derives from the paths of its files, so a clean-up finds it from the remaining loop devices. Nothing is written to the
+machine's own configuration: no mdadm.conf, no backups of LVM, no cache of ZFS.
 """
 
 import re
@@ -22,7 +22,7 @@ _NO_BACKUPS = "--config=backup{backup=0 archive=0}"
 
 @dataclass(frozen=True)
 class Mirror:
-    """A mirror by its files in a run's folder of disks."""
+    """A mirror, by its files in a run's folder of disks."""
 
     kind: str  # "md", "lvm" or "zfs"
     folder: Path
@@ -35,16 +35,16 @@ class Mirror:
 
     @property
     def name(self) -> str:
-        """Of the array, the volume group or the pool: the run's folder, the host and the disk."""
+        """The name of the array, volume group or pool: the run's folder, the host and the disk."""
         return f"{self.folder.parent.name}-{self.stem}"
 
     @property
     def source(self) -> str:
-        """What is mounted."""
+        """The device, or the name, to mount."""
         return {"md": f"/dev/md/{self.name}", "lvm": f"/dev/{self.name}/data", "zfs": self.name}[self.kind]
 
     def make(self, devices: Sequence[str], wanted: Disk) -> tuple[tuple[str, ...], ...]:
-        """The commands that make it of fresh devices; with ZFS that is the file system, too. Raises CampaignError."""
+        """Return the commands that make it from fresh devices; with ZFS including the file system. Raises CampaignError."""
         if len(self.name) > _NAME_BYTES:
             raise CampaignError(f"{self.name} is too long as the name of a mirror", where="beneath", next="use fewer hosts")
         if self.kind == "md":
@@ -58,7 +58,7 @@ class Mirror:
         return ((*make_words(wanted), self.name, "mirror", *devices),)
 
     def end(self, devices: Sequence[str]) -> tuple[str, ...]:
-        """The command that ends it, by its own name alone; it fails while something is mounted."""
+        """Return the command that ends it, by its own name alone; it fails while something is mounted."""
         if self.kind == "md":
             return ("mdadm", "--stop", self.source)
         if self.kind == "lvm":
@@ -67,6 +67,6 @@ class Mirror:
 
 
 def behind(images: Iterable[Path]) -> tuple[Mirror, ...]:
-    """The mirrors that files behind loop devices belong to."""
+    """Return the mirrors to which files behind loop devices belong."""
     matches = [(image.parent, match) for image in images if (match := _LEG.fullmatch(image.name))]
     return tuple(dict.fromkeys(Mirror(match["kind"], folder, match["stem"]) for folder, match in matches))

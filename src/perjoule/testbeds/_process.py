@@ -1,4 +1,4 @@
-"""Programs as children of perjoule: started without running Python code after fork, waited for by pidfd, ended by pid."""
+"""Child processes: started without running Python code after fork, awaited by pidfd, ended by pid."""
 
 import contextlib
 import os
@@ -23,12 +23,12 @@ _REFUSALS = ("nsenter: ", "perjoule: ")
 
 
 def environment(extra: Mapping[str, str] | None) -> dict[str, str]:
-    """Our own environment in a plain locale, so that outputs can be parsed, plus the given variables."""
+    """Return our own environment in a plain locale, so outputs can be parsed, plus the given variables."""
     return {**os.environ, "LC_ALL": "C.UTF-8", **(extra or {})}
 
 
 class Child:
-    """A child process in a session of its own, known by pidfd: its number can't be taken for another's."""
+    """A child process in a session of its own, held by pidfd, so its pid can't be mistaken for another process's."""
 
     def __init__(
         self, argv: Sequence[str], *, stdin: int, stdout: int, stderr: int, env: Mapping[str, str] | None = None
@@ -52,14 +52,14 @@ class Child:
             return self._returncode
 
     def ended(self, timeout_s: float) -> bool:
-        """Wait for its end at most this long; say whether it has ended."""
+        """Wait for its end for at most this long; return whether it has ended."""
         poller = select.poll()
         poller.register(self._pidfd, select.POLLIN)
         poller.poll(max(0.0, timeout_s) * 1000)
         return self.returncode is not None
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to it alone."""
+        """Send a signal to this process only."""
         with self._lock, contextlib.suppress(ProcessLookupError):
             if self._returncode is None:
                 signal.pidfd_send_signal(self._pidfd, number)
@@ -80,7 +80,7 @@ class Child:
 
 
 def children(pid: int) -> tuple[int, ...]:
-    """The direct children of a process, of all its threads."""
+    """Return the direct children of a process, of all its threads."""
     found: list[int] = []
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -90,13 +90,13 @@ def children(pid: int) -> tuple[int, ...]:
 
 
 def descendants(pid: int) -> tuple[int, ...]:
-    """The descendants of a process, parents first."""
+    """Return the descendants of a process, parents first."""
     below = children(pid)
     return below + tuple(pid for child in below for pid in descendants(child))
 
 
 def led(lead: Lead, words: Sequence[str]) -> list[str]:
-    """The whole command of a program that is led onto its host."""
+    """Return the whole command of a program, including the prefix that enters its host."""
     return lead(words) if callable(lead) else [*lead, *words]
 
 
@@ -110,7 +110,7 @@ def run(
     text: str | None,
     env: Mapping[str, str] | None,
 ) -> Completed:
-    """Run a command to its end, as `Host.run` promises; `lead` is what leads onto the host."""
+    """Run a command to its end, as `Host.run` promises; `lead` is the prefix that enters the host."""
     words = tuple(str(word) for word in argv)
     try:
         code, out, err = captured(led(lead, words), (text or "").encode(), timeout_s=timeout_s, env=env)
@@ -127,16 +127,16 @@ def run(
 
 
 def failure(completed: Completed, verb: str) -> str:
-    """What failed, and its own last words."""
+    """Return what failed, with its last output."""
     return f"{' '.join(completed.argv[:3])} {verb}{_last_words(completed.stdout, completed.stderr)}"
 
 
 def captured(
     command: Sequence[str], content: bytes = b"", *, timeout_s: float, env: Mapping[str, str] | None = None
 ) -> tuple[int | None, bytes, bytes]:
-    """Run a command that reads `content`: its exit code (None: it was not done in time and was killed), stdout and stderr.
+    """Run a command with `content` as input; return its exit code (None: killed at the time limit), stdout and stderr.
 
-    Its streams are files in memory: no pipe that can fill up, and a daemon that it leaves behind can't hold us.
+    Its streams are files in memory: no pipe fills up, and a daemon that it leaves behind can't block us.
     """
     streams = [os.memfd_create(name) for name in ("stdin", "stdout", "stderr")]
     try:
@@ -172,7 +172,7 @@ def put(content: str | bytes, path: Path, *, where: str, mode: int, owner: str) 
 
 
 def drop_caches(*, where: str) -> None:
-    """Write back and forget the page cache of this machine."""
+    """Write back and drop the page cache of this machine."""
     os.sync()
     try:
         Path("/proc/sys/vm/drop_caches").write_text("3")
@@ -181,7 +181,7 @@ def drop_caches(*, where: str) -> None:
 
 
 class Program(Process):
-    """A program that keeps running, with its log. `inner` means that it runs as the child of what we started (nsenter)."""
+    """A running program with its log. `inner` means that it is the child of the process that we started (nsenter)."""
 
     def __init__(
         self,
@@ -215,13 +215,13 @@ class Program(Process):
         return self._child.returncode
 
     def wait(self, *, timeout_s: float) -> int:
-        """Wait for its end and return the exit code; raises TimeoutError."""
+        """Wait for its end and return the exit code. Raises TimeoutError."""
         if not self._child.ended(timeout_s):
             raise TimeoutError
         return self._child.returncode or 0
 
     def stop(self, *, timeout_s: float = 2.0) -> None:
-        """SIGTERM to the program, SIGKILL to it and its descendants after the time limit."""
+        """Send SIGTERM to the program; after the time limit, SIGKILL to it and its descendants."""
         deadline_s = time.monotonic() + timeout_s
         if not self._inner:
             self._child.signal(signal.SIGTERM)
@@ -236,7 +236,7 @@ class Program(Process):
             self._child.kill()
 
     def output(self) -> str:
-        """What it has written so far."""
+        """Return its output so far."""
         with self._log.open("rb") as log:
             log.seek(self._began_at)
             return log.read(MOST_OUTPUT_BYTES).decode(errors="replace")

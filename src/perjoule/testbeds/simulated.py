@@ -1,7 +1,7 @@
 """Hosts that run nothing: a cluster of the catalogue in a temporary folder.
 
-They are there at once, keep files, answer every command with success and no words, and have counters that rise at known, constant
-rates, so that a whole campaign is fast and its numbers are known in advance.
+They start at once, keep files, answer every command with success and no output, and have counters that rise at known, constant
+rates, so a whole campaign is fast and its numbers are known in advance.
 """
 
 import time
@@ -41,30 +41,30 @@ class Simulated(Testbed):
     """Number of storage hosts; the catalogue's by default."""
 
     cpu_ratio: Ratio = 0.02
-    """How busy every host's cores always are; all together should fit this machine, or each trial gets a doubt."""
+    """Constant utilisation of every host's cores; all together should fit this machine, or each trial gets a doubt."""
 
     network_bytes_per_s: BytesPerSecond = 110 * MIB
     """Rate at which every host constantly receives and sends."""
 
     disk_bytes_per_s: BytesPerSecond = 100 * MIB
-    """Rate at which every host with disks constantly reads and writes; their disks are busy with it half of the time."""
+    """Rate at which every host with disks constantly reads and writes; it keeps their disks busy half of the time."""
 
     scale_ratio: Ratio = 1.0
-    """Speed that the hosts are taken to have: emulated time is wall time times this."""
+    """Speed of the hosts: emulated time is wall time times this."""
 
     write_back_s: Seconds | None = None
-    """How long every server takes to write back its memory; no time by default."""
+    """Time that every server takes to write back its memory; 0 by default."""
 
     failure: Literal["none", "hold", "sync"] = "none"
     """What fails on purpose: nothing, holding the hosts, or writing back."""
 
     @contextmanager
     def hold(self, clients_count: int) -> Generator[Hosts]:
-        """Make the hosts' folders; they are gone at the end.
+        """Make the hosts' folders, which are removed at the end.
 
         Raises:
             CampaignError: the catalogue has no such cluster.
-            MachineError: it is to fail.
+            MachineError: it is configured to fail.
         """
         if self.failure == "hold":
             raise MachineError("the simulated testbed fails, as configured", next='set failure = "none"')
@@ -178,7 +178,7 @@ class _SimulatedHost(Host):
 
 
 class _Ended(Process):
-    """A program that did nothing, successfully."""
+    """A program that has ended successfully without doing anything."""
 
     @property
     def returncode(self) -> int | None:

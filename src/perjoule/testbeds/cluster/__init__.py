@@ -1,7 +1,7 @@
-"""Real hosts over SSH: the machines of a lab with the software installed on them. https://man.openbsd.org/ssh
+"""Real hosts over SSH: the machines of a lab with their installed software. https://man.openbsd.org/ssh
 
-By OpenSSH's own client, with your keys, known hosts and configuration, and never with a password. On a host only `work`/cluster
-is written. A keeper there removes what is ours and ends all our programs when it hears no more of us, however that came.
+Uses OpenSSH's own client with your keys, known hosts and configuration, and never a password. On a host it writes only to
+`work`/cluster. A keeper there ends all our programs and removes our files as soon as it loses contact, for whatever reason.
 """
 
 import contextlib
@@ -61,7 +61,7 @@ class Machine:
     address: Destination
     """Its IP address in the network that file systems should use."""
     role: Literal["storage", "metadata", "management", "client"]
-    """What it does."""
+    """Its role: storage, metadata, management or client."""
     node: str = ""
     """Its hardware in the catalogue, such as "odroid-hc4/A"."""
     ssh: Destination | Literal[""] = ""
@@ -70,7 +70,7 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Cluster(Testbed):
-    """Real hosts, uncapped, over SSH; each needs sshd, bash, procps, util-linux and what it is to run."""
+    """Real hosts, uncapped, over SSH; each needs sshd, bash, procps, util-linux and the software to measure."""
 
     elsewhere: ClassVar[bool] = True
 
@@ -91,10 +91,10 @@ class Cluster(Testbed):
 
     @contextlib.contextmanager
     def hold(self, clients_count: int) -> Generator[Hosts]:
-        """Hold the servers and the first clients; nothing of ours is left on them afterwards.
+        """Hold the servers and the first clients; nothing of ours stays on them afterwards.
 
         Raises:
-            CampaignError: there are fewer clients, two hosts of one name, or hardware that the catalogue does not have.
+            CampaignError: too few clients, two hosts of one name, or hardware that is not in the catalogue.
             MachineError: a host can't be reached, lacks something, or is in use by another perjoule.
         """
         chosen = self._chosen(clients_count)
@@ -128,7 +128,7 @@ class Cluster(Testbed):
             yield Hosts(hosts, 1.0, _hardware(nodes), self._facts(run, keepers, probes, clocks))
 
     def checks(self) -> tuple[Check, ...]:
-        """That each host can be reached, and has room and tools."""
+        """Check that each host can be reached, and has enough space and the tools."""
         there = shutil.which("ssh")
         found = [Check("ssh", bool(there), there or "not installed", "" if there else "apt install openssh-client")]
         if not there:
@@ -162,7 +162,7 @@ class Cluster(Testbed):
         return Path(self.work, "cluster", f"{run}-{machine.name}")
 
     def _probe(self, login: Login, socket: str = "") -> Probe:
-        """Ask a host what it has. Raises MachineError."""
+        """Probe a host's tools and space. Raises MachineError."""
         command = login.command([*BASH, PROBE, "perjoule-probe", self.work], socket=socket)
         code, out, err = _process.captured(command, timeout_s=_PROBE_S)
         if code != 0:
@@ -184,7 +184,7 @@ class Cluster(Testbed):
 
 
 def clean() -> tuple[str, ...]:
-    """Remove what runs left on hosts whose perjoule is dead; says what was removed, and which host could not be asked."""
+    """Remove what dead runs left on their hosts; return what was removed, and which hosts could not be reached."""
     return notes.clean()
 
 
@@ -200,7 +200,7 @@ def _nobodys(address: str) -> bool:
 
 
 def _node(machine: Machine) -> tuple[Hardware, Node] | None:
-    """What a host is. Raises CampaignError: the catalogue does not have it."""
+    """Return a host's node. Raises CampaignError: it is not in the catalogue."""
     if not machine.node:
         return None
     name, _, wanted = machine.node.partition("/")
@@ -215,7 +215,7 @@ def _node(machine: Machine) -> tuple[Hardware, Node] | None:
 
 
 def _hardware(nodes: Sequence[tuple[Hardware, Node] | None]) -> Hardware | None:
-    """The catalogue's cluster that all hosts are of, if there is one."""
+    """Return the catalogue's cluster to which all hosts belong, if there is one."""
     names = {node[0].name if node else "" for node in nodes}
     return nodes[0][0] if len(names) == 1 and nodes[0] else None
 
@@ -234,7 +234,7 @@ def _check(name: str, found: Probe) -> Check:
 
 
 def _together(checks: Sequence[Check]) -> list[Check]:
-    """Hosts with the same message, in one line; the fix is that of the first."""
+    """Join hosts with the same message into one line; the fix is that of the first."""
     same: dict[tuple[bool, str], list[Check]] = {}
     for check in checks:
         same.setdefault((check.ok, check.detail), []).append(check)

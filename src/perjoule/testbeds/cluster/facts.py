@@ -1,4 +1,4 @@
-"""What a host says of itself, read."""
+"""A host's own reports, parsed."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,7 +13,7 @@ MOST_OFFSET_S = 0.01  # of a clock, above which it is reported
 
 @dataclass(frozen=True)
 class Probe:
-    """What a host is and has."""
+    """The tools, space and kernel of a host."""
 
     user: str
     cores_count: int
@@ -28,13 +28,13 @@ class Probe:
 
 
 class Clock(NamedTuple):
-    """By how much a host's clock is ahead of ours, and by how much that may be wrong: half the time that asking took."""
+    """The offset of a host's clock from ours, and its uncertainty: half of the round trip."""
 
     offset_s: float
     uncertainty_s: float
 
     def doubt(self, name: str) -> str:
-        """The objection to it, if its clock is not ours; else ""."""
+        """The doubt about it, if its clock differs from ours; else ""."""
         if abs(self.offset_s) <= self.uncertainty_s + MOST_OFFSET_S:
             return ""
         how = f"{seconds_text(abs(self.offset_s))} {'ahead of' if self.offset_s > 0 else 'behind'}"
@@ -42,7 +42,7 @@ class Clock(NamedTuple):
 
 
 def probe(said: str, where: str) -> Probe:
-    """Read the answer to the script PROBE. Raises MachineError: it is no such answer."""
+    """Parse the output of the script PROBE. Raises MachineError if it is something else."""
     pairs = [(word, rest) for word, _, rest in (line.partition(" ") for line in said.splitlines())]
     one = dict(pairs)
     try:
@@ -66,7 +66,7 @@ def probe(said: str, where: str) -> Probe:
 
 
 def counters(said: str, t_s: float, of: Probe) -> Counters:
-    """Read a keeper's answer: its clock and the line of all CPUs, then /proc/net/dev, a line "disks", and /proc/diskstats."""
+    """Parse a keeper's answer: its clock and the line of all CPUs, then /proc/net/dev, a line "disks", and /proc/diskstats."""
     first, _, rest = said.partition("\n")
     net_dev, _, diskstats = rest.partition("\ndisks\n")
     disks = set(of.disks)

@@ -21,7 +21,7 @@ _LONG_S = 600.0
 
 
 class SshHost(Host):
-    """A computer of its own, by SSH."""
+    """A real host, over SSH."""
 
     def __init__(
         self, name: str, role: str, address: str, node: Node | None, directory: Path, keeper: Keeper, probe: Probe, doubt: str
@@ -40,7 +40,7 @@ class SshHost(Host):
         text: str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> Completed:
-        """Run a command to its end, from its root folder; what is not done in time is ended on the host, too."""
+        """Run a command to its end, from its root folder; at the time limit it is ended on the host, too."""
         number = self._line.number()
         try:
             done = _process.run(
@@ -60,10 +60,10 @@ class SshHost(Host):
     def spawn(
         self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
     ) -> Process:
-        """Start a program that goes on; its output comes to `log` on this machine, even where that is a path of the host's.
+        """Start a program that keeps running; its output goes to `log` on this machine, even if that is a path on the host.
 
-        Words that name the log's folder on this machine name a folder on the host instead: small files go there before, and what
-        the program leaves there comes back when it has ended.
+        Arguments that name the log's folder on this machine name a folder on the host instead: small files are copied there
+        before, and the program's files come back when it has ended.
         """
         number = self._line.number()
         words = [str(word) for word in argv]
@@ -75,7 +75,7 @@ class SshHost(Host):
         return SshProgram(self._line, number, self._line.lead(number, "spawn", env), words, log=log, text=text, room=room)
 
     def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
-        """Write a file, its folders made as needed."""
+        """Write a file, making its folders if necessary."""
         data = content.encode() if isinstance(content, str) else content
         script = 'umask 077; mkdir -p -m 755 "${1%/*}" && cat > "$1" && { [ -z "$3" ] || chown "$3:" "$1"; } && chmod "$2" "$1"'
         try:
@@ -95,7 +95,7 @@ class SshHost(Host):
             raise WorkloadError(f"can't read {path} ({error.what.rpartition(': ')[2]})", where=self.name) from None
 
     def counters(self) -> Counters:
-        """The counters of the whole machine, told by its keeper; t_s is the middle of the time that asking took."""
+        """Return the counters of the whole machine, from its keeper; t_s is the middle of the round trip."""
         try:
             t_s, _, said = self._line.keeper.counters()
         except PerjouleError:
@@ -104,11 +104,11 @@ class SshHost(Host):
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """That its clock is not ours: workloads report their start by it."""
+        """The doubt about its clock, by which workloads report their start."""
         return (self._doubt,) if self._doubt else ()
 
     def drop_caches(self) -> None:
-        """Write back and forget the page cache."""
+        """Write back and drop the page cache."""
         try:
             self._line.raw(["sh", "-c", "sync && echo 3 > /proc/sys/vm/drop_caches"])
         except TransientError:
@@ -117,7 +117,7 @@ class SshHost(Host):
             raise WorkloadError(f"can't drop the page cache ({error.what})", where=self.name) from None
 
     def disk(self, name: str, wanted: Disk) -> Path:
-        """Make a disk in a sparse file below the work folder; one of that name that was there before goes."""
+        """Make a disk in a sparse file below the work folder, replacing an earlier one of that name."""
         if wanted.device:
             self._refuse_device(wanted.device)
         if wanted.mirror != "none":
@@ -137,7 +137,7 @@ class SshHost(Host):
         return place
 
     def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
-        """Lend a loop device on a sparse file below the work folder; one of that name that was there before goes."""
+        """Lend a loop device on a sparse file below the work folder, replacing an earlier one of that name."""
         if device:
             self._refuse_device(device)
         self._without(name)
@@ -152,7 +152,7 @@ class SshHost(Host):
         self._tool("rm", "-f", self.directory / f"{name}.img")
 
     def _refuse_device(self, device: str) -> None:
-        """What guards a device from being overwritten sees this machine's devices only."""
+        """Refuse a named device: the protection against overwriting sees only this machine's devices."""
         mend = "remove device (a file stands in for it), or run perjoule on that host with testbed local"
         raise CampaignError(f'device = "{device}" can\'t be used over SSH', where=self.name, next=mend)
 

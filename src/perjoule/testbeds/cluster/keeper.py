@@ -1,7 +1,7 @@
-"""A host's keeper: a process on it that lives as long as we do, and the connection that all other commands share.
+"""A host's keeper: a process on it that lives as long as we do, and whose connection all other commands share.
 
-It holds the host's lock, sends its counters, and when it loses contact with us (we ended, were killed, or the network is gone) it
-ends all that bears the run's mark and removes the run's folder. So nothing depends on what we manage to do at the end.
+It holds the host's lock and sends its counters. When it loses contact with us (we ended, were killed, or the network is gone) it
+ends all processes with the run's mark and removes the run's folder. So nothing depends on what we manage to do at the end.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ class Keeper:
     """The keeper of one host, and the connection to it at `socket`."""
 
     def __init__(self, login: Login, socket: str, work: str, run: str) -> None:
-        """Start it. Raises MachineError with what ssh or the keeper has against it."""
+        """Start it. Raises MachineError with the message of ssh or of the keeper."""
         self.login, self.socket = login, socket
         self.removed: list[str] = []  # what dead runs had left
         self._number, self._heard = 0, b""
@@ -64,7 +64,7 @@ class Keeper:
                 self.removed.append(rest)
 
     def error(self) -> PerjouleError:
-        """Why there is no answer."""
+        """Return why there is no answer."""
         if not self._child.ended(1.0) and not self._number:
             return refusal(self.login, "it timed out")
         said = os.pread(self._errors, os.fstat(self._errors).st_size, 0).decode(errors="replace")
@@ -72,20 +72,20 @@ class Keeper:
 
     @property
     def alive(self) -> bool:
-        """Whether the connection is there."""
+        """Whether the connection is up."""
         return self._child.returncode is None
 
     def command(self, argv: Sequence[str]) -> list[str]:
-        """The words that have the host run an argument list over this connection. Raises TransientError: it was lost.
+        """Return the prefix that runs a command on the host over this connection. Raises TransientError: it was lost.
 
-        Without this check ssh would make a new connection, to a host that has forgotten us.
+        Without this check ssh would make a new connection, to a host that no longer has our run.
         """
         if not self.alive:
             raise lost(self.login)
         return self.login.command(argv, socket=self.socket)
 
     def counters(self) -> tuple[float, float, str]:
-        """The moment (monotonic, in s), half the time that asking took (in s), and the kernel's texts. Raises TransientError."""
+        """Return the time (monotonic, in s), half of the round trip (in s), and the kernel's texts. Raises TransientError."""
         with self._lock:
             self._number += 1
             began_s = time.monotonic()
@@ -102,7 +102,7 @@ class Keeper:
         return (began_s + ended_s) / 2, (ended_s - began_s) / 2, "\n".join(lines)
 
     def clock(self) -> Clock:
-        """The host's clock against ours, by the quickest of several answers. Raises TransientError."""
+        """Return the host's clock offset from ours, by the quickest of several answers. Raises TransientError."""
         found: list[Clock] = []
         for _ in range(_CLOCKS_COUNT):
             t_s, half_s, said = self.counters()
@@ -111,7 +111,7 @@ class Keeper:
         return min(found, key=lambda clock: clock.uncertainty_s)
 
     def _line(self, until_s: float) -> str | None:
-        """The next line it sends, or None when none has come by then."""
+        """Return the next line that it sends, or None if none has come by then."""
         while b"\n" not in self._heard:
             left_s = until_s - time.monotonic()
             if left_s <= 0 or not select.select([self._words], [], [], left_s)[0]:
@@ -130,7 +130,7 @@ class Keeper:
                     os.write(self._lifeline, b"alive\n")
 
     def close(self) -> bool:
-        """Let go of it, and wait until it has removed all that was ours; says whether it has."""
+        """Close the connection, and wait until the keeper has removed all that was ours; return whether it has."""
         with self._lock:
             self._ended.set()
             os.close(self._lifeline)

@@ -1,4 +1,4 @@
-"""Notes on this machine of which hosts a run uses, for `perjoule down` after a run was killed. They only say where to look."""
+"""Notes on this machine of the hosts that a run uses, for `perjoule down` after a run was killed. They only say where to look."""
 
 import contextlib
 import fcntl
@@ -23,7 +23,7 @@ def _folder() -> Path:
 
 @contextlib.contextmanager
 def noted(run: str, hosts: Sequence[tuple[Login, str]]) -> Generator[Path]:
-    """A note, locked while the block runs, which removes it if nothing is left. Raises MachineError: it can't be written."""
+    """Write a note, locked during the block, which removes it if nothing is left. Raises MachineError: it can't be written."""
     path = _folder() / f"{run}.json"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -39,17 +39,17 @@ def noted(run: str, hosts: Sequence[tuple[Login, str]]) -> Generator[Path]:
 
 
 def remove(note: Path) -> None:
-    """Remove a note: nothing is left on its hosts."""
+    """Remove a note, once nothing is left on its hosts."""
     removal.remove_file(note)
 
 
 def sockets() -> contextlib.AbstractContextManager[Path]:
-    """A folder for the sockets of a run's connections, whose paths must be short."""
+    """Return a folder for the sockets of a run's connections, whose paths must be short."""
     return removal.scratch("pjs-")
 
 
 def clean() -> tuple[str, ...]:
-    """Have the hosts of dead runs remove what is left there; see `cluster.clean`."""
+    """Make the hosts of dead runs remove what is left there; see `cluster.clean`."""
     said: list[str] = []
     for path in sorted(_folder().glob("*.json")):
         with contextlib.suppress(OSError), os.fdopen(locks.opened(path)) as note:
@@ -59,7 +59,7 @@ def clean() -> tuple[str, ...]:
 
 
 def _clean(path: Path, text: str) -> list[str]:
-    """Start a keeper on each host of a note: the first it does is to remove what dead runs left."""
+    """Start a keeper on each host of a note: its first action is to remove what dead runs left."""
     try:
         hosts = [(one.pop("work"), Login(**one)) for one in json_from(text)]
     except UNEXPECTED:  # it was killed before it had written it, and before it connected
@@ -85,7 +85,7 @@ def _clean(path: Path, text: str) -> list[str]:
 
 
 def make_logs(folder: Path) -> None:
-    """Make the folder of this machine that stands for a host's, for logs. Raises MachineError."""
+    """Make the folder on this machine that stands for a host's, for logs. Raises MachineError."""
     try:
         if not folder.parent.exists():
             folder.parent.mkdir(parents=True)
@@ -98,5 +98,5 @@ def make_logs(folder: Path) -> None:
 
 
 def remove_logs(folder: Path) -> None:
-    """Remove it again, but nothing that is mounted below, should the host be this machine."""
+    """Remove it again, but nothing mounted below it, because the host may be this machine."""
     removal.remove_folder(folder)

@@ -1,7 +1,7 @@
-"""OpenSSH's own client: how it is called, and what it says when it does not get there. https://man.openbsd.org/ssh_config
+"""OpenSSH's own client: its arguments, and its messages when it can't connect. https://man.openbsd.org/ssh_config
 
-Here, and nowhere else, an argument list becomes a shell's words: ssh joins what it is given with blanks, and the login shell at
-the other end splits it again, so one quoted word is given.
+This module alone turns an argument list into a shell's words: ssh joins its arguments with blanks, and the login shell at the
+other end splits them again, so it gets a single quoted word.
 """
 
 import re
@@ -47,7 +47,7 @@ _SAYINGS = (
 
 @dataclass(frozen=True)
 class Login:
-    """How to get onto one host."""
+    """How to log in to one host."""
 
     name: str
     destination: str  # as OpenSSH knows it
@@ -59,11 +59,11 @@ class Login:
 
     @property
     def key(self) -> str:
-        """By which its key stands among the known hosts."""
+        """The name of its key among the known hosts."""
         return f"[{self.destination}]:{self.port}" if self.port not in (None, 22) else self.destination
 
     def command(self, argv: Sequence[str], *, socket: str = "", master: bool = False) -> list[str]:
-        """The words by which this machine has the host run an argument list, over the connection at `socket` if there is one."""
+        """Return the command that runs an argument list on the host, over the connection at `socket` if there is one."""
         words = ["ssh", "-T", *(word for option, value in _OPTIONS.items() for word in ("-o", f"{option}={value}"))]
         words += ["-o", f"ControlMaster={'yes' if master else 'no'}", "-o", f"ControlPath={socket or 'none'}"]
         words += ["-F", self.config] if self.config else []
@@ -74,7 +74,7 @@ class Login:
 
 
 def refusal(login: Login, said: str) -> PerjouleError:
-    """What the words of ssh, when it does not get onto a host, mean for whoever reads them."""
+    """Turn ssh's message, when it can't connect, into an error and its fix."""
     last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "ssh printed nothing")
     where = f"{login.name} ({login.destination})"
     if _BAD_FILE.search(said):
@@ -86,5 +86,5 @@ def refusal(login: Login, said: str) -> PerjouleError:
 
 
 def lost(login: Login) -> TransientError:
-    """A connection that was there has ended."""
+    """Return the error for a connection that has ended."""
     return TransientError("the connection was lost", where=f"{login.name} ({login.destination})")

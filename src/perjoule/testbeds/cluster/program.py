@@ -1,4 +1,4 @@
-"""A program that goes on, on a host."""
+"""A program that keeps running on a host."""
 
 import contextlib
 import io
@@ -16,15 +16,15 @@ _MOST_SENT_BYTES = 1024**2
 
 
 def signalled(code: int) -> int:
-    """A shell's exit code, as ours: negative for the signal that ended the program.
+    """Return a shell's exit code as ours: negative for the signal that ended the program.
 
-    ssh's own 255 is SIGKILL here: it says so when the connection is lost, or when we killed what it waits for.
+    ssh's own 255 is SIGKILL here: ssh returns it when the connection is lost, or when we killed the program.
     """
     return -signal.SIGKILL if code == SSH_FAILED else 128 - code if 128 < code < 128 + 65 else code
 
 
 class Room:
-    """A folder of this machine's that a program on a host works in."""
+    """A folder on this machine in which a program on a host works."""
 
     def __init__(self, line: Line, here: Path, there: Path) -> None:
         self.there = there
@@ -41,7 +41,7 @@ class Room:
         line.send(archive.getvalue(), there)
 
     def back(self) -> None:
-        """Bring what is new. Raises WorkloadError, TransientError."""
+        """Fetch new files. Raises WorkloadError, TransientError."""
         with tarfile.open(fileobj=io.BytesIO(self._line.fetch(self.there))) as tar:
             for member in tar:
                 name = member.name.removeprefix("./")
@@ -56,7 +56,7 @@ def _entry(name: str, data: bytes) -> tarfile.TarInfo:
 
 
 class SshProgram(_process.Program):
-    """A program that goes on, on a host."""
+    """A program that keeps running on a host."""
 
     def __init__(
         self,
@@ -88,12 +88,12 @@ class SshProgram(_process.Program):
         return signalled(code)
 
     def wait(self, *, timeout_s: float) -> int:
-        """Wait for its end and return the exit code; raises TimeoutError."""
+        """Wait for its end and return the exit code. Raises TimeoutError."""
         super().wait(timeout_s=timeout_s)
         return self.returncode or 0
 
     def stop(self, *, timeout_s: float = 2.0) -> None:
-        """SIGTERM to the program, SIGKILL to it and all that it started after the time limit."""
+        """Send SIGTERM to the program; after the time limit, SIGKILL to it and all its children."""
         if super().returncode is None:
             self._line.ask(self._number)
             with contextlib.suppress(TimeoutError):

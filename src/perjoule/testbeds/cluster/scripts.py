@@ -1,7 +1,7 @@
-"""What runs on a host over SSH, in bash: constants, so that the one thing quoted for a remote shell is an argument list.
+"""Bash scripts that run on a host over SSH: constants, so only an argument list must be quoted for a remote shell.
 
-A mark is NAME=VALUE in the environment of every program that we start, inherited by all that it starts. What cleans its own
-environment is found by its session, which sshd made for the program alone. Folders have no blanks: `cluster.Work` sees to that.
+A mark is NAME=VALUE in the environment of every program that we start, which its children inherit. A program that cleans its own
+environment is found by its session, which sshd made for it alone. Folders contain no blanks: `cluster.Work` checks that.
 """
 
 BASH = ("bash", "--norc", "-c")  # which would read ~/.bashrc once more, as a child of sshd

@@ -1,4 +1,4 @@
-"""This machine as it is: one host that is client and server, for a local or already mounted file system.
+"""This machine as it is: one host that is client and server, for a local or mounted file system.
 
 Counters come from https://docs.kernel.org/filesystems/proc.html and cover the whole machine.
 """
@@ -31,11 +31,11 @@ class Local(Testbed):
     """This machine, uncapped; its one host is called "local" and is a client."""
 
     work: str = ""
-    """Folder for the run's own files; the system's folder for temporary files by default."""
+    """Folder for the run's own files; the system's temporary folder by default."""
 
     @property
     def folder(self) -> Path:
-        """Where the run's folder lies."""
+        """The parent of the run's folder."""
         return Path(self.work or tempfile.gettempdir())
 
     @contextlib.contextmanager
@@ -43,8 +43,8 @@ class Local(Testbed):
         """Hold this machine; programs started on it end with the block.
 
         Raises:
-            CampaignError: more than one client is asked for.
-            MachineError: no folder can be made.
+            CampaignError: more than one client is requested.
+            MachineError: the folder can't be made.
         """
         if clients_count != 1:
             raise CampaignError(
@@ -65,7 +65,7 @@ class Local(Testbed):
             yield Hosts((host,), machine=ThisMachine(covers=(host.name,)))
 
     def checks(self) -> tuple[Check, ...]:
-        """Nothing but leave to drop caches, which reads want."""
+        """Check only the permission to drop caches, which reads need."""
         able = os.access("/proc/sys/vm/drop_caches", os.W_OK)
         detail = "can be dropped" if able else "can't be dropped: reads may come from memory"
         return (Check("page cache", able, detail, "run it with sudo", needed=False),)
@@ -94,13 +94,13 @@ class LocalHost(Host):
     def spawn(
         self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
     ) -> Process:
-        """Start a program that goes on."""
+        """Start a program that keeps running."""
         program = _process.Program((), argv, where=self.name, log=log, env=env, text=text)
         self._programs.append(program)
         return program
 
     def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
-        """Write a file, its folders made as needed."""
+        """Write a file, making its folders if necessary."""
         _process.put(content, path, where=self.name, mode=mode, owner=owner)
 
     def read(self, path: Path) -> bytes:
@@ -120,13 +120,13 @@ class LocalHost(Host):
         return Counters(time.monotonic(), cpu_s, received, sent, disk_read, disk_written, disk_busy_s(diskstats, disks))
 
     def disk(self, name: str, wanted: Disk) -> Path:
-        """Make a disk in a sparse file, or on a named device; one of that name that was there before goes."""
+        """Make a disk in a sparse file, or on a named device, replacing an earlier one of that name."""
         place = self._place(name)
         self._disks[name] = GuardedDisk(place, wanted, self.overwrite, view.HERE)
         return place
 
     def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
-        """Lend a named device, or a loop device on a sparse file; one of that name that was there before goes."""
+        """Lend a named device, or a loop device on a sparse file, replacing an earlier one of that name."""
         lent = GuardedDevice(self._place(name), size_bytes, device, self.overwrite, view.HERE)
         self._disks[name] = lent
         return lent.path
@@ -141,11 +141,11 @@ class LocalHost(Host):
         return place
 
     def drop_caches(self) -> None:
-        """Write back and forget the page cache."""
+        """Write back and drop the page cache."""
         _process.drop_caches(where=self.name)
 
     def stop(self) -> None:
-        """End every program, and take its disks away."""
+        """End every program, and remove its disks."""
         for program in self._programs:
             program.stop()
         for disk in self._disks.values():
@@ -153,10 +153,10 @@ class LocalHost(Host):
 
 
 def shown(named: Overwrite) -> tuple[Permit, list[str]]:
-    """Say in lines what a device of this machine is and what would be lost with it; the permit is for that device alone.
+    """Describe a device of this machine and what would be lost with it; the permit is for that device alone.
 
     Raises:
         CampaignError: it can't be overwritten; the message says why.
-        MachineError: what must be known of it can't be read.
+        MachineError: it can't be examined.
     """
     return _device.shown(named, view.HERE)

@@ -1,8 +1,8 @@
-"""A raw block device that may be overwritten: judged, held while it is ours, and looked at again right before it is touched.
+"""A raw block device that may be overwritten: checked, held while it is ours, and checked again right before it is touched.
 
-Named by its stable id and confirmed, whole, part of nothing, used by nobody, and bearing nothing but what may be lost; everything
-else is refused with what would be lost. The kernel has the last word: as long as we hold it open exclusively (O_EXCL), nobody can
-mount it, swap on it or make something of it. https://man7.org/linux/man-pages/man2/open.2.html
+It must be named by its stable ID and confirmed, a whole disk, part of nothing, unused, and with only content that may be lost;
+anything else is refused with what would be lost. The kernel has the last word: as long as we hold it open exclusively (O_EXCL),
+nobody can mount it, swap on it or make it part of something. https://man7.org/linux/man-pages/man2/open.2.html
 """
 
 import contextlib
@@ -23,7 +23,7 @@ _REREAD_PARTITIONS = 0x125F  # BLKRRPART
 
 
 def node(device: str, view: View) -> Path:
-    """Follow a stable id to its device. Raises CampaignError: it is none."""
+    """Return the device of a stable ID. Raises CampaignError: it is not a stable ID."""
     path = Path(device)
     if path.parent not in [view.links / folder for folder in STABLE] or path.name in ("", ".", ".."):
         advice = f"use one of {view.links / STABLE[0]}"
@@ -35,7 +35,7 @@ def node(device: str, view: View) -> Path:
 
 
 def refused(seen: Seen, allowed: Sequence[str]) -> str:
-    """Say why a device must not be overwritten; "" if it may be.
+    """Return why a device must not be overwritten; "" if it may be.
 
     Args:
         seen: the device.
@@ -71,11 +71,11 @@ def refused(seen: Seen, allowed: Sequence[str]) -> str:
 
 
 def shown(named: Overwrite, view: View) -> tuple[Permit, list[str]]:
-    """Say in lines what a device is and what would be lost, and give the permit for it, should the user agree.
+    """Describe a device and what would be lost, and return the permit for it, in case the user agrees.
 
     Raises:
         CampaignError: it can't be overwritten.
-        MachineError: something that must be known can't be read.
+        MachineError: it can't be examined.
     """
     seen = _judged(named.device, look(view, node(named.device, view)), named.signature)
     whole = seen.whole
@@ -88,14 +88,14 @@ def shown(named: Overwrite, view: View) -> tuple[Permit, list[str]]:
 
 
 class Claim:
-    """A device that is ours alone until `release`: nobody else can mount or format it in the meantime."""
+    """A device that is exclusively ours until `release`: nobody else can mount or format it in the meantime."""
 
     def __init__(self, device: str, permits: Sequence[Permit], view: View) -> None:
-        """Look, take it, and look again.
+        """Check it, open it, and check it again.
 
         Raises:
-            CampaignError: it is not to be overwritten; the message says why, and what would be lost.
-            MachineError: something that must be known can't be read.
+            CampaignError: it must not be overwritten; the message says why, and what would be lost.
+            MachineError: it can't be examined.
         """
         permit = next((one for one in permits if one.device == device), None)
         if permit is None:
@@ -126,7 +126,7 @@ class Claim:
             raise
 
     def check(self) -> None:
-        """See that what is open, its path and what the kernel counted are still the same device. Raises MachineError."""
+        """Check that the open device, its path and its sequence number are still the same device. Raises MachineError."""
         held, there = os.fstat(self._fd), self.path.stat()
         number = f"{os.major(held.st_rdev)}:{os.minor(held.st_rdev)}"
         try:
@@ -139,7 +139,7 @@ class Claim:
             raise MachineError(what, where=self.device, next="nothing more is written to it; find out what happened to it")
 
     def wipe(self) -> None:
-        """Erase the signatures that may be lost, and forget the partitions. Raises MachineError."""
+        """Erase the signatures that may be lost, and make the kernel drop its partitions. Raises MachineError."""
         self.check()
         partitions = [str(self._view.nodes / one.name) for one in self.seen.whole.children]
         for target in (*partitions, str(self.path)) if self.seen.signatures else ():
@@ -149,7 +149,7 @@ class Claim:
                 fcntl.ioctl(self._fd, _REREAD_PARTITIONS)
 
     def release(self) -> None:
-        """Let go of it; does nothing the second time."""
+        """Release it; does nothing the second time."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

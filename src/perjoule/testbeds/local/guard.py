@@ -1,4 +1,4 @@
-"""A disk on this machine itself, where no namespace ends with us: a guard that outlives perjoule takes it away."""
+"""A disk on this machine itself, where no namespace ends with us: a guard process that outlives perjoule removes it."""
 
 import contextlib
 import os
@@ -36,21 +36,21 @@ _TIMEOUT_S = 60.0
 
 
 class Guarded:
-    """A file or a named device that is ours until `remove`, or until perjoule's end, however that comes."""
+    """A file or a named device that is ours until `remove`, or until perjoule ends for any reason."""
 
     def __init__(self, place: Path, device: str, named: Sequence[Permit], view: View, *, made: str = "") -> None:
-        """Claim the device, if one is named, and set the guard.
+        """Claim the device, if one is named, and start the guard.
 
         Args:
-            place: where it is mounted, or its folder.
-            device: by its stable id; "" for a file beside `place`.
-            named: what may be overwritten.
-            view: of this machine.
-            made: the file system that will be made on the device, and goes with it.
+            place: its mount point, or its folder.
+            device: its stable ID; "" for a file next to `place`.
+            named: the devices that may be overwritten.
+            view: access to this machine.
+            made: the file system that will be made on the device, and removed with it.
 
         Raises:
             CampaignError: this device must not be overwritten.
-            MachineError: something of it can't be read.
+            MachineError: it can't be examined.
         """
         self._place = place
         self._claim = Claim(device, named, view) if device else None
@@ -71,7 +71,7 @@ class Guarded:
 
     @contextlib.contextmanager
     def _made(self) -> Generator[None]:
-        """Take all away again when it can't be made. Raises MachineError: the disk is full, say."""
+        """Remove everything again if it can't be made. Raises MachineError, for example if the disk is full."""
         try:
             yield
         except OSError as error:
@@ -87,7 +87,7 @@ class Guarded:
             self._claim.release()
 
     def remove(self) -> None:
-        """Have the guard take it away: what is on it is lost, a device of its own bears no file system of ours any more."""
+        """Have the guard remove it: its content is lost, and a named device no longer has our file system."""
         self._release()
         os.close(self._lifeline)
         self._guard.ended(_TIMEOUT_S)
@@ -97,7 +97,7 @@ class GuardedDisk(Guarded):
     """A file system, made and mounted at once."""
 
     def __init__(self, place: Path, wanted: Disk, named: Sequence[Permit] = (), view: View = HERE) -> None:
-        """Make it; see `Guarded`. Raises CampaignError, MachineError: a tool or the kernel's support is missing or failed."""
+        """Make it; see `Guarded`. Raises CampaignError, MachineError: a tool or kernel support is missing or failed."""
         if wanted.mirror != "none":
             what = f'mirror = "{wanted.mirror}" does not work on this machine itself'
             raise CampaignError(what, where=str(place), next="remove mirror, or use testbed virtual")
@@ -120,7 +120,7 @@ class GuardedDisk(Guarded):
 
 
 class GuardedDevice(Guarded):
-    """A block device as it is: a named one, which stays claimed, or a sparse file as a loop device."""
+    """A raw block device: a named one, which stays claimed, or a sparse file as a loop device."""
 
     def __init__(self, place: Path, size_bytes: int, device: str, named: Sequence[Permit] = (), view: View = HERE) -> None:
         """Lend it; see `Guarded`. Raises CampaignError, MachineError."""

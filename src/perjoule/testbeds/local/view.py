@@ -1,7 +1,7 @@
-"""What this machine reports about a block device, read but not judged: lsblk, wipefs, swaps, mounts, holders, who has it open.
+"""This machine's reports about a block device, read but not judged: lsblk, wipefs, swaps, mounts, holders, openers.
 
 https://man7.org/linux/man-pages/man8/lsblk.8.html, https://man7.org/linux/man-pages/man8/wipefs.8.html,
-https://docs.kernel.org/admin-guide/sysfs-rules.html. What can't be read is an error and never nothing.
+https://docs.kernel.org/admin-guide/sysfs-rules.html. Anything unreadable is an error, never treated as empty.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ def _tool(argv: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class View:
-    """Where to look and whom to ask; tests put others in their place."""
+    """The paths and tools to read from; tests replace them."""
 
     links: Path = Path("/dev/disk")
     nodes: Path = Path("/dev")
@@ -42,7 +42,7 @@ HERE = View()
 
 @dataclass(frozen=True)
 class Signature:
-    """What wipefs finds written on a device."""
+    """A signature that wipefs finds on a device."""
 
     device: str
     type: str
@@ -55,7 +55,7 @@ class Signature:
 
 @dataclass(frozen=True)
 class Part:
-    """A device, or what is made of it: a row of lsblk."""
+    """A device, or something built on it: a row of lsblk."""
 
     name: str  # of the kernel: "sda1"
     type: str  # "disk", "loop", "part", "raid1", "lvm", "crypt", "mpath"
@@ -69,7 +69,7 @@ class Part:
     serial: str = ""
 
     def all(self) -> Iterator["Part"]:
-        """Give it and all that is made of it."""
+        """Return it and all that is built on it."""
         yield self
         for child in self.children:
             yield from child.all()
@@ -97,12 +97,12 @@ class Seen:
 
     @property
     def identity(self) -> str:
-        """What no other device has at any time, where the kernel counts devices."""
+        """What no other device ever has, if the kernel numbers devices."""
         return f"{self.number} {self.sequence}".strip()
 
 
 def look(view: View, node: Path) -> Seen:
-    """Read everything of a device. Raises MachineError when any of it can't be read."""
+    """Read everything about a device. Raises MachineError if any of it can't be read."""
     try:
         whole = part(json_from(view.ask(["lsblk", "--json", "--output", _COLUMNS, str(node)]))["blockdevices"][0])
         names = [one.name for one in whole.all() if one.type in (whole.type, "part")]
@@ -128,13 +128,13 @@ def look(view: View, node: Path) -> Seen:
 
 
 def identity(view: View, name: str) -> tuple[str, str]:
-    """Read a device's number and its place in the kernel's count. Raises OSError: it is gone."""
+    """Read a device's number and its sequence number. Raises OSError: it is gone."""
     sequence = view.sys / "class/block" / name / "diskseq"
     return _read(view.sys / "class/block" / name / "dev"), _read(sequence) if sequence.exists() else ""
 
 
 def part(row: Mapping[str, Any]) -> Part:
-    """Read a row of `lsblk --json`. Raises LookupError, TypeError: something is missing or not what it should be."""
+    """Parse a row of `lsblk --json`. Raises LookupError, TypeError: something is missing or has the wrong type."""
     if not isinstance(row["ro"], bool):
         raise TypeError(f"ro is {row['ro']!r}")
     places = cast("list[str | None]", row["mountpoints"])
@@ -185,7 +185,7 @@ def _mounts(view: View, numbers: set[str], paths: set[str]) -> Iterator[str]:
 
 
 def _openers(view: View, numbers: set[str]) -> Iterator[str]:
-    """Name other processes that have it open. Raises PermissionError: not all can be looked into, as by anyone but root."""
+    """Name other processes that have it open. Raises PermissionError: only root can examine all of them."""
     for process in sorted(view.proc.glob("[0-9]*")):
         if process.name == str(os.getpid()):
             continue

@@ -51,15 +51,15 @@ class Virtual(Testbed):
 
     @property
     def folder(self) -> Path:
-        """Where run folders lie."""
+        """The parent of run folders."""
         return work_root()
 
     @contextlib.contextmanager
     def hold(self, clients_count: int, *, keep: bool = False) -> Generator[Hosts]:
-        """Hold the hosts while the block runs; with `keep` they outlive it and this process, unless the block fails.
+        """Hold the hosts for the duration of the block; with `keep` they outlive it and this process, unless the block fails.
 
         Raises:
-            MachineError: this machine lacks something, with what mends it.
+            MachineError: this machine lacks something, with the fix.
             CampaignError: there is no such cluster, or it has no client.
         """
         cluster = catalogue.cluster(self.cluster)
@@ -86,7 +86,7 @@ class Virtual(Testbed):
             facts["run"] = rack.run.id
             facts["network_cap"] = f"tbf in both directions of every host at {self.scale_ratio:g} of the catalogue's TCP goodput"
             facts["disk"] = self.disk
-            facts["disk_cap"] = rack.cap_disks(self.scale_ratio) if self.disk_cap else "none: not asked for"
+            facts["disk_cap"] = rack.cap_disks(self.scale_ratio) if self.disk_cap else "none: not requested"
             facts["counters"] = rack.counters()
             if keep:
                 rack.keep()
@@ -96,12 +96,12 @@ class Virtual(Testbed):
             rack.close(remove=not (keep and done))
 
     def holder_pid(self, host: Host) -> int:
-        """The process to enter a host by: `nsenter -t PID -n -m -u -i -p`."""
+        """Return the process by which to enter a host: `nsenter -t PID -n -m -u -i -p`."""
         assert isinstance(host, VirtualHost)
         return host.pid
 
     def checks(self) -> tuple[Check, ...]:
-        """What this machine needs for virtual hosts."""
+        """Check what virtual hosts need on this machine."""
         return requirements.checks(self.disk, cpu_cap=self.cpu_cap, disk_cap=self.disk_cap)
 
     def _server_disk(self) -> Disk | None:
@@ -110,10 +110,10 @@ class Virtual(Testbed):
 
 
 def _cpu_caps(there: Sequence[Place]) -> tuple[dict[str, float], dict[str, Json]]:
-    """Cores by host, for those that are weaker than this machine, and what the record says of caps."""
+    """Return cores by host, for hosts weaker than this machine, and the record's fact about caps."""
     wanted = {place.name: place.cpu_capacity_cores for place in there if place.cpu_capacity_cores is not None}
     if not wanted:
-        return {}, {"cpu_cap": "none: not asked for"}
+        return {}, {"cpu_cap": "none: not requested"}
     here_count = len(os.sched_getaffinity(0))
     caps = {name: count for name, count in wanted.items() if count < here_count}
     return caps, {

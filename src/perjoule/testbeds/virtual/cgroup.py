@@ -1,4 +1,4 @@
-"""Control groups of a virtual cluster: CPU quota, disk caps and counters, by cgroup v1 or v2, whichever is there.
+"""Control groups of a virtual cluster: CPU quota, disk caps and counters, by cgroup v1 or v2, whichever this machine has.
 
 https://docs.kernel.org/admin-guide/cgroup-v1/ and https://docs.kernel.org/admin-guide/cgroup-v2.html
 """
@@ -20,12 +20,12 @@ _QUOTA_LEAST_US = 1000  # the kernel takes no less
 
 
 def quota_us(cores: float, period_us: int) -> int:
-    """CPU time per period that caps a group to so many cores."""
+    """Return the CPU time per period that caps a group to this many cores."""
     return max(_QUOTA_LEAST_US, round(cores * period_us))
 
 
 def period_us(cores: float) -> int:
-    """Short periods, so that a capped host hesitates as a slow CPU does and does not stall; never below the least quota."""
+    """Return a short period, so a capped host slows down instead of stalling; never below the least quota."""
     return 20_000 if cores >= 0.1 else 100_000
 
 
@@ -43,19 +43,19 @@ class Groups(ABC):
 
     @abstractmethod
     def make(self, host: str, cores: float | None) -> None:
-        """Make a host's group, capped to so many cores (None: not capped)."""
+        """Make a host's group, capped to this many cores (None: not capped)."""
 
     @abstractmethod
     def cap_disk(self, host: str, device: str, read_bytes_per_s: float, written_bytes_per_s: float) -> str:
-        """Cap what a host reads from and writes to a device ("7:0"); say what is capped and what is not."""
+        """Cap a host's reads from and writes to a device ("7:0"); return what is capped and what is not."""
 
     @abstractmethod
     def cpu_s(self, host: str) -> float | None:
-        """CPU time of the host so far."""
+        """Return the CPU time of the host so far."""
 
     @abstractmethod
     def disk_bytes(self, host: str) -> tuple[int | None, int | None]:
-        """Bytes read and written on all devices, None where the kernel charges them to no group."""
+        """Return bytes read and written on all devices, None where the kernel charges them to no group."""
 
     def _text(self, host: str, name: str) -> str:
         """Read a counter of a host's group."""
@@ -65,18 +65,18 @@ class Groups(ABC):
 
     @abstractmethod
     def _counter(self, host: str, name: str) -> Path:
-        """Where a counter of a host lies."""
+        """Return the path of a host's counter."""
 
     def doors(self, host: str) -> tuple[str, ...]:
-        """The files through which a process joins the host's groups."""
+        """Return the files through which a process joins the host's groups."""
         return tuple(str(root / host / "cgroup.procs") for root in self.roots)
 
     def pids(self) -> set[int]:
-        """Every process in the run's groups that we can see."""
+        """Return every process in the run's groups that we can see."""
         return self._pids() - {0}
 
     def unseen(self) -> bool:
-        """Whether there are processes in the run's groups that have no number here, because they belong to a container."""
+        """Return whether the run's groups have processes without a pid here, because they belong to a container."""
         return 0 in self._pids()
 
     def _pids(self) -> set[int]:
@@ -88,7 +88,7 @@ class Groups(ABC):
         return found
 
     def remove(self, *, timeout_s: float = 2.0) -> bool:
-        """Remove the run's groups; a group stays busy for a moment after its last process. Says whether they are gone."""
+        """Remove the run's groups, which stay busy for a moment after their last process. Returns whether they are gone."""
         deadline_s = time.monotonic() + timeout_s
         while True:
             for root in self.roots:
@@ -120,7 +120,7 @@ class Groups1(Groups):
         return self.root / controller / f"{PREFIX}{self.run}" / host / name
 
     def make(self, host: str, cores: float | None) -> None:
-        """Make a host's group, capped to so many cores."""
+        """Make a host's group, capped to this many cores."""
         for root in self.roots:
             (root / host).mkdir(parents=True)
         if cores is not None:
@@ -129,7 +129,7 @@ class Groups1(Groups):
             self._file("cpu", host, "cpu.cfs_quota_us").write_text(str(quota_us(cores, period)))
 
     def cap_disk(self, host: str, device: str, read_bytes_per_s: float, written_bytes_per_s: float) -> str:
-        """Cap a device. Write-back of the page cache is charged to the root group: it gets a rule of its own for this device."""
+        """Cap a device. Write-back of the page cache is charged to the root group, which gets a rule for this device."""
         self._file("blkio", host, "blkio.throttle.read_bps_device").write_text(f"{device} {round(read_bytes_per_s)}")
         for file in (self._file("blkio", host, _WRITE_RULE), self.root / "blkio" / _WRITE_RULE):
             file.write_text(f"{device} {round(written_bytes_per_s)}")
@@ -139,14 +139,14 @@ class Groups1(Groups):
         )
 
     def cpu_s(self, host: str) -> float | None:
-        """CPU time of the host so far."""
+        """Return the CPU time of the host so far."""
         return int(self._text(host, "cpuacct.usage")) / 1e9
 
     def _counter(self, host: str, name: str) -> Path:
         return self._file(name.partition(".")[0], host, name)
 
     def disk_bytes(self, host: str) -> tuple[int | None, int | None]:
-        """Bytes read; bytes written are unknown, as write-back is charged to no group."""
+        """Return bytes read; bytes written are unknown, because write-back is charged to no group."""
         try:
             text = self._text(host, "blkio.throttle.io_service_bytes")
         except OSError:
@@ -169,7 +169,7 @@ class Groups2(Groups):
         return (self.root / f"{PREFIX}{self.run}",)
 
     def make(self, host: str, cores: float | None) -> None:
-        """Make a host's group, capped to so many cores."""
+        """Make a host's group, capped to this many cores."""
         (group,) = self.roots
         if not group.exists():
             there = set((self.root / "cgroup.controllers").read_text().split())
@@ -189,7 +189,7 @@ class Groups2(Groups):
         return "io.max (cgroup v2): reads and writes, the kernel's write-back included"
 
     def cpu_s(self, host: str) -> float | None:
-        """CPU time of the host so far."""
+        """Return the CPU time of the host so far."""
         text = self._text(host, "cpu.stat")
         return next(int(line.split()[1]) / 1e6 for line in text.splitlines() if line.startswith("usage_usec"))
 
@@ -197,7 +197,7 @@ class Groups2(Groups):
         return self.roots[0] / host / name
 
     def disk_bytes(self, host: str) -> tuple[int | None, int | None]:
-        """Bytes read and written on all devices."""
+        """Return bytes read and written on all devices."""
         try:
             words = self._text(host, "io.stat").split()
         except OSError:
@@ -209,7 +209,7 @@ class Groups2(Groups):
 
 
 def controllers(root: Path = ROOT) -> tuple[int, frozenset[str]]:
-    """Which version of control groups has the CPU controller here (0: none), and which of "cpu", "io" it can cap."""
+    """Return which version of control groups has the CPU controller here (0: none), and which of "cpu", "io" it can cap."""
     if (root / "cpu" / "cpu.cfs_quota_us").exists() or (root / "cpu" / "cpu.shares").exists():
         able = {"cpu"} if (root / "cpu" / "cpu.cfs_quota_us").exists() else set[str]()
         return 1, frozenset(able | ({"io"} if (root / "blkio" / "blkio.throttle.read_bps_device").exists() else set()))
@@ -221,19 +221,19 @@ def controllers(root: Path = ROOT) -> tuple[int, frozenset[str]]:
 
 
 def groups(run: str, root: Path = ROOT) -> Groups:
-    """The groups of a run, in the version that is there."""
+    """Return the groups of a run, in the version that this machine has."""
     return Groups1(run, root) if controllers(root)[0] == 1 else Groups2(run, root)
 
 
 def runs(root: Path = ROOT) -> set[str]:
-    """The runs that have groups here."""
+    """List the runs that have groups here."""
     version, _ = controllers(root)
     places = [root / name for name in ("cpu", "cpuacct", "blkio")] if version == 1 else [root]
     return {folder.name.removeprefix(PREFIX) for place in places for folder in place.glob(f"{PREFIX}*/")}
 
 
 def uncap(run: str, devices: Iterable[str], root: Path = ROOT) -> None:
-    """Lift the caps of a run on its disks, because they outlive the disks."""
+    """Remove the caps of a run on its disks, because they outlive the disks."""
     for name in ("blkio.throttle.read_bps_device", _WRITE_RULE):
         for file in (root / "blkio" / name, *(root / "blkio").glob(f"{PREFIX}{run}/*/{name}")):
             for device in devices:

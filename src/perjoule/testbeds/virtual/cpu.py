@@ -1,4 +1,4 @@
-"""How strong this machine's CPU is, in the measure of the catalogue: 7-zip MIPS, https://7-zip.org (`7zz b`)."""
+"""The strength of this machine's CPU, in the catalogue's measure: 7-zip MIPS, https://7-zip.org (`7zz b`)."""
 
 import json
 import os
@@ -21,15 +21,15 @@ BUSY_RATIO = 0.1  # of the machine's CPU time taken by others, above which a rat
 
 
 def tool() -> str | None:
-    """The 7-zip that is installed, if any."""
+    """Return the installed 7-zip, if any."""
     return next((path for name in TOOLS if (path := shutil.which(name))), None)
 
 
 def rating(text: str) -> float:
     """Read the total rating per core of CPU time from the report of `7zz b`: the column R/U of the line Tot.
 
-    R/U is the rating divided by the CPU time used. What others do on the machine lowers it all the same, as caches and the two
-    threads of a core are shared: at a load of 9 on two cores 2817 where a quiet machine gives 4405.
+    R/U is the rating divided by the CPU time used. Other programs on the machine lower it nevertheless, because caches and the
+    two threads of a core are shared: at a load of 9 on two cores it is 2817 instead of 4405 on a quiet machine.
 
     Raises:
         ValueError: there is no such line.
@@ -41,20 +41,20 @@ def rating(text: str) -> float:
 
 
 def cpu_model() -> str:
-    """The CPU's name, as the kernel reports it."""
+    """Return the CPU's name, as the kernel reports it."""
     text = Path("/proc/cpuinfo").read_text()
     found = re.search(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", text, re.MULTILINE)
     return found[1].strip() if found else os.uname().machine
 
 
 def cache_file() -> Path:
-    """Where measured ratings are remembered."""
+    """Return the file in which measured ratings are cached."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perjoule" / "mips.json"
 
 
 @dataclass(frozen=True)
 class Rating:
-    """7-zip MIPS per second of CPU time, how they were found, and a doubt ("" for none) where others used the CPUs meanwhile."""
+    """7-zip MIPS per second of CPU time, how they were found, and a doubt ("" for none) if others used the CPUs meanwhile."""
 
     mips: float
     source: str
@@ -62,7 +62,7 @@ class Rating:
 
 
 def mips_per_core() -> Rating:
-    """Rate this machine: measured once on a quiet machine, then remembered; on a busy one measured again the next time.
+    """Rate this machine. A rating measured on a quiet machine is cached; on a busy one it is measured again the next time.
 
     Raises:
         MachineError: 7-zip is missing or its report can't be read.
@@ -90,13 +90,13 @@ def mips_per_core() -> Rating:
 
 
 def _used_s() -> tuple[float, float, float]:
-    """Now, CPU time of all programs of this machine, and of those that we started and that have ended."""
+    """Return the time, and the CPU time so far of all programs of this machine and of our ended children."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.monotonic(), working_s(Path("/proc/stat").read_text()), children.ru_utime + children.ru_stime
 
 
 def strangers_ratio(before: tuple[float, float, float], after: tuple[float, float, float]) -> float:
-    """Give the share of the machine's CPU time that programs other than ours took between two moments of `_used_s`."""
+    """Return the share of the machine's CPU time that programs other than ours took between two results of `_used_s`."""
     wall_s, working, own = (b - a for a, b in zip(before, after, strict=True))
     return max(0.0, working - own) / max(1e-9, wall_s * (os.cpu_count() or 1))
 
@@ -120,5 +120,5 @@ def _remember(ratings: dict[str, float]) -> None:
 
 
 def cores(board_mips: float, scale: float, machine_mips_per_core: float) -> float:
-    """How many cores of this machine are as strong as a board that runs at `scale` of its speed."""
+    """Return how many cores of this machine are as strong as a board that runs at `scale` of its speed."""
     return board_mips * scale / machine_mips_per_core

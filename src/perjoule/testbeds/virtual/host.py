@@ -1,6 +1,6 @@
 """A virtual host: a holder process that is pid 1 of namespaces of its own. When it ends, the kernel ends everything inside.
 
-The holder reads from a pipe whose other end only its perjoule has: should that be killed, the hosts end at once.
+The holder reads from a pipe whose other end only its perjoule has: if perjoule is killed, its hosts end at once.
 """
 
 import contextlib
@@ -67,12 +67,12 @@ _TIMEOUT_S = 20.0
 
 
 def joining(groups: Groups, host: str) -> list[str]:
-    """What leads a command into a host's control groups."""
+    """Return the prefix with which a command joins a host's control groups."""
     return ["sh", "-c", _JOIN, "perjoule", *groups.doors(host), "--"]
 
 
 class Holder:
-    """A holder as it starts."""
+    """A holder while it starts."""
 
     def __init__(self, mark: Mark, groups: Groups, address: str, tbf: Sequence[str]) -> None:
         self.name = mark.host
@@ -89,7 +89,7 @@ class Holder:
                 os.close(fd)
 
     def expect(self, word: str) -> None:
-        """Wait until the holder says this word. Raises MachineError with its last words."""
+        """Wait until the holder prints this word. Raises MachineError with its last output."""
         deadline_s = time.monotonic() + _TIMEOUT_S
         said = b""
         while not said.endswith(b"\n"):
@@ -105,11 +105,11 @@ class Holder:
             raise MachineError(f"the virtual host did not start: {last}", where=self.name, next="see `perjoule doctor`")
 
     def say(self, word: str) -> None:
-        """Tell the holder a word."""
+        """Send the holder a word."""
         os.write(self.lifeline, f"{word}\n".encode())
 
     def close(self, *, reap: bool) -> None:
-        """Let go of it: it ends now, unless it was told to keep."""
+        """Close its pipe: it ends now, unless it was told to keep running."""
         for fd in (self.lifeline, self._words):
             os.close(fd)
         if reap:
@@ -157,7 +157,7 @@ class VirtualHost(Host):
     def spawn(
         self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
     ) -> Process:
-        """Start a program that goes on inside the host."""
+        """Start a program that keeps running inside the host."""
         program = _process.Program(self._enter, argv, where=self.name, log=log, env=env, text=text)
         self._programs.append(program)
         return program
@@ -166,7 +166,7 @@ class VirtualHost(Host):
         return Path(f"/proc/{self.pid}/root") / path.relative_to("/")
 
     def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
-        """Write a file as the host sees it, its folders made as needed."""
+        """Write a file as the host sees it, making its folders if necessary."""
         _process.put(content, self._outside(path), where=self.name, mode=mode, owner=owner)
 
     def read(self, path: Path) -> bytes:
@@ -197,7 +197,7 @@ class VirtualHost(Host):
         return self._stats[disk].text()
 
     def disk(self, name: str, wanted: Disk) -> Path:
-        """Make a disk in a sparse file of the run's folder; one of that name that the host had before goes."""
+        """Make a disk in a sparse file of the run's folder, replacing an earlier one of that name."""
         if wanted.device:
             mend = "remove device (its disks are files), or use testbed local"
             raise CampaignError(f'device = "{wanted.device}" does not work on a virtual host', where=self.name, next=mend)
@@ -223,7 +223,7 @@ class VirtualHost(Host):
         return place
 
     def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
-        """Lend a loop device on a sparse file of the run's folder; one of that name that the host had before goes."""
+        """Lend a loop device on a sparse file of the run's folder, replacing an earlier one of that name."""
         if device:
             mend = "remove device (a file stands in for it), or use testbed local"
             raise CampaignError(f'device = "{device}" does not work on a virtual host', where=self.name, next=mend)
@@ -247,15 +247,15 @@ class VirtualHost(Host):
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Of mirrors that are impossible here, and of what `doubt` recorded."""
+        """Doubts about mirrors that are impossible here, and those that `doubt` recorded."""
         return tuple(filter(None, self._doubts.values()))
 
     def doubt(self, about: str, text: str) -> None:
-        """Have every record say this; "" takes it back."""
+        """Add a doubt to every record; "" withdraws it."""
         self._doubts[about] = text
 
     def cap_disks(self, scale: float) -> str:
-        """Cap each of its disks, those to come too, to the sum of its node's in the catalogue times `scale`; say how."""
+        """Cap each of its disks, now and in future, to the sum of its node's in the catalogue times `scale`; return how."""
         self._disk_scale = scale
         return next(iter([self._cap(disks) for disks in self._disks.values()]), "")
 
@@ -269,11 +269,11 @@ class VirtualHost(Host):
         return said[0]
 
     def drop_caches(self) -> None:
-        """Write back and forget the page cache: of the whole machine, as virtual hosts share one kernel."""
+        """Write back and drop the page cache of the whole machine, because virtual hosts share one kernel."""
         _process.drop_caches(where=self.name)
 
     def reap(self) -> None:
-        """Take note of the end of every program, after the end of the host."""
+        """Record the end of every program, after the end of the host."""
         for program in self._programs:
             with contextlib.suppress(TimeoutError):
                 program.wait(timeout_s=1.0)

@@ -1,8 +1,8 @@
 """What is ours: a run's folder with its lock, and the mark that every process of its hosts bears in its argument list.
 
 A run is alive while a perjoule holds its lock, which nobody else may open. Nothing here trusts a state file: processes are found
-by their mark, control groups by their name, loop devices by what lies behind them, folders by where they are; a file only says
-where else to look.
+by their mark, control groups by their name, loop devices by their files, folders by their path; a file only says where else to
+look.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ _FOLDER = re.compile(r"(?P<folder>/.*/pj-(?P<run>[0-9a-f]{8}))(?:/.*)?")
 
 
 def work_root() -> Path:
-    """Where run folders lie: PERJOULE_WORK, or /var/tmp/perjoule (disks of gigabytes don't belong into a tmpfs)."""
+    """Return the parent of run folders: PERJOULE_WORK, or /var/tmp/perjoule (disks of gigabytes don't belong in a tmpfs)."""
     return Path(os.environ.get("PERJOULE_WORK") or "/var/tmp/perjoule").absolute()
 
 
@@ -47,16 +47,16 @@ class Run:
 
     @property
     def lock(self) -> Path:
-        """Held by the perjoule that the run belongs to; holds its process number."""
+        """The lock that the run's perjoule holds; contains its pid."""
         return self.folder / "lock"
 
     @property
     def kept(self) -> Path:
-        """There when the run is to outlive its perjoule."""
+        """A file that exists if the run may outlive its perjoule."""
         return self.folder / "kept"
 
     def alive(self) -> bool:
-        """Whether its perjoule lives. The tools that a dead one started may still hold the lock: they end soon."""
+        """Return whether its perjoule lives. The tools that a dead one started may still hold the lock for a moment."""
         for _ in range(100):
             try:
                 with self.lock.open() as lock:
@@ -76,7 +76,7 @@ class Run:
         return True
 
     def blocked(self) -> str:
-        """Say who keeps the lock of a run whose perjoule is gone; "" if nobody does."""
+        """Return who holds the lock of a run whose perjoule is gone; "" if nobody does."""
         with contextlib.suppress(OSError, ValueError):
             owner = int(self.lock.read_text())
             if not Path("/proc", str(owner)).exists() and self.alive():
@@ -85,7 +85,7 @@ class Run:
         return ""
 
     def strange(self) -> str:
-        """Say why a run's folder, or what else of a run was found, is not ours to remove; "" where it is ours."""
+        """Return why a run's folder, or other parts of it, is not ours to remove; "" if it is ours."""
         try:
             state = self.folder.lstat()
         except OSError:
@@ -100,9 +100,9 @@ class Run:
         return ""
 
     def _elsewhere(self) -> str:
-        """Say who sees the files of a run that has none here: a container or a chroot shares processes and devices with us.
+        """Return who sees the files of a run that has none here: a container or a chroot shares processes and devices with us.
 
-        Only there can be seen whether the run is alive, so only there may it be taken down.
+        Only there is it visible whether the run is alive, so only there may it be taken down.
         """
         for process in marked():
             if process.mark.run.id == self.id and Path(f"/proc/{process.pid}/root{self.lock}").exists():
@@ -116,20 +116,20 @@ class Run:
 
 @dataclass(frozen=True)
 class Mark:
-    """What a process of ours says of itself, in its argument list."""
+    """The mark of our processes, in their argument list."""
 
     run: Run
     host: str
     mode: Literal["run", "keep"]
 
     def words(self) -> list[str]:
-        """The mark as arguments."""
+        """Return the mark as arguments."""
         return [MARK, self.run.id, str(self.run.folder), str(self.run.lock), self.host, self.mode]
 
 
 @dataclass(frozen=True)
 class Marked:
-    """A process that bears our mark: a host's holder (pid 1 inside it), or what started it."""
+    """A process that bears our mark: a host's holder (pid 1 inside it), or the process that started it."""
 
     pid: int
     mark: Mark
@@ -137,7 +137,7 @@ class Marked:
 
 
 def parse(cmdline: bytes) -> tuple[Mark, bool] | None:
-    """Read the mark from the bytes of /proc/PID/cmdline, and whether it is a holder's; None when it is not ours."""
+    """Parse the mark from the bytes of /proc/PID/cmdline, and whether it is a holder's; None if the process is not ours."""
     words = cmdline.decode(errors="replace").split("\0")
     if words[0].rpartition("/")[2] not in ("sh", "unshare", "bash") or MARK not in words:
         return None
@@ -164,7 +164,7 @@ def marked() -> tuple[Marked, ...]:
 
 @contextlib.contextmanager
 def _registry() -> Generator[None]:
-    """Nobody claims or cleans at the same time."""
+    """Lock the registry, so only one perjoule claims or cleans at a time."""
     REGISTRY.mkdir(mode=0o700, exist_ok=True)
     REGISTRY.chmod(0o700)  # an older perjoule made it for all to read
     path = REGISTRY / "lock"
@@ -177,7 +177,7 @@ def _registry() -> Generator[None]:
 
 
 def fresh() -> Run:
-    """Name a run that there is not yet; nothing is made, so that who claims it can take it down whenever it is interrupted."""
+    """Return an unused name for a run and make nothing, so its claimer can take it down whenever it is interrupted."""
     name = secrets.token_hex(4)
     return Run(name, work_root() / f"pj-{name}")
 
@@ -205,17 +205,17 @@ def claim(run: Run) -> int:
 
 
 def runs() -> tuple[Run, ...]:
-    """Every run of which anything can be found on this machine, alive or dead."""
+    """Return every run that has any trace on this machine, alive or dead."""
     return tuple(one for one in _found() if not one.strange())
 
 
 def strangers() -> tuple[str, ...]:
-    """Say of each folder that is called as a run's is, and is not ours, why it is left alone."""
+    """Return for each folder with the name of a run that is not ours why it is left alone."""
     return tuple(f"{one.folder}: {why}" for one in _found() if (why := one.strange()))
 
 
 def blocked() -> tuple[str, ...]:
-    """Say of each run whose perjoule is gone who holds its lock all the same, so that it counts as alive."""
+    """Return for each run whose perjoule is gone who still holds its lock, so it counts as alive."""
     return tuple(f"{one.folder}: {why}" for one in runs() if (why := one.blocked()))
 
 
@@ -241,13 +241,13 @@ def kept() -> dict[Run, dict[str, int]]:
 
 
 def dead(*, everything: bool = False) -> tuple[Run, ...]:
-    """Every run that left something and whose perjoule is gone; kept clusters too with `everything`."""
+    """Return every run that left something and whose perjoule is gone; with `everything` also kept clusters."""
     spared = set[str]() if everything else {one.id for one in kept()}
     return tuple(one for one in runs() if one.id not in spared and not one.alive())
 
 
 def clean(*, everything: bool = False, run: str = "") -> tuple[str, ...]:
-    """Remove all that dead runs left; kept clusters too with `everything`; of one run alone if it is named.
+    """Remove all that dead runs left; with `everything` also kept clusters; only one run if it is named.
 
     Living runs are never touched. Returns what was removed, in words.
 
@@ -263,7 +263,7 @@ def clean(*, everything: bool = False, run: str = "") -> tuple[str, ...]:
 
 
 def remove(run: Run) -> str:
-    """Take a run down, whatever state it is in; say what was there, and what could not be removed."""
+    """Take a run down in whatever state it is; return what existed, and what could not be removed."""
     groups = cgroup.groups(run.id)
     # A process that waits for a capped disk can't die before its write is done.
     cgroup.uncap(run.id, [loop.device for loop in _disk.below(run.folder)])

@@ -9,18 +9,18 @@ _BURST_LIMITS_BYTES = (32 * 1024, 256 * 1024)
 
 
 def tbf_rate_bits_per_s(goodput_bytes_per_s: float) -> int:
-    """The rate of a token bucket that lets this much TCP payload through: 111.34 MiB/s gives 977 Mbit/s."""
+    """Return the rate of a token bucket that passes this much TCP payload: 111.34 MiB/s gives 977 Mbit/s."""
     return round(goodput_bytes_per_s * 8 * _FRAME_RATIO)
 
 
 def burst_bytes(rate_bits_per_s: float) -> int:
-    """The bucket: 2 ms of the rate, but never less than half a segmentation-offload packet nor more than four of them."""
+    """Return the bucket size: 2 ms of the rate, at least half a segmentation-offload packet and at most four of them."""
     low, high = _BURST_LIMITS_BYTES
     return round(min(max(rate_bits_per_s / 8 * 0.002, low), high))
 
 
 def tbf_words(goodput_bytes_per_s: float) -> list[str]:
-    """What follows `tc qdisc add dev X root`."""
+    """Return the arguments after `tc qdisc add dev X root`."""
     rate = tbf_rate_bits_per_s(goodput_bytes_per_s)
     return ["tbf", "rate", f"{rate}bit", "burst", f"{burst_bytes(rate)}", "latency", f"{_LATENCY_S * 1000:g}ms"]
 
@@ -35,7 +35,7 @@ class Cable:
 
 
 def address(index: int) -> str:
-    """The address of the n-th host, from 1. The network exists only inside the namespaces: all clusters may use the same."""
+    """Return the address of the n-th host, from 1. The network exists only inside namespaces, so clusters can share addresses."""
     return f"10.99.{index // 250}.{index % 250 + 1}"
 
 
@@ -43,7 +43,7 @@ PREFIX = 16
 
 
 def plug_batch(cables: list[Cable]) -> str:
-    """For `ip -batch` in the switch's namespace: plug every cable in."""
+    """Return the `ip -batch` input that plugs every cable in, in the switch's namespace."""
     lines: list[str] = []
     for cable in cables:
         lines += [
@@ -54,7 +54,7 @@ def plug_batch(cables: list[Cable]) -> str:
 
 
 def shape_batch(cables: list[Cable]) -> str:
-    """For `tc -batch` in the switch's namespace: limit what each host receives."""
+    """Return the `tc -batch` input that limits what each host receives, in the switch's namespace."""
     return "".join(
         f"qdisc add dev {c.host} root {' '.join(tbf_words(c.goodput_bytes_per_s))}\n" for c in cables if c.goodput_bytes_per_s
     )

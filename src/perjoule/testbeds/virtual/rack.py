@@ -20,7 +20,7 @@ _TIMEOUT_S = 20.0
 
 
 class Rack:
-    """Names a run at once and makes nothing; `close` takes down what exists of it, whenever `start` was interrupted."""
+    """Names a run at once and makes nothing; `close` takes down what exists of it, even if `start` was interrupted."""
 
     def __init__(self, mode: Literal["run", "keep"]) -> None:
         self.run, self._lock = mark.fresh(), -1
@@ -91,7 +91,7 @@ class Rack:
         return holder
 
     def cap_disks(self, scale: float) -> str:
-        """Cap every disk, those that hosts make later too; say what is capped and what is not."""
+        """Cap every disk, including those that hosts make later; return what is capped and what is not."""
         if "io" not in cgroup.controllers()[1]:
             return "none: there is no io controller on this machine"
         said = [words for host in self.hosts if (words := host.cap_disks(scale))]
@@ -104,7 +104,7 @@ class Rack:
         )
 
     def counters(self) -> dict[str, Json]:
-        """What the hosts' counters cover, and what they don't."""
+        """Return what the hosts' counters cover, and what they don't."""
         written = "unknown for hosts without a disk of their own: write-back is charged to no host"
         return {
             "cpu": "control group; work in interrupts (part of networking) is charged to the interrupted host",
@@ -120,7 +120,7 @@ class Rack:
         self.run.kept.touch()
 
     def close(self, *, remove: bool) -> None:
-        """Let go of the run; take everything down or leave it as it is."""
+        """Release the run: take everything down, or leave it as it is."""
         if remove:
             mark.remove(self.run)
         for holder in self._holders:

@@ -1,4 +1,4 @@
-"""What virtual hosts need of this machine, each with the exact fix."""
+"""Requirements of virtual hosts on this machine, each with the exact fix."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ _PACKAGES = {
 
 
 def checks(disk: str, *, cpu_cap: bool, disk_cap: bool) -> tuple[Check, ...]:
-    """Everything, in the order in which to fix it."""
+    """Check all requirements, in the order in which to fix them."""
     root = os.geteuid() == 0
     tools = ["bash", "ip", "tc", "unshare", "nsenter", *(("losetup", f"mkfs.{disk}") if disk in _format.MAKE else ())]
     found = [Check("root", root, "yes" if root else "needed for namespaces and control groups", _SUDO)]
@@ -76,7 +76,7 @@ def _namespaces() -> Check:
 
 
 def refusal(said: str) -> tuple[str, str]:
-    """Why namespaces can't be had, from the last words of the trial, and what mends it."""
+    """Return why namespaces don't work, from the last output of the trial, and the fix."""
     if "cannot change root filesystem propagation" in said:
         what = "the root folder is not a mount point, as in a chroot, so hosts can't have mounts of their own"
         return what, "leave the chroot, or enter its folder with systemd-nspawn, a privileged container or pivot_root"

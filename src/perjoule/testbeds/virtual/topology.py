@@ -1,4 +1,4 @@
-"""Which hosts a virtual cluster has: names, roles, addresses."""
+"""The hosts of a virtual cluster: names, roles, addresses."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ MOST_COUNT = 128  # a host is some processes and open files; a thousand of them 
 
 @dataclass(frozen=True)
 class Place:
-    """A host to be."""
+    """A planned host."""
 
     name: str
     role: str
@@ -29,10 +29,10 @@ def places(
     scale: float,
     machine_mips_per_core: float | None = None,
 ) -> list[Place]:
-    """List the hosts of a cluster, servers first; `servers_count` storage hosts instead of the catalogue's.
+    """List the hosts of a cluster, servers first; `servers_count` replaces the catalogue's number of storage hosts.
 
     Raises:
-        CampaignError: the cluster has no client, or these are too many hosts.
+        CampaignError: the cluster has no client, or there are too many hosts.
     """
     asked_count = clients_count + (servers_count or 0)
     if asked_count > MOST_COUNT:

@@ -141,7 +141,7 @@ def test_facts_say_what_was_capped_and_how_much_of_this_machine_that_asks_for() 
         assert _Rack.last.caps == hosts.facts["cpu_cap_cores"]
         assert (_Rack.last.disk.kind, _Rack.last.disk.size_bytes) == ("ext4", 8 * 2**30)  # type: ignore[attr-defined]
     with held(cpu_cap=False, disk_cap=False) as hosts:
-        assert hosts.facts["cpu_cap"] == hosts.facts["disk_cap"] == "none: not asked for"
+        assert hosts.facts["cpu_cap"] == hosts.facts["disk_cap"] == "none: not requested"
         assert not {"machine_mips_per_core", "cpu_cap_cores"} & hosts.facts.keys()
         assert (hosts.scale, len(hosts.servers), _Rack.last.disk) == (1.0, 6, None)
 
