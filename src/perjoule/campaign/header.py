@@ -88,8 +88,7 @@ class Header:
 
     quiet_s: _Wait = 30.0
     """How long to wait after each load, at most, until the servers have written back and the file system has no background work;
-    0 waits only for `settle`.
-    """
+    0 waits only for `settle`."""
 
     align_s: _Wait = 0.0
     """How long to switch the servers' load on and off at known moments, at the start and end of each deployment, to find the
@@ -103,8 +102,7 @@ class Header:
 
     overwrite: _Overwrites = ()
     """Raw devices whose content may be lost, by stable ID: "/dev/disk/by-id/...", or with the content that may be lost, { device
-    = "/dev/disk/by-id/...", signature = "ext4" }. A device that is not listed is never written to.
-    """
+    = "/dev/disk/by-id/...", signature = "ext4" }. A device that is not listed is never written to."""
 
     simulate: Annotated[bool, Strict()] = False
     """Replace hosts, file systems, workloads and meters by simulated ones, to try a campaign in seconds."""

@@ -1,1 +1,1 @@
-"""Load engines and what they report."""
+"""Load engines, and the parsers of their reports."""

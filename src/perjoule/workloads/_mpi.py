@@ -1,11 +1,11 @@
-"""Ranks of an MPI program inside the clients, by Open MPI 4. https://www.open-mpi.org/doc/v4.1/man1/mpirun.1.php
+"""MPI programs with ranks inside the clients, by Open MPI 4. https://www.open-mpi.org/doc/v4.1/man1/mpirun.1.php
 
-mpirun runs on the first client. For each of the others it calls an agent, which usually is ssh, to start its daemon (orted)
-there. Ours only writes down what it was asked to start; perjoule reads that and starts it on the client, as it starts everything.
-So it needs no ssh, works wherever hosts are, and every process is a child of ours, ended with its host at the latest.
+mpirun runs on the first client. For each of the others it calls an agent, usually ssh, to start its daemon (orted) there. Our
+agent only writes down the command; perjoule reads it and starts it on the client like any other program. So it needs no ssh,
+works wherever hosts are, and every process is a child of ours, ended with its host at the latest.
 
-Ranks see a small environment that is always the same. They talk through TCP, those of one client too: shared memory would be left
-in /dev/shm by what is killed.
+Ranks get a small environment that is always the same. They communicate by TCP, even within one client: killed processes would
+leave shared memory in /dev/shm.
 """
 
 import ipaddress
@@ -39,7 +39,7 @@ GONE = ("Transport endpoint is not connected", "Input/output error", "Stale file
 
 
 def checks(name: str, prefix: str) -> tuple[Check, ...]:
-    """Look for a program of the IOR suite and for Open MPI 4."""
+    """Check for a program of the IOR suite and for Open MPI 4."""
     found = program(name, prefix)
     path = shutil.which(found)
     where = f"not in {Path(found).parent}" if Path(found).is_absolute() else "not on the PATH"
@@ -48,7 +48,7 @@ def checks(name: str, prefix: str) -> tuple[Check, ...]:
 
 
 def has_api(path: str, api: str) -> Check:
-    """Whether a build of IOR has this way to do I/O, which it lists in its help."""
+    """Return whether a build of IOR has this I/O interface, according to its help."""
     with removal.scratch("perjoule-mpi-") as folder:  # MPI leaves one of its own where TMPDIR is
         env = {**os.environ, "TMPDIR": str(folder)}
         said = subprocess.run([path, "--help"], capture_output=True, text=True, timeout=SHORT_S, check=False, env=env).stdout
@@ -70,13 +70,13 @@ def _mpirun() -> Check:
 
 
 def program(name: str, prefix: str) -> str:
-    """How a program is called: by its path where a prefix is given, else by its name."""
+    """Return a program's path if a prefix is given, else its name."""
     prefix = prefix or os.environ.get(PREFIX, "")
     return str(Path(prefix, "bin", name).absolute()) if prefix else name
 
 
 def room(client: Host) -> Path:
-    """A folder of a client's own for the launch, and for reports that are read from there."""
+    """Return a client's own folder for the launch, and for reports that are read from there."""
     return client.directory / "mpi"
 
 
@@ -89,13 +89,13 @@ def run(
     log: Path,
     time_limit_s: float,
 ) -> None:
-    """Run a program to its end in so many ranks per client, each in its client's folder in the file system.
+    """Run a program to its end with this many ranks per client, each in its client's folder in the file system.
 
     Ranks are numbered client by client. The program's output goes to `log`.
 
     Raises:
         TransientError: it is not done within the time limit, or a mount or daemon is gone.
-        WorkloadError: it failed, in its own words.
+        WorkloadError: it failed, with its message.
     """
     until_s = time.monotonic() + time_limit_s
     what = Path(argv[0]).name
@@ -143,7 +143,7 @@ def _run(
 
 
 def _daemons_live(running: Mapping[str, Process], mpirun: Process) -> None:
-    """mpirun waits for ever for a daemon that failed to start."""
+    """Check the daemons: mpirun waits for ever for one that failed to start."""
     failed = next((name for name, process in running.items() if process is not mpirun and process.returncode), "")
     if failed:
         try:
@@ -166,7 +166,7 @@ def _command(
 
 
 def _clean(client: Host) -> list[str]:
-    """Lead a command into an environment of its own; IOR prints all of it into its log."""
+    """Return the prefix that runs a command in an environment of its own, because IOR prints all of it into its log."""
     kept = [f"{name}={os.environ[name]}" for name in KEPT if name in os.environ]
     return ["env", "-i", *kept, "LC_ALL=C.UTF-8", f"TMPDIR={room(client)}"]
 
@@ -179,7 +179,7 @@ def _asked(first: Host, path: Path) -> str:
 
 
 def daemon(asked: str) -> list[str]:
-    """Read the command that the agent was given, which is quoted for a shell at the other end, as an argument list.
+    """Parse the command that the agent got, which is quoted for a remote shell, into an argument list.
 
     With a prefix, lines that set variables come first.
     """
@@ -191,12 +191,12 @@ def daemon(asked: str) -> list[str]:
 
 
 def ipv4(client: Host, clients: Sequence[Host]) -> str:
-    """Give a client's IPv4 address, looked up by another client where its address is a name.
+    """Return a client's IPv4 address; if its address is a name, another client looks it up.
 
-    On the client itself its name often is 127.0.1.1. mpirun is given numbers since it would call its agent with a shortened name.
+    On the client itself its name is often 127.0.1.1. mpirun gets numbers because it would call its agent with a shortened name.
 
     Raises:
-        WorkloadError: it has none that others reach.
+        WorkloadError: it has no address that others reach.
     """
     try:
         return str(ipaddress.IPv4Address(client.address))
@@ -211,14 +211,14 @@ def ipv4(client: Host, clients: Sequence[Host]) -> str:
 
 
 def network(addresses: Iterable[str]) -> str:
-    """The smallest network that all addresses are in: MPI uses the interfaces that have an address there."""
+    """Return the smallest network with all addresses: MPI uses the interfaces that have an address in it."""
     numbers = [int(ipaddress.IPv4Address(address)) for address in addresses]
     prefix = 32 - (min(numbers) ^ max(numbers)).bit_length()
     return str(ipaddress.ip_network((numbers[0], prefix), strict=False))
 
 
 def check(what: str, returncode: int, log: str) -> None:
-    """Judge how a run ended. Raises WorkloadError in the program's own words, TransientError where a mount is gone."""
+    """Judge how a run ended. Raises WorkloadError with the program's message, TransientError if a mount is gone."""
     if returncode == 0:
         return
     told = [line for line in log.splitlines() if any(word in line for word in ("ERROR", "failed", "Assertion"))]
@@ -230,7 +230,7 @@ def check(what: str, returncode: int, log: str) -> None:
 
 
 def require_common(what: str, clients: Sequence[Host], mounted: Mounted) -> None:
-    """See that all clients are in the same folder of one file system. Raises WorkloadError where each has its own."""
+    """Check that all clients are in the same folder of one file system. Raises WorkloadError if each has its own."""
     first, *others = clients
     marker = f"perjoule-{time.monotonic_ns()}"
     first.run(["touch", mounted.directories[first.name] / marker], timeout_s=SHORT_S)
@@ -245,5 +245,5 @@ def require_common(what: str, clients: Sequence[Host], mounted: Mounted) -> None
 
 
 def client_of(clients: Sequence[str], ranks_count: int) -> Mapping[int, str]:
-    """Name the client of each rank."""
+    """Return the client of each rank."""
     return {rank: clients[rank // ranks_count] for rank in range(len(clients) * ranks_count)}

@@ -1,4 +1,4 @@
-"""What the raw folders of several tools have in common, read within limits and with its types checked."""
+"""Files that raw folders of several tools share, read within limits and with type checks."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from perjoule.model.errors import WorkloadError
 
 @dataclass(frozen=True)
 class Ran:
-    """run.json: who loaded, and both clocks before and after it."""
+    """run.json: the clients, and both clocks before and after the run."""
 
     clients: tuple[str, ...]
     clocks: tuple[Clock, ...]
@@ -37,19 +37,19 @@ class Ran:
 
 @dataclass(frozen=True)
 class Prepared:
-    """prepared.json: what was found against the run before it began."""
+    """prepared.json: doubts found before the run began."""
 
     doubts: tuple[str, ...]
 
 
 def prepared_doubts(folder: Path, prefix: str = "") -> tuple[str, ...]:
-    """What was found against a run before it began. Raises OSError, ValueError."""
+    """Read the doubts found before a run began. Raises OSError, ValueError."""
     return read_as(Prepared, folder / f"{prefix}prepared.json").doubts
 
 
 @contextmanager
 def reading(what: str, folder: Path) -> Generator[None]:
-    """Turn whatever a damaged raw folder makes its reader trip over into a WorkloadError in one sentence."""
+    """Turn any error from a damaged raw folder into a WorkloadError of one sentence."""
     try:
         yield
     except (OSError, *UNEXPECTED) as error:

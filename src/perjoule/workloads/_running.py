@@ -1,4 +1,4 @@
-"""What loads share: caches dropped before, programs side by side waited for together, and none left behind."""
+"""Parts that loads share: drop caches before, wait for parallel programs together, leave none behind."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,17 +13,17 @@ STOP_S = 3.0  # what hangs in a dead mount can't be killed: it is left to the te
 
 
 def codes(what: str, running: Mapping[str, Process], *, until_s: float, time_limit_s: float, why: str = "") -> dict[str, int]:
-    """Wait for the end of all and give their exit codes by name.
+    """Wait until all have ended, and return their exit codes by name.
 
     Args:
-        what: the tool, as the sentence names it.
+        what: the tool's name in the message.
         running: by the name of the host.
-        until_s: the moment by which all must have ended.
-        time_limit_s: how long that is after the start, for the sentence.
-        why: what is known to make this tool hang.
+        until_s: the deadline.
+        time_limit_s: how long the deadline is after the start, for the message.
+        why: a known reason for this tool to hang.
 
     Raises:
-        TransientError: one is not done by then.
+        TransientError: one has not ended by then.
     """
     try:
         return {name: process.wait(timeout_s=max(0.01, until_s - time.monotonic())) for name, process in running.items()}
@@ -36,7 +36,7 @@ def codes(what: str, running: Mapping[str, Process], *, until_s: float, time_lim
 
 
 def stop(processes: Iterable[Process]) -> None:
-    """End what still runs, together and without waiting for what can't be ended."""
+    """End those that still run, together, without waiting for any that can't be ended."""
 
     def end(process: Process) -> None:
         with suppress(Exception):  # it may hang in the kernel; the testbed removes what is left
@@ -51,13 +51,13 @@ def stop(processes: Iterable[Process]) -> None:
 
 
 def last_words(text: str) -> str:
-    """Give the last lines that say something."""
+    """Return the last lines that are not empty."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return " | ".join(dict.fromkeys(lines[-3:])) or "no output"
 
 
 def cold(clients: Sequence[Host], mounted: Mounted) -> list[str]:
-    """Drop caches, and give the doubts."""
+    """Drop caches, and return doubts."""
     mounted.drop_caches()
     try:
         for client in clients:

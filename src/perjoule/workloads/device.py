@@ -1,7 +1,7 @@
 """fio on a raw block device, without a file system: https://fio.readthedocs.io
 
-As `fio` in all else. What reads find was written once in each deployment; right before each trial writes, the device is
-looked at again, by its number.
+Like `fio` in everything else. Data for reads are written once per deployment. Right before each trial writes, the device is
+checked again, by its number.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class Device(Fio):
     needs: ClassVar[Access] = "devices"
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
-        """Write all of the size once before anything is read, then drop caches.
+        """Write the full size once before any read, then drop caches.
 
         Raises:
             TransientError: the path leads to another device by now; nothing was written.
@@ -62,7 +62,7 @@ class Device(Fio):
         return mounted.devices[client.name]
 
     def _remove(self, client: Host, mounted: Mounted) -> None:
-        """Nothing: a device has no files, and what was written once stays laid out, whatever is written over it."""
+        """Do nothing: a device has no files, and its data stay laid out, whatever overwrites them."""
 
     def _laid_out(self, client: Host, mounted: Mounted, size_bytes: int) -> bool:
         if self.verify:  # other loads wrote over the checksums

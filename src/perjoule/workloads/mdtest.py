@@ -1,9 +1,9 @@
 """mdtest: many small files or folders created, statted or removed by the ranks of an MPI program. https://github.com/hpc/ior,
 https://ior.readthedocs.io
 
-A trial is one operation. No bytes of users are moved: what counts are operations. Every rank reports how long it took from a
-common barrier on; its moment is that at which the last rank was ready for it, known to a few milliseconds
-(`--run-cmd-before-phase`). mdtest reports no latencies. Making and removing the few folders above is not counted.
+A trial is one operation. It moves no user data: operations count. Every rank reports how long it took from a common barrier; the
+start is the moment at which the last rank reached the barrier, known to a few milliseconds (`--run-cmd-before-phase`). mdtest
+reports no latencies. Making and removing the few parent folders is not counted.
 """
 
 import csv
@@ -43,7 +43,7 @@ SHORTEST_S = 0.1
 
 @plain_dataclass(frozen=True)
 class Ran:
-    """run.json: who loaded, and both clocks before it."""
+    """run.json: the clients, and both clocks before the run."""
 
     clients: tuple[str, ...]
     clock: Clock
@@ -54,7 +54,7 @@ class MdTest(Workload):
     """Metadata operations by ranks inside the clients."""
 
     operation: Literal["create", "stat", "remove"] = "create"
-    """What is done to every file, as a separate phase."""
+    """The operation on every file, as a separate phase."""
 
     files_count: Annotated[int, Field(ge=1, le=10_000_000)] = 1000
     """How many files each rank creates, stats or removes (`-n`)."""
@@ -69,13 +69,13 @@ class MdTest(Workload):
     """Whether each rank works in its own folder (`-u`), or all in the same."""
 
     reorder: bool = False
-    """Stat what the next client created (`-N 1`), so that no client answers from its own cache; caches are dropped anyway."""
+    """Stat what the next client created (`-N 1`), so no client answers from its own cache; caches are dropped anyway."""
 
     time_limit_s: Seconds = 600.0
     """Time limit of a run, and of the layout before it; exceeding it fails the trial."""
 
     prefix: str = ""
-    """Folder that IOR and mdtest were installed into; "" takes PERJOULE_IOR_PREFIX, then the PATH."""
+    """Prefix of the IOR and mdtest installation; "" takes PERJOULE_IOR_PREFIX, then the PATH."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -85,19 +85,19 @@ class MdTest(Workload):
 
     @property
     def directions(self) -> tuple[Literal["write", "read"], ...]:
-        """To make and to remove changes the file system, to look at reads it."""
+        """ "write" for operations that change the file system (create, remove), "read" for those that only look."""
         return ("read" if self.operation == "stat" else "write",)
 
     def moved_bytes(self, clients_count: int) -> int:
-        """None."""
+        """Return 0: no bytes are moved."""
         return 0
 
     def checks(self) -> tuple[Check, ...]:
-        """Look for mdtest and Open MPI."""
+        """Check for mdtest and Open MPI."""
         return mpi.checks("mdtest", self.prefix)
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
-        """Remove everything, create again what will be looked at or removed, then drop caches."""
+        """Remove everything, create what will be statted or removed, then drop caches."""
         if len(clients) > 1:
             mpi.require_common("mdtest", clients, mounted)
         clients[0].run(["rm", "-rf", "--", mounted.directories[clients[0].name] / TREE], timeout_s=self.time_limit_s)
@@ -116,7 +116,7 @@ class MdTest(Workload):
         return self.outcome(folder)
 
     def outcome(self, folder: Path) -> Outcome:
-        """Read a raw folder again. Raises WorkloadError when less was done than asked, or a file is damaged."""
+        """Parse a raw folder. Raises WorkloadError if less was done than requested, or a file is damaged."""
         with reading("mdtest's raw output", folder):
             ran, prepared = read_as(Ran, folder / "run.json"), prepared_doubts(folder)
             log = text_of(folder / "mdtest.log")
@@ -158,14 +158,14 @@ class MdTest(Workload):
 
 
 def ranks(text: str, column: str) -> dict[int, tuple[int, float]]:
-    """Read how many operations each rank did in one phase, and how long it took until its last.
+    """Return how many operations each rank did in one phase, and how long it took until its last.
 
     Args:
         text: the table of ranks; its row "all" is the sum over them.
         column: "File creation".
 
     Raises:
-        ValueError, LookupError: it is truncated or of something else.
+        ValueError, LookupError: it is truncated or something else.
     """
     found: dict[int, tuple[int, float]] = {}
     for row in csv.DictReader(text.splitlines()):
@@ -176,7 +176,7 @@ def ranks(text: str, column: str) -> dict[int, tuple[int, float]]:
 
 
 def barrier_utc_s(log: str, ranks_count: int) -> float:
-    """When the last rank was ready for the phase. Raises ValueError when not every rank told its moment."""
+    """Return when the last rank was ready for the phase. Raises ValueError if a rank reported no time."""
     moments = [float(line) for line in re.findall(r"^\d+\.\d{9}$", log, re.MULTILINE)]
     if len(moments) != ranks_count:
         raise ValueError(f"{len(moments)} of {ranks_count} ranks reported when they were ready")
@@ -184,7 +184,7 @@ def barrier_utc_s(log: str, ranks_count: int) -> float:
 
 
 def engine(log: str) -> str:
-    """The version, as mdtest says it. Raises ValueError when it said nothing."""
+    """Return mdtest's version from its output. Raises ValueError if it has none."""
     said = re.search(r"^(mdtest-\S+) was launched", log, re.MULTILINE)
     if said is None:
         raise ValueError("mdtest said nothing")

@@ -32,7 +32,7 @@ ENGINE = "simulated 1"
 
 @plain_dataclass(frozen=True)
 class Kept:
-    """simulated.json: what came out."""
+    """simulated.json: the results."""
 
     results: tuple[ClientResult, ...]
     doubts: tuple[str, ...]
@@ -40,16 +40,16 @@ class Kept:
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Simulated(Workload):
-    """Each client waits size / throughput, where the simulated file system knows the throughput and its noise."""
+    """Each client waits for size / throughput; the simulated file system defines the throughput and its noise."""
 
     operation: Literal["write", "read"] = "write"
     """The direction in which it claims to move data."""
 
     size_bytes: Bytes = 4 * MIB
-    """How much each client claims to move."""
+    """Bytes that each client claims to move."""
 
     transfer_bytes: Bytes = MIB
-    """How much one operation claims to move."""
+    """Bytes that one operation claims to move."""
 
     fail_at_count: int = Field(default=0, ge=0)
     """Fail the n-th run on each deployment (from 1); 0 is never."""
@@ -59,19 +59,19 @@ class Simulated(Workload):
 
     @property
     def directions(self) -> tuple[str, ...]:
-        """The one direction asked for."""
+        """The one direction measured."""
         return (self.operation,)
 
     def moved_bytes(self, clients_count: int) -> int:
-        """All clients' bytes."""
+        """Return the bytes of all clients."""
         return clients_count * self.size_bytes
 
     def checks(self) -> tuple[Check, ...]:
-        """It needs nothing."""
+        """Check nothing: there are no requirements."""
         return (Check("simulated workload", True, "needs nothing"),)
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
-        """Have caches dropped, as a real load does."""
+        """Drop caches, as a real load does."""
         for client in clients:
             client.drop_caches()
         mounted.drop_caches()
@@ -81,7 +81,7 @@ class Simulated(Workload):
 
         Raises:
             CampaignError: the file system is not a simulated one.
-            TransientError, WorkloadError: it is to fail.
+            TransientError, WorkloadError: it is configured to fail.
         """
         number = _count_run(mounted.directories[clients[0].name] / "runs")
         fails = number == self.fail_at_count
@@ -111,14 +111,14 @@ class Simulated(Workload):
         )
 
     def outcome(self, folder: Path) -> Outcome:
-        """Read the results again. Raises WorkloadError."""
+        """Read the results. Raises WorkloadError."""
         with reading("what the simulated load left", folder):
             kept = read_as(Kept, folder / "simulated.json")
             return Outcome(ENGINE, kept.results, kept.doubts, tuple(map(_goodput, kept.results)))
 
 
 def throughput_bytes_per_s(mounted: Mounted, client: str, run_number: int) -> float:
-    """Tell a client's throughput in the n-th run on a deployment: the file system's, with noise that is the same every time.
+    """Return a client's throughput in the n-th run on a deployment: the file system's, with reproducible noise.
 
     Raises:
         CampaignError: the file system is not a simulated one.
@@ -140,7 +140,7 @@ def _goodput(result: ClientResult) -> Series:
 
 
 def _count_run(file: Path) -> int:
-    """Count the runs of a deployment where it keeps its files."""
+    """Count the runs of a deployment, in the folder of its files."""
     number = 1 + (len(file.read_text()) if file.exists() else 0)
     file.write_text("." * number)
     return number

@@ -19,7 +19,7 @@ READ = ("pt", "eta", "phi", "mass", "charge")  # of a muon's columns
 
 
 def counted(events: Any) -> NDArray[np.int64]:
-    """Count the pairs of opposite charge in bins of their mass; `events` have columns Muon_pt and so on."""
+    """Count the pairs of opposite charge in bins of their mass; `events` has the columns Muon_pt and so on."""
     awkward: Any = importlib.import_module("awkward")
     vector: Any = importlib.import_module("vector")
     hist: Any = importlib.import_module("hist")
@@ -34,7 +34,7 @@ def counted(events: Any) -> NDArray[np.int64]:
 
 
 def warm() -> None:
-    """Load all libraries and go once through the analysis, so that the measured window doesn't."""
+    """Load all libraries and run the analysis once, so the measured window doesn't include that."""
     awkward: Any = importlib.import_module("awkward")
     importlib.import_module("uproot")
     event = {"pt": [40.0, 30.0], "eta": [0.1, -0.2], "phi": [0.0, 3.0], "mass": [MUON_GEV, MUON_GEV], "charge": [1, -1]}
@@ -42,9 +42,9 @@ def warm() -> None:
 
 
 def analyse(directories: dict[str, str], file: str) -> dict[str, Any]:
-    """Analyse one file on this worker, whose folder of the data set `directories` knows by the worker's name.
+    """Analyse one file on this worker, whose folder of the data set is `directories` by the worker's name.
 
-    Bytes are those that were asked of the file, as they lie in it. Times are UTC.
+    Bytes are those requested from the file, as stored. Times are UTC.
     """
     uproot: Any = importlib.import_module("uproot")
     distributed: Any = importlib.import_module("distributed")

@@ -1,10 +1,9 @@
-"""The data set of the muon analysis: events with muons in ROOT files, made from a seed, with peaks whose truth is known.
+"""The data set of the muon analysis: events with muons in ROOT files, generated from a seed, with known peaks.
 
 A program of its own on a client: `python -m perjoule.workloads._muons.data FOLDER SEED EVENTS COMPRESSION NUMBER...`
 
 Each event has 0 to n muons. Pairs of opposite charge come from Z bosons (a Breit-Wigner shape), from J/psi mesons and from a
-falling continuum; other muons are alone. The detector's resolution of the mass is put on it before the decay, so that it is
-exactly known.
+falling continuum; other muons are alone. The detector's mass resolution is applied before the decay, so it is known exactly.
 """
 
 import importlib
@@ -45,7 +44,7 @@ class Peak:
 
     @property
     def resolution_gev(self) -> float:
-        """Standard deviation of its mass as the detector sees it."""
+        """The standard deviation of its mass as the detector sees it."""
         return RESOLUTION_RATIO * self.mass_gev
 
 
@@ -55,7 +54,7 @@ CONTINUUM_RATIO = 0.22  # share of events with a pair of it
 
 
 def masses_gev(rng: np.random.Generator, kinds: Array) -> Array:
-    """Draw the mass of a pair for each event: NaN where it has none. `kinds` are uniform between 0 and 1."""
+    """Draw the mass of a pair for each event: NaN if it has none. `kinds` are uniform between 0 and 1."""
     found = np.full(len(kinds), np.nan)
     bounds = np.cumsum([Z.events_ratio, JPSI.events_ratio, CONTINUUM_RATIO])
     which = np.searchsorted(bounds, kinds, side="right")
@@ -71,7 +70,7 @@ def masses_gev(rng: np.random.Generator, kinds: Array) -> Array:
 
 
 def pairs(rng: np.random.Generator, mass: Array) -> list[tuple[Array, Array, Array]]:
-    """Let pairs of these masses (GeV) fly and decay: (pt, eta, phi) of each first muon and of each second."""
+    """Boost and decay pairs of these masses (GeV): (pt, eta, phi) of each first muon and of each second."""
     vector: Any = importlib.import_module("vector")
     count = len(mass)
     pt, rapidity, phi = rng.exponential(15.0, count), rng.normal(0, 1.2, count), rng.uniform(-np.pi, np.pi, count)
@@ -88,7 +87,7 @@ def pairs(rng: np.random.Generator, mass: Array) -> list[tuple[Array, Array, Arr
 
 
 def muons(seed: int, number: int, part: int, events_count: int) -> tuple[NDArray[np.int64], dict[str, NDArray[Any]]]:
-    """Make a part of the events of file `number`: muons per event, and the columns of all muons, by event and falling pt."""
+    """Generate a part of the events of file `number`: muons per event, and the columns of all muons, by event and falling pt."""
     rng = np.random.default_rng([seed, number, part])
     mass = masses_gev(rng, rng.random(events_count))
     paired = np.flatnonzero(np.isfinite(mass))
@@ -124,7 +123,7 @@ def _written(_: object) -> int:
 
 
 def file_name(number: int) -> str:
-    """Name the file of a number (from 0)."""
+    """Return the file name for a number (from 0)."""
     return f"muons-{number + 1:04d}.root"
 
 

@@ -18,10 +18,10 @@ PEAKS: dict[str, Peak] = {"z": Z, "jpsi": JPSI}
 
 @dataclass(frozen=True)
 class Fit:
-    """A peak over a background that falls like a power of the mass, a little bent; errors are standard errors.
+    """A peak over a background that falls like a power of the mass, slightly curved; errors are standard errors.
 
-    The width is the natural one (full, at half maximum) of the Z, whose resolution is known, and the resolution (standard
-    deviation) of the J/psi, whose natural width can't be seen.
+    The width is the natural one (full, at half maximum) for the Z, whose resolution is known, and the resolution (standard
+    deviation) for the J/psi, whose natural width is invisible.
     """
 
     mass_gev: float
@@ -32,7 +32,7 @@ class Fit:
 
 
 def density(name: str, mass_gev: Array, *parameters: float) -> Array:
-    """Counts per GeV at a mass: of the peak, whose area, mass and width come first, and of the background."""
+    """Return counts per GeV at a mass: of the peak (area, mass and width come first), and of the background."""
     special: Any = importlib.import_module("scipy.special")
     area, mass, width, height, power, bend = parameters
     gauss, lorentz = (Z.resolution_gev, width / 2) if name == "z" else (width, 0.0)
@@ -44,10 +44,10 @@ def density(name: str, mass_gev: Array, *parameters: float) -> Array:
 def fit(name: str, edges_gev: Array, counts: NDArray[np.int64]) -> Fit:
     """Fit a peak ("z", "jpsi") in its window.
 
-    Least squares with the model's own counts as variances, again and again: its fixed point is the maximum of the likelihood.
+    Iterates least squares with the model's own counts as variances: the fixed point is the maximum of the likelihood.
 
     Raises:
-        ValueError: it does not converge, or there is too little to fit.
+        ValueError: it does not converge, or there are too few counts.
     """
     optimize: Any = importlib.import_module("scipy.optimize")
     truth, (low, high) = PEAKS[name], WINDOW_GEV[name]

@@ -1,7 +1,7 @@
-"""The job that has Dask analyse all files: `python -m perjoule.workloads._muons.job JOB.json`, on the first client.
+"""The Dask job that analyses all files: `python -m perjoule.workloads._muons.job JOB.json`, on the first client.
 
-It writes `tasks.jsonl` (a line for each task as it ends) and `histogram.json` beside the job's file. A program of its own, so
-that the job runs in the client's network and Dask stays out of perjoule's process. https://distributed.dask.org
+It writes `tasks.jsonl` (a line for each task as it ends) and `histogram.json` next to the job's file. It is a separate program,
+so the job runs in the client's network and Dask stays out of perjoule's process. https://distributed.dask.org
 """
 
 import importlib

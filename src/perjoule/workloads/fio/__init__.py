@@ -1,8 +1,8 @@
 """fio, the flexible I/O tester, as the load engine: https://fio.readthedocs.io
 
-One fio and one file per client. All clients get the same start instant; what is measured runs from the first I/O to the end of
-the closing fsync. Reads find a file that an earlier trial or `prepare` wrote, and cold caches. With `round`, the load goes on
-until it is steady, and what is measured are the steady rounds.
+One fio and one file per client. All clients start at the same instant; the measured window runs from the first I/O to the end of
+the closing fsync. Reads find a file that an earlier trial or `prepare` wrote, and cold caches. With `round`, the load runs until
+it is steady, and only the steady rounds count.
 """
 
 import json
@@ -50,16 +50,16 @@ class Fio(Workload):
     """Sequential or random, read, write or mixed I/O, a file per client."""
 
     operation: Literal["write", "read", "randwrite", "randread", "rw", "randrw"] = "write"
-    """What the clients do; rw and randrw mix reads and writes."""
+    """The operation of the clients; rw and randrw mix reads and writes."""
 
     transfer_bytes: Bytes = 4 * MIB
-    """How much one I/O call moves."""
+    """Bytes per I/O call."""
 
     size_bytes: Bytes = 256 * MIB
-    """How much each client moves; also the size of its file."""
+    """Bytes that each client moves; also the size of its file."""
 
     shared: bool = False
-    """Whether size is what all clients move together, an equal share each, so that the amount of work stays constant."""
+    """Whether size is the total of all clients, in equal shares, so the amount of work stays constant."""
 
     direct: bool = False
     """Bypass the client's page cache (O_DIRECT)."""
@@ -68,10 +68,10 @@ class Fio(Workload):
     """The share of reads in a mix, in whole percent; half by default."""
 
     in_flight_count: int = Field(default=1, ge=1, le=1024)
-    """I/O calls a client has in flight at once: 1 with psync, more with libaio (direct) or io_uring."""
+    """I/O calls that a client has in flight at once: 1 with psync, more with libaio (direct) or io_uring."""
 
     duration_s: Seconds | None = None
-    """End the load after this time even if not all is moved: whichever of time and size comes first; a note says which."""
+    """End the load after this time even if not all is moved: the first of time and size ends it; a note says which."""
 
     verify: Literal["crc32c", "md5", "sha256", "xxhash"] | None = None
     """Give every block a checksum: a write is read back and verified after the measured window, a read while it is measured, both
@@ -85,8 +85,8 @@ class Fio(Workload):
     """Stop after this many rounds even if not steady: the last five are measured, with a doubt."""
 
     client_server: bool = False
-    """Use fio's own client/server mode: a server on each client host, controlled by one fio on the first. They start nearly
-    together, whereas perjoule's own start releases them at the same instant."""
+    """Use fio's own client/server mode: a server on each client host, controlled by one fio on the first. They start within
+    milliseconds of each other; without it, perjoule starts all at the same instant."""
 
     job: TextFile | None = None
     """A fio job file, relative to the campaign, run as it is on each client in its own folder in the file system; then time_limit
@@ -152,23 +152,23 @@ class Fio(Workload):
 
     @property
     def directions(self) -> tuple[str, ...]:
-        """Mixed loads are measured in both directions."""
+        """The directions measured; a mixed load has both."""
         if self.job is not None:
             return file.directions(self.job.text)
         return ("write", "read") if self._mixed else ("write" if "write" in self.operation else "read",)
 
     def moved_bytes(self, clients_count: int) -> int:
-        """All clients' bytes, both directions together."""
+        """Return the bytes of all clients, both directions together."""
         return clients_count * (self.client_bytes(clients_count) if self.job is None else file.moved_bytes(self.job.text))
 
     def client_bytes(self, clients_count: int) -> int:
-        """What each of so many clients moves."""
+        """Return the bytes of each of this many clients."""
         if not self.shared:
             return self.size_bytes
         return max(1, self.size_bytes // clients_count // self.transfer_bytes) * self.transfer_bytes
 
     def checks(self) -> tuple[Check, ...]:
-        """Look for fio, and for io_uring where it is wanted."""
+        """Check for fio, and for io_uring if it is requested."""
         path = shutil.which("fio")
         found = [Check("fio", bool(path), path or "not found", fix="apt-get install fio")]
         if self._engine == "io_uring":
@@ -208,8 +208,8 @@ class Fio(Workload):
 
         Raises:
             TransientError: a daemon died, or a client was not done within the time limit.
-            WorkloadError: a client moved less than asked, or read something else than was written; the message ends in fio's own
-                words.
+            WorkloadError: a client moved less than requested, or read something else than was written; the message ends in fio's
+                own.
         """
         if self.job is not None:
             with noted(folder, clients):
@@ -223,7 +223,7 @@ class Fio(Workload):
         return self.outcome(folder)
 
     def read_back(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome | None:
-        """Read what was written from cold caches and have fio compare it. Raises as `run` does."""
+        """Read the written data from cold caches and have fio compare them. Raises as `run` does."""
         if not self._reads_back:
             return None
         self._cool(clients, mounted, folder, BACK)
@@ -235,7 +235,7 @@ class Fio(Workload):
         return [*how, f"direct={self.direct:d}", f"size={self.client_bytes(len(clients))}"]
 
     def _limits(self) -> list[str]:
-        """When the load ends: with its rounds, or when all is moved or the time is over, and then with an fsync."""
+        """Return the fio options that end the load: after its rounds, or after size or time, and then with an fsync."""
         if self.round_s:
             return ["time_based=1", f"runtime={(self.rounds_count + MORE_ROUNDS) * self.round_s:.0f}"]
         return ["end_fsync=1", *([f"runtime={self.duration_s * 1e6:.0f}us"] if self.duration_s else [])]
@@ -250,7 +250,7 @@ class Fio(Workload):
         return self.verify is not None and "write" in self.operation
 
     def outcome(self, folder: Path) -> Outcome:
-        """Read a raw folder again. Raises WorkloadError when a client moved less than asked, or a file is damaged."""
+        """Parse a raw folder. Raises WorkloadError if a client moved less than requested, or a file is damaged."""
         with reading("fio's raw output", folder):
             return self._outcome(folder)
 
@@ -275,7 +275,7 @@ class Fio(Workload):
         return replace(whole, doubts=tuple(dict.fromkeys(doubts)), note="; ".join(notes))
 
     def _ended_by(self, client: str, moved: Sequence[ClientResult], size_bytes: int) -> Literal["size", "duration"]:
-        """Compare a report with the request. Raises WorkloadError where the client was done with neither size nor duration."""
+        """Compare a report with the request. Raises WorkloadError if it reached neither size nor duration."""
         moved_bytes, took_s = sum(one.moved_bytes for one in moved), max((one.ended_s - one.began_s for one in moved), default=0)
         if moved_bytes == size_bytes:
             return "size"
@@ -301,7 +301,7 @@ class Fio(Workload):
         return found.returncode == 0 and found.stdout.strip() == str(size_bytes)
 
     def _cool(self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str = "") -> None:
-        """Write back and drop all caches, and note the doubts."""
+        """Write back and drop all caches, and record the doubts."""
         for client in clients:
             client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s)
         (folder / f"{prefix}prepared.json").write_text(json.dumps({"doubts": cold(clients, mounted)}))

@@ -1,7 +1,7 @@
-"""A fio job file as it is: what it may ask for, and which way it moves bytes.
+"""A fio job file as it is: its permitted options, and the directions in which it moves bytes.
 
-It is started in a folder of its own in the file system that is measured. What would reach outside of it is refused: other paths,
-devices, commands, other files' jobs. https://fio.readthedocs.io/en/latest/fio_doc.html#job-file-format
+It starts in a folder of its own in the file system. Anything that would reach outside it is refused: other paths, devices,
+commands, jobs of other files. https://fio.readthedocs.io/en/latest/fio_doc.html#job-file-format
 """
 
 import re
@@ -42,7 +42,7 @@ class Line(NamedTuple):
 
 
 def lines(text: str) -> Iterator[Line]:
-    """Read the options of a job file. Raises ValueError, with the line, for what is none."""
+    """Parse the options of a job file. Raises ValueError, with the line, for anything else."""
     section = ""
     for number, raw in enumerate(text.splitlines(), start=1):
         line = re.split(r"[;#]", raw, maxsplit=1)[0].strip()
@@ -60,7 +60,7 @@ def lines(text: str) -> Iterator[Line]:
 
 
 def check(text: str) -> None:
-    """See that a job file stays in the folder that it is started in. Raises ValueError with the line that doesn't."""
+    """Check that a job file stays in its folder. Raises ValueError with the line that doesn't."""
     for line in lines(text):
         if reason := _outside(line):
             raise ValueError(f"line {line.number}: {line.key} {reason}")
@@ -88,7 +88,7 @@ def _outside(line: Line) -> str:
 
 
 def _jobs(text: str) -> dict[str, dict[str, str]]:
-    """The options of each job, those of [global] beneath its own."""
+    """Return the options of each job, including those of [global]."""
     found: dict[str, dict[str, str]] = {}
     common: dict[str, str] = {}
     for heading in re.findall(r"^\s*\[([^\]]*)\]", text, re.MULTILINE):
@@ -103,25 +103,25 @@ def _jobs(text: str) -> dict[str, dict[str, str]]:
 
 
 def directions(text: str) -> tuple[str, ...]:
-    """How its points are reported: several jobs that read and write are users whose load is "mixed"."""
+    """Return how its points are reported: several jobs that read and write are users whose load is "mixed"."""
     return ("mixed",) if len(_jobs(text)) > 1 and len(moves(text)) > 1 else moves(text)
 
 
 def moves(text: str) -> tuple[str, ...]:
-    """The directions in which a job file moves bytes, "write" first."""
+    """Return the directions in which a job file moves bytes, "write" first."""
     patterns = [options.get("rw", options.get("readwrite", "read")).split(":")[0] for options in _jobs(text).values()]
     found = {direction for pattern in patterns for direction in MOVES.get(pattern, ())}
     return tuple(direction for direction in ("write", "read") if direction in found)
 
 
 def waiting(text: str) -> frozenset[str]:
-    """The jobs that begin only when those before them in the file have ended."""
+    """Return the jobs that start only when those before them in the file have ended."""
     words = ("stonewall", "wait_for_previous")
     return frozenset(name for name, options in _jobs(text).items() if any(options.get(word, "0") != "0" for word in words))
 
 
 def moved_bytes(text: str) -> int:
-    """What its jobs move by their sizes, as far as known without fio; for plans only."""
+    """Return the bytes of its jobs by their sizes, as far as known without fio; for plans only."""
     total = 0
     for options in _jobs(text).values():
         size = re.fullmatch(r"(\d+)([kmgt]?)(?:i?b)?", options.get("io_size", options.get("size", "")).lower())

@@ -1,4 +1,4 @@
-"""What fio reports about a job file's jobs: several of them, at once or one after the other. Pure functions."""
+"""fio's report on the jobs of a job file, at once or one after the other. Pure functions."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ SHORT_RATIO = 0.02  # of a window, above which that is reported
 
 
 def began_s(jobs: Sequence[Job], waiting: Collection[str], reported_s: float) -> list[float]:
-    """When each job began, computed back by their run times from the moment of the report, which contains only those.
+    """Return when each job began, computed from the moment of the report and the run times, which is all it contains.
 
     The jobs named in `waiting` begin when those before them have ended.
     """
@@ -30,12 +30,12 @@ def began_s(jobs: Sequence[Job], waiting: Collection[str], reported_s: float) ->
 
 
 def _ran_s(job: Job) -> float:
-    """How long a job ran: by its directions, because `job_runtime` is the sum over clones that are reported as a group."""
+    """Return how long a job ran, by its directions: `job_runtime` is the sum over clones that are reported as a group."""
     return max([job.get(way, {}).get("runtime", 0) for way in ("read", "write", "trim")]) / 1e3 or job["job_runtime"] / 1e3
 
 
 def results(host: str, jobs: Sequence[Job], waiting: Collection[str], reported_s: float) -> tuple[ClientResult, ...]:
-    """What the jobs of one client moved, one result for each name of a job and direction."""
+    """Return the results of one client's jobs, one for each job name and direction."""
     starts = began_s(jobs, waiting, reported_s)
     parts: dict[tuple[str, str], list[ClientResult]] = {}
     for job, start_s in zip(jobs, starts, strict=True):
@@ -46,7 +46,7 @@ def results(host: str, jobs: Sequence[Job], waiting: Collection[str], reported_s
 
 
 def _merged(parts: Sequence[ClientResult], user: str) -> ClientResult:
-    """One result of the clones of a job; percentiles weighed by operations lie between theirs."""
+    """Return one result of the clones of a job; percentiles weighted by operations lie between theirs."""
     count = sum(one.operations_count for one in parts)
     names = [name for name in parts[0].latency_s if all(name in one.latency_s for one in parts)]
     latency_s = {name: sum(one.latency_s[name] * one.operations_count for one in parts) / max(1, count) for name in names}
@@ -65,7 +65,7 @@ def _merged(parts: Sequence[ClientResult], user: str) -> ClientResult:
 
 
 def doubts(host: str, jobs: Sequence[Job], found: Sequence[ClientResult]) -> tuple[str, ...]:
-    """Give the doubts about a report: errors that fio was told to ignore, and a window too short for computed starts."""
+    """Return doubts about a report: errors that fio was told to ignore, and a window too short for computed starts."""
     errors_count = sum(job.get("total_err", 0) for job in jobs)
     told = [f"{host}: fio continued after {errors_count} errors"] if errors_count else []
     window_s = max(one.ended_s for one in found) - min(one.began_s for one in found)

@@ -1,4 +1,4 @@
-"""Run fio on all clients together, by perjoule's own start or by fio's servers, and keep all that it leaves in one folder."""
+"""Run fio on all clients together, by perjoule's own start or by fio's servers, with all its output in one folder."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -15,7 +15,7 @@ LOGS = ("lat_percentiles=1", "clat_percentiles=0", f"log_avg_msec={AVERAGED_S * 
 
 
 class Rounds(NamedTuple):
-    """A load in rounds of a length, until they are steady or so many."""
+    """A load in rounds of a length, until they are steady or their limit is reached."""
 
     round_s: float
     most_count: int
@@ -32,21 +32,21 @@ def run_jobs(
     by_server: bool = False,
     steady: Rounds | None = None,
 ) -> None:
-    """Run one fio per client to its end; what they leave in `folder` is named by prefix and client.
+    """Run one fio per client to its end; files that they leave in `folder` are named by prefix and client.
 
     Args:
-        clients: on which.
-        mounted: where their files are.
-        folder: takes everything.
-        prefix: tells loads of one trial apart.
+        clients: the hosts.
+        mounted: the folders of their files.
+        folder: for all output.
+        prefix: distinguishes loads of one trial.
         wanted: by client, its load as lines of a job file.
         time_limit_s: by when all must have ended.
         by_server: whether fio's own client/server mode starts them.
-        steady: when to end a load that goes on for ever.
+        steady: when to end an endless load.
 
     Raises:
         TransientError: the folder of a client is gone, a daemon died, or a client is not done in time.
-        WorkloadError: fio failed, in its own words.
+        WorkloadError: fio failed, with its message.
     """
     require_folders(clients, mounted, time_limit_s)
     jobs = {prefix + c.name: (c, [*wanted[c.name], *LOGS, f"write_bw_log={prefix}{c.name}"]) for c in clients}
@@ -63,7 +63,7 @@ def run_jobs(
 
 
 def prepare_file(text: str, clients: Sequence[Host], mounted: Mounted, folder: Path, *, time_limit_s: float) -> None:
-    """Put a job file into `folder` as `job.fio`, and let fio itself make its files, on each client in an empty folder."""
+    """Put a job file into `folder` as `job.fio`, and have fio make its files, on each client in an empty folder."""
     for client in clients:
         client.run(["rm", "-rf", job_room(client, mounted)], timeout_s=time_limit_s)
         client.run(["mkdir", job_room(client, mounted)], timeout_s=time_limit_s)
@@ -74,7 +74,7 @@ def prepare_file(text: str, clients: Sequence[Host], mounted: Mounted, folder: P
 def run_file(
     clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, *, time_limit_s: float, options: Sequence[str] = ()
 ) -> None:
-    """Run `job.fio` of `folder` as it is, on each client in its `job_room`, with `options` and those of output before it.
+    """Run `job.fio` of `folder` as it is, on each client in its `job_room`, after `options` and output options.
 
     fio takes options before a job file as defaults, which the file may overrule. Raises as `run_jobs` does.
     """
@@ -94,12 +94,12 @@ def run_file(
 
 
 def job_room(client: Host, mounted: Mounted) -> Path:
-    """The folder in the file system that a client's job file is started in."""
+    """Return the folder in the file system in which a client's job file starts."""
     return mounted.directories[client.name] / f"{client.name}.job"
 
 
 def require_folders(clients: Sequence[Host], mounted: Mounted, time_limit_s: float) -> None:
-    """See that the file system is there: fio makes missing folders, and on a mount that is gone it would fill the disk below."""
+    """Check that the file system is mounted: fio makes missing folders, and without the mount it would fill the disk below."""
     for client in clients:
         directory = mounted.directories[client.name]
         if client.run(["test", "-d", directory], timeout_s=time_limit_s, check=False).returncode != 0:
@@ -108,10 +108,10 @@ def require_folders(clients: Sequence[Host], mounted: Mounted, time_limit_s: flo
 
 
 def _argv(folder: Path, name: str, lines: Sequence[str], steady: Rounds | None) -> list[str | Path]:
-    """Ask for one job, all its outputs in `folder`, with interim reports after each round.
+    """Return fio's arguments for one job, with all outputs in `folder`, and interim reports after each round.
 
-    Last before its first I/O, fio runs the prerun: wait at the barrier, then note the time. (Its own startdelay is looked at only
-    every 100 ms.)
+    As its last step before the first I/O, fio runs the prerun: wait at the barrier, then record the time. (fio checks its own
+    startdelay only every 100 ms.)
     """
     interim = ["--output-format=json"]
     if steady:

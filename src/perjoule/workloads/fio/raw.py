@@ -1,4 +1,4 @@
-"""A raw folder of fio's, read again."""
+"""The parser of fio's raw folder."""
 
 import json
 import time
@@ -22,7 +22,7 @@ BACK = "back-"  # begins the names of what reading back leaves
 
 @contextmanager
 def noted(folder: Path, clients: Sequence[Host]) -> Generator[None]:
-    """Note who loads in the block, and both clocks before and after it."""
+    """Record the clients of the block, and both clocks before and after it."""
     clocks = [_clock()]
     yield
     clocks.append(_clock())
@@ -34,7 +34,7 @@ def _clock() -> dict[str, float]:
 
 
 class Raw:
-    """What a run left. Everything here raises OSError or one of UNEXPECTED where a file is missing or damaged."""
+    """The files of a run. All methods raise OSError or one of UNEXPECTED if a file is missing or damaged."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -42,17 +42,17 @@ class Raw:
         self.names, self.offset_s, self.drift_s = ran.clients, ran.offset_s, ran.drift_s
 
     def report(self, name: str, prefix: str = "") -> str:
-        """The report that holds a client's job: its own, or that of all servers."""
+        """Return the report with a client's job: its own, or that of all servers."""
         own = self.folder / f"{prefix}{name}.json"
         return text_of(own if own.exists() else self.folder / f"{prefix}{server.REPORT}")
 
     @cached_property
     def began_s(self) -> dict[str, float]:
-        """When each client made its first I/O."""
+        """Return when each client made its first I/O."""
         return {name: float(text_of(self.folder / f"{name}.prerun.txt")) + self.offset_s for name in self.names}
 
     def whole(self) -> Outcome:
-        """What all clients moved from their first I/O to their end."""
+        """Return the results of all clients from their first I/O to their end."""
         jobs = {name: report.job(self.report(name), name) for name in self.names}
         moved = {name: report.results(name, job, self.began_s[name]) for name, job in jobs.items()}
         for name in self.names:
@@ -72,13 +72,13 @@ class Raw:
     def _goodput(
         self, logs: Mapping[str, Sequence[str]], moved: Mapping[str, Sequence[ClientResult]]
     ) -> tuple[tuple[Series, ...], tuple[str, ...]]:
-        """Each client's goodput over time, and whose logs contradict what it moved."""
+        """Return each client's goodput over time, and the clients whose logs contradict their bytes."""
         found = {name: report.goodput(own, moved[name], self.offset_s) for name, own in logs.items() if own}
         doubts = (f"{name}: fio's bandwidth log contradicts the bytes moved" for name, series in found.items() if series is None)
         return tuple(series for series in found.values() if series is not None), tuple(doubts)
 
     def steady(self, most_count: int) -> Outcome:
-        """What was moved in the steady rounds of a load, whose goodput stays whole."""
+        """Return the results of the steady rounds of a load, with the goodput of the whole load."""
         whole = self.whole()
         found = rounds.read({name: self.report(name) for name in self.names})
         start, doubt = found.window(most_count)
@@ -89,7 +89,7 @@ class Raw:
         return replace(whole, results=tuple(results), doubts=doubts, measured=warmed, note=note, sustained=True)
 
     def jobs(self) -> Outcome:
-        """What the jobs of a job file moved."""
+        """Return the results of a job file's jobs."""
         jobs = {name: report.jobs(self.report(name)) for name in self.names}
         ended_s = {name: found[0]["timestamp_ms"] / 1e3 + self.offset_s for name, found in jobs.items()}
         waiting = file.waiting(text_of(self.folder / "job.fio"))
@@ -112,11 +112,11 @@ class Raw:
 
     @property
     def has_read_back(self) -> bool:
-        """Whether reading back has begun."""
+        """Return whether reading back has begun."""
         return (self.folder / f"{BACK}prepared.json").exists()
 
     def read_back(self, size_bytes: int) -> tuple[str, ...]:
-        """See that all was read back, which fio compared, and give the doubts. Raises WorkloadError."""
+        """Check that everything was read back, which fio compared, and return doubts. Raises WorkloadError."""
         for name in self.names:
             back_bytes: int = report.job(self.report(name, BACK), BACK + name)["read"]["io_bytes"]
             if back_bytes != size_bytes:

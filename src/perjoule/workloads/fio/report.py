@@ -1,4 +1,4 @@
-"""What fio leaves behind, read: pure functions from its JSON and logs (fio 3.33) to the words of `perjoule.model`."""
+"""Parsers of fio's output: pure functions from its JSON and logs (fio 3.33) to values of `perjoule.model`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -28,10 +28,10 @@ _BEGIN = re.compile(r"^\{", re.MULTILINE)
 
 
 def documents(text: str) -> list[Mapping[str, Any]]:
-    """Find the JSON reports in what a fio wrote: one, or with a status interval several; warnings may stand before each.
+    """Find the JSON reports in fio's output: one, or several with a status interval; warnings may precede each.
 
     Raises:
-        ValueError: it is missing, or the first is truncated. (A later one may still be being written.)
+        ValueError: the first is missing or truncated. (A later one may still be being written.)
     """
     check_size(text)
     found: list[Mapping[str, Any]] = []
@@ -70,7 +70,7 @@ def job(text: str, name: str = "") -> Mapping[str, Any]:
 
 
 def words(report: str, log: str) -> str:
-    """Give fio's own last words: what precedes its JSON, and its stderr."""
+    """Return fio's last message: the text before its JSON, and its stderr."""
     begin = _BEGIN.search(report)
     lines = (report[: begin.start()] if begin else report).splitlines() + log.splitlines()
     return last_words("\n".join(line for line in lines if not line.startswith("note:")))
@@ -80,10 +80,10 @@ def check(client: str, returncode: int, report: str, log: str, *, asked: bool = 
     """Judge how one fio ended. After a failure its `io_bytes` still count the transfer that failed, so only this decides.
 
     Args:
-        client: whose it was.
+        client: its host.
         returncode: 128 after a signal, with `error` 0 in the report.
-        report: its JSON, warnings before it.
-        log: what it said elsewhere.
+        report: its JSON, after any warnings.
+        log: its other output.
         asked: whether we sent that signal.
 
     Raises:
@@ -104,7 +104,7 @@ def check(client: str, returncode: int, report: str, log: str, *, asked: bool = 
 
 
 def fail(client: str, returncode: int, errno: int, said: str) -> NoReturn:
-    """Stop for a fio that failed, in its own words. Raises TransientError, WorkloadError."""
+    """Raise the error of a failed fio, with its message. Raises TransientError, WorkloadError."""
     what = f"fio failed (exit code {returncode}, error {errno}): {said}"
     if errno in TRANSIENT_ERRNOS:
         raise TransientError(what, where=client, next="check the file system's logs, kept with the trial")
@@ -112,7 +112,7 @@ def fail(client: str, returncode: int, errno: int, said: str) -> NoReturn:
 
 
 def results(host: str, found: Mapping[str, Any], began_s: float) -> tuple[ClientResult, ...]:
-    """Read what one client moved, in each direction that moved anything; bytes exact, times to 1 ms.
+    """Return the results of one client, in each direction that moved anything; bytes exact, times to 1 ms.
 
     fio's runtime counts from its first I/O to the end of the closing fsync.
     """
@@ -139,11 +139,11 @@ def _latency_s(one: Mapping[str, Any], *, own_list: bool) -> dict[str, float]:
 
 
 def goodput(logs: Sequence[str], moved: Sequence[ClientResult], offset_s: float) -> Series | None:
-    """Read the bandwidth logs of one client (`log_avg_msec`, `log_unix_epoch`): all jobs and both directions together.
+    """Parse the bandwidth logs of one client (`log_avg_msec`, `log_unix_epoch`): all jobs and both directions together.
 
-    `value` is BYTES PER SECOND over the sample's own window, of `duration_s` ending at `t_s`, although the channel's unit says
-    "B": sum(value * duration_s) is what the client moved. fio logs no last, partial window; what the logs lack of `moved` is
-    put there, however much: after a stall most of a file may arrive at once. None where the logs hold more than `moved`.
+    `value` is BYTES PER SECOND over the sample's own window, of `duration_s` ending at `t_s`, although the channel's unit is "B":
+    sum(value * duration_s) is the client's total. fio logs no last, partial window; whatever the logs lack of `moved` is added
+    there, however much: after a stall most of a file may arrive at once. None if the logs hold more than `moved`.
 
     Args:
         logs: one per job: lines "UTC ms, KiB/s, direction, block size, offset".
@@ -171,10 +171,10 @@ def goodput(logs: Sequence[str], moved: Sequence[ClientResult], offset_s: float)
 
 
 def _lines(log: str, began_s: float, ended_s: float, offset_s: float) -> list[tuple[FloatArray, FloatArray]]:
-    """What a log says was moved by when, for each direction: times and bytes so far.
+    """Return what a log reports over time, for each direction: times and bytes so far.
 
-    fio looks every half second and divides what ended since its last look by the time since. It logs no look at which nothing had
-    ended, so that after a stall a line's rate holds for its own half second, and not since the line before
+    fio looks every half second and divides the I/O that has ended since its last look by the time since. It logs no look at which
+    nothing had ended, so after a stall a line's rate holds for its own half second, and not since the line before
     (https://github.com/axboe/fio/blob/fio-3.33/stat.c, `__add_samples`). A look may be late, and its window longer.
     """
     found: dict[str, list[tuple[float, float]]] = {}
@@ -200,7 +200,7 @@ def _lines(log: str, began_s: float, ended_s: float, offset_s: float) -> list[tu
 
 
 def doubts(moved: Sequence[ClientResult], clock_drift_s: float) -> tuple[str, ...]:
-    """Give the doubts that only fio can raise about a run: a window too short to time, a clock that moved."""
+    """Return doubts from fio's own data: a window too short to time, a clock that was set."""
     shortest_s = min(one.ended_s - one.began_s for one in moved)
     found: list[str] = []
     if shortest_s < SHORTEST_S:
@@ -211,7 +211,7 @@ def doubts(moved: Sequence[ClientResult], clock_drift_s: float) -> tuple[str, ..
 
 
 def ended_by_text(ended_by: Mapping[str, str]) -> str:
-    """Say which limit came first: "ended by duration", or of which clients it was which."""
+    """Say which limit came first: "ended by duration", or for which clients each did."""
     groups = {limit: [client for client, by in ended_by.items() if by == limit] for limit in ("size", "duration")}
     if all(groups.values()):
         return "; ".join(f"{', '.join(clients)} ended by {limit}" for limit, clients in groups.items())

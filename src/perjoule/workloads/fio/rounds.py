@@ -1,4 +1,4 @@
-"""fio in rounds until it is steady: one load without a break, whose rounds are the intervals between its interim reports."""
+"""fio in rounds until steady: one load without a break, whose rounds are the intervals between its interim reports."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ Job = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Rounds:
-    """What all clients' interim reports say; round n lies between reports n and n + 1, before report 0 fio got under way."""
+    """All clients' interim reports; round n lies between reports n and n + 1, and fio starts up before report 0."""
 
     jobs: Mapping[str, Sequence[Job]]  # by client, cumulative since its first I/O
 
     @property
     def rates_bytes_per_s(self) -> list[float]:
-        """What all clients moved together, in each round that all of them have completed."""
+        """The rate of all clients together, in each round that all of them have completed."""
         count = min(len(jobs) for jobs in self.jobs.values()) - 1
         return [sum(_rate_bytes_per_s(jobs[n], jobs[n + 1]) for jobs in self.jobs.values()) for n in range(count)]
 
     def window(self, most_count: int) -> tuple[int, str]:
-        """Number of the window's first round, and its doubts: the first steady ones, else the last."""
+        """The number of the window's first round, and its doubts: the first steady ones, else the last."""
         rates = self.rates_bytes_per_s[:most_count]
         start = first_steady(rates)
         if start is not None:
@@ -40,13 +40,13 @@ class Rounds:
         )
 
     def enough(self, most_count: int) -> bool:
-        """Whether there are steady rounds, or as many as may be."""
+        """Return whether there are steady rounds, or the limit is reached."""
         rates = self.rates_bytes_per_s
         return len(rates) >= most_count or first_steady(rates) is not None
 
 
 def read(texts: Mapping[str, str]) -> Rounds:
-    """Read the reports so far (by client). A report from before the first I/O, or one still being written, is none."""
+    """Parse the reports so far (by client), without those from before the first I/O, or still being written."""
     found: dict[str, list[Job]] = {}
     for name, text in texts.items():
         try:
@@ -58,7 +58,7 @@ def read(texts: Mapping[str, str]) -> Rounds:
 
 
 def results(host: str, jobs: Sequence[Job], start: int, began_s: float) -> tuple[ClientResult, ...]:
-    """What a client moved in the window of rounds from `start` on; latencies from fio's histograms, to 2 % of their value."""
+    """Return a client's results in the window of rounds from `start` on; latencies from fio's histograms, within 2 %."""
     before, after = jobs[start], jobs[start + ROUNDS_COUNT]
     return tuple(
         ClientResult(
@@ -76,7 +76,7 @@ def results(host: str, jobs: Sequence[Job], start: int, began_s: float) -> tuple
 
 
 def warm_up(rounds: Rounds, start: int) -> dict[str, float]:
-    """What came before the window: how many rounds, how long, how much."""
+    """Return what came before the window: how many rounds, how long, how much."""
     first = [jobs[start] for jobs in rounds.jobs.values()]
     return {
         "warm_up_rounds_count": float(start),
@@ -86,7 +86,7 @@ def warm_up(rounds: Rounds, start: int) -> dict[str, float]:
 
 
 def note(start: int, warmed: Mapping[str, float]) -> str:
-    """Say which rounds count and what was before them."""
+    """Say which rounds count, and how many came before."""
     moved, took = bytes_text(warmed["warm_up_bytes"]), seconds_text(warmed["warm_up_s"])
     return f"rounds {start + 1} to {start + ROUNDS_COUNT} count; {moved} in {took} before them are warm-up; no final fsync"
 

@@ -1,4 +1,4 @@
-"""fio's own client/server mode: a server on each host, all of them told what to do by one fio on the first.
+"""fio's own client/server mode: a server on each host, all controlled by one fio on the first.
 
 https://fio.readthedocs.io/en/latest/fio_doc.html#client-server
 """
@@ -32,7 +32,7 @@ def together(jobs: Mapping[str, tuple[Host, Sequence[str]]], folder: Path, prefi
 
     Raises:
         TransientError: a server does not listen, one is not done within the time limit, or its mount is gone.
-        WorkloadError: one failed, in fio's own words.
+        WorkloadError: one failed, with fio's message.
     """
     if not jobs:
         return
@@ -67,12 +67,12 @@ def together(jobs: Mapping[str, tuple[Host, Sequence[str]]], folder: Path, prefi
 
 
 def _room(host: Host) -> Path:
-    """Where a server works: fio writes a prerun's output there, and an empty file named like the report."""
+    """Return a server's working folder: fio writes a prerun's output there, and an empty file named like the report."""
     return host.directory / "fio"
 
 
 def _end_children(host: Host, port: int) -> None:
-    """End what a server leaves behind when it is ended: a child for its connection, whose jobs go on."""
+    """End what a server leaves behind: a child for its connection, whose jobs keep running."""
     left = host.run(["pgrep", "-f", f"^fio --server=ip:{host.address},{port}$"], timeout_s=SHORT_S, check=False).stdout.split()
     for pid in left:  # by the drawn port; the folder tells them from those of another run on such an address
         folder = host.run(["readlink", f"/proc/{pid}/cwd"], timeout_s=SHORT_S, check=False).stdout.strip()
@@ -89,13 +89,13 @@ def _wait_listening(host: Host, server: Process, port: int) -> None:
 
 
 def listens(table: str, port: int) -> bool:
-    """Whether a table of the kernel's (/proc/net/tcp) has somebody who listens at this port."""
+    """Return whether something listens at this port, from the text of /proc/net/tcp."""
     rows = (line.split() for line in table.splitlines()[1:])
     return any(row[1].endswith(f":{port:04X}") and row[3] == "0A" for row in rows if len(row) > 3)
 
 
 def _check(jobs: Mapping[str, object], folder: Path, prefix: str, code: int) -> None:
-    """Judge each client by its own entry of the report, where it has one."""
+    """Judge each client by its own entry of the report, if it has one."""
     text = text_of(folder / f"{prefix}{REPORT}")
     said = _words(text)
     for name in jobs:
@@ -110,12 +110,12 @@ def _check(jobs: Mapping[str, object], folder: Path, prefix: str, code: int) -> 
 
 
 def _words(text: str) -> str:
-    """Give what fio said of errors, and else its last words, without the host's name that it puts before each line."""
+    """Return fio's error messages, or else its last message, without the host's name before each line."""
     lines = [re.sub(r"^<\S+> ?", "", line) for line in text.partition("\n{")[0].splitlines() if PRERUN_WORDS not in line]
     return last_words("\n".join([line for line in lines if "err" in line] or lines))
 
 
 def doubts(began_s: Sequence[float]) -> tuple[str, ...]:
-    """Say that the clients did not start together, which nothing of fio's makes them do."""
+    """Doubt that the clients started together, because nothing in fio ensures it."""
     apart_s = max(began_s) - min(began_s)
     return (f"fio's servers started {apart_s * 1e3:.0f} ms apart",) if apart_s > APART_S else ()

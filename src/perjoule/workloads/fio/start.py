@@ -1,4 +1,4 @@
-"""Start one fio per client at the same instant, and see all of them end, come what may."""
+"""Start one fio per client at the same instant, and wait until all have ended, whatever happens."""
 
 import fcntl
 import os
@@ -30,14 +30,14 @@ def together(
 
     Args:
         jobs: with `barrier` their prerun is `WAIT_FOR_START`, in `folder`.
-        folder: takes what they leave.
+        folder: for their output.
         time_limit_s: by when all must have ended.
-        barrier: whether they wait for each other; else each begins as soon as it can.
-        enough: looked at while they run; when it says so, they are asked to end.
+        barrier: whether they wait for each other; else each starts as soon as it can.
+        enough: polled while they run; once it is true, they are ended.
 
     Raises:
         TransientError: one is not done within the time limit, or its mount is gone.
-        WorkloadError: one failed, in fio's own words.
+        WorkloadError: one failed, with fio's message.
     """
     until_s = time.monotonic() + time_limit_s
     running: dict[str, Process] = {}
@@ -59,7 +59,7 @@ def together(
 
 @contextmanager
 def _barrier(folder: Path) -> Generator[None]:
-    """Hold back all fio of a folder while the block runs, by a lock on the folder."""
+    """Hold back all fio of a folder during the block, by a lock on the folder."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -69,7 +69,7 @@ def _barrier(folder: Path) -> Generator[None]:
 
 
 def _wait_ready(folder: Path, running: Mapping[str, Process], until_s: float) -> None:
-    """Wait until every fio has opened its prerun's output and stands at the barrier; one that ended is judged later."""
+    """Wait until every fio has opened its prerun's output and is at the barrier; one that has ended is judged later."""
     while time.monotonic() < until_s and all(process.returncode is None for process in running.values()):
         if all((folder / f"{name}.prerun.txt").exists() for name in running):
             break
@@ -78,7 +78,7 @@ def _wait_ready(folder: Path, running: Mapping[str, Process], until_s: float) ->
 
 
 def _wait_enough(running: Mapping[str, Process], until_s: float, enough: Callable[[], bool]) -> bool:
-    """Ask all to end when it is enough; whether that was before one ended by itself."""
+    """End all once it is enough; return whether that was before one ended by itself."""
     while time.monotonic() < until_s and all(process.returncode is None for process in running.values()):
         if enough():
             with ThreadPoolExecutor(len(running)) as pool:
@@ -93,5 +93,5 @@ def _end(process: Process) -> None:
 
 
 def text_of(path: Path) -> str:
-    """Read what a fio left; "" where it left nothing."""
+    """Read a fio's output; "" if it is missing."""
     return path.read_text(errors="replace") if path.exists() else ""

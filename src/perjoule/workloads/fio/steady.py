@@ -1,4 +1,4 @@
-"""When a load is steady, by the rule of the SNIA's Solid State Storage Performance Test Specification 2.0.2, definition 2.1.24.
+"""The steady state of the SNIA's Solid State Storage Performance Test Specification 2.0.2, definition 2.1.24.
 
 https://www.snia.org/technology-communities/solid-state-storage-initiative/sssi-pts
 """
@@ -12,9 +12,9 @@ EXCURSION_RATIO = 0.10  # of the mean, from one end of the fitted line to the ot
 
 
 def spread(rates: Sequence[float]) -> tuple[float, float]:
-    """Give range and excursion of the least-squares line over the rounds, both as ratios to their mean.
+    """Return range and excursion of the least-squares line over the rounds, both as ratios to their mean.
 
-    Shapes: two or more rates, in any unit, none negative. Nothing moved at all is as far from steady as can be.
+    Shapes: two or more rates, in any unit, none negative. If all are zero, the ratios are infinite.
     """
     mean = fmean(rates)
     if mean <= 0:
@@ -24,12 +24,12 @@ def spread(rates: Sequence[float]) -> tuple[float, float]:
 
 
 def steady(rates: Sequence[float]) -> bool:
-    """Whether these rounds are steady together."""
+    """Return whether these rounds are steady together."""
     range_ratio, excursion_ratio = spread(rates)
     return range_ratio <= RANGE_RATIO and excursion_ratio <= EXCURSION_RATIO
 
 
 def first_steady(rates: Sequence[float]) -> int | None:
-    """Number (from 0) of the first of the first five rounds in a row that are steady; None where there are none."""
+    """Return the number (from 0) of the first of five steady rounds in a row; None if there are none."""
     starts = range(len(rates) - ROUNDS_COUNT + 1)
     return next((start for start in starts if steady(rates[start : start + ROUNDS_COUNT])), None)

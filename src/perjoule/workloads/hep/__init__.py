@@ -1,9 +1,9 @@
 """The muon analysis of high energy physics, with Dask on the hosts that hold the data: https://distributed.dask.org,
 https://uproot.readthedocs.io
 
-After M. J. Schnepf et al., "Benchmark of a Cubieboard cluster" (https://doi.org/10.1088/1742-6596/664/5/052032), section 4:
-the invariant mass of muon pairs, one task per file, each on a host that holds the file. The data set is made here, with peaks
-whose truth is known, so that the physics that comes out can be checked.
+After M. J. Schnepf et al., "Benchmark of a Cubieboard cluster" (https://doi.org/10.1088/1742-6596/664/5/052032), section 4: the
+invariant mass of muon pairs, one task per file, each on a host that holds the file. The data set is generated with known peaks,
+so the physics results can be checked.
 """
 
 import json
@@ -58,47 +58,47 @@ class Hep(Workload):
     """How the files are compressed; zlib is ROOT's default. The paper's cluster read uncompressed files, to save CPU time."""
 
     workers: Literal["storage", "clients"] = "storage"
-    """Where the analysis runs, one worker with one thread per host: on the storage hosts, or on the clients."""
+    """Where the analysis runs, with one worker of one thread per host: on the storage hosts, or on the clients."""
 
     locality: bool = True
     """Whether a task runs on a host that holds its file's data; otherwise files go to workers in turn, in an order independent of
     where the data are."""
 
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
-    """Of the data set: the same seed gives the same bytes."""
+    """Seed of the data set: the same seed gives the same bytes."""
 
     time_limit_s: Seconds = 600.0
     """Time limit of a run, and of the layout before it; exceeding it fails the trial."""
 
     @property
     def using(self) -> tuple[str, ...]:
-        """The storage hosts, when the analysis runs there."""
+        """The storage hosts, if the analysis runs there."""
         return ("storage",) if self.workers == "storage" else ()
 
     @property
     def directions(self) -> tuple[str, ...]:
-        """It reads."""
+        """The direction: read."""
         return ("read",)
 
     @property
     def file_events_count(self) -> int:
-        """Events in each file."""
+        """The number of events in each file."""
         return max(1, self.size_bytes // self.files_count // EVENT_BYTES)
 
     def moved_bytes(self, clients_count: int) -> int:
-        """What the analysis needs of the files, if they are not compressed."""
+        """Return the bytes of the files that the analysis needs, uncompressed."""
         return round(READ_RATIO * self.size_bytes)
 
     def stored_bytes(self, clients_count: int) -> int:
-        """The files, if they are not compressed."""
+        """Return the bytes of the files, uncompressed."""
         return self.size_bytes
 
     def checks(self) -> tuple[Check, ...]:
-        """Look for the libraries."""
+        """Check for the libraries."""
         return tuple(_library(name) for name in LIBRARIES)
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
-        """Lay the data set out unless it is there, find where its files lie, then drop caches."""
+        """Generate the data set unless it exists, locate its files, then drop caches."""
         workers = self._workers(clients)
         if absent := [host.name for host in workers if host.name not in mounted.directories]:
             what = f"this file system is not mounted on {', '.join(absent)}, where the analysis should run"
@@ -116,7 +116,7 @@ class Hep(Workload):
         (folder / "prepared.json").write_text(json.dumps({"doubts": doubts, "holders": holders}))
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
-        """Analyse all files and read what came out. Raises WorkloadError, TransientError."""
+        """Analyse all files and read the results. Raises WorkloadError, TransientError."""
         workers = self._workers(clients)
         names = [host.name for host in workers]
         holders: dict[str, list[str]] = json_of(folder / "prepared.json")["holders"]
@@ -136,7 +136,7 @@ class Hep(Workload):
         return self.outcome(folder)
 
     def outcome(self, folder: Path) -> Outcome:
-        """Read a raw folder again, and fit again. Raises WorkloadError when a file was not analysed, or an output is damaged."""
+        """Parse a raw folder, and repeat the fits. Raises WorkloadError if a file was not analysed, or an output is damaged."""
         with reading("the raw output of the analysis", folder):
             return report.outcome(folder)
 
@@ -150,7 +150,7 @@ class Hep(Workload):
         return found
 
     def _place(self, mounted: Mounted, host: Host) -> Path:
-        """The folder of this data set, as a host sees it."""
+        """Return the folder of this data set, as a host sees it."""
         name = f"hep-{self.file_events_count}x{self.files_count}-{self.compression}-{self.seed}"
         return mounted.directories[host.name] / name
 
@@ -179,8 +179,8 @@ class Hep(Workload):
 def placed(holders: Mapping[str, Sequence[str]], workers: Sequence[str], *, locality: bool, seed: int) -> dict[str, list[str]]:
     """Choose the workers that may do each file's task.
 
-    With locality those that hold the file's data. Where none does, and without locality: files in turns, in an order that knows
-    nothing of where data lie and is always the same.
+    With locality, those that hold the file's data. If none does, and without locality: files in turns, in an order that is
+    independent of where data lie and always the same.
 
     Args:
         holders: names of the hosts that hold each file's data.

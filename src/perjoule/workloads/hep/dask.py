@@ -1,4 +1,4 @@
-"""Dask on the hosts of a job: a scheduler, a worker per host, the job, and the end of them all. https://distributed.dask.org"""
+"""Dask on the hosts of a job: a scheduler, a worker per host, the job, and their end. https://distributed.dask.org"""
 
 import json
 import secrets
@@ -27,12 +27,11 @@ QUIET = ("--no-dashboard", "--no-show")
 def job(first: Host, workers: Sequence[Host], asked: Mapping[str, Json], folder: Path, *, time_limit_s: float) -> dict[str, int]:
     """Run a job on a Dask of its own, to its end; it leaves its outputs in `folder`, and each process a log.
 
-    The scheduler and the job run on the first client. Gives the bytes that each worker's host received meanwhile, where it can
-    tell.
+    The scheduler and the job run on the first client. Returns the bytes that each worker's host received meanwhile, if it knows.
 
     Raises:
-        TransientError: a process of Dask ended, or the time is up.
-        WorkloadError: the job failed, in its own last words.
+        TransientError: a process of Dask ended, or the time limit passed.
+        WorkloadError: the job failed, with its last message.
     """
     until_s = time.monotonic() + time_limit_s
     running: dict[str, Process] = {}
@@ -87,7 +86,7 @@ def job(first: Host, workers: Sequence[Host], asked: Mapping[str, Json], folder:
 
 
 def _address(host: Host, path: Path) -> str | None:
-    """The address that a scheduler has written, or None as long as it hasn't."""
+    """Return the address that a scheduler has written, or None if it has not yet."""
     try:
         return str(json_from(host.read(path))["address"])
     except (WorkloadError, ValueError, LookupError):

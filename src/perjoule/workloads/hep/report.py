@@ -1,4 +1,4 @@
-"""What a muon analysis left, as an outcome: who read what, where the data lay, and the physics."""
+"""The output of a muon analysis as an outcome: who read what, where the data lay, and the physics."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ def spectrum(folder: Path) -> Spectrum:
 
 
 def outcome(folder: Path) -> Outcome:
-    """Read a raw folder. Raises OSError or one of UNEXPECTED."""
+    """Parse a raw folder. Raises OSError or one of UNEXPECTED."""
     prepared, ran = (json_of(folder / f"{name}.json") for name in ("prepared", "run"))
     first, last = ran["clocks"]
     offset_s = first["monotonic_s"] - first["utc_s"]
@@ -78,14 +78,14 @@ def outcome(folder: Path) -> Outcome:
 
 
 def result(worker: str, tasks: Sequence[Mapping[str, Any]], offset_s: float) -> ClientResult:
-    """What one worker read, from its first task's start to its last one's end; an operation is a task."""
+    """Return the result of one worker, from its first task's start to its last one's end; an operation is a task."""
     began_s, ended_s = min(task["began_utc_s"] for task in tasks), max(task["ended_utc_s"] for task in tasks)
     moved_bytes = sum(task["bytes"] for task in tasks)
     return ClientResult(worker, "read", began_s + offset_s, ended_s + offset_s, moved_bytes, len(tasks))
 
 
 def goodput(worker: str, tasks: Sequence[Mapping[str, Any]], offset_s: float) -> Series:
-    """What one worker had read when each of its tasks ended: bytes per second over each window, as fio's; their sum is exact."""
+    """Return one worker's bytes per second over each window, up to each task's end, like fio's; their sum is exact."""
     ordered = sorted(tasks, key=lambda task: task["ended_utc_s"])
     ends_s = np.array([task["ended_utc_s"] for task in ordered]) + offset_s
     duration_s = np.diff(ends_s, prepend=min(task["began_utc_s"] for task in tasks) + offset_s)
@@ -96,10 +96,10 @@ def goodput(worker: str, tasks: Sequence[Mapping[str, Any]], offset_s: float) ->
 def localities(
     tasks: Sequence[Mapping[str, Any]], holders: Mapping[str, Sequence[str]], received_bytes: Mapping[str, int]
 ) -> dict[str, float]:
-    """Give the share of bytes that were read where they lie, by placement and by what the network moved.
+    """Return the share of bytes that were read where they lie, by placement and by network traffic.
 
-    By placement a file is local on every host that holds a part of it: of files in stripes this promises too much. By network all
-    that the workers' hosts received counts as data, Dask's own messages included: this promises too little.
+    By placement a file is local on every host that holds a part of it, which overstates striped files. By network all bytes that
+    the workers' hosts received count as data, including Dask's own messages, which understates it.
     """
     read_bytes = sum(task["bytes"] for task in tasks)
     local_bytes = sum(task["bytes"] for task in tasks if task["worker"] in holders[task["file"]])

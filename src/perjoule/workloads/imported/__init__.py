@@ -52,7 +52,7 @@ NEVER = "an imported workload can't be run"
 
 
 def _single(runs: Callable[[str, Told], tuple[Run, ...]]) -> Callable[[Texts, Told], tuple[Run, ...]]:
-    """Read a format of one file."""
+    """Return the reader of a format of one file."""
     return lambda texts, told: runs(next(iter(texts.values())), told)
 
 
@@ -77,7 +77,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Imported(Workload):
-    """What a file of another tool states about a run."""
+    """A run of another tool, according to its file."""
 
     format: Format
     """The tool that made it."""
@@ -86,25 +86,25 @@ class Imported(Workload):
     """The operation, as the tool calls it."""
 
     transfer_bytes: Bytes | None = None
-    """How much one call moved, if known."""
+    """Bytes per call, if known."""
 
     details: str = ""
     """Other parameters of the tool that distinguish one run from another."""
 
     direction: Literal["write", "read", "both"] = "write"
-    """The direction in which it worked."""
+    """Its direction."""
 
     @property
     def directions(self) -> tuple[str, ...]:
-        """As it was found."""
+        """The direction of the run."""
         return ("write", "read") if self.direction == "both" else (self.direction,)
 
     def moved_bytes(self, clients_count: int) -> int:
-        """Nothing will be."""
+        """Return 0: nothing will be moved."""
         return 0
 
     def checks(self) -> tuple[Check, ...]:
-        """It needs nothing."""
+        """Check nothing: there are no requirements."""
         return (Check("imported runs", True, "are imported with `perjoule import`", needed=False),)
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
@@ -116,7 +116,7 @@ class Imported(Workload):
         raise CampaignError(NEVER, where="workload imported", next="name the tool itself as a workload (`perjoule drivers`)")
 
     def outcome(self, folder: Path) -> Outcome:
-        """Read the tool's own files again. Raises WorkloadError."""
+        """Parse the tool's own files. Raises WorkloadError."""
         with reading("imported files", folder):
             return joined([_part(folder, part) for part in read_as(Manifest, folder / MANIFEST).parts])
 
@@ -134,7 +134,7 @@ def read(format: str, texts: Texts, told: Told) -> tuple[Run, ...]:
 
 
 def _timed(run: Run) -> Run:
-    """Have a run that took no time count as failed."""
+    """Mark a run that took no time as failed."""
     try:
         require_time(run.outcome.results if run.outcome else ())
     except WorkloadError as error:
@@ -148,7 +148,7 @@ def told_files(format: str, run: Run, names: Texts) -> tuple[str, ...]:
 
 
 def joined(found: Sequence[Run]) -> Outcome:
-    """Put the runs of several clients together. Raises WorkloadError when one of them failed."""
+    """Join the runs of several clients. Raises WorkloadError if one of them failed."""
     outcomes: list[Outcome] = []
     for run in found:
         if run.outcome is None:
@@ -163,14 +163,14 @@ def joined(found: Sequence[Run]) -> Outcome:
 
 
 def manifest(parts: Sequence[Part]) -> str:
-    """Write down how a raw folder is read."""
+    """Write how a raw folder is read."""
     listed = [{"format": part.format, "files": part.files, "number": part.number, **_told(part.told)} for part in parts]
     return json.dumps({"version": 1, "parts": listed}, indent=1) + "\n"
 
 
 @plain_dataclass(frozen=True)
 class Written:
-    """One of the parts in imported.json, with what one table contains."""
+    """One part in imported.json, with the content of one table."""
 
     format: Format
     files: tuple[str, ...]
@@ -183,7 +183,7 @@ class Written:
 
 @plain_dataclass(frozen=True)
 class Manifest:
-    """imported.json: what `manifest` wrote."""
+    """imported.json: the output of `manifest`."""
 
     parts: tuple[Written, ...]
     version: int = 1
@@ -199,7 +199,7 @@ def _part(folder: Path, part: Written) -> Run:
 
 
 def _below(folder: Path, name: str) -> Path:
-    """A file of a raw folder. Raises ValueError: the name leads out of it."""
+    """Return a file of a raw folder. Raises ValueError: the name leads outside it."""
     if Path(name).is_absolute() or ".." in Path(name).parts:
         raise ValueError(f'"{name}" leads out of the folder')
     return folder / name

@@ -1,4 +1,4 @@
-"""fio's JSON, whoever ran it: jobs that ran at once are one run. https://fio.readthedocs.io (fio 3.33)
+"""fio's JSON, from any run: jobs that ran at once are one run. https://fio.readthedocs.io (fio 3.33)
 
 A report states when it was written and how long each job ran, and newer ones when each began (`job_start`). Jobs of one reporting
 group ran at once; a later group begins, as after `stonewall`, when the one before has ended.
@@ -54,7 +54,7 @@ def _group(job: Mapping[str, Any]) -> int:
 
 
 def _laid(host: str, jobs: Sequence[Mapping[str, Any]], common: Mapping[str, str], ended_s: float) -> list[_Job]:
-    """Say when each job of a client began."""
+    """Return when each job of a client began."""
     found: list[_Job] = []
     for _, group in groupby(reversed(jobs), key=_group):
         own = [(job, max(job.get(way, {}).get("runtime", 0) for way in ("read", "write", "trim")) / 1e3) for job in group]
@@ -68,7 +68,7 @@ def _laid(host: str, jobs: Sequence[Mapping[str, Any]], common: Mapping[str, str
 
 
 def _batches(jobs: Sequence[_Job]) -> Iterator[Sequence[_Job]]:
-    """Put jobs together that ran at once."""
+    """Group jobs that ran at once."""
     batch: list[_Job] = []
     for job in sorted(jobs, key=lambda one: one.began_s):
         if batch and job.began_s >= max(one.began_s + one.took_s for one in batch) - 1e-3:
@@ -111,7 +111,7 @@ def _run(version: str, jobs: Sequence[_Job], doubts: tuple[str, ...]) -> Run:
 
 
 def _details(jobs: Sequence[_Job], sizes: str) -> Iterator[str]:
-    """What distinguishes one load from another, besides operation and transfer size."""
+    """Return what distinguishes one load from another, besides operation and transfer size."""
     if sizes:
         yield sizes
     hosts = [job.host for job in jobs]

@@ -1,6 +1,6 @@
-"""The folder that an IO500 leaves: each of its phases is a run. https://io500.org, https://github.com/IO500/io500
+"""The folder of an IO500: each of its phases is a run. https://io500.org, https://github.com/IO500/io500
 
-Rates and times of day, to a second and local, are in result.txt; the tables of ranks state what was moved.
+result.txt has rates and local times of day, to a second; the tables of ranks have the amounts.
 """
 
 import csv
@@ -24,7 +24,7 @@ _OPERATION = {"write": "creation", "delete": "removal"}
 
 
 def phases(texts: Texts) -> tuple[str, ...]:
-    """Name the phases of a folder that were measured."""
+    """Name the measured phases of a folder."""
     return tuple(
         name for name, keys in _SECTION.findall(texts[RESULT]) if "score" in dict(_KEY.findall(keys)) and name != "SCORE"
     )
@@ -85,7 +85,7 @@ def _phase(name: str, section: str, ranks: str, head: Mapping[str, str], hosts: 
 
 
 def _items(rows: list[dict[str, str]]) -> Iterator[int]:
-    """How many operations mdtest's table of ranks reports; making the tree is not one of them."""
+    """Return the number of operations in mdtest's table of ranks, without making the tree."""
     for row in rows:
         if row.get("rank") == "all":
             for key, rate in row.items():

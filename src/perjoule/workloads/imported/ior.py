@@ -1,6 +1,7 @@
-"""IOR's JSON, whoever ran it: each operation of each iteration is a run. https://ior.readthedocs.io (IOR 4.1)
+"""IOR's JSON, from any run: each operation of each iteration is a run. https://ior.readthedocs.io (IOR 4.1)
 
-It reports the start of a test to a second, in local time, and how long each operation took: they are laid one after the other.
+It reports the start of a test to a second, in local time, and how long each operation took; operations are placed one after the
+other.
 """
 
 import re
@@ -59,7 +60,7 @@ def _test(version: str, test: dict[str, Any], text: str, stated: list[int], told
 
 
 def _moved(rate_mib_per_s: float, took_s: float, known: tuple[int, ...]) -> tuple[int, tuple[str, ...]]:
-    """How many bytes an operation moved: of those known the one that rate and time agree upon."""
+    """Return the bytes of an operation: of the known candidates, the one on which rate and time agree."""
     for count in known:
         if abs(count / (rate_mib_per_s * MIB) - took_s) <= ROUNDED_S + 1e-3 * took_s:
             return count, ()

@@ -1,6 +1,6 @@
-"""mdtest's text, whoever ran it: each operation of each iteration is a run. https://github.com/hpc/ior (mdtest 4.1)
+"""mdtest's text, from any run: each operation of each iteration is a run. https://github.com/hpc/ior (mdtest 4.1)
 
-It reports its start to a second, in local time, and the rate of each operation: they are laid one after the other.
+It reports its start to a second, in local time, and the rate of each operation; operations are placed one after the other.
 """
 
 import re
@@ -33,7 +33,7 @@ def runs(text: str, told: Told) -> tuple[Run, ...]:
 
 
 def direction(operation: str) -> Literal["write", "read"]:
-    """To make, to rename and to remove changes a file system, to look at reads it."""
+    """Return "write" for operations that change a file system (create, rename, remove), "read" for those that only look."""
     return "read" if operation.rsplit(maxsplit=1)[-1] in ("stat", "read") else "write"
 
 
@@ -81,7 +81,7 @@ def _mdtest(text: str, told: Told) -> Iterator[Run]:
 
 
 def _iterations(count: int, most: float, least: float, mean: float) -> tuple[tuple[float, ...], tuple[str, ...]]:
-    """The rate of each iteration, as far as highest, lowest and mean give them: of up to three they give all."""
+    """Return the rate of each iteration, as far as highest, lowest and mean determine it: of up to three they determine all."""
     if count == 1:
         return (mean,), ()
     if count == 2:

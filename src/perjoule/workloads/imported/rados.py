@@ -1,6 +1,6 @@
-"""rados bench's JSON, whoever ran it. https://docs.ceph.com/en/pacific/man/8/rados/
+"""rados bench's JSON, from any run. https://docs.ceph.com/en/pacific/man/8/rados/
 
-It reports no time at all: the file is taken to have been written when the run ended.
+It reports no time at all: the file's modification time is taken as the end of the run.
 """
 
 from perjoule.model import Outcome

@@ -1,4 +1,4 @@
-"""What a file of another tool states about a run, and what its readers share."""
+"""A run according to another tool's file, and parts that its readers share."""
 
 import os
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ Texts = Mapping[str, str]  # of the files that describe the same runs, by their 
 
 @dataclass(frozen=True)
 class Told:
-    """What files do not say themselves."""
+    """Information from the user that files lack."""
 
     stem: str = ""  # of the file's name: the client where nothing else names one
     clients: tuple[str, ...] = ()  # as the user names them; () as the files do
@@ -23,7 +23,7 @@ class Told:
     ended_s: float = 0.0  # when the file was written, UTC: the end if it contains no time
 
     def hosts(self, found: str, count: int = 1) -> tuple[str, ...]:
-        """Name the clients: as the user says, or by what the file says of one.
+        """Name the clients: from the user, or from the file.
 
         Raises:
             ValueError: their number differs, or is impossible.
@@ -38,7 +38,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Run:
-    """One load by the clients of one file: what makes it equal to another, and what came out."""
+    """One load by the clients of one file: what makes it equal to another, and its results."""
 
     operation: str  # in the tool's words: "randwrite", "File creation"
     details: tuple[str, ...]  # what else was asked: "4 jobs", "direct"
@@ -49,12 +49,12 @@ class Run:
 
 
 def moment_s(text: str, form: str, zone: str) -> float:
-    """Read a local time that names no zone, as seconds of UTC; where an hour comes twice, its first. Raises ValueError."""
+    """Parse a local time without a zone, as seconds of UTC; if an hour occurs twice, its first. Raises ValueError."""
     return datetime.strptime(text.strip(), form).replace(tzinfo=_zone(zone)).timestamp()
 
 
 def local_zone() -> str:
-    """This machine's zone: its name if known, and its present offset otherwise."""
+    """Return this machine's time zone: its name if known, else its present offset."""
     named = os.environ.get("TZ") or str(Path("/etc/localtime").resolve()).partition("zoneinfo/")[2]
     try:
         return ZoneInfo(named).key
@@ -63,7 +63,7 @@ def local_zone() -> str:
 
 
 def check_zone(name: str) -> None:
-    """See that there is such a zone. Raises ValueError."""
+    """Check that a time zone exists. Raises ValueError."""
     _zone(name)
 
 

@@ -46,13 +46,13 @@ class Ior(Workload):
     """Sequential writes or reads by ranks inside the clients, a file per rank or one for all."""
 
     operation: Literal["write", "read"] = "write"
-    """What the ranks do."""
+    """The operation of the ranks."""
 
     transfer_bytes: Bytes = 4 * MIB
-    """How much one I/O call moves (`-t`)."""
+    """Bytes per I/O call (`-t`)."""
 
     size_bytes: Bytes = 256 * MIB
-    """How much each client moves; its ranks move equal parts of it, in one block each (`-b`)."""
+    """Bytes that each client moves; its ranks move equal parts of it, in one block each (`-b`)."""
 
     ranks_count: Annotated[int, Field(ge=1, le=256)] = 1
     """Ranks in each client."""
@@ -73,7 +73,7 @@ class Ior(Workload):
     """End a write with fsync, inside the measured window (`-e`)."""
 
     reorder: bool = False
-    """Read what the next client wrote (`-C`), so that no client reads from its own cache; caches are dropped anyway."""
+    """Read what the next client wrote (`-C`), so no client reads from its own cache; caches are dropped anyway."""
 
     stonewall_s: Seconds | None = None
     """End the load after this time, in whole seconds (`-D`): the bytes moved until then count."""
@@ -85,7 +85,7 @@ class Ior(Workload):
     """Time limit of a run, and of the layout before it; exceeding it fails the trial."""
 
     prefix: str = ""
-    """Folder that IOR was installed into (`configure --prefix`); "" takes PERJOULE_IOR_PREFIX, then the PATH."""
+    """Prefix of the IOR installation (`configure --prefix`); "" takes PERJOULE_IOR_PREFIX, then the PATH."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -116,11 +116,11 @@ class Ior(Workload):
         return (self.operation,)
 
     def moved_bytes(self, clients_count: int) -> int:
-        """All clients' bytes, if no stonewall comes first."""
+        """Return the bytes of all clients, unless a stonewall comes first."""
         return clients_count * self.size_bytes
 
     def checks(self) -> tuple[Check, ...]:
-        """Look for IOR, with MPI-IO where it is wanted, and Open MPI."""
+        """Check for IOR, with MPI-IO if it is requested, and Open MPI."""
         found = mpi.checks("ior", self.prefix)
         if self.api == "MPIIO" and found[0].ok:
             found += (mpi.has_api(found[0].detail, "MPIIO"),)
@@ -146,7 +146,7 @@ class Ior(Workload):
 
         Raises:
             TransientError: a daemon died, or not all was done within the time limit.
-            WorkloadError: it failed, in IOR's own words, or moved less than asked.
+            WorkloadError: it failed, with IOR's message, or moved less than requested.
         """
         load = ["-w" if self.operation == "write" else "-r", *self._pattern(), "-o", self._file()]
         load += ["-e"] if self.fsync and self.operation == "write" else []
@@ -161,7 +161,7 @@ class Ior(Workload):
         return self.outcome(folder)
 
     def outcome(self, folder: Path) -> Outcome:
-        """Read a raw folder again. Raises WorkloadError when less was moved than asked, or a file is damaged."""
+        """Parse a raw folder. Raises WorkloadError if less was moved than requested, or a file is damaged."""
         with reading("IOR's raw output", folder):
             ran, prepared = read_as(Ran, folder / "run.json"), prepared_doubts(folder)
             summary = report.summary(text_of(folder / SUMMARY))
@@ -178,7 +178,7 @@ class Ior(Workload):
             return Outcome(summary.version, results, prepared + report.doubts(log, results, ran.drift_s, equal=equal))
 
     def _pattern(self) -> list[str]:
-        """What a layout and its readers have in common."""
+        """Return the options that a layout and its readers share."""
         block_bytes = self.size_bytes // self.ranks_count
         words = ["-a", self.api, "-t", str(self.transfer_bytes), "-b", str(block_bytes), "-k"]
         words += ["-E"] if self.shared_file else ["-F"]
@@ -191,10 +191,10 @@ class Ior(Workload):
         return f"ior.{kind}"
 
     def _create(self, clients: Sequence[Host], mounted: Mounted) -> None:
-        """Create the file that all ranks share, and see that every client sees it.
+        """Create the file that all ranks share, and check that every client sees it.
 
-        Ranks that create one file at once on several mounts are answered "File exists" at random;
-        `-E` keeps IOR from removing it.
+        If ranks on several mounts create one file at once, some randomly fail with "File exists"; `-E` keeps IOR from removing
+        it.
         """
         clients[0].run(["touch", mounted.directories[clients[0].name] / self._file()], timeout_s=self.time_limit_s)
         for client in clients:  # one may remember for a while that it was not there
@@ -216,7 +216,7 @@ class Ior(Workload):
             raise WorkloadError(f"old files can't be removed: {found.stderr.strip()}", where=client.name)
 
     def _laid_out(self, clients: Sequence[Host], mounted: Mounted) -> bool:
-        """Whether every file is there in its full size."""
+        """Return whether every file exists in its full size."""
         ranks_count = len(clients) * self.ranks_count
         whole_bytes = str(len(clients) * self.size_bytes if self.shared_file else self.size_bytes // self.ranks_count)
         names = {rank: self._file() if self.shared_file else f"{self._file()}.{rank:08}" for rank in range(ranks_count)}

@@ -1,4 +1,4 @@
-"""What IOR leaves behind, read: pure functions from its JSON summary and its log (IOR 4.1) to the words of `perjoule.model`."""
+"""Parsers of IOR's output: pure functions from its JSON summary and its log (IOR 4.1) to values of `perjoule.model`."""
 
 import re
 from collections.abc import Mapping
@@ -21,28 +21,28 @@ _EXPECTED = ("Expected aggregate file size", "Stat() of aggregate file size", "U
 
 @dataclass(frozen=True)
 class Summary:
-    """What the JSON summary states about all ranks together."""
+    """The JSON summary of all ranks together."""
 
     version: str
     moved_mib: float  # to four digits after the point
 
 
 def summary(text: str) -> Summary:
-    """Read the summary file. On standard output warnings may stand inside the JSON, in the file they don't.
+    """Parse the summary file. On standard output, warnings may be inside the JSON; in the file they are not.
 
     Raises:
         ValueError: it is truncated.
-        LookupError: it is of something else.
+        LookupError: it is something else.
     """
     found = json_from(text)
     return Summary(f"IOR-{found['Version']}", float(found["summary"][0]["xsizeMiB"]))
 
 
 def moved_bytes(told: Summary, log: str, wanted_bytes: int) -> int:
-    """How many bytes all ranks moved: what the log says where they are not those expected, which IOR compares itself.
+    """Return the bytes of all ranks: from the log if they differ from the expected ones, a comparison that IOR makes itself.
 
     Raises:
-        ValueError: the summary, rounded as it is, says something else.
+        ValueError: the summary, within its rounding, contradicts it.
     """
     exact = _MOVED.search(log)
     moved = int(exact[1]) if exact else wanted_bytes
@@ -54,16 +54,16 @@ def moved_bytes(told: Summary, log: str, wanted_bytes: int) -> int:
 def windows(
     log: str, operation: Literal["write", "read"], client_of: Mapping[int, str], offset_s: float
 ) -> dict[str, tuple[float, float]]:
-    """From the first open of a client's ranks to the last close, in the monotonic clock.
+    """Return each client's window, from the first open of its ranks to the last close, in the monotonic clock.
 
     Args:
         log: of all ranks.
-        operation: whose moments.
+        operation: the one measured.
         client_of: the client of each rank.
         offset_s: the monotonic clock minus UTC.
 
     Raises:
-        ValueError: a rank's moments are missing.
+        ValueError: a rank's times are missing.
     """
     moments: dict[tuple[int, str], float] = {
         (int(rank), moment): float(utc_s) + offset_s for rank, utc_s, what, moment in _MOMENT.findall(log) if what == operation
@@ -100,7 +100,7 @@ def results(
 
 
 def doubts(log: str, found: tuple[ClientResult, ...], clock_drift_s: float, *, equal: bool) -> tuple[str, ...]:
-    """Give the doubts that only IOR can raise about a run; `equal` is whether all ranks moved the same."""
+    """Return doubts from IOR's own data; `equal` is whether all ranks moved the same."""
     told = [f"IOR warned: {words}" for words in _WARNING.findall(log) if not words.startswith(_EXPECTED)]
     shortest_s = min(one.ended_s - one.began_s for one in found)
     if shortest_s < SHORTEST_S:

@@ -1,8 +1,8 @@
 """rados bench: objects in Ceph's object store, without a file system. https://docs.ceph.com/en/pacific/man/8/rados/
 
-One rados per client, each on the client's own pool. All of them connect first; then they open their outputs, which are pipes that
-nobody reads yet, and so start at the same instant when they are. It tells a mean and a longest latency, no percentiles. What it
-reads is not compared with what was written (`--no-verify`).
+One rados per client, each on the client's own pool. All of them connect first; then they open their outputs, which are pipes
+without a reader, and so start at the same instant once we read them. rados reports a mean and a longest latency, but no
+percentiles. Data read are not compared with data written (`--no-verify`).
 """
 
 import json
@@ -52,7 +52,7 @@ class Ran:
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class RadosBench(Workload):
-    """Write objects, or read them in their order or at random, so many in flight per client."""
+    """Write objects, or read them in order or at random, with a number in flight per client."""
 
     needs: ClassVar[Access] = "pools"
 
@@ -60,10 +60,10 @@ class RadosBench(Workload):
     """Write new objects; read each once, in order (seq); or read random ones until the time is over (rand)."""
 
     object_bytes: Bytes = 4 * MIB
-    """Size of an object, which one operation moves."""
+    """Size of an object, which is also the size of one operation."""
 
     size_bytes: Bytes = 256 * MIB
-    """How much each client writes, or has available to read."""
+    """Bytes that each client writes, or has available to read."""
 
     in_flight_count: Annotated[int, Field(ge=1, le=1024)] = 16
     """Operations that a client has in flight at once (`-t`)."""
@@ -92,11 +92,11 @@ class RadosBench(Workload):
         return ("write" if self.operation == "write" else "read",)
 
     def moved_bytes(self, clients_count: int) -> int:
-        """All clients' bytes, if time suffices; the amount that `rand` reads is known only afterwards."""
+        """Return the bytes of all clients, if time suffices; the amount that `rand` reads is known only afterwards."""
         return clients_count * self.size_bytes
 
     def checks(self) -> tuple[Check, ...]:
-        """Look for rados."""
+        """Check for rados."""
         path = shutil.which("rados")
         return (Check("rados", bool(path), path or "not found", fix="" if path else "apt-get install ceph-common"),)
 
@@ -131,7 +131,7 @@ class RadosBench(Workload):
         return self.size_bytes // self.object_bytes
 
     def outcome(self, folder: Path) -> Outcome:
-        """Read a raw folder again. Raises WorkloadError when a client moved nothing, or a file is damaged."""
+        """Parse a raw folder. Raises WorkloadError if a client moved nothing, or a file is damaged."""
         with reading("the raw output of rados", folder):
             ran, found = read_as(Ran, folder / "run.json"), prepared_doubts(folder)
             texts = {name: text_of(folder / f"{name}.json") for name in ran.began_s}
@@ -146,7 +146,7 @@ class RadosBench(Workload):
     def _load(
         self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, operation: str, duration_s: int
     ) -> dict[str, float]:
-        """Run one rados per client to its end, outputs named by prefix and client; give the instants of their starts."""
+        """Run one rados per client to its end, outputs named by prefix and client; return their start times."""
         writes = ["--no-cleanup", "-b", str(self.object_bytes), "--max-objects", str(self.objects_count)]
         load = ["bench", str(duration_s), operation, "-t", str(self.in_flight_count), "--run-name", RUN_NAME]
         load += writes if operation == "write" else ["--no-verify"]
@@ -162,7 +162,7 @@ class RadosBench(Workload):
         return f"perjoule-{self.objects_count}-{self.object_bytes}"
 
     def _mark(self, client: Host, mounted: Mounted) -> None:
-        """Note in the pool that all its objects are there."""
+        """Record in the pool that all its objects are complete."""
         client.run([*_rados(client, mounted), "create", self._marker()], timeout_s=SHORT_S)
 
     def _laid_out(self, client: Host, mounted: Mounted) -> bool:
@@ -188,7 +188,7 @@ def _version(client: Host) -> str:
 
 
 def report(text: str) -> tuple[dict[str, Any], int]:
-    """Find the report and how many objects it moved; every number in it is a string, and "hints = 1" may precede it.
+    """Find the report and its number of objects; every number in it is a string, and "hints = 1" may precede it.
 
     Raises:
         ValueError: it is missing or truncated.
@@ -201,7 +201,7 @@ def report(text: str) -> tuple[dict[str, Any], int]:
 
 
 def result(host: str, operation: str, text: str, began_s: float) -> ClientResult:
-    """Read what one client moved: bytes exact, its time to the microsecond. Raises ValueError when that is nothing."""
+    """Return the result of one client: bytes exact, its time to the microsecond. Raises ValueError if it moved nothing."""
     found, operations_count = report(text)
     if not operations_count:
         raise ValueError(f"{host} moved nothing")
@@ -217,7 +217,7 @@ def result(host: str, operation: str, text: str, began_s: float) -> ClientResult
 
 
 def goodput(moved: ClientResult, text: str) -> Series:
-    """Read what one client had moved after each second: bytes per second over each window, as fio's; their sum is exact."""
+    """Return one client's bytes per second over each second, like fio's; their sum is exact."""
     found, _ = report(text)
     rows = [(moved.began_s + int(row["sec"]), int(row["finished"])) for row in found["datas"]]
     inner = [row for row in rows if moved.began_s < row[0] < moved.ended_s]

@@ -1,4 +1,4 @@
-"""Start one rados bench per client at the same instant, and see all of them end, come what may."""
+"""Start one rados bench per client at the same instant, and wait until all have ended, whatever happens."""
 
 import os
 import time
@@ -19,12 +19,12 @@ FULL = ": a full OSD, or too few OSDs, block forever"
 def together(jobs: Mapping[str, tuple[Host, Sequence[str | Path]]], folder: Path, *, time_limit_s: float) -> dict[str, float]:
     """Run the jobs (by name: a host, its arguments) to their end; each leaves `<name>.json` and `<name>.log` in `folder`.
 
-    Gives the instant of each start, which is when rados has opened its output. It does so when it is connected, right before its
-    first operation, and opening a pipe waits for the other end: so all are let go at once, and their starts are known.
+    Returns the instant of each start, which is when rados has opened its output. It does that once it is connected, right before
+    its first operation, and opening a pipe waits for the other end: so all start together, at known times.
 
     Raises:
         TransientError: one is not done within the time limit.
-        WorkloadError: one failed, in rados' own words.
+        WorkloadError: one failed, with rados' message.
     """
     if not jobs:
         return {}
@@ -49,7 +49,7 @@ def together(jobs: Mapping[str, tuple[Host, Sequence[str | Path]]], folder: Path
 
 
 class _Pipe:
-    """A pipe that a rados waits at until it is read, into a file."""
+    """A pipe at which a rados waits until we read it, into a file."""
 
     def __init__(self, path: Path, into: Path) -> None:
         self.path, self.into, self.began_s = path, into, 0.0
@@ -65,7 +65,7 @@ class _Pipe:
             self.into.write_bytes(pipe.read())
 
     def close(self) -> None:
-        """Let a reader go that waits for a rados that never came: it finds us at the other end, and then nobody."""
+        """Release a reader that waits for a rados that never came: it finds us at the other end, and then nobody."""
         if self._reader.ident is not None:
             descriptor = os.open(self.path, os.O_RDWR)
             until_s = time.monotonic() + RELEASED_S

@@ -1,8 +1,8 @@
 """Several users at once: each with its own workload, on its own or shared clients, and its own arrivals.
 
-Arrivals are a schedule, drawn before, and a user does one thing at a time: a job that is due while the one before still runs
-begins when that has ended. Each job has folders of its own, prepared before the window: every read is cold, every file of a
-write new. What is made of the results (Jain's index: https://arxiv.org/abs/cs/9809099) is in `perjoule.analysis.fairness`.
+Arrivals follow a schedule that is drawn before, and a user does one thing at a time: a job that is due while the previous one
+runs starts when that has ended. Each job has folders of its own, prepared before the window: every read is cold, every file of a
+write new. `perjoule.analysis.fairness` evaluates the results (Jain's index: https://arxiv.org/abs/cs/9809099).
 """
 
 import json
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 @plain_dataclass(frozen=True)
 class Starts:
-    """together.json: when each user's jobs began, in seconds from the load's begin."""
+    """together.json: when each user's jobs began, in seconds from the start of the load."""
 
     starts_s: Mapping[str, tuple[float, ...]]
 
@@ -125,7 +125,7 @@ class Together(Workload):
 
     @property
     def using(self) -> tuple[str, ...]:
-        """The roles that any user's workload works on."""
+        """The roles on which any user's workload runs."""
         return tuple(dict.fromkeys(role for _, workload in self._users for role in workload.using))
 
     @property
@@ -135,19 +135,19 @@ class Together(Workload):
         return tuple(found) if len(found) == 1 else ("mixed",)
 
     def moved_bytes(self, clients_count: int) -> int:
-        """All users' bytes, of all their jobs."""
+        """Return the bytes of all users, of all their jobs."""
         return sum(job.workload.moved_bytes(len(job.user.clients) or clients_count) for job in self._all_jobs)
 
     def stored_bytes(self, clients_count: int) -> int:
-        """All users' files, of all their jobs."""
+        """Return the bytes of all users' files, of all their jobs."""
         return sum(job.workload.stored_bytes(len(job.user.clients) or clients_count) for job in self._all_jobs)
 
     def checks(self) -> tuple[Check, ...]:
-        """What the users' workloads need."""
+        """Check the requirements of the users' workloads."""
         return tuple({check.name: check for _, workload in self._users for check in workload.checks()}.values())
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
-        """Prepare every job that will come, one after the other, each in folders of its own."""
+        """Prepare every scheduled job, one after the other, each in folders of its own."""
         for job in self._all_jobs:
             hosts, raw = job.user.hosts(clients, job.workload.using), job.raw(folder)
             own = job.mounted(mounted, hosts)
@@ -157,10 +157,10 @@ class Together(Workload):
             _told(job, lambda job=job, hosts=hosts, own=own, raw=raw: job.workload.prepare(hosts, own, raw))
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
-        """Have all users come as they do, wait for the end of all jobs, and read the reports.
+        """Run all users' jobs as they arrive, wait until all have ended, and read the reports.
 
         Raises:
-            WorkloadError, TransientError: a job failed; no other begins then, and those that run end by their time limits.
+            WorkloadError, TransientError: a job failed; then no other starts, and the running ones end by their time limits.
         """
         began_s, stop, failures = time.monotonic(), Event(), list[Exception]()
         starts_s: dict[str, list[float]] = {name: [] for name in self._jobs}
@@ -200,7 +200,7 @@ class Together(Workload):
         return self.outcome(folder) if any(found) else None
 
     def outcome(self, folder: Path) -> Outcome:
-        """Read all jobs' raw outputs again. Raises WorkloadError."""
+        """Parse all jobs' raw outputs. Raises WorkloadError."""
         with reading("the times of the users' jobs", folder):
             starts_s = read_as(Starts, folder / "together.json").starts_s
             waits_s = {n: [s - j.due_s for s, j in zip(starts_s[n], jobs, strict=True)] for n, jobs in self._jobs.items()}
@@ -221,7 +221,7 @@ class Together(Workload):
 
 
 def _told(job: Job, call: Callable[[], T]) -> T:
-    """Have an error say whose job it was."""
+    """Add the user and job to an error."""
     try:
         return call()
     except PerjouleError as error:
@@ -236,7 +236,7 @@ def _late(waits_s: Mapping[str, Sequence[float]]) -> list[str]:
 
 
 def _apart(results: Sequence[ClientResult]) -> list[str]:
-    """Doubt a mix whose users hardly loaded together."""
+    """Doubt a mix whose users hardly ran together."""
     users = [[r for r in results if r.user == user] for user in dict.fromkeys(r.user for r in results)]
     share = covered_s(users, 2) / covered_s(users, 1)
     if len(users) < 2 or share >= TOGETHER_RATIO:
@@ -245,7 +245,7 @@ def _apart(results: Sequence[ClientResult]) -> list[str]:
 
 
 def _joined(series: Sequence[tuple[str, Series]]) -> list[Series]:
-    """One series for each user and channel, of all its jobs in order of time."""
+    """Join the series of each user and channel, over all its jobs in order of time."""
     found: dict[tuple[str, object], list[Series]] = {}
     for name, one in series:
         found.setdefault((name, one.channel), []).append(one)
@@ -261,7 +261,7 @@ def _joined(series: Sequence[tuple[str, Series]]) -> list[Series]:
 
 
 def _measured(found: Mapping[str, Sequence[Outcome]]) -> dict[str, float]:
-    """What each user's workload measured beside, the mean over its jobs; and how many jobs there were, if several."""
+    """Return the extra measurements of each user's workload, as means over its jobs; and the number of jobs, if several."""
     measured: dict[str, float] = {}
     for name, outcomes in found.items():
         for key in dict.fromkeys(key for outcome in outcomes for key in outcome.measured):

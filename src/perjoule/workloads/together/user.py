@@ -1,4 +1,4 @@
-"""A user of a mix: from which clients it loads, when its jobs arrive, and where its files lie."""
+"""A user of a mix: its clients, the arrivals of its jobs, and the folders of its files."""
 
 import random
 import re
@@ -45,7 +45,7 @@ _Client = Annotated[int, Strict(), Field(ge=1)]
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class User:
-    """What a user's table holds beside the options of its workload."""
+    """The keys of a user's table besides the options of its workload."""
 
     user: Annotated[str, AfterValidator(_name)]
     """Its name; used for its results and folders."""
@@ -58,14 +58,14 @@ class User:
 
     @property
     def repeats(self) -> bool:
-        """Whether it comes more than once, so that a window is needed."""
+        """Whether its jobs arrive more than once, so a window is needed."""
         return self.arrival.startswith(("every", "poisson"))
 
     def arrivals_s(self, window_s: float, seed: int) -> tuple[float, ...]:
-        """Give the seconds at which its jobs come, from 0 up to the window's end; the same seed gives the same.
+        """Return the seconds at which its jobs arrive, from 0 up to the window's end; the same seed gives the same.
 
         Raises:
-            ValueError: none or too many come.
+            ValueError: no job arrives, or too many.
         """
         word, _, time = self.arrival.partition(" ")
         if not self.repeats:
@@ -85,7 +85,7 @@ class User:
         return tuple(found)
 
     def hosts(self, clients: Sequence[Host], using: Sequence[str]) -> tuple[Host, ...]:
-        """Choose its clients of the trial's, and with them the hosts of other roles that its workload works on.
+        """Choose its clients among the trial's, and the hosts of other roles on which its workload runs.
 
         Raises:
             WorkloadError: the trial has fewer clients.
@@ -101,13 +101,13 @@ OWN = tuple(User.__dataclass_fields__)  # the keys of a user's table that are no
 
 
 def split(table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Tell a user's own keys from those of its workload."""
+    """Separate a user's own keys from those of its workload."""
     return {k: v for k, v in table.items() if k in OWN}, {k: v for k, v in table.items() if k not in OWN}
 
 
 @plain_dataclass(frozen=True)
 class Job:
-    """One arrival of a user: its workload, where its raw output lies, and its folders in the file system."""
+    """One arrival of a user: its workload, the folder of its raw output, and its folders in the file system."""
 
     user: User
     workload: Workload
@@ -115,11 +115,11 @@ class Job:
     due_s: float
 
     def raw(self, folder: Path) -> Path:
-        """Its folder below the trial's raw folder."""
+        """Return its folder below the trial's raw folder."""
         return folder / self.user.user / f"job-{self.number}"
 
     def mounted(self, whole: Mounted, hosts: Sequence[Host]) -> Mounted:
-        """Give it folders of its own, the same in each trial of a deployment, so that what was laid out is found again."""
+        """Give it folders of its own, the same in each trial of a deployment, so files laid out earlier are found again."""
         own = Path(f"user-{self.user.user}") / f"job-{self.number}"
         return _Own(whole, {host.name: whole.directories[host.name] / own for host in hosts}, hosts[0].name)
 
@@ -132,7 +132,7 @@ class _Own(Mounted):
         self._whole, self._first = whole, first
 
     def locate(self, path: Path) -> tuple[str, ...]:
-        """As this user's first client sees the path, while the whole file system asks its own first client."""
+        """Locate a path as this user's first client sees it; the whole file system asks its own first client."""
         seen = path.relative_to(self._whole.directories[self._first])
         return self._whole.locate(next(iter(self._whole.directories.values())) / seen)
 
