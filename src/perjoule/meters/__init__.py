@@ -1,1 +1,1 @@
-"""What is measured while a workload runs: watts, and system counters in seconds and bytes."""
+"""Meters that run during a workload: watts, and system counters in seconds and bytes."""

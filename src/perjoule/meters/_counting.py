@@ -1,6 +1,6 @@
 """The counters of hosts, read by one thread for all meters that want them at the same rate.
 
-Reading is what measuring costs: on ten virtual hosts at 5 Hz two meters that read by themselves read everything twice.
+Reading is the cost of measuring: on ten virtual hosts at 5 Hz, two meters with readings of their own would read everything twice.
 """
 
 import threading
@@ -15,7 +15,7 @@ Take = Callable[[Mapping[str, Counters]], None]
 
 
 class _Taker:
-    """A meter that takes the readings of its hosts, and what it has missed so far."""
+    """A meter that takes the readings of its hosts, and its missed readings so far."""
 
     def __init__(self, name: str, hosts: Sequence[Host], take: Take) -> None:
         self.name, self.hosts, self.take = name, hosts, take
@@ -24,7 +24,7 @@ class _Taker:
         self.failure: Exception | None = None  # of `take`, which ends it
 
     def give(self, readings: Mapping[str, Counters | str]) -> None:
-        """Pass on a round; a reading in words is one that failed."""
+        """Pass on a round of readings; a text is the reason of a failed one."""
         if self.failure is not None:
             return
         self.rounds_count += 1
@@ -86,7 +86,7 @@ _changing = threading.Lock()
 
 @contextmanager
 def counting(name: str, rate_hz: float, hosts: Sequence[Host], take: Take) -> Generator[list[str]]:
-    """Read the counters of all hosts once before the block, while it runs and once at its end; give the doubts.
+    """Read the counters of all hosts once before the block, during it, and once at its end; return doubts.
 
     `take` gets each round's readings by the host's name. A host that fails is not in it (a gap); a doubt says how often and why.
     Meters of the same hosts at the same rate share one thread and its readings. An exception in `take` ends it for this meter and
@@ -117,6 +117,6 @@ def counting(name: str, rate_hz: float, hosts: Sequence[Host], take: Take) -> Ge
 
 
 def _shares(rounds: _Rounds, hosts: Sequence[Host]) -> bool:
-    """Whether these hosts are among those that are read already, or those among these: names of other hosts may be the same."""
+    """Return whether these hosts are among those already read, or vice versa: hosts of other testbeds may have the same names."""
     read = {id(host) for taker in rounds.takers for host in taker.hosts}
     return bool(hosts) and (read >= (own := {id(host) for host in hosts}) or read <= own)

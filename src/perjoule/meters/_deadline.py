@@ -1,6 +1,6 @@
-"""A time limit for all of an answer, however many parts it comes in, and sockets that keep to it.
+"""A time limit for a whole answer, however many parts it has, and sockets that keep it.
 
-A socket's own timeout is for each part: who sends a byte now and then is waited for without end.
+A socket's own timeout applies to each part: a peer that sends a byte now and then could hold it for ever.
 """
 
 import socket
@@ -10,13 +10,13 @@ from typing import Any
 
 
 class Deadline:
-    """A moment so many seconds from now, by which all must be done."""
+    """A moment this many seconds from now, by which everything must be done."""
 
     def __init__(self, timeout_s: float) -> None:
         self.timeout_s, self._end_s = timeout_s, time.monotonic() + timeout_s
 
     def left_s(self) -> float:
-        """How long there is still. Raises TimeoutError when it has passed."""
+        """Return the time left. Raises TimeoutError if it has passed."""
         left_s = self._end_s - time.monotonic()
         if left_s <= 0:
             raise TimeoutError(f"no complete answer within {self.timeout_s:g} s")
@@ -24,28 +24,28 @@ class Deadline:
 
 
 class Timed(socket.socket):
-    """A socket whose every receiving ends by one deadline."""
+    """A socket with one deadline for all receiving."""
 
     deadline: Deadline
 
     def recv(self, bufsize: int, flags: int = 0) -> bytes:
-        """As a socket does. Raises TimeoutError."""
+        """Receive like a socket. Raises TimeoutError."""
         self.settimeout(self.deadline.left_s())
         return super().recv(bufsize, flags)
 
     def recv_into(self, buffer: Any, nbytes: Any = 0, flags: int = 0) -> int:
-        """As a socket does. Raises TimeoutError."""
+        """Receive like a socket. Raises TimeoutError."""
         self.settimeout(self.deadline.left_s())
         return super().recv_into(buffer, nbytes, flags)
 
 
 class TimedTls(ssl.SSLSocket):
-    """The same over TLS: made by a context whose `sslsocket_class` it is; the deadline is set after the handshake."""
+    """The same over TLS: the `sslsocket_class` of a context; the deadline is set after the handshake."""
 
     deadline: Deadline
 
     def recv_into(self, buffer: Any, nbytes: Any = 0, flags: int = 0) -> int:
-        """As a socket does. Raises TimeoutError."""
+        """Receive like a socket. Raises TimeoutError."""
         self.settimeout(self.deadline.left_s())
         return super().recv_into(buffer, nbytes, flags)
 

@@ -31,7 +31,7 @@ _MOST = "A power that is never exceeded; with `range` it distinguishes a counter
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Declared(Metered):
-    """What is declared of a number. The words are not docstrings for the reason in Metered."""
+    """The declared meaning of a number. The descriptions are not docstrings for the reason in Metered."""
 
     unit: Annotated[Literal["W", "mW", "kW", "J", "mJ", "kJ", "Wh", "kWh"], Field(description=_UNIT)]
     semantics: Annotated[Literal["counter", "window mean", "instantaneous", "average"], Field(description=_SEMANTICS)]
@@ -63,11 +63,11 @@ class Declared(Metered):
 
     @property
     def factor(self) -> float:
-        """From its unit to W or J."""
+        """The factor from its unit to W or J."""
         return _FACTORS[self.unit]
 
     def declared(self, where: Boundary) -> Channel:
-        """The channel of what is declared."""
+        """Return the declared channel."""
         counts = self.semantics == "counter"
         stated = Specification(
             gain_ratio=self.accuracy_ratio,

@@ -1,6 +1,6 @@
-"""JSON over HTTP with the authentication that plugs ask for: none, Basic (RFC 7617), Digest (RFC 7616, MD5 or SHA-256).
+"""JSON over HTTP with the authentication of plugs: none, Basic (RFC 7617), Digest (RFC 7616, MD5 or SHA-256).
 
-https://www.rfc-editor.org/rfc/rfc7616. One connection per request: plugs keep few of them, and a broken one harms nothing.
+https://www.rfc-editor.org/rfc/rfc7616. One connection per request: plugs support few at once, and a broken one does no harm.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ class Http:
         self._asked_count = 0
 
     def json(self, path: str) -> Mapping[str, Any]:
-        """Get the object that is at a path. Raises OSError, ValueError (no JSON object), MachineError (refused)."""
+        """Get the JSON object at a path. Raises OSError, ValueError (not a JSON object), MachineError (refused)."""
         try:
             return self._get(path)
         except LoginWanted as wanted:
@@ -43,10 +43,10 @@ class Http:
 
 
 def authorization(challenge: str, path: str, user: str, password: str, nonce: str, count: int) -> dict[str, str]:
-    """The header that answers a challenge to a GET; `nonce` is the client's own, `count` how often the server's was used.
+    """Return the header that answers a challenge to a GET; `nonce` is the client's own, `count` the uses of the server's.
 
     Raises:
-        OSError: the challenge asks for what is not known here.
+        OSError: the challenge asks for an unknown method.
     """
     if challenge.lower().startswith("basic"):
         return basic(user, password)

@@ -1,4 +1,4 @@
-"""What meters of real power share: what they cover, how often they are asked, and that a read that fails is a gap."""
+"""Parts that meters of real power share: what they cover, how often they are polled, and gaps for failed reads."""
 
 import math
 import time
@@ -29,11 +29,11 @@ RATE = "How often it is polled, on average; polls are jittered so that they can'
 
 @plain_dataclass(frozen=True)
 class Reading:
-    """What a meter said; NaN where it says that it has nothing.
+    """One reading of a meter; NaN if the meter reports that it has none.
 
-    `t_s` is the end of the sample's window on CLOCK_MONOTONIC where that is known, and the middle of the request otherwise
-    (None). `dated` says that it comes from another clock than ours. `duration_s` is the window's length of a "window mean".
-    `asked_s` and `arrived_s` are the request's begin and end, where the driver knows them better than that all was one request.
+    `t_s` is the end of the sample's window on CLOCK_MONOTONIC if that is known; None stands for the middle of the request.
+    `dated` says that it comes from a clock other than ours. `duration_s` is the window's length of a "window mean". `asked_s` and
+    `arrived_s` are the times of request and answer, if the driver knows them more exactly than the whole request.
     """
 
     channel: Channel
@@ -51,7 +51,7 @@ Read = Callable[[], Iterable[Reading]]  # asks the meter once; may raise Perjoul
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Metered(Meter):
-    """A meter that is asked again and again, with what it covers."""
+    """A meter that is polled, with what it covers."""
 
     # Their words are not docstrings: pydantic finds those in a class's own text only, and drivers inherit these fields.
     covers: Annotated[tuple[str, ...], Field(description=_COVERS)] = ("servers", SWITCH)
@@ -61,7 +61,7 @@ class Metered(Meter):
 
     @abstractmethod
     def connect(self, where: Boundary) -> AbstractContextManager[Read]:
-        """Connect to the meter; what is given asks it once. Raises PerjouleError, OSError."""
+        """Connect to the meter; the returned function polls it once. Raises PerjouleError, OSError."""
 
     def caveats(self) -> Iterable[str]:
         """Doubts about its numbers on this machine, however well it is read; stored with each recording."""
@@ -71,18 +71,19 @@ class Metered(Meter):
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         """Find meters of this kind on this machine and at these addresses ("bmc-1", "10.0.0.7:8000"), within seconds.
 
-        Each is the options of a complete [[meter]] table, "kind" included. What does not answer, or is refused, is not found.
+        Each is the options of a complete [[meter]] table, "kind" included. A meter that does not answer, or refuses, is not
+        found.
         """
         return ()
 
     @property
     def label(self) -> str:
-        """What its channels are called."""
+        """The meter's name in its channels."""
         return self.name or type(self).__module__.rpartition(".")[2]
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
-        """Stream what it says. A first read that fails stops at once; later ones are gaps, told as a doubt."""
+        """Stream its readings. A first read that fails stops at once; later failures are gaps, with a doubt."""
         where = boundary(self.label, self.covers, hosts, self.component)
         with ExitStack() as stack:
             poll = _Poll(self.label, lambda: self.connect(where), sink, stack)
@@ -103,7 +104,7 @@ class _Poll:
         self._failures: list[str] = []
 
     def sample(self) -> None:
-        """Ask once. Raises PerjouleError when the very first time fails: nothing would be measured."""
+        """Poll once. Raises PerjouleError if the very first poll fails: nothing would be measured."""
         self._asked_count += 1
         began_s = time.monotonic()
         try:
@@ -129,14 +130,14 @@ class _Poll:
             self._sink.append(reading.channel, *_timed(reading, began_s, ended_s))
 
     def doubts(self) -> list[str]:
-        """Say how often it could not be asked, and why."""
+        """Say how often polls failed, and why."""
         if not self._failures:
             return []
         return [f"{self._label}: {len(self._failures)} of {self._asked_count} reads failed, the last with: {self._failures[-1]}"]
 
 
 def _timely(readings: Iterable[Reading]) -> None:
-    """See that no sample comes from the future. Raises ValueError."""
+    """Check that no sample comes from the future. Raises ValueError."""
     ahead_s = max((r.t_s - time.monotonic() for r in readings if r.dated and r.t_s is not None), default=0.0)
     if ahead_s > MOST_AHEAD_S:
         digits = ".1f" if ahead_s < 10 else ".0f"
@@ -146,7 +147,7 @@ def _timely(readings: Iterable[Reading]) -> None:
 
 
 def _timed(reading: Reading, began_s: float, ended_s: float) -> tuple[float, float, float, float, float]:
-    """Give a reading's time, value, length, and when it was asked for and was here, of a request from `began_s` to `ended_s`."""
+    """Return a reading's time, value, length, and times of request and answer, for a request from `began_s` to `ended_s`."""
     asked_s = began_s if reading.asked_s is None else reading.asked_s
     arrived_s = ended_s if reading.arrived_s is None else reading.arrived_s
     if reading.t_s is None:
@@ -158,7 +159,7 @@ def _timed(reading: Reading, began_s: float, ended_s: float) -> tuple[float, flo
 
 
 def _words(error: Exception) -> str:
-    """What is wrong, in one line and without a number that only a kernel knows."""
+    """Return an error in one line, without a number that only the kernel knows."""
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
     words = " ".join(str(error).split()) or type(error).__name__

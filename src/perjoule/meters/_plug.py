@@ -1,4 +1,4 @@
-"""What plugs that meter share: an address, a power read at a moment, a counter of energy, and their errors as far as stated."""
+"""Parts that metered plugs share: an address, instantaneous power, an energy counter, and their errors as far as stated."""
 
 import math
 from collections.abc import Mapping
@@ -39,26 +39,26 @@ class Plug(Metered):
 
     @property
     def password(self) -> str:
-        """The password, "" where none is needed. Raises MachineError: its file can't be read."""
+        """The password, "" if none is needed. Raises MachineError: its file can't be read."""
         return secret(self.password_file)
 
     def power(self, where: Boundary, *, resolution_w: float | None = None, period_s: float | None = None) -> Channel:
-        """Its power, as it says it at a moment."""
+        """Its instantaneous power."""
         stated = Specification(gain_ratio=self.accuracy_ratio, resolution=resolution_w, period_s=period_s)
         return where.channel("power", "instantaneous", "wall", stated)
 
     def energy(self, where: Boundary, *, resolution_j: float | None = None, period_s: float | None = None) -> Channel:
-        """Its energy counter; what is `period_s` old at most may be missing in it."""
+        """Its energy counter, which lags by `period_s` at most."""
         stated = Specification(gain_ratio=self.accuracy_ratio, resolution=resolution_j, period_s=period_s, latency_s=period_s)
         return where.channel("energy", "counter", "wall", stated)
 
 
 def table(said: Any) -> Mapping[str, Any]:
-    """The answer where a JSON object is expected; an empty one if it is something else."""
+    """Return the answer if it is a JSON object, else an empty one."""
     return said if isinstance(said, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
 
 
 def number(said: Any) -> float:
-    """The answer where a number is expected; NaN if it is something else."""
+    """Return the answer if it is a number, else NaN."""
     plain = isinstance(said, int | float) and not isinstance(said, bool) and abs(said) < MOST
     return float(said) if plain else math.nan

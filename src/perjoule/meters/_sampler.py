@@ -1,4 +1,4 @@
-"""One thread that samples at irregular moments until it is told to stop; shared by the meters."""
+"""One thread that samples at irregular moments until it is stopped; shared by the meters."""
 
 import random
 import threading
@@ -10,7 +10,7 @@ JITTER = 0.4  # of a period, either way: a strict period aliases with flushers a
 
 
 def moments(began_s: float, period_s: float, dice: random.Random) -> Iterator[float]:
-    """Plan the moments of samples: one per period, somewhere in it, so that the mean rate is kept and nothing can lock to it."""
+    """Plan the moments of samples: one per period, at random in it, so the mean rate is kept and nothing can lock to it."""
     index = 0
     while True:
         index += 1
@@ -18,9 +18,9 @@ def moments(began_s: float, period_s: float, dice: random.Random) -> Iterator[fl
 
 
 class Sampler:
-    """A thread that calls `sample` once per period, from `start` to `stop`; `taken_count` and `late_count` say how it kept up.
+    """A thread that calls `sample` once per period, from `start` to `stop`; `taken_count` and `late_count` show how it kept up.
 
-    `failures` holds the exception in `sample` that ended it, if any: nothing is lost in a thread.
+    `failures` holds the exception in `sample` that ended it, if any, so none is lost in a thread.
     """
 
     def __init__(self, name: str, rate_hz: float, sample: Callable[[], None]) -> None:
@@ -56,7 +56,7 @@ class Sampler:
 
 
 def left_out(name: str, late_count: int, taken_count: int) -> list[str]:
-    """Doubt samples that came a whole period late, where there were any."""
+    """Return a doubt about samples that came a whole period late, if there were any."""
     if not late_count:
         return []
     return [f"{name}: {late_count} of {late_count + taken_count} samples left out, the host was too slow or too busy"]
@@ -64,7 +64,7 @@ def left_out(name: str, late_count: int, taken_count: int) -> list[str]:
 
 @contextmanager
 def sampling(name: str, rate_hz: float, sample: Callable[[], None]) -> Generator[list[str]]:
-    """Call `sample` once before the block, in a thread while it runs, and once at its end; give the doubts.
+    """Call `sample` once before the block, in a thread during it, and once at its end; return doubts.
 
     An exception in `sample` ends the sampling and is raised when the block ends.
     """

@@ -1,4 +1,4 @@
-"""Passwords come from files of their own, never from a campaign, which is published."""
+"""Passwords come from separate files, never from a campaign, which is published."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from perjoule.model.errors import MachineError
 
 
 def secret(file: Path | None) -> str:
-    """The password in a file, "" without one.
+    """Return the password in a file, "" without a file.
 
     Raises:
         MachineError: it can't be read.

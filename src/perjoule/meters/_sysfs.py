@@ -1,4 +1,4 @@
-"""Numbers out of the kernel's sysfs, for the meters that the kernel itself reads."""
+"""Numbers from the kernel's sysfs, for meters that the kernel itself reads."""
 
 import time
 from pathlib import Path
@@ -7,7 +7,7 @@ from perjoule.model.errors import MachineError
 
 
 def word(path: Path) -> str:
-    """The text of an attribute, "" if it is missing or can't be read."""
+    """Return the text of an attribute, "" if it is missing or can't be read."""
     try:
         return path.read_text().strip()
     except OSError:
@@ -15,17 +15,17 @@ def word(path: Path) -> str:
 
 
 def timed(path: Path) -> tuple[int, float, float]:
-    """Read a whole number, between which two moments of CLOCK_MONOTONIC. Raises OSError, ValueError."""
+    """Read an integer, and CLOCK_MONOTONIC before and after. Raises OSError, ValueError."""
     began_s = time.monotonic()
     text = path.read_text()
     return int(text), began_s, time.monotonic()
 
 
 def whole(path: Path, *, what: str) -> int:
-    """Read a whole number without which nothing makes sense.
+    """Read a mandatory positive integer.
 
     Raises:
-        MachineError: it can't be read, or is not a positive number.
+        MachineError: it can't be read, or is not positive.
     """
     try:
         value = int(path.read_text())

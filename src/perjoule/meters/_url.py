@@ -21,14 +21,14 @@ MOST_JSON_BYTES = 1024**2  # of JSON, which becomes many times as large in memor
 
 
 class LoginWanted(MachineError):
-    """It wants a login, or another one; the challenge is how it would have it (RFC 9110, 11.6.1)."""
+    """The service wants a login, or another one; `challenge` is its WWW-Authenticate (RFC 9110, 11.6.1)."""
 
     challenge = ""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where to ask and how: "https://bmc-1", which certificates to believe, what to send along."""
+    """A service: its URL ("https://bmc-1"), the certificates to trust, the headers to send."""
 
     address: str
     timeout_s: float = 5.0  # for all of an answer
@@ -37,11 +37,11 @@ class Place:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def asked(self, path: str, *, method: str = "GET", body: bytes | None = None) -> tuple[bytes, Mapping[str, str]]:
-        """Send a request, give the body and the headers of what comes back.
+        """Send a request, and return body and headers of the answer.
 
         Raises:
             LoginWanted: it wants another login.
-            MachineError: its certificate is not to be believed.
+            MachineError: its certificate is not trusted.
             OSError: it can't be reached, or answers with an error; the message names the address.
         """
         url = self.address + path
@@ -84,7 +84,7 @@ class Place:
         return answer, headers
 
     def json(self, path: str) -> Mapping[str, Any]:
-        """Get the JSON object at a path. Raises as `asked` does, and ValueError when it is no object."""
+        """Get the JSON object at a path. Raises as `asked` does, and ValueError if it is not an object."""
         body = self.asked(path)[0]
         place = self.address + path.partition("?")[0]
         try:
@@ -105,7 +105,7 @@ class Place:
 
 
 class _Connection(http.client.HTTPConnection):
-    """A connection that keeps to one deadline."""
+    """A connection with a single deadline."""
 
     def __init__(self, host: str, *, deadline: Deadline, **words: Any) -> None:
         super().__init__(host, **words)
@@ -135,7 +135,7 @@ class _SecureConnection(http.client.HTTPSConnection):
 
 
 class _OfHost(urllib.request.HTTPRedirectHandler):
-    """Follows a service to another path, or from http to https, of the same host: a login is for nobody else."""
+    """Follows redirects to another path, or from http to https, on the same host only, because no other may see the login."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: http.client.HTTPMessage, newurl: str
@@ -166,7 +166,7 @@ class _Opens(urllib.request.AbstractHTTPHandler):
 
 
 def _opener(deadline: Deadline, context: Callable[[], ssl.SSLContext]) -> urllib.request.OpenerDirector:
-    """What opens http and https alone, without a proxy: a meter is near."""
+    """Return an opener for http and https only, without a proxy, because meters are near."""
     opener = urllib.request.OpenerDirector()
     errors = (urllib.request.HTTPDefaultErrorHandler(), urllib.request.HTTPErrorProcessor(), urllib.request.UnknownHandler())
     for handler in (_Opens(deadline, context), _OfHost(), *errors):
@@ -175,5 +175,5 @@ def _opener(deadline: Deadline, context: Callable[[], ssl.SSLContext]) -> urllib
 
 
 def basic(user: str, password: str) -> dict[str, str]:
-    """The header of a basic login (RFC 7617)."""
+    """Return the header of a Basic login (RFC 7617)."""
     return {"Authorization": "Basic " + b64encode(f"{user}:{password}".encode()).decode()}

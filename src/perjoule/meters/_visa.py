@@ -1,4 +1,4 @@
-"""Instruments that take commands as lines, over TCP and serial lines, or through pyvisa-py: https://pyvisa.readthedocs.io/projects/pyvisa-py
+"""Line-based instruments over TCP, serial lines, or pyvisa-py: https://pyvisa.readthedocs.io/projects/pyvisa-py
 
 Addresses are "192.0.2.50:5025", "/dev/ttyUSB0", or VISA's: "TCPIP::192.0.2.50::INSTR", "USB::0x0957::0x1234::SERIAL::INSTR".
 """
@@ -36,7 +36,7 @@ ADDRESS = (
 
 
 def visa(address: str) -> str:
-    """An address as VISA writes it."""
+    """Return an address in VISA's notation."""
     if "::" in address:
         return address
     if address.startswith("/"):
@@ -46,21 +46,21 @@ def visa(address: str) -> str:
 
 
 class Wire(Protocol):
-    """What carries bytes to an instrument and back."""
+    """A byte connection to an instrument."""
 
     def write(self, data: bytes) -> None:
-        """Send."""
+        """Send bytes."""
 
     def read(self, timeout_s: float) -> bytes:
-        """Give what has come, some KiB at the most, or nothing where nothing came in time."""
+        """Return the bytes received, at most some KiB; empty if none came in time."""
         ...
 
     def close(self) -> None:
-        """Let go."""
+        """Close the connection."""
 
 
 class Instrument:
-    """An open instrument; whatever goes wrong is an OSError here. No answer takes longer than its time limit, or is endless."""
+    """An open instrument; every failure is an OSError. No answer takes longer than its time limit, or is endless."""
 
     def __init__(self, address: str, wire: Wire, timeout_s: float) -> None:
         self._address, self._wire, self._timeout_s = address, wire, timeout_s
@@ -72,7 +72,7 @@ class Instrument:
             self._wire.write(text.encode("ascii") + b"\n")
 
     def ask(self, text: str) -> str:
-        """Send a question and give the answer's line."""
+        """Send a query and return the line that answers it."""
         self.tell(text)
         return self.hear()
 
@@ -85,7 +85,7 @@ class Instrument:
             return self._taken(end + 1).decode("ascii", "replace").strip()
 
     def block(self, text: str) -> bytes:
-        """Send a question that is answered by a block of bytes of stated length (IEEE 488.2, "#800001000...")."""
+        """Send a query that is answered by a block of bytes of stated length (IEEE 488.2, "#800001000...")."""
         self.tell(text)
         with _as_os_error(self._address):
             deadline = Deadline(self._timeout_s)
@@ -108,7 +108,7 @@ class Instrument:
             return found
 
     def quiet(self) -> None:
-        """Take what is still under way from before, and forget it."""
+        """Read and discard the rest of earlier answers."""
         with suppress(OSError):
             deadline = Deadline(self._timeout_s)
             while deadline.left_s():
@@ -169,7 +169,7 @@ class _Serial:
 
 
 class _Visa:
-    """Whatever else VISA can reach: instruments at USB, VXI-11, HiSLIP."""
+    """Instruments that only VISA can reach: USB, VXI-11, HiSLIP."""
 
     def __init__(self, address: str, timeout_s: float) -> None:
         import pyvisa
@@ -193,7 +193,7 @@ class _Visa:
 
 @contextmanager
 def instrument(address: str, *, timeout_s: float, baud: int = 115200, flow: Flow = "none") -> Generator[Instrument]:
-    """Open an instrument; `baud` and `flow` are of serial lines. Raises OSError, MachineError."""
+    """Open an instrument; `baud` and `flow` apply to serial lines. Raises OSError, MachineError."""
     if not all(check.ok for check in libraries()):
         raise MachineError("pyvisa and pyvisa-py are not installed", where=address, next=FIX)
     written = visa(address)
@@ -211,7 +211,7 @@ def instrument(address: str, *, timeout_s: float, baud: int = 115200, flow: Flow
 
 
 def answers(address: str, identified: Callable[[Instrument], object]) -> bool:
-    """Whether an instrument is there that `identified` takes for one of its own, within seconds."""
+    """Return whether `identified` recognises an instrument at this address, within seconds."""
     try:
         with instrument(address, timeout_s=0.5) as device:
             return bool(identified(device))
@@ -220,7 +220,7 @@ def answers(address: str, identified: Callable[[Instrument], object]) -> bool:
 
 
 def libraries() -> tuple[Check, ...]:
-    """Whether pyvisa and what it needs for TCP and serial lines is there."""
+    """Check for pyvisa and what it needs for TCP and serial lines."""
     needed = {"pyvisa": "pyvisa", "pyvisa-py": "pyvisa_py", "pyserial": "serial"}
     found = {name: importlib.util.find_spec(module) is not None for name, module in needed.items()}
     return tuple(

@@ -1,6 +1,6 @@
 """Power sensors of the kernel (INA2xx, ACPI power meters): https://docs.kernel.org/hwmon/sysfs-interface.html
 
-hwmonN is renumbered at each boot: a sensor is identified by its chip's name and its device. An INA2xx computes watts from the
+hwmonN is renumbered at each boot, so a sensor is identified by its chip's name and its device. An INA2xx computes watts from the
 voltage over a shunt; if the fitted shunt is not the one that the kernel assumes, all watts are wrong by the same factor.
 """
 
@@ -53,7 +53,7 @@ class Hwmon(Metered):
     """A power sensor on a board, as the kernel of this machine shows it."""
 
     covers: tuple[str, ...] = ("servers",)
-    """What it feeds."""
+    """The hosts that it feeds."""
 
     root: Path = ROOT
     """Where the kernel exposes its sensors."""
@@ -89,7 +89,7 @@ class Hwmon(Metered):
         yield read
 
     def caveats(self) -> Iterable[str]:
-        """A shunt that nobody has verified."""
+        """A doubt about a shunt that nobody has verified."""
         if self.shunt_correction_ratio is None:
             for sensor in sensors(self.root):
                 if self._meant(sensor) and (text := _sysfs.word(sensor.folder / "shunt_resistor")):
@@ -99,7 +99,7 @@ class Hwmon(Metered):
                     )
 
     def checks(self) -> tuple[Check, ...]:
-        """The sensor is there."""
+        """Check that the sensor exists."""
         try:
             sensor = self._sensor()
         except MachineError as error:
@@ -108,7 +108,7 @@ class Hwmon(Metered):
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
-        """All chips of this machine with a sensor of power, by name and device."""
+        """Find all chips of this machine with a power sensor, by name and device."""
         found = {(s.chip, s.device, s.attribute[len(_quantity(s)) :].partition("_")[0]): s for s in sensors(ROOT)}
         return tuple({"kind": "hwmon", "chip": chip, "device": device, "sensor": int(n)} for chip, device, n in found)
 
@@ -153,7 +153,7 @@ def _channel(where: Boundary, sensor: Sensor) -> Channel:
 
 
 def _specification(sensor: Sensor) -> Specification:
-    """What the chip's driver states; it never states the tolerance of a shunt."""
+    """Return the specification that the chip's driver states, which never includes the tolerance of a shunt."""
 
     def number(name: str, factor: float) -> float | None:
         text = _sysfs.word(sensor.folder / name).removesuffix("%")

@@ -1,7 +1,7 @@
 """The power reading of a server's management controller (DCMI), through ipmitool: https://github.com/ipmitool/ipmitool
 
-DCMI (v1.5, section 6.6.1) gives whole watts. Over which time the maker averages them is not in it, so that they are an average
-with a latency, and only steady windows are sure. A reading that is deactivated shows 0 W: that is nothing, not zero.
+DCMI (v1.5, section 6.6.1) gives whole watts but not the averaging window, which the vendor chooses. So readings are averages with
+a latency, and only steady windows are sure. A deactivated reading shows 0 W: that is a missing value, not zero.
 """
 
 import os
@@ -44,7 +44,7 @@ _PROBE_S = 1.0
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Ipmi(Metered):
-    """A server's management controller (BMC), over the network or from within."""
+    """A server's management controller (BMC), over the network or from the host itself."""
 
     address: str = ""
     """The BMC's address; without it the BMC of this machine (/dev/ipmi0)."""
@@ -65,14 +65,14 @@ class Ipmi(Metered):
     """How long the BMC averages, if its manufacturer states it."""
 
     timeout_s: Seconds = 5.0
-    """How long one reading may take."""
+    """Time limit of one reading."""
 
     rate_hz: Hertz = 1.0
-    """How often it is polled, on average; each time is a separate session."""
+    """How often it is polled, on average; each poll is a separate session."""
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Prepare the command. Raises MachineError when ipmitool or the password file is missing."""
+        """Prepare the command. Raises MachineError if ipmitool or the password file is missing."""
         missing = [check for check in self.checks() if not check.ok]
         if missing:
             raise MachineError(missing[0].detail, where=f"meter {self.label}", next=missing[0].fix)
@@ -86,7 +86,7 @@ class Ipmi(Metered):
         yield read
 
     def checks(self) -> tuple[Check, ...]:
-        """There is ipmitool, and what it needs to get at the BMC."""
+        """Check for ipmitool, and for access to the BMC."""
         tool = shutil.which(_TOOL)
         found = [Check(_TOOL, ok=tool is not None, detail=tool or f"{_TOOL} is missing", fix="" if tool else _FIX)]
         if not self.address:
@@ -101,7 +101,7 @@ class Ipmi(Metered):
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
-        """This machine's BMC, and what answers ipmitool's question for a login at an address."""
+        """Find this machine's BMC, and BMCs that answer ipmitool at an address."""
         local: list[Mapping[str, Json]] = (
             [{"kind": "ipmi"}] if shutil.which(_TOOL) and any(Path("/dev").glob("ipmi[0-9]*")) else []
         )
@@ -136,7 +136,7 @@ class Ipmi(Metered):
 
 
 def power_w(text: str, *, where: str = "") -> float:
-    """The watts in what `ipmitool dcmi power reading` says.
+    """Parse the watts in the output of `ipmitool dcmi power reading`.
 
     Raises:
         MachineError: the reading is deactivated (its 0 W mean nothing), or missing.
@@ -161,7 +161,7 @@ def _table(address: str) -> Mapping[str, Json]:
 
 
 def _answers(address: str) -> bool:
-    """Whether something there lists its login methods: IPMI answers that for anyone."""
+    """Return whether something there lists its login methods, which IPMI does for anyone."""
     host, _, port = address.partition(":")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.settimeout(_PROBE_S)

@@ -1,8 +1,8 @@
 """Kasa and Tapo plugs by TP-Link, through python-kasa: https://python-kasa.readthedocs.io
 
-The first protocol (TCP port 9999: HS110, KP115, HS300, ...) is spoken without a login; newer plugs want user and password of the
-TP-Link account, and are asked for their kind by UDP first (never tried here on a real one). Power is what it says at a moment;
-the counter has steps of 1 Wh (3.6 kJ) and restarts with the plug, in newer ones at midnight: a fall is a reset, never a wrap.
+The first protocol (TCP port 9999: HS110, KP115, HS300, ...) needs no login. Newer plugs need user and password of the TP-Link
+account, and are identified by UDP first (never tried here with a real one). Power is instantaneous. The counter has steps of 1 Wh
+(3.6 kJ) and restarts with the plug, in newer ones at midnight: a fall is a reset, never a wrap.
 """
 
 import asyncio
@@ -42,17 +42,17 @@ Run = Callable[[Coroutine[Any, Any, Any], float], Any]
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Kasa(Plug):
-    """A plug or strip by TP-Link at the wall: its power at a moment, and its energy counter where it has one."""
+    """A plug or strip by TP-Link at the wall: its instantaneous power, and its energy counter if it has one."""
 
     socket: int | None = None
-    """Which socket of a strip, from 0; absent: all of it."""
+    """Which socket of a strip, from 0; all of them if absent."""
 
     user: str = ""
-    """Of the TP-Link account, for newer plugs; with password_file."""
+    """User of the TP-Link account, for newer plugs; with password_file."""
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Connect and see what the plug meters. Raises OSError, MachineError, ValueError (it meters nothing)."""
+        """Connect and check what the plug meters. Raises OSError, MachineError, ValueError (it meters nothing)."""
         if self.password_file is None:
             _check_short(self.address, self.timeout_s)
         with _running(self.address) as run:
@@ -80,11 +80,11 @@ class Kasa(Plug):
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
-        """Find what speaks the first protocol and meters."""
+        """Find plugs that speak the first protocol and meter."""
         return tuple({"kind": "kasa", "address": address} for address in addresses if _meters(address))
 
     def checks(self) -> tuple[Check, ...]:
-        """It needs python-kasa."""
+        """Check for python-kasa."""
         ok = importlib.util.find_spec("kasa") is not None
         return (Check("python-kasa", ok, "it speaks to the plug" if ok else "it is missing", "" if ok else FIX),)
 
@@ -111,7 +111,7 @@ def _meters(address: str) -> bool:
 
 
 def _check_short(address: str, timeout_s: float) -> None:
-    """See that what is there answers in the first protocol, and shortly: the library takes any length. Raises OSError."""
+    """Check for a short answer in the first protocol, because the library accepts any length. Raises OSError."""
     host, _, port = address.partition(":")
     key, asked = KEY, bytearray()
     for byte in WHO:
@@ -129,7 +129,7 @@ def _check_short(address: str, timeout_s: float) -> None:
 
 @contextmanager
 def _running(address: str) -> Generator[Run]:
-    """Give what runs a coroutine, so many s at most: a loop in a thread of its own, so that whoever records may have another."""
+    """Return a runner of coroutines with a time limit: a loop in its own thread, because the caller may have another."""
     if importlib.util.find_spec("kasa") is None:
         raise MachineError("python-kasa is not installed", where="meter kasa", next=FIX)
     from kasa.exceptions import AuthenticationError

@@ -1,7 +1,7 @@
 """Power from a linear model with the catalogue's coefficients, driven by each server's counters: never a measurement.
 
-Per server: board = idle + dynamic x CPU use; disks = idle + (active - idle) x use of their throughput; supply = what the power
-supply loses on both. The switch is constant. The form is that of X. Fan, W.-D. Weber, L. A. Barroso, Power Provisioning for a
+Per server: board = idle + dynamic x CPU use; disks = idle + (active - idle) x use of their throughput; supply = the power
+supply's losses on both. The switch is constant. The form is that of X. Fan, W.-D. Weber, L. A. Barroso, Power Provisioning for a
 Warehouse-sized Computer, ISCA 2007: https://doi.org/10.1145/1250662.1250665
 """
 
@@ -36,17 +36,17 @@ COUNTERS = {  # what drives the model, and the consequence for hosts without it
 
 @cache
 def channel(host: str, component: Component) -> Channel:
-    """The channel of one component of a host ("" for the switch, which no host owns)."""
+    """Return the channel of one component of a host ("" for the switch, which belongs to no host)."""
     return Channel("modelled", host, component, "power", "W", "window mean", "modelled")
 
 
 def board_w(board: Board, cpu_use_ratio: float) -> float:
-    """Power of a board at this share of its CPU capacity, 0 to 1."""
+    """Return the power of a board at this share of its CPU capacity, 0 to 1."""
     return board.idle_w.value + board.dynamic_w.value * min(cpu_use_ratio, 1.0)
 
 
 def disks_w(disks: tuple[Disk, ...], read_bytes_per_s: float, written_bytes_per_s: float, scale: float) -> float:
-    """Power of a host's disks that share these rates in proportion to their speed; `scale` slows them, but not their watts."""
+    """Return the power of a host's disks that share these rates by their speed; `scale` slows them, but not their watts."""
     use_ratio = 0.0
     if disks:
         use_ratio += read_bytes_per_s / (scale * sum(d.read_bytes_per_s.value for d in disks))
@@ -57,7 +57,7 @@ def disks_w(disks: tuple[Disk, ...], read_bytes_per_s: float, written_bytes_per_
 def host_w(
     node: Node, cluster: Cluster, before: Counters, after: Counters, *, capacity_cores: float, scale: float
 ) -> Mapping[Component, float]:
-    """Mean watts of a server between two readings, by component; nothing when CPU time is missing or a counter ran backwards.
+    """Return a server's mean watts between two readings, by component; none if CPU time is missing or a counter fell.
 
     Unknown disk bytes count as zero: the disks then draw their idle power, a lower bound.
     """
@@ -99,12 +99,12 @@ class Modelled(Meter):
         doubts.extend(model.doubts())
 
     def checks(self) -> tuple[Check, ...]:
-        """Nothing is needed but a testbed with a cluster of the catalogue."""
+        """Check nothing: only a testbed with a cluster of the catalogue is needed."""
         return ()
 
 
 def _metered(hosts: Hosts) -> tuple[Host, ...]:
-    """The servers; where there are none, the clients, each with disks of its own."""
+    """Return the servers or, if there are none, the clients, each with disks of its own."""
     return hosts.servers or hosts.clients
 
 
@@ -122,8 +122,7 @@ def _hardware(hosts: Hosts) -> tuple[Cluster, Mapping[str, Node]]:
 
 
 def _capacity_cores(hosts: Hosts) -> Mapping[str, float]:
-    """What 100 % of each host's CPU is. The cores of this machine are not those of an emulated board, so nothing stands in for
-    it."""
+    """Return each host's CPU capacity. This machine's cores are not those of an emulated board, so there is no fallback."""
     stated = {host.name: host.cpu_capacity_cores for host in _metered(hosts)}
     if unknown := [name for name, cores in stated.items() if not cores]:
         raise CampaignError(
@@ -135,7 +134,7 @@ def _capacity_cores(hosts: Hosts) -> Mapping[str, float]:
 
 
 class _Model:
-    """What the model remembers from one round of readings to the next."""
+    """The model's state from one round of readings to the next."""
 
     def __init__(
         self, hosts: Hosts, cluster: Cluster, nodes: Mapping[str, Node], capacity_cores: Mapping[str, float], sink: Sink
@@ -160,7 +159,7 @@ class _Model:
         self._switch_s = now_s
 
     def doubts(self) -> Iterator[str]:
-        """Say which counters were missing, and what follows."""
+        """Return doubts about missing counters and their consequences."""
         for counter, hosts in self._untold.items():
             if hosts:
                 yield "modelled: " + COUNTERS[counter].format(hosts=", ".join(sorted(hosts)))

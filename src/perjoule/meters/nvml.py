@@ -1,7 +1,7 @@
 """Energy counters of NVIDIA's GPUs by nvidia-ml-py: https://docs.nvidia.com/deploy/nvml-api/
 
-The counter (Volta and later) is best. The power is an average over about a second on most GPUs; on A100 and H100 its sensor looks
-only a quarter of the time (https://arxiv.org/abs/2312.02741), so that a load with a rhythm of its own may be misjudged by far.
+The counter (Volta and later) is best. The power is an average over about a second on most GPUs. On A100 and H100 its sensor
+samples only a quarter of the time (https://arxiv.org/abs/2312.02741), so a periodic load may be misjudged by far.
 """
 
 import importlib.util
@@ -33,7 +33,7 @@ _PART_TIME = re.compile(r"\b[AH]100\b|\bGH200\b")
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Nvml(Metered):
-    """The GPUs of this machine, each a channel of its own."""
+    """The GPUs of this machine, each a separate channel."""
 
     covers: tuple[str, ...] = ("clients",)
     """The hosts whose work the GPUs do."""
@@ -46,7 +46,7 @@ class Nvml(Metered):
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Find the GPUs. Raises MachineError when there is no driver or no such GPU, or it doesn't know the quantity."""
+        """Find the GPUs. Raises MachineError if the driver or such a GPU is missing, or it doesn't support the quantity."""
         with _library() as nvml:
             found = [(gpu, self._channel(nvml, gpu, where)) for gpu in self._chosen(nvml)]
 
@@ -57,7 +57,7 @@ class Nvml(Metered):
             yield read
 
     def caveats(self) -> Iterable[str]:
-        """GPUs whose power sensor looks part of the time."""
+        """A doubt about GPUs whose power sensor samples only part of the time."""
         try:
             with _library() as nvml:
                 for gpu in self._chosen(nvml):
@@ -68,7 +68,7 @@ class Nvml(Metered):
             return
 
     def checks(self) -> tuple[Check, ...]:
-        """There is the library, the driver, and a GPU."""
+        """Check for the library, the driver, and a GPU."""
         if importlib.util.find_spec("pynvml") is None:
             return (Check("nvidia-ml-py", ok=False, detail="missing", fix=_FIX),)
         try:
@@ -79,7 +79,7 @@ class Nvml(Metered):
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
-        """This machine's GPUs."""
+        """Find this machine's GPUs."""
         return ({"kind": "nvml"},) if importlib.util.find_spec("pynvml") and all(check.ok for check in cls().checks()) else ()
 
     def _chosen(self, nvml: Any) -> list[Any]:
@@ -132,7 +132,7 @@ def _text(said: str | bytes) -> str:
 
 @contextmanager
 def _library() -> Generator[Any]:
-    """NVIDIA's library, ready to be asked. Raises MachineError in its own words."""
+    """Return NVIDIA's library, initialised. Raises MachineError with its message."""
     try:
         import pynvml
     except ImportError:

@@ -1,7 +1,7 @@
 """Energy counters inside the CPU (Intel, AMD): https://docs.kernel.org/power/powercap/powercap.html
 
 They cover the CPU, at most its memory: never a disk, a board or a supply. Zones overlap ("core" lies in "package", "package" and
-"dram" in "psys"), so that they are channels of their own, of grade "component", and nothing adds them.
+"dram" in "psys"), so they are separate channels of grade "component", which are never added.
 """
 
 import os
@@ -70,7 +70,7 @@ class Rapl(Metered):
 
         Raises:
             MachineError: there are none, or a range can't be read.
-            CampaignError: it is asked so seldom that a counter could wrap unseen, or for a zone that isn't there.
+            CampaignError: it is polled so seldom that a counter could wrap unseen, or a zone does not exist.
         """
         chosen = zones(self.root)
         if strange := set(self.zones) - {zone.component for zone in chosen}:
@@ -96,7 +96,7 @@ class Rapl(Metered):
         yield read
 
     def checks(self) -> tuple[Check, ...]:
-        """There are zones, and we may read them."""
+        """Check for zones, and permission to read them."""
         files = [folder / "energy_uj" for folder in _folders(self.root)]
         if not files:
             return (Check("RAPL", ok=False, detail=f"no zone in {self.root}", fix=_ABSENT),)
@@ -108,7 +108,7 @@ class Rapl(Metered):
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
-        """This machine's CPU, where it has counters."""
+        """Find this machine's CPU, if it has counters."""
         return ({"kind": "rapl"},) if _folders(ROOT) else ()
 
 
@@ -119,7 +119,7 @@ def zones(root: Path) -> list[Zone]:
     """List the zones below a powercap folder, each once.
 
     Raises:
-        MachineError: a zone has no readable range: where its counter falls back to 0 would be a guess.
+        MachineError: a zone has no readable range, so the value at which its counter wraps is unknown.
     """
     found: dict[str, Zone] = {}
     for folder in _folders(root):
@@ -135,7 +135,7 @@ def _folders(root: Path) -> list[Path]:
 
 
 def _component(folder: Path) -> str:
-    """Name a zone: "package-0" and "psys" as the kernel does, those inside of a package with its number ("dram-0")."""
+    """Return a zone's name: "package-0" and "psys" as in the kernel, those inside a package with its number ("dram-0")."""
     name, match = _sysfs.word(folder / "name") or folder.name, _ZONE.fullmatch(folder.name)
     if match is None or folder.name.count(":") == 1:
         return name

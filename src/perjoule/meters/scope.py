@@ -1,8 +1,8 @@
 """An oscilloscope's voltage and current channel, multiplied: Agilent and Keysight InfiniiVision (DSO6014A, ...) by SCPI
 
 https://www.keysight.com/us/en/assets/9018-08017/programming-guides/9018-08017.pdf. The power is the mean of u x i over an
-acquisition, point by point: the mean of u times the mean of i is another number where both vary. Between acquisitions it sees
-nothing, so that what it says are powers at moments. Spoken to a simulator, never to a real one.
+acquisition, point by point; the mean of u times the mean of i differs if both vary. It sees nothing between acquisitions, so its
+readings are instantaneous. Tested with a simulator, never with a real one.
 """
 
 import math
@@ -50,25 +50,25 @@ class Scope(Metered):
     address: Annotated[str, Field(description=ADDRESS)]
 
     voltage_channel: int = 1
-    """Where the voltage is."""
+    """The channel of the voltage."""
 
     current_channel: int = 2
-    """Where the current's probe is."""
+    """The channel of the current's probe."""
 
     volt_per_volt_ratio: float = 1.0
-    """Volts at the load for each volt that the scope shows; the attenuation set on the scope itself is in what it shows."""
+    """Volts at the load for each volt on the scope, which already includes the attenuation set there."""
 
     ampere_per_volt_ratio: float = 1.0
-    """Amperes for each volt that the scope shows of the current's probe."""
+    """Amperes for each volt of the current's probe on the scope."""
 
     voltage_zero_v: Volts = 0.0
-    """What it shows without voltage."""
+    """The scope's voltage reading without voltage."""
 
     current_zero_v: Volts = 0.0
-    """What it shows without current: measure it with the load switched off."""
+    """The probe's reading without current: measure it with the load switched off."""
 
     window_s: Seconds = 0.5
-    """How long an acquisition is; a whole number of mains periods, for alternating current."""
+    """Length of an acquisition; a whole number of mains periods, for alternating current."""
 
     reads: Literal["waveforms", "means"] = "waveforms"
     """Multiply point by point, or only the means that the scope measures (a doubt in each recording)."""
@@ -80,14 +80,14 @@ class Scope(Metered):
     """The same of the current."""
 
     timeout_s: Seconds = 2.0
-    """How long an answer may take, in addition to the acquisition itself."""
+    """Time limit of an answer, in addition to the acquisition itself."""
 
     grade: Grade = "component"
-    """Where the probes sit: "component" behind a power supply, "wall" before it."""
+    """Position of the probes: "component" behind a power supply, "wall" before it."""
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Ask who it is, set it up, and acquire. Raises OSError, ValueError, MachineError (no known oscilloscope)."""
+        """Identify it, set it up, and acquire. Raises OSError, ValueError, MachineError (not a known oscilloscope)."""
         with instrument(self.address, timeout_s=self.timeout_s) as device:
             identified(device)
             channels = (self.voltage_channel, self.current_channel)
@@ -106,17 +106,17 @@ class Scope(Metered):
             yield read
 
     def caveats(self) -> Iterable[str]:
-        """That the means alone were multiplied, where they were."""
+        """A doubt if only the means were multiplied."""
         if self.reads == "means":
             yield f"{self.label}: mean voltage times mean current, which is the power only if one of them is steady"
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
-        """Find what answers *IDN? as a known oscilloscope at these addresses; what its channels show is for you to say."""
+        """Find known oscilloscopes by *IDN? at these addresses; you declare what their channels show."""
         return tuple({"kind": "scope", "address": one} for one in addresses if answers(one, identified))
 
     def checks(self) -> tuple[Check, ...]:
-        """It needs pyvisa and pyvisa-py."""
+        """Check for pyvisa and pyvisa-py."""
         return libraries()
 
     def _of_waveforms(self, device: Instrument) -> float:
@@ -134,7 +134,7 @@ class Scope(Metered):
         return self._power_w(shown_v)
 
     def _power_w(self, shown_v: Callable[[int], NDArray[np.float64]]) -> float:
-        """The mean of u x i; NaN where a point of either is missing or beyond the screen."""
+        """Return the mean of u x i; NaN if a point of either is missing or off the screen."""
         voltage_v = (shown_v(self.voltage_channel) - self.voltage_zero_v) * self.volt_per_volt_ratio
         current_a = (shown_v(self.current_channel) - self.current_zero_v) * self.ampere_per_volt_ratio
         if len(voltage_v) != len(current_a):
@@ -142,14 +142,14 @@ class Scope(Metered):
         return float(np.mean(voltage_v * current_a))
 
     def _specification(self) -> Specification:
-        """Both errors at their worst add up."""
+        """Return the specification: both errors at their worst add up."""
         parts = (self.voltage_accuracy_ratio, self.current_accuracy_ratio)
         gain_ratio = None if None in parts else sum(part for part in parts if part is not None)
         return Specification(gain_ratio=gain_ratio, latency_s=self.window_s / 2)
 
 
 def identified(device: Instrument) -> str:
-    """Who it says it is. Raises OSError, MachineError: no known oscilloscope."""
+    """Return the answer to *IDN?. Raises OSError, MachineError: not a known oscilloscope."""
     device.quiet()
     identity = device.ask("*IDN?")
     if not re.search(KNOWN, identity, re.IGNORECASE):
@@ -168,7 +168,7 @@ def setup(channels: Sequence[int], window_s: float) -> tuple[str, ...]:
 
 @plain_dataclass(frozen=True)
 class Preamble:
-    """How bytes become volts: (byte - reference) x increment + origin."""
+    """The conversion of bytes to volts: (byte - reference) x increment + origin."""
 
     increment_v: float
     origin_v: float
@@ -176,7 +176,7 @@ class Preamble:
 
     @classmethod
     def of(cls, text: str) -> "Preamble":
-        """Read an answer to :WAV:PRE?, ten numbers. Raises ValueError."""
+        """Parse an answer to :WAV:PRE?, ten numbers. Raises ValueError."""
         parts = text.split(",")
         if len(parts) != 10:
             raise ValueError(f"a preamble of {len(parts)} numbers, not ten: {text[:60]!r}")
@@ -184,7 +184,7 @@ class Preamble:
 
 
 def volts(block: bytes, preamble: Preamble) -> NDArray[np.float64]:
-    """The volts shown, shape (N,); NaN for holes and for what is beyond the screen. Raises ValueError: there are none."""
+    """Return the volts shown, shape (N,); NaN for holes and points off the screen. Raises ValueError: there are none."""
     if not block:
         raise ValueError("an acquisition without a point")
     raw = np.frombuffer(block, dtype=np.uint8)

@@ -1,7 +1,7 @@
 """Shelly plugs and meters over HTTP: https://shelly-api-docs.shelly.cloud/
 
-Gen1 counts watt-minutes (its EM and 3EM watt-hours), Gen2 and later watt-hours. Power is what the plug says at a moment, the
-counter is a counter: it steps once a minute, so that a window of a few minutes is better judged by the power.
+Gen1 counts watt-minutes (its EM and 3EM watt-hours), Gen2 and later watt-hours. Power is instantaneous. The counter steps once a
+minute, so the power is better for a window of a few minutes.
 """
 
 import math
@@ -49,7 +49,7 @@ class Shelly(Plug):
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Ask which generation it is, then for its status. Raises OSError, MachineError, ValueError (no such output)."""
+        """Find its generation, then poll its status. Raises OSError, MachineError, ValueError (no such output)."""
         plug = Http(self.address, timeout_s=self.timeout_s, user=self.user, password=self.password)
         generation = 2 if number(plug.json("/shelly").get("gen", 1)) >= 2 else 1
         power = self.power(where, resolution_w=POWER_STEP_W[generation])
@@ -66,11 +66,11 @@ class Shelly(Plug):
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
-        """Find what answers /shelly as a Shelly does."""
+        """Find devices that answer /shelly like a Shelly."""
         return tuple({"kind": "shelly", "address": address} for address in addresses if _is_shelly(address))
 
     def checks(self) -> tuple[Check, ...]:
-        """Nothing is needed on this machine."""
+        """Check nothing: there are no requirements on this machine."""
         return ()
 
 
@@ -83,7 +83,7 @@ def _is_shelly(address: str) -> bool:
 
 
 def gen1(status: Mapping[str, Any], output: int) -> tuple[float, float]:
-    """Watts and joules of an output in a Gen1's /status; NaN where it says that they are not valid. Raises ValueError."""
+    """Parse watts and joules of an output in a Gen1's /status; NaN if it marks them invalid. Raises ValueError."""
     for name, joules in (("emeters", JOULES_PER_WH), ("meters", JOULES_PER_WMIN)):
         found: Any = status.get(name)
         if isinstance(found, list) and output < len(found):  # pyright: ignore[reportUnknownArgumentType]
@@ -94,7 +94,7 @@ def gen1(status: Mapping[str, Any], output: int) -> tuple[float, float]:
 
 
 def gen2(status: Mapping[str, Any], output: int) -> tuple[float, float]:
-    """Watts and joules of a component of a Gen2's Shelly.GetStatus; NaN where it says null. Raises ValueError."""
+    """Parse watts and joules of a component of a Gen2's Shelly.GetStatus; NaN for null. Raises ValueError."""
     for component, (power, counter, total) in COMPONENTS.items():
         found = table(status.get(f"{component}:{output}"))
         if power in found:

@@ -1,6 +1,6 @@
 """A power meter that reads a known waveform: perjoule's test double, https://en.wikipedia.org/wiki/Test_double
 
-The waveform is a function of the monotonic clock, so that `Simulated.energy_j` knows the true energy of any window, whatever the
+The waveform is a function of the monotonic clock, so `Simulated.energy_j` knows the true energy of any window, whatever the
 meter's faults: noise, resolution, lost samples, a counter that wraps, a clock that lags.
 """
 
@@ -32,7 +32,7 @@ rate = "20 Hz"
 
 
 class Sample(NamedTuple):
-    """What the meter says at a moment, as `Sink.append` takes it."""
+    """A sample of the meter, as `Sink.append` takes it."""
 
     t_s: float
     value: float
@@ -41,7 +41,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Simulated(Meter):
-    """A known waveform, with the faults of real meters where asked for."""
+    """A known waveform, with the faults of real meters on request."""
 
     waveform: Shape = "square"
     """Constant (at high), bursts of high in each period, a sine between low and high, or high in periods drawn at random."""
@@ -59,7 +59,8 @@ class Simulated(Meter):
     """The share of high: within a period (square), or of all periods (random)."""
 
     semantics: Semantics = "window mean"
-    """What a sample is: energy so far, mean since the last one, power at a moment, a running average, or low or high (state)."""
+    """What a sample is: energy so far, mean since the last one, instantaneous power, a running average, or low or high
+    (state)."""
 
     rate_hz: Hertz = 20.0
     """How often it reads, on average."""
@@ -80,16 +81,16 @@ class Simulated(Meter):
     """A counter wraps at this; 0 J: never."""
 
     gap_ratio: Ratio = 0.0
-    """The share of samples that are lost."""
+    """Share of lost samples."""
 
     delay_s: Seconds | None = None
-    """Lag of the meter: its value at a moment is timestamped this much later."""
+    """Lag of the meter: each value is timestamped this much later."""
 
     name: str = "simulated"
-    """What its channel is called, where there are several."""
+    """Name of its channel, if there are several."""
 
     seed: int = 1
-    """For the random waveform, noise and gaps."""
+    """Seed of the random waveform, noise and gaps."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -108,7 +109,7 @@ class Simulated(Meter):
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
-        """Stream what the meter says; the hosts don't matter."""
+        """Stream the meter's samples; the hosts don't matter."""
         stream = self.samples(iter(time.monotonic, None))
 
         def sample() -> None:
@@ -120,7 +121,7 @@ class Simulated(Meter):
             yield doubts
 
     def checks(self) -> tuple[Check, ...]:
-        """Nothing is needed."""
+        """Check nothing: there are no requirements."""
         return ()
 
     @property
@@ -129,11 +130,11 @@ class Simulated(Meter):
         return Waveform(self.waveform, self.low_w, self.high_w, self.period_s, self.duty_ratio, self.seed)
 
     def energy_j(self, began_s: float, ended_s: float) -> float:
-        """The true energy of a window."""
+        """Return the true energy of a window."""
         return self.truth.energy_j(began_s, ended_s)
 
     def samples(self, moments_s: Iterable[float]) -> Iterator[Sample | None]:
-        """Say what the meter says at these moments, in order; None is a lost sample (and the first of a window mean)."""
+        """Return the meter's samples at these moments, in order; None is a lost sample (and the first of a window mean)."""
         truth, dice = self.truth, random.Random(self.seed)
         last_s: float | None = None
         counted_j = 0.0

@@ -1,8 +1,10 @@
 """CPU seconds, network bytes, disk bytes and disk seconds of every host: https://docs.kernel.org/filesystems/proc.html
 
-Cumulative, as the kernel keeps them: what happened in a gap is in the next sample. What a host can't tell is not recorded.
+Counters are cumulative, as in the kernel: activity during a gap is in the next sample. Counters that a host lacks are not
+recorded.
 
-Where all hosts share a machine: also the CPU seconds of that machine, of perjoule itself and, at both ends, of kernel threads.
+If all hosts share a machine, it also records the CPU seconds of that machine, of perjoule itself and, at both ends, of kernel
+threads.
 """
 
 import time
@@ -34,18 +36,18 @@ QUANTITIES: dict[str, Quantity] = {
 
 
 def channel(host: str, counter: str) -> Channel:
-    """The channel of one counter of a host, by the counter's name in `protocols.Counters`."""
+    """Return the channel of one counter of a host, by the counter's name in `protocols.Counters`."""
     return Channel("system", host, "all", QUANTITIES[counter], "s" if counter.endswith("_s") else "B", "counter", "counter")
 
 
 def machine_channel(component: Literal["machine", "perjoule", "kernel"], covers: tuple[str, ...]) -> Channel:
-    """The channel of CPU time that no host owns; `covers` are hosts that are the whole machine."""
+    """Return the channel of CPU time that belongs to no host; `covers` are hosts that are the whole machine."""
     return Channel("system", "", component, "cpu", "s", "counter", "counter", covers)
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class System(Meter):
-    """The counters that every host keeps anyway: CPU, network, disk."""
+    """The standard counters of every host: CPU, network, disk."""
 
     rate_hz: Hertz = 5.0
     """How often they are read, on average; reads are jittered so that they can't lock to a timer."""
@@ -78,5 +80,5 @@ class System(Meter):
         look()
 
     def checks(self) -> tuple[Check, ...]:
-        """Nothing is needed: the hosts read their own counters."""
+        """Check nothing: the hosts read their own counters."""
         return ()

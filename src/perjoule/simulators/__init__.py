@@ -1,7 +1,7 @@
 """Servers that speak the protocols of meters, vary, and fail on purpose; one file per protocol.
 
-Each has `serve(behaviour, *, address, port)`, a `with` that gives the options of the [[meter]] table that reads it, and FAULTS,
-those of the menu that its protocol can express; those that have HOSTILE can pour forth what no protocol allows.
+Each has `serve(behaviour, *, address, port)`, a `with` that yields the options of the [[meter]] table that reads it, and FAULTS,
+those that its protocol can express; simulators that have HOSTILE can send what no protocol allows.
 """
 
 import importlib
@@ -30,7 +30,7 @@ def faults(kind: str) -> tuple[Fault, ...]:
 def serve(
     kind: str, behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0
 ) -> AbstractContextManager[Mapping[str, Json]]:
-    """Simulate a meter while a block runs; what is given are the options of the [[meter]] table that reads it."""
+    """Simulate a meter during a block; yields the options of the [[meter]] table that reads it."""
     return _module(kind).serve(behaviour, address=address, port=port)
 
 

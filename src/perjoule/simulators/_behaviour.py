@@ -1,4 +1,4 @@
-"""How a simulated meter behaves: a known power, and the faults of real meters on purpose, by chance or for a while."""
+"""The behaviour of a simulated meter: a known power, and the faults of real meters on purpose, at random or for a while."""
 
 import math
 import random
@@ -22,7 +22,7 @@ JUMP_S = 3600.0  # by which a meter's own clock jumps
 
 @dataclass(frozen=True)
 class Truth:
-    """What the simulated meter's inside knows at a moment, the faults of its values included."""
+    """The simulated meter's state at a moment, including the faults of its values."""
 
     power_w: float  # NaN: it has none, and says so in its protocol's way
     energy_j: float  # since it was started, or since its last reset or wrap
@@ -33,7 +33,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Manner:
-    """How to answer one request, beside what to say."""
+    """How to answer one request, apart from the values."""
 
     delay_s: float = 0.0
     silent: bool = False  # no answer at all
@@ -43,9 +43,9 @@ class Manner:
 
 @dataclass
 class Behaviour:
-    """A power known exactly, with faults: each request draws, by `share_ratio`, whether one of `faults` befalls it.
+    """An exactly known power, with faults: each request draws, by `share_ratio`, whether one of `faults` affects it.
 
-    Thread-safe. `truth()` is what a server says, `manner()` how; a server asks `manner` first, once per request.
+    Thread-safe. `truth()` is the answer of a server, `manner()` how it answers; a server calls `manner` first, once per request.
     """
 
     waveform: Waveform = field(default_factory=Waveform)
@@ -68,7 +68,7 @@ class Behaviour:
             self.range_j = 100.0 * self.waveform.high_w
 
     def manner(self) -> Manner:
-        """Draw what befalls the next request, and say how to answer it."""
+        """Draw the fault of the next request, and return how to answer it."""
         with self._lock:
             now_s = self.now_s()
             if now_s >= self._until_s:
@@ -88,7 +88,7 @@ class Behaviour:
             )
 
     def truth(self) -> Truth:
-        """What the meter says of this moment."""
+        """Return the meter's values at this moment."""
         with self._lock:
             now_s = self.now_s()
             power_w, energy_j = self.waveform.power_w(now_s), self.waveform.energy_j(self._began_s, now_s)

@@ -1,6 +1,6 @@
-"""A server in a process of its own that asks this one, for each request, what to say and how: one line out, one line in.
+"""A server in a process of its own that asks this one, for each request, for values and manner: one line out, one line in.
 
-For libraries whose servers own their process (global state, an event loop).
+For libraries whose servers need their own process (global state, an event loop).
 """
 
 import json
@@ -21,10 +21,10 @@ _END_S = 5.0
 
 @contextmanager
 def child(behaviour: Behaviour, module: str, *arguments: str) -> Generator[str]:
-    """Run `python -m perjoule.simulators.<module>` while the block runs; what is given is its first line, said when it serves.
+    """Run `python -m perjoule.simulators.<module>` during the block; yields its first line, printed when it is ready.
 
     Raises:
-        MachineError: it did not start, with its own last words.
+        MachineError: it did not start, with its last output.
     """
     argv = [sys.executable, "-m", f"perjoule.simulators.{module}", *arguments]
     server = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -77,13 +77,13 @@ def child(behaviour: Behaviour, module: str, *arguments: str) -> Generator[str]:
 
 
 def say(line: str) -> None:
-    """In the child: speak to the process that started us."""
+    """In the child: send a line to the parent process."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 def told() -> tuple[Manner, Truth]:
-    """In the child: ask how to answer a request and what to say, and wait as long as the answer is late."""
+    """In the child: get values and manner for a request, and wait if the answer comes late."""
     say("?")
     line = sys.stdin.readline()
     if not line:

@@ -1,4 +1,4 @@
-"""What a broken or hostile meter sends: bytes without end, one byte now and then, JSON nested too deeply, garbage."""
+"""Answers of a broken or hostile meter: endless bytes, one byte now and then, JSON nested too deeply, garbage."""
 
 import random
 import threading
@@ -13,7 +13,7 @@ CHUNK_BYTES = 4096
 
 
 def pour(fault: Fault, send: Callable[[bytes], object], stop: threading.Event) -> None:
-    """Send what a hostile meter does, for POUR_S or until the event. Raises OSError: who listened is gone."""
+    """Send what a hostile meter does, for POUR_S or until the event. Raises OSError: the listener is gone."""
     until_s = time.monotonic() + POUR_S
     for chunk in chunks(fault):
         if stop.is_set() or time.monotonic() > until_s:
@@ -24,7 +24,7 @@ def pour(fault: Fault, send: Callable[[bytes], object], stop: threading.Event) -
 
 
 def chunks(fault: Fault) -> Iterator[bytes]:
-    """What is sent, piece by piece: without end where the fault is that."""
+    """Yield what is sent, piece by piece; without end for endless faults."""
     if fault == "deep":
         yield from [b"[" * CHUNK_BYTES] * 25
         yield b"\n"

@@ -1,4 +1,4 @@
-"""An HTTP server in this process that answers as a meter's behaviour has it."""
+"""An HTTP server in this process that answers with a meter's behaviour."""
 
 import threading
 from collections.abc import Callable, Generator, Mapping
@@ -14,7 +14,7 @@ SILENT_S = 60.0  # how long a connection without an answer stays open
 
 @dataclass(frozen=True)
 class Answer:
-    """What is sent back."""
+    """The response."""
 
     body: bytes
     status: int = 200
@@ -30,7 +30,7 @@ def answering(
     *,
     change: Callable[[str, bytes], Answer] | None = None,
 ) -> Generator[str]:
-    """Serve GET while the block runs; `answer` gets a path with its query, and the headers. Gives "host:port".
+    """Serve GET during the block; `answer` gets a path with its query, and the headers. Yields "host:port".
 
     `change` answers POST and DELETE, by path and body, and never fails.
     """
@@ -73,14 +73,14 @@ def answering(
                 return
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
         block_on_close = False
 
         def handle_error(self, request: object, client_address: object) -> None:
-            """A client that went away is its own affair."""
+            """Ignore a client that has disconnected."""
 
     server = Server((address, port), Handler)
     thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.02), daemon=True)

@@ -1,4 +1,4 @@
-"""An instrument that takes lines, at a TCP port or at a serial line (a pseudo-terminal), with the same code for both."""
+"""A line-based instrument at a TCP port or at a serial line (a pseudo-terminal), with the same code for both."""
 
 import os
 import select
@@ -17,14 +17,14 @@ LOOK_S = 0.02  # how often a serial line looks whether it is to end
 
 
 class Session(Protocol):
-    """One connection's instrument."""
+    """The instrument of one connection."""
 
     def take(self, line: str) -> bytes | None:
-        """What it answers to a line, if anything. Raises OSError: it hangs up."""
+        """Return the answer to a line, if any. Raises OSError: it hangs up."""
         ...
 
     def close(self) -> None:
-        """End what it has begun."""
+        """End what it has started."""
         ...
 
 
@@ -33,7 +33,7 @@ Begin = Callable[[Callable[[bytes], None], Callable[[], None]], Session]  # give
 
 @contextmanager
 def lines(begin: Begin, line: Line, address: str, port: int) -> Generator[str]:
-    """Serve while the block runs; gives the VISA address. What hangs up does so on TCP only: a cable stays where it is."""
+    """Serve during the block; yields the VISA address. Only a TCP connection can hang up: a cable stays connected."""
     if line == "serial":
         with _terminal(begin) as path:
             yield f"ASRL{path}::INSTR"

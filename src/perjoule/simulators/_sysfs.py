@@ -1,4 +1,4 @@
-"""A folder of attributes as sysfs shows them, kept up to date by a thread as a chip's driver would."""
+"""A folder of attributes like sysfs, updated by a thread as a chip's driver would."""
 
 import math
 import threading
@@ -14,7 +14,7 @@ UPDATE_S = 0.01  # the time between two values, as the chip's own
 
 @contextmanager
 def tree(behaviour: Behaviour, fixed: Mapping[str, str], values: Callable[[Truth], Mapping[str, str]]) -> Generator[Path]:
-    """Keep a folder of attributes while the block runs: `fixed` ones by path, and those of the moment by `values`.
+    """Update a folder of attributes during the block: `fixed` ones by path, and current ones by `values`.
 
     A value "" is an attribute that can't be read. While the device is disconnected its folders are gone.
     """

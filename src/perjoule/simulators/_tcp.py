@@ -8,10 +8,10 @@ from contextlib import contextmanager, suppress
 
 @contextmanager
 def connections(handle: Callable[[socket.socket, threading.Event], None], address: str, port: int) -> Generator[int]:
-    """Let `handle` serve each connection until it returns or the event is set; gives the port.
+    """Let `handle` serve each connection until it returns or the event is set; yields the port.
 
-    An OSError in `handle` ends the connection: its client went away, or the block has ended. So does a ValueError: it speaks
-    another protocol, as one does who looks for meters.
+    An OSError in `handle` ends the connection: its client disconnected, or the block has ended. So does a ValueError: it speaks
+    another protocol, as a program does that searches for meters.
     """
     stop, threads, clients = threading.Event(), list[threading.Thread](), list[socket.socket]()
 

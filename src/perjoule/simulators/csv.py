@@ -17,7 +17,7 @@ HEAD = "ZES ZIMMER LMG450;simulated\nGroup;1\n\nDate;Time;P1\n;hh:mm:ss;W\n"
 
 @contextmanager
 def serve(behaviour: Behaviour, *, address: str = "", port: int = 0) -> Generator[Mapping[str, Json]]:
-    """Write the log while the block runs; address and port are without meaning. While disconnected there is no log."""
+    """Write the log during the block; address and port are ignored. While disconnected there is no log."""
     with removal.scratch("perjoule-meter-") as folder:
         log, stop = folder / "power.csv", threading.Event()
         log.write_text(HEAD)

@@ -1,4 +1,4 @@
-"""A hwmon folder with an INA226 and an ACPI power meter on a machine that numbers them as it likes."""
+"""A hwmon folder with an INA226 and an ACPI power meter on a machine with arbitrary numbering."""
 
 import math
 from collections.abc import Generator, Mapping
@@ -24,7 +24,7 @@ FIXED = {
 
 @contextmanager
 def serve(behaviour: Behaviour, *, address: str = "", port: int = 0) -> Generator[Mapping[str, Json]]:
-    """Show the folder while the block runs; address and port are without meaning."""
+    """Show the folder during the block; address and port are ignored."""
 
     def values(said: Truth) -> dict[str, str]:
         power = UNKNOWN if math.isnan(said.power_w) else _sysfs.micro(said.power_w)

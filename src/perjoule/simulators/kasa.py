@@ -22,7 +22,7 @@ UNKNOWN: Json = {"err_code": -1, "err_msg": "module not support"}
 
 @contextmanager
 def serve(behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0, hardware: int = 2) -> Generator[Mapping[str, Json]]:
-    """Serve one plug of hardware version 1 (W, kWh) or 2 (mW, Wh) while the block runs; gives its [[meter]] table."""
+    """Serve one plug of hardware version 1 (W, kWh) or 2 (mW, Wh) during the block; yields its [[meter]] table."""
     realtime = _realtime_1 if hardware == 1 else _realtime_2
 
     def handle(client: socket.socket, stop: threading.Event) -> None:
@@ -91,7 +91,7 @@ _SYSTEM: Json = {
 
 
 def ciphered(plain: bytes) -> bytes:
-    """Each byte XORed with the ciphered one before it."""
+    """XOR each byte with the ciphered one before it."""
     key, made = KEY, bytearray()
     for byte in plain:
         key ^= byte
@@ -100,5 +100,5 @@ def ciphered(plain: bytes) -> bytes:
 
 
 def deciphered(ciphered: bytes) -> bytes:
-    """The reverse of `ciphered`."""
+    """Reverse `ciphered`."""
     return bytes(byte ^ before for byte, before in zip(ciphered, bytes([KEY]) + ciphered, strict=False))

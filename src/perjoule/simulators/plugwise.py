@@ -1,4 +1,4 @@
-"""A Plugwise stick at a pseudo-terminal, with any Circle one asks for: the pulses of a known power, and a calibration each.
+"""A Plugwise stick at a pseudo-terminal, with any Circle on request: the pulses of a known power, and a calibration each.
 
 https://www.maartendamen.com/wp-content/uploads/2010/08/Plugwise-unleashed-0.1.pdf
 """
@@ -29,7 +29,7 @@ PULSES_PER_J = 0.4689385193
 def serve(
     behaviour: Behaviour, *, address: str = "", port: int = 0, absent: tuple[str, ...] = ()
 ) -> Generator[Mapping[str, Json]]:
-    """Serve a stick while the block runs; address and port are without meaning. Circles in `absent` don't answer."""
+    """Serve a stick during the block; address and port are ignored. Circles in `absent` don't answer."""
 
     def begin(send: Callable[[bytes], None], hang_up: Callable[[], None]) -> _Stick:
         return _Stick(behaviour, absent, send)
@@ -46,7 +46,7 @@ class _Stick:
         self._kept = (math.nan, "")  # true energy, and the answer: the same energy again is a Circle that froze
 
     def close(self) -> None:
-        """End what waits."""
+        """End pending answers."""
         self._stop.set()
 
     def take(self, line: str) -> bytes | None:
@@ -80,7 +80,7 @@ class _Stick:
         return f"\x83{HEAD}{body}{_checksum(body)}{TAIL}"
 
     def _pulses(self) -> str:
-        """Pulses of 1 s, of 8 s, of the hour so far, of what was fed in, and an offset."""
+        """Return the pulses of 1 s, of 8 s, of the hour so far, of the energy fed in, and an offset."""
         truth, now_s, waveform = self._behaviour.truth(), self._behaviour.now_s(), self._behaviour.waveform
         if truth.true_energy_j == self._kept[0]:
             return self._kept[1]
@@ -96,7 +96,7 @@ class _Stick:
 
 
 def _counted(power_w: float) -> float:
-    """Pulses per second of a power: what the calibration turns back into it."""
+    """Return the pulses per second that the calibration converts back to this power."""
     wanted = power_w * PULSES_PER_J - OFFSET_TOTAL
     return (-GAIN_A + math.sqrt(GAIN_A**2 + 4 * GAIN_B * wanted)) / (2 * GAIN_B) - OFFSET_NOISE
 

@@ -33,7 +33,7 @@ MOST_SAMPLES = 1000
 def serve(
     behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0, server: bool = False
 ) -> Generator[Mapping[str, Json]]:
-    """Serve while the block runs; `server` is whether the table asks the API instead of the page."""
+    """Serve during the block; `server` is whether the table queries the API instead of the page."""
     scraped: deque[Truth] = deque(maxlen=MOST_SAMPLES)
 
     def answer(path: str, headers: Mapping[str, str]) -> Answer:
@@ -55,7 +55,7 @@ def serve(
 
 
 def page(said: Truth) -> str:
-    """An exporter's page; it dates what it says, as exporters of other boxes do."""
+    """Return an exporter's page, with timestamps like exporters of other devices."""
     stamp = round(said.clock_s * 1e3)
     return (
         f"# HELP {POWER} Power at the wall.\n# TYPE {POWER} gauge\n"
@@ -68,7 +68,7 @@ def page(said: Truth) -> str:
 
 
 def matrix(name: str, scraped: list[Truth]) -> Json:
-    """A server's answer to a range selector."""
+    """Return a server's answer to a range selector."""
     values: list[Json] = [[said.clock_s, repr(said.energy_j if name == ENERGY else said.power_w)] for said in scraped]
     metric: Json = {"__name__": name, "room": "lab", "socket": "1"}
     result: list[Json] = [{"metric": metric, "values": values}] if name in (POWER, ENERGY) else []

@@ -1,4 +1,4 @@
-"""A powercap folder as of a machine with one CPU: its package, cores and memory, whose counters wrap and fall back."""
+"""A powercap folder of a machine with one CPU: its package, cores and memory, with counters that wrap and reset."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ NAMES = {"intel-rapl:0": "package-0", "intel-rapl:0:0": "core", "intel-rapl:0:1"
 
 @contextmanager
 def serve(behaviour: Behaviour, *, address: str = "", port: int = 0) -> Generator[Mapping[str, Json]]:
-    """Show the folder while the block runs; address and port are without meaning."""
+    """Show the folder during the block; address and port are ignored."""
     range_j = min(RANGE_J, behaviour.range_j)
     fixed = {f"{zone}/name": f"{name}\n" for zone, name in NAMES.items()}
     fixed |= {f"{zone}/max_energy_range_uj": _sysfs.micro(range_j * share) for zone, share in SHARES.items()}

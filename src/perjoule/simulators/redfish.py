@@ -25,7 +25,7 @@ SENSING_S = 3
 def serve(
     behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0, schema: Schema = "environment"
 ) -> Generator[Mapping[str, Json]]:
-    """Serve while the block runs. NaN is null, as services say it."""
+    """Serve during the block. NaN is null, as in real services."""
 
     def answer(path: str, headers: Mapping[str, str]) -> Answer:
         if path == "/redfish/v1/":
@@ -52,7 +52,7 @@ def serve(
 
 
 def resource(path: str, said: Truth, schema: Schema) -> dict[str, Json] | None:
-    """What is at a path; None where there is nothing."""
+    """Return the resource at a path; None if it is missing."""
     power_w = None if math.isnan(said.power_w) else round(said.power_w, 1)
     energy_j = None if math.isnan(said.energy_j) else said.energy_j
     whole_w = None if math.isnan(said.power_w) else round(said.power_w)

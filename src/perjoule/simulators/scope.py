@@ -1,4 +1,4 @@
-"""An Agilent DSO6014A at a TCP port or a serial line: channel 1 a voltage that swings, channel 2 a Hall sensor ACS712-05B.
+"""An Agilent DSO6014A at a TCP port or a serial line: channel 1 an alternating voltage, channel 2 a Hall sensor ACS712-05B.
 
 https://www.keysight.com/us/en/assets/9018-08017/programming-guides/9018-08017.pdf
 """
@@ -24,7 +24,7 @@ PREAMBLES = {1: (0.08, 10.24, 128), 2: (0.02, 2.5, 128)}  # increment, origin, r
 def serve(
     behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0, line: Line = "tcp"
 ) -> Generator[Mapping[str, Json]]:
-    """Serve one oscilloscope while the block runs; gives the options of the [[meter]] table that reads it."""
+    """Serve one oscilloscope during the block; yields the options of the [[meter]] table that reads it."""
     sensor: Mapping[str, Json] = {"ampere_per_volt": 1 / VOLT_PER_AMPERE, "current_zero": f"{ZERO_V} V"}
     with lines(lambda send, hang_up: _Scope(behaviour, hang_up), line, address, port) as where:
         yield {"kind": "scope", "address": where, **sensor}
@@ -39,11 +39,11 @@ class _Scope:
         self._kept_j = math.nan
 
     def close(self) -> None:
-        """End what waits."""
+        """End pending answers."""
         self._stop.set()
 
     def take(self, line: str) -> bytes | None:
-        """Obey commands, answer the last question."""
+        """Execute commands, answer the last query."""
         answers = [answer for command in line.upper().split(";") if (answer := self._answer(command)) is not None]
         return answers[-1] + b"\n" if answers else None
 
@@ -85,7 +85,7 @@ class _Scope:
         return None if answer is None else answer.encode()
 
     def _acquire(self) -> None:
-        """The current that makes the known power of each moment out of the voltage."""
+        """Return the current that, with the voltage, gives the known power of each moment."""
         now_s, truth = self._behaviour.now_s(), self._behaviour.truth()
         if truth.true_energy_j == self._kept_j:
             return  # frozen

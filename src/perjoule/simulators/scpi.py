@@ -1,6 +1,6 @@
 """A power analyser at a TCP port or a serial line: ZES ZIMMER LMG450 and LMG670 (short language), Yokogawa WT310.
 
-It speaks as https://github.com/cuveland/lmgtools and Yokogawa's communication manual (IM WT310-17EN) have it.
+It follows https://github.com/cuveland/lmgtools and Yokogawa's communication manual (IM WT310-17EN).
 """
 
 import math
@@ -36,7 +36,7 @@ def serve(
     line: Line = "tcp",
     cycle_s: float = 0.5,
 ) -> Generator[Mapping[str, Json]]:
-    """Serve one analyser while the block runs; gives the options of the [[meter]] table that reads it."""
+    """Serve one analyser during the block; yields the options of the [[meter]] table that reads it."""
 
     def begin(send: Callable[[bytes], None], hang_up: Callable[[], None]) -> _Analyser:
         return _Analyser(behaviour, model, cycle_s, send, hang_up)
@@ -63,12 +63,12 @@ class _Analyser:
         self._thread.start()
 
     def close(self) -> None:
-        """End the measuring."""
+        """End the measuring cycle."""
         self._stop.set()
         self._thread.join()
 
     def take(self, line: str) -> bytes | None:
-        """Obey a line of commands, answer its questions."""
+        """Execute a line of commands, answer its queries."""
         if line.upper().startswith("ACTN;"):
             self._action = line.upper().split(";")[1:]
             return None
@@ -94,7 +94,7 @@ class _Analyser:
         return known or None
 
     def _zes(self, command: str) -> str | None:
-        """The answer, "" if the command has none, None if the command is unknown."""
+        """Return the answer, "" if the command has none, None if the command is unknown."""
         word, _, value = command.partition(" ")
         match word:
             case "CYCL?":
@@ -136,7 +136,7 @@ class _Analyser:
         return ""
 
     def _measure(self) -> None:
-        """The mean power of each cycle as the waveform defines it, and the faults of the answer."""
+        """Return the mean power of each cycle of the waveform, with the faults of the answer."""
         waveform, now_s = self._behaviour.waveform, self._behaviour.now_s
         began_s, kept_j = now_s(), math.nan
         while not self._stop.wait(self._cycle_s):

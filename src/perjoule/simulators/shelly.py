@@ -24,7 +24,7 @@ REALM, NONCE = "shellyplusplugs-08b61fce7b2c", "60dc2d3a"
 def serve(
     behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0, generation: int = 2, password: str = ""
 ) -> Generator[Mapping[str, Json]]:
-    """Serve one plug while the block runs; gives the options of the [[meter]] table that reads it."""
+    """Serve one plug during the block; yields the options of the [[meter]] table that reads it."""
     status = _status_gen1 if generation == 1 else _status_gen2
     paths = {1: "/status", 2: "/rpc/Shelly.GetStatus"}
 

@@ -25,9 +25,9 @@ WATT_DECIMALS, ENERGY_DECIMALS = 1, 5
 def serve(
     behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0, topic: str = "", tele_s: float = 300.0
 ) -> Generator[Mapping[str, Json]]:
-    """Serve one plug while the block runs; with a topic address and port are a running broker's.
+    """Serve one plug during the block; with a topic, address and port are a running broker's.
 
-    Gives the options of the [[meter]] table that reads it.
+    Yields the options of the [[meter]] table that reads it.
     """
     if topic:
         with _at_broker(behaviour, f"{address}:{port}", topic, tele_s):
@@ -43,7 +43,7 @@ def serve(
 
 
 def reply(command: str, truth: Truth) -> Json:
-    """What the firmware answers to a command."""
+    """Return the firmware's answer to a command."""
     match command.lower():
         case "status 10":
             return {"StatusSNS": sensor(truth)}
@@ -56,7 +56,7 @@ def reply(command: str, truth: Truth) -> Json:
 
 
 def sensor(truth: Truth) -> Json:
-    """What it says of its sensors: the time without a zone, kWh, watts."""
+    """Return its sensor message: the time without a zone, kWh, watts."""
     nothing = math.isnan(truth.power_w)
     energy: Json = {
         "TotalStartTime": "2024-01-01T00:00:00",

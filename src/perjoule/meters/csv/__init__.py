@@ -1,7 +1,7 @@
 """A log that another program writes, live or afterwards: https://www.rfc-editor.org/rfc/rfc4180
 
-Everything about it is declared: columns, unit, semantics, the zone of its times. Lines above the header are skipped, so that
-exports of LMG or Yokogawa instruments are read as they are. The log may grow while it is read.
+Everything about it is declared: columns, unit, semantics, time zone. Lines above the header are skipped, so exports of LMG or
+Yokogawa instruments need no editing. The log may grow while it is read.
 """
 
 import codecs
@@ -77,10 +77,10 @@ class Csv(Declared):
     """What the times are: dates, Unix seconds, seconds of this machine's CLOCK_MONOTONIC, or since the recording's beginning."""
 
     format: str = ""
-    """How dates are written, in the words of strptime ("%d.%m.%Y %H:%M:%S"); ISO 8601 by default."""
+    """How dates are written, in strptime's notation ("%d.%m.%Y %H:%M:%S"); ISO 8601 by default."""
 
     zone: str = ""
-    """The zone of dates without one: "UTC", "Europe/Berlin"."""
+    """The time zone of dates without one: "UTC", "Europe/Berlin"."""
 
     twice: Literal["refuse", "in order"] = "refuse"
     """How to treat the hour that occurs twice when daylight saving time ends: refuse it, or resolve it by the order of the
@@ -90,13 +90,13 @@ class Csv(Declared):
     """Between columns; "\\t" for tabs."""
 
     decimal: Literal[".", ","] = "."
-    """Within numbers."""
+    """The decimal separator."""
 
     header: bool = True
     """Whether a line names the columns."""
 
     encoding: str = "utf-8-sig"
-    """Of the file."""
+    """The file's encoding."""
 
     wait_s: Seconds | None = None
     """How long to wait at the end for the last rows, if the log is written with a delay."""
@@ -120,7 +120,7 @@ class Csv(Declared):
         return bool(self.window_column)
 
     def declared(self, where: Boundary) -> Channel:
-        """The channel of what is declared; times of this machine's own clock are known."""
+        """Return the declared channel; times of this machine's own clock are known."""
         channel = super().declared(where)
         if self.clock in ("date", "unix") or self.clock_uncertainty_s is not None:
             return channel
@@ -128,14 +128,14 @@ class Csv(Declared):
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
-        """Stream the rows that come while the block runs."""
+        """Stream the rows that arrive during the block."""
         with super().record(hosts, sink) as doubts:
             yield doubts
             time.sleep(self.wait_s or 0.0)
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Open the log. Raises OSError. What is in it already is old, or what is replayed where times are since the beginning."""
+        """Open the log. Raises OSError. Its present content is old, or, if times are since the beginning, it is replayed."""
         channel, replays = self.declared(where), self.clock == "beginning"
         log = _Log(self, Clock(time.monotonic(), time.time()))
         with self.path.expanduser().open("rb") as file:
@@ -163,10 +163,10 @@ class Csv(Declared):
             yield read
 
     def samples(self, text: str, clock: Clock, began_s: float = 0.0) -> Iterator[Sample]:
-        """All rows of a log, for one that is joined with a record afterwards: `clock` and the beginning are the record's.
+        """Read all rows of a log that is joined with a record afterwards: `clock` and the beginning are the record's.
 
         Raises:
-            CampaignError: the columns are not there, or a row is not as declared.
+            CampaignError: the columns are missing, or a row is not as declared.
         """
         log = _Log(self, clock, began_s)
         try:
@@ -178,13 +178,13 @@ class Csv(Declared):
         yield from found
 
     def checks(self) -> tuple[Check, ...]:
-        """The log is there."""
+        """Check that the log exists."""
         there = self.path.expanduser().is_file()
         detail = str(self.path) if there else f"{self.path} does not exist"
         return (Check("log", ok=there, detail=detail, fix="" if there else "start the program that writes it, or set path"),)
 
     def _same(self, descriptor: int, at_bytes: int) -> None:
-        """See that the file is still the one that was opened. Raises OSError."""
+        """Check that the file is still the opened one. Raises OSError."""
         opened, there = os.fstat(descriptor), self.path.expanduser().stat()
         if (opened.st_ino, opened.st_dev) != (there.st_ino, there.st_dev) or there.st_size < at_bytes:
             raise OSError(f"{self.path} was replaced or truncated")
@@ -204,7 +204,7 @@ class _Log:
         self._strange_count = 0
 
     def samples(self, lines: Iterable[str], *, only_last: bool = False) -> Iterator[Sample]:
-        """Read lines. Raises ValueError when they are not as declared, or time goes back."""
+        """Read lines. Raises ValueError if they are not as declared, or time goes back."""
         rows = self.rows.rows(lines)
         for row in list(rows)[-1:] if only_last else rows:
             value = math.nan if row.value is None else row.value * self._meter.factor
@@ -230,7 +230,7 @@ class _Log:
 
 
 def _dated_s(sample: Sample) -> float:
-    """The moment of a new row. Raises ValueError when it is too old to be that."""
+    """Return the time of a new row. Raises ValueError if it is too old."""
     behind_s = time.monotonic() - sample.t_s
     if behind_s > MOST_BEHIND_S:
         raise ValueError(f"its clock is {behind_s:.0f} s behind (check clock and zone)")

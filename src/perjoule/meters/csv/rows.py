@@ -1,6 +1,6 @@
-"""Rows of a log: past the lines that instruments write above it, with commas or points, and numbers that are none.
+"""Rows of a log: after the lines that instruments write above it, with decimal commas or points, and markers for missing numbers.
 
-A log may be read while it grows: lines are given as they come.
+A log may be read while it grows: lines are passed as they come.
 """
 
 import csv
@@ -17,7 +17,7 @@ _SCPI_NAN = 9.9e37  # IEEE 488.2 and SCPI: 9.91E37 is "not a number", 9.9E37 inf
 
 @dataclass(frozen=True)
 class Layout:
-    """How a log is written."""
+    """The format of a log."""
 
     time: tuple[str, ...]  # columns that make up the time together, by name, or by number from 1 without a header
     value: str
@@ -29,7 +29,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Row:
-    """One line, its time still as it is written; the value is NaN if absent, None if it is not a number at all."""
+    """One line with its time as text; the value is NaN if absent, None if it is not a number at all."""
 
     time: str
     value: float | None
@@ -38,7 +38,7 @@ class Row:
 
 
 class Rows:
-    """The rows of one log, in order; remembers where the columns are."""
+    """The rows of one log, in order; remembers the positions of the columns."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
@@ -52,12 +52,12 @@ class Rows:
         return self._columns is not None
 
     def missing(self) -> str:
-        """Say that no line named the columns."""
+        """Return the message that no line named the columns."""
         seen = " | ".join(self._skipped[:3])
         return f"no line has the columns {', '.join(self._names)}; the first lines are: {seen[:200]}"
 
     def rows(self, lines: Iterable[str]) -> Iterator[Row]:
-        """Read lines; those above the one that names all columns are skipped. Raises ValueError: one is not CSV."""
+        """Read lines after the one that names all columns. Raises ValueError: one is not CSV."""
         for fields in _fields(lines, self._layout.delimiter):
             cells = [cell.strip() for cell in fields]
             if not any(cells):
@@ -79,7 +79,7 @@ class Rows:
 
 
 def number(text: str, decimal: str = ".") -> float | None:
-    """A number as a log writes it: NaN where it says that it has none, None where it is no number.
+    """Parse a number of a log: NaN for a missing number, None for anything else.
 
     Raises:
         ValueError: commas and points are not as declared.

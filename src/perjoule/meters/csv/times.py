@@ -1,4 +1,4 @@
-"""Times of a log as moments: dates in a declared zone, where an hour may be missing or come twice.
+"""Times of a log: dates in a declared time zone, in which an hour may be missing or occur twice.
 
 https://docs.python.org/3/library/zoneinfo.html
 """
@@ -15,7 +15,7 @@ Kind = Literal["date", "unix", "monotonic", "beginning"]
 
 @dataclass
 class Times:
-    """Turns the times of a log, in order, into seconds of CLOCK_MONOTONIC."""
+    """Converts the times of a log, in order, into seconds of CLOCK_MONOTONIC."""
 
     kind: Kind
     clock: Clock  # one moment on both clocks, which ties dates to CLOCK_MONOTONIC
@@ -26,7 +26,7 @@ class Times:
     _last_utc_s: float = field(default=-1.0, init=False)
 
     def moment_s(self, text: str) -> float:
-        """A time as it is written. Raises ValueError when it is none, is ambiguous, or never was."""
+        """Parse a time. Raises ValueError if it is invalid, ambiguous, or never occurred."""
         if self.kind == "monotonic":
             return float(text)
         if self.kind == "beginning":

@@ -1,7 +1,8 @@
 """Plugwise Circles through the USB stick: https://www.plugwise.com, the protocol in stick.py
 
-A Circle gives the mean power of its last 1 s (steps of 2.13 W) or 8 s (0.27 W); windows that overlap lose nothing, so ask often
-enough: 2 Hz for 1 s, 0.25 Hz for 8 s. The mesh takes some 0.1 s for each Circle. Spoken to a simulator, never to a real stick.
+A Circle gives the mean power of its last 1 s (steps of 2.13 W) or 8 s (0.27 W). Overlapping windows lose nothing, so poll often
+enough: 2 Hz for 1 s, 0.25 Hz for 8 s. The mesh takes some 0.1 s for each Circle. Tested with a simulator, never with a real
+stick.
 """
 
 import importlib.util
@@ -56,17 +57,17 @@ class Plugwise(Metered):
     """The stick's serial line."""
 
     circles: Annotated[Mapping[str, str], AfterValidator(_are_circles)]
-    """Which Circle feeds what: a host's name, "switch", or "" for what `covers` says."""
+    """What each Circle feeds: a host's name, "switch", or "" for what `covers` says."""
 
     window_s: Annotated[Seconds, AfterValidator(_is_window)] = 8.0
     """The window of each reading: 1 s or 8 s."""
 
     timeout_s: Seconds = 1.0
-    """How long a Circle may take to answer."""
+    """Time limit of a Circle's answer."""
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
-        """Stream what the Circles say. Raises CampaignError: there is no host of such a name."""
+        """Stream the Circles' readings. Raises CampaignError: there is no host of such a name."""
         for fed in filter(None, self.circles.values()):
             boundary(self.label, (fed,), hosts)
         with super().record(hosts, sink) as doubts:
@@ -74,7 +75,7 @@ class Plugwise(Metered):
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Open the stick and ask each Circle for its calibration. Raises OSError, ValueError, MachineError."""
+        """Open the stick and request each Circle's calibration. Raises OSError, ValueError, MachineError."""
         with _opened(self.address, self.timeout_s) as line:
             joined = line.ask(stick.INIT, "", stick.INIT_SAID)
             if joined[18:20] != "01":
@@ -110,7 +111,7 @@ class Plugwise(Metered):
         return own.channel("power", "window mean", "wall", stated)
 
     def checks(self) -> tuple[Check, ...]:
-        """It needs pyserial."""
+        """Check for pyserial."""
         ok = importlib.util.find_spec("serial") is not None
         return (Check("pyserial", ok, "it opens the stick" if ok else "it is missing", "" if ok else FIX),)
 
@@ -127,13 +128,13 @@ def _opened(path: str, timeout_s: float) -> Generator["_Line"]:
 
 
 class _Line:
-    """The stick's line: one request at a time; what belongs to an older one is skipped."""
+    """The stick's line: one request at a time; answers to older ones are skipped."""
 
     def __init__(self, port: Any, timeout_s: float) -> None:
         self._port, self._timeout_s = port, timeout_s
 
     def ask(self, request: str, mac: str, wanted: str) -> str:
-        """Send a request and give what follows the sequence number in its answer. Raises OSError, ValueError."""
+        """Send a request and return what follows the sequence number in its answer. Raises OSError, ValueError."""
         self._port.write(stick.frame(request + mac))
         deadline_s = time.monotonic() + self._timeout_s
         sequence = ""
@@ -152,7 +153,7 @@ class _Line:
         raise OSError(f"{mac or 'the stick'} does not answer within {self._timeout_s:g} s")
 
     def _line(self, deadline_s: float) -> bytes:
-        """What comes up to the end of a line, or until the deadline. Raises ValueError: it has no end."""
+        """Return the bytes up to the end of a line, or until the deadline. Raises ValueError: the line has no end."""
         found = bytearray()
         while not found.endswith(stick.TAIL) and time.monotonic() < deadline_s:
             found += self._port.read(1)

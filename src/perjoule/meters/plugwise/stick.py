@@ -1,7 +1,7 @@
-"""The protocol of Plugwise's USB stick: hexadecimal frames with a checksum, and how a Circle's pulses become watts.
+"""The protocol of Plugwise's USB stick: hexadecimal frames with a checksum, and the conversion of a Circle's pulses to watts.
 
-M. Damen, Plugwise unleashed: https://www.maartendamen.com/wp-content/uploads/2010/08/Plugwise-unleashed-0.1.pdf, and as spoken by
-https://github.com/plugwise/python-plugwise-usb
+M. Damen, Plugwise unleashed: https://www.maartendamen.com/wp-content/uploads/2010/08/Plugwise-unleashed-0.1.pdf, and as
+implemented by https://github.com/plugwise/python-plugwise-usb
 """
 
 import binascii
@@ -22,7 +22,7 @@ UNKNOWN_PULSES = -1  # what a Circle says before it has counted
 
 @dataclass(frozen=True)
 class Said:
-    """A frame from the stick: which kind, the answer to which request, and the rest."""
+    """A frame from the stick: its kind, the request that it answers, and the rest."""
 
     kind: str
     sequence: str
@@ -31,7 +31,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Calibration:
-    """A Circle's own, from its making."""
+    """A Circle's factory calibration."""
 
     gain_a: float
     gain_b: float
@@ -45,12 +45,12 @@ def checksum(text: str) -> str:
 
 
 def frame(text: str) -> bytes:
-    """A frame around a request or an answer in hexadecimal."""
+    """Return a frame around a request or an answer in hexadecimal."""
     return HEAD + (text + checksum(text)).encode("ascii") + TAIL
 
 
 def said(line: bytes) -> Said | None:
-    """What is in a line from the stick; None where there is no frame in it (the stick's own chatter).
+    """Parse a line from the stick; None if it has no frame (the stick's own chatter).
 
     Raises:
         ValueError: a frame with a wrong checksum.
@@ -65,7 +65,7 @@ def said(line: bytes) -> Said | None:
 
 
 def calibration(rest: str) -> Calibration:
-    """What follows a Circle's address in its answer to CALIBRATION: four floats, big-endian. Raises ValueError."""
+    """Parse an answer to CALIBRATION after the Circle's address: four floats, big-endian. Raises ValueError."""
     try:
         return Calibration(*struct.unpack(">4f", bytes.fromhex(rest[16:48])))
     except struct.error as error:
@@ -73,7 +73,7 @@ def calibration(rest: str) -> Calibration:
 
 
 def pulses(rest: str) -> tuple[float, float]:
-    """Pulses of the last 1 s and of the last 8 s in its answer to POWER; negative: it feeds in; NaN: it has none yet.
+    """Parse the pulses of the last 1 s and 8 s in an answer to POWER; negative: it feeds in; NaN: it has none yet.
 
     Raises:
         ValueError: the answer is cut off.
@@ -88,7 +88,7 @@ def pulses(rest: str) -> tuple[float, float]:
 
 
 def power_w(counted: float, window_s: float, circle: Calibration) -> float:
-    """Mean watts of so many pulses in a window; no pulse is no watt."""
+    """Return the mean watts of this many pulses in a window; no pulse is 0 W."""
     if counted == 0:
         return 0.0
     per_s = counted / window_s + circle.offset_noise

@@ -1,7 +1,7 @@
 """A metric of an exporter or a Prometheus server: https://prometheus.io/docs/prometheus/latest/querying/api/
 
-What it means is declared. From a server come the samples as they were scraped, with their own times: an instant query would
-repeat an old sample for five minutes.
+Its meaning is declared. A server returns samples as they were scraped, with their own times: an instant query would repeat an old
+sample for five minutes.
 """
 
 import io
@@ -63,7 +63,7 @@ class Prometheus(Declared):
     """A file that contains only the password."""
 
     timeout_s: Seconds = 5.0
-    """How long to wait for an answer."""
+    """Time limit of an answer."""
 
     @model_validator(mode="after")
     def _named(self) -> Self:
@@ -72,7 +72,7 @@ class Prometheus(Declared):
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Prepare the question. Raises MachineError when the password can't be read."""
+        """Prepare the query. Raises MachineError if the password can't be read."""
         headers = {"Accept": "text/plain;version=0.0.4"} | (basic(self.user, secret(self.password_file)) if self.user else {})
         place = Place(self.address.rstrip("/"), self.timeout_s, headers=headers)
         channel, last_s = self.declared(where), -1.0
@@ -92,12 +92,12 @@ class Prometheus(Declared):
         yield read
 
     def checks(self) -> tuple[Check, ...]:
-        """Nothing is needed on this machine."""
+        """Check nothing: there are no requirements on this machine."""
         return ()
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
-        """Exporters at these addresses with something named like power; unit, semantics and grade are yours to declare."""
+        """Find exporters at these addresses with a metric named like power; you declare unit, semantics and grade."""
         found: list[Mapping[str, Json]] = []
         for address in addresses:
             url = address if "://" in address else f"http://{address}/metrics"
@@ -121,7 +121,7 @@ class Prometheus(Declared):
 
 
 def _monotonic_s(utc_s: float) -> float:
-    """A moment of UTC on our monotonic clock.
+    """Convert a UTC time to our monotonic clock.
 
     Raises:
         ValueError: it is too far from now to be the time of a new sample.

@@ -1,7 +1,8 @@
-"""Prometheus's words: https://prometheus.io/docs/instrumenting/exposition_formats/ and https://prometheus.io/docs/prometheus/latest/querying/api/
+"""Prometheus's formats: https://prometheus.io/docs/instrumenting/exposition_formats/ and
+https://prometheus.io/docs/prometheus/latest/querying/api/
 
 The parser of prometheus-client reads a page that was cut inside a number as that number; here such a page is an error. It also
-takes apart every line of a page, of which we want one.
+parses every line of a page, of which we need one.
 """
 
 import io
@@ -19,17 +20,17 @@ _ESCAPED = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
 
 @dataclass(frozen=True)
 class Sample:
-    """One number of one series; `utc_s` where the exporter dates it."""
+    """One number of one series; `utc_s` if the exporter dates it."""
 
     value: float
     utc_s: float | None = None
 
 
 def selector(text: str) -> tuple[str, Mapping[str, str]]:
-    """A name and labels out of `name{label="value"}`.
+    """Parse `name{label="value"}` into name and labels.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it has another form.
     """
     match = _SELECTOR.fullmatch(text)
     labels = _labels(match[2] or "") if match else None
@@ -39,7 +40,7 @@ def selector(text: str) -> tuple[str, Mapping[str, str]]:
 
 
 def exposed(text: str, name: str, labels: Mapping[str, str]) -> tuple[Sample, str]:
-    """The one series of this name with these labels on an exporter's page, and its type ("gauge", "counter", "").
+    """Return the one series of this name with these labels on an exporter's page, and its type ("gauge", "counter", "").
 
     Raises:
         ValueError: it is missing, is not unique, or the page is cut off.
@@ -66,10 +67,10 @@ def exposed(text: str, name: str, labels: Mapping[str, str]) -> tuple[Sample, st
 
 
 def queried(said: Mapping[str, Any]) -> list[Sample]:
-    """The samples of the one series in a server's answer to a range selector, oldest first.
+    """Return the samples of the one series in a server's answer to a range selector, oldest first.
 
     Raises:
-        ValueError: the query failed, is answered in another form, or there is no series, or more than one.
+        ValueError: the query failed, the answer has another form, or it does not have exactly one series.
     """
     if said.get("status") != "success":
         raise ValueError(f"the query failed: {said.get('error', 'no message')}")

@@ -1,7 +1,7 @@
 """The power of a server, from its controller's web service: https://www.dmtf.org/standards/redfish
 
-What is called Power.PowerControl[].PowerConsumedWatts in older schemas is EnvironmentMetrics.PowerWatts in newer ones; both may
-be null. The values are averages of the maker's choice, so that only steady windows are sure; energy counters step coarsely.
+Power.PowerControl[].PowerConsumedWatts in older schemas is EnvironmentMetrics.PowerWatts in newer ones; both may be null. The
+vendor chooses the averaging window, so only steady windows are sure; energy counters have coarse steps.
 """
 
 import json
@@ -52,16 +52,16 @@ class Redfish(Metered):
     """The service: "https://bmc-1"."""
 
     user: str = ""
-    """Who asks."""
+    """The user name."""
 
     password_file: Path | None = None
     """A file that contains only the password."""
 
     login: Literal["basic", "session"] = "basic"
-    """With each request, or once, which some services insist on."""
+    """Log in with each request, or once, which some services require."""
 
     chassis: str = ""
-    """Id of the chassis; not needed where only one shows its power."""
+    """ID of the chassis; not needed if only one shows its power."""
 
     control: int = Field(default=0, ge=0)
     """Which PowerControl of the chassis, from 0; 0 is the whole chassis."""
@@ -76,11 +76,11 @@ class Redfish(Metered):
     """Whether to verify its certificate."""
 
     timeout_s: Seconds = 5.0
-    """How long to wait for an answer."""
+    """Time limit of an answer."""
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Log in, find the chassis and what it shows. Raises MachineError unless exactly one matches."""
+        """Log in, find the chassis and its readings. Raises MachineError unless exactly one matches."""
         place = Place(_url(self.address), self.timeout_s, self.authorities, self.verify)
         password, session = secret(self.password_file), ""
         if self.login == "session":
@@ -103,7 +103,7 @@ class Redfish(Metered):
                     place.asked(session, method="DELETE")
 
     def checks(self) -> tuple[Check, ...]:
-        """The password is there."""
+        """Check for the password."""
         if self.password_file is None:
             return ()
         there = self.password_file.expanduser().is_file()
@@ -112,7 +112,7 @@ class Redfish(Metered):
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
-        """What answers as a Redfish service at an address; its root asks for no login."""
+        """Find Redfish services at these addresses; a service's root needs no login."""
         return tuple({"kind": "redfish", "address": url} for address in addresses if (url := _service(address)))
 
     def _source(self, place: Place) -> Source:
@@ -127,7 +127,7 @@ class Redfish(Metered):
         raise MachineError(" ".join(what.split()), where=self.address, next=f"set chassis to one of {ids}")
 
     def _of_chassis(self, place: Place, chassis: Mapping[str, Any]) -> Source | None:
-        """The best source of a chassis: one with a number now, else one that is null now."""
+        """Return the best source of a chassis: one with a number now, else one that is null now."""
         null: Source | None = None
         for name, values in SOURCES[self.quantity].items():
             path = link(chassis, name)
@@ -147,7 +147,7 @@ class Redfish(Metered):
 
 
 def _specification(place: Place, said: Mapping[str, Any], value: Value, control: int) -> Specification:
-    """What the service states of a value: a sensor behind it has an interval, an average another."""
+    """Return the specification of a value: a sensor behind it has an interval, an average another."""
     if value is average_w:
         return Specification(latency_s=interval_s(said, control))
     sensor = at(said, "PowerWatts", "DataSourceUri") if value is environment_w else None

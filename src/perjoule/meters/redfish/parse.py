@@ -1,6 +1,6 @@
-"""What a Redfish service says of power, in the words of its schemas: https://redfish.dmtf.org/schemas/
+"""Parsers of Redfish's power schemas: https://redfish.dmtf.org/schemas/
 
-None is "there is no such thing", NaN is "it is null".
+None means missing, NaN means null.
 """
 
 import math
@@ -14,7 +14,7 @@ _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?
 
 
 def at(said: Any, *steps: str | int) -> Any:
-    """What lies behind these names and numbers, None where a step leads nowhere."""
+    """Return the value behind these names and numbers, None if a step leads nowhere."""
     for step in steps:
         if isinstance(step, int):
             said = said[step] if isinstance(said, list) and step < len(said) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
@@ -24,40 +24,40 @@ def at(said: Any, *steps: str | int) -> Any:
 
 
 def link(said: Any, *steps: str | int) -> str:
-    """The path that stands there; "" where none does."""
+    """Return the path of a link; "" if there is no link."""
     found = at(said, *steps, "@odata.id")
     return found if isinstance(found, str) else ""
 
 
 def environment_w(said: Mapping[str, Any], _control: int = 0) -> float | None:
-    """The power of EnvironmentMetrics."""
+    """Return the power of EnvironmentMetrics."""
     return number(at(said, "PowerWatts"), "Reading")
 
 
 def energy_j(said: Mapping[str, Any], _control: int = 0) -> float | None:
-    """The energy counter of EnvironmentMetrics: joules since 1.2, kWh before."""
+    """Return the energy counter of EnvironmentMetrics: joules since 1.2, kWh before."""
     joules, kwh = number(at(said, "EnergyJoules"), "Reading"), number(at(said, "EnergykWh"), "Reading")
     return joules if joules is not None else None if kwh is None else kwh * JOULES["kWh"]
 
 
 def consumed_w(said: Mapping[str, Any], control: int) -> float | None:
-    """The power of a PowerControl."""
+    """Return the power of a PowerControl."""
     return number(at(said, "PowerControl", control), "PowerConsumedWatts")
 
 
 def average_w(said: Mapping[str, Any], control: int) -> float | None:
-    """The average over `interval_s` that stands in for it in some services."""
+    """Return the average over `interval_s`, which replaces it in some services."""
     return number(at(said, "PowerControl", control, "PowerMetrics"), "AverageConsumedWatts")
 
 
 def interval_s(said: Mapping[str, Any], control: int) -> float | None:
-    """Over how long that average goes."""
+    """Return the averaging interval."""
     minutes = number(at(said, "PowerControl", control, "PowerMetrics"), "IntervalInMin")
     return None if minutes is None or math.isnan(minutes) else 60.0 * minutes
 
 
 def duration_s(text: str) -> float | None:
-    """A duration as Redfish writes it: "PT1M30S" is 90 s; None where it is none."""
+    """Parse a Redfish duration: "PT1M30S" is 90 s; None if it is invalid."""
     match = _DURATION.fullmatch(text)
     if match is None:
         return None
@@ -66,7 +66,7 @@ def duration_s(text: str) -> float | None:
 
 
 def number(said: Any, name: str) -> float | None:
-    """The number of this name; NaN where something else stands there."""
+    """Return the number of this name; NaN if it is something else."""
     if not isinstance(said, dict) or name not in said:
         return None
     value = at(said, name)

@@ -1,8 +1,8 @@
 """Power analysers by ZES ZIMMER (LMG) and Yokogawa (WT), over TCP or a serial line: https://www.zes.com, https://tmi.yokogawa.com
 
-They integrate without a gap and say the mean of each of their own measuring cycles: with the cycle's length as reported, the sum
-over the cycles is the energy. A cycle that is missed is a gap. Fixed ranges are best: a change of range costs cycles.
-Tried against a simulator that speaks as the manuals and lmgtools do; on no real instrument.
+They integrate without gaps and report the mean of each of their own measuring cycles: with the reported cycle length, the sum
+over the cycles is the energy. A missed cycle is a gap. Fixed ranges are best, because a change of range costs cycles. Tested with
+a simulator that follows the manuals and lmgtools, on no real instrument.
 """
 
 import math
@@ -42,21 +42,21 @@ DRIFT_RATIO = 1e-4  # by which the instrument's clock may be off
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Scpi(Metered):
-    """A power analyser that gives the mean power of each of its measuring cycles."""
+    """A power analyser that reports the mean power of each of its measuring cycles."""
 
     address: Annotated[str, Field(description=ADDRESS)]
 
     channel: str = ""
-    """Which of its power values: "1" for P1 (ZES), the element 1 or "SIGMA" (Yokogawa); the first when empty."""
+    """Which of its power values: "1" for P1 (ZES), the element 1 or "SIGMA" (Yokogawa); the first if empty."""
 
     cycle_s: Seconds | None = None
     """Sets its measuring cycle; if absent, the instrument's setting is used."""
 
     timeout_s: Seconds = 0.5
-    """How long an answer may take; a cycle that is later by this is a gap."""
+    """Time limit of an answer; a cycle that is later by this is a gap."""
 
     baud: int = 115200
-    """Of a serial line."""
+    """Baud rate of a serial line."""
 
     flow: Flow = "none"
     """Flow control of a serial line: "none", "rts/cts", "xon/xoff"."""
@@ -72,7 +72,7 @@ class Scpi(Metered):
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Ask who it is, set it up, and listen to its cycles. Raises OSError, ValueError, MachineError (no known instrument)."""
+        """Identify it, set it up, and listen to its cycles. Raises OSError, ValueError, MachineError (not a known instrument)."""
         with instrument(self.address, timeout_s=self.timeout_s, baud=self.baud, flow=self.flow) as device:
             identity, said = identified(device)
             cycle_s = self._prepared(device, said)
@@ -90,15 +90,15 @@ class Scpi(Metered):
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
-        """Find what answers *IDN? as a known analyser at these addresses."""
+        """Find known analysers by *IDN? at these addresses."""
         return tuple({"kind": "scpi", "address": one} for one in addresses if answers(one, identified))
 
     def checks(self) -> tuple[Check, ...]:
-        """It needs pyvisa, pyvisa-py, and pyserial for serial lines."""
+        """Check for pyvisa, pyvisa-py, and pyserial for serial lines."""
         return libraries()
 
     def _prepared(self, device: Instrument, said: Dialect) -> float:
-        """Set it up, and give its cycle."""
+        """Set it up, and return its cycle."""
         words = {"channel": self.channel or said.channel}
         for command in said.begin:
             device.tell(command.format(**words))
@@ -125,7 +125,7 @@ class Scpi(Metered):
 
 
 def identified(device: Instrument) -> tuple[str, Dialect]:
-    """Who it says it is, and its dialect. Raises OSError, MachineError."""
+    """Return the answer to *IDN?, and its dialect. Raises OSError, MachineError."""
     device.tell("CONT OFF")  # a ZES may still be sending from before; others have it in their list of errors
     device.quiet()
     identity = device.ask("*IDN?")
@@ -136,10 +136,10 @@ def identified(device: Instrument) -> tuple[str, Dialect]:
 
 
 class Dated:
-    """When cycles were: they ended at the latest when their line came, at the earliest one cycle after the one before.
+    """The times of cycles: each ended at the latest when its line came, at the earliest one cycle after the one before.
 
-    A line that is held up on its way is thus dated by those before it, where the instrument counts or dates its cycles.
-    Cycles that follow each other leave no gap, whatever the jitter of their lines.
+    If the instrument counts or dates its cycles, a delayed line is thus dated by those before it. Consecutive cycles leave no
+    gap, whatever the jitter of their lines.
     """
 
     def __init__(self, cycle_s: float) -> None:
@@ -147,7 +147,7 @@ class Dated:
         self._count = self._time_s = self._end_s = math.nan  # of the cycle before
 
     def window(self, now: Mapping[str, float], came_s: float) -> tuple[float, float] | None:
-        """End on CLOCK_MONOTONIC and length of this cycle; None: it is the same as before, and says nothing new."""
+        """Return end (CLOCK_MONOTONIC) and length of this cycle; None if it is the same as before, which is no new sample."""
         duration_s = now.get("duration", self._cycle_s)
         count, time_s, before_s = now.get("count", math.nan), now.get("time", math.nan), self._end_s
         steps, since_s = count - self._count, time_s - self._time_s
@@ -163,7 +163,7 @@ class Dated:
 
 @contextmanager
 def _lines(device: Instrument, said: Dialect, cycle_s: float, limit_s: float) -> Generator["_Lines"]:
-    """Listen in a thread, so that each line is dated when it comes; give what gives those since the last time."""
+    """Listen in a thread, so each line is dated when it comes; return a function for the lines since its last call."""
     came: queue.SimpleQueue[tuple[str, float] | Exception] = queue.SimpleQueue()
     stop = threading.Event()
 
@@ -192,14 +192,14 @@ def _lines(device: Instrument, said: Dialect, cycle_s: float, limit_s: float) ->
 
 
 class _Lines:
-    """What has come; it waits only where nothing has come for too long, and for the first."""
+    """Received lines; it waits only if none has come for too long, and for the first."""
 
     def __init__(self, came: "queue.SimpleQueue[tuple[str, float] | Exception]", cycle_s: float, limit_s: float) -> None:
         self._came, self._cycle_s, self._limit_s, self._last_s = came, cycle_s, limit_s, -math.inf
         self._asked_s = time.monotonic()
 
     def __call__(self) -> list[tuple[str, float]]:
-        """Lines and when they came, oldest first. Raises OSError: no line for too long, or more than there can be cycles."""
+        """Return lines with arrival times, oldest first. Raises OSError: none for too long, or more than there can be cycles."""
         found: list[tuple[str, float]] = []
         before_s, self._asked_s = self._asked_s, time.monotonic()
         while True:

@@ -1,6 +1,6 @@
-"""How power analysers say one line per measuring cycle, as data, and what their makers state of their errors.
+"""The dialects in which power analysers report one line per measuring cycle, as data, and the manufacturers' error limits.
 
-ZES ZIMMER: the instrument sends the values chosen by ACTN after each cycle once CONT is ON, in its short language; as in
+ZES ZIMMER: the instrument sends the values chosen by ACTN after each cycle once CONT is ON, in its short language, as in
 https://github.com/cuveland/lmgtools, which was used on an LMG95 and an LMG670. Yokogawa: COMMunicate:WAIT ends when the update of
 the values does, as in the example of the WT300 communication manual, IM WT310-17EN.
 """
@@ -17,7 +17,7 @@ NOTHING = 9e37  # ZES shows 9.91E37 for no number and +-9.9E37 for an infinite o
 
 @dataclass(frozen=True)
 class Dialect:
-    """Commands; {channel} is replaced by what is measured, {cycle_s} and {cycle_ms} by the cycle."""
+    """Commands; {channel} is replaced by the channel, {cycle_s} and {cycle_ms} by the cycle."""
 
     begin: tuple[str, ...]  # told before
     cycle: str  # told to set the cycle
@@ -70,20 +70,20 @@ ERRORS = {r"\bLMG\s?450": (0.0007, 0.0004), r"\bWT3[13]\d": (0.001, 0.0005)}
 
 
 def dialect(identity: str) -> Dialect | None:
-    """The dialect of what answers so to *IDN?; None where it is not known."""
+    """Return the dialect for an answer to *IDN?; None if it is unknown."""
     return next((said for pattern, said in DIALECTS.items() if re.search(pattern, identity, re.IGNORECASE)), None)
 
 
 def errors(identity: str) -> tuple[float | None, float | None]:
-    """What its maker states: share of the reading, share of the range; None where it is not known here."""
+    """Return the manufacturer's error limits: share of the reading, share of the range; None if unknown here."""
     return next((said for pattern, said in ERRORS.items() if re.search(pattern, identity, re.IGNORECASE)), (None, None))
 
 
 def fields(line: str, names: tuple[str, ...]) -> Mapping[str, float]:
-    """The numbers of a line by their names; NaN where the instrument has none.
+    """Parse the numbers of a line by their names; NaN if the instrument has none.
 
     Raises:
-        ValueError: it is no such line.
+        ValueError: the line has another form.
     """
     parts = re.split(r"[;,]", line)
     if len(parts) != len(names):
@@ -100,7 +100,7 @@ def _number(text: str) -> float:
 
 
 def range_w(said: str) -> float | None:
-    """The power range from the answer to `Dialect.ranges`; None where a range is automatic, so that it may change unseen."""
+    """Parse the power range from the answer to `Dialect.ranges`; None if a range is automatic and may change unseen."""
     parts = said.split(";")
     if len(parts) != 4 or {parts[0].strip().upper(), parts[2].strip().upper()} - {"0", "OFF"}:
         return None

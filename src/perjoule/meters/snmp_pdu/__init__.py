@@ -1,7 +1,7 @@
-"""Power strips over SNMP: APC's PowerNet-MIB (rPDU2) and Raritan's PDU2-MIB, https://www.apc.com/us/en/faqs/FA156048/
+"""PDUs over SNMP: APC's PowerNet-MIB (rPDU2) and Raritan's PDU2-MIB, https://www.apc.com/us/en/faqs/FA156048/
 
-APC: the power of a whole strip steps by 10 W, that of an outlet by 1 W, a counter by 0.1 kWh (360 kJ); -1 is "no such meter".
-Raritan: whole numbers, to be scaled by the sensor's own DecimalDigits. Over how long either averages is not told.
+APC: the power of a whole strip has steps of 10 W, that of an outlet 1 W, a counter 0.1 kWh (360 kJ); -1 means that there is no
+such meter. Raritan: whole numbers, scaled by the sensor's own DecimalDigits. Neither documents its averaging window.
 """
 
 import importlib.util
@@ -44,21 +44,21 @@ Numbers = Callable[[Sequence[str]], Sequence[int | None]]
 
 @plain_dataclass(frozen=True)
 class Source:
-    """What to ask for, and how to read it."""
+    """The OIDs to read, and how to convert them."""
 
     oids: tuple[str, ...]  # the value and, if there is one, whether it is available
     factor: float
     specification: Specification
 
     def value(self, said: Sequence[int | None]) -> float:
-        """Watts or joules; NaN where the strip has none."""
+        """Return watts or joules; NaN if the PDU has none."""
         number, available = said[0], said[1] if len(said) > 1 else TRUE
         return math.nan if number is None or number < 0 or available != TRUE else number * self.factor
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class SnmpPdu(Metered):
-    """A metered power strip by APC or Raritan: the whole of it, or one outlet."""
+    """A metered PDU by APC or Raritan: all of it, or one outlet."""
 
     address: str
     """Its address."""
@@ -67,7 +67,7 @@ class SnmpPdu(Metered):
     """Its UDP port."""
 
     model: Literal["apc", "raritan"]
-    """Whose MIB it speaks: APC's rPDU2 (AP8xxx), or Raritan's PX2 and later."""
+    """Its MIB: APC's rPDU2 (AP8xxx), or Raritan's PX2 and later."""
 
     outlet: int | None = Field(default=None, ge=1)
     """The outlet, on strips that meter each; without it, the whole strip."""
@@ -82,13 +82,13 @@ class SnmpPdu(Metered):
     """The power, or the counter, which has coarse steps."""
 
     version: Literal["1", "2c", "3"] = "2c"
-    """Of SNMP."""
+    """SNMP version."""
 
     community: str = "public"
-    """For versions 1 and 2c."""
+    """Community, for versions 1 and 2c."""
 
     user: str = ""
-    """For version 3."""
+    """User, for version 3."""
 
     authentication: Literal["", "MD5", "SHA", "SHA-256", "SHA-512"] = ""
     """How the user authenticates, in version 3."""
@@ -103,11 +103,11 @@ class SnmpPdu(Metered):
     """A file that contains only its passphrase."""
 
     timeout_s: Seconds = 2.0
-    """How long to wait for an answer."""
+    """Time limit of an answer."""
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Ask how to read its numbers. Raises MachineError when it has no such meter, TransientError."""
+        """Find how to read its numbers. Raises MachineError if it has no such meter, TransientError."""
         login = snmp.Login(
             self.version,
             self.community,
@@ -128,13 +128,13 @@ class SnmpPdu(Metered):
             yield read
 
     def checks(self) -> tuple[Check, ...]:
-        """There is pysnmp."""
+        """Check for pysnmp."""
         there = importlib.util.find_spec("pysnmp") is not None
         return (Check("pysnmp", ok=there, detail="found" if there else "missing", fix="" if there else snmp.FIX),)
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
-        """What answers as an APC or a Raritan at an address, to the community "public"."""
+        """Find APC and Raritan PDUs at these addresses that answer to the community "public"."""
         return tuple(table for address in addresses if (table := _strip(address)))
 
     def _source(self, numbers: Numbers) -> Source:
@@ -150,7 +150,7 @@ class SnmpPdu(Metered):
 
 
 def apc(quantity: Literal["power", "energy"], outlet: int | None, unit: int) -> Source:
-    """Where an APC shows it: rPDU2DeviceStatusTable for the strip, rPDU2OutletMeteredStatusTable for an outlet."""
+    """Return APC's source: rPDU2DeviceStatusTable for the strip, rPDU2OutletMeteredStatusTable for an outlet."""
     if quantity == "energy":
         oid = f"{APC}.9.4.3.1.11.{outlet}" if outlet else f"{APC}.4.3.1.9.{unit}"
         return Source((oid,), APC_ENERGY_STEP_J, Specification(resolution=APC_ENERGY_STEP_J))
@@ -160,7 +160,7 @@ def apc(quantity: Literal["power", "energy"], outlet: int | None, unit: int) -> 
 
 
 def raritan(numbers: Numbers, quantity: Literal["power", "energy"], outlet: int | None, unit: int, inlet: int) -> Source | None:
-    """Where a Raritan shows it, and the scale that it states; None if it has no such sensor."""
+    """Return Raritan's source, with the scale that it states; None if it has no such sensor."""
     sensor, unit_number, si = SENSORS[quantity]
     configured, measured = ("3.5.4.1", "5.4.3.1") if outlet else ("3.3.4.1", "5.2.3.1")
     index = f"{unit}.{outlet or inlet}.{sensor}"

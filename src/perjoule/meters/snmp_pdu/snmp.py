@@ -1,6 +1,6 @@
 """SNMP GET, versions 1, 2c and 3, by pysnmp: https://docs.lextudio.com/pysnmp/
 
-pysnmp speaks within an asyncio loop only; ours runs just while something is asked, in the thread that asks.
+pysnmp runs only within an asyncio loop; ours runs just during a request, in the thread that makes it.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ PRIVACIES = {"": "NONE", "DES": "CBC56_DES", "AES": "CFB128_AES", "AES-256": "CF
 
 @dataclass(frozen=True)
 class Login:
-    """How to be let in: a community (1, 2c), or a user with up to two secrets (3)."""
+    """The credentials: a community (1, 2c), or a user with up to two secrets (3)."""
 
     version: Literal["1", "2c", "3"]
     community: str = "public"
@@ -41,7 +41,7 @@ class Agent:
         self._loop.run_until_complete(self._reach(address, port, login))
 
     def numbers(self, oids: Sequence[str]) -> list[int | None]:
-        """Ask for whole numbers in one request; None where the agent has no such thing.
+        """Request integers in one message; None for those that the agent does not have.
 
         Raises:
             TransientError: no answer in time.
@@ -94,7 +94,7 @@ class Agent:
 
 @contextmanager
 def agent(address: str, port: int, login: Login, timeout_s: float) -> Generator[Agent]:
-    """Talk to an agent while the block runs. Raises MachineError when pysnmp is missing."""
+    """Open an agent for the duration of the block. Raises MachineError if pysnmp is missing."""
     try:
         import pysnmp  # noqa: F401  # pyright: ignore[reportUnusedImport]
     except ImportError:
@@ -117,7 +117,7 @@ def agent(address: str, port: int, login: Login, timeout_s: float) -> Generator[
 
 
 def _silent(loop: asyncio.AbstractEventLoop, what: dict[str, Any]) -> None:
-    """Say nothing."""
+    """Do nothing."""
 
 
 def _number(value: Any) -> int | None:

@@ -1,7 +1,7 @@
 """Plugs with the Tasmota firmware, over HTTP or MQTT: https://tasmota.github.io/docs/Commands/
 
-Its counter is in kWh with as many decimals as its EnergyRes says, its power in watts with WattRes decimals: 1 Wh (3.6 kJ) and 1 W
-as it comes, 36 mJ and 1 mW at most. Both are asked when the recording begins; set `EnergyRes 5` and `WattRes 3` on the plug.
+EnergyRes sets the decimals of its counter in kWh, WattRes those of its power in watts: by default 1 Wh (3.6 kJ) and 1 W, at best
+36 J and 1 mW. Both are read at the start of the recording; set `EnergyRes 5` and `WattRes 3` on the plug.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ _ADDRESS = (
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Tasmota(Plug):
-    """A plug with Tasmota at the wall: its power at a moment, and its energy counter."""
+    """A plug with Tasmota at the wall: its instantaneous power, and its energy counter."""
 
     address: Annotated[str, Field(description=_ADDRESS)]
 
@@ -49,7 +49,7 @@ class Tasmota(Plug):
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Ask how finely it counts, then for its readings. Raises OSError, ValueError, MachineError."""
+        """Read its resolutions, then poll its readings. Raises OSError, ValueError, MachineError."""
         with self._asking() as ask:
             steps = {}
             if self.ask:
@@ -69,11 +69,11 @@ class Tasmota(Plug):
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
-        """Find what answers HTTP as a Tasmota with an energy meter does; brokers are not searched."""
+        """Find Tasmotas with an energy meter that answer over HTTP; brokers are not searched."""
         return tuple({"kind": "tasmota", "address": address} for address in addresses if _is_tasmota(address))
 
     def checks(self) -> tuple[Check, ...]:
-        """Over MQTT paho-mqtt is needed."""
+        """Check for paho-mqtt, if MQTT is used."""
         return (library(),) if self.topic else ()
 
     def _asking(self) -> AbstractContextManager[Callable[[str], Sequence[Said]]]:
@@ -102,9 +102,9 @@ def _is_tasmota(address: str) -> bool:
 
 
 def readings(said: Mapping[str, Any]) -> tuple[float, float]:
-    """Watts and joules in an answer to `Status 10`, or in what tele/%topic%/SENSOR says; NaN where it says null.
+    """Parse watts and joules in an answer to `Status 10`, or in a tele/%topic%/SENSOR message; NaN for null.
 
-    A meter of several phases gives a list of powers, of which its total is the sum.
+    A meter of several phases has a list of powers, whose sum is the total.
 
     Raises:
         ValueError: it has no energy meter.
@@ -120,6 +120,6 @@ def _sum(said: Any) -> float:
 
 
 def decimals_step(said: Mapping[str, Any], command: str) -> float | None:
-    """The smallest step by an answer to WattRes or EnergyRes, in W or kWh; None if the firmware doesn't report it."""
+    """Return the smallest step from an answer to WattRes or EnergyRes, in W or kWh; None if the firmware doesn't report it."""
     decimals = said.get(command)
     return 10.0**-decimals if isinstance(decimals, int) and 0 <= decimals < 10 else None

@@ -1,6 +1,7 @@
 """A Tasmota plug at an MQTT broker: https://tasmota.github.io/docs/MQTT/
 
-Commands go to cmnd/%topic%/COMMAND, answers come as stat/%topic%/..., and each TelePeriod it speaks in tele/%topic%/SENSOR.
+Commands go to cmnd/%topic%/COMMAND, answers come as stat/%topic%/..., and each TelePeriod brings a message in
+tele/%topic%/SENSOR.
 """
 
 import importlib.util
@@ -24,14 +25,14 @@ MOST_MESSAGES = 1000  # that wait to be read
 
 @dataclass(frozen=True)
 class Said:
-    """An answer, and when it came on CLOCK_MONOTONIC (None: when it was asked for)."""
+    """An answer, and when it arrived on CLOCK_MONOTONIC (None: when it was requested)."""
 
     said: Mapping[str, Any]
     t_s: float | None = None
 
 
 def library() -> Check:
-    """Whether paho-mqtt is there."""
+    """Check for paho-mqtt."""
     ok = importlib.util.find_spec("paho") is not None
     return Check("paho-mqtt", ok, "it speaks MQTT" if ok else "it is missing, and speaks MQTT", "" if ok else FIX)
 
@@ -40,10 +41,10 @@ def library() -> Check:
 def listening(
     broker: str, topic: str, *, timeout_s: float, user: str, password: str, ask: bool
 ) -> Generator[Callable[[str], Sequence[Said]]]:
-    """Give what asks the plug a command ("Status 10") and gives all that it has said since, oldest first.
+    """Return a function that sends a command ("Status 10") and returns all messages since, oldest first.
 
-    A retained message is old, by an unknown amount, and is left out. With `ask` false nothing is sent, and what is given may be
-    nothing. Raises OSError (no answer in time, the broker is gone), MachineError.
+    A retained message is old, by an unknown amount, and is left out. With `ask` false nothing is sent, and the result may be
+    empty. Raises OSError (no answer in time, the broker is gone), MachineError.
     """
     if not library().ok:
         raise MachineError("paho-mqtt is not installed", where="meter tasmota", next=FIX)

@@ -14,7 +14,7 @@ USER, PASSWORD = "monitor", "simulated"
 
 @contextmanager
 def serve(behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0) -> Generator[Mapping[str, Json]]:
-    """Serve while the block runs. NaN is a reading that is deactivated, with 0 W as real ones show it."""
+    """Serve during the block. NaN is a deactivated reading, which shows 0 W like real ones."""
     with removal.scratch("perjoule-meter-") as folder, child(behaviour, "ipmi.bmc", address, str(port)) as said:
         file = folder / "password"
         file.write_text(PASSWORD)

@@ -16,7 +16,7 @@ SAMPLING_MS = 1000
 
 
 def power_reading(power_w: float, clock_s: float) -> bytes:
-    """The answer to DCMI "get power reading": now, least, most, mean, time, sampling period, state."""
+    """Return the answer to DCMI "get power reading": now, least, most, mean, time, sampling period, state."""
     active = not math.isnan(power_w)
     watts = min(round(power_w), MOST_W) if active else 0
     return struct.pack("<B4HIIB", DCMI, watts, watts, watts, watts, int(clock_s), SAMPLING_MS, ACTIVE if active else 0)

@@ -1,4 +1,4 @@
-"""A power strip that speaks SNMP v1, v2c and v3, in the words of APC's PowerNet-MIB and of Raritan's PDU2-MIB."""
+"""A PDU that speaks SNMP v1, v2c and v3, with APC's PowerNet-MIB and Raritan's PDU2-MIB."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -19,6 +19,6 @@ OUTLET = 3
 def serve(
     behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0, model: Literal["apc", "raritan"] = "apc"
 ) -> Generator[Mapping[str, Json]]:
-    """Serve while the block runs; both MIBs at once, `model` is which one the table reads."""
+    """Serve during the block; both MIBs at once, `model` is the one that the table reads."""
     with child(behaviour, "snmp_pdu.pdu", address, str(port)) as said:
         yield {"kind": "snmp_pdu", "address": address, "port": int(said), "model": model, "outlet": OUTLET}

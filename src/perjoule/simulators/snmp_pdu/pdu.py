@@ -20,7 +20,7 @@ UNITS = {ACTIVE_POWER: 3, ACTIVE_ENERGY: 5}  # watt, wattHour
 
 
 def values(said: Truth) -> dict[str, int]:
-    """All that the agent knows at a moment: whole numbers by OID, in the units of PowerNet-MIB and PDU2-MIB."""
+    """Return all values of the agent at a moment: integers by OID, in the units of PowerNet-MIB and PDU2-MIB."""
     known = not math.isnan(said.power_w)
     power_w, energy_j = (said.power_w, said.energy_j) if known else (0.0, 0.0)
 
@@ -48,7 +48,7 @@ def values(said: Truth) -> dict[str, int]:
 
 
 def hurl(endpoint: socket.socket, fault: Fault, place: tuple[str, int]) -> None:
-    """Send datagrams that are no answer."""
+    """Send datagrams that are not an answer."""
 
     def send(said: bytes) -> None:
         with suppress(BlockingIOError):  # it is that of an asyncio loop
