@@ -1,6 +1,6 @@
-"""A TOML file to frozen Clusters; what the file does not know to be right is refused.
+"""A TOML file to frozen Clusters; anything unknown in the file is refused.
 
-A file is one cluster, with its nodes, or several: `[[variant.NAME]]` are the nodes of each, made of the same boards and disks.
+A file is one cluster with its nodes, or several: `[[variant.NAME]]` are the nodes of each, made of the same boards and disks.
 """
 
 import re
@@ -26,7 +26,7 @@ class _Strict(BaseModel):
 
 
 def _in_si(raw: object, allowed: dict[str, float]) -> object:
-    """Turn value and sigma of `{ value = "15.46 W", sigma = "1.13 W", ... }` into numbers; all else is pydantic's to judge."""
+    """Convert value and sigma of `{ value = "15.46 W", sigma = "1.13 W", ... }` to numbers; pydantic checks the rest."""
     if not isinstance(raw, Mapping):
         return raw
     written = cast("Mapping[str, object]", raw)
@@ -78,7 +78,7 @@ class _File(_Strict):
 
 
 def _complaint(error: ValidationError) -> str:
-    """Choose one fault to show: an unknown key first, because it often explains the missing one."""
+    """Choose one error to show: an unknown key first, because it often explains the missing one."""
     unknown = ("extra_forbidden", "unexpected_keyword_argument")
     faults = sorted(error.errors(), key=lambda fault: fault["type"] not in unknown)
     place = ".".join(str(part) for part in faults[0]["loc"])
@@ -86,7 +86,7 @@ def _complaint(error: ValidationError) -> str:
 
 
 def read(text: str, name: str) -> Cluster:
-    """Read the one cluster of a TOML file from its text. Raises CampaignError as `read_all` does, or when it has variants."""
+    """Read the one cluster of a TOML file. Raises CampaignError as `read_all` does, or if it has variants."""
     found = read_all(text, name)
     if name not in found:
         raise CampaignError("the file has variants", where=f"catalogue file {name}.toml", next=f"name one of {', '.join(found)}")
@@ -94,10 +94,10 @@ def read(text: str, name: str) -> Cluster:
 
 
 def read_all(text: str, name: str) -> Mapping[str, Cluster]:
-    """Read the clusters of a TOML file by their names: the file's own, or those of its variants.
+    """Read the clusters of a TOML file by name: the file's own, or those of its variants.
 
     Raises:
-        CampaignError: no TOML, an unknown or missing key, a wrong unit, or a board or disk that the file does not describe.
+        CampaignError: invalid TOML, an unknown or missing key, a wrong unit, or a board or disk that the file does not describe.
     """
     where = f"catalogue file {name}.toml"
     try:
@@ -143,7 +143,7 @@ def _node(written: _Node, board: Board, disks: Mapping[str, Disk]) -> Node:
 
 
 def _behind(board: Board, disk: Disk) -> Disk:
-    """A disk as it is behind a board's port: as fast as the slower of the two, and as active as that makes it."""
+    """Return a disk behind a board's port: with the lower speed of the two, and active power to match."""
     read, write = (
         min(own, port or own, key=lambda value: value.value)
         for own, port in (
@@ -170,7 +170,7 @@ def names() -> tuple[str, ...]:
 
 @cache
 def _files() -> Mapping[str, str]:
-    """The name of each cluster's file, read no further than to its variants."""
+    """Return the name of each cluster's file, read only up to its variants."""
     found: dict[str, str] = {}
     for path in files("perjoule.catalogue").iterdir():
         if path.name.endswith(".toml"):
@@ -184,7 +184,7 @@ def cluster(name: str) -> Cluster:
     """Find a cluster by name.
 
     Raises:
-        CampaignError: the catalogue has no such cluster; the message names the neighbour.
+        CampaignError: the catalogue has no such cluster; the message suggests the nearest name.
     """
     if name not in names():
         near = get_close_matches(name.lower(), names(), n=1, cutoff=0.4)

@@ -1,15 +1,15 @@
-"""What a cluster comes to: theoretical peak performance, capacity, and the lowest and highest power."""
+"""Totals of a cluster: theoretical peak performance, capacity, and the lowest and highest power."""
 
 from perjoule.model.hardware import Cluster, Node
 
 
 def servers(cluster: Cluster) -> tuple[Node, ...]:
-    """List the nodes inside the storage cluster: all but the clients."""
+    """List the nodes inside the storage cluster: all except the clients."""
     return tuple(node for node in cluster.nodes if node.role != "client")
 
 
 def tpp_bytes_per_s(cluster: Cluster) -> float:
-    """Theoretical peak performance for writes: the sum over storage nodes of the smaller of network and disks.
+    """Return the theoretical peak performance for writes: the sum over storage nodes of the smaller of network and disks.
 
     Source: T. L. Erxleben et al., "Green Storage: Parallel File Systems on ARM", section V-D and Table I.
     """
@@ -21,18 +21,18 @@ def tpp_bytes_per_s(cluster: Cluster) -> float:
 
 
 def capacity_bytes(cluster: Cluster) -> float:
-    """Raw capacity of the disks that hold data: those of the storage nodes (the paper's 0.178 TiB/W leaves the SSDs out)."""
+    """Return the raw capacity of the data disks, those of the storage nodes (the paper's 0.178 TiB/W leaves the SSDs out)."""
     return sum(node.count * d.capacity_bytes.value for node in cluster.nodes if node.role == "storage" for d in node.disks)
 
 
 def idle_w(cluster: Cluster, *, switch: bool) -> float:
-    """Power of the servers when idle, disks spun up, at the wall; with or without the switch."""
+    """Return the idle power of the servers, disks spun up, at the wall; with or without the switch."""
     load_w = sum(n.count * (n.board.idle_w.value + sum(d.idle_w.value for d in n.disks)) for n in servers(cluster))
     return load_w / cluster.supply_efficiency.value + switch * cluster.switch_w.value
 
 
 def peak_w(cluster: Cluster, *, switch: bool) -> float:
-    """Power of the servers with every CPU and every disk fully used at once, at the wall: what the model can't exceed."""
+    """Return the power of the servers with every CPU and disk fully used at once, at the wall: the model's maximum."""
     load_w = sum(
         n.count * (n.board.idle_w.value + n.board.dynamic_w.value + sum(d.active_w.value for d in n.disks))
         for n in servers(cluster)

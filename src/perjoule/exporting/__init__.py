@@ -1,4 +1,4 @@
-"""Results for others: a long table as CSV or Parquet, and one file with everything in it that describes and checks itself."""
+"""Results for others: a long table as CSV or Parquet, and one file with everything, which describes and verifies itself."""
 
 from perjoule.exporting.bundle import verify_bundle, write_bundle
 from perjoule.exporting.crate import Said

@@ -1,4 +1,4 @@
-"""A results folder as one file that describes itself, and back: written with the same bytes each time, unpacked with care."""
+"""A results folder as one self-describing file, and back: written with the same bytes each time, unpacked with care."""
 
 import hashlib
 import shutil
@@ -33,13 +33,13 @@ SMALL_BYTES = 16 * 1024**2  # up to which any ratio harms nobody
 
 
 def write_bundle(results: Results, target: Path, table: str, said: Said) -> int:
-    """Write all kept attempts, the report if there is one, table and description to a zip file; give the number of files.
+    """Write all kept attempts, the report if there is one, table and description to a zip file; return the number of files.
 
     Args:
         results: a folder.
-        target: replaced when it is there.
+        target: replaced if it exists.
         table: all metrics as CSV.
-        said: what describes them.
+        said: the description.
 
     Raises:
         OSError: it can't be written.
@@ -74,10 +74,10 @@ def write_bundle(results: Results, target: Path, table: str, said: Said) -> int:
 
 
 def verify_bundle(path: Path) -> verification.Findings:
-    """Check a bundle: its checksums first, and if they hold every number, as of a results folder.
+    """Check a bundle: its checksums first, and if they match, every number, as of a results folder.
 
     Raises:
-        MachineError: it is no bundle, or can't be read.
+        MachineError: it is not a bundle, or can't be read.
     """
     differences = [difference for difference in differing(path) if difference]
     if differences:
@@ -90,7 +90,7 @@ def verify_bundle(path: Path) -> verification.Findings:
 
 @contextmanager
 def unpacked(path: Path) -> Generator[Path]:
-    """Unpack a bundle into a temporary folder, whatever its names say never beside it. Raises MachineError."""
+    """Unpack a bundle into a temporary folder, never beside it, whatever its names say. Raises MachineError."""
     with removal.scratch("perjoule-bundle-") as folder, _opened(path) as bundle:
         entries = _entries(bundle, path)
         needed_bytes = sum(entry.file_size for entry in entries.values())
@@ -111,7 +111,7 @@ def unpacked(path: Path) -> Generator[Path]:
 
 
 def differing(path: Path) -> Iterator[str]:
-    """Hold every file of a bundle against the checksums in it; "" for one that is as it was. Raises MachineError."""
+    """Compare every file of a bundle with its checksum; "" for one that matches. Raises MachineError."""
     with _opened(path) as bundle:
         entries = _entries(bundle, path)
         try:
@@ -146,7 +146,7 @@ def _digest(bundle: zipfile.ZipFile, entry: zipfile.ZipInfo) -> str:
 
 
 def _chunks(bundle: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
-    """Read a file no further than the size it claims to have."""
+    """Read a file up to the size that it claims to have."""
     left_bytes = entry.file_size
     with bundle.open(entry) as source:
         while chunk := source.read(min(_CHUNK_BYTES, left_bytes + 1)):
@@ -172,7 +172,7 @@ def _opened(path: Path) -> Generator[zipfile.ZipFile]:
 
 
 def _entries(bundle: zipfile.ZipFile, path: Path) -> Mapping[str, zipfile.ZipInfo]:
-    """The files of a bundle by their names. Raises MachineError: a name would lead out of a folder, or is there twice."""
+    """Return the files of a bundle by name. Raises MachineError: a name would lead outside a folder, or occurs twice."""
     found: dict[str, zipfile.ZipInfo] = {}
     for entry in bundle.infolist():
         name = entry.filename
@@ -196,7 +196,7 @@ def _files_count(path: Path) -> int:
 
 
 def _kept(results: Results) -> Iterator[Path]:
-    """The files of a results folder that belong to its results: nothing of an attempt that is under way."""
+    """Return the files of a results folder that belong to its results, without attempts that are under way."""
     folder, entries = results.folder, results.entries()
     kept = {results.folder_of_attempt(entry.trial, entry.attempt) for entry in entries}
     for path in sorted(folder.rglob("*")):

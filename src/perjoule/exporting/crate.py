@@ -1,5 +1,5 @@
-"""What describes a bundle: RO-Crate 1.1 (https://www.researchobject.org/ro-crate/specification/1.1/), a citation file
-(https://citation-file-format.github.io) and checksums as sha256sum writes them.
+"""The description of a bundle: RO-Crate 1.1 (https://www.researchobject.org/ro-crate/specification/1.1/), a citation file
+(https://citation-file-format.github.io) and checksums in the format of sha256sum.
 """
 
 import json
@@ -43,7 +43,7 @@ SUFFIXES = {
 
 @dataclass(frozen=True)
 class Said:
-    """What the results do not say themselves."""
+    """Information that the results lack."""
 
     name: str
     description: str = ""
@@ -65,7 +65,7 @@ def metadata(said: Said, records: Sequence[Record], files: Mapping[str, File]) -
     Args:
         said: name, license and the like.
         records: all attempts.
-        files: every file but this one, by its path in the bundle.
+        files: every file except this one, by its path in the bundle.
     """
     people: list[Json] = [{"@id": _person(name), "@type": "Person", "name": name} for name in said.authors]
     license_id = license_url(said.license)
@@ -106,7 +106,7 @@ def metadata(said: Said, records: Sequence[Record], files: Mapping[str, File]) -
 
 
 def citation(said: Said, records: Sequence[Record]) -> str:
-    """Write CITATION.cff; its strings are JSON, which YAML reads, too."""
+    """Write CITATION.cff; its strings are JSON, which YAML also reads."""
     lines = ["cff-version: 1.2.0", "type: dataset", 'message: "If you use these results, please cite them as below."']
     lines += [f"title: {_text(said.name)}", "authors:"]
     lines += [f"  - name: {_text(name)}" for name in said.authors or ("unknown",)]
@@ -118,18 +118,18 @@ def citation(said: Said, records: Sequence[Record]) -> str:
 
 
 def checksums(files: Mapping[str, File]) -> str:
-    """Write what `sha256sum --check` reads."""
+    """Write the input of `sha256sum --check`."""
     return "".join(f"{file.sha256}  {path}\n" for path, file in sorted(files.items()))
 
 
 def date(records: Sequence[Record]) -> str:
-    """The day of the last measurement, so that the same results give the same bytes."""
+    """Return the day of the last measurement, so the same results give the same bytes."""
     _, ended_s = _window(records)
     return datetime.fromtimestamp(ended_s, UTC).date().isoformat()
 
 
 def license_url(text: str) -> str:
-    """Name a license by its URL; "" if it has none."""
+    """Return a license's URL; "" if it has none."""
     return text if not text or "://" in text else f"https://spdx.org/licenses/{quote(text)}"
 
 
@@ -149,7 +149,7 @@ def _file(path: str, file: File) -> Json:
 
 
 def _window(records: Sequence[Record]) -> tuple[float, float]:
-    """From the first phase of all trials to the last, seconds of UTC; (0, 0) if there are no phases."""
+    """Return the time from the first phase of all trials to the last, in seconds of UTC; (0, 0) without phases."""
     moments = [
         moment_s - record.clock.monotonic_s + record.clock.utc_s
         for record in records

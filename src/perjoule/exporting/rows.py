@@ -37,7 +37,7 @@ _pq = cast("Any", pq)
 
 
 class Row(NamedTuple):
-    """One number. Of a cell `value` is the mean, `low` and `high` are its 95 % interval (infinite when n = 1)."""
+    """One number. For a cell `value` is the mean, `low` and `high` are its 95 % interval (infinite when n = 1)."""
 
     of: str  # "trial" or "cell"
     testbed: str  # "" of a cell
@@ -58,7 +58,7 @@ class Row(NamedTuple):
 
 
 def rows(results: Results, cells: Sequence[Cell]) -> Iterator[Row]:
-    """Give all rows: trials in the order in which they were kept, then cells.
+    """Return all rows: trials in the order in which they were kept, then cells.
 
     Args:
         results: a folder.
@@ -76,7 +76,7 @@ def rows(results: Results, cells: Sequence[Cell]) -> Iterator[Row]:
 
 
 def unit(metric: str) -> str:
-    """The unit of a metric, which its name ends in."""
+    """Return the unit of a metric, in which its name ends."""
     return next((symbol for suffix, symbol in UNITS if f"_{metric}".endswith(suffix)), "")
 
 

@@ -1,4 +1,4 @@
-"""What the figures against clients share: read left, write right, mean with its interval, and a point per repetition."""
+"""Parts that figures against clients share: read left, write right, means with intervals, and a point per repetition."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -11,7 +11,7 @@ HEIGHT = 240
 
 
 def filesystems(cells: Sequence[Cell]) -> list[str]:
-    """List the file systems in order of appearance: the order that gives each its colour."""
+    """List the file systems in order of appearance, which determines their colours."""
     return list(dict.fromkeys(cell.legend for cell in cells))
 
 
@@ -31,7 +31,7 @@ def number(value: float) -> str:
 
 
 def interval_text(interval: Interval, per: float) -> str:
-    """Print an interval in units of `per`, or state that it is missing."""
+    """Print an interval in units of `per`, or that it is missing."""
     if not isfinite(interval.high - interval.low):
         return "none (one repetition)"
     return f"{number(interval.low / per)} to {number(interval.high / per)}"
@@ -54,7 +54,7 @@ def against_clients(
     Args:
         cells: those without the metric are left out.
         metric: a key of `Cell.metrics`.
-        per: what one unit of the axis is, in SI.
+        per: one unit of the axis, in SI.
         axis: title of the vertical axis.
         unit: for tooltips.
         title: of the figure.

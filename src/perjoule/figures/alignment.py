@@ -1,4 +1,4 @@
-"""How a meter's clock was found: its samples over what the load pattern makes of them, and the offset at each pattern."""
+"""How a meter's clock was aligned: its samples with the fitted load pattern, and the offset at each pattern."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from perjoule.figures.vega import FULL_WIDTH, Spec, titled
 
 @dataclass(frozen=True)
 class Found:
-    """One pattern in one meter: times (of the hosts' clock, from the pattern's begin), samples and fit, all of shape (N,)."""
+    """One pattern in one meter: times (of the hosts' clock, from the pattern's start), samples and fit, all of shape (N,)."""
 
     name: str  # "lmg, pattern 1"
     channel: str  # the offsets of one are joined by a line

@@ -1,4 +1,4 @@
-"""Which devices the meters cover: the cluster as boxes by role, and below them a bar with watts per channel over its devices."""
+"""The devices that the meters cover: the cluster as boxes by role, with a bar of watts per channel below its devices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Bar:
-    """What one channel covers; bars of one row share a line ("plug", "modelled, board")."""
+    """The devices of one channel; bars of one row share a line ("plug", "modelled, board")."""
 
     row: str
     devices: tuple[str, ...]  # names of boxes
@@ -29,7 +29,7 @@ class Bar:
 
 
 def boundaries(devices: Sequence[Device], bars: Sequence[Bar], *, notes: Sequence[str] = ()) -> Spec:
-    """Draw boxes from left to right in the order given, and each channel's bar below the boxes that it covers."""
+    """Draw boxes from left to right in the given order, and each channel's bar below the boxes that it covers."""
     place = {device.name: index for index, device in enumerate(devices)}
     rows = list(dict.fromkeys(bar.row for bar in bars))
     roles = list(dict.fromkeys(device.role for device in devices))
@@ -79,7 +79,7 @@ def boundaries(devices: Sequence[Device], bars: Sequence[Bar], *, notes: Sequenc
 
 
 def _pieces(bar: Bar, place: dict[str, int]) -> list[Spec]:
-    """A piece for each run of boxes that are neighbours; the first one says the watts."""
+    """Return a piece for each run of adjacent boxes; the first one has the watts."""
     covered = sorted(place[name] for name in bar.devices if name in place)
     runs: list[list[int]] = []
     for index in covered:

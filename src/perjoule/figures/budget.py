@@ -1,4 +1,4 @@
-"""Uncertainty of energies: the terms of each budget as a stack of variances, the largest of them named."""
+"""Uncertainty of energies: the terms of each budget as a stack of variances, with the largest named."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ Terms = Mapping[str, float]  # term -> relative standard uncertainty
 
 
 def budget(budgets: Mapping[str, Terms], *, notes: Sequence[str] = ()) -> Spec:
-    """Draw each budget's share of the variance by term, and beside it the whole as % of the energy (one standard uncertainty)."""
+    """Draw each budget's share of the variance by term, and next to it the total in % of the energy (one standard deviation)."""
     rows: list[Spec] = []
     whole: list[Spec] = []
     names = list(dict.fromkeys(name for terms in budgets.values() for name in terms))

@@ -1,4 +1,4 @@
-"""Ratios with their intervals against 1, and own values beside those that a paper prints."""
+"""Ratios with their intervals against 1, and measured next to published values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _ROW_HEIGHT = 22
 
 @dataclass(frozen=True)
 class Mark:
-    """A ratio of one row; ends are infinite where there is no interval."""
+    """A ratio of one row; ends are infinite without an interval."""
 
     row: str
     metric: str
@@ -32,7 +32,7 @@ class Beside:
 
 
 def ratios(marks: Sequence[Mark], relevant_ratio: float, title: str, notes: Sequence[str]) -> Spec:
-    """Draw a ratio with its interval in each row, beside the band of what is irrelevant."""
+    """Draw a ratio with its interval in each row, over the band of irrelevant differences."""
     rows = list(dict.fromkeys(mark.row for mark in marks))
     metrics = list(dict.fromkeys(mark.metric for mark in marks))
     ends = [end for m in marks for end in (m.ratio, m.low, m.high) if isfinite(end) and 0.2 < end < 5]
@@ -69,7 +69,7 @@ def ratios(marks: Sequence[Mark], relevant_ratio: float, title: str, notes: Sequ
 
 
 def beside(pairs: Sequence[Beside], paper: str, title: str, notes: Sequence[str]) -> Spec:
-    """Draw own and published values next to each other, a panel for each metric and direction."""
+    """Draw measured and published values next to each other, a panel for each metric and direction."""
     names = ["here", paper]
     panels: list[Spec] = []
     for panel in dict.fromkeys(pair.panel for pair in pairs):

@@ -1,4 +1,4 @@
-"""What a user's byte costs: CPU time and network bytes by role."""
+"""The cost of a user's byte: CPU time and network bytes by role."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ def cost(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
     """Draw CPU ms per MiB and bytes sent per user byte, stacked by role; a bar per file system and direction.
 
     Args:
-        cells: of one client count and workload kind, so that a bar stands for one cell.
+        cells: of one client count and workload kind, so a bar is one cell.
         notes: lines of the subtitle.
     """
     cpu = [(cell, role, cell.metrics.get(f"cpu_{role}_s_per_byte"), 1e3 * MIB) for cell in cells for role in ROLES]

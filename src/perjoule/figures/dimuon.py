@@ -1,4 +1,4 @@
-"""The spectrum of muon pairs: all of it, and its peaks with what was fitted to them."""
+"""The spectrum of muon pairs: all of it, and its peaks with their fits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""What servers receive against what their disks write, and send against read, over time, and how busy the disks were.
+"""Network traffic of servers against traffic of their disks (received and written, sent and read) over time, and disk use.
 
-As figures 5.6 to 5.8 of "Benchmarking Storage Access Patterns: BeeGFS and CephFS".
+Like figures 5.6 to 5.8 of "Benchmarking Storage Access Patterns: BeeGFS and CephFS".
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ PAIRS = {"write": ("network received", "disk written"), "read": ("network sent",
 
 @dataclass(frozen=True)
 class Overhead:
-    """One trial's storage hosts together, on one grid of time: `t_s` are the middles of its steps; None is a gap."""
+    """One trial's storage hosts together, on one time grid: `t_s` are the middles of its steps; None is a gap."""
 
     title: str
     direction: Literal["write", "read"]
@@ -30,7 +30,7 @@ def overhead(trials: Sequence[Overhead], *, notes: Sequence[str] = ()) -> Spec:
     """Draw a panel for each trial: network and disk over time, and below them the share of disk use.
 
     Args:
-        trials: one for each file system and direction, reads left and writes right where both are there.
+        trials: one for each file system and direction, reads left and writes right if there are both.
         notes: lines of the subtitle.
     """
     ordered = sorted(trials, key=lambda trial: (trial.title, trial.direction))

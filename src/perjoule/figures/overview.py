@@ -11,7 +11,7 @@ _ROW_HEIGHT = 30
 
 @dataclass(frozen=True)
 class Best:
-    """The highest mean of a results folder; ends are infinite where there is no interval."""
+    """The highest mean of a results folder; ends are infinite without an interval."""
 
     results: str
     of: str
@@ -21,7 +21,7 @@ class Best:
 
 
 def overview(bars: Sequence[Best], unit: str, title: str, notes: Sequence[str]) -> Spec:
-    """Draw a bar for each campaign, in the order given; values are in `unit`."""
+    """Draw a bar for each campaign, in the given order; values are in `unit`."""
     rows = [bar.results for bar in bars]
     values = [
         {"row": row, "of": bar.of, "mean": bar.mean, "value": f"{bar.mean:.4g} {unit}"}

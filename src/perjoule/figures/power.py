@@ -1,4 +1,4 @@
-"""How power was spread during the measured windows, as box plots with the mean (Fig. 5 of "Green Storage")."""
+"""The distribution of power during the measured windows, as box plots with the mean (Fig. 5 of "Green Storage")."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ Samples = Mapping[tuple[str, str], Sequence[float]]  # (file system, direction) 
 
 
 def power(samples: Samples, *, notes: Sequence[str] = ()) -> Spec:
-    """Draw the spread of power samples in watts, read left, write right, a box per file system."""
+    """Draw the distribution of power samples in watts, read left, write right, a box per file system."""
     names = list(dict.fromkeys(name for name, _ in samples))
     values = [w for watts in samples.values() for w in watts]
     # Never less than the watts are rounded to: a mark outside of the scale would stretch the figure over many screens.

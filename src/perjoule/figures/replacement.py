@@ -1,4 +1,4 @@
-"""What low-power machines draw instead of one server at the same throughput; left of 1 they draw less."""
+"""The power of low-power machines over that of one server with the same throughput; left of 1 they draw less."""
 
 from collections.abc import Sequence
 from math import isfinite

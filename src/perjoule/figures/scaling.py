@@ -1,4 +1,4 @@
-"""A metric against the number of storage hosts, with the ideal line from the smallest and the law that was fitted."""
+"""A metric against the number of storage hosts, with the ideal line from the smallest and the fitted law."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

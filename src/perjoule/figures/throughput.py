@@ -9,7 +9,7 @@ from perjoule.model.units import MIB
 
 
 def throughput(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
-    """Draw `throughput_bytes_per_s` of the cells, all clients together, in MiB/s, below the peak of the hosts that held data."""
+    """Draw `throughput_bytes_per_s` of the cells, all clients together, in MiB/s, below the peak of the data hosts."""
     whose: dict[float, dict[str, None]] = {}
     for cell in cells:
         for peak in cell.metrics["tpp_bytes_per_s"].values if "tpp_bytes_per_s" in cell.metrics else ():

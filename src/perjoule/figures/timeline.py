@@ -1,4 +1,4 @@
-"""One trial over time: MiB/s by client, watts by component, CPU and network by host, one above the other."""
+"""One trial over time: MiB/s by client, watts by component, CPU and network by host, stacked vertically."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -12,7 +12,7 @@ ROWS = {"rate": "MiB/s by client", "watts": "W by component", "cpu": "cores used
 
 @dataclass(frozen=True)
 class Timeline:
-    """Rates on one grid of time: `t_s` are the middles of its steps, 0 is the first client's start; None is a gap."""
+    """Rates on one time grid: `t_s` are the middles of its steps, 0 is the first client's start; None is a gap."""
 
     t_s: Sequence[float]
     duration_s: float  # of the headline window
@@ -22,16 +22,16 @@ class Timeline:
 
 
 def timeline(*, notes: Sequence[str] = ()) -> Spec:
-    """Draw four rows from the datasets named after them and "window", "phases" and "marks", which `completed` gives."""
+    """Draw four rows from the datasets named after them and "window", "phases" and "marks", which `completed` returns."""
     rows = [_row(name, title, last=name == "network") for name, title in ROWS.items()]
     resolve: Spec = {"scale": {"color": "independent", "x": "shared"}}
     return titled({"vconcat": rows, "spacing": 14, "resolve": resolve}, "One trial over time", notes)
 
 
 def completed(spec: Spec, line: Timeline) -> Spec:
-    """Give `timeline` its data and keep the rows that have any: with an empty one Vega finds no finite size.
+    """Add the data to `timeline` and keep the rows that have any: Vega finds no finite size for an empty one.
 
-    The last of them gets the axis of time. The report's page does the same in JavaScript.
+    The last row gets the time axis. The report's page does the same in JavaScript.
     """
     data, whole = datasets(line), deepcopy(spec)
     rows = [row for row in whole["vconcat"] if data[row["layer"][1]["data"]["name"]]]
@@ -41,7 +41,7 @@ def completed(spec: Spec, line: Timeline) -> Spec:
 
 
 def datasets(line: Timeline) -> Spec:
-    """Lay a timeline out as the rows of data that `timeline` draws."""
+    """Lay a timeline out as the data rows that `timeline` draws."""
     whole_s = max((end_s for _, end_s in line.phases.values()), default=0) - min((t for t, _ in line.phases.values()), default=0)
     found: Spec = {
         "window": [{"begin": 0, "end": line.duration_s}],

@@ -1,4 +1,4 @@
-"""What each of several users got together with the others, beside what it gets alone."""
+"""The throughput of each of several users together with the others, and alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ WAYS = ("alone", "together")
 
 @dataclass(frozen=True)
 class Users:
-    """One mix on one file system: what each user got, in units of the axis; None is what was not measured."""
+    """One mix on one file system: each user's results, in units of the axis; None was not measured."""
 
     title: str
     users: Sequence[tuple[str, Interval | None, Interval]]  # name, alone, together

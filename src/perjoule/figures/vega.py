@@ -1,4 +1,4 @@
-"""Vega-Lite at one place: the two themes, and specifications to SVG, PDF and to the JavaScript that draws them in a page.
+"""The only use of Vega-Lite: the two themes, and specifications to SVG, PDF and the JavaScript that draws them in a page.
 
 https://vega.github.io/vega-lite/docs/ and https://github.com/vega/vl-convert
 """
@@ -81,7 +81,7 @@ THEMES: dict[str, Spec] = {"light": _config(_LIGHT), "dark": _config(_DARK)}
 
 
 def titled(spec: Spec, title: str, notes: Sequence[str]) -> Spec:
-    """Give a specification its schema, its title, and the notes as the lines of its subtitle."""
+    """Add schema, title, and the notes as lines of the subtitle to a specification."""
     return {"$schema": SCHEMA, "title": {"text": title, "subtitle": list(notes)}, **spec}
 
 
@@ -106,5 +106,5 @@ def pdf(spec: Spec) -> bytes:
 
 
 def javascript() -> str:
-    """Give Vega, Vega-Lite and Vega-Embed as one script that needs nothing else."""
+    """Return Vega, Vega-Lite and Vega-Embed as one self-contained script."""
     return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION)

@@ -1,7 +1,7 @@
 """Import what other tools measured into a results folder, joined by time of day.
 
-`sources` finds files and their formats, `runs` combines their contents into trials, `counters` and `power` read what belongs
-to hosts, `missing` says what nobody measured. Times of imported results are seconds of UTC on either clock.
+`sources` finds files and their formats, `runs` combines their contents into trials, `counters` and `power` read the data of
+hosts, `missing` lists what was not measured. Times of imported results are seconds of UTC on either clock.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ LOCAL_TIMES = ("ior", "mdtest", "io500")  # formats whose times name no zone
 
 @dataclass(frozen=True)
 class Brought:
-    """What came in."""
+    """The imported trials and their data."""
 
     records: tuple[Record, ...]
     series: Mapping[str, tuple[Series, ...]]  # by trial id: counters and power
@@ -60,15 +60,15 @@ def bring(
     """Import sources and logs into a results folder; existing contents are left alone.
 
     Args:
-        results: made by `create`.
-        found: by `sources`.
+        results: from `create`.
+        found: from `sources`.
         logs: of power.
-        filesystem: label of what was measured; by default where the load worked.
-        roles: the role of each host that is no client.
-        zone_doubt: the doubt about times without a zone.
+        filesystem: label of the file system; by default the load's working folder.
+        roles: the role of each host that is not a client.
+        zone_doubt: the doubt about times without a time zone.
 
     Raises:
-        CampaignError: there is no run among the sources, or a log covers what is not there.
+        CampaignError: there is no run among the sources, or a log covers an unknown host.
         WorkloadError: a file is damaged.
     """
     told = dict(roles or {})
@@ -104,7 +104,7 @@ def bring(
 
 
 def _trials(results: Results, all_loads: Sequence[Load], known: set[str]) -> tuple[list[tuple[Trial, Load]], int]:
-    """Number the loads that are not here yet among their equals."""
+    """Number the loads that are not here yet among equal ones."""
     before = [record.trial for record in results.records()]
     names = labels(all_loads, {trial.workload.label: trial.workload.options for trial in before})
     taken = {trial.id for trial in before}
@@ -184,7 +184,7 @@ def _keep(
 
 
 def _joined(attempt: Attempt, those: Sequence[tuple[Series, Path]], began_s: float, ended_s: float) -> list[Series]:
-    """Take what lies around a window, and keep the whole files that it comes from."""
+    """Take the samples around a window, and keep the whole files that they come from."""
     found: list[Series] = []
     files: dict[Path, None] = {}
     for series, path in those:

@@ -1,7 +1,7 @@
 """Clients whose files use their own clocks: doubts about combining them, or keeping them separate.
 
-Files that overlap in time are the clients of one trial. Where clocks are apart, clients of one trial seem to have loaded one
-after the other, and would pass for repetitions.
+Files that overlap in time are the clients of one trial. If clocks are apart, clients of one trial seem to have run one after the
+other, like repetitions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ NEAR_S = 86400.0  # clocks are wrong by seconds, or by the hours of a time zone
 
 @dataclass(frozen=True)
 class Ran:
-    """Who did what, and when (UTC)."""
+    """A load: its clients, and its time (UTC)."""
 
     work: Json
     clients: frozenset[str]
@@ -26,7 +26,7 @@ class Ran:
 
 
 def of_load(load: Load) -> Ran | None:
-    """Say what a load did; None of one that failed."""
+    """Return a load's clients and time; None if it failed."""
     outcomes = [one.run.outcome for one in load.found if one.run.outcome]
     if not outcomes:
         return None
@@ -35,7 +35,7 @@ def of_load(load: Load) -> Ran | None:
 
 
 def of_record(record: Record) -> Ran | None:
-    """Say what an imported trial did; None of one that failed."""
+    """Return an imported trial's clients and time; None if it failed."""
     if (outcome := record.outcome) is None:
         return None
     work: Json = [dict(record.trial.workload.options), record.trial.filesystem.label]
@@ -43,7 +43,7 @@ def of_record(record: Record) -> Ran | None:
 
 
 def doubts(load: Load, others: Sequence[Ran | None]) -> Iterator[str]:
-    """Give the doubts about the clocks of a load's clients, given what else ran."""
+    """Return doubts about the clocks of a load's clients, given what else ran."""
     own = of_load(load)
     if own is None:
         return

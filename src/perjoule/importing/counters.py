@@ -1,4 +1,4 @@
-"""Counters of hosts as sysstat wrote them (`sadf -j`): https://sysstat.github.io
+"""Counters of hosts from sysstat (`sadf -j`): https://sysstat.github.io
 
 It reports rates over intervals that end at its timestamps, which become window means. Its kB are KiB.
 """
@@ -66,7 +66,7 @@ def _moment_s(stamp: Mapping[str, Any], named: str | None, zone: str) -> float:
 
 
 def _rates(one: Mapping[str, Any], cores_count: int) -> Iterator[tuple[Quantity, float]]:
-    """CPU seconds and bytes per second of an interval."""
+    """Return the CPU seconds and bytes per second of an interval."""
     for cpu in one.get("cpu-load", one.get("cpu-load-all", ())):
         if cpu["cpu"] == "all":
             idle = sum(cpu.get(name, 0.0) for name in ("idle", "iowait", "steal"))

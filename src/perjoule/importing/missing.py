@@ -1,4 +1,4 @@
-"""What was not measured, in sentences: what an import therefore lacks."""
+"""Sentences on what was not measured, and is therefore missing in an import."""
 
 from collections.abc import Iterator
 
@@ -9,13 +9,13 @@ WITHOUT = {"mdtest": "mdtest", "ior": "IOR", "io500": "IO500"}  # tools that rep
 
 
 def missing(brought: Brought) -> Iterator[str]:
-    """Say what is missing, most important first."""
+    """List what is missing, most important first."""
     valid = [record for record in brought.records if record.outcome]
     if not valid:
         return
     bare = sum(not _powered(record, brought.series[record.trial.id]) for record in valid)
     if bare:
-        yield f"no power covers {bare} of {len(valid)} trials: name logs with --power"
+        yield f"no power in {bare} of {len(valid)} trials: name logs with --power"
     elif any(s.channel.component == "total" for s in _all(brought)):
         yield "power is taken to cover the servers and the switch: use --covers servers if it covers the servers alone"
     if brought.nodes:

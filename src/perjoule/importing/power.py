@@ -1,4 +1,4 @@
-"""Logs of power, joined by the time of day: CSV with declared columns, or what `perjoule meters record` wrote."""
+"""Power logs, joined by the time of day: CSV with declared columns, or the output of `perjoule meters record`."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ class Log:
     zone_assumed: bool = False  # its dates name no zone, and nobody said which it is
 
     def of(self, roles: Mapping[str, str]) -> tuple[Series, ...]:
-        """Give its series as they cover the hosts of a trial.
+        """Return its series for the hosts of a trial.
 
         Args:
             roles: the role of each host.
@@ -51,8 +51,8 @@ def logs(path: Path, declared: Sequence[str], covers: Sequence[str], zone: str) 
     Args:
         path: CSV, a recording of perjoule, or TOML with tables of kind "csv".
         declared: "OPTION=VALUE" of the meter `csv`: "unit=W".
-        covers: what it covers; everything where nothing is named.
-        zone: of dates that name none.
+        covers: what it covers; everything if empty.
+        zone: for dates without a time zone.
 
     Raises:
         CampaignError: it is not as declared.
@@ -71,7 +71,7 @@ def logs(path: Path, declared: Sequence[str], covers: Sequence[str], zone: str) 
 
 
 def near(series: Series, began_s: float, ended_s: float) -> Series | None:
-    """Give the samples of a window and some around it; None where it has none inside."""
+    """Return the samples of a window and some around it; None if it has none inside."""
     before, after = series.t_s > began_s, series.t_s - series.duration_s < ended_s
     if not (before & after).any() and not (before.any() and (~before).any()):
         return None
@@ -100,13 +100,13 @@ def _log(meter: object, covers: Sequence[str], tables: bool, assumed: bool) -> L
 
 
 def _listed(text: str) -> str:
-    """Let people write one column of time as they write any other: time=Time."""
+    """Accept a single time column like any other option: time=Time."""
     name, _, value = text.partition("=")
     return f"time={json.dumps([value])}" if name.strip() == "time" and not value.lstrip().startswith("[") else text
 
 
 def _covered(covers: Sequence[str], roles: Mapping[str, str], path: Path) -> tuple[str, ...]:
-    """Write out what is covered as names of hosts; where servers are known everything is these and the switch."""
+    """Expand what is covered to names of hosts; if servers are known, everything is these and the switch."""
     servers = [name for name, role in roles.items() if role != "client"]
     clients = [name for name, role in roles.items() if role == "client"]
     if covers == EVERYTHING:

@@ -1,4 +1,4 @@
-"""Runs of files put together to trials: clients that did the same at the same time are one trial."""
+"""Runs of files joined to trials: clients that ran the same load at the same time are one trial."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from perjoule.workloads.imported import Run, joined, read, told_files
 
 @dataclass(frozen=True)
 class Found:
-    """A run, and where it was found."""
+    """A run, and its source."""
 
     source: Source
     number: int  # among the runs of its source
@@ -20,20 +20,20 @@ class Found:
     files: tuple[str, ...]  # of the source, that describe it
 
     def outcome(self) -> Outcome:
-        """What came out. Raises WorkloadError when it failed."""
+        """Return its outcome. Raises WorkloadError if it failed."""
         return joined([self.run])
 
 
 @dataclass(frozen=True)
 class Load:
-    """What becomes one trial: the same operation of one or more clients at the same time."""
+    """One future trial: the same operation of one or more clients at the same time."""
 
     found: tuple[Found, ...]
     filesystem: str
 
     @property
     def options(self) -> Mapping[str, Json]:
-        """Those of the workload `imported`."""
+        """The options of the workload `imported`."""
         first = self.found[0]
         run, ways = first.run, {r.direction for one in self.found if one.run.outcome for r in one.run.outcome.results}
         return {
@@ -46,14 +46,14 @@ class Load:
 
     @property
     def label(self) -> str:
-        """How tables name the workload, in short."""
+        """The workload's short name in tables."""
         run = self.found[0].run
         size = f" {bytes_text(run.transfer_bytes)}" if run.transfer_bytes else ""
         return f"{self.found[0].source.format} {run.operation}{size}"
 
     @property
     def clients(self) -> tuple[str, ...]:
-        """The clients that loaded; those that failed have none."""
+        """The clients of the load; a failed one has none."""
         outcomes = [one.run.outcome for one in self.found if one.run.outcome]
         return tuple(dict.fromkeys(result.host for outcome in outcomes for result in outcome.results))
 
@@ -69,7 +69,7 @@ def runs(source: Source) -> tuple[Found, ...]:
 
 
 def loads(found: Sequence[Found], filesystem: str) -> tuple[Load, ...]:
-    """Put runs together to loads, in the order of time; those that failed stay by themselves, at the end."""
+    """Join runs to loads, in order of time; failed runs stay separate, at the end."""
     grouped: list[tuple[object, list[Found]]] = []
     for one in sorted((f for f in found if f.run.outcome), key=lambda f: f.outcome().began_s):
         key = (one.source.format, one.run.operation, one.run.details, one.run.transfer_bytes, filesystem or one.run.folder)
@@ -87,11 +87,11 @@ def loads(found: Sequence[Found], filesystem: str) -> tuple[Load, ...]:
 
 
 def labels(all_loads: Sequence[Load], before: Mapping[str, Mapping[str, Json]]) -> Mapping[int, str]:
-    """Name the workload of each load: in short, and with all that was asked where the short name would be of several.
+    """Name the workload of each load: with the short name, or with all parameters if the short name would fit several.
 
     Args:
         all_loads: loads.
-        before: labels that are taken, with the options that they stand for.
+        before: labels in use, with their options.
     """
     meant: dict[str, list[Json]] = {label: [_work(options)] for label, options in before.items()}
     for load in all_loads:
@@ -107,7 +107,7 @@ def labels(all_loads: Sequence[Load], before: Mapping[str, Mapping[str, Json]]) 
 
 
 def workload(load: Load, label: str) -> Spec:
-    """The workload of a load as a trial has it."""
+    """Return the workload of a load for its trial."""
     return Spec("imported", load.options, label)
 
 
@@ -116,7 +116,7 @@ def _work(options: Mapping[str, Json]) -> Json:
 
 
 def _together(one: Found, members: Sequence[Found]) -> bool:
-    """Whether a run is of other clients than these, at a time that one of theirs shares."""
+    """Return whether a run is of other clients than these, at a time that overlaps theirs."""
     mine, theirs = one.outcome(), [member.outcome() for member in members]
     apart = {r.host for r in mine.results}.isdisjoint(r.host for other in theirs for r in other.results)
     return apart and any(mine.began_s < other.ended_s and other.began_s < mine.ended_s for other in theirs)

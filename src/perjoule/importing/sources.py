@@ -1,4 +1,4 @@
-"""What lies at the paths that a user names: each file's format by its content, never by its name."""
+"""The files at the paths that a user names: each file's format by its content, never by its name."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,14 +36,14 @@ class Source:
 
 
 def sources(words: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tuple[Path, ...]]:
-    """Find what can be read, and name the files in folders that are nothing known.
+    """Find readable files, and name the files in folders that have an unknown format.
 
     Args:
-        words: paths, or CLIENT=PATH where the user says whose run it was (CLIENT,CLIENT=PATH of several nodes).
-        zone: of times that name none.
+        words: paths, or CLIENT=PATH if the user names the client (CLIENT,CLIENT=PATH for several nodes).
+        zone: for times without a time zone.
 
     Raises:
-        CampaignError: a path is not there, or a file that is named is nothing known.
+        CampaignError: a path is missing, or a named file has an unknown format.
         MachineError: a file can't be read.
     """
     found: dict[tuple[Path, tuple[str, ...]], Source] = {}
@@ -56,18 +56,18 @@ def sources(words: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tuple[
             if isinstance(source, Source):
                 found.setdefault((source.path.resolve(), clients), source)
             elif path.is_file():
-                advice = f"known are {FORMATS}; name a power log with --power"
+                advice = f"known formats: {FORMATS}; name a power log with --power"
                 raise CampaignError("unrecognised format", where=str(path), next=advice)
             else:
                 strange.append(source)
     if not found:
-        raise CampaignError("nothing recognised in it", where=", ".join(words), next=f"known are {FORMATS}")
+        raise CampaignError("nothing recognised in it", where=", ".join(words), next=f"known formats: {FORMATS}")
     named = {path for path, clients in found if clients}  # as in `run/ client-1=run/a.json`
     return tuple(one for (path, clients), one in found.items() if clients or path not in named), tuple(strange)
 
 
 def text_of(path: Path, most_count: int = -1) -> str:
-    """Read a file, or its first characters; what is no text in it shows as such. Raises MachineError."""
+    """Read a file, or its first characters, replacing invalid ones. Raises MachineError."""
     try:
         if most_count < 0:
             return untrusted.text_of(path, errors="replace")
@@ -82,7 +82,7 @@ def text_of(path: Path, most_count: int = -1) -> str:
 
 
 def format_of(text: str) -> str:
-    """Tell a format by its content: one of `workloads.imported`, "sadf", or "" when it is nothing known."""
+    """Detect a format by its content: one of `workloads.imported`, "sadf", or "" if it is unknown."""
     head = text[:_HEAD]
     if "mdtest-" in head and " was launched with " in head:
         return "mdtest"

@@ -1,1 +1,1 @@
-"""Meters on their own, without a campaign."""
+"""Meters without a campaign."""

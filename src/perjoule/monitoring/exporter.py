@@ -1,6 +1,7 @@
-"""The live channels of meters for Prometheus: https://prometheus.io/docs/instrumenting/exposition_formats/
+"""Live readings of meters for Prometheus: https://prometheus.io/docs/instrumenting/exposition_formats/
 
-A reading that failed, or is older than the meter's own pace allows, is not exported: Prometheus then shows a gap, no flat line.
+A reading that failed, or is older than the meter's own rate allows, is not exported: Prometheus then shows a gap, not a flat
+line.
 """
 
 import time
@@ -18,7 +19,7 @@ LABELS = ("meter", "host", "component", "grade", "covers")
 
 @contextmanager
 def serving(latest: Callable[[], Latest], address: str, port: int) -> Generator[str]:
-    """Serve what `latest` gives while the block runs; gives the URL. Raises MachineError: no library, or the port is taken."""
+    """Serve the results of `latest` during the block; yields the URL. Raises MachineError: no library, or the port is taken."""
     try:
         from prometheus_client import CollectorRegistry, start_http_server
     except ImportError:
@@ -44,7 +45,7 @@ class _Collector:
         self._latest = latest
 
     def collect(self) -> Iterator[Any]:
-        """Give a gauge of watts, a counter of joules, and the age of both."""
+        """Yield a gauge of watts, a counter of joules, and the age of both."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         watts = GaugeMetricFamily("perjoule_power_watts", "Power that a meter reads.", labels=LABELS)

@@ -1,4 +1,4 @@
-"""Meters on their own, without a campaign: to watch, to test, to record for later, to serve."""
+"""Meters without a campaign: to watch, to test, to record for later, to serve."""
 
 import threading
 from array import array
@@ -21,7 +21,7 @@ Latest = Mapping[Channel, tuple[float, float, float]]
 
 
 class Memory(Sink):
-    """Keeps every sample, or the last so many of each channel, and counts them."""
+    """Keeps every sample, or the last ones of each channel, and counts them."""
 
     def __init__(self, most_count: int | None = None) -> None:
         self._lock, self._most_count = threading.Lock(), most_count
@@ -38,13 +38,13 @@ class Memory(Sink):
                 del kept[: len(kept) - len(SAMPLE) * self._most_count]
 
     def latest(self) -> Latest:
-        """Give the last sample of each channel: t_s, value, duration_s."""
+        """Return the last sample of each channel: t_s, value, duration_s."""
         with self._lock:
             last = {channel: kept[-len(SAMPLE) :] for channel, kept in self._samples.items()}
         return {channel: (t_s, value, duration_s) for channel, (t_s, duration_s, value, *_) in last.items()}
 
     def series(self) -> tuple[Series, ...]:
-        """Give what was kept, ordered by the channels' names."""
+        """Return the kept samples, ordered by the channels' names."""
         with self._lock:
             tables = {channel: np.array(kept).reshape(-1, len(SAMPLE)) for channel, kept in self._samples.items()}
         found = [Series.of_rows(channel, table) for channel, table in tables.items()]
@@ -53,9 +53,9 @@ class Memory(Sink):
 
 @contextmanager
 def recording(meters: Sequence[Meter], sink: Sink) -> Generator[list[list[str]]]:
-    """Have meters stream into a sink while the block runs; give each one's doubts, complete when it has ended.
+    """Stream meters into a sink during the block; yields each one's doubts, complete when it has ended.
 
-    There are no hosts: what a meter covers is taken as it is written.
+    There are no hosts: what a meter covers is taken literally.
     """
     with ExitStack() as stack:
         yield [stack.enter_context(meter.record(Hosts(()), sink)) for meter in meters]
@@ -64,7 +64,7 @@ def recording(meters: Sequence[Meter], sink: Sink) -> Generator[list[list[str]]]
 def found(addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
     """Find meters on this machine, then at each address: the options of complete [[meter]] tables, each once.
 
-    Addresses are asked all at once; one address by one kind after the other, as plugs and instruments take few connections.
+    All addresses are queried at once, and each by one kind after the other, because plugs and instruments accept few connections.
     """
     classes = [drivers.driver_class("meters", kind) for kind in drivers.kinds("meters")]
     asks = [discover for one in classes if (discover := getattr(one, "discover", None))]
@@ -77,7 +77,7 @@ def found(addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
 
 
 def _at_once(ask: Callable[[T], U], places: Sequence[T]) -> list[U]:
-    """Ask several places at once, in threads that do not delay the program's end."""
+    """Query several places at once, in threads that do not delay the program's end."""
     waiting, answers, failures = list(enumerate(places)), dict[int, U](), list[Exception]()
 
     def work() -> None:

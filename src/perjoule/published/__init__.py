@@ -1,4 +1,4 @@
-"""Papers as data: every number that they print, with its unit, its place and what it belongs to. One TOML file, one paper."""
+"""Papers as data: every number that they print, with its unit, its place and the facts about it. One TOML file, one paper."""
 
 from perjoule.published.paper import QUANTITIES, Claim, Number, Paper, Uncertainty
 from perjoule.published.printed import Printed, printed

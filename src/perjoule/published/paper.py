@@ -1,4 +1,4 @@
-"""What a paper holds: frozen numbers in SI units, what it says of them, and the configurations that they belong to."""
+"""A paper: frozen numbers in SI units, its statements about them, and the configurations that they describe."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -57,7 +57,7 @@ BOUNDS = {
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """What is printed behind a ±, in SI units, what its digits leave open, and what it is said to be."""
+    """A number printed after ±, in SI units, with the range that its digits allow, and its meaning."""
 
     value: float
     low: float
@@ -69,8 +69,8 @@ class Uncertainty:
 class Number:
     """A number as a paper prints it.
 
-    `low` to `high` is what its printed digits leave open: half a unit in the last place each way. A number said to be approximate
-    is taken to a whole unit in the last place, and to no less than 5 %. Counts and nominal values are exact.
+    `low` to `high` is the range that its printed digits allow: half a unit in the last place each way. An approximate number gets
+    a whole unit in the last place, and at least 5 %. Counts and nominal values are exact.
     """
 
     id: str
@@ -96,7 +96,7 @@ class Number:
 
     @property
     def name(self) -> str:
-        """What it is a number of, in words."""
+        """Its name in words."""
         own = dict(self.own)
         of = f" of {own.pop('of')}" if "of" in own else ""
         pair = [f"{own.pop('better')} over {own.pop('worse')}"] if {"better", "worse"} <= own.keys() else []
@@ -106,12 +106,12 @@ class Number:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a paper about numbers of its own.
+    """A sentence of a paper about its own numbers.
 
     Rules: "best" (among those with the facts `among`, the largest are those with `which`), "above" (those with `which` are larger
     than those with `than`, all else equal), "rising" and "falling" (along the fact `along` they never go the other way), each
-    within groups of equal facts `per`; and "holds" (the comparison `holds` over ids). Facts are `quantity`, `statistic` and
-    `place`, too. A claim that the paper shows in a figure, and prints no numbers for, can be held against measurements alone.
+    within groups of equal facts `per`; and "holds" (the comparison `holds` over ids). Facts include `quantity`, `statistic` and
+    `place`. A claim that the paper shows only in a figure, without numbers, can be checked only against measurements.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -152,9 +152,9 @@ class Paper:
         return {one.id: one for one in self.numbers}
 
     def find(self, **words: Fact) -> tuple[Number, ...]:
-        """List the numbers that have all these words, as in `find(quantity="throughput", direction="read")`."""
+        """List the numbers with all these facts, as in `find(quantity="throughput", direction="read")`."""
         return tuple(one for one in self.numbers if words.items() <= one.words.items())
 
     def values(self, fact: str) -> tuple[str, ...]:
-        """List what a fact is said to be, over all numbers: the clusters, the file systems, ..."""
+        """List the values of a fact over all numbers: the clusters, the file systems, ..."""
         return tuple(dict.fromkeys(str(one.facts[fact]) for one in self.numbers if fact in one.facts))

@@ -1,4 +1,4 @@
-"""A number as it is printed to its value and what its digits leave open."""
+"""A printed number to its value and the range that its digits allow."""
 
 import re
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _FORM = re.compile(
 
 @dataclass(frozen=True)
 class Printed:
-    """Value, lowest and highest that would be printed so, and what stands behind each ±; all in the printed unit."""
+    """The value, the lowest and highest that would be printed the same, and the numbers after each ±; all in the printed unit."""
 
     sign: Literal["", "<", ">", "~"]
     value: float
@@ -27,21 +27,21 @@ class Printed:
 
 
 def half_unit(digits: str) -> float:
-    """Give half a unit in the last printed place: "95.22" gives 0.005."""
+    """Return half a unit in the last printed place: "95.22" gives 0.005."""
     decimals = digits.partition(".")[2]
     return float(f"0.5e-{len(decimals)}")
 
 
 def printed(text: str, unit: str = "", *, exact: bool = False) -> Printed:
-    """Read "95.22 MiB/s", "41.1 ± 0.1 ± 1.0 W", "6-9 %", "~75 %", "< 50 W".
+    """Parse "95.22 MiB/s", "41.1 ± 0.1 ± 1.0 W", "6-9 %", "~75 %", "< 50 W".
 
     Args:
         text: as printed; "<" and ">" stand for at most and at least, "~" for about, a dash for from-to.
         unit: of a number that is printed without one, as in a table.
-        exact: counts and nominal values: the digits leave nothing open.
+        exact: counts and nominal values, whose digits are exact.
 
     Raises:
-        ValueError: no number.
+        ValueError: not a number.
     """
     match = _FORM.fullmatch(text)
     if match is None:

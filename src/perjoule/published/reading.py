@@ -1,4 +1,4 @@
-"""A paper's TOML file to a frozen Paper; what the file does not know to be right is refused."""
+"""A paper's TOML file to a frozen Paper; anything unknown in the file is refused."""
 
 import re
 import tomllib
@@ -40,7 +40,7 @@ def _bound(word: str) -> str:
 
 
 class _Configuration(BaseModel):
-    """Whatever facts, and what bounds its throughputs."""
+    """Any facts, and the bounds on its throughputs."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     bounds: dict[Annotated[str, AfterValidator(_bound)], str] = {}
@@ -62,7 +62,7 @@ def read(text: str, name: str) -> Paper:
     """Read a paper from the text of its TOML file.
 
     Raises:
-        CampaignError: no TOML, an unknown key, quantity or unit, an id used twice, or one that no number has.
+        CampaignError: invalid TOML, an unknown key, quantity or unit, a duplicate id, or an unknown one.
     """
     where = f"published file {name}.toml"
     try:
@@ -185,7 +185,7 @@ def paper(name: str) -> Paper:
     """Find a paper by name.
 
     Raises:
-        CampaignError: there is no such paper; the message names the neighbour.
+        CampaignError: there is no such paper; the message suggests the nearest name.
     """
     if name not in names():
         near = get_close_matches(name.lower(), names(), n=1, cutoff=0.4)

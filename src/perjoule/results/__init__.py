@@ -1,1 +1,1 @@
-"""What results folders say together: compared, recomputed, tabulated."""
+"""Results folders compared, verified, tabulated."""

@@ -1,4 +1,4 @@
-"""Two results folders, or two file systems of one, side by side: what changed, and what came of it."""
+"""Two results folders, or two file systems of one, side by side: what changed, and the effect on the numbers."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that a comparison says."""
+    """The result of a comparison."""
 
     names: tuple[str, str]
     rows: tuple[Row, ...]
@@ -57,7 +57,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Limit:
-    """A change that a user does not want: "MiB/J < -5 %"."""
+    """A change that a user does not accept: "MiB/J < -5 %"."""
 
     text: str
     metric: str
@@ -65,7 +65,7 @@ class Limit:
     ratio: float
 
     def judge(self, row: Row) -> Literal["broken", "kept", "can't tell"]:
-        """Say on which side of it the whole 95 % interval of a row's change is."""
+        """Return on which side of the limit the whole 95 % interval of a row's change is."""
         if row.judged.refused or not row.judged.estimate.freedom:
             return "can't tell"
         low, high = row.judged.ratio.low - 1, row.judged.ratio.high - 1
@@ -75,7 +75,7 @@ class Limit:
 
 
 def limit(text: str) -> Limit:
-    """Read "MiB/J < -5 %". Raises CampaignError."""
+    """Parse "MiB/J < -5 %". Raises CampaignError."""
     match = _LIMIT.fullmatch(text)
     if match is None:
         raise CampaignError(f'"{text}" is not a limit', next='write it as in "MiB/J < -5 %"')
@@ -101,11 +101,11 @@ def compare(
     """Compare two sides, the second over the first.
 
     Args:
-        first: what it was before.
-        second: what it is now.
-        metrics: as people call them; by default `DEFAULT`.
-        across_grades: whether energies of different grades are compared.
-        changes: what changed; what of it was not declared is a doubt.
+        first: the side before.
+        second: the side after.
+        metrics: by their display names; by default `DEFAULT`.
+        across_grades: whether to compare energies of different grades.
+        changes: all differences; undeclared ones are a doubt.
 
     Raises:
         CampaignError: the two have nothing in common.
@@ -136,7 +136,7 @@ def _measured(first: Side, second: Side, pair: tuple[Key, Key], key: str) -> boo
 
 
 def _row(first: Side, second: Side, pair: tuple[Key, Key], metric: str, count: int, *, across_grades: bool) -> Row:
-    """Compare one combination: within a campaign as everywhere, of two campaigns together with their other combinations."""
+    """Compare one combination: within a campaign by the common rule, of two campaigns together with their other combinations."""
     key, labels = METRICS[metric], list(dict.fromkeys(of[1] for of in pair))
     before, after = first.cell(pair[0]), second.cell(pair[1])
     if first.records is second.records:

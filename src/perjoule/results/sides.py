@@ -1,4 +1,4 @@
-"""One side of a comparison: the numbers of a results folder, or of one file system of it, and what matches it on the other."""
+"""One side of a comparison: the numbers of a results folder, or of one of its file systems, and the match on the other side."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ Measured = tuple[Record, Point]
 
 @dataclass(frozen=True)
 class Side:
-    """A results folder, or one file system of it."""
+    """A results folder, or one of its file systems."""
 
     name: str
     asked: Campaign | None
@@ -28,7 +28,7 @@ class Side:
 
     @cached_property
     def found(self) -> Mapping[Key, Sequence[Measured]]:
-        """Group what will be compared by its combination, in order of repetition."""
+        """Group the points to compare by combination, in order of repetition."""
         grouped: dict[Key, list[Measured]] = {}
         of = {record.trial.id: record for record in self.records}
         for point in sorted(self.points, key=lambda p: p.trial.repetition):
@@ -47,7 +47,7 @@ class Side:
         return Judge(self.cells)
 
     def cell(self, key: Key) -> Cell:
-        """Give the cell of a combination."""
+        """Return the cell of a combination."""
         testbed, filesystem, *work = key
         labels = (filesystem, f"{filesystem} on {testbed}")
         return next(c for c in self.cells if c.filesystem in labels[::-1] and [c.workload, c.direction, c.clients_count] == work)
@@ -62,7 +62,7 @@ def side(results: Results, name: str = "") -> Side:
 
 
 def between(whole: Side, labels: tuple[str, str]) -> tuple[Side, Side]:
-    """Take two file systems of one results folder. Raises CampaignError: it has none of such a label."""
+    """Take two file systems of one results folder. Raises CampaignError: a label is unknown."""
     there = list(dict.fromkeys(record.trial.filesystem.label for record in whole.records))
     for label in labels:
         if label not in there:
@@ -72,7 +72,7 @@ def between(whole: Side, labels: tuple[str, str]) -> tuple[Side, Side]:
 
 
 def changed(first: Side, second: Side, declared: Sequence[str]) -> tuple[Change, ...]:
-    """List what differs between what is compared. Raises CampaignError: something is declared that can't be."""
+    """List the differences between both sides. Raises CampaignError: an impossible declaration."""
     for name in declared:
         if name.split(".")[0] not in ROOTS:
             raise CampaignError(f'nothing is called "{name}"', next=f"a change starts with one of {', '.join(ROOTS)}")
@@ -85,15 +85,15 @@ def changed(first: Side, second: Side, declared: Sequence[str]) -> tuple[Change,
 
 
 def _filled(some: Sequence[Measured], others: Sequence[Measured]) -> tuple[Sequence[Measured], Sequence[Measured]]:
-    """Of both the same count, the last one again as often as is needed: every record is looked at."""
+    """Give both the same count by repeating the last one, so every record is compared."""
     count = max(len(some), len(others))
     return [*some, *[some[-1]] * (count - len(some))], [*others, *[others[-1]] * (count - len(others))]
 
 
 def matched(first: Side, second: Side) -> tuple[tuple[Key, Key], ...]:
-    """List what is compared with what: the same but for labels that are on one side alone, where only one can be meant.
+    """List the matching combinations: equal, except for labels that only one side has and that have a single possible partner.
 
-    That is a label with the only other one left of its kind, or the only other one left at all.
+    That is the only label left of its kind, or the only one left at all.
     """
     same = [_partners(_kinds(first, n), _kinds(second, n)) for n in range(3)]
     found: list[tuple[Key, Key]] = []

@@ -1,4 +1,4 @@
-"""Cells to rows of words: the table of `perjoule show` and of the report."""
+"""Cells to rows of text: the table of `perjoule show` and of the report."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # the plain table is shown by commands that compute nothing
 
 @dataclass(frozen=True)
 class Table:
-    """Headers and rows of equal length, ready to be shown."""
+    """Headers and rows of equal length, ready to print."""
 
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -26,10 +26,10 @@ WIDE_RATIO = 1 / 3  # half an interval over the mean, above which the two summar
 
 
 def with_interval(interval: Interval, per: float = 1.0) -> str:
-    """Print a mean with half its 95 % interval; "?" where one repetition gives none.
+    """Print a mean with half its 95 % interval; "?" for one repetition.
 
-    Where the interval is wider than a third of the mean on either side, few repetitions scatter too much, or in two modes, for
-    mean and interval to say anything: then the median, and behind it every repetition from low to high.
+    If the interval is wider than a third of the mean on either side, few repetitions scatter too much, or in two modes, for mean
+    and interval to mean anything: then the median, followed by every repetition from low to high.
     """
     half = (interval.high - interval.low) / 2
     if isfinite(half) and half > WIDE_RATIO * abs(interval.mean):
@@ -54,7 +54,7 @@ def with_meter(cell: Cell, key: str, per: float = 1.0) -> str:
 def number(value: float) -> str:
     """Print a number with three or four significant digits, never in powers of ten.
 
-    What rounds to 1, 100 or 1000 has the digits of these: 0.9999999 is "1.00", as 1 is, and 99.999 is "100.0".
+    A number that rounds to 1, 100 or 1000 has their digits: 0.9999999 is "1.00", like 1, and 99.999 is "100.0".
     """
     digits = next((digits for digits, least in ((0, 1000), (1, 100), (2, 1)) if round(abs(value), digits + 1) >= least), 3)
     return f"{value:.{digits}f}"
@@ -118,7 +118,7 @@ def _value(cell: Cell, key: str, text: Callable[[Interval, float], str], per: fl
 
 
 def amplification_table(cells: Sequence[Cell]) -> Table:
-    """Lay out bytes per user byte: as measured, and in parentheses as redundancy alone explains; no rows where nothing does."""
+    """Lay out bytes per user byte, measured and (in parentheses) by redundancy alone; empty if redundancy is unknown."""
     from perjoule.analysis.amplification import METRICS, SUBJECTS
 
     rows: list[tuple[str, ...]] = []
@@ -131,7 +131,7 @@ def amplification_table(cells: Sequence[Cell]) -> Table:
 
 
 def winners_table(findings: "Sequence[Finding]") -> Table:
-    """Lay out which file system is best for what, by how much over the average of the others, and with what verdict."""
+    """Lay out which file system is best for each workload, its lead over the average of the others, and the verdict."""
     from perjoule.analysis.winners import BY
 
     rows = tuple(
@@ -175,12 +175,12 @@ def ratio_text(ratio: Interval) -> str:
 
 
 def p_text(p: float) -> str:
-    """Print how likely something is by chance alone."""
+    """Print a p-value."""
     return "< 0.001" if p < 1e-3 else f"{p:.2g}"
 
 
 def replacement_table(found: Sequence[Replacement]) -> Table:
-    """Lay out how many low-power machines do as much as a server, in fractions and whole, and what they draw against it."""
+    """Lay out how many low-power machines replace a server, in fractions and whole, and their relative power."""
     rows = tuple(
         (
             one.server,
@@ -195,7 +195,7 @@ def replacement_table(found: Sequence[Replacement]) -> Table:
         )
         for one in found
     )
-    words = ("in place of", "machine", "workload", "direction", "machines", "power / server's")
+    words = ("replaced server", "machine", "workload", "direction", "machines", "power / server's")
     return Table((*words, "whole machines", "power / server's", "verdict"), rows)
 
 

@@ -1,8 +1,8 @@
-"""Recompute what was printed from what was measured: checksums, outcomes from raw outputs, and the table.
+"""Recompute printed numbers from measurements: checksums, outcomes from raw outputs, and the table.
 
-Every number that is shown comes from the stored records and series through `perjoule.analysis`. So three things are checked: that
-the stored files are those that the journal names, all of them and no others, that the workload's raw outputs, read again, give
-the stored outcome and goodput, and that the table which the report stored is what analysis gives today, in every column.
+Every number shown comes from the stored records and series through `perjoule.analysis`. So three things are checked: that the
+stored files are those that the journal lists, all of them and no others; that the workload's raw outputs, parsed again, give the
+stored outcome and goodput; and that the report's stored table is what the analysis gives now, in every column.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ ALWAYS = ("record.json", "series.parquet")  # in every attempt
 
 @dataclass(frozen=True)
 class Findings:
-    """How many files and numbers were compared, and each difference in a sentence."""
+    """The number of files and numbers compared, and each difference in a sentence."""
 
     checked_count: int
     differences: tuple[str, ...]
@@ -38,7 +38,7 @@ class Findings:
 
 
 def verify(results: Results) -> Findings:
-    """Check a results folder, changing nothing. Raises MachineError when it can't be read at all."""
+    """Check a results folder, changing nothing. Raises MachineError if it can't be read at all."""
     checks = [*_files(results), *_outcomes(results), *_table(results)]
     notes = () if _reported(results) else ("no report has been written yet, so there is no table to check",)
     return Findings(len(checks), tuple(difference for difference in checks if difference), notes)
@@ -159,7 +159,7 @@ def _same_cell(row: str, stored: Cell, computed: Cell) -> Iterator[str]:
 
 
 def _alike(one: Json, other: Json) -> bool:
-    """Whether two values of JSON are the same but for rounding."""
+    """Return whether two JSON values are equal except for rounding."""
     match one, other:
         case bool(), bool():
             return one == other

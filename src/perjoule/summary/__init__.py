@@ -1,8 +1,8 @@
 """The numbers of a results folder: records to points to cells, computed once and kept.
 
-What a trial comes to is computed when it ends, the cells when somebody asks for them. Both are kept in the folder's `summary/`,
-each with a digest of all that it was computed from: size and time of each file, and perjoule's own code. Where the digest
-differs, the numbers are computed again, so that `summary/` may be deleted at any time. `perjoule verify` never reads it.
+A trial's numbers are computed when it ends, the cells when somebody asks for them. Both are kept in the folder's `summary/`, each
+with a digest of all its inputs: size and time of each file, and perjoule's own code. If the digest differs, the numbers are
+computed again, so `summary/` can be deleted at any time. `perjoule verify` never reads it.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from perjoule.summary import _kept
 
 @dataclass(frozen=True)
 class Summary:
-    """What the table of a results folder shows."""
+    """The content of a results folder's table."""
 
     cells: tuple[Cell, ...]
     scales: tuple[float, ...] = ()  # of testbeds that are emulated
@@ -22,7 +22,7 @@ class Summary:
 
 
 def summary(results: Results) -> Summary:
-    """Give the cells of a results folder, and what else its table says. Raises MachineError, CampaignError."""
+    """Return the cells of a results folder, and the rest of its table. Raises MachineError, CampaignError."""
     digest, place = _kept.digest(results), _kept.place(results, "cells")
     found = _kept.read(place, digest, Summary)
     if found is None:

@@ -1,6 +1,6 @@
-"""What was computed, kept beside what it was computed from, and the digest that says whether it still holds.
+"""Computed numbers, kept with a digest of their inputs that shows whether they still hold.
 
-Nothing here has to succeed: where a folder can't be written, numbers are computed again next time.
+Nothing here has to succeed: if a folder can't be written, numbers are computed again next time.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def digest(results: Results) -> str:
-    """Name what the numbers of a results folder are computed from."""
+    """Return the digest of a results folder's inputs."""
     folder = results.folder
     own = [path for path in folder.iterdir() if path.name not in _DERIVED and not path.name.endswith(".partial")]
     inputs = [file for path in own for file in ([path] if path.is_file() else path.rglob("*"))]
@@ -42,7 +42,7 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def states(top: Path, paths: Iterable[Path]) -> Iterator[str]:
-    """Say of each file how large it is and when it was changed."""
+    """Return size and modification time of each file."""
     for path in paths:
         try:
             state = path.stat()
@@ -52,20 +52,20 @@ def states(top: Path, paths: Iterable[Path]) -> Iterator[str]:
 
 
 def digest_of(lines: Iterable[str]) -> str:
-    """Name what lines say, and the code that is at work."""
+    """Return the digest of lines and of the current code."""
     return hashlib.sha256("".join((_code(), *lines)).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 @cache
 def _code() -> str:
-    """Name the code that computes: a change anywhere in perjoule counts, for what numbers rest on can't be listed by hand."""
+    """Return the state of the code: any change in perjoule counts, because a list of the relevant modules would be incomplete."""
     package = Path(str(files("perjoule")))
     found = sorted(path for path in package.rglob("*.*") if path.suffix in (".py", ".toml"))
     return "".join((f"numpy {np.__version__}\n", *states(package, found)))
 
 
 def place(results: Results, name: str) -> Path:
-    """Say where something is kept."""
+    """Return the path of a kept file."""
     return results.folder / FOLDER / f"{name}.json"
 
 
@@ -76,12 +76,12 @@ def _format(cls: type[Any]) -> TypeAdapter[tuple[Any]]:
 
 
 def _seal(digest: str, body: bytes) -> bytes:
-    """The first line of a file: neither its inputs nor what is below have changed."""
+    """Return the first line of a file, which proves that neither its inputs nor its content have changed."""
     return hashlib.sha256(digest.encode() + body).hexdigest().encode()
 
 
 def read(path: Path, digest: str, cls: type[T]) -> T | None:
-    """Read what was kept; None where there is nothing, or it was computed from something else, or changed since."""
+    """Read kept numbers; None if they are missing, or they or their inputs have changed since."""
     with suppress(OSError, ValidationError):
         if path.stat().st_size <= MOST_BYTES:
             seal, _, body = path.read_bytes().partition(b"\n")
@@ -91,7 +91,7 @@ def read(path: Path, digest: str, cls: type[T]) -> T | None:
 
 
 def write(path: Path, digest: str, found: object) -> None:
-    """Keep what was computed."""
+    """Keep computed numbers."""
     with suppress(OSError):
         if path.parent.is_symlink():
             return

@@ -1,4 +1,4 @@
-"""What trials came to, as it is kept."""
+"""The kept numbers of trials."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -38,14 +38,14 @@ class _Trial:
 
 
 def digest(results: Results, record: Record) -> str:
-    """Name what the numbers of a trial are computed from."""
+    """Return the digest of a trial's inputs."""
     folder = results.folder_of(record)
     inputs = (*(folder / name for name in _kept.MEASURED), *sorted((results.folder / "joined").glob("*")))
     return _kept.digest_of(_kept.states(results.folder, inputs))
 
 
 def read(results: Results, record: Record, digest: str) -> TrialSummary | None:
-    """Read what was kept of a trial; None where it has to be computed."""
+    """Read the kept numbers of a trial; None if they must be computed."""
     found = _kept.read(_place(results, record), digest, _Trial)
     if found is None:
         return None
@@ -54,7 +54,7 @@ def read(results: Results, record: Record, digest: str) -> TrialSummary | None:
 
 
 def write(results: Results, record: Record, digest: str, found: TrialSummary) -> None:
-    """Keep what a trial came to."""
+    """Keep the numbers of a trial."""
     points = tuple(_Numbers(p.direction, p.metrics, p.doubts, p.grade, p.shared, p.source) for p in found.points)
     kept = _Trial(points, found.metered, found.timeline, found.overhead, found.watts, found.periods)
     _kept.write(_place(results, record), digest, kept)

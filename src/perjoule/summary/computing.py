@@ -1,4 +1,4 @@
-"""Records to points, and points to cells; what a trial came to is kept."""
+"""Records to points, and points to cells; the numbers of a trial are kept."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from perjoule.summary.trial import TrialSummary, trial_summary
 
 
 def of_trial(results: Results, record: Record) -> TrialSummary:
-    """Give what a trial came to; nothing of a failed one. Raises MachineError: its series can't be read."""
+    """Return the numbers of a trial; empty if it failed. Raises MachineError: its series can't be read."""
     if record.status != "valid":
         return TrialSummary()
     digest = _trials.digest(results, record)
@@ -25,12 +25,12 @@ def of_trial(results: Results, record: Record) -> TrialSummary:
 
 
 def points_of(results: Results, records: Sequence[Record]) -> tuple[Point, ...]:
-    """Give the points of all valid trials among records, in their order. Raises MachineError."""
+    """Return the points of all valid trials among records, in their order. Raises MachineError."""
     return tuple(point for record in records for point in of_trial(results, record).points)
 
 
 def computed(results: Results) -> Summary:
-    """Give the summary of a results folder from its trials. Raises MachineError, CampaignError."""
+    """Return the summary of a results folder from its trials. Raises MachineError, CampaignError."""
     records = results.latest()
     asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
     found = cells_of(asked, records, points_of(results, records))
@@ -39,13 +39,13 @@ def computed(results: Results) -> Summary:
 
 
 def cells_of(asked: Campaign | None, records: Sequence[Record], points: Sequence[Point]) -> tuple[Cell, ...]:
-    """Compute cells as the campaign wants them: its weight of the delay, the widening by its stop rule."""
+    """Compute cells as the campaign configures them: its weight of the delay, the widening by its stop rule."""
     weight = asked.edp_weight if asked else 1
     return cells(records, points, edp_weight=weight, widening=campaign_widening(asked))
 
 
 def _set_aside(results: Results) -> tuple[str, ...]:
-    """Name the attempts that were measured and are in no number here."""
+    """Name the attempts that were measured but are in no number here."""
     names = results.set_aside()
     which = f"attempt {names[0]} was" if len(names) == 1 else f"{len(names)} attempts were"
     return (f"{which} set aside because the journal does not list {'it' if len(names) == 1 else 'them'}",) if names else ()

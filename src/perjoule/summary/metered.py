@@ -1,4 +1,4 @@
-"""What the meters of one trial say of its measured window: budgets, what each channel covers, and what they do not explain."""
+"""The metered data of one trial's window: budgets, what each channel covers, and unexplained power."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from perjoule.model import Record, Series
 
 @dataclass(frozen=True)
 class Metered:
-    """What was metered in one trial: the budgets of each direction, the channels with their watts, and what is unexplained."""
+    """The metered data of one trial: the budgets of each direction, the channels with their watts, and unexplained power."""
 
     key: tuple[str, str, int]  # file system, workload, clients
     energies: Mapping[str, Energies]  # by direction
@@ -26,7 +26,7 @@ class Metered:
 
 
 def metered(record: Record, series: Sequence[Series]) -> Metered | None:
-    """Gather what the meters of a valid trial say of its measured window; None where nothing was metered or done."""
+    """Gather the metered data of a valid trial's window; None if nothing was metered or done."""
     powers = [s for s in series if s.channel.quantity in ("power", "energy")]
     if record.status != "valid" or record.outcome is None or not record.outcome.results or not powers:
         return None

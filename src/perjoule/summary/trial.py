@@ -1,4 +1,4 @@
-"""One trial's record and series to all that is shown of it: its points, what was metered, and what figures draw."""
+"""One trial's record and series to everything that is shown of it: its points, metered data, and data of figures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _MOVED: tuple[Quantity, Quantity] = ("disk_read", "disk_written")
 
 @dataclass(frozen=True)
 class TrialSummary:
-    """What a valid trial came to; a failed one has nothing."""
+    """The numbers of a valid trial; a failed one has none."""
 
     points: tuple[Point, ...] = ()
     metered: Metered | None = None
@@ -36,7 +36,7 @@ class TrialSummary:
 
 
 def trial_summary(record: Record, series: Sequence[Series]) -> TrialSummary:
-    """Compute what a trial came to."""
+    """Compute the numbers of a trial."""
     if record.status != "valid" or record.outcome is None:
         return TrialSummary()
     own = points(record, series)
@@ -52,12 +52,12 @@ def trial_summary(record: Record, series: Sequence[Series]) -> TrialSummary:
 
 
 def _period_s(series: Series) -> float:
-    """The usual time between two samples; 0 where there are not two."""
+    """Return the usual time between two samples; 0 for fewer than two."""
     return float(np.median(np.diff(series.t_s))) if len(series.t_s) > 1 else 0.0
 
 
 def _overhead(record: Record, series: Sequence[Series], direction: Literal["write", "read"]) -> Overhead | None:
-    """What one trial's storage hosts moved over time, where they counted it."""
+    """Return the network and disk traffic of one trial's storage hosts over time, if they counted it."""
     assert record.outcome is not None
     span = windows(record, record.outcome.results)
     first_s, last_s = span.began_s, span.ended_s
@@ -73,7 +73,7 @@ def _overhead(record: Record, series: Sequence[Series], direction: Literal["writ
     limits = disk_limits(record, hosts)
     if limits is not None:
         read, written = (summed(record, series, quantity, "storage", edges_s) for quantity in _MOVED)
-        use, of = read / limits[0] + written / limits[1], "what the catalogue's disks can"
+        use, of = read / limits[0] + written / limits[1], "the catalogue's rate"
     else:
         use, of = summed(record, series, "disk_busy", "storage", edges_s) / len(hosts), "time"
     per = 1 / (MIB * record.scale)
@@ -131,7 +131,7 @@ def _timeline(record: Record, series: Sequence[Series]) -> Timeline:
 
 
 def _whose(channel: Channel) -> str:
-    """The host, and the user where several load from it."""
+    """Return the host, and the user if several load from it."""
     return f"{channel.host}, {channel.component}" if channel.component.startswith("user ") else channel.host
 
 

@@ -138,7 +138,7 @@ def test_a_paper_in_which_everything_follows_yields_nothing():
         ('"42.27"', '"32.27"', "share_read_2", "share of TPP = throughput / TPP", "one digit: 32.27 for 42.27"),
         ('"42.27"', '"42.72"', "share_read_2", "share of TPP = throughput / TPP", "two digits exchanged"),
         ('"23.86"', '"13.93"', "share_read_1", "share of TPP = throughput / TPP", "the number of direction write printed again"),
-        ('"440.0 MiB/s"', '"550.0 MiB/s"', "tpp", "TPP = nodes x min(network, devices x device)", "5 in place of 4 nodes"),
+        ('"440.0 MiB/s"', '"550.0 MiB/s"', "tpp", "TPP = nodes x min(network, devices x device)", "5 instead of 4 nodes"),
         ('"440.0 MiB/s"', '"461.4 MiB/s"', "tpp", "TPP = nodes x min(network, devices x device)", "MB printed as MiB"),
         ('"40.9 W"', '"56.4 W"', "idle", "as stated", "the number of switch with printed again"),
         ('"170.8 ± 1.4"', '"166.8 ± 1.4"', "all_2", "whole = sum of parts", "the number of clients 1 printed again"),
@@ -335,7 +335,7 @@ def test_what_green_storage_prints_of_its_own_numbers():
     found = found_in("green-storage")
     assert set(found) == {"tpp_arm_glusterfs_read", "ref2_density", "orangefs_share_write", "orangefs_share_read"}
     assert found["tpp_arm_glusterfs_read"].recomputed == "60.31 %"
-    assert found["ref2_density"].cause == "1 in place of 3 nodes supermicro"
+    assert found["ref2_density"].cause == "1 instead of 3 nodes supermicro"
     resting = [v.id for v in audit(published.paper("green-storage")) if v.rests_on]
     assert resting == ["density_ratio", "density_twice"]
 

@@ -436,7 +436,7 @@ def test_a_file_that_is_named_twice_is_one_run(tmp_path: Path) -> None:
 def test_power_of_another_time_is_not_taken(tmp_path: Path) -> None:
     log = powered(tmp_path, 1795279300, 1795279306)
     _, brought = bring(tmp_path, "joined/client-1.json", power=[log])
-    assert any("no power covers 1 of 1" in words for words in missing(brought))
+    assert any("no power in 1 of 1" in words for words in missing(brought))
 
 
 def test_a_log_that_covers_a_host_that_is_not_there_is_refused(tmp_path: Path) -> None:

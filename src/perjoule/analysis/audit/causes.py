@@ -84,7 +84,7 @@ def _counts(recipe: Recipe) -> Iterator[str]:
     for one in counts:
         for value in dict.fromkeys((1.0, one.value - 1, one.value + 1)):
             if value not in (0, one.value) and recipe.holds({one.id: exactly(value)}):
-                yield f"{value:g} in place of {one.printed} {one.own.get('what', 'of them')}"
+                yield f"{value:g} instead of {one.printed} {one.own.get('what', 'of them')}"
     if len(counts) > 1 and recipe.holds({one.id: exactly(1.0) for one in counts}):
         yield "each kind counted once"
 
@@ -96,7 +96,7 @@ def _substituted(recipe: Recipe, numbers: Sequence[Number], *, elsewhere: bool =
             same = (other.own, other.statistic) == (one.own, one.statistic)
             if same == elsewhere and other.id != recipe.subject.id and recipe.holds({one.id: Span(other.low, other.high)}):
                 instead = f"{other.printed} ({difference(one, other)})"
-                yield f"computed with {instead} in place of {one.printed} ({difference(other, one)})"
+                yield f"computed with {instead} instead of {one.printed} ({difference(other, one)})"
 
 
 def _operands(recipe: Recipe) -> Iterator[str]:
