@@ -7,6 +7,7 @@ AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 BIN := .venv/bin
 UNIT := tests/unit tests/repository
 SIDE_BY_SIDE := --numprocesses auto  # only the unit part: live tests would be in each other's way
+# --timeout: seconds for a test with its fixtures
 
 demo: .venv/ready
 	setup/install filesystems
@@ -14,24 +15,24 @@ demo: .venv/ready
 
 test: .venv/ready-for-development
 	setup/install filesystems tests
-	$(BIN)/pytest $(SIDE_BY_SIDE) $(UNIT)
-	$(AS_ROOT) $(BIN)/pytest -m "not slow" $(addprefix --ignore=,$(UNIT)) $(TEST)
+	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 $(UNIT)
+	$(AS_ROOT) $(BIN)/pytest --timeout 600 -m "not slow" $(addprefix --ignore=,$(UNIT)) $(TEST)
 
 # What takes minutes by itself: a study of 96 experiments, whole; kills at any moment.
 slow: .venv/ready-for-development
 	setup/install filesystems tests
-	$(AS_ROOT) $(BIN)/pytest -m slow
+	$(AS_ROOT) $(BIN)/pytest --timeout 3600 -m slow
 
 unit: .venv/ready-for-development
-	$(BIN)/pytest $(SIDE_BY_SIDE) $(UNIT)
+	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 $(UNIT)
 
+GATES := "ruff check" "ruff format --check" "basedpyright" "lint-imports" "codespell" "python setup/english.py"
+
+# Every gate runs, whether or not those before it pass.
 check: .venv/ready-for-development
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
-	$(BIN)/basedpyright
-	$(BIN)/lint-imports
-	$(BIN)/codespell
-	$(BIN)/python setup/english.py
+	@failed=""; for gate in $(GATES); do \
+		echo "== $$gate"; $(BIN)/$$gate || failed="$$failed\n  $$gate"; \
+	done; [ -z "$$failed" ] || { printf "failed gates:$$failed\n" >&2; exit 1; }
 
 # The installed tool, as a user has it.
 .venv/ready: setup/requirements.txt pyproject.toml

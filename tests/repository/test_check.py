@@ -1,0 +1,35 @@
+"""`make check` runs every gate and names those that fail."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from places import ROOT
+
+# In place of the gates' own programs: each says what it was asked, and fails where it is to.
+GATE = """#!/bin/sh
+echo "ran ${0##*/} $*"
+case " $FAILING " in *" ${0##*/} "*) exit 1;; esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("failing", "code", "summary"),
+    [
+        ("", 0, ""),
+        ("ruff codespell", 2, "failed gates:\n  ruff check\n  ruff format --check\n  codespell\n"),
+        ("basedpyright", 2, "failed gates:\n  basedpyright\n"),
+    ],
+)
+def test_every_gate_runs_and_those_that_fail_are_named_at_the_end(tmp_path: Path, failing: str, code: int, summary: str) -> None:
+    for name in ("ruff", "basedpyright", "lint-imports", "codespell", "python"):
+        (tmp_path / name).write_text(GATE)
+        (tmp_path / name).chmod(0o755)
+    argv = ["make", "--old-file=.venv/ready-for-development", f"BIN={tmp_path}", "check"]
+    environment = {"PATH": "/usr/bin:/bin", "FAILING": failing}
+    done = subprocess.run(argv, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert done.stderr.partition("make")[0] == summary
+    assert done.stdout.count("\nran ") == 6
+    assert done.stdout.endswith("ran python setup/english.py\n")
