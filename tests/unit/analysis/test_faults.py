@@ -56,7 +56,7 @@ def test_late_samples_are_put_where_they_belong_and_no_moment_counts_twice(made)
     order[[40, 42]] = order[[42, 40]]
     found = energy_j(made.stating("instantaneous", t_s[order], (40 + t_s)[order]), 1, 9)
     assert found.value == pytest.approx(8 * 45)
-    assert "1 samples arrived out of order" in found.doubts[0] or "2 samples arrived out of order" in found.doubts[0]
+    assert "2 samples arrived out of order" in found.doubts[0]
 
 
 def test_what_a_meter_cannot_show_is_a_gap(made):
@@ -219,7 +219,7 @@ def test_one_value_stands_still_where_it_lasts_far_longer_than_all_others(made, 
 def test_equal_steps_stand_still_where_chance_makes_them_once_in_a_million(made, count, equal, elsewhere, stood):
     """So many equal steps in a row, and others by themselves: with one more counted of both kinds, N p^n is close to 1e-6."""
     p = (elsewhere + 1) / (count - equal + 2)
-    assert (count * p**equal < 1e-6) == stood or equal == 2
+    assert (equal > 2 and count * p**equal < 1e-6) == stood  # two are too few, whatever their chance
     same = np.zeros(count, dtype=bool)
     same[20 : 20 + equal] = True
     same[22 + equal : 22 + equal + 2 * elsewhere : 2] = True

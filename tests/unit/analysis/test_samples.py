@@ -1,5 +1,6 @@
 """Samples that look wrong, held against a second reading of docs/explanations/uncertainty.md ("Samples that look wrong")."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -174,7 +175,7 @@ def test_samples_far_above_others_are_doubted_as_defined(made, factor, width_w):
         words = " ".join(energy_j(made.stating("instantaneous", t_s, value), *window).doubts)
         told = {"all": "far above all others", "around": "far above those around them"}
         assert [word for word, text in told.items() if text in words] == ([expected] if expected else [])
-        assert not expected or f"{count} sample{'s are' if count > 1 else ' is'} far above" in words
+        assert re.findall(r"(\d+) samples? (?:is|are) far above", words) == ([str(count)] if expected else [])
 
 
 @pytest.mark.parametrize(("ratio", "told"), [(0.98, False), (1.02, True)])

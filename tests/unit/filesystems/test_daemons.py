@@ -50,8 +50,10 @@ def test_waiting_ends_at_once_when_a_daemon_dies() -> None:
         daemons.wait("a mount", lambda: False)
 
 
-def test_what_is_ready_is_not_waited_for() -> None:
-    Daemons(0.0).wait("a mount", lambda: True)
+def test_what_is_ready_is_asked_once_and_not_waited_for() -> None:
+    asked: list[str] = []
+    Daemons(0.0).wait("a mount", lambda: not asked.append("ready?"))
+    assert asked == ["ready?"]
 
 
 def test_all_daemons_are_stopped_and_one_log_is_named_once() -> None:

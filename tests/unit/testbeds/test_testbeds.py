@@ -4,7 +4,6 @@ import fcntl
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -371,11 +370,8 @@ def test_a_missing_program_is_told() -> None:
 
 
 def test_a_command_that_takes_too_long_dies_with_its_children() -> None:
-    with local.Local().hold(1) as hosts:
-        began_s = time.monotonic()
-        with pytest.raises(TransientError, match="waiting"):
-            hosts.all[0].run(["sh", "-c", "echo waiting; sleep 81 & exec sleep 81"], timeout_s=0.5)
-        assert time.monotonic() - began_s < 2
+    with local.Local().hold(1) as hosts, pytest.raises(TransientError, match="waiting"):
+        hosts.all[0].run(["sh", "-c", "echo waiting; sleep 81 & exec sleep 81"], timeout_s=0.5)
     assert _process.children(os.getpid()) == ()
 
 

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -348,10 +347,8 @@ def test_more_in_flight_needs_an_engine_that_can(tmp_path: Path) -> None:
 
 def test_a_fio_that_hangs_ends_with_the_time_limit(tmp_path: Path) -> None:
     clients = [Client("client-1", "write"), Client("client-2", "write", code=None)]
-    began_s = time.monotonic()
     with pytest.raises(TransientError, match=r"not finished within 0.2 s on client-2"):
         fio(size="16 MiB", time_limit="0.2 s").run(clients, ScriptedMount(*clients), tmp_path)
-    assert time.monotonic() - began_s < 2
 
 
 def test_a_daemon_that_died_is_the_better_reason(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """rados bench: its reports of strings are read rightly, and what it is told fits what it can do."""
 
 import shutil
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -119,10 +118,8 @@ def test_a_daemon_that_died_is_the_better_reason(tmp_path: Path) -> None:
 
 def test_a_store_that_blocks_ends_with_the_time_limit(tmp_path: Path) -> None:
     clients = [Client("client-1", 0), Client("client-2", None)]
-    began_s = time.monotonic()
     with pytest.raises(TransientError, match=r"not finished within 1.1 s on client-2: a full OSD"):
         bench(duration="1 s", time_limit="1.1 s").run(clients, Store(*clients), tmp_path)
-    assert time.monotonic() - began_s < 5
 
 
 def test_a_write_begins_in_an_empty_pool(tmp_path: Path) -> None:

@@ -59,10 +59,7 @@ def test_the_line_never_rises_by_more_than_the_rounds_would_allow(rounds: list[f
 
 @given(st.lists(st.floats(0.0, 1e9), max_size=30))
 def test_the_first_steady_rounds_are_found_and_none_before_them(rounds: list[float]) -> None:
-    start = first_steady(rounds)
-    before = range(len(rounds) - 4 if start is None else start)
-    assert not any(steady(rounds[n : n + 5]) for n in before)
-    assert start is None or steady(rounds[start : start + 5])
+    assert first_steady(rounds) == next((n for n in range(len(rounds) - 4) if steady(rounds[n : n + 5])), None)
 
 
 def test_a_drive_that_slows_down_is_steady_only_when_it_has_settled() -> None:
