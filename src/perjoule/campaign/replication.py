@@ -1,6 +1,5 @@
 """The campaign that repeats a paper's study: its template, scaled to fit, on virtual hosts or your own."""
 
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,12 +8,14 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+import tomlkit
+
 from perjoule import campaign, published
+from perjoule.campaign.source import read_toml, text_of
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import bytes_text
 
 _CAMPAIGNS = files("perjoule.published") / "campaigns"
-_TABLES = re.compile(r"(?m)^(?=\[)")  # the text of a campaign falls into what stands above the tables, and the tables
 _WIDTH = 120
 
 
@@ -24,9 +25,8 @@ class Reproduction:
 
     paper: str
     template: str
-    small: Mapping[str, Mapping[str, Any]]  # options of every table of a name; "" is what stands above the tables
+    small: Mapping[str, Any]  # keys above the tables; for a name of tables, options of each of them
     changed: str  # what that changes beyond sizes, in words
-    scale: float | None  # of the virtual testbed; None: at full speed
     missing: tuple[str, ...]
 
 
@@ -38,9 +38,8 @@ def reproduction(paper: str) -> Reproduction:
         raise CampaignError(f"there is no campaign that repeats {known.name}", next=f"campaigns exist for {', '.join(rows)}")
     row = rows[known.name]
     template = _CAMPAIGNS.joinpath(f"{row.pop('campaign')}.toml").read_text("utf-8")
-    scale, missing, changed = row.pop("scale", None), tuple(row.pop("missing", ())), row.pop("changed", "")
-    inner = {table: row.pop(table) for table in list(row) if isinstance(row[table], dict)}
-    return Reproduction(known.name, template, {"": row, **inner}, changed, scale, missing)
+    missing, changed = tuple(row.pop("missing", ())), row.pop("changed", "")
+    return Reproduction(known.name, template, row, changed, missing)
 
 
 def written(
@@ -66,56 +65,46 @@ def written(
         CampaignError: the paper or its campaign is unknown, the hosts have no scale, or the testbed file is wrong.
     """
     found = reproduction(paper)
-    text = found.template[found.template.index("\nname = ") + 1 :]
-    if testbed is not None:
-        if scale is not None:
-            raise CampaignError("only virtual hosts have a scale", where="--scale", next="remove --scale, or the testbed file")
-        text = _on(text, testbed)
-    else:
-        for table, options in found.small.items():
-            for option, value in options.items():
-                text = _with(text, table, option, value)
-        if scale or found.scale:
-            text = _with(text, "testbed", "scale", scale or found.scale)
+    document: Any = tomlkit.parse(found.template[found.template.index("\nname = ") + 1 :])  # it nests, and so has no type
     asked = {"shrink": shrink, "repetitions": repetitions, "simulate": simulate or None}
-    for key, value in asked.items():
-        text = _with(text, "", key, value) if value is not None else text
-    return f"{_head(found)}\n{_describing(text, found.changed if testbed is None else '')}"
+    asked = {key: value for key, value in asked.items() if value is not None}
+    if testbed is None:
+        _set(document, {**found.small, **({"testbed": {"scale": scale}} if scale else {}), **asked})
+    elif scale is not None:
+        raise CampaignError("only virtual hosts have a scale", where="--scale", next="remove --scale, or the testbed file")
+    else:
+        _replace(document, testbed)
+        _set(document, asked)
+    _describe(document, found.changed if testbed is None else "")
+    return f"{_head(found)}\n{tomlkit.dumps(document)}"
 
 
-def _with(text: str, table: str, key: str, value: object) -> str:
-    """Set a key above the tables, or in every table of a name."""
-    line = f"{key} = {_toml(value)}"
-    parts = _TABLES.split(text)
-    for index, part in enumerate(parts):
-        if re.match(rf"\[+{table}\]", part) if table else index == 0:
-            replaced, count = re.subn(rf"(?m)^{key} = .*$", line, part, count=1)
-            parts[index] = replaced if count else re.sub(r"(?m)^((?:kind|seed) = .*)$", rf"\1\n{line}", part, count=1)
-    return "".join(parts)
+def _set(table: Any, options: Mapping[str, Any]) -> None:
+    """Set keys, or those of every table of a name; a comment names the value before, in place of one that explained it."""
+    for key, value in options.items():
+        if isinstance(value, Mapping):
+            for inner in table[key] if isinstance(table[key], list) else [table[key]]:
+                _set(inner, value)  # pyright: ignore[reportUnknownArgumentType]
+        elif table.get(key) != value:
+            new = tomlkit.item(value)
+            table[key] = new.comment(f"instead of {tomlkit.item(table[key]).as_string()}") if key in table else new
 
 
-def _toml(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else f'"{value}"' if isinstance(value, str) else f"{value}"
-
-
-def _on(text: str, file: Path) -> str:
-    """Replace the testbed, and the meters if the file has some, by the tables of a file."""
-    own = file.read_text("utf-8") if file.is_file() else ""
-    try:
-        tables = tomllib.loads(own)
-    except tomllib.TOMLDecodeError as error:
-        raise CampaignError(f"this is not valid TOML: {error}", where=str(file), next="check the line there") from error
-    if "testbed" not in tables or not tables.keys() <= {"testbed", "meter"}:
-        what = "a testbed file contains a [testbed] and, if you like, [[meter]] tables" if own else "no such file"
+def _replace(document: Any, file: Path) -> None:
+    """Replace the testbed, and the meters if the file has some, by the tables of a file. Raises CampaignError."""
+    text = text_of(file)
+    names = read_toml(text, str(file))[0].keys()
+    if "testbed" not in names or not names <= {"testbed", "meter"}:
+        what = "a testbed file contains a [testbed] and, if you like, [[meter]] tables"
         raise CampaignError(what, where=str(file), next="perjoule drivers lists the testbeds")
-    kept = [part for part in _TABLES.split(text) if not any(re.match(rf"\[+{name}\]", part) for name in tables)]
-    return f"{''.join(kept).rstrip()}\n\n{own[own.index('[') :].strip()}\n"
+    for name, table in tomlkit.parse(text).items():
+        document.pop(name, None)
+        document.append(name, table)
 
 
-def _describing(text: str, changed: str) -> str:
-    """State in the description what is smaller or slower than in the paper."""
-    asked = campaign.parse(text, source="reproduction")
-    document = tomllib.loads(text)
+def _describe(document: Any, changed: str) -> None:
+    """Say in the description what was made smaller or slower than in the paper."""
+    asked = campaign.parse(tomlkit.dumps(document), source="reproduction")
     moved = sorted({step.moved_bytes for step in campaign.plan(asked).steps})
     span = " to ".join(dict.fromkeys(bytes_text(one) for one in (moved[0], moved[-1])))
     shrink, scale = document.get("shrink", 1), document["testbed"].get("scale", 1)
@@ -124,10 +113,9 @@ def _describing(text: str, changed: str) -> str:
         *([" ".join(changed.split())] if changed else []),
         *([f"CPUs, network and disks run at {scale:g} of their speed, and time with them."] if scale != 1 else []),
     ]
-    if not said:
-        return text
-    before, after = text.split('\n"""\n', 1)
-    return f'{before}\n{fill(" ".join(said), _WIDTH)}\n"""\n{after}'
+    if said:
+        written = document["description"].as_string().removesuffix('"""')
+        document["description"] = tomlkit.value(f'{written}{fill(" ".join(said), _WIDTH)}\n"""')
 
 
 def _head(found: Reproduction) -> str:

@@ -53,6 +53,21 @@ def test_own_hosts_and_meters_take_the_place_of_the_virtual_ones_and_the_sizes_a
     assert "divided" not in document["description"]
 
 
+@pytest.mark.parametrize("text", ['# [our] lab\n[testbed]\nkind = "local"\n', 'testbed = { kind = "local" }\n'])
+def test_a_testbed_is_taken_from_any_toml(text: str, tmp_path: Path) -> None:
+    own = tmp_path / "mine.toml"
+    own.write_text(text)
+    document = tomllib.loads(replication.written("green-storage", testbed=own))
+    assert (document["testbed"], len(document["workload"])) == ({"kind": "local"}, 1)
+
+
+def test_a_comment_names_the_value_before_and_no_longer_explains_it() -> None:
+    lines = replication.written("green-storage", scale=0.1).splitlines()
+    assert "shrink = 1024 # instead of 1" in lines
+    assert "shared = false # instead of true" in lines
+    assert [line for line in lines if line.startswith("scale = 0.1  # two cores")]
+
+
 def test_what_can_not_be_written_is_said(tmp_path: Path) -> None:
     own = tmp_path / "mine.toml"
     own.write_text('[testbed]\nkind = "local"\n')

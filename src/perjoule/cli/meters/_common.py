@@ -1,11 +1,11 @@
 """Parts that meter commands share: arguments, waiting, doubts."""
 
-import json
 import time
 from collections.abc import Generator, Mapping, Sequence
 from math import inf
 
 import click
+import tomlkit
 
 from perjoule import drivers
 from perjoule.cli.display import err
@@ -61,11 +61,4 @@ def tell(doubts: Sequence[Sequence[str]]) -> None:
 
 def table_text(options: Mapping[str, Json]) -> str:
     """Write options as a [[meter]] table."""
-    return "\n".join(["[[meter]]", *(f"{key} = {_toml(value)}" for key, value in options.items())])
-
-
-def _toml(value: Json) -> str:
-
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items()) + "}"
-    return json.dumps(value, ensure_ascii=False)
+    return tomlkit.dumps({"meter": [options]}).strip()
