@@ -1,8 +1,8 @@
-"""How far a meter's clock is from the hosts': a load that goes on and off at known moments, found again in what the meter says.
+"""The offset of a meter's clock from the hosts': found from a load that is switched on and off at known times.
 
-The pattern, averaged over the meter's own windows, is fitted to the samples by least squares for every offset in question
-(samples = low + step * pattern(t - offset)). With a noise that is not known either, an offset is as probable as its sum of
-squares to the power of -(n-2)/2; the mean and the deviation of that are the offset and its standard uncertainty.
+The pattern, averaged over the meter's own windows, is fitted to the samples by least squares for every candidate offset (samples
+= low + step * pattern(t - offset)). With unknown noise, an offset is as probable as its sum of squares to the power of -(n-2)/2;
+the mean and standard deviation of that are the offset and its standard uncertainty.
 
     G. L. Bretthorst, Bayesian Spectrum Analysis and Parameter Estimation, Springer 1988, chapter 3
 
@@ -43,7 +43,7 @@ class Offset:
 
 @dataclass(frozen=True)
 class Drift:
-    """An offset at a moment and how it changes; of one pattern alone the drift is 0 and not known."""
+    """An offset at a moment and its rate of change; with a single pattern the drift is 0 and unknown."""
 
     at_s: float
     offset_s: float
@@ -53,7 +53,7 @@ class Drift:
 
 
 def pattern(duration_s: float, seed: int = 1) -> tuple[float, ...]:
-    """Plan the moments at which a load is switched, in seconds from its begin: on at the first, off at the last."""
+    """Plan the times at which a load is switched, in seconds from its start: on at the first, off at the last."""
     dice = random.Random(seed)
     edges_s = [0.0]
     while edges_s[-1] < duration_s or len(edges_s) % 2:
@@ -67,10 +67,10 @@ def offset(series: Series, edges_s: Sequence[float], *, most_s: float = 10.0, wi
     Args:
         series: with times by the meter's clock; "window mean" samples have their windows with them.
         edges_s: when the load was switched by the hosts' clock, on first.
-        most_s: the largest offset in question, either way.
-        window_s: over which an "average" meter averages.
+        most_s: the largest candidate offset, either way.
+        window_s: the averaging window of an "average" meter.
 
-    None where the pattern is not seen: too few samples, no step, or other loads.
+    None if the pattern is not visible: too few samples, no step, or other loads.
     """
     edges = np.asarray(edges_s, dtype=np.float64)
     began_s, ended_s, watts = _windows(series, window_s)
@@ -93,7 +93,7 @@ def offset(series: Series, edges_s: Sequence[float], *, most_s: float = 10.0, wi
 
 
 def drift(before: Offset, after: Offset | None = None) -> Drift:
-    """Join the offsets of two patterns to a line over time; with one alone the offset is taken to stay."""
+    """Join the offsets of two patterns to a line over time; with a single one the offset is taken as constant."""
     if after is None or after.at_s <= before.at_s:
         return Drift(before.at_s, before.offset_s, before.uncertainty_s)
     apart_s = after.at_s - before.at_s
@@ -104,14 +104,14 @@ def drift(before: Offset, after: Offset | None = None) -> Drift:
 
 
 def expected(series: Series, edges_s: Sequence[float], found: Offset, *, window_s: float = 0.0) -> tuple[Floats, Floats, Floats]:
-    """Give what a pattern makes of the samples beside what they are: times by the meter's clock, samples, and the fit (W)."""
+    """Return the samples with their fit: times by the meter's clock, samples, and the fit (W)."""
     began_s, ended_s, watts = _windows(series, window_s)
     share = _shares(began_s, ended_s, np.asarray(edges_s, dtype=np.float64), np.array([found.offset_s]))[0]
     return ended_s, watts, watts.mean() + found.step_w * (share - share.mean())
 
 
 def _windows(series: Series, window_s: float) -> tuple[Floats, Floats, Floats]:
-    """What each sample is the mean of: begin, end, watts; a moment has no length, and a counter's steps are windows."""
+    """Return each sample's window and mean: start, end, watts; an instant has no length, and a counter's steps are windows."""
     whole = Integral(series)
     t_s, value = whole.samples.t_s, whole.samples.value
     if series.channel.semantics == "state":
@@ -126,7 +126,7 @@ def _windows(series: Series, window_s: float) -> tuple[Floats, Floats, Floats]:
 
 
 def _shares(began_s: Floats, ended_s: Floats, edges_s: Floats, offsets_s: Floats) -> Floats:
-    """The share of each window in which the load was on, or whether it was at a moment. Shape (offsets, windows)."""
+    """Return the share of each window in which the load was on (0 or 1 for an instant). Shape (offsets, windows)."""
     on_s = np.concatenate(([0.0], np.cumsum(np.diff(edges_s) * (np.arange(len(edges_s) - 1) % 2 == 0))))
     length_s = ended_s - began_s
     before_s, after_s = (np.interp(t_s - offsets_s[:, None], edges_s, on_s) for t_s in (began_s, ended_s))
@@ -138,7 +138,7 @@ def _shares(began_s: Floats, ended_s: Floats, edges_s: Floats, offsets_s: Floats
 
 
 def _roughly(began_s: Floats, ended_s: Floats, watts: Floats, edges_s: Floats, offsets_s: Floats) -> float:
-    """The offset for which the pattern explains most of the samples that would then lie around it, and no others."""
+    """Return the offset for which the pattern explains most of the samples that would then be around it."""
     best_s, most_ratio = 0.0, 0.0
     for offset_s in offsets_s:
         inside = (began_s > edges_s[0] + offset_s - QUIET_S) & (ended_s < edges_s[-1] + offset_s + QUIET_S)
@@ -152,7 +152,7 @@ def _roughly(began_s: Floats, ended_s: Floats, watts: Floats, edges_s: Floats, o
 
 
 def _squares(began_s: Floats, ended_s: Floats, watts: Floats, edges_s: Floats, offsets_s: Floats) -> tuple[Floats, Floats]:
-    """The sum of squares that is left when low and step are fitted, and the step, for each offset; a fall explains nothing."""
+    """Return the residual sum of squares of the fit, and the step, for each offset; a fall explains nothing."""
     share = _shares(began_s, ended_s, edges_s, offsets_s)
     x, y = share - share.mean(axis=1, keepdims=True), watts - watts.mean()
     sxx, sxy = np.einsum("ij,ij->i", x, x), x @ y
@@ -161,7 +161,7 @@ def _squares(began_s: Floats, ended_s: Floats, watts: Floats, edges_s: Floats, o
 
 
 def _likely(began_s: Floats, ended_s: Floats, watts: Floats, edges_s: Floats, offsets_s: Floats) -> tuple[float, float]:
-    """The mean and the deviation of the offset, by how probable each is."""
+    """Return the mean and standard deviation of the offset, weighted by probability."""
     squares, _ = _squares(began_s, ended_s, watts, edges_s, offsets_s)
     logarithm = -(len(watts) - 2) / 2 * np.log(np.maximum(squares, 1e-9 * float(squares.max())))
     weight = np.exp(logarithm - logarithm.max())

@@ -1,8 +1,8 @@
-"""What redundancy alone explains beside what was measured: bytes per user byte, and a doubt where they differ.
+"""Measured bytes per user byte against what redundancy alone explains, and a doubt if they differ.
 
 Interfaces count frames: with Ethernet (14 bytes), IP (20) and TCP (32) a full segment of 1448 bytes is 1514, 4.6 % more, and
-every other one is acknowledged with 66 bytes; where the kernel hands 64 KiB over at once (GSO), headers nearly vanish. So what
-may be measured of a network is a range: from none of these headers to all of them, and 3 % on either side. Disks have no headers.
+every other one is acknowledged with 66 bytes; if the kernel hands over 64 KiB at once (GSO), headers nearly vanish. So network
+bytes have an expected range: from no headers to all of them, and 3 % on either side. Disks have no headers.
 """
 
 from collections.abc import Mapping
@@ -43,20 +43,20 @@ SUBJECTS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """Derived metrics by name ("derived_" before that of what was measured), and a doubt for each that does not explain."""
+    """Derived metrics by name ("derived_" before that of the measured one), and a doubt for each that does not explain it."""
 
     metrics: Mapping[str, float]
     doubts: tuple[str, ...]
 
 
 def compare(record: Record, direction: Literal["write", "read"], measured: Mapping[str, float]) -> Comparison:
-    """Compare what was measured in one direction with what the file system derived from its layout.
+    """Compare measurements in one direction with what the file system derived from its layout.
 
     Args:
-        record: with the amplification; without one, or when both directions ran in the trial, nothing is compared.
+        record: with the amplification; without one, or if both directions ran in the trial, nothing is compared.
         direction: of the user's bytes.
-        measured: metrics per user byte, from `analysis.overhead`; what is missing there is not compared, and networks are
-            not when the load ran on servers themselves, which the layout knows nothing of.
+        measured: metrics per user byte, from `analysis.overhead`; missing ones are not compared, nor are networks if the load ran
+            on servers, which the layout ignores.
     """
     directions = {r.direction for r in record.outcome.results} if record.outcome else set[str]()
     if record.amplification is None or directions != {direction}:
@@ -70,7 +70,7 @@ def compare(record: Record, direction: Literal["write", "read"], measured: Mappi
 
 
 def bounds(flow: Flow, name: str) -> tuple[float, float]:
-    """Give the least and the most that may be measured where redundancy and headers explain all."""
+    """Return the least and the most that may be measured if redundancy and headers explain everything."""
     return _bounds(asdict(flow), name)
 
 

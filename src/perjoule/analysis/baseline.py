@@ -1,11 +1,11 @@
-"""Idle power, before a load and after it, and what is left of an energy without it.
+"""Idle power, before and after a load, and dynamic energy.
 
-    gross     all that is in the boundary, the switch included
+    gross     everything in the boundary, including the switch
     net       the servers without the switch
-    dynamic   net without what the same servers draw idle: E - P_b * T, u^2 = u^2(E) + (T * u(P_b))^2
+    dynamic   net without the same servers' idle power: E - P_b * T, u^2 = u^2(E) + (T * u(P_b))^2
 
-A meter's offset is in both and cancels; a wrong factor stays one. What idle power changed by, from before to after, counts as if
-any power between were as likely.
+A meter's offset is in both and cancels; a wrong factor does not. If idle power changed from before to after, any power between
+counts as equally likely.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ OMITTED = "dynamic energy omitted: idle-power uncertainty exceeds 20 % of the ad
 
 @dataclass(frozen=True)
 class Idle:
-    """Power of a boundary without load, with its standard uncertainty but for the meter's accuracy."""
+    """Idle power of a boundary, with its standard uncertainty except for the meter's accuracy."""
 
     mean_w: float
     standard_w: float
@@ -36,7 +36,7 @@ class Idle:
 
 
 def idle_windows(record: Record) -> tuple[tuple[float, float], ...]:
-    """Give the idle windows of a trial: its baseline, and as much of its tail's end, when all was quiet (at most half of it)."""
+    """Return the idle windows of a trial: its baseline, and as much of its tail's end (at most half of it), when all was idle."""
     phases = {p.name: (p.began_s, p.ended_s) for p in record.phases if p.name in ("baseline", "tail") and p.ended_s > p.began_s}
     if "baseline" not in phases:
         return ()
@@ -48,7 +48,7 @@ def idle_windows(record: Record) -> tuple[tuple[float, float], ...]:
 
 
 def idle(record: Record, parts: Signed) -> Idle | None:
-    """Give the idle power of channels with signs; None if there is no idle window to determine it."""
+    """Return the idle power of channels with signs; None if there is no idle window to determine it."""
     found: list[tuple[tuple[float, float], float, float]] = []
     wholes = [(sign, Integral(series)) for sign, series in parts]
     for window in idle_windows(record):
@@ -68,7 +68,7 @@ def idle(record: Record, parts: Signed) -> Idle | None:
 
 
 def dynamic(energy: Budget, without: Idle, length_s: float) -> Budget | None:
-    """Take idle energy off; None where what is left is less than five times its standard uncertainty."""
+    """Subtract idle energy; None if the rest is less than five times its standard uncertainty."""
     left_j = energy.value_j - without.mean_w * length_s
     terms: list[Term] = []
     for term in energy.terms:
@@ -85,7 +85,7 @@ def dynamic(energy: Budget, without: Idle, length_s: float) -> Budget | None:
 
 
 def rates(whole: Integral, began_s: float, ended_s: float) -> Floats:
-    """Give the rates that a series shows within a window: its samples, or a counter's steps."""
+    """Return the rates of a series within a window: its samples, or a counter's steps."""
     if whole.series.channel.semantics != "counter":
         return inside(whole, began_s, ended_s)[1]
     t_s = whole.samples.t_s
@@ -95,7 +95,7 @@ def rates(whole: Integral, began_s: float, ended_s: float) -> Floats:
 
 
 def _scatter_w(values: Sequence[float] | Floats) -> float:
-    """How uncertain the mean of correlated samples is as that of all idle time."""
+    """Return the uncertainty of the mean of correlated samples as that of all idle time."""
     if len(values) < 2:
         return 0.0
     spread, count, _ = independent(np.asarray(values))

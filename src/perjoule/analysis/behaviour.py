@@ -1,4 +1,4 @@
-"""What a meter really does, from what it said while nothing but itself changed: update period, noise, steps, gaps, agreement."""
+"""The real behaviour of a meter without outside changes: update period, noise, steps, gaps, agreement."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ LEAST_COUNT = 5  # samples, below which nothing is reported
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What was seen of one channel; NaN where it could not be determined."""
+    """The observed behaviour of one channel; NaN if undetermined."""
 
     samples_count: int
     asked_period_s: float  # median distance of the samples
@@ -30,7 +30,7 @@ class Behaviour:
 
 
 def behaviour(series: Series) -> Behaviour:
-    """Describe a channel from what it said; of a counter its power from reading to reading."""
+    """Describe a channel by its samples, a counter by its power from reading to reading."""
     t_s, value = powers(series)
     failed = int((~np.isfinite(series.value)).sum())
     if len(t_s) < LEAST_COUNT:
@@ -53,7 +53,7 @@ def behaviour(series: Series) -> Behaviour:
 
 
 def powers(series: Series) -> tuple[Floats, Floats]:
-    """Times and watts of a channel: as they are, or the differences of a counter over their time. Failed reads are left out."""
+    """Return times and watts of a channel: as they are, or from differences of a counter. Failed reads are left out."""
     valid = np.isfinite(series.value)
     t_s, value = series.t_s[valid], series.value[valid]
     if series.channel.semantics != "counter" or len(t_s) < 2:
@@ -75,13 +75,13 @@ def step(values: Floats) -> float:
 
 
 def _noise(value: Floats) -> float:
-    """The median of absolute differences of neighbours, as the standard deviation that a normal noise would have."""
+    """Return the median of absolute differences of neighbours, as the standard deviation of a normal noise."""
     return float(np.median(np.abs(np.diff(value)))) / 0.6745 / sqrt(2)
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How one meter's energy compares with another's over the same windows."""
+    """The agreement of one meter's energy with another's over the same windows."""
 
     windows_count: int
     ratio: float  # of the energies over all windows
@@ -89,14 +89,14 @@ class Agreement:
 
 
 def _once(series: Sequence[Series]) -> list[Series]:
-    """Leave out the power of what has an energy counter as well: both are the same joules."""
+    """Leave out the power of channels that also have an energy counter: both are the same joules."""
     counted = {(s.channel.host, s.channel.component, s.channel.covers) for s in series if s.channel.quantity == "energy"}
     place = [(s.channel.host, s.channel.component, s.channel.covers) for s in series]
     return [s for s, where in zip(series, place, strict=True) if s.channel.quantity == "energy" or where not in counted]
 
 
 def agreement(one: Sequence[Series], other: Sequence[Series], windows_count: int = 10) -> Agreement | None:
-    """Compare the sums of two meters' channels over equal windows of their common time; None where that is too short."""
+    """Compare the sums of two meters' channels over equal windows of their common time; None if that is too short."""
     one, other = _once(one), _once(other)
     everything = (*one, *other)
     if not one or not other or any(len(s.t_s) < 2 for s in everything):

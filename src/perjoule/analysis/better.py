@@ -1,16 +1,15 @@
 """The one rule for "better": whether one mean is higher than another by a relevant factor, significantly.
 
-Cards, winners, comparisons, claims and rankings all ask here, so that a pair has the same ratio, interval, p and words
-everywhere.
+Cards, winners, comparisons, claims and rankings all use it, so a pair has the same ratio, interval, p and wording everywhere.
 
 - The difference of mean logarithms and its standard error are those of `analysis.contrast`.
 - A family of m comparisons is made together: all pairs of the file systems that a campaign measured with one workload, direction
   and number of clients, in one metric. The interval is that of Student's t at 1 - 5 % / m, and p is m times that of the t test
-  (Bonferroni), so that the interval excludes 1 where p is below 5 %, and all intervals of a family hold together in 95 %.
+  (Bonferroni), so the interval excludes 1 if p is below 5 %, and all intervals of a family hold together in 95 %.
 - Better (or worse): the interval excludes 1 and the ratio is at least 2 %. No relevant difference: the interval lies within 2 %.
-  All else, and each single repetition, can't tell.
+  Everything else, and every single repetition, is undecided.
 
-`benchmarks/better.py` simulates its false alarms, coverage and power.
+`benchmarks/better.py` simulates its false positives, coverage and power.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,24 +46,24 @@ class Verdict:
 
     @property
     def ratio(self) -> Interval:
-        """The one over the other, with an interval that agrees with the verdict."""
+        """The ratio of the two, with an interval that agrees with the verdict."""
         return self.estimate.interval(self.count)
 
     @property
     def p(self) -> float:
-        """How likely a difference at least as large is by chance alone in any of the comparisons."""
+        """The probability of a difference at least as large by chance alone, in any of the comparisons."""
         return min(1.0, self.count * self.estimate.p)
 
     @property
     def sign(self) -> Literal[-1, 0, 1]:
-        """Whether the one is higher (1) or lower (-1) than the other: by a relevant factor, significantly."""
+        """1 if the first is higher than the second by a relevant factor, significantly; -1 if it is lower; else 0."""
         if self.refused or not _excludes(self.ratio) or abs(self.estimate.value) < _RELEVANT:
             return 0
         return 1 if self.estimate.value > 0 else -1
 
     @property
     def word(self) -> Word:
-        """The verdict in a word."""
+        """The verdict as a word."""
         if self.sign:
             return "better" if self.sign == (-1 if self.less_is_better else 1) else "worse"
         return "no relevant difference" if not self.refused and self._within else "can't tell"
@@ -74,7 +73,7 @@ class Verdict:
         return log(self.ratio.high) <= _RELEVANT and -log(self.ratio.low) <= _RELEVANT if self.ratio.low else False
 
     def sentence(self, than: str) -> str:
-        """Say it in words, everything that belongs in the same line, so that 1 copy is not ranked above 2 unnoticed."""
+        """Return the verdict in words, with redundancy, so 1 copy is not ranked above 2 unnoticed."""
         return self._said(than) + (f"; redundancy differs: {self.redundancy}" if self.redundancy and not self.refused else "")
 
     def _said(self, than: str) -> str:
@@ -92,7 +91,7 @@ class Verdict:
 
     @property
     def reason(self) -> str:
-        """What hides a difference that the scatter of repetitions would let through; "" where nothing does."""
+        """What hides a difference that the scatter of repetitions alone would show; "" if nothing does."""
         one = self.estimate
         if not one.freedom or _excludes(self.ratio) or abs(one.value) < _RELEVANT:
             return ""
@@ -104,10 +103,10 @@ class Verdict:
         return f"drift over the campaign and the uncertainty of {one.source} may explain it" if both else ""
 
     def more_count(self) -> float:
-        """How many more repetitions of each would settle it, should mean and scatter stay; infinite above MOST_COUNT.
+        """Return how many more repetitions of each would settle it, if mean and scatter stay the same; infinite above MOST_COUNT.
 
-        Settled is: the interval excludes 1 for a relevant difference, or lies within what is irrelevant for another one. Drift
-        and what repetitions share stay as they are.
+        It is settled if the interval excludes 1 for a relevant difference, or lies within the irrelevant range otherwise. Drift
+        and shared errors stay as they are.
         """
         one = self.estimate
         if not one.freedom:
@@ -127,7 +126,7 @@ class Judge:
     """Compares the cells of one campaign."""
 
     def __init__(self, cells: Sequence[Cell], *, across_grades: bool = False) -> None:
-        """Compare by all cells of a campaign; `across_grades`: whether energies of different grades are ranked."""
+        """Take all cells of a campaign; `across_grades`: whether energies of different grades are ranked."""
         self._cells, self._across = tuple(cells), across_grades
         self._trends: dict[str, Trend | None] = {}
 
@@ -138,13 +137,13 @@ class Judge:
             one: over the other.
             other: a cell of the same campaign.
             metric: a key of `Cell.metrics`.
-            count: comparisons that are made together; by default all pairs in the metric that did the same work.
+            count: comparisons made together; by default all pairs in the metric that did the same work.
         """
         pairs_count = self._pairs_count(one, metric) if count is None else count
         return self.judged([(one, other)], metric, pairs_count)
 
     def judged(self, pairs: Sequence[tuple[Cell, Cell]], metric: str, count: int) -> Verdict:
-        """Judge one against another over several pairs of cells, each of which weighs the same."""
+        """Judge one against another over several pairs of cells with equal weights."""
         if refused := refusal([cell for pair in pairs for cell in pair], metric, across_grades=self._across):
             return refused_verdict(refused)
         weight = 1 / len(pairs)
@@ -153,11 +152,11 @@ class Judge:
         return verdict(terms, metric, count, pairs[0])
 
     def sample(self, cell: Cell, metric: str) -> Sample:
-        """Give the repetitions of a cell with what is known of how they came about."""
+        """Return the repetitions of a cell with their times and shared errors."""
         return sample(cell, metric, self.trend(metric), self._gap(cell))
 
     def trend(self, metric: str) -> Trend | None:
-        """Find what time did to a metric over the campaign."""
+        """Find the drift of a metric over the campaign."""
         if metric not in self._trends:
             self._trends[metric] = campaign_trend(self._cells, metric)
         return self._trends[metric]
@@ -176,7 +175,7 @@ class Judge:
 
 
 def verdict(terms: Sequence[Term], metric: str, count: int, pair: tuple[Cell, Cell]) -> Verdict:
-    """Judge a contrast of samples, of which the pair names the redundancy."""
+    """Judge a contrast of samples; `pair` has the names and the redundancy."""
     kept = [cell.redundancy for cell in pair]
     differs = kept[0] is not None and kept[1] is not None and kept[0] != kept[1]
     redundancy = " against ".join(one.text for one in kept if one) if differs else ""
@@ -184,40 +183,40 @@ def verdict(terms: Sequence[Term], metric: str, count: int, pair: tuple[Cell, Ce
 
 
 def refused_verdict(why: str) -> Verdict:
-    """Say that two are not compared, and why."""
+    """Return the verdict that two are not compared, and why."""
     return Verdict(Estimate(nan, inf, 0.0), refused=why)
 
 
 def refusal(cells: Sequence[Cell], metric: str, *, across_grades: bool = False) -> str:
-    """Say why cells are not compared in a metric; "" where they are."""
+    """Return why cells are not compared in a metric; "" if they are."""
     if grades := (() if across_grades or not metric.endswith(_ENERGY) else differing(cells)):
         return f"power is of different grades ({', '.join(grades)})"
     return "" if all(min(cell.metrics[metric].values) > 0 for cell in cells) else "not all values are positive"
 
 
 def differing(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """Name the grades of the power of cells, where they differ: then nothing by the joule is ranked among them."""
+    """Return the grades of the cells' power, if they differ: then nothing per joule is ranked among them."""
     different = sorted({cell.grade for cell in cells if cell.grade})
     return tuple(different) if len(different) > 1 else ()
 
 
 def sample(cell: Cell, metric: str, trend: Trend | None = None, gap: float = 1.0) -> Sample:
-    """Give the repetitions of a cell."""
+    """Return the repetitions of a cell."""
     return Sample(cell.metrics[metric].values, cell.ran, cell.shared.get(metric, {}), cell.widening, trend, gap)
 
 
 def level(cell: Cell, metric: str) -> float:
-    """Give the mean logarithm, by which cells are ordered."""
+    """Return the mean logarithm, by which cells are ordered."""
     return fmean(log(v) for v in cell.metrics[metric].values)
 
 
 def pairs_count(count: int) -> int:
-    """Count the pairs of so many; at least 1."""
+    """Return the number of pairs of this many; at least 1."""
     return max(1, count * (count - 1) // 2)
 
 
 def hedges_g(one: Sequence[float], other: Sequence[float]) -> float:
-    """Give the second's difference from the first in standard deviations of logarithms, corrected for few values.
+    """Return the second's difference from the first in standard deviations of logarithms, corrected for few values.
 
     L. V. Hedges, Distribution theory for Glass's estimator of effect size, J. Educ. Statist. 6 (1981),
     https://doi.org/10.3102/10769986006002107
@@ -231,7 +230,7 @@ def hedges_g(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def work(cell: Cell) -> tuple[str, str, int]:
-    """Say what was done: workload, direction, clients."""
+    """Return the key of the work: workload, direction, clients."""
     return cell.workload, cell.direction, cell.clients_count
 
 

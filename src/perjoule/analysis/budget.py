@@ -2,10 +2,10 @@
 
     JCGM 100:2008, Guide to the expression of uncertainty in measurement, https://www.bipm.org/en/committees/jc/jcgm/publications
 
-Standard uncertainties add up in quadrature, except for what meters of one name share (their accuracy, latency, clock): this adds
-up as it is, for the same error is in all of them. The 95 % interval is that of the largest rectangular term, as wide as it is,
-folded with all others as one normal of Student's t with the degrees of freedom of Welch and Satterthwaite (EA-4/02 M:2022,
-section S9: where a rectangular term dominates, 2 standard uncertainties would promise too little).
+Standard uncertainties add up in quadrature, except for those that meters of one name share (accuracy, latency, clock), which add
+up linearly, because the same error is in all of them. The 95 % interval is that of the largest rectangular term convolved with
+all others as one normal of Student's t with the degrees of freedom of Welch and Satterthwaite (EA-4/02 M:2022, section S9: if a
+rectangular term dominates, 2 standard uncertainties would promise too little).
 """
 
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ SHRINK = {
 
 @dataclass(frozen=True)
 class Term:
-    """One thing by which an energy may be wrong, as a standard uncertainty in joules."""
+    """One source of error of an energy, as a standard uncertainty in joules."""
 
     name: str  # a key of SHRINK
     standard_j: float
@@ -59,7 +59,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Budget:
-    """An energy (J) with its uncertainty terms; `unknown` is what the meter does not state, so no term covers it."""
+    """An energy (J) with its uncertainty terms; `unknown` lists what the meter does not state, so no term covers it."""
 
     value_j: float
     terms: tuple[Term, ...] = ()
@@ -77,7 +77,7 @@ class Budget:
 
     @property
     def shared_j(self) -> float:
-        """Half of the 95 % interval of what repetitions on the same meter have in common, and so do not show."""
+        """Half of the 95 % interval of the errors that repetitions on the same meter share, and so do not show."""
         return expanded([term for term in self.terms if term.shared])
 
     @property
@@ -96,13 +96,13 @@ class Budget:
         return freedom(self.terms)
 
     def times(self, factor: float) -> "Budget":
-        """The same in another time or unit."""
+        """Return the same in another time or unit."""
         terms = tuple(replace(t, standard_j=t.standard_j * factor, factor_j=t.factor_j * factor) for t in self.terms)
         return Budget(self.value_j * factor, terms, self.unknown)
 
     @property
     def shared(self) -> dict[str, float]:
-        """What repetitions have in common, by its source: signed relative standard uncertainties."""
+        """Return the errors that repetitions share, by source: signed relative standard uncertainties."""
         found: dict[str, float] = {}
         for term in self.terms:
             if not term.shared:
@@ -117,22 +117,22 @@ class Budget:
         return found
 
     def and_terms(self, terms: Sequence[Term]) -> "Budget":
-        """The same with additional terms."""
+        """Return the same with additional terms."""
         return replace(self, terms=(*self.terms, *terms))
 
     def sharing(self, names: Sequence[str]) -> "Budget":
-        """The same with these terms alone."""
+        """Return the same with these terms alone."""
         return replace(self, terms=tuple(t for t in self.terms if t.name in names))
 
 
 def freedom(terms: Sequence[Term]) -> float:
-    """Give the effective degrees of freedom of terms, after Welch and Satterthwaite (GUM, G.4)."""
+    """Return the effective degrees of freedom of terms, after Welch and Satterthwaite (GUM, G.4)."""
     below = sum(t.standard_j**4 / t.freedom for t in terms if t.freedom < inf)
     return hypot(*(t.standard_j for t in terms)) ** 4 / below if below else inf
 
 
 def expanded(terms: Sequence[Term]) -> float:
-    """Give half of the 95 % interval of a sum of errors."""
+    """Return half of the 95 % interval of a sum of errors."""
     flat = max((t for t in terms if t.rectangular), key=lambda t: t.standard_j, default=None)
     rest = [t for t in terms if t is not flat]
     count = freedom(rest)
@@ -142,7 +142,7 @@ def expanded(terms: Sequence[Term]) -> float:
 
 
 def folded(half: float, spread: float) -> float:
-    """Give half of the 95 % interval of a rectangular error within +-half and a normal one of this standard deviation, added."""
+    """Return half of the 95 % interval of the sum of a rectangular error within +-half and a normal one of this deviation."""
     if spread <= 1e-9 * half or not half:
         return NORMAL * spread if not half else CONFIDENCE_RATIO * half
 
@@ -166,8 +166,8 @@ def _root(rising: Callable[[float], float], low: float, high: float) -> float:
 def combined(parts: Sequence[tuple[int, Budget]]) -> Budget:
     """Add and subtract energies.
 
-    What meters of one name share adds up as it is among those that are added, and among those that are subtracted; whether it
-    would cancel between these two is not known.
+    Errors that meters of one name share add up linearly among those that are added, and among those that are subtracted; whether
+    they would cancel between these two is unknown.
     """
     shared: dict[tuple[str, str, int], list[Term]] = {}
     others: dict[str, list[Term]] = {}
@@ -196,5 +196,5 @@ def combined(parts: Sequence[tuple[int, Budget]]) -> Budget:
 
 
 def edp_uncertainty(power_ratio: float, time_ratio: float, weight: int = 1) -> float:
-    """Give the relative standard uncertainty of E * t^w = P * t^(w+1) from those of power and time, which are independent."""
+    """Return the relative standard uncertainty of E * t^w = P * t^(w+1) from those of power and time, which are independent."""
     return hypot(power_ratio, (weight + 1) * time_ratio)

@@ -1,4 +1,4 @@
-"""Points to cells: all repetitions of one combination, with intervals, as a table's row or a figure's mark shows them."""
+"""Points to cells: all repetitions of one combination, with intervals, for a table's row or a figure's mark."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
@@ -27,12 +27,12 @@ def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int
     """Summarise repetitions, sorted by workload, direction, file system and clients.
 
     Args:
-        records: the attempts at all trials; the last at each trial counts as failed or not.
+        records: the attempts at all trials; only the last attempt of a trial counts.
         points: the numbers of the valid ones.
         edp_weight: the power to which the energy-delay product takes the delay.
-        widening: of intervals that decided how often was repeated (`stopping.campaign_widening`).
+        widening: of intervals that decided when to stop (`stopping.campaign_widening`).
 
-    A metric that a repetition lacks has an interval over those that have it, and a doubt.
+    If some repetitions lack a metric, its interval is over the others, with a doubt.
     """
     testbeds: dict[str, set[str]] = {}  # a campaign's labels tell testbeds apart by themselves
     for record in records:
@@ -103,15 +103,15 @@ def _cell(
 
 
 def _shared(metric: str, repetitions: Sequence[Point]) -> dict[str, float]:
-    """The shared errors of all repetitions of a metric, the mean of those that have the metric."""
+    """Return the shared errors of all repetitions of a metric, the mean of those that have the metric."""
     found = [p.shared.get(metric, {}) for p in repetitions if metric in p.metrics]
     return {source: fmean(one.get(source, 0.0) for one in found) for source in dict.fromkeys(s for one in found for s in one)}
 
 
 def _with_edp_ratio(found: Sequence[Cell], weight: int, spread: Spread) -> tuple[Cell, ...]:
-    """Divide energy-delay products by the lowest mean among those of the same work and grade; what stands alone has no ratio.
+    """Divide energy-delay products by the lowest mean among those of the same work and grade; a single one has no ratio.
 
-    The product compares nothing but the same work (Erxleben et al., "Green Storage", section IV, who normalise likewise).
+    The product compares only the same work (Erxleben et al., "Green Storage", section IV, who normalise likewise).
     """
     products = {index: _products(cell, weight) for index, cell in enumerate(found) if "edp_js" in cell.metrics}
     means: dict[object, list[float]] = {}
@@ -131,7 +131,7 @@ def _with_edp_ratio(found: Sequence[Cell], weight: int, spread: Spread) -> tuple
 
 
 def _products(cell: Cell, weight: int) -> list[float]:
-    """The energy-delay product of each repetition that has one."""
+    """Return the energy-delay product of each repetition that has one."""
     products_js = cell.metrics["edp_js"].values
     if weight == 1:
         return list(products_js)
@@ -140,9 +140,9 @@ def _products(cell: Cell, weight: int) -> list[float]:
 
 
 def _work(cell: Cell) -> object:
-    """Say what was done: a workload, and how much of it by how many clients; None where repetitions did not do the same.
+    """Return the key of the work: a workload, its amount and clients; None if repetitions did not do the same.
 
-    A load that ends by time does as much as it can, which is no work that another row has to do.
+    A load that ends by time does as much as it can, which no other row has to match.
     """
     unit = "throughput_bytes_per_s" if "throughput_bytes_per_s" in cell.metrics else "operations_per_s"
     rates, times_s = cell.metrics[unit].values, cell.metrics["duration_s"].values

@@ -1,8 +1,8 @@
-"""What differs between the circumstances of two campaigns, by the names that campaign files and records give it.
+"""Differences between two campaigns, by the names in campaign files and records.
 
-`filesystem.goal`, `workload.size`, `testbed.scale`, `meter.<label>.rate` are options as written, `settle` and its like those of
-the campaign; `environment.kernel` and `facts.filesystem.version` are what records say. What a daemon counts or draws by lot
-(bytes in use, ids, addresses) is no circumstance.
+`filesystem.goal`, `workload.size`, `testbed.scale`, `meter.<label>.rate` are options as written, `settle` and the like those of
+the campaign; `environment.kernel` and `facts.filesystem.version` come from records. Values that a daemon counts or draws at
+random (bytes in use, ids, addresses) do not count.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ Values = dict[str, set[str]]
 
 @dataclass(frozen=True)
 class Change:
-    """Something that differs; "" is nothing. What follows from a declared change is as good as declared."""
+    """A difference; "" is missing. A consequence of a declared change counts as declared."""
 
     name: str
     before: str
@@ -30,11 +30,11 @@ class Change:
 def changes(
     pairs: Sequence[tuple[Record, Record]], campaigns: tuple[Campaign | None, Campaign | None], declared: Sequence[str]
 ) -> tuple[Change, ...]:
-    """List what differs between records that are compared with each other.
+    """List the differences between records that are compared.
 
     Args:
         pairs: records of either side, of the same combination.
-        campaigns: of either side; what can't be read is not compared.
+        campaigns: of either side; an unreadable one is not compared.
         declared: names that may differ, each with all below it; "filesystem.kind" is the whole file system.
     """
     before: Values = {}
@@ -71,7 +71,7 @@ def changes(
 
 
 def undeclared(found: Sequence[Change]) -> tuple[Change, ...]:
-    """List the changes that were not declared and follow from none that was."""
+    """List the changes that were not declared and follow from no declared one."""
     return tuple(one for one in found if not (one.declared or one.follows))
 
 
@@ -91,7 +91,7 @@ def _covered(name: str, declared: Iterable[str]) -> bool:
 
 
 def _follows(name: str, own: Sequence[str]) -> bool:
-    """Daemons report what an option changed; another version never follows from an option."""
+    """Return whether a daemon's report follows from a changed option; another version never does."""
     parts = name.split(".")
     return parts[0] == "facts" and "version" not in parts[-1] and any(one.startswith(f"{parts[1]}.") for one in own)
 

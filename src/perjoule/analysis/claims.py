@@ -1,10 +1,9 @@
-"""Whether a paper's claims hold in one's own measurements, too: they hold, they don't, or the data are inconclusive.
+"""Whether a paper's claims also hold in your measurements: they hold, they don't, or the data are inconclusive.
 
-A claim is made of cases: one file system above another for each direction and number of clients, the best of a group against the
-next, the steps along a fact. `analysis.better` judges each case, in the family that the pair belongs to in its campaign, and the
-mean over all cases (along a fact: the last over the first) in the family of all claims that have several cases. A claim does not
-hold where a case or the mean is significantly the other way round; else it holds where the mean is significantly as claimed. The
-ratio shown is the one that decides.
+A claim consists of cases: one file system above another for each direction and number of clients, the best of a group against the
+next, the steps along a fact. `analysis.better` judges each case, in the family of its pair in the campaign, and the mean over all
+cases (along a fact: the last over the first) in the family of all claims with several cases. A claim does not hold if a case or
+the mean is significantly reversed; else it holds if the mean is significantly as claimed. The ratio shown is the deciding one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +26,7 @@ _IGNORED = ("place", "statistic")  # of a claim: where the paper's own numbers s
 
 @dataclass(frozen=True)
 class Case:
-    """What a claim says of two cells: the first is larger."""
+    """One claimed inequality between two cells: the first is larger."""
 
     of: str
     larger: Measured
@@ -37,7 +36,7 @@ class Case:
 
     @property
     def words(self) -> str:
-        """Which case it is."""
+        """The case's description."""
         return f"{self.of}, {self.step}" if self.step else self.of
 
     @property
@@ -46,7 +45,7 @@ class Case:
         return self.larger.cell, self.smaller.cell
 
     def verdict(self, judge: Judge, count: int) -> Verdict:
-        """Judge it: among all that did the same work where both did, else among the cases of its claim."""
+        """Judge it: among all that did the same work if both did, else among the cases of its claim."""
         return judge.verdict(*self.pair, self.larger.metric, None if work(self.larger.cell) == work(self.smaller.cell) else count)
 
 
@@ -64,7 +63,7 @@ class Judged:
 
 
 def judged(paper: Paper, found: Sequence[Measured]) -> tuple[Judged, ...]:
-    """Judge every claim of a paper by what was measured in one campaign."""
+    """Judge every claim of a paper by the measurements of one campaign."""
     judge = Judge(list({id(one.cell): one.cell for one in found}.values()))
     cases = {n: _cases(claim, paper, found) for n, claim in enumerate(paper.claims) if claim.rule != "holds"}
     pooled_count = sum(isinstance(own, list) and len(own) > 1 for own in cases.values())
@@ -107,7 +106,7 @@ def _of_power(one: Measured) -> bool:
 
 
 def _ends(cases: Sequence[Case], claim: Claim) -> list[tuple[Cell, Cell]]:
-    """All cases; along a fact, its ends: what lies between cancels."""
+    """Return all cases; along a fact, its ends, because what lies between cancels."""
     if not claim.along:
         return [case.pair for case in cases]
     chains: dict[int, list[Case]] = {}
@@ -118,7 +117,7 @@ def _ends(cases: Sequence[Case], claim: Claim) -> list[tuple[Cell, Cell]]:
 
 
 def _cases(claim: Claim, paper: Paper, found: Sequence[Measured]) -> list[Case] | str:
-    """What a claim says of pairs of cells, or why nothing was measured for it."""
+    """Return the pairs of cells of a claim, or why nothing was measured for it."""
     wanted = {**_shared(claim, paper), **_facts(claim.among, paper)}
     among = [one for one in found if one.has(**wanted) and min(one.interval.values) > 0]
     sides = [side for side in (_facts(claim.which, paper), _facts(claim.than, paper)) if side]
@@ -138,7 +137,7 @@ def _cases(claim: Claim, paper: Paper, found: Sequence[Measured]) -> list[Case] 
 
 
 def _facts(words: Mapping[str, Fact], paper: Paper) -> dict[str, Fact]:
-    """A claim's words in facts that measurements have: a configuration is its file system, a cluster is known by its name."""
+    """Translate a claim's words into facts of measurements: a configuration is its file system, a cluster has its known name."""
     found = {key: fact for key, fact in words.items() if key not in (*_IGNORED, *APART)}
     if (of := words.get("configuration")) is not None:
         given = paper.configurations[str(of)]
@@ -149,7 +148,7 @@ def _facts(words: Mapping[str, Fact], paper: Paper) -> dict[str, Fact]:
 
 
 def _shared(claim: Claim, paper: Paper) -> dict[str, Fact]:
-    """What all the numbers have in common that the paper prints for a claim, and it does not say: their file system."""
+    """Return the fact that all printed numbers of a claim share but the claim omits: their file system."""
     numbers = named(paper.numbers, **claim.among)
     systems = {one.facts.get("filesystem") for one in numbers}
     only = systems.pop() if len(numbers) > 1 and len(systems) == 1 else None
@@ -157,7 +156,7 @@ def _shared(claim: Claim, paper: Paper) -> dict[str, Fact]:
 
 
 def _above(which: Mapping[str, Fact], than: Mapping[str, Fact], among: Sequence[Measured]) -> list[Case]:
-    """Pair what is equal but for the facts that the claim names."""
+    """Pair cells that are equal except for the claim's facts."""
     different = {*which, *than}
     cases: list[Case] = []
     for one in (m for m in among if m.has(**which)):
@@ -167,7 +166,7 @@ def _above(which: Mapping[str, Fact], than: Mapping[str, Fact], among: Sequence[
 
 
 def _best(claim: Claim, which: Mapping[str, Fact], among: Sequence[Measured]) -> list[Case]:
-    """Hold the best of those named against the best of the others, in each group."""
+    """Pair the best of those named with the best of the others, in each group."""
     cases: list[Case] = []
     for group in _groups(claim, among):
         own = [one for one in group if one.has(**which)]
@@ -179,7 +178,7 @@ def _best(claim: Claim, which: Mapping[str, Fact], among: Sequence[Measured]) ->
 
 
 def _along(claim: Claim, among: Sequence[Measured]) -> list[Case]:
-    """Pair each step along a fact: the first is said to be the smaller where it rises."""
+    """Pair each step along a fact: for a rising one, the first is claimed to be smaller."""
     cases: list[Case] = []
     for chain, group in enumerate(_groups(claim, among)):
         ordered = sorted((one for one in group if claim.along in one.facts), key=lambda one: _size(claim.along, one))
@@ -193,7 +192,7 @@ def _along(claim: Claim, among: Sequence[Measured]) -> list[Case]:
 
 
 def _groups(claim: Claim, among: Sequence[Measured]) -> list[list[Measured]]:
-    """Those that are equal in the facts that the claim names; along a fact, in all others."""
+    """Group cells that are equal in the claim's facts; along a fact, in all others."""
     found: dict[object, list[Measured]] = {}
     for one in among:
         keys = [k for k in one.facts if k != claim.along] if claim.along else claim.per
@@ -213,7 +212,7 @@ def _case(one: Measured, different: set[str]) -> str:
 
 
 def _expression(claim: Claim, paper: Paper, found: Sequence[Measured]) -> Judged:
-    """Compare by the intervals of what was measured of the same kind."""
+    """Compare by the intervals of measurements of the same kind."""
     pairs = {pair.number.id: pair for pair in beside(paper, found)}
     lacking = [id for id in span.names(claim.holds) if id not in pairs]
     if lacking:

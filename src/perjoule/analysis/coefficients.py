@@ -1,16 +1,16 @@
 """The uncertainty of modelled energy: each coefficient of the catalogue, times the sensitivity of the energy to it.
 
-The model (see `perjoule.meters.modelled`) is taken apart again from the component series of a record. In a window of T seconds in
-which a host's board took B joules and its disks D, the use of its CPU is (B - idle T) / (dynamic T), the time in which its disks
-worked t = (D - T sum(idle)) / sum(active - idle), and the load on the supply of efficiency n is B + D. So the energy at the wall
-follows
+The component series of a record give the model's inputs (see `perjoule.meters.modelled`). In a window of T seconds in which a
+host's board took B joules and its disks D, the use of its CPU is (B - idle T) / (dynamic T), the time in which its disks worked t
+= (D - T sum(idle)) / sum(active - idle), and the load on the supply of efficiency n is B + D. So the sensitivities of the energy
+at the wall are
 
     idle of the board      T / n          idle of a disk      (T - t) / n        supply efficiency    -(B + D) / n^2
     dynamic of the board   (B - idle T) / (dynamic n)         active of a disk   t / n      switch    T
-    7-zip rating of the board   -(B - idle T) / (rating n), where a virtual host's capacity is made from it
+    7-zip rating of the board   -(B - idle T) / (rating n), if a virtual host's capacity derives from it
 
-times the coefficient's sigma. A coefficient that was fitted moves with those that were assumed for the fit (`Value.follows`). All
-hosts with the same board or disk share its error, and so do all trials.
+times the coefficient's sigma. A fitted coefficient moves with those assumed for the fit (`Value.follows`). All hosts with the
+same board or disk share its error, and so do all trials.
 """
 
 from collections import defaultdict
@@ -43,7 +43,7 @@ _TERMS = {  # how a coefficient is called in a budget, by the first words of its
 
 @dataclass(frozen=True)
 class _Use:
-    """What the components of a host took (J), over so long (s)."""
+    """The energy of a host's components (J), over this time (s)."""
 
     length_s: float
     board_j: float
@@ -51,7 +51,7 @@ class _Use:
 
 
 def hardware(record: Record) -> Cluster | None:
-    """The hardware that a record's watts were modelled of; the catalogue's of today where the record does not have it."""
+    """Return the hardware by which a record's watts were modelled; if the record lacks it, the catalogue's current one."""
     if record.hardware is not None or not record.cluster:
         return record.hardware
     try:
@@ -61,12 +61,12 @@ def hardware(record: Record) -> Cluster | None:
 
 
 def coefficient_terms(record: Record, series: Sequence[Series], parts: Signed, windows: Sequence[Window]) -> tuple[Term, ...]:
-    """List the uncertainty terms of a modelled energy, one for each coefficient with a sigma; none if it can't be determined.
+    """List the uncertainty terms of a modelled energy, one for each coefficient with a sigma; none if undetermined.
 
     Args:
         record: of the trial, with its hardware.
-        series: of the record; those of the boards and disks say how the watts came about.
-        parts: the series that make up the energy, with the sign by which they count.
+        series: of the record; those of the boards and disks are the model's inputs.
+        parts: the series that make up the energy, with their signs.
         windows: those whose energies, each times its weight, make up the energy.
     """
     cluster = hardware(record)
@@ -108,7 +108,7 @@ def _terms(file: str, slopes: Mapping[str, float], values: Mapping[str, Value]) 
 
 
 def _joules(one: Series | None, windows: Sequence[Window]) -> float | None:
-    """The energy of a component over weighted windows: 0 of one that the host does not have, None where it is refused."""
+    """Return the energy of a component over weighted windows: 0 if the host lacks it, None if it is refused."""
     if one is None:
         return 0.0
     began_s, ended_s, weights = np.array(windows).T
@@ -117,7 +117,7 @@ def _joules(one: Series | None, windows: Sequence[Window]) -> float | None:
 
 
 def _slopes(component: str, node: Node, use: _Use, efficiency: float, *, rated: bool) -> Iterator[tuple[str, float, Value]]:
-    """By how much the energy of a component of a host follows each coefficient, in joules by its unit."""
+    """Return the sensitivity of a host component's energy to each coefficient, in joules by its unit."""
     if component == "supply":
         per_load = 1 / efficiency - 1
         for part in ("board", "disks"):
@@ -141,6 +141,6 @@ def _slopes(component: str, node: Node, use: _Use, efficiency: float, *, rated: 
 
 
 def _rated(record: Record) -> bool:
-    """Whether the capacity of the hosts' CPUs was made from their boards' rating; a real host's is its own cores."""
+    """Return whether the hosts' CPU capacity derives from their boards' rating; a real host's is its number of cores."""
     testbed = record.facts.get("testbed")
     return isinstance(testbed, Mapping) and "machine_mips_per_core" in testbed

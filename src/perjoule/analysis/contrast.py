@@ -2,16 +2,16 @@
 
 The variance has three parts:
 
-- scatter: the sum of w² s² / n of the samples after Welch, each grown by what neighbours in time have in common. Where all
-  samples were measured in the same blocks of time and the campaign drifts or its neighbours are alike, it is that of the blocks'
-  own sums; without drift, blocks cost more degrees of freedom than they save (`benchmarks/better.py`).
-- drift: what the campaign's drift may have made of it: d² (b² + u²(b)), d the distance of the samples' mean times, b the slope.
-  It is an allowance, not a correction: a drift that starts over with each deployment would be corrected the wrong way.
-- shared: what all repetitions have in common, like the coefficients of modelled power. A source of error that two samples have in
-  common counts with what it differs by in them.
+- scatter: the sum of w² s² / n of the samples after Welch, each inflated by the correlation of neighbours in time. If all samples
+  were measured in the same blocks of time and the campaign drifts or its neighbours are correlated, it is that of the blocks' own
+  sums; without drift, blocks cost more degrees of freedom than they save (`benchmarks/better.py`).
+- drift: the possible effect of the campaign's drift: d² (b² + u²(b)), d the distance of the samples' mean times, b the slope. It
+  is an allowance, not a correction: a drift that starts over with each deployment would be corrected in the wrong direction.
+- shared: errors that all repetitions share, such as the coefficients of modelled power. If two samples share a source of error,
+  its difference between them counts.
 
-Half the width of an interval is t² x scatter + u² x drift + z² x shared, its root: t by Welch's and Satterthwaite's degrees of
-freedom, u by those of the slope, z of the normal distribution, each for the level that is asked.
+Half the width of an interval is the root of t² x scatter + u² x drift + z² x shared: t by Welch's and Satterthwaite's degrees of
+freedom, u by those of the slope, z of the normal distribution, each for the requested level.
 
     B. L. Welch, The generalization of "Student's" problem, Biometrika 34 (1947), https://doi.org/10.1093/biomet/34.1-2.28
 """
@@ -34,7 +34,7 @@ Method = Literal["Welch", "paired"]
 
 @dataclass(frozen=True)
 class Sample:
-    """Positive values of a metric, and what is known of how they came about."""
+    """Positive values of a metric, with their times and shared errors."""
 
     values: tuple[float, ...]
     ran: tuple[Ran, ...] = ()  # when each was measured; () where that is not known
@@ -49,7 +49,7 @@ Term = tuple[float, Sample]  # a weight and what it weighs
 
 @dataclass(frozen=True)
 class Estimate:
-    """A difference of mean logarithms; without degrees of freedom (a single repetition) its error is not known."""
+    """A difference of mean logarithms; without degrees of freedom (a single repetition) its error is unknown."""
 
     value: float
     scatter: float  # variances
@@ -63,14 +63,14 @@ class Estimate:
 
     @property
     def error(self) -> float:
-        """Standard error."""
+        """The standard error."""
         return sqrt(self.scatter + self.drift + self.shared) if self.freedom else inf
 
     @property
     def p(self) -> float:
-        """How likely a difference at least as large is by chance alone; 1 where no error is known.
+        """The probability of a difference at least as large by chance alone; 1 if no error is known.
 
-        The share at which the interval ends at a ratio of 1.
+        It is the level at which the interval ends at a ratio of 1.
         """
         size = abs(self.value)
         if not self.freedom or not size:
@@ -87,14 +87,14 @@ class Estimate:
 
     @property
     def ratio(self) -> Interval:
-        """The ratio that it is the logarithm of, with its 95 % interval."""
+        """The ratio with its 95 % interval."""
         return self.interval(1)
 
     def half(self, beyond: float) -> float:
-        """Give half the width of an interval that leaves this share outside: expanded uncertainties, added in quadrature.
+        """Return half the width of an interval that leaves this share outside: expanded uncertainties, added in quadrature.
 
-        One quantile for all, with the degrees of freedom of their sum, would be too small where a few values scatter little by
-        chance: what is added then would make them look certain.
+        A single quantile, with the degrees of freedom of the sum, would be too small if a few values scatter little by chance:
+        other terms would make them look certain.
         """
         if not self.freedom:
             return inf
@@ -102,7 +102,7 @@ class Estimate:
         return sqrt(sum(student_quantile(freedom, beyond) ** 2 * part for part, freedom in parts if part))
 
     def interval(self, count: int) -> Interval:
-        """Give the ratio with an interval that holds together with those of all `count` comparisons, in 95 % (Bonferroni)."""
+        """Return the ratio with an interval that holds together with those of all `count` comparisons, in 95 % (Bonferroni)."""
         mean, half = exp(self.value), self.half((1 - CONFIDENCE_RATIO) / count)
         if half == inf:
             return Interval(mean, 0.0, inf, (mean,))
@@ -142,7 +142,7 @@ def _welch(terms: Sequence[Term], logs: Sequence[Sequence[float]]) -> tuple[floa
 
 
 def _block_sums(terms: Sequence[Term], logs: Sequence[Sequence[float]]) -> list[float]:
-    """Give the weighted sum in each block of time that has all samples; nothing where repetitions are no such blocks."""
+    """Return the weighted sum in each block of time that has all samples; empty if repetitions are not such blocks."""
     if any(len(one.ran) != len(one.values) for _, one in terms):
         return []
     where = [{ran.repetition: n for n, ran in enumerate(one.ran)} for _, one in terms]
@@ -153,12 +153,12 @@ def _block_sums(terms: Sequence[Term], logs: Sequence[Sequence[float]]) -> list[
 
 
 def in_turns(cells: Sequence[Cell]) -> bool:
-    """Whether repetitions of cells were measured in blocks of time that have all of them."""
+    """Return whether repetitions of cells were measured in blocks of time that have all of them."""
     return len(_blocks([cell.ran for cell in cells])) > 1
 
 
 def _blocks(several: Sequence[Sequence[Ran]]) -> list[int]:
-    """List the repetitions that all have, where each is a block of time of its own; nothing otherwise."""
+    """List the repetitions that all have, if each is a separate block of time; else nothing."""
     where = [{ran.repetition: ran for ran in own} for own in several]
     common = set[int].intersection(*(set(own) for own in where))
     blocks = sorted((min(own[r].began_s for own in where), max(own[r].ended_s for own in where), r) for r in common)
@@ -168,10 +168,10 @@ def _blocks(several: Sequence[Sequence[Ran]]) -> list[int]:
 
 
 def _drift(terms: Sequence[Term], trends: Sequence[Trend], *, in_turns: bool) -> tuple[float, float]:
-    """Give the variance that a drift may have made, and its degrees of freedom.
+    """Return the variance from a possible drift, and its degrees of freedom.
 
-    Within one campaign by the distance in time; between campaigns, for which the time between them is unknown, the whole drift of
-    each in which it is significant, unless they were measured in turns.
+    Within one campaign by the distance in time. Between campaigns, whose distance in time is unknown, the whole drift of each in
+    which it is significant, unless they were measured in turns.
     """
     if trends and len({id(one.trend) for _, one in terms}) == 1 and all(one.ran for _, one in terms):
         distance_s = sum(weight * fmean((ran.began_s + ran.ended_s) / 2 for ran in one.ran) for weight, one in terms)
@@ -183,6 +183,6 @@ def _drift(terms: Sequence[Term], trends: Sequence[Trend], *, in_turns: bool) ->
 
 
 def _shared(terms: Sequence[Term]) -> Mapping[str, float]:
-    """Give what each source of error makes of the sum, signed."""
+    """Return the effect of each source of error on the sum, signed."""
     sources = dict.fromkeys(name for _, one in terms for name in one.shared)
     return {name: sum(weight * one.shared.get(name, 0.0) for weight, one in terms) for name in sources}

@@ -1,9 +1,9 @@
-"""Which channels add up to a boundary: each device of it exactly once, by sums and differences that never add what overlaps.
+"""Which channels add up to a boundary: each device of it exactly once, by sums and differences that never add overlaps.
 
-A device is a part of a host ("storage-1/board", "storage-1/disks") or the switch. What is sought is a set of channels with signs,
-so that every device of the target counts once and every other one not at all: an exact cover (D. E. Knuth, Dancing links, 2000,
-https://arxiv.org/abs/cs/0011047), here with subtraction: `total - switch`. Channels that are added overlap nowhere, nor do those
-that are subtracted.
+A device is a part of a host ("storage-1/board", "storage-1/disks") or the switch. The result is a set of channels with signs such
+that every device of the target counts once and every other one not at all: an exact cover (D. E. Knuth, Dancing links, 2000,
+https://arxiv.org/abs/cs/0011047), here with subtraction: `total - switch`. Added channels never overlap each other, nor do
+subtracted ones.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -29,7 +29,7 @@ class Item:
 
 
 def devices_of(hosts: Iterable[str], series: Sequence[Series]) -> Devices:
-    """Name the parts of hosts: those that some channel reads alone; of what is measured a board and its disks at least."""
+    """Name the parts of hosts: those that some channel reads alone; for a measured host at least a board and its disks."""
     found: set[str] = set()
     for host in hosts:
         own = {s.channel.component for s in series if host in (_hosts(s.channel) or [host]) and s.channel.component in PARTS}
@@ -39,9 +39,9 @@ def devices_of(hosts: Iterable[str], series: Sequence[Series]) -> Devices:
 
 
 def items(series: Sequence[Series], servers: Set[str], *, switch: bool) -> list[Item]:
-    """Say what each channel covers; channels that cover less than a part (a CPU's package) are no items.
+    """Return what each channel covers; channels that cover less than a part (a CPU's package) are left out.
 
-    `switch` says whether what covers the whole cluster covers a switch, too.
+    `switch` says whether a meter of the whole cluster includes a switch.
     """
     known = {host for s in series for host in _hosts(s.channel)} | set(servers)
     parts = {host: devices_of([host], series) for host in known}
@@ -61,7 +61,7 @@ def items(series: Sequence[Series], servers: Set[str], *, switch: bool) -> list[
 
 
 def cover(target: Devices, among: Sequence[Item]) -> Signed:
-    """Find the channels that add up to a target: the fewest subtractions, then the fewest channels; () where nothing does."""
+    """Find the channels that add up to a target: the fewest subtractions, then the fewest channels; () if none do."""
     ordered = sorted(among, key=lambda item: (-len(item.devices), item.series.channel.name))
     by_device: dict[str, list[Item]] = {}
     for item in ordered:
@@ -98,7 +98,7 @@ def cover(target: Devices, among: Sequence[Item]) -> Signed:
 
 
 def differences(among: Sequence[Item]) -> Iterator[tuple[Series, Signed]]:
-    """Pair each channel of several devices with others that together cover the same: what they differ by is unexplained."""
+    """Pair each channel of several devices with others that together cover the same: their difference is unexplained."""
     for whole in among:
         if len(whole.devices) > 1:
             parts = [item for item in among if item is not whole and item.devices < whole.devices]

@@ -1,4 +1,4 @@
-"""The joules of the storage devices alone, beside those of whole hosts: from a probe on the disks' supply, or a model."""
+"""The joules of the storage devices alone, next to those of whole hosts: from a probe on the disks' supply, or a model."""
 
 from collections.abc import Sequence
 
@@ -13,9 +13,9 @@ DEVICE_GRADES = ("component", *GRADES)
 
 
 def device_j(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> float | None:
-    """Add up the energy of the disks of all hosts that store, by the first meter, best grade first, that has them all.
+    """Return the energy of the disks of all storage hosts, by the first meter, best grade first, that has them all.
 
-    None where none has, or where it does not cover the window. Hosts of other roles count when they have disks that are metered.
+    None if no meter has, or it does not cover the window. Hosts of other roles count if they have metered disks.
     """
     needed = data_hosts(record)
     own = [s for s in series if s.channel.component == COMPONENT and s.channel.quantity in ("power", "energy")]

@@ -1,10 +1,10 @@
-"""What the order of a campaign's trials did to a metric: drift over time, and neighbours that resemble each other.
+"""The effect of time on a metric over a campaign's trials: drift, and correlation of neighbours.
 
 Both are determined from residuals: the logarithm of a value minus its cell's mean. Drift is their slope over time with as many
-means as cells (time, too, is taken less its cell's mean). Autocorrelation is that of lag 1 in the order of running after the
-slope is taken out, tested by von Neumann's ratio. Both weigh a residual by its cell's scatter. Residuals of few repetitions are
-correlated by themselves, so that the ratio is held against its own with values exchanged within cells, and the correlation is
-given less the mean of those.
+means as cells (time is also taken relative to its cell's mean). Autocorrelation is that of lag 1 in running order without the
+slope, tested by von Neumann's ratio. Both weight a residual by its cell's scatter. Residuals of few repetitions are correlated by
+themselves, so the ratio is compared with its own distribution when values are permuted within cells, and the mean correlation of
+those is subtracted.
 
     J. von Neumann, Distribution of the ratio of the mean square successive difference to the variance, Ann. Math. Statist. 12
     (1941), https://doi.org/10.1214/aoms/1177731677
@@ -59,14 +59,14 @@ class Trend:
 
     @property
     def correlated(self) -> bool:
-        """Whether neighbours resemble each other significantly: that alone makes intervals too narrow."""
+        """Whether neighbours are significantly correlated, which alone makes intervals too narrow."""
         return self.correlation_p < SIGNIFICANT and self.correlation_ratio > 0
 
     def between(self, gap: float) -> float:
-        """The correlation of trials that lie so many trials apart: gap 1 is the next one.
+        """Return the correlation of trials at this distance in running order: gap 1 is the next one.
 
-        0 where none is significant, unless they are next to each other: there even a small one counts, and few trials can't
-        exclude it, so that it is taken as it was found.
+        0 if it is not significant, except for adjacent trials: there even a small one counts, and few trials can't exclude it, so
+        it is taken as found.
         """
         told = self.correlated or (gap < _NEXT_GAP and self.correlation_ratio > 0)
         return min(self.correlation_ratio, MOST_CORRELATION) ** max(gap, 1.0) if told else 0.0
@@ -104,9 +104,9 @@ def trend(timed: Sequence[Timed]) -> Trend | None:
 
 
 def inflation(correlation: float) -> float:
-    """Give what a mean's variance grows by where successive values have this correlation: n over the effective n.
+    """Return the factor by which this correlation of successive values increases a mean's variance: n over the effective n.
 
-    Of an AR(1) process, for many values: n_eff = n (1 - r) / (1 + r).
+    For an AR(1) process with many values: n_eff = n (1 - r) / (1 + r).
     """
     return (1 + correlation) / (1 - correlation)
 
@@ -119,10 +119,10 @@ def _centred(values: NDArray[np.float64], members: Sequence[NDArray[np.int_]]) -
 
 
 def _weights(residual: NDArray[np.float64], members: Sequence[NDArray[np.int_]]) -> NDArray[np.float64]:
-    """Give 1 / scatter to each value, so that a cell that scatters much does not hide what the others show of a drift.
+    """Return 1 / scatter for each value, so a cell with much scatter does not hide a drift that the others show.
 
-    The variance of a cell of few values is hardly known: it is drawn to that below which a quarter of the cells lie, as if that
-    were known by as many degrees of freedom as `DRAWN_FREEDOM`.
+    The variance of a cell of few values is uncertain: it is shrunk towards the lower quartile of all cells, as if that were known
+    with `DRAWN_FREEDOM` degrees of freedom.
     """
     variances = [float(residual[own] @ residual[own]) / (len(own) - 1) for own in members]
     quarter = max(sorted(variances)[len(variances) // 4], LEAST_SQUARE)
@@ -134,7 +134,7 @@ def _weights(residual: NDArray[np.float64], members: Sequence[NDArray[np.int_]])
 
 
 def _correlation(rest: NDArray[np.float64], members: Sequence[NDArray[np.int_]]) -> tuple[float, float]:
-    """Give the correlation of lag 1 and how likely von Neumann's ratio is as low by chance alone."""
+    """Return the correlation of lag 1 and the probability of von Neumann's ratio being as low by chance alone."""
     dice = np.random.default_rng(_SEED)
     exchanged = np.tile(rest, (_EXCHANGES_COUNT, 1))
     for own in members:

@@ -12,21 +12,21 @@ from perjoule.model.errors import CampaignError
 
 
 def edp(energy_j: float, duration_s: float, weight: int = 1) -> float:
-    """Give the energy-delay product E * t^w, in J s^w; it compares nothing but the same work."""
+    """Return the energy-delay product E * t^w, in J s^w; it compares only the same work."""
     return energy_j * duration_s**weight
 
 
 def capacity_bytes_per_idle_w(cluster: Cluster) -> float:
-    """Give the raw capacity of the data disks per watt that the servers draw idle, without the switch."""
+    """Return the raw capacity of the data disks per watt of the servers' idle power, without the switch."""
     return catalogue.capacity_bytes(cluster) / catalogue.idle_w(cluster, switch=False)
 
 
 def peak_bytes_per_s(record: Record) -> float | None:
-    """Give the theoretical peak performance of the servers that held data in a trial, metadata hosts with data too.
+    """Return the theoretical peak performance of the servers that held data in a trial, including metadata hosts with data.
 
-    A record that does not say which these are has its storage hosts; where none of them has a node of the catalogue, the
-    catalogue's own. None without a cluster of the catalogue, where a node is unknown, and where clients held their own data: no
-    network lies between.
+    For a record without data hosts, they are its storage hosts; if none of them has a node of the catalogue, the peak is the
+    catalogue's own. None without a cluster of the catalogue, if a node is unknown, or if clients held their own data: no network
+    lies between.
     """
     cluster = _cluster(record)
     if cluster is None:
@@ -39,9 +39,9 @@ def peak_bytes_per_s(record: Record) -> float | None:
 
 
 def network_bytes_per_s(record: Record, hosts: Sequence[str]) -> float | None:
-    """Give what the networks of these clients carry together, in one direction.
+    """Return the combined network throughput of these clients, in one direction.
 
-    None where the catalogue lacks one of them, and where one is a server or holds its own data: no network lies between.
+    None if the catalogue lacks one of them, or one is a server or holds its own data: no network lies between.
     """
     if any(h.role != "client" or h.name in data_hosts(record) for h in record.hosts if h.name in hosts):
         return None

@@ -1,8 +1,8 @@
-"""A window's energy to metrics: each boundary with its power, what a joule did, and by how much it may be wrong.
+"""A window's energy to metrics: each boundary with its power, its work per joule, and its uncertainty.
 
 Each energy and each work per joule has two more metrics, half a 95 % interval each: "uncertainty", from all known errors of one
 trial, and "shared_uncertainty", from the errors that all repetitions on the same meter share, which their scatter does not show.
-Shared errors are also listed by source, so that a comparison knows what cancels. The uncertainty of modelled power comes from the
+Shared errors are also listed by source, so a comparison knows what cancels. The uncertainty of modelled power comes from the
 sigmas of the catalogue's coefficients; nameplates have no known uncertainty.
 """
 
@@ -22,7 +22,7 @@ UNBUDGETED = ("nameplate",)
 
 @dataclass(frozen=True)
 class Work:
-    """What a window's joules did, as the metric that says it by the joule: bytes or operations, in so much (emulated) time."""
+    """The work of a window's joules, with its metric per joule: bytes or operations, in this (emulated) time."""
 
     per_j: str  # "efficiency_bytes_per_j", "operations_per_j"
     count: int
@@ -42,8 +42,7 @@ class Energies:
 
 
 def energies(record: Record, series: Sequence[Series], began_s: float, ended_s: float, work: Work) -> Energies:
-    """Give the energy of a window in every boundary that meters cover: net, gross, dynamic, boards without disks, CPU
-    packages."""
+    """Return the energy of a window in every boundary that meters cover: net, gross, dynamic, without disks, CPU packages."""
     found = boundaries(record, series, began_s, ended_s)
     budgets = {name: one.times(record.scale) for name, one in _budgets(record, series, found, began_s, ended_s).items()}
     metrics: dict[str, float] = {}
@@ -71,7 +70,7 @@ def energies(record: Record, series: Sequence[Series], began_s: float, ended_s: 
 
 
 def energy_metrics(prefix: str, energy_j: float, work: Work) -> dict[str, float]:
-    """Name the energy of one boundary, its mean power, and what a joule did."""
+    """Return the metrics of one boundary: energy, mean power, and work per joule."""
     return {
         f"{prefix}energy_j": energy_j,
         f"{prefix}mean_w": energy_j / work.duration_s,
@@ -80,7 +79,7 @@ def energy_metrics(prefix: str, energy_j: float, work: Work) -> dict[str, float]
 
 
 def _shared(prefix: str, one: Budget, work: Work) -> dict[str, Mapping[str, float]]:
-    """Say by what all repetitions may be wrong in the energy of one boundary, its mean power, and what a joule did."""
+    """Return the errors that all repetitions share in energy, mean power and work per joule of one boundary."""
     if not (found := one.shared):
         return {}
     inverse = {source: -ratio for source, ratio in found.items()}

@@ -1,7 +1,7 @@
-"""Energy, bytes or seconds over a window, by the meter's semantics. A gap is never a zero: what is not covered is refused.
+"""Energy, bytes or seconds over a window, by the meter's semantics. A gap is never a zero: an uncovered window is refused.
 
-`analysis.integral` defines how a series is integrated, and `analysis.faults` what its samples look like when a meter fails. This
-module decides what a window gives: an amount with its doubts, or none with the reason.
+`analysis.integral` defines how a series is integrated, and `analysis.faults` how samples of a failing meter look. This module
+returns a window's amount with its doubts, or refuses it with the reason.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ UNSTEADY_RATIO = 0.2  # range over mean, above which averages over an unknown ti
 
 @dataclass(frozen=True)
 class Amount:
-    """What a series adds up to over a window: joules, bytes or seconds; None when it is refused, with the reason in `doubts`."""
+    """The integral of a series over a window: joules, bytes or seconds; None if it is refused, with the reason in `doubts`."""
 
     value: float | None
     coverage_ratio: float  # of the window, by valid samples
@@ -30,7 +30,7 @@ class Amount:
 
 @dataclass(frozen=True)
 class Amounts:
-    """The same for many windows. Shapes (W,); NaN where it is refused. `amount` gives the doubts of one of them."""
+    """The same for many windows. Shapes (W,); NaN if refused. `amount` returns the doubts of one of them."""
 
     value: Floats
     coverage_ratio: Floats
@@ -40,8 +40,8 @@ def amounts(series: Series | Integral, began_s: ArrayLike, ended_s: ArrayLike) -
     """Integrate a series over windows.
 
     Args:
-        series: watts or rates (integrated), or a counter (differences); an `Integral` of it, where it is asked more than once.
-        began_s: begin of each window, seconds, shape (W,).
+        series: watts or rates (integrated), or a counter (differences); an `Integral` of it for repeated use.
+        began_s: start of each window, seconds, shape (W,).
         ended_s: their ends.
 
     Up to 5 % of a window may lack samples; they count with the mean rate of the rest.
@@ -65,7 +65,7 @@ def amounts(series: Series | Integral, began_s: ArrayLike, ended_s: ArrayLike) -
 
 
 def amount(series: Series | Integral, began_s: float, ended_s: float) -> Amount:
-    """Integrate a series over one window, and give its doubts; see `amounts`."""
+    """Integrate a series over one window, and return its doubts; see `amounts`."""
     whole = series if isinstance(series, Integral) else Integral(series)
     name = whole.series.channel.name
     if not ended_s > began_s:
@@ -79,14 +79,14 @@ def amount(series: Series | Integral, began_s: float, ended_s: float) -> Amount:
 
 
 def energy_j(series: Series | Integral, began_s: float, ended_s: float) -> Amount:
-    """Give the energy that a power or energy series saw in a window, in joules; see `amount`."""
+    """Return the energy of a power or energy series in a window, in joules; see `amount`."""
     return amount(series, began_s, ended_s)
 
 
 def most_j(series: Series, began_s: float, ended_s: float) -> float | None:
-    """Bound the energy of a window by states with the highest power of each: between two samples the higher one counts.
+    """Return an upper bound of the energy of a window from states with their highest power: between samples the higher counts.
 
-    While a state was asked for, the highest of it and both its neighbours counts. None where samples do not cover the window.
+    During a request for the state, the highest of it and both its neighbours counts. None if samples do not cover the window.
     """
     samples = Integral(series).samples
     half_s = 0.0 if samples.request_s is None else samples.request_s / 2
@@ -102,19 +102,19 @@ def most_j(series: Series, began_s: float, ended_s: float) -> float | None:
 
 
 def inside(whole: Integral, began_s: float, ended_s: float) -> tuple[Floats, Floats]:
-    """Give times and values of the samples in a window."""
+    """Return times and values of the samples in a window."""
     low, high = np.searchsorted(whole.samples.t_s, [began_s, ended_s], side="left")
     return whole.samples.t_s[low : high + 1], whole.samples.value[low : high + 1]
 
 
 def _unsteady(whole: Integral, began_s: float, ended_s: float) -> bool:
-    """Averages over an unknown time say nothing of a window unless the power was steady."""
+    """Refuse averages over an unknown time unless the power was steady."""
     _, value = inside(whole, began_s, ended_s)
     return len(value) < 2 or float(np.ptp(value)) > UNSTEADY_RATIO * float(value.mean())
 
 
 def _period_s(whole: Integral, began_s: Floats, ended_s: Floats) -> Floats:
-    """The mean distance of the samples in and around windows. Shapes (W,)."""
+    """Return the mean distance of the samples in and around windows. Shapes (W,)."""
     t_s = whole.samples.t_s
     if not len(t_s):
         return np.zeros(len(began_s))
@@ -124,13 +124,13 @@ def _period_s(whole: Integral, began_s: Floats, ended_s: Floats) -> Floats:
 
 
 def _count(whole: Integral, began_s: Floats, ended_s: Floats) -> NDArray[np.int64]:
-    """How many samples lie in windows. Shapes (W,)."""
+    """Return the number of samples in windows. Shapes (W,)."""
     t_s = whole.samples.t_s
     return np.searchsorted(t_s, ended_s, side="right") - np.searchsorted(t_s, began_s, side="left")
 
 
 def _least_count(channel: Channel) -> int:
-    """How many samples a window needs, below which they miss what went on in it: two moments, or one mean of power."""
+    """Return the number of samples that a window needs to show its activity: two instants, or one mean of power."""
     return 2 if channel.semantics == "instantaneous" else int((channel.semantics, channel.quantity) == ("window mean", "power"))
 
 

@@ -1,9 +1,8 @@
-"""Several users at once: what each got, how fair that was, and how much each was slowed down against loading alone.
+"""Several users at once: each one's throughput, fairness, and slow-down against running alone.
 
-A user's throughput is what it moved by the time in which its jobs ran. Its fair share is by clients: each client's equal share
-goes in equal parts to those who load from it. Jain's index of x is (sum x)^2 / (n sum x^2): 1 when all are alike, 1/n when one
-has all.
-The energy of a trial is that of all users together; no part of it is any one user's, so that none is given.
+A user's throughput is its bytes over the time in which its jobs ran. Its fair share is by clients: each client's equal share is
+divided equally among its users. Jain's index of x is (sum x)^2 / (n sum x^2): 1 when all are alike, 1/n when one has all. The
+energy of a trial is that of all users together; no part of it can be assigned to one user.
 
     R. Jain, D. Chiu, W. Hawe, A quantitative measure of fairness and discrimination (1984), https://arxiv.org/abs/cs/9809099
 """
@@ -21,17 +20,17 @@ RATES = ("throughput_bytes_per_s", "operations_per_s")
 
 
 def jain(values: Sequence[float]) -> float:
-    """Give Jain's index of fairness of positive values, from 1/n to 1. Raises ValueError: there are none."""
+    """Return Jain's index of fairness of positive values, from 1/n to 1. Raises ValueError: there are none."""
     if not values or min(values) <= 0:
         raise ValueError("fairness is of positive values, and at least one")
     return sum(values) ** 2 / (len(values) * sum(v * v for v in values))
 
 
 def user_metrics(results: Sequence[ClientResult], scale: float) -> dict[str, float]:
-    """Give each user's own numbers ("user/analysis/throughput_bytes_per_s") and how fair they are; none without users.
+    """Return each user's own numbers ("user/analysis/throughput_bytes_per_s") and their fairness; empty without users.
 
-    Where there are several, "fairness_ratio" is Jain's index of throughput by fair share, and "together_ratio" the share of the
-    time with any load in which several users loaded.
+    With several users, "fairness_ratio" is Jain's index of throughput by fair share, and "together_ratio" the share of the time
+    with any load in which several users ran.
     """
     by_user: dict[str, list[ClientResult]] = {}
     for result in results:
@@ -67,7 +66,7 @@ def _fair_shares(by_user: Mapping[str, Sequence[ClientResult]]) -> Mapping[str, 
 
 @dataclass(frozen=True)
 class User:
-    """One user of a mix, over repetitions; None is what was not measured."""
+    """One user of a mix, over repetitions; None was not measured."""
 
     name: str
     rate: Interval  # bytes or operations per second

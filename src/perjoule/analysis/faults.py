@@ -1,7 +1,7 @@
-"""What samples look like when a meter fails without saying so: it stands still, or one sample is far from all others.
+"""Samples of a meter that fails silently: it freezes, or one sample is far from all others.
 
-Nothing is dropped: a sample that is real and only looks wrong must count. It is reported, and the reader judges. Both are asked
-of power and energy alone, and of what was measured: a model may well be constant, and a disk may well be idle.
+Nothing is dropped: a sample that is real and only looks wrong must count. It is reported, and the reader judges. Only measured
+power and energy are checked: a model may well be constant, and a disk may well be idle.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ SPIKE_COUNT, FEW_RATIO = 2, 0.05
 
 
 def of(whole: Integral, began_s: float, ended_s: float) -> Iterator[str]:
-    """Say what is wrong with the samples of a window, with the rest of the series to compare with."""
+    """Return what looks wrong with the samples of a window, compared with the rest of the series."""
     channel = whole.series.channel
     if channel.quantity not in ("power", "energy") or channel.grade in ("modelled", "nameplate"):
         return
@@ -71,16 +71,16 @@ def _still(t_s: Floats, value: Floats, began_s: float, ended_s: float, semantics
 
 
 def _improbable(same: NDArray[np.bool_], count: int) -> bool:
-    """Whether a run is one that samples which are this often like the one before hardly ever make."""
+    """Return whether a run is improbable for samples that are this often equal to the one before."""
     others = (int(same.sum()) - count + 1) / (len(same) - count + 2)  # how often a sample is like the one before, elsewhere
     return count >= LEAST_COUNT and len(same) * others**count < NEVER
 
 
 def _lasting(inside_s: Floats, longest: int, t_s: Floats, value: Floats, began_s: float, ended_s: float) -> bool:
-    """Whether one value lasted far longer than all others of a window in which they changed often, and by much.
+    """Return whether one value lasted far longer than all others of a window in which they changed often, and by much.
 
-    A meter that changes seldom, because it is coarse or the power steady, makes many long runs; one that stands still makes one.
-    A load that begins with a few jumps and is steady then leaves no long rest.
+    A meter that changes seldom, because it is coarse or the power steady, makes many long runs; a frozen one makes one. A load
+    that begins with a few jumps and is steady then leaves no long rest.
     """
     low, high = np.searchsorted(t_s, [began_s, ended_s], side="left")
     here = value[max(low - 1, 0) : high + 1]
@@ -115,9 +115,9 @@ def _far(value: Floats, here: NDArray[np.bool_], *, counter: bool) -> Iterator[s
 
 
 def _lone(value: Floats, limit: float) -> NDArray[np.bool_]:
-    """Which samples are above a limit for one or two values, with lower ones before and after; all, where they are few.
+    """Return samples above a limit for one or two values, with lower ones before and after; all, if they are few.
 
-    A value that comes several times is one: the meter is asked more often than it has a new one.
+    A value that is repeated counts once: the meter is polled more often than it updates.
     """
     above = value > limit
     if above.sum() <= FEW_RATIO * len(value):

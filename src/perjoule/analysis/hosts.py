@@ -1,4 +1,4 @@
-"""Which hosts of a trial loaded, held the data and served: what peak, bounds, energy and bytes per user byte are of."""
+"""The hosts of a trial that loaded, held data or served: the basis of peak, bounds, energy and bytes per user byte."""
 
 from collections.abc import Mapping
 
@@ -11,10 +11,10 @@ def loading(record: Record) -> frozenset[str]:
 
 
 def data_hosts(record: Record) -> frozenset[str]:
-    """Name the hosts that held what the load moved, as the file system declared them.
+    """Name the hosts that held the load's data, as the file system declared them.
 
-    A client holds data of its own alone: one that did not load is not among them. Records without a declaration, and file systems
-    that don't know, have their storage hosts; on a testbed without servers, the clients that loaded.
+    A client holds only its own data, so one that did not load is left out. For records without a declaration, and file systems
+    that don't know, they are the storage hosts; on a testbed without servers, the clients that loaded.
     """
     clients = {h.name for h in record.hosts if h.role == "client"}
     declared = frozenset(record.data_hosts) or frozenset(h.name for h in record.hosts if h.role == "storage")
@@ -24,8 +24,8 @@ def data_hosts(record: Record) -> frozenset[str]:
 def server_names(record: Record) -> frozenset[str]:
     """Name the hosts inside the boundary of energy.
 
-    When any server held data, all of the testbed's, idle ones too, as a paper's meter covers them; where clients held their own
-    data, those of them that loaded. On a testbed without servers a record that declares nothing has all its hosts.
+    If any server held data, all of the testbed's, including idle ones, because a paper's meter covers them; if clients held their
+    own data, those of them that loaded. On a testbed without servers a record without a declaration has all its hosts.
     """
     servers = frozenset(h.name for h in record.hosts if h.role != "client")
     if record.data_hosts:
@@ -35,9 +35,9 @@ def server_names(record: Record) -> frozenset[str]:
 
 
 def roles(record: Record) -> Mapping[str, frozenset[str]]:
-    """Name the hosts of each role, and of all roles but clients as "servers".
+    """Name the hosts of each role, and of all roles except clients as "servers".
 
-    Clients are those that loaded; servers beside clients that hold their own data have no part in the trial.
+    Clients are those that loaded. Servers next to clients that hold their own data have no part in the trial.
     """
     part = server_names(record) | loading(record)
     found: dict[str, set[str]] = {}
@@ -49,5 +49,5 @@ def roles(record: Record) -> Mapping[str, frozenset[str]]:
 
 
 def loaded_servers(record: Record) -> frozenset[str]:
-    """Name the servers on which the load itself ran: what they read of their own data crosses no network."""
+    """Name the servers on which the load itself ran: their reads of their own data cross no network."""
     return roles(record).get("servers", frozenset()) & loading(record)

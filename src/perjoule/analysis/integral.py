@@ -1,14 +1,15 @@
-"""The integral of a series over time, prepared once and then asked for any number of windows.
+"""The integral of a series over time, prepared once for any number of windows.
 
-Every series is made of pieces, one that ends at each sample, with a rate at either end: between two readings of a counter the
-rate is constant, so it is over the window of a "window mean", and between instantaneous samples it runs straight (the trapezoid,
-on the real timestamps). A moment that cuts a piece of power or energy of which only the sum is known (of a counter, or a window
-mean) cuts a step: power goes from the rate of the piece before to that of the piece after at the one moment that keeps the sum;
-where there is no such step (the rate is not between those two, or a neighbour is unknown) it is even. Bytes and CPU seconds are
-even: they come in bursts, not in levels. Pieces that are not known (a gap, a failed read, an impossible step of a counter) have
-no length.
+Every series consists of pieces, one that ends at each sample, with a rate at either end: between two readings of a counter, and
+over the window of a "window mean", the rate is constant; between instantaneous samples it is linear (the trapezoid, on the real
+timestamps). If a window's edge cuts a piece of power or energy of which only the sum is known (of a counter, or a window mean),
+it cuts a step: power goes from the rate of the piece before to that of the piece after at the one moment that keeps the sum; if
+no such step exists (the rate is not between those two, or a neighbour is unknown) the rate is constant. Bytes and CPU seconds
+have constant rates: they come in bursts, not in levels. Unknown pieces (a gap, a failed read, an impossible step of a counter)
+have no length.
 
-The sums of blocks of pieces are kept, in the order of time; a moment's integral is the blocks before it and a few pieces more.
+The sums of blocks of pieces are cached, in order of time; the integral up to a moment is the blocks before it and a few more
+pieces.
 """
 
 import os
@@ -35,7 +36,7 @@ Index = NDArray[np.int64] | slice
 
 @dataclass(frozen=True)
 class Pieces:
-    """Pieces of time with the rate (W, B/s, s/s) at both ends. Shapes all the same; one that is not known has length 0."""
+    """Pieces of time with the rate (W, B/s, s/s) at both ends, all of the same shape; an unknown one has length 0."""
 
     began_s: Floats
     length_s: Floats
@@ -73,7 +74,7 @@ class Integral:
         return np.flatnonzero(np.diff(self.samples.value)) + 1
 
     def until(self, t_s: Floats) -> tuple[Floats, Floats]:
-        """Integrate from the first sample up to each moment: the amount, and the time that is covered. Shapes those of `t_s`."""
+        """Integrate from the first sample up to each moment: the amount, and the covered time. Shapes those of `t_s`."""
         if self._count < (1 if self._semantics == "window mean" else 2):
             return np.zeros(np.shape(t_s)), np.zeros(np.shape(t_s))
         ends_s = self.samples.t_s
@@ -95,7 +96,7 @@ class Integral:
         return amount, covered_s
 
     def _cut(self, index: NDArray[np.int64], t_s: Floats) -> tuple[Floats, Floats]:
-        """Integrate the pieces that end at these samples from their begin up to a moment each; the covered time, too."""
+        """Integrate the pieces that end at these samples from their start up to a moment each; also the covered time."""
         cut = self.pieces(np.clip(index, 0, self._count - 1))
         amount, into_s = _up_to(cut, t_s)
         if not self._sums or not self._levels:
@@ -105,7 +106,7 @@ class Integral:
         return np.where(np.isnan(step_s), amount, stepped), into_s
 
     def step(self, index: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
-        """How far into each piece power steps, from which rate to which; NaN where it is taken as even."""
+        """Return how far into each piece power steps, from which rate to which; NaN if the rate is constant."""
         before, piece, after = (self.pieces(np.clip(index + n, 0, self._count - 1)) for n in (-1, 0, 1))
         rates = [part.first_rate for part in (before, piece, after)]
         with np.errstate(all="ignore"):
@@ -117,7 +118,7 @@ class Integral:
         return np.where(joined & (share > 0) & (share < 1), share * piece.length_s, np.nan), rates[0], rates[2]
 
     def pieces(self, index: Index) -> Pieces:
-        """Give the pieces that end at these samples; before sample 0 only a window mean has one."""
+        """Return the pieces that end at these samples; before sample 0 only a window mean has one."""
         t_s, value = self.samples.t_s, self.samples.value
         start = isinstance(index, slice)
         before: Index = slice(index.start - 1, index.stop - 1) if start else np.maximum(index - 1, 0)
@@ -150,7 +151,7 @@ class Integral:
         return Pieces(began_s, length_s, value[before], value[index])
 
     def _summed(self) -> tuple[Floats, Floats]:
-        """Amount and covered time before each block: shapes (blocks + 1,)."""
+        """Return amount and covered time before each block: shapes (blocks + 1,)."""
         blocks_count = -(-max(self._count - 1, 0) // BLOCK_COUNT)
         amount, covered_s = np.zeros(blocks_count + 1), np.zeros(blocks_count + 1)
 
@@ -178,7 +179,7 @@ def _each(work: Callable[[int], None], lows: Sequence[int]) -> None:
 
 
 def _up_to(pieces: Pieces, t_s: Floats) -> tuple[Floats, Floats]:
-    """Integrate a piece each up to a moment each; its covered time, too."""
+    """Integrate a piece each up to a moment each; also its covered time."""
     into_s = np.clip(t_s - pieces.began_s, 0.0, pieces.length_s)
     with np.errstate(divide="ignore", invalid="ignore"):
         amount = into_s * (pieces.first_rate + (pieces.last_rate - pieces.first_rate) * into_s / pieces.length_s / 2)
@@ -186,9 +187,9 @@ def _up_to(pieces: Pieces, t_s: Floats) -> tuple[Floats, Floats]:
 
 
 def _counter_rates(series: Series, samples: Samples) -> tuple[Floats | None, tuple[Fault, ...]]:
-    """The rate of the piece that ends at each sample, NaN where it is not known; None where no step needs a judgement.
+    """Return the rate of the piece that ends at each sample, NaN if unknown; None if no step needs a judgement.
 
-    A wrap is believed when it can be one, and only one: the rate is possible and the range was not passed unseen.
+    A wrap is accepted if it is possible and unambiguous: the rate is possible and the range was not passed unseen.
     """
     name, stated = series.channel.name, series.channel.specification
     t_s, value = samples.t_s, samples.value
@@ -216,7 +217,7 @@ def _counter_rates(series: Series, samples: Samples) -> tuple[Floats | None, tup
 
 
 def _most(samples: Samples, most_rate: float, stated: Specification, chunk: slice = slice(None)) -> Floats:
-    """The most that a counter can step by between two readings: what flowed since it was updated last, and one of its steps.
+    """Return the most by which a counter can step between two readings: the energy since its last update, and one of its steps.
 
     Shape (N-1,) of N samples.
     """
@@ -227,7 +228,7 @@ def _most(samples: Samples, most_rate: float, stated: Specification, chunk: slic
 
 
 def _regular(samples: Samples, range_value: float, most_rate: float, stated: Specification) -> bool:
-    """Whether a counter never falls, runs no faster than it can, and is read often enough; a chunk at a time."""
+    """Return whether a counter never falls, runs no faster than possible, and is read often enough; a chunk at a time."""
     longest_s = range_value / most_rate if max(most_rate, range_value) < inf else inf
     for low in range(0, len(samples.value) - 1, CHUNK_COUNT):
         chunk = slice(low, low + CHUNK_COUNT + 1)

@@ -1,4 +1,4 @@
-"""What programs outside the trial used of the machine on which all hosts run: no cap of the testbed limits them."""
+"""The CPU share of programs outside the trial on the machine of all hosts, which no cap of the testbed limits."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +12,7 @@ MOST_RATIO = 0.1
 
 
 def cpu_ratio(record: Record, series: Sequence[Series]) -> float | None:
-    """Give the share of the machine's CPU time that strangers took while clients loaded; None where it was not recorded.
+    """Return the share of the machine's CPU time that strangers took while clients loaded; None if not recorded.
 
     All programs and kernel threads, less the hosts, perjoule itself, and kernel threads from the first to the last sample.
     """
@@ -35,7 +35,7 @@ def cpu_ratio(record: Record, series: Sequence[Series]) -> float | None:
 
 
 def doubts(record: Record, series: Sequence[Series]) -> Iterator[str]:
-    """Doubt a trial in which strangers took enough to matter; in tenths, so that repetitions say the same."""
+    """Doubt a trial in which strangers took enough to matter; in tenths, so repetitions have the same text."""
     ratio = cpu_ratio(record, series)
     if ratio is not None and ratio > MOST_RATIO:
         share = f"about {min(10, round(10 * ratio)) * 10} %"

@@ -6,7 +6,7 @@ from perjoule.model import ClientResult
 
 
 def latency_s(results: Sequence[ClientResult], name: str) -> float | None:
-    """Weigh the clients' percentiles by operations: like the percentile of all together it lies between theirs.
+    """Weight the clients' percentiles by operations; like the percentile of all together, the result lies between theirs.
 
     In seconds of the wall clock; None unless all of them have it.
     """

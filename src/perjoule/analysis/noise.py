@@ -1,4 +1,4 @@
-"""How much the samples of a meter scatter by themselves, as distinct from what the load does."""
+"""The scatter of a meter's samples by themselves, as distinct from changes of the load."""
 
 from collections.abc import Sequence
 from math import sqrt
@@ -14,9 +14,9 @@ LEAST_COUNT = 4  # samples in idle time that tell a noise
 
 
 def noise(value: Floats) -> tuple[float, int]:
-    """Estimate the standard deviation of a sample's own noise, and from how many differences.
+    """Estimate the standard deviation of a sample's own noise, and the number of differences used.
 
-    From second differences, which a steady or evenly growing power does not have; its jumps are among those left out.
+    From second differences, which vanish for a steady or linearly rising power; its jumps are among those left out.
     """
     bends = np.sort(np.diff(value, 2) ** 2)
     if not len(bends):
@@ -26,8 +26,10 @@ def noise(value: Floats) -> tuple[float, int]:
 
 
 def independent(value: Floats) -> tuple[float, float, float]:
-    """Give the standard deviation of correlated samples about their line, how many independent ones they are worth for the mean,
-    n (1-r)/(1+r), and the degrees of freedom of the deviation."""
+    """Return standard deviation, number of independent ones and degrees of freedom of correlated samples about their line.
+
+    The number, for the mean, is n (1-r)/(1+r); the degrees of freedom are those of the deviation.
+    """
     count = len(value)
     if count < 4:
         return float(np.std(value, ddof=1)) if count > 1 else 0.0, float(count), float(max(count - 1, 1))
@@ -46,7 +48,7 @@ def independent(value: Floats) -> tuple[float, float, float]:
 
 
 def calm(whole: Integral, quiet: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
-    """Give the noise of a sample in idle time, and its degrees of freedom; None where no window has enough samples.
+    """Return the noise of a sample in idle time, and its degrees of freedom; None if no window has enough samples.
 
     About the mean of each window, of samples that lie wholly within.
     """

@@ -13,7 +13,7 @@ OUTLYING, LEAST_COUNT = 3.5, 5
 def outliers(values: Sequence[float]) -> tuple[int, ...]:
     """Find values far from the others by the median and the median deviation of logarithms; to be shown, never dropped.
 
-    None among fewer than five values, or where more than half are the same.
+    None among fewer than five values, or if more than half are equal.
     """
     if len(values) < LEAST_COUNT or min(values) <= 0:
         return ()

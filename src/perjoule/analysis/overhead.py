@@ -1,4 +1,4 @@
-"""What a user's byte costs by role: CPU seconds, network and disk bytes, and how busy disks are, from the hosts' counters."""
+"""The cost of a user's byte by role: CPU seconds, network and disk bytes, and how busy disks are, from the hosts' counters."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,10 +30,10 @@ class Overhead:
 
 
 def window(record: Record, began_s: float, ended_s: float) -> tuple[float, float]:
-    """Stretch the windows of a trial over the idle ones around it, for what is counted by the byte.
+    """Extend the windows of a trial over the idle ones around it, for counts per byte.
 
-    The first begins in the baseline, which is idle: what the load's own start moves belongs to it, and between two readings a
-    counter grows evenly, so that the first bytes seem to come early. The last one ends with the tail, where write-back lies.
+    The first starts in the baseline, which is idle: the load's own start belongs to it, and counters are interpolated linearly
+    between two readings, so the first bytes seem to come early. The last one ends with the tail, which includes late write-back.
     """
     if record.outcome is None:
         return began_s, ended_s
@@ -45,9 +45,9 @@ def window(record: Record, began_s: float, ended_s: float) -> tuple[float, float
 
 
 def overhead(record: Record, series: Sequence[Series], began_s: float, ended_s: float, user_bytes: int) -> Overhead:
-    """Divide what the hosts of each role counted in a window by the bytes that users moved in it.
+    """Divide the counts of each role's hosts in a window by the users' bytes in it.
 
-    Only the clients that loaded count as clients; "servers" are all hosts but clients. A role of which a host lacks a counter has
+    Only the clients that loaded count as clients; "servers" are all hosts except clients. If a host lacks a counter, its role has
     no such metric.
     """
     metrics: dict[str, float] = {}
@@ -62,10 +62,11 @@ def overhead(record: Record, series: Sequence[Series], began_s: float, ended_s: 
 
 
 def disk_use(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> Mapping[str, float]:
-    """Say how busy disks were in a window, by role, in two ways.
+    """Return how busy disks were in a window, by role, in two ways.
 
-    "busy" is the share of time with requests under way (the mean over hosts of their disks' sum), "use" what was read and written
-    against what the catalogue's disks can. On emulated hosts the second is the one: requests wait for the cap above the device.
+    "busy" is the share of time with requests in flight (the mean over hosts of their disks' sum), "use" the bytes read and
+    written over the rate of the catalogue's disks. On emulated hosts only the second is meaningful: requests wait for the cap
+    above the device.
     """
     metrics: dict[str, float] = {}
     for role, names in roles(record).items():
@@ -81,7 +82,7 @@ def disk_use(record: Record, series: Sequence[Series], began_s: float, ended_s: 
 
 
 def disk_limits(record: Record, hosts: Iterable[str]) -> tuple[float, float] | None:
-    """What the disks of these hosts can read and write together by the catalogue, in bytes per second of wall time, if any."""
+    """Return the combined read and write rates of these hosts' disks by the catalogue, in B/s of wall time, if any."""
     try:
         nodes = {node.name: node for node in catalogue.cluster(record.cluster).nodes} if record.cluster else {}
     except CampaignError:  # results of a perjoule whose catalogue had more
@@ -95,7 +96,7 @@ def disk_limits(record: Record, hosts: Iterable[str]) -> tuple[float, float] | N
 
 
 def total(series: Sequence[Series], quantity: Quantity, hosts: frozenset[str], began_s: float, ended_s: float) -> Amount:
-    """Add up a counter over hosts; None (without a doubt) when one of them lacks it."""
+    """Add up a counter over hosts; None (without a doubt) if one of them lacks it."""
     counters = [s for s in series if s.channel.quantity == quantity and s.channel.host in hosts]
     if frozenset(s.channel.host for s in counters) != hosts or not counters:
         return Amount(None, 0.0)

@@ -1,8 +1,8 @@
-"""Clients that load together: for how much of the time, and what they moved meanwhile.
+"""Overlap of clients: for how much of the time all load, and what they move meanwhile.
 
 A trial of N clients is one of N clients only while all of them load. The overlap is the time from the last client's start to the
-first client's end, over the whole window (0 where they share no moment). Below `DOUBTED_RATIO` the window is that of stragglers,
-which is a doubt; below `REFUSED_RATIO` no rate of all clients together means anything, and none is given.
+first client's end, over the whole window (0 if they share no moment). Below `DOUBTED_RATIO` the window is that of stragglers,
+which is a doubt; below `REFUSED_RATIO` no rate of all clients together is meaningful, and all are refused.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,24 +24,24 @@ RATES = ("throughput", "operations_per", "tpp_ratio", "efficiency", "edp", "even
 
 
 def overlap_ratio(results: Sequence[ClientResult]) -> float:
-    """Give the share of the time from the first start to the last end in which all load."""
+    """Return the share of the time from the first start to the last end in which all load."""
     began_s, ended_s = min(r.began_s for r in results), max(r.ended_s for r in results)
     shared_s = min(r.ended_s for r in results) - max(r.began_s for r in results)
     return max(0.0, shared_s) / (ended_s - began_s)
 
 
 def told_rates(metrics: Mapping[str, float], results: Sequence[ClientResult]) -> Mapping[str, float]:
-    """Leave out what is of all clients together where they hardly overlapped; several users need not."""
+    """Leave out aggregate rates if clients hardly overlapped; several users need not overlap."""
     if any(r.user for r in results) or overlap_ratio(results) >= REFUSED_RATIO:
         return metrics
     return {name: value for name, value in metrics.items() if not any(word in name for word in RATES)}
 
 
 def common_rate(record: Record, series: Sequence[Series], results: Sequence[ClientResult]) -> float | None:
-    """Give the throughput while all clients ran: bytes from the last start to the first end, over that time, in emulated time.
+    """Return the throughput while all clients ran: bytes from the last start to the first end, over that time, in emulated time.
 
-    A byte counts when its write or read call returned. None where a client has no log, where a log does not add up to the bytes
-    that its client moved, and where the rate is above what clients or servers can: then caches took bytes, and moved them later.
+    A byte counts when its write or read call returned. None if a client has no log, a log does not add up to its client's bytes,
+    or the rate is above what clients or servers can carry: then caches took bytes, and moved them later.
     """
     assert record.outcome is not None
     if len({r.direction for r in record.outcome.results}) > 1:
@@ -64,7 +64,7 @@ def common_rate(record: Record, series: Sequence[Series], results: Sequence[Clie
 
 
 def doubts(record: Record, series: Sequence[Series]) -> Iterator[str]:
-    """Say which clients did not load together; several users come and go on purpose, and their workload speaks for them."""
+    """Name the clients that did not load together; several users come and go on purpose and have doubts of their own."""
     results = record.outcome.results if record.outcome else ()
     if any(r.user for r in results):
         return
@@ -91,7 +91,7 @@ def _apart(clients: Sequence[ClientResult], record: Record, series: Sequence[Ser
 
 
 def _stalled(one: ClientResult, series: Sequence[Series]) -> Iterator[str]:
-    """Say for how long a client moved nothing, by its own log."""
+    """Return for how long a client moved nothing, by its own log."""
     for log in series:
         if log.channel.quantity == "goodput" and log.channel.host == one.host:
             inside = (log.t_s > one.began_s) & (log.t_s <= one.ended_s) & (log.value == 0)
@@ -100,7 +100,7 @@ def _stalled(one: ClientResult, series: Sequence[Series]) -> Iterator[str]:
 
 
 def _uneven(clients: Sequence[ClientResult], record: Record, series: Sequence[Series]) -> Iterator[str]:
-    """Say which host with data served far more than its even share."""
+    """Name a data host that served far more than its even share."""
     quantity: Quantity = "network_received" if clients[0].direction == "write" else "network_sent"
     span = min(r.began_s for r in clients), max(r.ended_s for r in clients)
     hosts = data_hosts(record) - {r.host for r in clients}

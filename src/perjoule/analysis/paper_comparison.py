@@ -1,7 +1,7 @@
-"""Own results beside a paper's: ratios, what differs in the configuration, and whether file systems rank alike.
+"""Measurements next to a paper's numbers: ratios, what differs in the configuration, and whether file systems rank alike.
 
-A paper's maximum is held against the own maximum: an order statistic has no interval from the values that it is the largest of,
-so that its ratio has none but what the printed digits leave open. Any other number is held against the mean.
+A paper's maximum is compared with the measured maximum: an order statistic has no interval from the values of which it is the
+largest, so the ratio's interval covers only the rounding of the printed digits. Any other number is compared with the mean.
 
     M. G. Kendall, A new measure of rank correlation, Biometrika 30 (1938), https://doi.org/10.2307/2332226
 """
@@ -27,7 +27,7 @@ _MATCHED = ("filesystem", "direction", "clients", "configuration", "of", "what",
 
 @dataclass(frozen=True)
 class Held:
-    """A printed number beside the own one, own over printed, and what is not the same there and here."""
+    """A printed number next to the measured one, their ratio, and what differs between there and here."""
 
     pair: Pair
     ratio: Interval
@@ -38,7 +38,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Ranking:
-    """File systems by the paper's numbers, the best first, and by the own."""
+    """File systems by the paper's numbers, the best first, and by the measured ones."""
 
     quantity: str
     of: str  # statistic, direction, clients
@@ -51,7 +51,7 @@ class Ranking:
 
 
 def held(paper: Paper, pairs: Sequence[Pair], records: Sequence[Record], cells: Sequence[Cell] = ()) -> tuple[Held, ...]:
-    """Hold each pair's own value against the printed one; `cells` are all of the campaign."""
+    """Compare each pair's measured value with the printed one; `cells` are all of the campaign."""
     judge = Judge(cells)
     of = {record.trial.filesystem.label: record for record in records if record.status == "valid"}
     of |= {f"{r.trial.filesystem.label} on {r.trial.testbed.label}": r for r in records if r.status == "valid"}
@@ -106,7 +106,7 @@ def _differences(paper: Paper, pair: Pair, record: Record | None) -> Iterator[st
 
 
 def _told(record: Record) -> Mapping[str, Fact]:
-    """The options as written, and above them what the deployment reports."""
+    """Return the options as written, overridden by what the deployment reports."""
     reported = record.facts.get("filesystem")
     told: dict[str, Json] = {**record.trial.filesystem.options, **(reported if isinstance(reported, Mapping) else {})}
     return {key: str(one) for key, one in told.items() if isinstance(one, str | int | float)}
@@ -139,7 +139,7 @@ def _ranking(key: Sequence[str], own: Mapping[str, Held]) -> Ranking:
 
 
 def kendall(one: Sequence[float], other: Sequence[float]) -> tuple[float, float, float]:
-    """Give Kendall's tau-b, its exact two-sided p, and the least p that any order could have.
+    """Return Kendall's tau-b, its exact two-sided p, and the least p that any order could have.
 
     Raises:
         ValueError: fewer than two values, or of different length.

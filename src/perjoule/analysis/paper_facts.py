@@ -1,4 +1,4 @@
-"""What was measured, in the words in which papers say what their numbers belong to; so either can be found beside the other."""
+"""Measurements with the facts that papers use, so a printed number and a measurement can be matched."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ APART = ("configuration", "cluster")  # what may be another and is comparable al
 
 @dataclass(frozen=True)
 class Measured:
-    """One metric of one cell, with the facts that a paper would say of it."""
+    """One metric of one cell, with the facts that a paper would state."""
 
     quantity: str  # as in `published.QUANTITIES`
     metric: str  # of the cell
@@ -34,32 +34,32 @@ class Measured:
 
     @property
     def words(self) -> str:
-        """What it was measured of."""
+        """Its facts, with the quantity."""
         count = self.cell.clients_count
         return f"{self.cell.filesystem}, {self.cell.workload}, {count} client{'s' if count > 1 else ''}"
 
     def has(self, **words: Fact) -> bool:
-        """Whether it has all these facts; sizes are the same up to what "MB" leaves open."""
+        """Return whether it has all these facts; sizes match within the ambiguity of "MB"."""
         facts = {**self.facts, "quantity": self.quantity}
         return all(key in facts and same(key, facts[key], value) for key, value in words.items())
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A printed number and what was measured of the same kind: its mean, or the largest repetition where a paper has maxima."""
+    """A printed number and the measurement of the same kind: its mean, or the largest repetition for a paper's maximum."""
 
     number: Number
     measured: Measured
 
     @property
     def value(self) -> float:
-        """In SI units."""
+        """The value in SI units."""
         interval = self.measured.interval
         return interval.maximum if self.number.statistic.startswith("maximum") else interval.mean
 
 
 def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Measured, ...]:
-    """Say of every cell's metrics what a paper would; those that papers have no word for are left out."""
+    """Return every cell's metrics with a paper's facts; metrics that papers have no word for are left out."""
     facts: dict[tuple[str, str], dict[str, Fact]] = {}
     for record in records:
         asked = record.trial
@@ -84,11 +84,11 @@ def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Measured
 
 
 def beside(paper: Paper, found: Sequence[Measured]) -> tuple[Pair, ...]:
-    """Find what was measured of the same kind as a paper's numbers.
+    """Find the measurements of the same kind as a paper's numbers.
 
-    Same are quantity, file system and all facts that the number has of its own (direction, clients, transfer, ...); the cluster,
-    too, where the paper has numbers of the cluster that was measured on. Where several cells are of that kind (the paper does not
-    say with how many clients), a maximum is held against their largest, and any other number against none.
+    Quantity, file system and all facts of the number's own (direction, clients, transfer, ...) must match; so must the cluster,
+    if the paper has numbers of the measured one. If several cells match (the paper does not state the number of clients), a
+    maximum is compared with their largest, and any other number with none.
     """
     return tuple(pair for number in paper.numbers for pair in _beside(number, found, paper.values("cluster")))
 
@@ -109,14 +109,14 @@ def _beside(number: Number, found: Sequence[Measured], clusters: Collection[str]
 
 
 def same(key: str, one: Fact, other: Fact) -> bool:
-    """Whether two facts are the same."""
+    """Return whether two facts are equal."""
     if key in SIZES:
         return abs(size_bytes(one) / size_bytes(other) - 1) < SIZE_RATIO
     return one == other
 
 
 def size_bytes(fact: Fact) -> float:
-    """Read a size as a paper writes it: "64 KB"."""
+    """Parse a size in a paper's notation: "64 KB"."""
     if not isinstance(fact, str):
         return float(fact)
     text = printed(fact)

@@ -1,4 +1,4 @@
-"""Doubts about a trial: physical bounds, caches, clients that did not run together, a machine at its end."""
+"""Doubts about a trial: physical bounds, caches, clients that did not run together, an exhausted machine."""
 
 from collections.abc import Iterator, Sequence
 
@@ -18,7 +18,7 @@ BUSY_RATIO = 0.95
 
 
 def doubts(record: Record, series: Sequence[Series]) -> tuple[str, ...]:
-    """Give the doubts about a valid trial, each in one sentence; those about meters are in `analysis.power`."""
+    """Return the doubts about a valid trial, each in one sentence; those about meters are in `analysis.power`."""
     if record.outcome is None or not record.outcome.results:
         return ()
     return tuple(
@@ -36,7 +36,7 @@ def doubts(record: Record, series: Sequence[Series]) -> tuple[str, ...]:
 
 
 def _mixed(results: Sequence[ClientResult]) -> Iterator[str]:
-    """What is measured apart and ran together; several users do so on purpose."""
+    """Doubt directions that ran together but are measured separately; several users do so on purpose."""
     if any(r.user for r in results):
         return
     writes, reads = ([r for r in results if r.direction == d] for d in ("write", "read"))
@@ -71,7 +71,7 @@ def _bounds(record: Record, results: Sequence[ClientResult]) -> Iterator[str]:
 
 
 def _disk_bounds(record: Record, results: Sequence[ClientResult], cluster: Cluster) -> Iterator[str]:
-    """Clients that hold their own data can do no more than their disks, up to the end of the write-back."""
+    """Doubt clients with their own data that exceeded their disks, up to the end of the write-back."""
     nodes = {n.name: n for n in cluster.nodes}
     of = {h.name: nodes[h.node] for h in record.hosts if h.node in nodes}
     for r in (r for r in results if r.host in of):
@@ -103,7 +103,7 @@ def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResu
 
 
 def _machine(record: Record, series: Sequence[Series]) -> Iterator[str]:
-    """On one machine all hosts share its cores: when these are used up, it is the machine that was measured."""
+    """Doubt a trial that used up the cores that all hosts share: it measured the machine."""
     assert record.outcome is not None
     cores_count = record.environment.get("cores_count")
     if not record.cluster or not isinstance(cores_count, int) or record.trial.testbed.kind == "cluster":

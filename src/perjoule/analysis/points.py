@@ -1,12 +1,12 @@
-"""A record and its series to the numbers of the trial: one Point per direction. Here alone, wall time becomes emulated time.
+"""A record and its series to the numbers of the trial: one Point per direction. Only here, wall time becomes emulated time.
 
-A write counts until the disks hold it, see `windows`; what ran until the last client's fsync returned has the prefix "burst_".
+A write counts until the disks hold it, see `windows`; numbers up to the last client's fsync have the prefix "burst_".
 
-Where several users loaded at once there is one Point of all of them, because nobody can tell whose joules were whose. Its
-direction is "mixed" when some read and some wrote, and each user's own numbers are among its metrics (see `fairness`).
+If several users loaded at once there is one Point for all of them, because joules can't be attributed to one of them. Its
+direction is "mixed" if some read and some wrote, and each user's own numbers are among its metrics (see `fairness`).
 
-On a testbed of scale s all is 1/s times slower than on what it emulates: a second there is s emulated seconds, watts are as they
-are, so that a joule there is s emulated joules. Ratios per byte and CPU seconds count work and are not scaled.
+On a testbed of scale s everything is 1/s times slower than on the emulated one: a second is s emulated seconds, watts stay the
+same, so a joule is s emulated joules. Ratios per byte and CPU seconds count work and are not scaled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,16 +41,16 @@ BURST = (  # metrics that a burst has, too
 
 
 def points(record: Record, series: Sequence[Series]) -> tuple[Point, ...]:
-    """Give the numbers of a valid trial, one Point per direction in which something was done; none of a failed one.
+    """Return the numbers of a valid trial, one Point per direction with any work; none for a failed one.
 
-    Where no bytes are moved (metadata), operations are counted instead, and metrics per byte are omitted.
-    A metric that was not measured, or whose amount is refused, is not among the keys; the doubts say why.
+    If no bytes are moved (metadata), operations are counted instead, and metrics per byte are omitted. A metric that was not
+    measured, or whose amount is refused, is not among the keys; the doubts say why.
     """
     return tuple(_point(record, series, direction, results) for direction, results in loads(record).items())
 
 
 def loads(record: Record) -> Mapping[Direction, Sequence[ClientResult]]:
-    """Group what clients did by what a point is of: a direction, or all users together. Nothing of a failed trial."""
+    """Group client results by point: a direction, or all users together. Empty for a failed trial."""
     if record.status != "valid" or record.outcome is None:
         return {}
     found: dict[Direction, list[ClientResult]] = {}
@@ -101,7 +101,7 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
 
 
 def _rates(record: Record, work: Work) -> dict[str, float]:
-    """How long it took, and how fast that was."""
+    """Return duration and rates."""
     rate = work.count / work.duration_s
     if work.per_j == "operations_per_j":
         return {"duration_s": work.duration_s, "operations_per_s": rate}
@@ -112,7 +112,7 @@ def _rates(record: Record, work: Work) -> dict[str, float]:
 
 
 def _burst(record: Record, series: Sequence[Series], span: Windows, work: Work) -> Energies:
-    """What a write looks like until the last client's fsync has returned, and how much of it was on disk by then."""
+    """Return a write's numbers up to the last client's fsync, and the share that was on disk by then."""
     if not span.durable:
         return Energies({})
     burst = replace(work, duration_s=(span.burst_s - span.began_s) * record.scale)
@@ -125,7 +125,7 @@ def _burst(record: Record, series: Sequence[Series], span: Windows, work: Work) 
 
 
 def _tail_metrics(record: Record, series: Sequence[Series]) -> dict[str, float]:
-    """How long the servers took to be quiet after the trial's load, and what they drew and moved meanwhile."""
+    """Return how long the servers took to become idle after the load, and their energy and bytes meanwhile."""
     tail = next((p for p in record.phases if p.name == "tail" and p.ended_s > p.began_s), None)
     if tail is None:
         return {}
@@ -143,7 +143,7 @@ def _tail_metrics(record: Record, series: Sequence[Series]) -> dict[str, float]:
 
 
 def _event_metrics(events_count: float, metrics: Mapping[str, float]) -> dict[str, float]:
-    """What an event took, where a load counts events."""
+    """Return the cost of an event, if a load counts events."""
     if not events_count:
         return {}
     energies = {

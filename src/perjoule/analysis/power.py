@@ -1,4 +1,4 @@
-"""The joules of a boundary: which channels make it up, by the best grade that covers it, and what meters do not agree upon."""
+"""The joules of a boundary: the channels that make it up, by the best grade that covers it, and where meters disagree."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ SHORT_COUNT = 5  # samples in a window, below which it is called short
 
 @dataclass(frozen=True)
 class Parts:
-    """The series of one grade that make up each boundary, with the sign by which they count; empty if undetermined."""
+    """The series of one grade that make up each boundary, with their signs; empty if undetermined."""
 
     meter: str
     grade: str
@@ -35,7 +35,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Boundaries:
-    """Energy of the wall clock in each boundary, None when refused: the servers, with the switch, and without their disks."""
+    """Energy in wall time in each boundary, None if refused: the servers, with the switch, and without their disks."""
 
     net: Budget | None = None
     gross: Budget | None = None
@@ -45,12 +45,12 @@ class Boundaries:
 
     @property
     def grade(self) -> str:
-        """How the watts came about."""
+        """How the watts were obtained."""
         return self.parts.grade if self.parts else ""
 
     @property
     def source(self) -> str:
-        """Which quantities of which meters it was added up from, with the hosts where there are several."""
+        """The quantities and meters that were added up, with the hosts if there are several."""
         if self.parts is None:
             return ""
         hosts: dict[str, list[str]] = {}
@@ -63,18 +63,18 @@ class Boundaries:
 
     @property
     def net_j(self) -> float | None:
-        """Joules of the servers."""
+        """The energy of the servers."""
         return self.net.value_j if self.net else None
 
     @property
     def gross_j(self) -> float | None:
-        """Joules of the servers and the switch."""
+        """The energy of the servers and the switch."""
         return self.gross.value_j if self.gross else None
 
 
 @dataclass(frozen=True)
 class Unexplained:
-    """What a meter of several devices shows beyond the meters of each of them, in watts; `parts` are their channels' names."""
+    """The difference between a meter of several devices and the meters of each, in watts; `parts` are their channels' names."""
 
     whole: str
     parts: tuple[str, ...]
@@ -90,7 +90,7 @@ class Unexplained:
 def boundaries(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> Boundaries:
     """Add up the energy of all servers in a window, by the meters of the best grade that cover them all.
 
-    Of several ways within that grade the first one counts, unless another one is known to be twice as certain.
+    Of several ways within that grade the first one counts, unless another one is twice as certain.
     """
     refused: list[str] = []
     best: Boundaries | None = None
@@ -137,10 +137,10 @@ def _better(one: Boundaries, other: Boundaries) -> bool:
 
 
 def candidates(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> Iterator[Parts]:
-    """List what may make up the boundaries in a window, best grade first; grades are never mixed.
+    """List the possible sums for the boundaries in a window, best grade first; grades are never mixed.
 
-    Within a grade each meter alone comes before all of them together, unless these tell more. Where a meter has both a counter
-    and power of one boundary, the one that is known better there comes first.
+    Within a grade each meter alone comes before all of them together, unless these give more boundaries. If a meter has both a
+    counter and power of one boundary, the more certain one there comes first.
     """
     powers = [s for s in series if s.channel.quantity in ("power", "energy")]
     if powers and not any(s.channel.grade in GRADES for s in powers):
@@ -162,9 +162,9 @@ def candidates(record: Record, series: Sequence[Series], began_s: float, ended_s
 
 
 def component_parts(record: Record, series: Sequence[Series]) -> Signed:
-    """The packages (RAPL) of all servers: a boundary of its own that stands for no host; () where a server's is missing.
+    """Return the packages (RAPL) of all servers: a boundary of its own that represents no host; () if a server's is missing.
 
-    Nothing on an emulated cluster: its hosts share this machine's packages.
+    Empty on an emulated cluster: its hosts share this machine's packages.
     """
     servers = server_names(record)
     packages = [
@@ -175,7 +175,7 @@ def component_parts(record: Record, series: Sequence[Series]) -> Signed:
 
 
 def unexplained(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> tuple[Unexplained, ...]:
-    """Compare every meter of several devices with those of each of them, over a window; what is refused is not compared."""
+    """Compare every meter of several devices with those of each of them, over a window; refused energies are not compared."""
     powers = [s for s in series if s.channel.quantity in ("power", "energy")]
     real = [s for s in powers if s.channel.grade not in DILATED and s.channel.grade in GRADES] if record.scale == 1 else []
     found: list[Unexplained] = []
@@ -191,7 +191,7 @@ def unexplained(record: Record, series: Sequence[Series], began_s: float, ended_
 def energy(
     parts: Signed, began_s: float, ended_s: float, doubts: list[str], quiet: Sequence[tuple[float, float]] = ()
 ) -> Budget | None:
-    """Add up channels over a window; None where there are none or one is refused. Their doubts are appended to `doubts`."""
+    """Add up channels over a window; None if there are none or one is refused. Their doubts are appended to `doubts`."""
     wholes = [(sign, Integral(series)) for sign, series in parts]
     doubts.extend(doubt for _, whole in wholes for doubt in energy_j(whole, began_s, ended_s).doubts)
     budgets = [(sign, budget(whole, began_s, ended_s, quiet=quiet)) for sign, whole in wholes]

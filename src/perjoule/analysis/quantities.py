@@ -1,4 +1,4 @@
-"""Of an energy counter and power of one meter and boundary, the one whose energy is known better in a window."""
+"""The choice between an energy counter and power of one meter and boundary: the one whose energy is more certain in a window."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,17 +12,16 @@ GOOD_RATIO = 0.01  # to which a counter is good enough, whatever is beside it
 
 
 def _boundary(series: Series) -> tuple[object, ...]:
-    """What it covers and who says so: a counter and power with the same are of the same energy."""
+    """Return boundary and meter: a counter and power with the same are of the same energy."""
     of = series.channel
     return of.meter, of.host, of.component, of.covers
 
 
 def one_quantity(series: Sequence[Series], began_s: float, ended_s: float) -> list[Series]:
-    """Leave of a counter and power of the same boundary the one that is known better in a window.
+    """Keep only the more certain of a counter and power of the same boundary in a window.
 
-    That is the counter, which misses no burst, unless it is refused, or its uncertainty is more than 1 % and more than twice as
-    much as the power. What decides is how often the counter steps in a window of this length, so that repetitions are judged
-    alike.
+    That is the counter, which misses no burst, unless it is refused, or its uncertainty is more than 1 % and more than twice that
+    of the power. The decision depends on how often the counter steps in a window of this length, so repetitions are judged alike.
     """
     told: dict[object, dict[str, list[Series]]] = {}
     for one in series:
@@ -41,15 +40,15 @@ def one_quantity(series: Sequence[Series], began_s: float, ended_s: float) -> li
 
 
 def other_quantity(series: Sequence[Series], others: Sequence[Series]) -> list[Series]:
-    """The other choice: what was left out, instead of what it was left out for."""
+    """Return the other choice: what `one_quantity` left out, instead of what it kept."""
     left_out = {_boundary(one) for one in others}
     return [one for one in series if _boundary(one) not in left_out or any(one is other for other in others)]
 
 
 def _wrong_ratio(series: Series, began_s: float, ended_s: float) -> float:
-    """Half of the 95 % interval of an energy over it, infinite when it is refused, to compare quantities of one meter by.
+    """Return half of the 95 % interval of an energy over it, infinite if it is refused, to compare quantities of one meter.
 
-    Its accuracy is in both of them and does not count. A latency that is not stated counts as what passes between samples.
+    Its accuracy is in both of them and does not count. If the latency is not stated, the distance of samples stands for it.
     """
     stated = series.channel.specification
     latency_s = stated.latency_s

@@ -1,11 +1,11 @@
-"""How many low-power machines replace one server at the same throughput, and what power they take for it, with intervals.
+"""How many low-power machines replace one server at the same throughput, and their relative power, with intervals.
 
-Per workload, from repetitions that are not paired: n = T_server / T_low machines, and their power over the server's,
-n P_low / P_server = (T/P)_server / (T/P)_low, the ratio of what both move per joule. Both are ratios of geometric means with an
-interval on logarithms by Welch, so that throughput and power of one repetition, which go together, count together. The question
-is that of Pavan et al., Energy Consumption and Performance Analysis Between SSD and HDD, section 4.
+Per workload, from unpaired repetitions: n = T_server / T_low machines, and their power over the server's, n P_low / P_server =
+(T/P)_server / (T/P)_low, the ratio of both's bytes per joule. Both are ratios of geometric means with an interval on logarithms
+by Welch, so throughput and power of one repetition, which vary together, count together. The question is that of Pavan et al.,
+Energy Consumption and Performance Analysis Between SSD and HDD, section 4.
 
-Whole machines that are more than needed are taken to draw what they draw at full load: an upper bound.
+Whole machines beyond the needed fraction are taken to draw their power at full load: an upper bound.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ WORK = (("throughput_bytes_per_s", "efficiency_bytes_per_j"), ("operations_per_s
 
 
 def machine(record: Record) -> str:
-    """Name the machine that was measured, where it is one by itself: its node in the catalogue, or else its processor.
+    """Return the measured machine's name, if it is a single one: its node in the catalogue, or else its processor.
 
     "" for a storage cluster with servers of its own.
     """
@@ -32,17 +32,17 @@ def machine(record: Record) -> str:
 
 
 def machines(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[tuple[str, Cell], ...]:
-    """Put the machine to each cell that was measured on one by itself."""
+    """Add the machine to each cell that was measured on a single one."""
     named = {record.trial.filesystem.label: machine(record) for record in records}
     named |= {f"{r.trial.filesystem.label} on {r.trial.testbed.label}": machine(r) for r in records}
     return tuple((name, cell) for cell in cells if (name := named.get(cell.filesystem, "")))
 
 
 def replacements(measured: Sequence[tuple[str, Cell]]) -> tuple[Replacement, ...]:
-    """Compare every machine with each that draws less on average, for what both did.
+    """Compare every machine with each that draws less on average, for the workloads that both ran.
 
     Args:
-        measured: machines by name, with cells of theirs; those without throughput, power or energy are left out.
+        measured: machines by name, with their cells; those without throughput, power or energy are left out.
     """
     told = [(name, cell, keys) for name, cell in measured for keys in WORK if _tells(cell, keys)]
     watts: dict[str, list[float]] = {}

@@ -1,10 +1,10 @@
-"""What a meter sent, put in order: finite values, each moment once, in the order of their times; faults are reported.
+"""A meter's samples, put in order: finite values, each moment once, in order of time; faults are reported.
 
-late or set back   samples whose time is before that of one that came earlier: put where their time says
-early              samples that another clock dates after their arrival: that clock is ahead by as much at least
+late or set back   samples dated before an earlier one: placed by their time
+early              samples that another clock dates after their arrival: that clock is ahead by at least as much
 duplicate          a second sample of the same moment and with the same value: the first one counts
-equal stamps       samples of one moment with different values: the stamps are coarser than the samples, which are spread evenly
-                   over the time to the next stamp; the clock is wrong by as much
+equal stamps       samples of one moment with different values: timestamps are coarser than the samples, which are spread evenly
+                   over the time to the next timestamp; the clock is wrong by as much
 failed             NaN, infinite, an instrument's 9.91E37, or more watts than the meter can show: a gap, never a number
 """
 
@@ -25,14 +25,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Fault:
-    """What went wrong between these moments: shapes (N,), one entry each time."""
+    """A fault between these moments: shapes (N,), one entry each time."""
 
     began_s: Floats
     ended_s: Floats
     words: str  # with {count}
 
     def within(self, began_s: float, ended_s: float) -> str:
-        """Say it, if it was in this window; else ""."""
+        """Return its text, if it was in this window; else ""."""
         count = int(((self.ended_s >= began_s) & (self.began_s <= ended_s)).sum())
         return self.words.format(count=count, times="once" if count == 1 else f"{count} times") if count else ""
 
@@ -52,13 +52,13 @@ class Samples:
 
 
 def highest(series: Series) -> float:
-    """The highest number that a sample can be: of a power, what the meter or its circuit can do, and a tenth more."""
+    """Return the highest possible value of a sample: for power, the limit of the meter or its circuit, and a tenth more."""
     most_w = series.channel.specification.most_w
     return SENTINEL if most_w is None or series.channel.quantity != "power" else 1.1 * most_w
 
 
 def in_order(series: Series) -> Samples:
-    """Put samples in order. A series without a flaw is not copied."""
+    """Put samples in order. A series without a fault is not copied."""
     limit = highest(series)
     name, faults = series.channel.name, list[Fault]()
     ahead_s = _ahead(series, faults)
@@ -99,12 +99,12 @@ def in_order(series: Series) -> Samples:
 
 
 def _stamp_s(stamps_s: Floats) -> float:
-    """How coarse stamps are that were given to several samples: the least distance between two of them."""
+    """Return the resolution of timestamps that several samples share: the least distance between two of them."""
     return float(np.diff(stamps_s).min()) if len(stamps_s) > 1 else 0.0
 
 
 def _spread(t_s: Floats, first: NDArray[np.bool_], stamp_s: float) -> Floats:
-    """Spread the samples of each stamp evenly up to the next one."""
+    """Spread the samples of each timestamp evenly up to the next one."""
     starts = np.flatnonzero(first)
     counts = np.diff(starts, append=len(t_s))
     place = np.arange(len(t_s)) - np.repeat(starts, counts)
@@ -112,7 +112,7 @@ def _spread(t_s: Floats, first: NDArray[np.bool_], stamp_s: float) -> Floats:
 
 
 def _requests(series: Series) -> Floats | None:
-    """How long each request took; a sample that another clock dated was at its moment, as far as that clock is right."""
+    """Return how long each request took; a sample dated by another clock was taken at its time, as far as that clock is right."""
     if series.asked_s is None or series.arrived_s is None:
         return None
     request_s = np.nan_to_num(series.arrived_s - series.asked_s, nan=0.0)
@@ -120,7 +120,7 @@ def _requests(series: Series) -> Floats | None:
 
 
 def _ahead(series: Series, faults: list[Fault]) -> float:
-    """By how much samples are dated after their arrival at most."""
+    """Return the most by which samples are dated after their arrival."""
     if series.arrived_s is None:
         return 0.0
     ahead_s = series.t_s - series.arrived_s
@@ -134,7 +134,7 @@ def _ahead(series: Series, faults: list[Fault]) -> float:
 
 
 def _flawless(series: Series, limit: float) -> bool:
-    """Look at a chunk at a time; NaN is below no limit."""
+    """Check for faults, a chunk at a time; NaN is below no limit."""
     t_s, value = series.t_s, series.value
     for low in range(0, len(t_s), CHUNK_COUNT):
         times_s, part = t_s[low : low + CHUNK_COUNT + 1], value[low : low + CHUNK_COUNT]

@@ -1,14 +1,14 @@
-"""How a file system grows with its storage hosts: against the ideal from the smallest number, and the law that the values follow.
+"""Scaling with storage hosts: against the ideal from the smallest number, and the law that the values follow.
 
-Ideal is throughput in proportion to storage hosts, and the same work per joule whatever their number. Laws, of n hosts:
+Ideal is throughput in proportion to storage hosts, and the same work per joule for any number. Laws, of n hosts:
 
 - power law a n^k, by least squares on logarithms of all repetitions; at least 3 numbers of hosts.
-- Universal Scalability Law a n / (1 + s (n - 1) + c n (n - 1)), s the serial share, c the crosstalk, by least squares of
-  n / value, linear in the parameters, weighted for errors in proportion; Amdahl's where c is not apart from 0. At least 4.
+- Universal Scalability Law a n / (1 + s (n - 1) + c n (n - 1)), s the serial share, c the crosstalk, by least squares of n /
+  value, linear in the parameters, weighted for relative errors; Amdahl's if c is not significantly different from 0. At least 4.
   N. J. Gunther, Guerrilla Capacity Planning (2007), ch. 4 to 6, https://doi.org/10.1007/978-3-540-31010-5
 
-Intervals are Student's t; those of s and c by the delta method. They hold when the law does: where values leave the power law by
-more than repetitions scatter (an F test at 5 %), a doubt says so.
+Intervals are Student's t; those of s and c by the delta method. They hold if the law does: if values deviate from the power law
+by more than repetitions scatter (an F test at 5 %), a doubt says so.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,14 +40,14 @@ Values = Mapping[int, Sequence[float]]  # by number of storage hosts, all repeti
 
 @dataclass(frozen=True)
 class Law:
-    """A law with its parameters: "exponent" of a power law, "serial" of Amdahl's, and "crosstalk" too of the universal one."""
+    """A law with its parameters: "exponent" of a power law, "serial" of Amdahl's, and also "crosstalk" of the universal one."""
 
     kind: Literal["power law", "Amdahl", "USL"]
     scale: float
     parameters: Mapping[str, Interval]
 
     def at(self, servers_count: float) -> float:
-        """Give its value for a number of storage hosts."""
+        """Return its value for a number of storage hosts."""
         n, p = servers_count, {name: found.mean for name, found in self.parameters.items()}
         if self.kind == "power law":
             return self.scale * n ** p["exponent"]
@@ -70,13 +70,13 @@ class Scaling:
     doubts: tuple[str, ...]
 
     def ideal(self, servers_count: float) -> float:
-        """Give the ideal for a number of storage hosts, from the mean at the smallest."""
+        """Return the ideal for a number of storage hosts, from the mean at the smallest."""
         least, found = next(iter(self.values.items()))
         return found.mean * (servers_count / least) ** IDEAL_EXPONENTS[self.metric]
 
 
 def scaling(cells: Sequence[Cell]) -> tuple[Scaling, ...]:
-    """Join the cells that differ in nothing but the number of storage hosts; nothing where there is one number of them."""
+    """Join the cells that differ only in the number of storage hosts; empty if there is only one number."""
     grouped: dict[tuple[str, str, Direction, int, str], dict[int, Interval]] = {}
     for cell in cells:
         for metric in IDEAL_EXPONENTS:
@@ -130,7 +130,7 @@ def power_law(values: Values) -> Law:
 
 
 def scalability_law(values: Values) -> Law:
-    """Fit the Universal Scalability Law, or Amdahl's where crosstalk is not apart from 0, at 4 numbers of hosts or more."""
+    """Fit the Universal Scalability Law, or Amdahl's if crosstalk is not significant, at 4 numbers of hosts or more."""
     universal = _rational(values, ("serial", "crosstalk"))
     crosstalk, most = universal.parameters["crosstalk"], max(values)
     apart = crosstalk.low > 0 or crosstalk.high < 0
@@ -154,7 +154,7 @@ def _rational(values: Values, names: Sequence[str]) -> Law:
 
 
 def _doubts(values: Values) -> tuple[str, ...]:
-    """Lack of fit of the power law: what the means leave of it against what repetitions scatter."""
+    """Test the lack of fit of the power law: the residuals of the means against the scatter of repetitions."""
     n, y = _flat(values)
     law, repeated = power_law(values), len(y) - len(values)
     scatter = sum(float(np.sum((np.log(own) - np.mean(np.log(own))) ** 2)) for own in map(np.asarray, values.values()))
@@ -175,7 +175,7 @@ def _flat(values: Values) -> tuple[Floats, Floats]:
 
 
 def _least_squares(design: Floats, y: Floats) -> tuple[Floats, Floats, int]:
-    """Coefficients, their covariance, and the degrees of freedom."""
+    """Return coefficients, their covariance, and the degrees of freedom."""
     beta: Floats = np.linalg.lstsq(design, y, rcond=None)[0].astype(np.float64)
     freedom = len(y) - design.shape[1]
     residual = y - design @ beta

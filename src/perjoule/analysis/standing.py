@@ -1,8 +1,8 @@
-"""An energy counter that stands between its steps: plugs bring theirs up to date once a minute, others count whole watt-hours.
+"""An energy counter that stands between its steps: some plugs update theirs once a minute, others count whole watt-hours.
 
-What it counts with a step was drawn at any time since the step before. So an end of a window that lies between two steps is
-wrong by a share of the later one, d, that nobody knows: d / sqrt(12), and on average d / 2, which cancels as far as the steps
-at both ends are equal. A counter that moves with every reading does not stand, however seldom it is read.
+The energy of a step was drawn at any time since the step before. So if an end of a window lies between two steps, an unknown
+share of the later one, d, is wrong: d / sqrt(12), and on average d / 2, which cancels as far as the steps at both ends are equal.
+A counter that moves with every reading does not stand, however seldom it is read.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ GLANCE_COUNT = 8  # readings at the begin of a window that show whether it steps
 
 @dataclass(frozen=True)
 class Standing:
-    """How a counter stands in a window: its steps inside, and the step (J) that spans either end, 0 where it does not stand."""
+    """How a counter stands in a window: its steps inside, and the step (J) that spans either end, 0 if it does not stand."""
 
     steps_count: int
     began_j: float
@@ -27,12 +27,12 @@ class Standing:
 
     @property
     def standard_j(self) -> float:
-        """The standard uncertainty that follows."""
+        """The resulting standard uncertainty."""
         return hypot(self.began_j / sqrt(12), self.ended_j / sqrt(12), (self.began_j - self.ended_j) / 2)
 
 
 def standing(whole: Integral, began_s: float, ended_s: float) -> Standing | None:
-    """See whether an energy counter stands in a window; None where each reading is a new one, or it is none."""
+    """Return how an energy counter stands in a window; None if each reading is a new one, or the series is not a counter."""
     if whole.series.channel.semantics != "counter" or whole.series.channel.quantity != "energy":
         return None
     t_s = whole.samples.t_s
@@ -46,7 +46,7 @@ def standing(whole: Integral, began_s: float, ended_s: float) -> Standing | None
 
 
 def refused(whole: Integral, began_s: float, ended_s: float) -> bool:
-    """Say whether a counter stands still and steps too rarely in a window to determine its energy."""
+    """Return whether a counter steps too rarely in a window to determine its energy."""
     t_s, value = whole.samples.t_s, whole.samples.value
     low, high = np.searchsorted(t_s, [began_s, ended_s], side="left")
     if np.count_nonzero(np.diff(value[low : min(low + GLANCE_COUNT, high)])) >= LEAST_STEPS:

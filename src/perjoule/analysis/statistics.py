@@ -12,7 +12,7 @@ CONFIDENCE_RATIO = 0.95
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """Give the mean of independent values with its 95 % confidence interval (Student's t; infinite for one value).
+    """Return the mean of independent values with its 95 % confidence interval (Student's t; infinite for one value).
 
     Raises:
         ValueError: there are no values.
@@ -24,10 +24,10 @@ def interval(values: Sequence[float]) -> Interval:
 
 
 def ratio_interval(values: Sequence[float], references: Sequence[float]) -> Interval:
-    """Give the geometric mean of values[i] / references[i] with its 95 % interval, for trials that were run in pairs.
+    """Return the geometric mean of values[i] / references[i] with its 95 % interval, for paired trials.
 
-    What both of a pair share (the state of the machine, the gain of the meter) cancels. The logarithms of the ratios are
-    taken as normal, so that a/b and b/a tell the same story; for one pair the interval is (0, infinity).
+    What both of a pair share (the state of the machine, the gain of the meter) cancels. The logarithms of the ratios are taken as
+    normal, so a/b and b/a agree; for one pair the interval is (0, infinity).
 
     Raises:
         ValueError: the sequences differ in length, are empty, or hold a value that is not positive.
@@ -42,25 +42,25 @@ def ratio_interval(values: Sequence[float], references: Sequence[float]) -> Inte
 
 
 def half_width_ratio(found: Interval) -> float:
-    """Say how wide an interval is: half its width over the mean; NaN for a mean of 0."""
+    """Return half the width of an interval over the mean; NaN for a mean of 0."""
     return (found.high - found.low) / 2 / abs(found.mean) if found.mean else nan
 
 
 @cache
 def student_factor(count: int) -> float:
-    """Give the factor by which the standard error of `count` values is widened to 95 %: 12.7 for 2, 4.30 for 3, ..."""
+    """Return the factor that widens the standard error of `count` values to 95 %: 12.7 for 2, 4.30 for 3, ..."""
     return student_quantile(count - 1) if count > 1 else inf
 
 
 def student_quantile(freedom: float, beyond: float = 1 - CONFIDENCE_RATIO) -> float:
-    """Give the quantile of Student's t with so many degrees of freedom that leaves this share outside, half on either side."""
+    """Return the quantile of Student's t with these degrees of freedom that leaves this share outside, half on either side."""
     from scipy import special  # every command imports this page, and few of them ask for a quantile
 
     return -float(special.stdtrit(freedom, beyond / 2))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  # untyped
 
 
 def student_p(value: float, freedom: float) -> float:
-    """Give how likely a value of Student's t is at least this far from 0, on either side."""
+    """Return the two-sided p of a value of Student's t."""
     from scipy import special
 
     return float(2 * special.stdtr(freedom, -abs(value)))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  # untyped

@@ -1,16 +1,17 @@
-"""The terms of the budget of one channel over one window, from what the meter states of itself and what its samples show.
+"""The terms of the budget of one channel over one window, from the meter's specification and its samples.
 
-accuracy        (a*P + b*R) * T / sqrt(3): anything within the stated limit is as likely
-resolution      q / sqrt(12) of a sample, once where the samples stand on one step; of a counter at either end
+accuracy        (a*P + b*R) * T / sqrt(3): any error within the stated limit is equally likely
+resolution      q / sqrt(12) of a sample, once if the samples stand on one step; of a counter at either end
 noise           that of a sample, from second differences, over the root of their number; of averages, of the number that is
                 independent, n (1-r)/(1+r)
 under-sampling  between two samples that differ by D a jump may be anywhere: D*T/sqrt(12) each, dP*T*sqrt(edges/12) in all
-edges           an edge of the window cuts a piece of which only the sum is known: L f (1-f), times what rates around differ by
-request         the moment of a polled reading is anywhere in its request of r: r / sqrt(12), one whatever the others
-delay           the same if a meter always looks as early or late in a request: as if the window were shifted by r / sqrt(12)
-latency, clock  what the energy would be had the meter's clock been shifted by this
-update          a counter that is updated every p is up to p old at either end: P*p*sqrt(2/12); where it stands between
-                readings, at least what `analysis.standing` makes of its steps, resolution included
+edges           an edge of the window cuts a piece of which only the sum is known: L f (1-f), times the difference of the rates
+around
+request         a polled reading was taken at any moment of its request of r: r / sqrt(12), independently of the others
+delay           the same if a meter always reads as early or late in a request: as if the window were shifted by r / sqrt(12)
+latency, clock  the change of the energy if the meter's clock were shifted by this
+update          a counter that is updated every p is up to p old at either end: P*p*sqrt(2/12); if it stands between
+                readings, at least the term of `analysis.standing` for its steps, resolution included
 gaps            missing time counts with the mean of the rest
 """
 
@@ -35,13 +36,13 @@ DITHERED_RATIO = 0.4  # of steps that change, from which on the noise makes erro
 def budget(
     series: Series | Integral, began_s: float, ended_s: float, *, quiet: Sequence[tuple[float, float]] = ()
 ) -> Budget | None:
-    """List the uncertainty terms of a window's energy; None when the energy is refused.
+    """List the uncertainty terms of a window's energy; None if the energy is refused.
 
     Args:
         series: of one channel.
-        began_s: begin of the window, seconds.
+        began_s: start of the window, seconds.
         ended_s: its end.
-        quiet: idle windows, where the noise of a meter that integrates can be distinguished from the load.
+        quiet: idle windows, in which the noise of an integrating meter can be distinguished from the load.
     """
     whole = series if isinstance(series, Integral) else Integral(series)
     found = amount(whole, began_s, ended_s)
@@ -57,7 +58,7 @@ def budget(
 
 
 def _dated(series: Series) -> bool:
-    """Whether a clock of which nothing is known dated samples: no request of ours says when they were."""
+    """Return whether an unknown clock dated samples, so no request of ours shows when they were taken."""
     return series.asked_s is None or bool(np.isnan(series.asked_s).any())
 
 
@@ -113,7 +114,7 @@ def _terms(
 
 
 def _request_s(whole: Integral, began_s: float, ended_s: float) -> float:
-    """How long requests took, root mean square, in and around a window."""
+    """Return the length of requests, root mean square, in and around a window."""
     if (request_s := whole.samples.request_s) is None:
         return 0.0
     low, high = np.searchsorted(whole.samples.t_s, [began_s, ended_s], side="left")
@@ -123,7 +124,7 @@ def _request_s(whole: Integral, began_s: float, ended_s: float) -> float:
 def _sampled(
     whole: Integral, began_s: float, ended_s: float, quiet: Sequence[tuple[float, float]], value_j: float
 ) -> Iterator[Term]:
-    """What follows from power being told by samples."""
+    """Return the terms that follow from power being sampled."""
     channel, length_s = whole.series.channel, ended_s - began_s
     _, value = inside(whole, began_s, ended_s)
     if len(value) < 2:
@@ -154,10 +155,10 @@ def _sampled(
 def _integrating(
     whole: Integral, mean_w: float, quiet: Sequence[tuple[float, float]], seen: tuple[float, float]
 ) -> tuple[float, float]:
-    """The noise of a meter that integrates, and its degrees of freedom: the least of what bounds it.
+    """Return the noise of a meter that integrates, and its degrees of freedom: the least of several upper bounds.
 
-    A load that changes from sample to sample looks like noise, and is none. Idle time reveals the difference; so does the stated
-    accuracy, which no reading exceeds, whatever it scatters by.
+    A load that changes from sample to sample looks like noise, but isn't. Idle time reveals the difference; so does the stated
+    accuracy, which no reading exceeds, whatever its scatter.
     """
     stated = whole.series.channel.specification
     bounds = [seen, *([idle] if (idle := calm(whole, quiet)) else [])]
@@ -167,7 +168,7 @@ def _integrating(
 
 
 def _jumps_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) -> float:
-    """A jump between two samples may be anywhere: of a whole piece D T / sqrt(12), of what an edge leaves of one less."""
+    """Return the error from jumps between two samples, at any moment: D T / sqrt(12) for a whole piece, less for a cut one."""
     t_s, value = whole.samples.t_s, whole.samples.value
     low, high = (int(n) for n in np.searchsorted(t_s, [began_s, ended_s], side="left"))
     index = np.arange(max(low, 1), min(high, len(t_s) - 1) + 1)
@@ -187,7 +188,7 @@ def _averaged(value: Floats, length_s: float, meter: str) -> Term:
 
 
 def _share_of_readings(whole: Integral, began_s: float, ended_s: float) -> float:
-    """How many readings' variance the two ends have: 2, or less where an end lies between two readings that err on their own."""
+    """Return how many readings' variance the two ends have: 2, or less if an end is between two independent readings."""
     t_s, total = whole.samples.t_s, 0.0
     for moment_s in (began_s, ended_s):
         index = min(max(int(np.searchsorted(t_s, moment_s, side="left")), 1), len(t_s) - 1)

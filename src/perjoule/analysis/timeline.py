@@ -1,4 +1,4 @@
-"""What a trial looked like over time: rates and watts on one grid, for a timeline and for the spread of power."""
+"""A trial over time: rates and watts on one grid, for a timeline and for the distribution of power."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from perjoule.model import Quantity, Record, Series
 
 
 def means(series: Series, edges_s: Floats) -> Floats:
-    """Give the mean rate of a series (W, B/s, s/s; of the wall clock) between neighbouring edges.
+    """Return the mean rate of a series (W, B/s, s/s; of the wall clock) between neighbouring edges.
 
     Args:
         series: of any semantics; "state" too, which `amount` refuses.
@@ -27,7 +27,7 @@ def means(series: Series, edges_s: Floats) -> Floats:
 
 
 def summed(record: Record, series: Sequence[Series], quantity: Quantity, role: str, edges_s: Floats) -> Floats:
-    """Give the mean rate of a counter of all hosts of a role together; NaN where one of them is not known.
+    """Return the mean rate of a counter over all hosts of a role together; NaN where one of them is unknown.
 
     Shape (N,) for N + 1 edges.
     """
@@ -37,9 +37,9 @@ def summed(record: Record, series: Sequence[Series], quantity: Quantity, role: s
 
 
 def net_power_w(record: Record, series: Sequence[Series], edges_s: Floats) -> Floats:
-    """Give the servers' power without the switch between neighbouring edges, by the meter that knows it best over all.
+    """Return the servers' power without the switch between neighbouring edges, by the meter that is most certain overall.
 
-    Shape (N,) for N + 1 edges; NaN where it is not known.
+    Shape (N,) for N + 1 edges; NaN where it is unknown.
     """
     for parts in candidates(record, series, float(edges_s[0]), float(edges_s[-1])):
         if parts.net:

@@ -1,4 +1,4 @@
-"""What is not known of when: of the pieces that a window's edges cut, of when polled readings were, of a clock."""
+"""Uncertainty from timing: pieces that a window's edges cut, moments of polled readings, clocks."""
 
 from math import sqrt
 
@@ -12,10 +12,10 @@ EVEN_RATIO = 1.0  # where no step keeps the sum, and it is taken as even
 
 
 def edges_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) -> float:
-    """What is not known of the pieces that the window's edges cut.
+    """Return the uncertainty from the pieces that the window's edges cut.
 
-    The error is in proportion to what rates around the edge differ by, and to L f (1-f): nothing at the ends of the piece. In a
-    longer piece power changed often: its sum is known, and what lies before the cut is spread as a Brownian bridge.
+    The error is proportional to the difference of the rates around the edge, and to L f (1-f): nothing at the ends of the piece.
+    In a longer piece power changed often: its sum is known, and the distribution before the cut is that of a Brownian bridge.
     """
     t_s = whole.samples.t_s
     if len(t_s) < 2:  # one window mean that holds all: what was outside of the window may have been anything alike
@@ -37,10 +37,10 @@ def edges_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) -> 
 
 
 def _weights(whole: Integral, moment_s: float) -> dict[int, float]:
-    """By how much of its error each reading of a counter makes the count at a moment wrong.
+    """Return the weight of each counter reading's error in the count at a moment.
 
-    Between two readings in proportion to their distance where power is taken as even; where it steps, the count goes on from the
-    readings on the moment's side of the step.
+    Between two readings weights are by distance if the rate is constant; if power steps, the count goes on from the readings on
+    the moment's side of the step.
     """
     t_s, last = whole.samples.t_s, len(whole.samples.t_s) - 1
     after = min(max(int(np.searchsorted(t_s, moment_s, side="left")), 1), last)
@@ -57,10 +57,10 @@ def _weights(whole: Integral, moment_s: float) -> dict[int, float]:
 
 
 def requests_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) -> float:
-    """What is not known of when readings were: each anywhere in its request, r / sqrt(12), whatever the others are.
+    """Return the uncertainty from the moments of readings: each anywhere in its request, r / sqrt(12), independently.
 
-    A counter's readings about either edge count with their weights; each was at the power about it. A wrong time of a power moves
-    the joint of two pieces, so that the difference of their power counts.
+    A counter's readings around either edge count with their weights; each was at the power around it. A wrong time of a power
+    moves the joint of two pieces, so the difference of their power counts.
     """
     request_s = whole.samples.request_s
     if request_s is None or len(request_s) < 3:
@@ -83,9 +83,9 @@ def requests_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) 
 
 
 def shifted_j(whole: Integral, began_s: float, ended_s: float, shifts_s: Floats) -> float:
-    """By how much the energy differs, root mean square, when the window is shifted; what is not covered counts as the rest.
+    """Return the change of the energy, root mean square, if the window is shifted; uncovered time counts like the rest.
 
-    Negative where the energy falls as the window is shifted to later times.
+    Negative if the energy falls as the window is shifted to later times.
     """
     shifts_s = np.concatenate((shifts_s, [0.0]))
     until, until_s = whole.until(np.concatenate((began_s + shifts_s, ended_s + shifts_s)))

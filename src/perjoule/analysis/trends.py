@@ -1,4 +1,4 @@
-"""What time did to a whole campaign: its drift and autocorrelation by metric, and the doubts that they are."""
+"""Drift and autocorrelation of a whole campaign by metric, and the resulting doubts."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,12 +10,12 @@ TOLD = ("MiB/s", "MiB/J", "op/s", "op/J")  # in reports
 
 
 def utc_s(record: Record, monotonic_s: float) -> float:
-    """Put a moment of a record on the clock that campaigns have in common."""
+    """Convert a moment of a record to UTC, which campaigns share."""
     return record.clock.utc_s + monotonic_s - record.clock.monotonic_s
 
 
 def window(record: Record) -> tuple[float, float]:
-    """Say from when to when a valid trial was measured (UTC)."""
+    """Return from when to when a valid trial was measured (UTC)."""
     assert record.outcome is not None
     return utc_s(record, record.outcome.began_s), utc_s(record, record.outcome.ended_s)
 
@@ -24,7 +24,7 @@ def campaign_trend(cells: Sequence[Cell], metric: str) -> Trend | None:
     """Find the drift of a metric over a whole campaign; None with too few repetitions.
 
     Args:
-        cells: all of a campaign; those in which a repetition lacks the metric are left out, because it is not known which.
+        cells: all of a campaign; those in which a repetition lacks the metric are left out, because it is unknown which.
         metric: a key of `Cell.metrics`.
     """
     timed: list[Timed] = []
@@ -36,13 +36,13 @@ def campaign_trend(cells: Sequence[Cell], metric: str) -> Trend | None:
 
 
 def campaign_doubts(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """Say where a campaign drifted, and where its trials are not independent."""
+    """Return doubts that a campaign drifted, or that its trials are not independent."""
     found = ((metric, campaign_trend(cells, METRICS[metric])) for metric in TOLD)
     return tuple(line for metric, one in found if one for line in doubts(metric, one))
 
 
 def doubts(metric: str, found: Trend) -> Iterator[str]:
-    """Say what is significant of a trend; nothing where few repetitions would say it of chance."""
+    """Return the significant findings of a trend; empty if they could be chance in few repetitions."""
     if found.freedom < DOUBTED_FREEDOM:
         return
     if found.drifts:

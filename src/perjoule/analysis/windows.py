@@ -1,9 +1,9 @@
-"""Over which time a point's numbers are made: the headline of a write runs until the disks hold the data, its burst is within.
+"""The windows of a point's numbers: the headline of a write runs until the disks hold the data, and includes its burst.
 
     headline   from the first client's start to the end of the write-back; of a read to the last client's end
     burst      from the first client's start to the last client's end, when its last fsync has returned
 
-The write-back follows the load, so it closes only what was written last. See decision 14.
+The write-back follows the load, so it closes only the last write. See decision 14.
 """
 
 from collections.abc import Sequence
@@ -29,12 +29,12 @@ class Windows:
 
     @property
     def length_s(self) -> float:
-        """Of the headline, wall time."""
+        """Length of the headline, wall time."""
         return self.ended_s - self.began_s
 
 
 def windows(record: Record, results: Sequence[ClientResult]) -> Windows:
-    """Give the windows of what clients did together, one point's results of a valid trial."""
+    """Return the windows of the results of one point in a valid trial."""
     assert record.outcome is not None
     began_s, burst_s = min(r.began_s for r in results), max(r.ended_s for r in results)
     plain = Windows(began_s, burst_s, burst_s)
@@ -48,9 +48,9 @@ def windows(record: Record, results: Sequence[ClientResult]) -> Windows:
 
 
 def durable_ratio(record: Record, series: Sequence[Series], found: Windows) -> float | None:
-    """Give the share of what the disks wrote until the headline's end that they had written when the burst ended.
+    """Return the share of the disks' writes until the headline's end that were on disk when the burst ended.
 
-    None without a write-back, without counters of all disks, or where nothing was written.
+    None without a write-back, without counters of all disks, or if nothing was written.
     """
     if not found.durable:
         return None

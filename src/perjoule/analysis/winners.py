@@ -1,4 +1,4 @@
-"""Which file system is best for which workload, by how much over the average of the others, and than which of them for certain.
+"""The best file system for each workload, its lead over the average of the others, and which of them it significantly beats.
 
 The best has the highest mean logarithm; `analysis.better` judges it against each other one.
 """
@@ -44,7 +44,7 @@ class Finding:
 
     @property
     def rivals(self) -> tuple[str, ...]:
-        """Than which the best is not significantly better, the next best first."""
+        """Those than which the best is not significantly better, the next best first."""
         return tuple(name for name, one in self.verdicts.items() if one.word != "better")
 
     @property
@@ -69,13 +69,13 @@ def winners(
     """Find the best by a metric of which more is better: for classes of workloads, then for each workload.
 
     Args:
-        records: say of which kind each file system is, and how large each workload's transfers are.
+        records: they have the kind of each file system, and the transfer size of each workload.
         cells: all of a campaign.
         metric: a key of `Cell.metrics`.
         across_grades: whether joules of different grades (wall, modelled) may be ranked against each other: else nobody wins.
-        judge: of the same cells, where there is one already.
+        judge: of the same cells, if it exists already.
 
-    Among all file systems, and where a kind has several variants beside other kinds, among those.
+    Among all file systems and, if a kind has several variants next to other kinds, among those.
     """
     named = {r.trial.filesystem.label: r.trial.filesystem.kind for r in records}
     named |= {f"{r.trial.filesystem.label} on {r.trial.testbed.label}": r.trial.filesystem.kind for r in records}
@@ -97,7 +97,7 @@ def winners(
 
 
 def _groups(cells: Sequence[Cell], classes: Mapping[str, str]) -> Iterator[tuple[str, Sequence[Cell]]]:
-    """Give what is judged together: in each direction and number of clients the classes of workloads, then each workload."""
+    """Return what is judged together: in each direction and number of clients the classes of workloads, then each workload."""
     blocks = list(dict.fromkeys((c.direction, c.clients_count) for c in cells))
     of = {block: [c for c in cells if (c.direction, c.clients_count) == block] for block in blocks}
     for members in of.values():
@@ -111,7 +111,7 @@ def _groups(cells: Sequence[Cell], classes: Mapping[str, str]) -> Iterator[tuple
 
 
 def _complete(cells: Sequence[Cell], metric: str) -> Complete:
-    """Give the file systems that were measured in all workloads, with positive values."""
+    """Return the file systems that were measured in all workloads, with positive values."""
     found: dict[str, dict[str, Cell]] = {}
     for cell in cells:
         found.setdefault(cell.filesystem, {})[cell.workload] = cell
@@ -147,9 +147,9 @@ def _finding(among: str, workload: str, of: Complete, metric: str, judge: Judge,
 
 
 def over_average(one: Mapping[str, Cell], others: Sequence[Mapping[str, Cell]], metric: str, judge: Judge) -> Interval:
-    """Give one file system's geometric mean over the average of the others', a geometric mean over workloads, with its interval.
+    """Return one file system's geometric mean over the average of the others', over workloads, with its interval.
 
-    By the delta method: what each logarithm moves that of the average by.
+    By the delta method: the derivative of the average's logarithm by each logarithm.
     """
     value, terms = 0.0, list[Term]()
     for workload, cell in one.items():
@@ -165,7 +165,7 @@ def over_average(one: Mapping[str, Cell], others: Sequence[Mapping[str, Cell]], 
 
 
 def _size_class(record: Record) -> str:
-    """Whether a workload's transfers are large or small; "" where it has no such option."""
+    """Return whether a workload's transfers are large or small; "" if it has no such option."""
     try:
         transfer_bytes = getattr(drivers.workload(record.trial.workload), "transfer_bytes", None)
     except (KeyError, ValidationError, PerjouleError):  # a driver or an option that this perjoule no longer has

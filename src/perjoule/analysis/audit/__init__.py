@@ -1,8 +1,8 @@
-"""Recompute what a paper derives from its own numbers, and hold its throughputs against physics.
+"""Recompute a paper's derived numbers from its own inputs, and check its throughputs against physical bounds.
 
-Rules are functions over numbers and facts (`rules`, `bounds`, `claims`); none knows a paper. What printed digits leave open is
-carried through by interval arithmetic (`span`), so that no rounding explains a disagreement. Its likely cause is found by trying
-kinds of slips that any paper can have (`causes`).
+Rules are functions over numbers and facts (`rules`, `bounds`, `claims`); none knows a paper. Interval arithmetic (`span`) carries
+the rounding of printed digits through, so rounding never explains a disagreement. The likely cause is found by trying common
+slips (`causes`).
 """
 
 from perjoule.analysis.audit import bounds, claims, rules
@@ -25,7 +25,7 @@ def audit(paper: Paper) -> tuple[Verdict, ...]:
 
 
 def _unreached(paper: Paper, reached: set[str]) -> list[Verdict]:
-    """Derived numbers that no rule reaches, those with the same reason in one verdict per place."""
+    """Return derived numbers without a rule, those with the same reason in one verdict per place."""
     found = [n for n in paper.numbers if n.id not in reached and (n.quantity in DERIVED or n.unchecked)]
     default = "the paper prints no numbers to derive it from"
     return [Verdict("unchecked", "", n.place, n.name, n.id, n.printed, cause=n.unchecked or default) for n in found]

@@ -1,4 +1,4 @@
-"""Physical bounds of throughputs, from what a paper says of its configuration: networks, disks, copies, requests in flight."""
+"""Physical bounds of throughputs, from a paper's configuration: networks, disks, copies, requests in flight."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Expressions = dict[str, str]
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound on throughput: what it needs to know, what it assumes if nothing is stated, and for which directions."""
+    """A bound on throughput: its inputs, its defaults for missing ones, and its directions."""
 
     words: str
     needs: tuple[str, ...]
@@ -64,7 +64,7 @@ def recipes(paper: Paper) -> list[Recipe]:
 
 
 def _measured(paper: Paper) -> list[Number]:
-    """Measured throughputs; what is printed twice is taken once, from the table."""
+    """Return measured throughputs; a number that is printed twice is taken once, from the table."""
     found = [
         n for n in paper.find(quantity="throughput") if {"direction", "configuration"} <= n.own.keys() and "what" not in n.own
     ]
@@ -74,7 +74,7 @@ def _measured(paper: Paper) -> list[Number]:
 
 
 def _power(one: Number, paper: Paper) -> Iterator[Recipe]:
-    """Energy over the time of the bytes at the printed rate is between the lowest and the highest power of the part."""
+    """Require that energy over the time of the bytes at the printed rate is between the part's lowest and highest power."""
     expression = paper.bounds.get(str(one.facts.get("configuration", "")), {}).get("processed")
     rate = next(
         (n for n in paper.find(quantity="throughput", place=one.place) if {**n.own, "what": ""} == {**one.own, "what": ""}), None
@@ -126,7 +126,7 @@ def _recipe(one: Number, bound: Bound, known: Expressions, paper: Paper) -> Reci
 
 
 def unknown(paper: Paper) -> Iterator[Verdict]:
-    """Say which bounds can't be checked, and for want of what; where copies are not said, how many would fit."""
+    """List bounds that can't be checked, and their missing inputs; if copies are not stated, how many would fit."""
     missing: dict[tuple[str, str], list[Number]] = {}
     for one in _measured(paper):
         known = _expressions(one, paper)
@@ -157,7 +157,7 @@ def _copies_that_fit(numbers: list[Number], rule: str, paper: Paper) -> str:
 
 
 def _caches(paper: Paper) -> Iterator[Verdict]:
-    """Data that fit into memory need not have come from disks."""
+    """List data that fit into memory, because they may not have come from disks."""
     for configuration, known in paper.bounds.items():
         if "data" not in known:
             continue

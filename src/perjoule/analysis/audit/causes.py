@@ -1,4 +1,4 @@
-"""The likely cause of a disagreement: a search over kinds of slips that any paper can have."""
+"""The likely cause of a disagreement: a search over common slips."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ LEAST_DIGITS = 3  # fewer are too easily alike
 
 
 def likely(recipe: Recipe, others: Sequence[Recipe], numbers: Sequence[Number]) -> str:
-    """Name the first slip that explains a printed number, of those that leave most of it right; "" where none does."""
+    """Name the first slip that explains a printed number, of those that leave most of it right; "" if none does."""
     ways = _bound_causes(recipe, others, numbers) if recipe.relation in ("at most", "at least") else _causes(recipe, numbers)
     return next(ways, "")
 
@@ -54,7 +54,7 @@ def _factors(recipe: Recipe) -> Iterator[str]:
 
 
 def _digits(recipe: Recipe) -> Iterator[str]:
-    """Cut off; or one digit, or two, against the recomputed number as it would have been printed."""
+    """Truncation; or one wrong digit, or two, compared with the recomputed number in print."""
     central = recipe.central().middle / recipe.subject.unit
     digits = unit_and_digits(recipe.subject.printed)[1].split("±")[0].strip().replace(",", "")
     if not digits.replace(".", "").isdigit() or not isfinite(central):
@@ -90,7 +90,7 @@ def _counts(recipe: Recipe) -> Iterator[str]:
 
 
 def _substituted(recipe: Recipe, numbers: Sequence[Number], *, elsewhere: bool = False) -> Iterator[str]:
-    """Another row, column or statistic; or the same, as it is printed elsewhere."""
+    """Another row, column or statistic; or the same number as printed elsewhere."""
     for one in recipe.inputs:
         for other in siblings(one, numbers):
             same = (other.own, other.statistic) == (one.own, one.statistic)
@@ -126,7 +126,7 @@ def _readings(recipe: Recipe) -> Iterator[str]:
 
 
 def _bound_causes(recipe: Recipe, others: Sequence[Recipe], numbers: Sequence[Number]) -> Iterator[str]:
-    """For a bound that is not kept: exchanged with another number, or so many more of something that it would be."""
+    """For a broken bound: exchanged with another number, or how many more of something would satisfy it."""
     own = Span(recipe.subject.low, recipe.subject.high)
     for other in siblings(recipe.subject, numbers):
         theirs = Span(other.low, other.high)

@@ -1,4 +1,4 @@
-"""What a paper says of its numbers in words: the best, above, rising, falling, holds."""
+"""A paper's claims about its numbers in words: the best, above, rising, falling, holds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise

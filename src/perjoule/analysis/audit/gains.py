@@ -1,4 +1,4 @@
-"""Rules of gains: how much more one thing does than another."""
+"""Rules of gains: by how much one thing exceeds another."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -10,7 +10,7 @@ from perjoule.published import Number
 
 
 def efficiency_gain(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
-    """The gain in efficiency over what draws less power is no more than that in throughput."""
+    """Over a system that draws less power, the gain in efficiency is at most that in throughput."""
     if one.quantity != "gain" or one.own.get("metric") != "efficiency":
         return
     same = {key: one.own.get(key, "") for key in ("better", "worse", "direction")}
@@ -26,7 +26,7 @@ def efficiency_gain(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
 
 
 def bounded_gain(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
-    """A gain of the best in throughput per watt, where power is known no better than between idle and peak."""
+    """A gain of the best in throughput per watt, if power is known only to be between idle and peak."""
     if one.quantity != "gain" or one.own.get("metric") != "efficiency":
         return
     sides: list[tuple[list[Number], Number, Number]] = []
@@ -49,7 +49,7 @@ def bounded_gain(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
 
 
 def gain_over_others(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
-    """How much the best of those named is above the average of the others: the mean over the loads, of a range each of them."""
+    """By how much the best exceeds the average of the others: the mean over the loads, each a range."""
     if one.quantity != "gain" or not str(one.own.get("over", "")).startswith("average"):
         return
     best = str(one.own["beneath"]).split(", ")
@@ -76,7 +76,7 @@ def gain_over_others(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]
 def _over_cases(
     v: Values, groups: Sequence[tuple[list[Number], list[Number]]], among: Callable[[Number, Number], bool], *, is_range: bool
 ) -> Span:
-    """The gain in each case over the average of those for which it is stated; of a range both ends, else the mean."""
+    """The gain in each case over the average of those for which it is stated; for a range both ends, else the mean."""
     gains: list[Span] = []
     for best, there in groups:
         winner = max(best, key=lambda n: v(n).middle)

@@ -1,4 +1,4 @@
-"""Finding the numbers that belong together, by their facts."""
+"""Finding related numbers by their facts."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,7 +7,7 @@ from perjoule.published.paper import Fact
 
 
 def partner(of: Number, among: Iterable[Number], quantity: str, *, without: Sequence[str] = (), **facts: Fact) -> Number | None:
-    """Find the number of another quantity with the same statistic and facts, but for some; one in the same place first."""
+    """Find the number of another quantity with the same statistic and facts, except for some; one in the same place first."""
     wanted = {key: fact for key, fact in of.own.items() if key not in without} | facts
     found = [
         one
@@ -31,12 +31,12 @@ def siblings(of: Number, among: Iterable[Number]) -> list[Number]:
 
 
 def difference(of: Number, other: Number) -> str:
-    """Say in which fact another number differs."""
+    """Name the fact in which another number differs."""
     for key in sorted(one for one in of.own.keys() | other.own.keys() if of.own.get(one) != other.own.get(one)):
         return f"{key} {other.own[key]}" if key in other.own else f"no {key}"
     return other.statistic if other.statistic != of.statistic else other.place
 
 
 def named(among: Iterable[Number], **words: Fact) -> list[Number]:
-    """List numbers that have all these words."""
+    """List numbers with all these facts."""
     return [one for one in among if words.items() <= one.words.items()]

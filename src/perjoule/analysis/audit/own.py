@@ -1,4 +1,4 @@
-"""The same audit on results of one's own: the numbers of its cells, repetition by repetition, as if a paper had printed them."""
+"""The same audit on your own results: the numbers of their cells, repetition by repetition, as if a paper had printed them."""
 
 from collections.abc import Collection, Iterator, Sequence
 
@@ -28,9 +28,9 @@ def audit_cells(cells: Sequence[Cell], cluster: str, implausible: Collection[str
     """Judge the cells of a results folder.
 
     Args:
-        cells: as the table has them.
-        cluster: the catalogue's cluster that they were measured on; "" when it is not known.
-        implausible: those of the doubts in which physics speaks (`analysis.plausibility`); the others are what can't be checked.
+        cells: as in the table.
+        cluster: the catalogue's cluster on which they were measured; "" if it is unknown.
+        implausible: the doubts that are physical objections (`analysis.plausibility`); the others are listed as unchecked.
     """
     return tuple(verdict for cell in cells for verdict in (*_judged(cell, cluster), *_doubts(cell, implausible)))
 
@@ -41,7 +41,7 @@ def _judged(cell: Cell, cluster: str) -> tuple[Verdict, ...]:
 
 
 def _peak(cell: Cell, cluster: str) -> Iterator[Number]:
-    """That of the hosts that held data; a table without it is from when that was the catalogue's."""
+    """Return the peak of the data hosts; an older table without it means the catalogue's peak."""
     told = cell.metrics.get("tpp_bytes_per_s")
     if told is not None or cluster in catalogue.names():
         tpp = told.mean if told is not None else catalogue.tpp_bytes_per_s(catalogue.cluster(cluster))

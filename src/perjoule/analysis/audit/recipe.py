@@ -1,4 +1,4 @@
-"""How a printed number follows from others, and the verdict on it."""
+"""The derivation of a printed number from others, and the verdict on it."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,10 +14,10 @@ Relation = Literal["equals", "at most", "at least", "within"]
 
 @dataclass(frozen=True)
 class Recipe:
-    """A number, what it follows from by a rule, and how.
+    """A number, its inputs, and the rule that derives it.
 
-    A bound is "at most" or "at least", a printed range has all cases "within" it. `alternatives` are other readings of the rule,
-    each in words, for the search for a cause.
+    A bound is "at most" or "at least"; "within" means that all cases lie in a printed range. `alternatives` are other readings of
+    the rule, each in words, for the search for a cause.
     """
 
     rule: str
@@ -29,17 +29,17 @@ class Recipe:
     alternatives: tuple[tuple[str, Callable[[Values], Span]], ...] = ()
 
     def result(self, changed: Mapping[str, Span] | None = None) -> Span:
-        """Compute with what the printed digits leave open; `changed` puts other values instead of inputs, by id."""
+        """Compute with the ranges that the printed digits allow; `changed` replaces inputs, by id."""
         new = changed or {}
         return self.compute(lambda one: new.get(one.id) or Span(one.low, one.high))
 
     def central(self, changed: Mapping[str, Span] | None = None) -> Span:
-        """Compute with the digits as printed: a single value, unless the rule itself leaves something open."""
+        """Compute with the digits as printed: a single value, unless the rule itself gives a range."""
         new = changed or {}
         return self.compute(lambda one: new.get(one.id) or _as_printed(one))
 
     def holds(self, changed: Mapping[str, Span] | None = None, own: Span | None = None) -> bool:
-        """Whether the printed number and the recomputed one can be the same, or keep the bound."""
+        """Return whether the printed and the recomputed number can be equal, or keep the bound."""
         own = own or Span(self.subject.low - self.slack, self.subject.high + self.slack)
         result = self.result(changed)
         match self.relation:
@@ -58,7 +58,7 @@ Rule = Callable[[Number, Sequence[Number]], Iterator[Recipe]]  # how a number fo
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the audit says of one number or sentence."""
+    """The audit's verdict on one number or sentence."""
 
     kind: Literal["disagrees", "agrees", "unchecked"]
     rule: str
@@ -73,7 +73,7 @@ class Verdict:
 
 
 def _as_printed(one: Number) -> Span:
-    """One value, or of a printed range its ends."""
+    """Return one value, or the ends of a printed range."""
     if not is_range(one):
         return exactly(one.value)
     ends = printed(one.printed, exact=True)
@@ -81,7 +81,7 @@ def _as_printed(one: Number) -> Span:
 
 
 def is_range(one: Number) -> bool:
-    """Whether "6-9 %" or the like was printed."""
+    """Return whether a range like "6-9 %" was printed."""
     return any(dash in one.printed for dash in "-–")
 
 
@@ -95,7 +95,7 @@ def unit_and_digits(printed: str) -> tuple[str, str]:
 
 
 def text(span: Span, like: Number) -> str:
-    """Print a span in the unit of a number, with its decimals; with one more where that leaves few digits."""
+    """Print a span in the unit of a number, with its decimals; with one more if that leaves few digits."""
     unit, digits = unit_and_digits(like.printed)
     decimals = len(re.split("[ –±-]", digits)[0].partition(".")[2])
     low, high = (f"{value / like.unit:,.{decimals}f}" for value in (span.low, span.high))
@@ -105,7 +105,7 @@ def text(span: Span, like: Number) -> str:
 
 
 def uncertainty(of: Number, kind: str) -> Number | None:
-    """Take what is printed behind a ± as a number of its own."""
+    """Return the number printed after ± as a number of its own."""
     unit, digits = unit_and_digits(of.printed)
     for found, behind in zip(of.uncertainties, digits.split("±")[1:], strict=False):
         if found.kind == kind:

@@ -1,4 +1,4 @@
-"""Rules that apply wherever facts match: how numbers of energy studies follow from one another. None knows a paper."""
+"""Rules that apply wherever facts match: how numbers of energy studies derive from one another. None knows a paper."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -14,12 +14,12 @@ SPREAD_FACTOR = 10.0  # more than quadrature, rounding and steady power can expl
 
 
 def recipes(numbers: Sequence[Number]) -> list[Recipe]:
-    """List every way in which a number follows from others."""
+    """List every derivation of a number from others."""
     return [recipe for one in numbers for rule in RULES for recipe in rule(one, numbers)]
 
 
 def stated(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
-    """As the paper itself says, kept beside the number as `derived`."""
+    """The paper's own derivation, kept with the number as `derived`."""
     if one.derived:
         by_id = {other.id: other for other in numbers}
         ids = span.names(one.derived)
@@ -27,7 +27,7 @@ def stated(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
 
 
 def share_of_peak(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
-    """Percentage of TPP = throughput / TPP; and no more than all of it."""
+    """Percentage of TPP = throughput / TPP; and at most 100 %."""
     if one.quantity != "share" or one.own.get("of") != "TPP" or one.derived:
         return
     rate, tpp = partner(one, numbers, "throughput", without=["of"]), _tpp(one, numbers)
@@ -36,7 +36,7 @@ def share_of_peak(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
 
 
 def below_peak(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
-    """A measured throughput is no more than the TPP."""
+    """A measured throughput is at most the TPP."""
     tpp = _tpp(one, numbers) if _measured(one) else None
     if tpp is not None:
         yield Recipe("throughput <= TPP", one, (tpp,), lambda v: v(tpp), "at most", slack(one))
@@ -60,14 +60,14 @@ def peak(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
 
 
 def below_line_rate(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
-    """What a network reaches is no more than its line rate."""
+    """The throughput of a network is at most its line rate."""
     if one.own.get("what") == "network":
         for line in named(numbers, what="line rate", cluster=one.facts.get("cluster", ""))[:1]:
             yield Recipe("network <= line rate", one, (line,), lambda v, line=line: v(line), "at most")
 
 
 def sum_of_parts(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
-    """A whole is the sum of its parts; extremes of parts need not fall together. Uncertainties add in quadrature."""
+    """A whole is the sum of its parts; extremes of parts need not coincide. Uncertainties add in quadrature."""
     names = str(one.own.get("part", "")).split(" + ")
     parts = [part for name in names if len(names) > 1 and (part := partner(one, numbers, one.quantity, part=name))]
     if len(names) < 2 or len(parts) < len(names):
@@ -93,7 +93,7 @@ def between_extremes(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]
 
 
 def peak_above_idle(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
-    """A cluster's peak power is no less than its idle power."""
+    """A cluster's peak power is at least its idle power."""
     if one.quantity == "power" and one.own.get("state") == "peak":
         for idle in named(numbers, quantity="power", state="idle", cluster=one.facts.get("cluster", "")):
             if "component" in idle.own:
@@ -118,7 +118,7 @@ def between_parts(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
 
 
 def repeats(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
-    """The same number printed twice is the same number; tables are taken to have it first."""
+    """The same number printed twice must be equal; the table counts as the original."""
     if not one.own or one.derived:
         return
     for other in numbers:
@@ -150,7 +150,7 @@ def efficiency(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
 
 
 def capacity_per_watt(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
-    """Capacity per watt = raw capacity of the data disks, as the catalogue has them, / power in the same state."""
+    """Capacity per watt = raw capacity of the data disks, by the catalogue, / power in the same state."""
     cluster = str(one.facts.get("cluster", ""))
     if one.quantity != "capacity per watt" or one.derived or cluster not in catalogue.names():
         return
@@ -177,7 +177,7 @@ def capacity_per_watt(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe
 
 
 def spread_alike(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
-    """Energy and rate of the same runs over the same bytes spread alike, for energy is power times bytes over rate."""
+    """Energy and rate of the same runs over the same bytes spread alike, because energy is power times bytes over rate."""
     if one.quantity != "energy":
         return
     rate = next((n for n in numbers if _rate_of(one, n)), None)
@@ -203,7 +203,7 @@ def _measured(one: Number) -> bool:
 
 
 def slack(one: Number) -> float:
-    """What the printed ± leave open of a number that has to keep a bound."""
+    """Return the tolerance of a bound that the printed ± allows."""
     return sum(u.value for u in one.uncertainties)
 
 
@@ -218,7 +218,7 @@ def _rate_of(one: Number, other: Number) -> bool:
 
 
 def _made(like: Number, quantity: str, what: str, value: float, unit: str) -> Number:
-    """A number of the catalogue, as if it had been printed."""
+    """Return a number of the catalogue as if it had been printed."""
     factor = QUANTITIES[quantity][unit]
     return replace(
         like,

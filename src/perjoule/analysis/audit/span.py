@@ -1,4 +1,4 @@
-"""What printed digits leave open, carried through arithmetic: the lowest and the highest that a result can be."""
+"""Interval arithmetic on printed digits: the lowest and the highest possible result."""
 
 import ast
 import math
@@ -32,40 +32,40 @@ class Span:
 
     @property
     def middle(self) -> float:
-        """Half way, or the finite end."""
+        """The midpoint, or the finite end."""
         return (self.low + self.high) / 2 if math.isfinite(self.low + self.high) else min(self.low, self.high, key=abs)
 
     def meets(self, other: "Span") -> bool:
-        """Whether one value can be in both."""
+        """Return whether one value can be in both."""
         return self.reaches(other) and other.reaches(self)
 
     def reaches(self, other: "Span") -> bool:
-        """Whether this can be as large as the other."""
+        """Return whether this can be as large as the other."""
         return self.high >= other.low - SLACK_RATIO * max(abs(self.high), abs(other.low), 1e-300)
 
 
 def exactly(value: float) -> Span:
-    """Give the span of one value."""
+    """Return the span of one value."""
     return Span(value, value)
 
 
 def quadrature(*spans: Span) -> Span:
-    """Give the root of the sum of squares of positive spans."""
+    """Return the root of the sum of squares of positive spans."""
     return Span(math.hypot(*(s.low for s in spans)), math.hypot(*(s.high for s in spans)))
 
 
 def least(*spans: Span) -> Span:
-    """Give the smallest."""
+    """Return the smallest."""
     return Span(min(s.low for s in spans), min(s.high for s in spans))
 
 
 def most(*spans: Span) -> Span:
-    """Give the largest."""
+    """Return the largest."""
     return Span(max(s.low for s in spans), max(s.high for s in spans))
 
 
 def total(*spans: Span) -> Span:
-    """Give the sum."""
+    """Return the sum."""
     return Span(sum(s.low for s in spans), sum(s.high for s in spans))
 
 

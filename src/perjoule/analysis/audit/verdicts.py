@@ -1,4 +1,4 @@
-"""Recipes to verdicts: does the number follow, by what slip doesn't it, and what rests on it."""
+"""Recipes to verdicts: whether the number follows, the likely slip if not, and what depends on it."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -36,7 +36,7 @@ def _verdict(recipe: Recipe, recipes: Sequence[Recipe], numbers: Sequence[Number
 
 
 def _of(recipe: Recipe) -> str:
-    """List what was put in, by place."""
+    """List the inputs, by place."""
     groups = [(place, list(group)) for place, group in groupby(recipe.inputs, key=lambda one: one.place)]
     texts = [
         ", ".join(one.printed for one in group[:_SHOWN])
@@ -48,7 +48,7 @@ def _of(recipe: Recipe) -> str:
 
 
 def _rests_on(recipe: Recipe, wrong: Mapping[str, Recipe]) -> str:
-    """Say what a number that follows from one that disagrees would be without that."""
+    """Return what a number derived from a wrong one would be with the right one."""
     changed = {n.id: wrong[n.id].result() for n in recipe.inputs if n.id in wrong and n.id != recipe.subject.id}
     if not changed or recipe.holds(changed) or not recipe.holds():
         return ""
