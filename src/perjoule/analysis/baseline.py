@@ -32,7 +32,7 @@ class Idle:
 
     mean_w: float
     standard_w: float
-    windows: tuple[tuple[float, float], ...]  # those that told it
+    windows: tuple[tuple[float, float], ...]  # those that determined it
 
 
 def idle_windows(record: Record) -> tuple[tuple[float, float], ...]:

@@ -15,7 +15,7 @@ from math import erf, exp, hypot, inf, pi, sqrt
 
 from perjoule.analysis.statistics import CONFIDENCE_RATIO, student_quantile
 
-NORMAL = 1.959964  # 95 % of a normal lie within so many standard deviations
+NORMAL = 1.959964  # 95 % of a normal lie within this many standard deviations
 LARGE_RATIO = 0.2  # of a dynamic energy, above which its uncertainty refuses it
 
 # What would make a term smaller.

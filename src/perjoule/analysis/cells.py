@@ -34,7 +34,7 @@ def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int
 
     If some repetitions lack a metric, its interval is over the others, with a doubt.
     """
-    testbeds: dict[str, set[str]] = {}  # a campaign's labels tell testbeds apart by themselves
+    testbeds: dict[str, set[str]] = {}  # a campaign's labels distinguish testbeds by themselves
     for record in records:
         testbeds.setdefault(record.trial.filesystem.label, set()).add(record.trial.testbed.label)
     several = {label for label, there in testbeds.items() if len(there) > 1}
@@ -69,7 +69,7 @@ def _cell(
     measured = [of[p.trial.id] for p in ordered if p.trial.id in of]
     names = dict.fromkeys(name for p in ordered for name, value in p.metrics.items() if isfinite(value))
     against = dict.fromkeys(d for p in ordered for d in p.doubts)
-    if OMITTED in against:  # a mean of the repetitions that had most to tell would be too high
+    if OMITTED in against:  # the mean of the repetitions that have it would be too high
         names = {name: None for name in names if not name.startswith("dynamic_")}
     values = {name: [p.metrics[name] for p in ordered if isfinite(p.metrics.get(name, float("nan")))] for name in names}
     doubts = {doubt: None for doubt in against if doubt != OMITTED}

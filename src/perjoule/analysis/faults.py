@@ -17,12 +17,12 @@ NEVER = 1e-6  # how probable a run of equal samples may be, below which the mete
 LEAST_COUNT = 3  # steps in a row without a change that are called a run
 LONG_COUNT, LONG_S, LONG_RATIO = 8, 5.0, 0.25  # samples, seconds and share of a window that are a long time for one value
 NEXT_FACTOR, MEAN_FACTOR = 6.0, 8.0  # times the next longest and the mean time of one value in the window: far longer
-MATTERS_RATIO = 0.05  # of the power, by which it must change in a window for one value to be a wrong one
+MATTERS_RATIO = 0.05  # of the power, by which it must vary in a window for a constant value to be doubted
 REST_S, REST_RATIO = 5.0, 0.16  # of a window, the least in which others are seen
 BEFORE_COUNT = 3  # samples up to the window's begin that have a value which is said to be there from before it
-CONSTANT_COUNT = 20  # samples that are all the same
+CONSTANT_COUNT = 20  # equal samples in a row
 FAR_FACTOR = 10.0  # times the range of the middle half (or a tenth of the median, where that is more): far out
-RARE_RATIO = 0.02  # of all samples: more than so many that are far out are bursts
+RARE_RATIO = 0.02  # of all samples: if more than this many are far out, they are bursts
 SPIKE_FACTOR = 3.0  # times the upper quartile: no burst goes so far up and is over after SPIKE_COUNT values
 SPIKE_COUNT, FEW_RATIO = 2, 0.05
 
@@ -109,7 +109,7 @@ def _far(value: Floats, here: NDArray[np.bool_], *, counter: bool) -> Iterator[s
     elif (spikes & here).any():
         spikes &= here
         yield f"{_samples(spikes)} far above those around them, up to {value[spikes].max():.4g} W, and included"
-    # A counter that is asked twice between two of its updates has stood still, and nothing is wrong.
+    # A counter that is polled twice between two of its updates repeats its value, and nothing is wrong.
     if not counter and (nothing := (value <= 0) & here).any() and median > 0:
         yield f"{_samples(nothing)} at 0 W or below, where the median is {median:.4g} W, and included (a failed read?)"
 

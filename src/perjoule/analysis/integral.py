@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 from perjoule.analysis.samples import CHUNK_COUNT, Fault, Floats, Samples, in_order
 from perjoule.model import Series, Specification
 
-GAP_FACTOR = 3.0  # a distance between samples of more than so many usual ones is a gap
+GAP_FACTOR = 3.0  # a distance between samples of more than this many usual ones is a gap
 BURST_S = 2.0  # storage works in bursts of about 2 s (write-back, journals): samples that are a third of it apart miss none
 BLOCK_COUNT = 64
-STEPS_COUNT = 100_000  # the usual distance is the median of at most so many, evenly spread
-BELIEVED_FACTOR = 3.0  # a wrap is believed up to so many times the highest other rate, where the most is not stated
+STEPS_COUNT = 100_000  # the usual distance is the median of at most this many, evenly spread
+BELIEVED_FACTOR = 3.0  # a wrap is accepted up to this many times the highest other rate, if the maximum is not stated
 
 Index = NDArray[np.int64] | slice
 

@@ -10,7 +10,7 @@ from perjoule.analysis.samples import Floats
 
 TRIMMED_RATIO = 0.8  # of second differences that count for the noise: the largest are jumps of the load
 TRIMMED_VARIANCE = 0.4377  # of a normal whose largest fifth is left out
-LEAST_COUNT = 4  # samples in idle time that tell a noise
+LEAST_COUNT = 4  # samples in idle time that determine a noise
 
 
 def noise(value: Floats) -> tuple[float, int]:

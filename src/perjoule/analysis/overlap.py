@@ -17,8 +17,8 @@ REFUSED_RATIO = 0.1
 CONSERVED_RATIO = 0.05  # by which a log's bytes may differ from those moved: a window may cut its first and last sample
 BOUND_RATIO = 1.02  # caps are kept to 2 %
 SPREAD_RATIO = 0.05
-UNEVEN_RATIO = 1.5  # times its even share, from which on a host's share of the bytes tells why clients wait
-STALL_RATIO = 0.2  # of the window, from which on a client that moved nothing tells why it was late
+UNEVEN_RATIO = 1.5  # times its even share, from which a host's share of the bytes explains why clients wait
+STALL_RATIO = 0.2  # of the window, from which a stall explains why a client was late
 # What is of all clients together, by the words in a metric's name.
 RATES = ("throughput", "operations_per", "tpp_ratio", "efficiency", "edp", "events_per_s")
 

@@ -20,7 +20,7 @@ from perjoule.model import Cell, Interval, Json, Record
 from perjoule.published import Paper
 from perjoule.published.paper import Fact
 
-_RANKED_MOST_COUNT = 8  # of which all orders are looked at: 40320
+_RANKED_MOST_COUNT = 8  # up to which all orders are enumerated: 40320
 _STANDARD_TO_95 = 1.96
 _MATCHED = ("filesystem", "direction", "clients", "configuration", "of", "what", "workload")
 
@@ -92,7 +92,7 @@ def _differences(paper: Paper, pair: Pair, record: Record | None) -> Iterator[st
         here |= _told(record)
     for key, there in number.facts.items():
         if key not in _MATCHED and not (key in here and (here[key] == there or same(key, here[key], there))):
-            yield f"{key}: {there} there, {here.get(key, 'not told')} here"
+            yield f"{key}: {there} there, {here.get(key, 'not stated')} here"
     if "clients" not in number.facts:
         yield f"clients: not stated there, {measured.cell.clients_count} here"
     bounds = paper.bounds.get(str(number.facts.get("configuration", "")), {})

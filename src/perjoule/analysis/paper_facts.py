@@ -15,7 +15,7 @@ from perjoule.published.paper import Fact
 
 SIZES = ("transfer", "block")
 SIZE_RATIO = 0.06  # "4 MB" and 4 MiB are the same size, whichever of them was meant
-APART = ("configuration", "cluster")  # what may be another and is comparable all the same
+APART = ("configuration", "cluster")  # facts that may differ between comparable numbers
 
 
 @dataclass(frozen=True)

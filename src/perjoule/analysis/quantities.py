@@ -8,7 +8,7 @@ from perjoule.analysis.integral import Integral
 from perjoule.analysis.terms import budget
 from perjoule.model import Series
 
-GOOD_RATIO = 0.01  # to which a counter is good enough, whatever is beside it
+GOOD_RATIO = 0.01  # uncertainty at which a counter is good enough in any case
 
 
 def _boundary(series: Series) -> tuple[object, ...]:

@@ -48,7 +48,7 @@ class Samples:
     broken: NDArray[np.bool_] | None = None  # whether a read failed between a sample and the one before it; None: never
     ahead_s: float = 0.0  # by how much the clock that dated them is ahead at least
     faults: tuple[Fault, ...] = ()
-    stamp_s: float = 0.0  # to which the times are known, where stamps were too coarse to tell samples apart
+    stamp_s: float = 0.0  # resolution of the times, if timestamps were too coarse to distinguish samples
 
 
 def highest(series: Series) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from perjoule.analysis.statistics import half_width_ratio, interval
 from perjoule.model import LEAST_COUNT, Campaign, Interval
 
-WIDENING, WIDENING_COUNT = 1.15, 5  # from so many repetitions at the least
+WIDENING, WIDENING_COUNT = 1.15, 5  # if at least this many repetitions
 EARLY_WIDENING = 1.2
 
 # What people call a metric -> its key in `Point.metrics`.

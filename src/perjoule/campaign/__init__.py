@@ -173,7 +173,7 @@ def _override(document: Table, overrides: Sequence[str], place: Source) -> Sourc
     for name in NAMES:
         options[name] = [known_options(name, path, table, place) for path, table in _tables(name, document)]
     named = {text.partition("=")[0].strip() for text in overrides}
-    if "repetitions" in named and "until" not in named:  # a count on the command line is meant as it is
+    if "repetitions" in named and "until" not in named:  # a count on the command line is exact
         document.pop("until", None)
     return override(document, overrides, place, options)
 

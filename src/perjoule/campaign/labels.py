@@ -30,7 +30,7 @@ def _words(row: Row, family: Sequence[Row]) -> list[str]:
     fields = fields_of(row.name, row.kind)
     files = [row.options.get(option) for option, (_, info) in fields.items() if takes_file(info.annotation)]
     if names := [str(file["name"]) for file in files if is_table(file)]:
-        return names  # it says all that is asked
+        return names  # it is complete
     words: list[str] = []
     for option, (field, info) in fields.items():
         if not takes_file(info.annotation) and len({repr(getattr(other.driver, field)) for other in family}) > 1:

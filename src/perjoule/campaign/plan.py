@@ -49,7 +49,7 @@ def plan(campaign: Campaign) -> Plan:
         passes_count = 1 if workload.directions == ("write",) else 2
         once_s = moved_bytes / speed_bytes_per_s(trial.testbed, trial.clients_count)
         loading_s = passes_count * min(once_s, getattr(workload, "duration_s", None) or once_s)
-        loading_s = max(loading_s, getattr(workload, "window_s", None) or 0.0)  # in which users go on to come
+        loading_s = max(loading_s, getattr(workload, "window_s", None) or 0.0)  # during which users keep arriving
         steps.append(Step(trial, moved_bytes, loading_s + 2 * campaign.settle_s + TRIAL_S))
     return Plan(tuple(steps), sum(DEPLOYMENT_S.get(group[0].testbed.kind, 0.0) for group in campaign.groups))
 

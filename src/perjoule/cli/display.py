@@ -125,7 +125,7 @@ def show(table: Table, cells: Sequence[Cell], scales: Sequence[float]) -> None:
         rich.add_column(table.headers[index], justify="left" if words else "right", min_width=max(map(len, whole)))
     for row in table.rows:
         rich.add_row(*(row[index] for index in kept))
-    (out if least <= out.width else _unwrapped).print(rich)  # what can't fit goes on in the next line rather than lose digits
+    (out if least <= out.width else _unwrapped).print(rich)  # wrap a table that can't fit rather than lose digits
     for note in notes(cells, scales):
         out.print(note)
 

@@ -14,7 +14,7 @@ from perjoule.cli.parameters import examples
 from perjoule.model.errors import MachineError
 from perjoule.results.table import Table, amplification_table, replacement_table, table, winners_table
 
-CAMPAIGN = "campaign.toml"  # by which a results folder is known
+CAMPAIGN = "campaign.toml"  # identifies a results folder
 
 # `report` and `verify` are imported where they are used: that takes longer than `--help`, completion and an error should.
 

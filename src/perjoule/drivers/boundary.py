@@ -1,4 +1,4 @@
-"""What a meter covers, in the words of a channel: a host, the switch, a group, or the total."""
+"""The boundary of a meter: a host, the switch, a group, or the total."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,7 +12,7 @@ SWITCH = "switch"
 
 @dataclass(frozen=True)
 class Boundary:
-    """What a meter covers, in the words of a Channel."""
+    """What a meter covers, in the fields of a Channel."""
 
     meter: str
     host: str

@@ -29,7 +29,7 @@ _ASK_AGAIN = "fetch the bundle again"
 _COMPRESSED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGE = (OSError, zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, *UNEXPECTED)
 MOST_RATIO = 200  # of a file's size over what it takes in a bundle: fio's logs, the best to compress, come to 30
-SMALL_BYTES = 16 * 1024**2  # up to which any ratio harms nobody
+SMALL_BYTES = 16 * 1024**2  # up to which any ratio is harmless
 
 
 def write_bundle(results: Results, target: Path, table: str, said: Said) -> int:

@@ -28,7 +28,7 @@ class Log:
     meter: Csv | None  # None: a recording, whose channels say what they cover
     covers: tuple[str, ...]  # EVERYTHING, or names of hosts, "servers", "clients", "switch"
     series: tuple[Series, ...]
-    zone_assumed: bool = False  # its dates name no zone, and nobody said which it is
+    zone_assumed: bool = False  # its dates have no zone, and none was declared
 
     def of(self, roles: Mapping[str, str]) -> tuple[Series, ...]:
         """Return its series for the hosts of a trial.

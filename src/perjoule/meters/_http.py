@@ -20,7 +20,7 @@ class Http:
 
     def __init__(self, address: str, *, timeout_s: float, user: str = "", password: str = "") -> None:
         self._place, self._user, self._password = Place(f"http://{address}", timeout_s), user, password
-        self._challenge = ""  # how it asked to be authenticated, kept so that each question is asked once
+        self._challenge = ""  # its challenge, kept so each request is sent once
         self._asked_count = 0
 
     def json(self, path: str) -> Mapping[str, Any]:
@@ -54,7 +54,7 @@ def authorization(challenge: str, path: str, user: str, password: str, nonce: st
     algorithm = words.get("algorithm", "MD5")
     name = {"MD5": "md5", "SHA-256": "sha256"}.get(algorithm.upper())
     if name is None or not {"realm", "nonce"} <= words.keys():
-        raise OSError(f"it asks for an unsupported authentication: {challenge[:80]}")
+        raise OSError(f"it requires an unsupported authentication: {challenge[:80]}")
 
     def digest(text: str) -> str:
         return hashlib.new(name, text.encode()).hexdigest()

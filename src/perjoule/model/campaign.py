@@ -23,7 +23,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Trial:
-    """One measurement: a workload by so many clients on a file system on a testbed, for the n-th time (from 1)."""
+    """One measurement: a workload by a number of clients on a file system on a testbed, for the n-th time (from 1)."""
 
     testbed: Spec
     filesystem: Spec
@@ -66,14 +66,14 @@ class Campaign:
     text: str  # the file as it was read
     edp_weight: int = 1  # w in energy x time^w
     settle_s: float = 1.0  # idle window before and after each measured window
-    align_s: float = 0.0  # of the load pattern by which the clocks of meters are found; 0: none
+    align_s: float = 0.0  # length of the load pattern that reveals the clocks of meters; 0: none
     quiet_s: float = 30.0  # the longest wait, after each load, for the file system to be quiet; 0: none
     until: StopRule | None = None  # how many of the repetitions are needed; None: all
     least_count: int = 1  # of repetitions, which all combinations get
     overwrite: tuple[Overwrite, ...] = ()  # raw devices that the file names
     confirmed: tuple[Permit, ...] = ()  # of these, what the user has confirmed
     overrides: tuple[str, ...] = ()  # "filesystem.goal=2", "seed=..." when it was drawn: with them `text` gives this again
-    files: Mapping[str, str] = field(default_factory=dict[str, str])  # text files that it names, by their path beside it
+    files: Mapping[str, str] = field(default_factory=dict[str, str])  # text files that it names, by their relative path
     reproduces: str = ""  # the paper whose study it repeats
 
     @property

@@ -74,4 +74,4 @@ class Cluster:
     switch_w: Value  # at the wall, as the clusters' totals are
     supply_efficiency: Value  # of the power supply, 0 to 1
     notes: tuple[str, ...] = ()
-    file: str = ""  # of the catalogue, of which it is one variant; boards, disks, switch and supply are the same in all of them
+    file: str = ""  # of the catalogue; its variants share boards, disks, switch and supply

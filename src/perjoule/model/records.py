@@ -230,7 +230,7 @@ class Redundancy:
     """The redundancy of a file system: whole copies on different hosts, or the parts of an erasure code on as many."""
 
     copies_count: int = 1  # whole copies; 1 with a code
-    data_count: int = 0  # parts of data, any so many of which give the data back; 0 without a code
+    data_count: int = 0  # data parts: any this many parts restore the data; 0 without a code
     parity_count: int = 0  # further parts
     # Where all copies or parts are when a client's fsync has returned, with every host up; "" where that is not known.
     acknowledged: Literal["in memory", "on disk", ""] = ""

@@ -18,7 +18,7 @@ class Point:
     doubts: tuple[str, ...] = ()
     grade: str = ""  # of its energy; "" where it has none
     # Metric -> source of error -> signed relative standard uncertainty: what all repetitions have in common, so that their
-    # scatter does not show it. The same source in two cells is the same error, of which only the difference counts in a ratio.
+    # scatter does not show it. The same source in two cells is the same error: in a ratio only its difference counts.
     shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
     source: str = ""  # of its energy: which quantity of which meter, "shelly power"
 

@@ -52,7 +52,7 @@ class Content:
     alignments: tuple[Found, ...] = ()  # load patterns, found in the meters
     channels: Mapping[Channel, float] = field(default_factory=dict[Channel, float])  # of power or energy: s between samples
     reproduces: str = ""  # the paper whose study it repeats
-    held: tuple[Held, ...] = ()  # that paper's numbers beside the own
+    held: tuple[Held, ...] = ()  # that paper's numbers next to the measured ones
     claims: tuple[Judged, ...] = ()  # and its claims, judged here
 
     @property

@@ -107,7 +107,7 @@ def as_data(paper: Paper, found: Sequence[Held]) -> dict[str, object]:
 
 def page(name: str, paper: Paper, found: Sequence[Held]) -> str:
     """Lay it out as HTML."""
-    title = f"{name} beside {paper.name}"
+    title = f"{name} compared with {paper.name}"
     return document(title, "\n".join(_body(title, paper, found)), {"beside": drawing(paper, found, title)})
 
 

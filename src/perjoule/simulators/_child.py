@@ -53,7 +53,7 @@ def child(behaviour: Behaviour, module: str, *arguments: str) -> Generator[str]:
                     return
 
         def drain() -> None:
-            for _ in server.stderr or ():  # a pipe that nobody empties would stop it
+            for _ in server.stderr or ():  # a full pipe would stop it
                 pass
 
         threads += [threading.Thread(target=work, name=module, daemon=True) for work in (answer, drain)]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from perjoule.simulators._behaviour import Fault
 
 DRIP_S = 0.05
-POUR_S = 2.0  # for which it goes on, where nobody stops it
+POUR_S = 2.0  # how long it lasts, unless stopped
 CHUNK_BYTES = 4096
 
 

@@ -28,7 +28,7 @@ from perjoule.store.journal import cut_torn_line
 from perjoule.store.samples import COLUMNS, channel_from, channel_texts
 
 AROUND_S = 5.0  # of a trial's phases, what is taken with it: windows of slow meters reach beyond
-_BEFORE = ["utc_s", "duration_s", "value", *COLUMNS]  # without when samples were asked for, as recordings 1 were
+_BEFORE = ["utc_s", "duration_s", "value", *COLUMNS]  # without times of requests, as in recordings of version 1
 HEADINGS = [*_BEFORE, "asked_utc_s", "arrived_utc_s"]
 
 

@@ -18,7 +18,7 @@ Lead = Sequence[str] | Callable[[Sequence[str]], list[str]]
 
 _DEFAULTED = (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 # How what leads onto a host says that it did not get there, or that there is no such program.
-MOST_OUTPUT_BYTES = 64 * 1024**2  # of what a program says, as far as it is read
+MOST_OUTPUT_BYTES = 64 * 1024**2  # of a program's output; the rest is not read
 _REFUSALS = ("nsenter: ", "perjoule: ")
 
 

@@ -95,7 +95,7 @@ class Simulated(Testbed):
                 network_bytes_per_s=self.network_bytes_per_s,
                 disk_bytes_per_s=self.disk_bytes_per_s if node.disks else 0.0,
             )
-            address = f"192.0.2.{index + 1}"  # of TEST-NET-1: nobody's
+            address = f"192.0.2.{index + 1}"  # of TEST-NET-1 (RFC 5737)
             cores = float(node.board.cores_count)
             syncing = _Syncing(self.write_back_s or 0.0, fails=self.failure == "sync")
             hosts.append(_SimulatedHost(name, node.role, address, node, folder / name, began_s, rates, cores, syncing))

@@ -46,7 +46,7 @@ def test_maxima_are_held_against_maxima_and_have_no_interval_but_of_their_digits
     assert found[0].ratio.mean == pytest.approx(320 / 365.57)
     assert found[0].ratio.high / found[0].ratio.low == pytest.approx(1, abs=1e-4)
     assert "clients: not stated there, 4 here" in found[0].differs
-    assert "version: 3.0.115 there, not told here" in found[0].differs
+    assert "version: 3.0.115 there, not stated here" in found[0].differs
 
 
 def test_means_are_held_against_means_with_what_is_printed_behind_the_plus_minus() -> None:

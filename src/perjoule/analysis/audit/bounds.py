@@ -53,7 +53,7 @@ BOUNDS = (
     ),
 )
 OPTIONAL = ("client_expansion", "disk_copies")
-TOLD_COPIES = 4  # nobody keeps more
+TOLD_COPIES = 4  # more is implausible
 FEATURES = ("in_flight",)  # only bounds where a configuration has them
 
 

@@ -53,7 +53,7 @@ def _numbers(cell: Cell, cluster: str) -> Iterator[Number]:
     repetitions = max((len(interval.values) for interval in cell.metrics.values()), default=0)
     for metric, interval in cell.metrics.items():
         boundary, name = ("gross", metric.removeprefix("gross_")) if metric.startswith("gross_") else ("", metric)
-        if name not in METRICS or len(interval.values) < repetitions:  # which repetition lacks it is not told
+        if name not in METRICS or len(interval.values) < repetitions:  # it is unknown which repetition lacks it
             continue
         quantity, unit = METRICS[name]
         for index, value in enumerate(interval.values, start=1):

@@ -45,7 +45,7 @@ window = "1 s"
 grade = "wall"
 """
 
-MOST_BEHIND_S = 60.0  # by which a new row's time may be before ours before it is no time at all
+MOST_BEHIND_S = 60.0  # by which a new row's time may precede ours; older times are invalid
 _UNIT_ROWS = 3  # below a header, as instruments write them
 
 

@@ -39,7 +39,7 @@ latency = "1 s"
 """
 
 LOOK_BACK_S = 120  # for samples of a server that have come since it was asked last
-MOST_BEHIND_S = 60.0  # by which a time may be before that before it is no time at all
+MOST_BEHIND_S = 60.0  # by which a sample's time may precede it; older times are invalid
 POWERS = ("watt", "power", "joule", "energy")  # in the name of what may be a meter
 
 
@@ -81,7 +81,7 @@ class Prometheus(Declared):
             nonlocal last_s
             samples = self._scraped(place) if self.server else [self._exposed(place)]
             if last_s < 0 and self.server:
-                samples = samples[-1:]  # what was before the recording is not asked for
+                samples = samples[-1:]  # earlier samples precede the recording
             for sample in samples:
                 if sample.utc_s is not None and sample.utc_s <= last_s:
                     continue  # as old as what was there last time

@@ -36,7 +36,7 @@ range = "1500 W"
 MOST_LINES = 10_000  # that wait to be read
 HELD_LINES = 100  # that may come at once after they were held up on their way
 MOST_CYCLE_S = 120.0  # the longest that any of these instruments knows is 60 s
-CYCLES = 2.0  # so many, and the time limit, may pass without a line
+CYCLES = 2.0  # this many, and the time limit, may pass without a line
 DRIFT_RATIO = 1e-4  # by which the instrument's clock may be off
 
 
@@ -173,7 +173,7 @@ def _lines(device: Instrument, said: Dialect, cycle_s: float, limit_s: float) ->
                 for question in said.line[:1]:
                     device.tell(question)
                 first, t_s = device.hear(limit_s), time.monotonic()
-                if came.qsize() > MOST_LINES:  # nobody asks any more
+                if came.qsize() > MOST_LINES:  # no reader any more
                     raise OSError(f"more than {MOST_LINES} lines wait to be read")
                 came.put((";".join([first, *map(device.ask, said.line[1:])]), t_s))
         except Exception as error:

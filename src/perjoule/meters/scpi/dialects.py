@@ -19,11 +19,11 @@ NOTHING = 9e37  # ZES shows 9.91E37 for no number and +-9.9E37 for an infinite o
 class Dialect:
     """Commands; {channel} is replaced by the channel, {cycle_s} and {cycle_ms} by the cycle."""
 
-    begin: tuple[str, ...]  # told before
-    cycle: str  # told to set the cycle
+    begin: tuple[str, ...]  # sent first
+    cycle: str  # sets the cycle
     cycle_question: str
-    go: tuple[str, ...]  # told at last
-    line: tuple[str, ...]  # asked for each cycle; empty: it sends them of its own accord
+    go: tuple[str, ...]  # sent at the end
+    line: tuple[str, ...]  # query for each cycle; empty: it sends lines by itself
     end: tuple[str, ...]
     fields: tuple[str, ...]  # of a line, in order: "power", "duration", "count", "time", "" for others
     channel: str = ""  # where none is chosen

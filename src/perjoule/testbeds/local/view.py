@@ -23,7 +23,7 @@ _MEND = "nothing is touched before it can be read"
 
 
 def _tool(argv: Sequence[str]) -> str:
-    return tool(*argv, lock=2)  # nobody has to wait for what only looks: stderr instead of a lifeline
+    return tool(*argv, lock=2)  # it only reads, so no clean-up waits for it: stderr instead of a lifeline
 
 
 @dataclass(frozen=True)

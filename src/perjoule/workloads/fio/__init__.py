@@ -41,7 +41,7 @@ size = "256 MiB"
 """
 
 LAYOUT_TRANSFER_BYTES = 4 * MIB
-MORE_ROUNDS = 3  # that fio would go on for: it is asked to end
+MORE_ROUNDS = 3  # beyond the limit, in case fio is ended late
 SHORTEST_ROUND_S = 0.5  # between two reports of fio's
 
 

@@ -14,12 +14,12 @@ from perjoule.workloads._running import last_words
 
 FloatArray = NDArray[np.float64]
 DIRECTIONS: tuple[Literal["write", "read"], ...] = ("write", "read")
-PERCENTILES = (50, 95, 99, 99.9)  # of those that fio tells, where a job does not list its own
+PERCENTILES = (50, 95, 99, 99.9)  # those used, if a job does not list its own
 SHORTEST_S = 0.1  # fio counts whole milliseconds: below this they are more than 1 %
-UNSURE_S = 0.01  # what fio's report may lack of the duration asked for
-AVERAGED_S = 0.5  # the bandwidth log's samples, as they are asked for
+UNSURE_S = 0.01  # by which fio's report may fall short of the requested duration
+AVERAGED_S = 0.5  # length of the bandwidth log's samples, as requested
 ROUNDED_S = 0.01  # how early two of its samples may come
-ROUNDED_RATIO = 0.02  # by which it may exceed what was moved: whole milliseconds and KiB/s, and fio's own start
+ROUNDED_RATIO = 0.02  # by which it may exceed the bytes moved: whole milliseconds and KiB/s, and fio's own start
 MERGED_S = 0.1  # a shorter last window joins the one before: one transfer would look like a burst
 # EIO, ENODEV, ENOTCONN, ECONNREFUSED, ESTALE, ETIMEDOUT, ECONNABORTED: a mount whose daemon went away
 TRANSIENT_ERRNOS = frozenset({5, 19, 103, 107, 110, 111, 116})

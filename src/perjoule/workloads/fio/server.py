@@ -74,7 +74,7 @@ def _room(host: Host) -> Path:
 def _end_children(host: Host, port: int) -> None:
     """End what a server leaves behind: a child for its connection, whose jobs keep running."""
     left = host.run(["pgrep", "-f", f"^fio --server=ip:{host.address},{port}$"], timeout_s=SHORT_S, check=False).stdout.split()
-    for pid in left:  # by the drawn port; the folder tells them from those of another run on such an address
+    for pid in left:  # by the random port; the folder distinguishes them from another run's
         folder = host.run(["readlink", f"/proc/{pid}/cwd"], timeout_s=SHORT_S, check=False).stdout.strip()
         if folder == str(_room(host)):
             host.run(["kill", "-KILL", pid], timeout_s=SHORT_S, check=False)

@@ -15,7 +15,7 @@ from perjoule.workloads.fio.report import check
 WAIT_FOR_START = "flock --shared . date +%s.%N"  # fio's prerun, last before its first I/O: wait at the barrier, note the time
 READY_S = 0.05  # from the moment a fio opens its prerun's output until it waits at the barrier for sure
 LOOK_S = 0.1  # between two looks at reports that grow
-REPORT_S = 30.0  # for a fio that is asked to end until it has written its report
+REPORT_S = 30.0  # for a fio that is ended to write its report
 
 
 def together(

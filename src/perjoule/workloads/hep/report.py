@@ -16,7 +16,7 @@ from perjoule.workloads._muons import fit as fits
 SHORTEST_S = 0.1
 MOST_BINS = 1_000_000
 MOST_DRIFT_S = 0.05
-PLACED_RATIO, REMOTE_RATIO = 0.9, 0.1  # so local by placement, and so much over the network all the same: that is doubted
+PLACED_RATIO, REMOTE_RATIO = 0.9, 0.1  # this local by placement, yet this much over the network: a doubt
 MOST_PULL = 4.0  # errors between a peak and its truth, above which it is doubted; chance alone gives one in 16 000
 EV = 1e9  # electronvolts in a GeV
 

@@ -43,7 +43,7 @@ class Run:
     operation: str  # in the tool's words: "randwrite", "File creation"
     details: tuple[str, ...]  # what else was asked: "4 jobs", "direct"
     transfer_bytes: int | None
-    folder: str  # where it worked; "" where that is not told
+    folder: str  # its working folder; "" if unknown
     outcome: Outcome | None  # times are UTC; None where it failed
     failure: str = ""
 
