@@ -1,0 +1,98 @@
+"""Caps and counters of control groups: in a folder that stands in for the kernel is written what the kernel documents."""
+
+import pytest
+
+from perjoule.testbeds.virtual import cgroup
+
+GROUP = "perjoule-0badcafe"
+READ, WRITE = "blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device"
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    """cgroup v1 with all three controllers."""
+    for name, file in (("cpu", "cpu.cfs_quota_us"), ("cpuacct", "cpuacct.usage"), ("blkio", READ)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).write_text("")
+    return tmp_path
+
+
+def test_a_host_is_capped_and_counted_in_a_hierarchy_for_each_controller(kernel):
+    groups = cgroup.groups("0badcafe", kernel)
+    groups.make("storage-1", 0.25)
+    groups.make("storage-2", None)
+    assert groups.roots == tuple(kernel / name / GROUP for name in ("cpu", "cpuacct", "blkio"))
+    cpu = kernel / "cpu" / GROUP / "storage-1"
+    assert ((cpu / "cpu.cfs_period_us").read_text(), (cpu / "cpu.cfs_quota_us").read_text()) == ("20000", "5000")
+    assert not list((kernel / "cpu" / GROUP / "storage-2").iterdir())
+    (kernel / "cpuacct" / GROUP / "storage-1" / "cpuacct.usage").write_text("1500000000\n")
+    assert groups.cpu_s("storage-1") == 1.5
+    moved = "7:0 Read 10\n7:0 Write 20\n7:1 Read 3\n7:1 Total 5\nTotal 99\n"
+    (kernel / "blkio" / GROUP / "storage-1" / "blkio.throttle.io_service_bytes").write_text(moved)
+    assert groups.disk_bytes("storage-1") == (13, None)
+    assert groups.disk_bytes("storage-2") == (None, None)
+
+
+def test_a_disk_is_capped_for_its_host_and_for_the_write_back_of_all(kernel):
+    groups = cgroup.groups("0badcafe", kernel)
+    groups.make("storage-1", None)
+    groups.cap_disk("storage-1", "7:3", 1e6 + 0.6, 2e6)
+    own, all_of = kernel / "blkio" / GROUP / "storage-1", kernel / "blkio"
+    assert (own / READ).read_text() == "7:3 1000001"
+    assert (own / WRITE).read_text() == (all_of / WRITE).read_text() == "7:3 2000000"
+    cgroup.uncap("0badcafe", ["7:3"], kernel)
+    assert {file.read_text() for file in (own / READ, own / WRITE, all_of / READ, all_of / WRITE)} == {"7:3 0"}
+
+
+@pytest.mark.parametrize(
+    ("files", "version", "able"),
+    [
+        (("cpu/cpu.cfs_quota_us",), 1, {"cpu"}),
+        (("cpu/cpu.shares",), 1, set()),
+        (("cpu/cpu.shares", f"blkio/{READ}"), 1, {"io"}),
+        (("cpu/cpu.cfs_quota_us", f"blkio/{READ}"), 1, {"cpu", "io"}),
+        ((f"blkio/{READ}",), 0, set()),
+    ],
+)
+def test_what_can_be_capped_is_what_has_a_file(tmp_path, files, version, able):
+    for name in files:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert cgroup.controllers(tmp_path) == (version, able)
+    assert isinstance(cgroup.groups("0badcafe", tmp_path), cgroup.Groups1) == (version == 1)
+
+
+@pytest.mark.parametrize(
+    ("there", "found"), [("memory io", (0, set())), ("cpu memory", (2, {"cpu"})), ("io cpu", (2, {"cpu", "io"}))]
+)
+def test_one_hierarchy_needs_the_controller_of_cpus(tmp_path, there, found):
+    (tmp_path / "cgroup.controllers").write_text(there)
+    assert cgroup.controllers(tmp_path) == found
+
+
+@pytest.mark.parametrize("kind", [cgroup.Groups1, cgroup.Groups2])
+def test_runs_and_their_processes_are_found_and_what_is_busy_stays(kernel, kind):
+    if kind is cgroup.Groups2:
+        (kernel / "cpu" / "cpu.cfs_quota_us").unlink()
+        (kernel / "cgroup.controllers").write_text("cpu io memory")
+    groups = cgroup.groups("0badcafe", kernel)
+    assert isinstance(groups, kind)
+    groups.make("storage-1", None)
+    assert cgroup.runs(kernel) == {"0badcafe"}
+    (procs,) = (root / "storage-1" / "cgroup.procs" for root in groups.roots[:1])
+    procs.write_text("11\n12\n")
+    (groups.roots[0] / "cgroup.procs").write_text("13\n")
+    assert (groups.pids(), groups.unseen()) == ({11, 12, 13}, False)
+    procs.write_text("11\n0\n")
+    assert (groups.pids(), groups.unseen()) == ({11, 13}, True)
+    assert not groups.remove(timeout_s=0.0)
+    for file in (procs, groups.roots[0] / "cgroup.procs", groups.roots[0] / "cgroup.subtree_control"):
+        file.unlink(missing_ok=True)
+    assert groups.remove()
+    assert cgroup.runs(kernel) == set()
+
+
+@pytest.mark.parametrize(("cores", "quota", "period"), [(0.1, 2_000, 20_000), (0.0999, 9_990, 100_000), (0.001, 1_000, 100_000)])
+def test_a_quota_is_never_below_what_the_kernel_takes(cores, quota, period):
+    """Periods of 20 ms make a host hesitate as a slow CPU does; below a tenth of a core they are of 100 ms."""
+    assert (cgroup.quota_us(cores, cgroup.period_us(cores)), cgroup.period_us(cores)) == (quota, period)

@@ -1,0 +1,84 @@
+"""What a virtual host is capped to and what it counts, without namespaces."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from perjoule import catalogue
+from perjoule.model.errors import CampaignError
+from perjoule.testbeds import _disk
+from perjoule.testbeds.virtual.host import VirtualHost
+from perjoule.testbeds.virtual.topology import places
+
+HC4 = catalogue.cluster("odroid-hc4")
+
+
+class Groups:
+    """Keeps what it is told to cap, and counts what it is given."""
+
+    def __init__(self):
+        self.capped = {}
+
+    def doors(self, host):
+        return ()
+
+    def cap_disk(self, host, device, read_bytes_per_s, written_bytes_per_s):
+        self.capped[device] = (read_bytes_per_s, written_bytes_per_s)
+        return f"as {device}"
+
+    def cpu_s(self, host):
+        return 1.5
+
+    def disk_bytes(self, host):
+        return 10, 20
+
+
+def loop(n):
+    return _disk.Loop(f"loop{n}", f"7:{n}", Path(f"/nowhere/{n}.img"))
+
+
+@pytest.fixture
+def host():
+    place = places(HC4, clients_count=1, servers_count=None, scale=0.5)[0]
+    return VirtualHost(place, Path("/nowhere"), os.getpid(), Groups(), loop(0))
+
+
+def test_disks_share_what_those_of_the_board_do_at_the_scale_and_so_do_the_legs_of_a_mirror(host):
+    read, written = (sum(getattr(disk, of).value for disk in host.node.disks) for of in ("read_bytes_per_s", "write_bytes_per_s"))
+    host._disks["mirror"] = (loop(1), loop(2))
+    assert host.cap_disks(0.5) == "as 7:0"
+    assert host._groups.capped == {
+        "7:0": pytest.approx((read / 2, written / 2)),
+        "7:1": pytest.approx((read / 4, written / 4)),
+        "7:2": pytest.approx((read / 4, written / 4)),
+    }
+    assert host.copies_count == 2
+
+
+def test_a_host_without_disks_in_the_catalogue_is_not_capped():
+    client = next(p for p in places(HC4, clients_count=1, servers_count=None, scale=1.0) if p.role == "client")
+    assert not client.node.disks
+    host = VirtualHost(client, Path("/nowhere"), os.getpid(), Groups(), loop(0))
+    assert (host.cap_disks(1.0), host._groups.capped, host.copies_count) == ("", {}, 1)
+
+
+def test_bytes_are_those_of_all_its_disks_or_else_of_its_group(host, monkeypatch):
+    monkeypatch.setattr(VirtualHost, "_stat", lambda self, disk: "1 0 2048 5 1 0 4096 9 0 500 0")
+    one = host.counters()
+    assert (one.cpu_s, one.disk_read_bytes, one.disk_written_bytes, one.disk_busy_s) == (1.5, 1 << 20, 2 << 20, 0.5)
+    host._disks["mirror"] = (loop(1), loop(2))
+    three = host.counters()
+    assert (three.disk_read_bytes, three.disk_written_bytes, three.disk_busy_s) == (3 << 20, 6 << 20, 1.5)
+    host._disks.clear()
+    none = host.counters()
+    assert (none.disk_read_bytes, none.disk_written_bytes, none.disk_busy_s) == (10, 20, None)
+
+
+@pytest.mark.parametrize(("clients", "servers", "possible"), [(124, 4, True), (125, 4, False), (1, 128, False)])
+def test_a_machine_holds_128_hosts_that_were_asked_for(clients, servers, possible):
+    if possible:
+        assert sum(p.role == "client" for p in places(HC4, clients_count=clients, servers_count=servers, scale=1.0)) == clients
+    else:
+        with pytest.raises(CampaignError, match=f"{clients + servers} hosts are too many"):
+            places(HC4, clients_count=clients, servers_count=servers, scale=1.0)
