@@ -7,7 +7,8 @@ against the mutant until one fails. Comparisons are inverted rather than changed
 quantity distinguishes those. Tests that need root or real daemons (`tests/live`) are excluded.
 
 usage: .venv/bin/python benchmarks/mutation.py [--count N] [--seed N] [--jobs N] [--list] [PATH...]
-PATH: files or folders below src/perjoule; analysis, meters/modelled.py and testbeds/virtual/__init__.py by default.
+PATH: files or folders below src/perjoule; by default what makes numbers: analysis, modelled watts, and what virtual hosts are
+capped to and count. What starts, finds and removes virtual hosts makes none.
 """
 
 import argparse
@@ -35,7 +36,8 @@ from scipy import stats
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "perjoule"
-DEFAULT = ("analysis", "meters/modelled.py", "testbeds/virtual/__init__.py")
+VIRTUAL = tuple(f"testbeds/virtual/{name}.py" for name in ("__init__", "cgroup", "cpu", "network", "topology"))
+DEFAULT = ("analysis", "meters/modelled.py", *VIRTUAL)
 SUITES = ("tests/unit", "tests/pipeline")
 SLACK = 10.0  # times as long as its tests took before, and STARTING_S, may a mutant take; one that hangs them is caught
 STARTING_S = 60.0
