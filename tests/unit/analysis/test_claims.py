@@ -139,3 +139,51 @@ def test_sizes_and_what_lies_beneath_are_those_of_the_paper(made) -> None:
     assert highest.verdict == "doesn't hold here"
     assert "xfs" in highest.why
     assert verdicts["for small writes XFS is best (default block sizes)"].why == "not measured: beegfs"
+
+
+COMPARED = """
+title = "Invented"
+authors = "Nobody"
+reference = "nowhere"
+
+[configuration.one]
+filesystem = "moosefs"
+
+[configuration.two]
+filesystem = "cephfs"
+
+[[table]]
+place = "Table I"
+common = {{ quantity = "throughput", statistic = "mean", direction = "write", clients = 4 }}
+number = [
+  {{ id = "one", printed = "300 MiB/s", configuration = "one" }},
+  {{ id = "two", printed = "100 MiB/s", configuration = "two" }},
+]
+
+[[claim]]
+place = "section 1"
+text = "one is the faster"
+rule = "holds"
+holds = "{holds}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("holds", "moosefs", "cephfs", "verdict", "why"),
+    [
+        ("one > two", 360, 120, "holds here", ""),
+        ("two < one", 360, 120, "holds here", ""),
+        ("one > two", 120, 360, "doesn't hold here", "1.258e+08 > 3.773e+08 does not hold"),
+        ("two < one", 120, 360, "doesn't hold here", "3.773e+08 < 1.258e+08 does not hold"),
+        ("one > two", 120.5, 120, "can't tell", "the intervals overlap"),
+        ("one > two", 120, 120.5, "can't tell", "the intervals overlap"),
+        ("one - two > two", 360, 120, "holds here", ""),
+        ("one > two", 360, None, "can't tell", "not measured: throughput of Table I"),
+    ],
+)
+def test_a_comparison_in_numbers_is_one_case_that_intervals_decide(made, holds, moosefs, cephfs, verdict, why) -> None:
+    rates = {name: rate for name, rate in (("MooseFS", moosefs), ("CephFS", cephfs)) if rate}
+    found = measured([made.record(trial(name)) for name in rates], [cell(name, "write", 4, rate) for name, rate in rates.items()])
+    (one,) = judged(published.read(COMPARED.format(holds=holds), "invented"), found)
+    assert (one.verdict, one.cases_count) == (verdict, int(cephfs is not None))
+    assert why in one.why and bool(one.why) == bool(why)

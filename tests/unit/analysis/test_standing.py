@@ -128,3 +128,8 @@ def test_repetitions_from_different_sources_are_doubted(made):
 
 def test_steps_at_both_ends_are_each_anywhere_and_wrong_by_half_of_what_they_differ_by():
     assert Standing(5, 6.0, 2.0).standard_j == pytest.approx(np.sqrt((6**2 + 2**2) / 12 + (6 - 2) ** 2 / 4))
+
+
+def test_ends_of_unequal_steps_err_by_half_of_what_they_differ_by():
+    """12 J and 6 J: their variances of a twelfth, and a half of 6 J that does not cancel."""
+    assert Standing(4, 12.0, 6.0).standard_j == pytest.approx(((144 + 36) / 12 + 9) ** 0.5)

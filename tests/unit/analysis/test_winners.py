@@ -199,3 +199,9 @@ def test_a_file_system_without_a_positive_value_in_each_workload_is_left_out(fou
     values = {name: {"one": [10.0, 11.0], "two": [20.0, 21.0]} for name in ("ext4 1k", "ext4 2k", "xfs 4k")}
     values["xfs 4k"] = {"one": [99.0, 98.0], "two": [99.0, 0.0]}
     assert sorted(found(values).compared) == ["ext4 1k", "ext4 2k"]
+
+
+@pytest.mark.parametrize(("least", "competing"), [(0.4, True), (0.0, False), (-0.4, False)])
+def test_who_has_a_value_that_is_not_positive_has_no_logarithm_and_does_not_compete(found, least, competing):
+    values = {"a": {"w": [2.0, 2.2]}, "b": {"w": [0.5, least]}, "c": {"w": [0.9, 1.0]}}
+    assert ("b" in found(values).compared) == competing
