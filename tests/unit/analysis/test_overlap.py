@@ -78,6 +78,20 @@ def test_a_late_client_is_explained_by_a_host_that_served_most_of_the_bytes(made
     assert any(one.endswith("client-2 ended 20 s after client-1") for one in doubts(made.record(moved=moved), even))
 
 
+@pytest.mark.parametrize(("share", "told"), [(0.745, False), (0.755, True)])
+@pytest.mark.parametrize(
+    ("direction", "quantity", "verb"), [("read", "network_sent", "sent"), ("write", "network_received", "received")]
+)
+def test_a_host_served_too_much_from_one_and_a_half_times_its_share_on(made, direction, quantity, verb, share, told):
+    moved = made.results((10.0, 20.0), (10.0, 40.0), direction=direction)
+    served = {"storage-1": 1 - share, "storage-2": share, "metadata-1": 5.0}  # which holds no data
+    series = [made.counter(host, quantity, 100 * rate, ended_s=45) for host, rate in served.items()]
+    (doubt,) = [one for one in doubts(made.record(moved=moved), series) if "together" in one]
+    assert (f"(storage-2 {verb} {share:.0%} of the bytes" in doubt) == told
+    for fewer in (series[1:], [made.counter(host, quantity, 0.0, ended_s=45) for host in served]):
+        assert not any("of the bytes" in one for one in doubts(made.record(moved=moved), fewer) if "together" in one)
+
+
 def test_a_late_client_that_stood_still_is_said_so(made):
     moved = made.results((10.0, 20.0), (10.0, 40.0))
     log = goodput(made, "client-2", (10, 20, 50), (20, 30, 0), (30, 40, 50))

@@ -10,7 +10,7 @@ from perjoule import published
 from perjoule.analysis.paper_comparison import held, kendall, rankings
 from perjoule.analysis.paper_facts import Measured, beside
 from perjoule.analysis.statistics import interval
-from perjoule.model import Cell
+from perjoule.model import Cell, Spec
 from perjoule.model.units import MIB
 
 PAPER = published.paper("green-storage")
@@ -116,3 +116,51 @@ def test_a_rank_is_apart_where_it_is_significantly_higher_than_the_next() -> Non
     (found,) = rankings(held(PAPER, beside(PAPER, clear), (), [one.cell for one in clear]))
     assert (found.own, found.apart) == (("glusterfs", "moosefs", "cephfs"), (True, True))
     assert rankings(held(PAPER, beside(PAPER, three[:1]), ())) == ()
+
+
+DIFFERENT = """
+title = "Invented"
+authors = "Nobody"
+reference = "nowhere"
+
+[configuration.one]
+filesystem = "moosefs"
+cluster = "box"
+version = "3.0"
+goal = "2"
+kernel = "6.1"
+
+[configuration.one.bounds]
+servers = "nodes"
+
+[[table]]
+place = "Table I"
+common = { configuration = "one" }
+number = [
+  { id = "nodes", quantity = "count", printed = "4", what = "nodes" },
+  { id = "rate", quantity = "throughput", printed = "100 MiB/s", statistic = "mean", direction = "write", transfer = "4 MB" },
+  { id = "power", quantity = "power", printed = "40 W", statistic = "mean", direction = "write", clients = 2 },
+]
+"""
+
+
+def test_every_fact_that_is_another_there_is_told_and_what_is_reported_counts_before_what_was_asked(made) -> None:
+    paper = published.read(DIFFERENT, "invented")
+    metrics = {"throughput_bytes_per_s": interval([100 * MIB] * 2), "mean_w": interval([40.0] * 2)}
+    cell = Cell("moosefs", "fio", "write", 2, metrics, servers_count=3, grade="modelled")
+    facts = {"filesystem": "moosefs", "cluster": "elsewhere", "direction": "write", "clients": 2, "transfer": "4 MiB"}
+    own = [Measured(q, m, facts, cell) for q, m in (("throughput", "throughput_bytes_per_s"), ("power", "mean_w"))]
+    record = made.record(replace(made.trial(), filesystem=Spec("moosefs", {"goal": "2", "version": "2.9"}, "moosefs")))
+    record = replace(record, facts={"filesystem": {"version": "3.0", "goal": 3, "list": [1]}})
+    shared = ["cluster: box there, elsewhere here", "goal: 2 there, 3 here", "kernel: 6.1 there, not told here"]
+    servers = "servers: 4 there, 3 storage hosts here"
+    differs = {one.pair.number.id: list(one.differs) for one in held(paper, beside(paper, own), [record])}
+    assert differs == {
+        "rate": [*shared, "clients: not stated there, 2 here", servers],
+        "power": [*shared, servers, "power: metered there, modelled here"],
+    }
+    untold = [*shared[:1], "version: 3.0 there, not told here", "goal: 2 there, not told here", *shared[2:]]
+    failed = replace(record, status="failed")
+    assert {one.differs for one in held(paper, beside(paper, own[:1]), [failed])} == {
+        (*untold, "clients: not stated there, 2 here", servers)
+    }

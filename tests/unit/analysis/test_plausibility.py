@@ -4,6 +4,7 @@ import pytest
 
 from perjoule import catalogue
 from perjoule.analysis.plausibility import doubts
+from perjoule.model import Spec
 
 
 def test_a_plain_trial_has_no_doubts(made):
@@ -79,3 +80,25 @@ def test_reads_and_writes_together_share_their_energy(made):
     assert "reads and writes ran together: each is charged with the energy and overhead of both" in doubts(
         made.record(moved=moved), []
     )
+
+
+@pytest.mark.parametrize(
+    ("write", "read", "together"),
+    [((10, 20), (20, 30), False), ((20, 30), (10, 20), False), ((10, 20), (19, 30), True), ((19, 30), (10, 20), True)],
+)
+def test_reads_and_writes_one_after_the_other_share_nothing(made, write, read, together):
+    moved = made.results(write) + made.results(read, direction="read")
+    assert any("ran together" in doubt for doubt in doubts(made.record(moved=moved), [])) == together
+    users = tuple(replace(one, user=one.direction) for one in moved)
+    assert not any("reads and writes" in doubt for doubt in doubts(made.record(moved=users), []))
+
+
+@pytest.mark.parametrize(
+    ("kind", "cluster", "told"), [("virtual", "odroid-hc4", True), ("virtual", "", False), ("cluster", "odroid-hc4", False)]
+)
+def test_only_hosts_that_share_a_machine_use_it_up(made, kind, cluster, told):
+    series = [made.counter(host.name, "cpu", 0.4) for host in made.record().hosts]
+    asked = replace(made.trial(), testbed=Spec(kind, {}, kind))
+    record = made.record(asked, cluster=cluster, environment={"cores_count": 2})
+    assert any("this machine's CPUs" in doubt for doubt in doubts(record, series)) == told
+    assert doubts(replace(record, environment={"cores_count": "two"}), series) == ()
