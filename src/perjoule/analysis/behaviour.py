@@ -8,7 +8,7 @@ from math import nan, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from perjoule.analysis.energy import amount
+from perjoule.analysis.power import joules
 from perjoule.model import Series
 
 Floats = NDArray[np.float64]
@@ -108,11 +108,8 @@ def agreement(one: Sequence[Series], other: Sequence[Series], windows_count: int
     ratios: list[float] = []
     sums = [0.0, 0.0]
     for low_s, high_s in pairwise(edges_s):
-        energies = [[amount(s, low_s, high_s).value for s in side] for side in (one, other)]
-        if any(e is None for side in energies for e in side):
-            continue
-        first_j, second_j = (sum(e or 0.0 for e in side) for side in energies)
-        if second_j:
+        first_j, second_j = (joules(tuple((1, s) for s in side), low_s, high_s, []) for side in (one, other))
+        if first_j is not None and second_j:
             ratios.append(first_j / second_j)
             sums[0] += first_j
             sums[1] += second_j

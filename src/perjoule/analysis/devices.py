@@ -27,6 +27,7 @@ def device_j(record: Record, series: Sequence[Series], began_s: float, ended_s: 
         chosen = [s for s in own if (DEVICE_GRADES.index(s.channel.grade), s.channel.meter) == (grade, meter)]
         by_host = {s.channel.host: s for s in sorted(chosen, key=lambda s: s.channel.quantity == "energy")}  # a counter is better
         amounts = [energy_j(s, began_s, ended_s).value for s in by_host.values()]
-        if needed <= by_host.keys() and not any(amount is None for amount in amounts):
-            return sum(amount or 0.0 for amount in amounts)
+        known = [amount for amount in amounts if amount is not None]
+        if needed <= by_host.keys() and len(known) == len(amounts):
+            return sum(known)
     return None

@@ -48,8 +48,8 @@ def network_bytes_per_s(record: Record, hosts: Sequence[str]) -> float | None:
     cluster = _cluster(record)
     node_of = {host.name: host.node for host in record.hosts}
     nics = {node.name: node.board.nic_bytes_per_s.value for node in cluster.nodes} if cluster else {}
-    found = [nics.get(node_of.get(host, "")) for host in hosts]
-    return None if None in found else sum(rate or 0.0 for rate in found)
+    known = [nics[node] for host in hosts if (node := node_of.get(host)) in nics]
+    return sum(known) if len(known) == len(hosts) else None
 
 
 def _cluster(record: Record) -> Cluster | None:

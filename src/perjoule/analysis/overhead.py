@@ -75,8 +75,8 @@ def disk_use(record: Record, series: Sequence[Series], began_s: float, ended_s: 
             metrics[f"disk_busy_{role}_ratio"] = busy_s / (len(names) * (ended_s - began_s))
         limits = disk_limits(record, names)
         moved = [total(series, quantity, names, began_s, ended_s).value for quantity in ("disk_read", "disk_written")]
-        if limits and role != "servers" and None not in moved:
-            shares = [(m or 0.0) / limit for m, limit in zip(moved, limits, strict=True)]
+        shares = [m / limit for m, limit in zip(moved, limits, strict=True) if m is not None] if limits else []
+        if role != "servers" and len(shares) == len(moved):
             metrics[f"disk_use_{role}_ratio"] = sum(shares) / (ended_s - began_s)
     return metrics
 
@@ -103,6 +103,5 @@ def total(series: Sequence[Series], quantity: Quantity, hosts: frozenset[str], b
     amounts = [amount(s, began_s, ended_s) for s in counters]
     doubts = tuple(d for a in amounts for d in a.doubts)
     coverage = min(a.coverage_ratio for a in amounts)
-    if any(a.value is None for a in amounts):
-        return Amount(None, coverage, doubts)
-    return Amount(sum(a.value or 0.0 for a in amounts), coverage, doubts)
+    known = [a.value for a in amounts if a.value is not None]
+    return Amount(sum(known) if len(known) == len(amounts) else None, coverage, doubts)

@@ -18,7 +18,7 @@ def edges_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) -> 
     In a longer piece power changed often: its sum is known, and the distribution before the cut is that of a Brownian bridge.
     """
     t_s = whole.samples.t_s
-    if len(t_s) < 2:  # one window mean that holds all: what was outside of the window may have been anything alike
+    if len(t_s) == 1:  # one window mean that holds all: what was outside of the window may have been anything alike
         only = whole.pieces(np.zeros(1, dtype=np.int64))
         outside_s = max(float(only.length_s[0]) - (ended_s - began_s), 0.0)
         return abs(float(only.first_rate[0])) * outside_s / sqrt(12)

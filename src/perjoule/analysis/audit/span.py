@@ -41,7 +41,7 @@ class Span:
 
     def reaches(self, other: "Span") -> bool:
         """Return whether this can be as large as the other."""
-        return self.high >= other.low - SLACK_RATIO * max(abs(self.high), abs(other.low), 1e-300)
+        return self.high >= other.low - SLACK_RATIO * max(abs(self.high), abs(other.low))
 
 
 def exactly(value: float) -> Span:
