@@ -4,10 +4,15 @@ import time
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 from perjoule import drivers
 from perjoule.drivers.protocols import Hosts, Sink
 from perjoule.simulators._behaviour import Behaviour
+
+# A busy machine is no fault of what is tested.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 
 class Heard(Sink):

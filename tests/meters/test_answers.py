@@ -57,14 +57,14 @@ def numbers(parse, said):
     return list(found.values() if isinstance(found, Mapping) else np.atleast_1d(found) if found is not None else ())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.dictionaries(words, values, max_size=5))
 def test_a_plugs_json(said):
     parsers = (lambda said: gen1(said, 0), lambda said: gen2(said, 0), readings, lambda said: decimals_step(said, "EnergyRes"))
     assert all(isinstance(number, Real) for parse in parsers for number in numbers(parse, said))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(max_size=60) | st.text(alphabet="0123456789.;,E+-DNA:", max_size=60))
 def test_an_instruments_line(text):
     parsers = [lambda text, d=d: dialects.fields(text, d.fields) for d in dialects.DIALECTS.values()]
@@ -73,7 +73,7 @@ def test_an_instruments_line(text):
     assert isinstance(dialects.dialect(text), dialects.Dialect | None)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=60))
 def test_bytes(said):
     assert all(isinstance(volt, Real) for volt in numbers(lambda said: volts(said, Preamble(0.1, 0, 128)), said))

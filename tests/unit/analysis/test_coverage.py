@@ -2,7 +2,7 @@ from dataclasses import replace
 from functools import reduce
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from perjoule.analysis.coverage import Item, cover, differences, items
@@ -37,7 +37,6 @@ def test_what_overlaps_is_never_added():
     assert cover(frozenset("abc"), [item("ab", "a", "b"), item("bc", "b", "c"), item("b", "b")]) == ()
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.frozensets(st.sampled_from("abcde"), min_size=1), max_size=8), st.frozensets(st.sampled_from("abcde"), min_size=1)
 )

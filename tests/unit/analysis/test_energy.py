@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from perjoule import drivers
@@ -180,7 +180,6 @@ STEPS = st.lists(st.tuples(st.floats(0.1, 0.25), st.floats(0, 500)), min_size=5,
 MOVING = st.lists(st.tuples(st.floats(0.1, 0.25), st.floats(0.1, 500)), min_size=5, max_size=40)  # a counter never stands
 
 
-@settings(deadline=None)
 @given(st.sampled_from(["counter", "window mean", "instantaneous"]), MOVING, st.floats(0.05, 0.95))
 def test_energy_adds_up_over_windows(semantics, pairs, cut_ratio):
     made = _made(semantics, *zip(*pairs, strict=True))
@@ -190,7 +189,6 @@ def test_energy_adds_up_over_windows(semantics, pairs, cut_ratio):
     assert left_j + right_j == pytest.approx(whole_j, rel=1e-9, abs=1e-6)
 
 
-@settings(deadline=None)
 @given(MOVING, st.floats(10, 1e6))
 def test_a_counter_gives_the_same_energy_wherever_it_wraps(pairs, start_j):
     steps_s, rates = zip(*pairs, strict=True)
@@ -203,7 +201,6 @@ def test_a_counter_gives_the_same_energy_wherever_it_wraps(pairs, start_j):
     assert found.value == pytest.approx(energy_j(plain, *span).value, rel=1e-6, abs=1e-5)
 
 
-@settings(deadline=None)
 @given(STEPS, st.floats(0, 0.5), st.floats(0.5, 1))
 def test_energy_lies_between_the_lowest_and_the_highest_power(pairs, from_ratio, to_ratio):
     made = _made("instantaneous", *zip(*pairs, strict=True))

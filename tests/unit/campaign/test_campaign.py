@@ -299,7 +299,7 @@ KEYS = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(KEYS, WORDS)
 def test_any_value_for_any_key_gives_a_campaign_or_a_sentence(key: str, value: str) -> None:
     try:
