@@ -6,7 +6,7 @@ import pytest
 from perjoule.analysis.baseline import OMITTED
 from perjoule.analysis.cells import cells
 from perjoule.cli.display import notes
-from perjoule.model import Point
+from perjoule.model import Clock, Point, Ran
 from perjoule.results.table import with_interval, with_meter
 
 
@@ -208,3 +208,33 @@ def test_what_repetitions_share_is_their_mean_by_source(made):
     assert cell.shared["energy_j"] == pytest.approx({"meter: gain": 0.02, "meter: offset": 0.05})
     assert cell.shared["edp_ratio"] == cell.shared["edp_js"]
     assert "throughput_bytes_per_s" not in cell.shared
+
+
+def test_a_cell_knows_when_its_trials_ran_and_how_many_hosts_stored(made):
+    points = [point(made, {}, n) for n in (1, 2)]
+    records = [replace(made.record(p.trial), clock=Clock(0.0, 100.0 * n)) for n, p in enumerate(points)]
+    (cell,) = cells(records, points)
+    assert (cell.servers_count, cell.ran) == (2, (Ran(1, 10.0, 20.0), Ran(2, 110.0, 120.0)))
+    (unknown,) = cells([], points)
+    assert (unknown.servers_count, unknown.ran, unknown.redundancy) == (0, (), None)
+
+
+def test_every_trial_that_failed_counts_once_whatever_the_number_of_attempts(made):
+    records = [made.record(made.trial(repetition=n), status="failed", attempt=a) for n, a in ((1, 1), (1, 2), (2, 1), (3, 1))]
+    assert [c.failed_count for c in cells(records, [])] == [3]
+
+
+@pytest.mark.parametrize(("values", "metrics"), [((inf, 5.0), (5.0,)), ((4.0, 5.0), (4.0, 5.0)), ((float("nan"), 5.0), (5.0,))])
+def test_what_is_no_number_is_not_among_the_values(made, values, metrics):
+    (cell,) = cells([], [point(made, {"energy_j": value}, n) for n, value in enumerate(values, 1)])
+    assert cell.metrics["energy_j"].values == metrics
+    assert bool(cell.doubts) == (len(metrics) < 2)
+
+
+def test_work_is_the_same_to_six_digits(made):
+    for beyond, alike in ((4e-7, True), (6e-6, False)):
+        points = [
+            point(made, {"edp_js": 10.0}),
+            point(made, {"edp_js": 20.0, "duration_s": 10.0 * (1 + beyond)}, filesystem="cephfs"),
+        ]
+        assert (len(edp_ratios(points)) == 2) == alike

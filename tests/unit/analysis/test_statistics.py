@@ -1,3 +1,4 @@
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -6,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perjoule.analysis.statistics import half_width_ratio, interval, ratio_interval, student_factor
-from perjoule.analysis.stopping import narrow_enough, stopped_interval
+from perjoule.analysis.stopping import campaign_widening, narrow_enough, stopped_interval
+from perjoule.model import Campaign
+from perjoule.model.campaign import StopRule
 
 
 def test_the_interval_of_a_known_sample():
@@ -84,3 +87,10 @@ def test_an_interval_is_narrow_enough_up_to_the_share_that_is_wanted_and_by_enou
     assert narrow_enough(values, 1.001 * ratio, 5)
     assert not narrow_enough(values, 0.999 * ratio, 5)
     assert not narrow_enough(values, 1.0, 6)
+
+
+@pytest.mark.parametrize(("least_count", "factor"), [(3, 1.2), (4, 1.2), (5, 1.15), (9, 1.15)])
+def test_a_campaign_with_a_stop_rule_has_intervals_as_much_wider_as_it_may_stop_early(least_count, factor):
+    asked = Campaign("name", "", 1, (), "", until=StopRule("MiB/s", 0.05, 10), least_count=least_count)
+    assert campaign_widening(asked) == factor
+    assert campaign_widening(replace(asked, until=None)) == campaign_widening(None) == 1.0

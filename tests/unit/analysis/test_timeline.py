@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perjoule.analysis.energy import amount
-from perjoule.analysis.timeline import means, net_power_w
+from perjoule.analysis.timeline import means, net_power_w, summed
 from perjoule.figures import vega
 from perjoule.figures.timeline import Timeline, completed, timeline
 from perjoule.model import Channel, Series, Specification
@@ -85,3 +85,22 @@ def test_phases_and_the_ends_of_burst_and_write_back_are_marked():
     labels = {phase["name"]: phase["label"] for phase in spec["datasets"]["phases"]}
     assert labels == {"baseline": "baseline", "measure": "measure", "write-back": "", "tail": "tail"}  # too narrow for its name
     assert vega.pdf(spec).startswith(b"%PDF")
+
+
+def test_a_role_moved_what_all_its_hosts_did_and_nothing_is_known_where_one_is_not(made):
+    edges_s = np.arange(0.0, 31.0, 3.0)
+    both = [made.counter(f"storage-{n}", "disk_read", 10.0 * n) for n in (1, 2)]
+    others = [made.counter("metadata-1", "disk_read", 99.0), made.counter("storage-1", "disk_written", 77.0)]
+    assert summed(made.record(), [*both, *others], "disk_read", "storage", edges_s) == pytest.approx(np.full(10, 30.0))
+    for lacking, role in ((both[:1], "storage"), (both, "management"), ([], "storage")):
+        assert np.isnan(summed(made.record(), lacking, "disk_read", role, edges_s)).tolist() == [True] * 10
+
+
+@pytest.mark.parametrize(("covered_s", "told"), [(0.51, True), (0.49, False)])
+def test_half_of_a_step_tells_its_mean(made, covered_s, told):
+    found = means(made.steady("storage-1", 5.0, began_s=10.0 - covered_s, ended_s=12.0), np.array([9.0, 10.0]))
+    assert np.isnan(found[0]) == (not told)
+
+
+def test_power_that_no_meter_tells_is_not_known_in_any_step(made):
+    assert np.isnan(net_power_w(made.record(), [made.steady("storage-1", 5.0)], np.arange(5.0))).tolist() == [True] * 4
