@@ -105,7 +105,8 @@ def main() -> None:
 
     dice, began_s = random.Random(asked.seed), time.monotonic()
     workload = drivers.workload(Spec("fio", {"operation": asked.operation, "size": asked.size}))
-    testbed = drivers.testbed(Spec("virtual", {"scale": asked.scale, "disk": "ext4", "disk_size": "2 GiB"}))
+    disk = {"disk": "ext4", "disk_size": "8 GiB"}  # MooseFS frees what was deleted only after some minutes
+    testbed = drivers.testbed(Spec("virtual", {"scale": asked.scale, **disk}))
     with (
         tempfile.TemporaryDirectory(prefix="perjoule-disturbance-") as folder,
         testbed.hold(asked.clients) as hosts,
