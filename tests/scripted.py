@@ -40,6 +40,7 @@ class ScriptedHost(Host):
         self.name, self.role, self.address, self.node = name, name.partition("-")[0], "10.0.0.1", None
         self.directory = Path("/of") / name
         self.ran: list[list[str]] = []
+        self.files: dict[Path, str | bytes] = {}  # what was put on it
 
     def answers(self, words: Sequence[str]) -> tuple[int, str]:
         """The exit code of a command, and what it says."""
@@ -51,12 +52,17 @@ class ScriptedHost(Host):
 
     def run(self, argv: Sequence[str | Path], **_: Any) -> Completed:
         words = [str(word) for word in argv]
+        if "perjoule-look" in words or "perjoule-tell" in words:  # the common start, which has tests of its own
+            return Completed(tuple(words), 0, "", "")
         self.ran.append(words)
         code, said = self.answers(words)
         return Completed(tuple(words), code, said, "")
 
     def spawn(self, argv: Sequence[str | Path], *, log: Path, **_: Any) -> Process:
         return self.starts([str(word) for word in argv], log)
+
+    def put(self, content: str | bytes, path: Path, **_: Any) -> None:
+        self.files[path] = content
 
     def drop_caches(self) -> None:
         self.ran.append(["drop caches"])
@@ -65,7 +71,7 @@ class ScriptedHost(Host):
         """What no test expects."""
         raise AssertionError(words)
 
-    put = read = counters = disk = never
+    read = counters = disk = never
 
 
 class ScriptedMount(Mounted):

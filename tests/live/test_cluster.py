@@ -21,6 +21,7 @@ from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, TransientError, WorkloadError
 from perjoule.model.units import MIB
 from perjoule.testbeds.cluster import Cluster
+from perjoule.workloads import _mpi as mpi
 
 pytestmark = [
     pytest.mark.live,
@@ -35,6 +36,7 @@ KILLED = """
 import json, sys, time
 from perjoule.model import Disk
 from perjoule.testbeds.cluster import Cluster
+from perjoule.workloads import _mpi as mpi
 with Cluster(**json.loads(sys.argv[1])).hold(1) as hosts:
     host, log = hosts.clients[0], hosts.clients[0].directory / "log"
     host.disk("disk", Disk(kind="ext4", size="64 MiB"))
@@ -110,12 +112,13 @@ def options(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]
         server.wait(10)
 
 
-def toml(options: Mapping[str, Any], filesystem: str, workload: str) -> str:
+def toml(options: Mapping[str, Any], filesystem: str, *workloads: str, clients: int = 1) -> str:
     """A campaign; what JSON and TOML write alike is written by json."""
     tables = ["{" + ", ".join(f"{key} = {json.dumps(value)}" for key, value in host.items()) + "}" for host in options["hosts"]]
     rest = "\n".join(f"{key} = {json.dumps(value)}" for key, value in options.items() if key != "hosts")
-    head = 'name = "lab"\nrepetitions = 1\nsettle = "100 ms"\nclients = [1]\n[testbed]\nkind = "cluster"\n'
-    return f"{head}{rest}\nhosts = [{', '.join(tables)}]\n[[filesystem]]\n{filesystem}\n[[workload]]\n{workload}\n"
+    head = f'name = "lab"\nrepetitions = 1\nsettle = "100 ms"\nclients = [{clients}]\n[testbed]\nkind = "cluster"\n'
+    loads = "".join(f"[[workload]]\n{workload}\n" for workload in workloads)
+    return f"{head}{rest}\nhosts = [{', '.join(tables)}]\n[[filesystem]]\n{filesystem}\n{loads}"
 
 
 def left(options: Mapping[str, Any]) -> list[str]:
@@ -225,6 +228,31 @@ def test_a_host_that_lets_nobody_in_is_one_sentence(
 
 
 FIO = 'kind = "fio"\noperation = ["write", "read"]\ntransfer = "1 MiB"\nsize = "16 MiB"'
+FILES = {
+    "fio": FIO,
+    "fio in rounds": 'kind = "fio"\ntransfer = "1 MiB"\nsize = "8 MiB"\nround = "500 ms"\nrounds = 8',
+    "a job file": 'kind = "fio"\njob = "load.fio"',
+    "fio's servers": 'kind = "fio"\ntransfer = "1 MiB"\nsize = "16 MiB"\nclient_server = true',
+    "verified": 'kind = "fio"\ntransfer = "1 MiB"\nsize = "16 MiB"\nverify = "crc32c"',
+    "mixed users": """kind = "together"
+together = [
+    {user = "reader", kind = "fio", operation = "read", size = "16 MiB", clients = [1]},
+    {user = "writer", kind = "fio", operation = "write", size = "16 MiB", clients = [2]},
+]""",
+    "hep": 'kind = "hep"\nsize = "16 MiB"\nworkers = "clients"',
+}
+MPI = {
+    "ior": 'kind = "ior"\noperation = ["write", "read"]\nsize = "8 MiB"\ntransfer = "1 MiB"\nranks = 2',
+    "mdtest": 'kind = "mdtest"\noperation = ["create", "stat"]\nfiles = 50\nranks = 2',
+}
+MATRIX = {
+    "moosefs": ('kind = "moosefs"\ngoal = 2', FILES),
+    "glusterfs": ('kind = "glusterfs"\nlayout = "distributed"\nhosts = 2', {"fio": FIO, "mixed users": FILES["mixed users"]}),
+    "cephfs": ('kind = "cephfs"\ncopies = 2', {"fio": FIO}),
+    "rados": ('kind = "rados"\ncopies = 2', {"rados": 'kind = "rados"\noperation = ["write", "seq"]\nsize = "16 MiB"'}),
+    "device": ('kind = "device"\nsize = "32 MiB"', {"device": 'kind = "device"\ntransfer = "1 MiB"\nsize = "16 MiB"'}),
+    "moosefs with MPI": ('kind = "moosefs"', MPI),
+}
 
 
 @pytest.fixture
@@ -235,18 +263,25 @@ def open_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_moosefs_is_measured_on_hosts_with_networks_and_files_of_their_own(open_folder: Path) -> None:
+@pytest.mark.parametrize("name", MATRIX)
+def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_their_own(name: str, open_folder: Path) -> None:
+    filesystem, workloads = MATRIX[name]
+    if "MPI" in name and (missing := [c for c in mpi.checks("ior", "") if not c.ok]):
+        pytest.skip("; ".join(f"{c.name}: {c.detail} ({c.fix})" for c in missing))
     lab = Lab(open_folder)
     testbed = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, "servers": 2})
     assert isinstance(testbed, Testbed)
-    with testbed.hold(1) as hosts:
+    with testbed.hold(2) as hosts:
         options = lab.options(_with_sshd(lab, hosts), 22)
-        (open_folder / "lab.toml").write_text(toml(options, 'kind = "moosefs"\ngoal = 2', FIO))
-        controller = hosts.management
+        (open_folder / "lab.toml").write_text(toml(options, filesystem, *workloads.values(), clients=2))
+        (open_folder / "load.fio").write_text("[one]\nrw=write\nsize=16m\nbs=1m\nend_fsync=1\n")
         command = [PERJOULE, "run", open_folder / "lab.toml", "--into", open_folder / "results"]
-        done = controller.run(command, env={"XDG_STATE_HOME": str(open_folder)}, timeout_s=240, check=False)
+        env = {"XDG_STATE_HOME": str(open_folder)}
+        done = hosts.management.run(command, env=env, timeout_s=240, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     assert "failed: " not in done.stdout + done.stderr
+    late = [line for line in done.stdout.splitlines() if " ms late" in line or "overlap" in line]
+    assert not late, late
     assert (open_folder / "results" / "report.html").stat().st_size > 100_000
     verified = subprocess.run([PERJOULE, "verify", open_folder / "results"], capture_output=True, text=True, check=False)
     assert verified.returncode == 0, verified.stdout + verified.stderr

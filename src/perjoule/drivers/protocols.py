@@ -1,8 +1,8 @@
 """What one can talk to: Host, Testbed, FileSystem, Workload, Meter. Everything that has an end is a `with`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from math import nan
 from pathlib import Path
@@ -46,6 +46,18 @@ class Counters:
     disk_read_bytes: int | None = None
     disk_written_bytes: int | None = None
     disk_busy_s: float | None = None  # with at least one request under way, summed over the host's disks
+
+
+@dataclass(frozen=True)
+class ClockOffset:
+    """By how much a host's clock (UTC) is ahead of this machine's, and by how much that may be wrong."""
+
+    offset_s: float = 0.0
+    uncertainty_s: float = 0.0
+
+
+# $1 is the gate, $2 the line. A pipe that is opened for reading and writing keeps nobody waiting, though nobody reads it.
+TELL = 'echo "$2" > "$1.told"; if [ -p "$1" ]; then echo "$2" 1<> "$1"; fi'
 
 
 class Process(ABC):
@@ -114,6 +126,26 @@ class Host(ABC):
     @abstractmethod
     def read(self, path: Path) -> bytes:
         """Read a file as the host sees it (through its mounts). Raises WorkloadError when it can't."""
+
+    @contextmanager
+    def room(self, folder: Path) -> Generator[Path]:
+        """Lend a folder on the host that stands for `folder` of this machine; gives its path as the host's programs see it.
+
+        Small files of `folder` are there, and what programs leave there is in `folder` when the block has ended; until then,
+        `read` shows it. Raises TransientError.
+        """
+        yield folder.resolve()
+
+    def tell(self, gate: Path, line: str) -> None:
+        """Write a line to who waits at a gate below `directory` (`perjoule.workloads._start`), within milliseconds if it can.
+
+        The line is in the file `gate` + ".told" before it is in the pipe `gate`, if that is there. Raises WorkloadError.
+        """
+        self.run(["bash", "--norc", "-c", TELL, "perjoule-tell", gate, line], timeout_s=30.0)
+
+    def clock_offset(self) -> ClockOffset:
+        """Compare its clock with this machine's, now. Raises TransientError: it does not answer."""
+        return ClockOffset()
 
     @abstractmethod
     def counters(self) -> Counters:

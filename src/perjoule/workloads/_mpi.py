@@ -25,6 +25,7 @@ from perjoule.workloads._running import codes, last_words, stop
 # Called with a host and a command; what is written is complete once it bears its name.
 AGENT = '#!/bin/sh\nhost=$1\nshift\nprintf "%s\\n" "$*" > "$0.$host.part"\nmv "$0.$host.part" "$0.$host"\n'
 PREFIX = "PERJOULE_IOR_PREFIX"  # of the environment, where the option is not set
+CLIENT = "PERJOULE_CLIENT"  # of each rank's environment: the name of its client
 KEPT = ("PATH", "HOME", "LD_LIBRARY_PATH")  # of the environment
 GLOBALS = (
     *("--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--leave-session-attached"),
@@ -123,7 +124,8 @@ def _run(
 ) -> None:
     first, *others = clients
     agent = room(first) / "agent"
-    first.put(AGENT, agent, mode=0o755)
+    for client in clients:  # each orted looks for it, too, though none but the first client's mpirun calls it
+        client.put(AGENT, room(client) / "agent", mode=0o755)
     running: dict[str, Process] = {}
     try:
         running[first.name] = mpirun = first.spawn([*_clean(first), *argv], log=log)
@@ -133,13 +135,20 @@ def _run(
                 if asked := _asked(first, Path(f"{agent}.{addresses[client.name]}")):
                     waiting.remove(client)
                     daemon_log = log.with_name(f"{log.stem}-orted-{client.name}.log")
-                    running[client.name] = client.spawn([*_clean(client), *daemon(asked)], log=daemon_log)
+                    running[client.name] = client.spawn(
+                        [*_clean(client), *_at_home(daemon(asked), first, client)], log=daemon_log
+                    )
             _daemons_live(running, mpirun)
             time.sleep(LOOK_S if waiting else RARE_S)
         codes(what, {first.name: mpirun}, until_s=until_s, time_limit_s=time_limit_s)
         check(what, mpirun.returncode or 0, log.read_text(errors="replace"))
     finally:
         stop(running.values())
+
+
+def _at_home(words: Sequence[str], first: Host, client: Host) -> list[str]:
+    """Name a client's own room where the first client's was named: on hosts of their own there is no other."""
+    return [word.replace(str(room(first)), str(room(client))) for word in words]
 
 
 def _daemons_live(running: Mapping[str, Process], mpirun: Process) -> None:
@@ -161,7 +170,8 @@ def _command(
     words += ["--mca", "plm_rsh_agent", room(clients[0]) / "agent"]
     for client in clients:
         host = ["--host", f"{addresses[client.name]}:{ranks_count}"]
-        words += ["-np", str(ranks_count), *host, "env", "-C", mounted.directories[client.name], *argv, ":"]
+        own = ["env", "-C", mounted.directories[client.name], f"{CLIENT}={client.name}"]
+        words += ["-np", str(ranks_count), *host, *own, *argv, ":"]
     return words[:-1]
 
 

@@ -1,21 +1,30 @@
 """Files that raw folders of several tools share, read within limits and with type checks."""
 
-from collections.abc import Generator
+import json
+import time
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from perjoule.drivers.protocols import Host
 from perjoule.machine.untrusted import UNEXPECTED, read_as, words
 from perjoule.model import Clock
 from perjoule.model.errors import WorkloadError
+from perjoule.workloads._start import clock_offsets_s
+
+SET_S = 0.05  # by which a clock moved meanwhile, above which it is said
+LATE_S = 0.02  # after the common start, above which it is said
 
 
 @dataclass(frozen=True)
 class Ran:
-    """run.json: the clients, and both clocks before and after the run."""
+    """run.json: who loaded, and all clocks before and after it."""
 
     clients: tuple[str, ...]
-    clocks: tuple[Clock, ...]
+    clocks: tuple[Clock, ...]  # this machine's
+    ahead_s: Mapping[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])  # of each host: before, after
+    start_utc_s: float | None = None  # of a start that was the same for all, by this machine's clock
 
     def __post_init__(self) -> None:
         if not self.clients or len(self.clocks) != 2:
@@ -33,6 +42,48 @@ class Ran:
     def drift_s(self) -> float:
         """By how much the clock was set meanwhile."""
         return (self.clocks[-1].monotonic_s - self.clocks[-1].utc_s) - self.offset_s
+
+    def offset_of_s(self, client: str) -> float:
+        """The monotonic clock minus the UTC of a client's own clock."""
+        return self.offset_s - next(iter(self.ahead_s.get(client, ())), 0.0)
+
+    def doubts(self, began_s: Mapping[str, float]) -> tuple[str, ...]:
+        """Whose clock was set meanwhile, and who began after the others; `began_s` by client in the monotonic clock."""
+        found = [
+            f"the clock of {name} was set by {after_s - before_s:+.3g} s during the run: its times are uncertain by as much"
+            for name, (before_s, after_s) in self.ahead_s.items()
+            if abs(after_s - before_s) > SET_S
+        ]
+        if self.start_utc_s is not None:
+            late_s = {name: began - self.start_utc_s - self.offset_s for name, began in began_s.items()}
+            found += [f"{name} began {late * 1e3:.0f} ms late" for name, late in late_s.items() if late > LATE_S]
+        return tuple(found)
+
+
+@dataclass
+class Run:
+    """What is noted of a run while it goes on."""
+
+    ahead_s: Mapping[str, float]
+    """By how much the clock of each host is ahead, at the begin."""
+    start_utc_s: float | None = None
+    """When all were told to start, if they were."""
+
+
+@contextmanager
+def noted(folder: Path, clients: Sequence[Host]) -> Generator[Run]:
+    """Note in run.json who loads in the block, and all clocks before and after it. Raises TransientError."""
+    clocks, run = [_clock()], Run(clock_offsets_s(clients))
+    yield run
+    clocks.append(_clock())
+    after_s = clock_offsets_s(clients)
+    ahead_s = {name: [before_s, after_s[name]] for name, before_s in run.ahead_s.items()}
+    said = {"clients": [c.name for c in clients], "clocks": clocks, "ahead_s": ahead_s, "start_utc_s": run.start_utc_s}
+    (folder / "run.json").write_text(json.dumps(said))
+
+
+def _clock() -> dict[str, float]:
+    return {"monotonic_s": time.monotonic(), "utc_s": time.time()}
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Parts that loads share: drop caches before, wait for parallel programs together, leave none behind."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from threading import Thread
 
 from perjoule.drivers.protocols import Host, Mounted, Process
@@ -48,6 +49,13 @@ def stop(processes: Iterable[Process]) -> None:
     until_s = time.monotonic() + STOP_S
     for thread in threads:
         thread.join(max(0.0, until_s - time.monotonic()))
+
+
+@contextmanager
+def rooms(hosts: Sequence[Host], folder: Path) -> Generator[dict[str, Path]]:
+    """Lend a folder on each host that stands for `folder` (`Host.room`): by name of the host. Raises TransientError."""
+    with ExitStack() as stack:
+        yield {host.name: stack.enter_context(host.room(folder)) for host in dict.fromkeys(hosts)}
 
 
 def last_words(text: str) -> str:

@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
+from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -26,6 +27,7 @@ from perjoule.model.units import Seconds
 from perjoule.workloads import _mpi as mpi
 from perjoule.workloads._raw import prepared_doubts, reading
 from perjoule.workloads._running import cold
+from perjoule.workloads._start import clock_offsets_s
 
 EXAMPLE = """
 [[workload]]
@@ -39,14 +41,16 @@ COLUMNS = {"create": "creation", "stat": "stat", "remove": "removal"}
 TREE = "mdtest"  # the folder that all is done in
 RANKS = "ranks.csv"
 SHORTEST_S = 0.1
+_READY = re.compile(r"^(?:([\w.-]+):)?(\d+\.\d{9})$", re.MULTILINE)
 
 
 @plain_dataclass(frozen=True)
 class Ran:
-    """run.json: the clients, and both clocks before the run."""
+    """run.json: who loaded, and all clocks before it."""
 
     clients: tuple[str, ...]
-    clock: Clock
+    clock: Clock  # this machine's
+    ahead_s: Mapping[str, float] = field(default_factory=dict[str, float])  # the clock of each client
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -109,10 +113,10 @@ class MdTest(Workload):
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Load from all clients together and read the reports. Raises WorkloadError, TransientError."""
-        clock = Clock(time.monotonic(), time.time())
+        pair, ahead_s = {"monotonic_s": time.monotonic(), "utc_s": time.time()}, clock_offsets_s(clients)
         self._load(clients, mounted, folder, "", self.operation)
-        pair = {"monotonic_s": clock.monotonic_s, "utc_s": clock.utc_s}
-        (folder / "run.json").write_text(json.dumps({"clients": [c.name for c in clients], "clock": pair}))
+        said = {"clients": [c.name for c in clients], "clock": pair, "ahead_s": ahead_s}
+        (folder / "run.json").write_text(json.dumps(said))
         return self.outcome(folder)
 
     def outcome(self, folder: Path) -> Outcome:
@@ -123,7 +127,7 @@ class MdTest(Workload):
             client_of = mpi.client_of(ran.clients, self.ranks_count)
             column = f"{'Directory' if self.folders else 'File'} {COLUMNS[self.operation]}"
             done = ranks(text_of(folder / RANKS), column)
-            began_s = barrier_utc_s(log, len(client_of)) + ran.clock.monotonic_s - ran.clock.utc_s
+            began_s = barrier_utc_s(log, len(client_of), ran.ahead_s) + ran.clock.monotonic_s - ran.clock.utc_s
             if lacking := [rank for rank in client_of if done.get(rank, (0, 0.0))[0] != self.files_count]:
                 found_count = done.get(lacking[0], (0, 0.0))[0]
                 told = f"rank {lacking[0]} of mdtest did {found_count} of {self.files_count} operations and reported no error"
@@ -149,7 +153,8 @@ class MdTest(Workload):
     def _load(self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, operation: str) -> None:
         kept = mpi.room(clients[0]) / RANKS
         argv = [mpi.program("mdtest", self.prefix), FLAGS[operation], "-D" if self.folders else "-F", "-d", TREE]
-        argv += ["-n", str(self.files_count), "--run-cmd-before-phase=date +%s.%N", f"--saveRankPerformanceDetails={kept}"]
+        argv += ["-n", str(self.files_count), f"--run-cmd-before-phase=date +${{{mpi.CLIENT}}}:%s.%N"]
+        argv += [f"--saveRankPerformanceDetails={kept}"]
         argv += ["-u"] if self.own_folder else []
         argv += ["-N", "1"] if self.reorder and operation == "stat" else []
         log = folder / f"{prefix}mdtest.log"
@@ -175,9 +180,15 @@ def ranks(text: str, column: str) -> dict[int, tuple[int, float]]:
     return found
 
 
-def barrier_utc_s(log: str, ranks_count: int) -> float:
-    """Return when the last rank was ready for the phase. Raises ValueError if a rank reported no time."""
-    moments = [float(line) for line in re.findall(r"^\d+\.\d{9}$", log, re.MULTILINE)]
+def barrier_utc_s(log: str, ranks_count: int, ahead_s: Mapping[str, float]) -> float:
+    """When the last rank was ready for the phase, by this machine's clock. Raises ValueError when not every rank told its moment.
+
+    Args:
+        log: with a line "client-1:SECONDS" of each rank, by its client's clock.
+        ranks_count: how many lines there must be.
+        ahead_s: by how much each client's clock is ahead.
+    """
+    moments = [float(said) - ahead_s.get(name, 0.0) for name, said in _READY.findall(log)]
     if len(moments) != ranks_count:
         raise ValueError(f"{len(moments)} of {ranks_count} ranks reported when they were ready")
     return max(moments)

@@ -8,9 +8,10 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import campaign
+from perjoule.drivers.protocols import ClockOffset
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import cluster
-from perjoule.testbeds.cluster.facts import Clock, clock_s, counters, probe
+from perjoule.testbeds.cluster.facts import clock_doubt, clock_s, counters, probe
 from perjoule.testbeds.cluster.openssh import Login, refusal
 from perjoule.testbeds.cluster.program import signalled
 from perjoule.testbeds.cluster.scripts import BASH, KEEP, LAUNCH
@@ -100,9 +101,9 @@ def test_a_keepers_answer_holds_all_counters_and_its_clock() -> None:
     assert clock_s(text) == 1795273233.372095
 
 
-def test_a_clock_is_doubted_by_more_than_asking_took() -> None:
-    assert Clock(0.03, 0.025).doubt("h") == ""
-    assert Clock(-1.5, 0.001).doubt("h") == "the clock of h is 1.5 s behind this machine's: its loads started by its own clock"
+def test_a_clock_is_doubted_where_it_is_known_badly_and_not_where_it_is_only_ahead() -> None:
+    assert clock_doubt("h", ClockOffset(-40.0, 0.0099)) == ""
+    assert clock_doubt("h", ClockOffset(0.0, 0.025)) == "the clock of h is known to ± 25 ms only: its loads are timed by it"
 
 
 def test_exit_codes_of_a_shell_are_those_of_a_child() -> None:

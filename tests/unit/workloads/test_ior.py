@@ -143,8 +143,9 @@ def test_mpirun_starts_ranks_client_by_client_each_in_its_folder(tmp_path: Path)
     (mpirun,) = first.started
     assert mpirun[: mpirun.index("mpirun")][:2] == ["env", "-i"]
     text = " ".join(mpirun)
-    assert "-np 2 --host 10.0.0.1:2 env -C /mnt/client-1 ior -vvv -w -a POSIX -t 1048576 -b 4194304 -k -F -o ior.rank -e" in text
-    assert " : -np 2 --host 10.0.0.2:2 env -C /mnt/client-2 ior " in text
+    assert "-np 2 --host 10.0.0.1:2 env -C /mnt/client-1 PERJOULE_CLIENT=client-1 ior -vvv -w " in text
+    assert "ior -vvv -w -a POSIX -t 1048576 -b 4194304 -k -F -o ior.rank -e" in text
+    assert " : -np 2 --host 10.0.0.2:2 env -C /mnt/client-2 PERJOULE_CLIENT=client-2 ior " in text
     assert "btl_tcp_if_include 10.0.0.0/30" in text
     assert "plm_rsh_agent /of/client-1/mpi/agent" in text
     (orted,) = second.started

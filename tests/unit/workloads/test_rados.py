@@ -41,11 +41,16 @@ class Client(ScriptedHost):
         self.code, self.markers = code, markers
 
     def answers(self, words: Sequence[str]) -> tuple[int, str]:
+        if words[0] == "mkfifo":
+            self.ran.pop()
+            return 0, ""
         asked = self.ran[-1] = [*words[7:]]  # without who asks, and where
         missing = asked[0] == "stat" and asked[1] not in self.markers.split()
         return int(missing), self.markers if asked[0] == "ls" else ""
 
     def starts(self, words: Sequence[str], log: Path) -> Process:
+        if words[0] == "bash":  # waits at the pipe that rados opens
+            return ScriptedProcess(None)
         self.ran.append([*words[7:]])
         return Hanging(self.code, (SAID / "nodata.log").read_text())
 

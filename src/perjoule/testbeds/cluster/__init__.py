@@ -10,7 +10,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeVar
 
@@ -20,13 +20,13 @@ from pydantic.dataclasses import dataclass
 from perjoule import catalogue
 from perjoule.catalogue import Cluster as Hardware
 from perjoule.catalogue import Node
-from perjoule.drivers.protocols import Check, Hosts, Testbed
+from perjoule.drivers.protocols import Check, ClockOffset, Hosts, Testbed
 from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.model.units import bytes_text
 from perjoule.testbeds import _process
 from perjoule.testbeds.cluster import notes
-from perjoule.testbeds.cluster.facts import Clock, Probe, probe
+from perjoule.testbeds.cluster.facts import Probe, clock_doubt, probe
 from perjoule.testbeds.cluster.host import SshHost
 from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.openssh import Login, refusal
@@ -122,7 +122,7 @@ class Cluster(Testbed):
             clocks = _at_once(Keeper.clock, keepers)
             there = zip(chosen, nodes, folders, keepers, probes, clocks, strict=True)
             hosts = tuple(
-                SshHost(one.name, one.role, one.address, node and node[1], folder, keeper, found, clock.doubt(one.name))
+                SshHost(one.name, one.role, one.address, node and node[1], folder, keeper, found, clock_doubt(one.name, clock))
                 for one, node, folder, keeper, found, clock in there
             )
             yield Hosts(hosts, 1.0, _hardware(nodes), self._facts(run, keepers, probes, clocks))
@@ -169,14 +169,16 @@ class Cluster(Testbed):
             raise refusal(login, "it timed out" if code is None else err.decode(errors="replace"))
         return probe(out.decode(errors="replace"), login.name)
 
-    def _facts(self, run: str, keepers: Sequence[Keeper], probes: Sequence[Probe], clocks: Sequence[Clock]) -> dict[str, Json]:
+    def _facts(
+        self, run: str, keepers: Sequence[Keeper], probes: Sequence[Probe], clocks: Sequence[ClockOffset]
+    ) -> dict[str, Json]:
         pairs = list(zip(keepers, probes, strict=True))
         return {
             "run": run,
             "counters": "of each whole machine, from its kernel",
             "kernels": {keeper.login.name: found.kernel for keeper, found in pairs},
             "clocks": {
-                keeper.login.name: {**clock._asdict(), "chronyc": found.chronyc, "timedatectl": found.timedatectl}
+                keeper.login.name: {**asdict(clock), "chronyc": found.chronyc, "timedatectl": found.timedatectl}
                 for (keeper, found), clock in zip(pairs, clocks, strict=True)
             },
             "removed": [words for keeper in keepers for words in keeper.removed],

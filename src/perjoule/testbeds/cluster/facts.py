@@ -1,14 +1,13 @@
 """A host's own reports, parsed."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from perjoule.drivers.protocols import Counters
+from perjoule.drivers.protocols import ClockOffset, Counters
 from perjoule.model.errors import MachineError
 from perjoule.model.units import seconds_text
 from perjoule.testbeds._kernel import cpu_ticks, disk_busy_s, disk_bytes, network_bytes
 
-MOST_OFFSET_S = 0.01  # of a clock, above which it is reported
+MOST_UNSURE_S = 0.01  # of a clock, above which it is reported
 
 
 @dataclass(frozen=True)
@@ -27,18 +26,11 @@ class Probe:
     disks: tuple[str, ...] = ()
 
 
-class Clock(NamedTuple):
-    """The offset of a host's clock from ours, and its uncertainty: half of the round trip."""
-
-    offset_s: float
-    uncertainty_s: float
-
-    def doubt(self, name: str) -> str:
-        """The doubt about it, if its clock differs from ours; else ""."""
-        if abs(self.offset_s) <= self.uncertainty_s + MOST_OFFSET_S:
-            return ""
-        how = f"{seconds_text(abs(self.offset_s))} {'ahead of' if self.offset_s > 0 else 'behind'}"
-        return f"the clock of {name} is {how} this machine's: its loads started by its own clock"
+def clock_doubt(name: str, clock: ClockOffset) -> str:
+    """The objection to what is known of a host's clock, if there is one; else ""."""
+    if clock.uncertainty_s <= MOST_UNSURE_S:
+        return ""
+    return f"the clock of {name} is known to ± {seconds_text(clock.uncertainty_s)} only: its loads are timed by it"
 
 
 def probe(said: str, where: str) -> Probe:

@@ -1,11 +1,12 @@
 """A real host, reached over the connection of its keeper."""
 
+import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 
 from perjoule.catalogue import Node
-from perjoule.drivers.protocols import Completed, Counters, Host, Process
+from perjoule.drivers.protocols import ClockOffset, Completed, Counters, Host, Process
 from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
 from perjoule.testbeds import _format, _process
@@ -60,19 +61,30 @@ class SshHost(Host):
     def spawn(
         self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
     ) -> Process:
-        """Start a program that keeps running; its output goes to `log` on this machine, even if that is a path on the host.
-
-        Arguments that name the log's folder on this machine name a folder on the host instead: small files are copied there
-        before, and the program's files come back when it has ended.
-        """
+        """Start a program that goes on; its output comes to `log` on this machine, even where that is a path of the host's."""
         number = self._line.number()
-        words = [str(word) for word in argv]
-        room = None
-        here = log.parent.resolve()
-        if self.directory not in log.parents and any(str(here) in word for word in words):
-            room = Room(self._line, here, self.directory / "programs" / f"{number}.room")
-            words = [word.replace(str(here), str(room.there)) for word in words]
-        return SshProgram(self._line, number, self._line.lead(number, "spawn", env), words, log=log, text=text, room=room)
+        return SshProgram(self._line, number, self._line.lead(number, "spawn", env), argv, log=log, text=text)
+
+    @contextlib.contextmanager
+    def room(self, folder: Path) -> Generator[Path]:
+        """Lend a folder of the run's own; the trial's small files go there before, what is new comes back."""
+        there = self.directory / "programs" / f"{self._line.number()}.room"
+        room = Room(self._line, folder.resolve(), there)
+        try:
+            yield there
+        except BaseException:
+            with contextlib.suppress(WorkloadError):  # whatever ended the block is the better reason
+                room.back()
+            raise
+        room.back()
+
+    def tell(self, gate: Path, line: str) -> None:
+        """By its keeper, which is there already."""
+        self._line.keeper.tell(str(gate), line)
+
+    def clock_offset(self) -> ClockOffset:
+        """Ask its keeper, several times; the quickest answer counts."""
+        return self._line.keeper.clock()
 
     def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
         """Write a file, making its folders if necessary."""

@@ -11,9 +11,10 @@ import threading
 import time
 from collections.abc import Sequence
 
+from perjoule.drivers.protocols import ClockOffset
 from perjoule.model.errors import MachineError, PerjouleError
 from perjoule.testbeds import _process
-from perjoule.testbeds.cluster.facts import Clock, clock_s
+from perjoule.testbeds.cluster.facts import clock_s
 from perjoule.testbeds.cluster.openssh import CONNECT_S, Login, lost, refusal
 from perjoule.testbeds.cluster.scripts import BASH, KEEP
 
@@ -101,13 +102,21 @@ class Keeper:
             ended_s = time.monotonic()
         return (began_s + ended_s) / 2, (ended_s - began_s) / 2, "\n".join(lines)
 
-    def clock(self) -> Clock:
-        """Return the host's clock offset from ours, by the quickest of several answers. Raises TransientError."""
-        found: list[Clock] = []
+    def tell(self, gate: str, line: str) -> None:
+        """Have it write a line to who waits at a gate. Raises TransientError."""
+        with self._lock:
+            try:
+                os.write(self._lifeline, f"tell {gate} {line}\n".encode())
+            except OSError:
+                raise lost(self.login) from None
+
+    def clock(self) -> ClockOffset:
+        """The host's clock against ours, by the quickest of several answers. Raises TransientError."""
+        found: list[ClockOffset] = []
         for _ in range(_CLOCKS_COUNT):
             t_s, half_s, said = self.counters()
             ours_s = time.time() - (time.monotonic() - t_s)
-            found.append(Clock(clock_s(said) - ours_s, half_s))
+            found.append(ClockOffset(clock_s(said) - ours_s, half_s))
         return min(found, key=lambda clock: clock.uncertainty_s)
 
     def _line(self, until_s: float) -> str | None:

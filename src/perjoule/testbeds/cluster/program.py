@@ -4,11 +4,9 @@ import contextlib
 import io
 import signal
 import tarfile
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from perjoule.model.errors import WorkloadError
 from perjoule.testbeds import _process
 from perjoule.testbeds.cluster.connection import SSH_FAILED, Line
 
@@ -24,68 +22,44 @@ def signalled(code: int) -> int:
 
 
 class Room:
-    """A folder on this machine in which a program on a host works."""
+    """A folder on a host that stands for one of this machine's."""
 
     def __init__(self, line: Line, here: Path, there: Path) -> None:
-        self.there = there
-        self._line, self._here = line, here
-        if any(path.is_fifo() for path in here.iterdir()):
-            what = "a load that is started through a pipe does not work on a host over SSH"
-            raise WorkloadError(what, where=line.keeper.login.name, next="use another workload, or testbed virtual")
-        self._sent = {path.name: path for path in here.iterdir() if path.is_file() and path.stat().st_size <= _MOST_SENT_BYTES}
+        self._line, self._here, self._there = line, here, there
+        small = [path for path in here.iterdir() if path.is_file() and path.stat().st_size <= _MOST_SENT_BYTES]
+        self._sent = {path.name for path in small}
         archive = io.BytesIO()
         with tarfile.open(fileobj=archive, mode="w") as tar:
-            for name, path in self._sent.items():
-                tar.addfile(info := _entry(name, data := path.read_bytes()), io.BytesIO(data))
-                assert info.size == len(data)
+            for path in small:
+                data = path.read_bytes()
+                entry = tarfile.TarInfo(path.name)
+                entry.size = len(data)
+                tar.addfile(entry, io.BytesIO(data))
         line.send(archive.getvalue(), there)
 
     def back(self) -> None:
-        """Fetch new files. Raises WorkloadError, TransientError."""
-        with tarfile.open(fileobj=io.BytesIO(self._line.fetch(self.there))) as tar:
+        """Bring what is new; the folder on the host goes. Raises WorkloadError, TransientError."""
+        with tarfile.open(fileobj=io.BytesIO(self._line.fetch(self._there))) as tar:
             for member in tar:
                 name = member.name.removeprefix("./")
                 if member.isfile() and "/" not in name and name not in self._sent and (file := tar.extractfile(member)):
                     (self._here / name).write_bytes(file.read())
 
 
-def _entry(name: str, data: bytes) -> tarfile.TarInfo:
-    info = tarfile.TarInfo(name)
-    info.size = len(data)
-    return info
-
-
 class SshProgram(_process.Program):
     """A program that keeps running on a host."""
 
     def __init__(
-        self,
-        line: Line,
-        number: int,
-        lead: _process.Lead,
-        words: Sequence[str],
-        *,
-        log: Path,
-        text: str | None,
-        room: Room | None,
+        self, line: Line, number: int, lead: _process.Lead, argv: Sequence[str | Path], *, log: Path, text: str | None
     ) -> None:
-        super().__init__(lead, words, where=line.keeper.login.name, log=log, env=None, text=text)
-        self._line, self._number, self._room = line, number, room
-        self._ended = threading.Lock()
-
-    def _end(self) -> None:
-        with self._ended:
-            if self._room:
-                room, self._room = self._room, None
-                room.back()
+        super().__init__(lead, argv, where=line.keeper.login.name, log=log, env=None, text=text)
+        self._line, self._number = line, number
 
     @property
     def returncode(self) -> int | None:
         """Its exit code (negative: the signal that ended it), or None while it runs."""
-        if (code := super().returncode) is None:
-            return None
-        self._end()
-        return signalled(code)
+        code = super().returncode
+        return None if code is None else signalled(code)
 
     def wait(self, *, timeout_s: float) -> int:
         """Wait for its end and return the exit code. Raises TimeoutError."""
@@ -101,5 +75,3 @@ class SshProgram(_process.Program):
         if super().returncode is None:
             self._line.end(self._number)
             self._child.kill()
-        with contextlib.suppress(WorkloadError):
-            self._end()

@@ -34,11 +34,11 @@ remove() { # a folder of ours with all that is mounted and attached below
 """
 
 # $1 the work folder, $2 the host's name, $3 the run. It lives as long as its perjoule: its end, or two minutes without a word
-# from it, end everything. Words it hears: "alive", and "counters N".
+# from it, end everything. Words it hears: "alive", "counters N", and "tell GATE LINE" (see Host.tell).
 KEEP = (
     _SWEEP
     + r"""
-trap '' TERM INT HUP
+trap '' TERM INT HUP PIPE # it may be answering when we go
 export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 refuse() { echo "refused $*"; exit 3; }
 root=$1/cluster folder=$1/cluster/$3-$2
@@ -55,7 +55,11 @@ for old in "$root"/????????-"$2"; do # a run has eight letters
 done
 mkdir "$folder" "$folder/programs" && touch "$folder/perjoule-made-this" || refuse "$folder can't be made"
 echo ready
-while read -r -t 120 word number; do
+while read -r -t 120 word number line; do
+  case "$word $number" in "tell $folder"/*)
+    echo "$line" > "$number.told"
+    if [ -p "$number" ]; then echo "$line" 1<> "$number"; fi ;;
+  esac
   [ "$word" = counters ] || continue
   read -r stat < /proc/stat
   echo "begin $number"

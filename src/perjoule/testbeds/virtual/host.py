@@ -176,6 +176,10 @@ class VirtualHost(Host):
         except OSError as error:
             raise WorkloadError(f"can't read {path} ({error.strerror})", where=self.name) from None
 
+    def tell(self, gate: Path, line: str) -> None:
+        """Write a line to who waits at a gate."""
+        _process.tell(self._outside(gate), line, where=self.name)
+
     def counters(self) -> Counters:
         """Read the host's counters from outside; None for what can't be read."""
         cpu_s = received = sent = disk_read = disk_written = disk_busy_s = None

@@ -20,13 +20,13 @@ from perjoule.drivers.protocols import Check, Host, Mounted, Workload
 from perjoule.model import OPTIONS, ClientResult, Outcome, TextFile, option_name
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import BYTES, MIB, Bytes, Ratio, Seconds, bytes_text, exact_text, seconds_text
-from perjoule.workloads._raw import reading
+from perjoule.workloads._raw import noted, reading
 from perjoule.workloads._running import cold
 from perjoule.workloads.fio import job as file
 from perjoule.workloads.fio import report, server
 from perjoule.workloads.fio.job_report import results as job_results
 from perjoule.workloads.fio.load import Rounds, prepare_file, run_file, run_jobs
-from perjoule.workloads.fio.raw import BACK, Raw, noted
+from perjoule.workloads.fio.raw import BACK, Raw
 from perjoule.workloads.fio.report import documents, doubts, jobs
 from perjoule.workloads.fio.steady import ROUNDS_COUNT
 
@@ -218,8 +218,8 @@ class Fio(Workload):
         load = [f"rw={self.operation}", *self._how(clients), *self._limits(), *self._checksums(self.operation)]
         if self._mixed:
             load.append(f"rwmixread={self._read_percent}")
-        with noted(folder, clients):
-            self._load(clients, mounted, folder, "", load)
+        with noted(folder, clients) as run:
+            run.start_utc_s = self._load(clients, mounted, folder, "", load, ahead_s=run.ahead_s)
         return self.outcome(folder)
 
     def read_back(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome | None:
@@ -306,12 +306,28 @@ class Fio(Workload):
             client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s)
         (folder / f"{prefix}prepared.json").write_text(json.dumps({"doubts": cold(clients, mounted)}))
 
-    def _load(self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, load: Sequence[str]) -> None:
-        """Run one fio per client to its end, each on its own file."""
+    def _load(
+        self,
+        clients: Sequence[Host],
+        mounted: Mounted,
+        folder: Path,
+        prefix: str,
+        load: Sequence[str],
+        *,
+        ahead_s: Mapping[str, float] | None = None,
+    ) -> float | None:
+        """Run one fio per client to its end, each on its own file; gives the moment of a common start."""
         wanted = {client.name: [_filename(self._file(client, mounted)), *load] for client in clients}
-        steady = Rounds(self.round_s, self.rounds_count) if self.round_s and not prefix else None
-        run_jobs(
-            clients, mounted, folder, prefix, wanted, time_limit_s=self.time_limit_s, by_server=self.client_server, steady=steady
+        return run_jobs(
+            clients,
+            mounted,
+            folder,
+            prefix,
+            wanted,
+            time_limit_s=self.time_limit_s,
+            ahead_s=ahead_s,
+            by_server=self.client_server,
+            steady=Rounds(self.round_s, self.rounds_count) if self.round_s and not prefix else None,
         )
 
 

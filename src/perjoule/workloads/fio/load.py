@@ -9,7 +9,7 @@ from perjoule.drivers.protocols import Host, Mounted
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.workloads.fio import rounds, server
 from perjoule.workloads.fio.report import AVERAGED_S
-from perjoule.workloads.fio.start import WAIT_FOR_START, text_of, together
+from perjoule.workloads.fio.start import Job, together
 
 LOGS = ("lat_percentiles=1", "clat_percentiles=0", f"log_avg_msec={AVERAGED_S * 1e3:.0f}", "log_unix_epoch=1")
 
@@ -29,10 +29,11 @@ def run_jobs(
     wanted: Mapping[str, Sequence[str]],
     *,
     time_limit_s: float,
+    ahead_s: Mapping[str, float] | None = None,
     by_server: bool = False,
     steady: Rounds | None = None,
-) -> None:
-    """Run one fio per client to its end; files that they leave in `folder` are named by prefix and client.
+) -> float | None:
+    """Run one fio per client to its end; what they leave in `folder` is named by prefix and client.
 
     Args:
         clients: the hosts.
@@ -41,8 +42,12 @@ def run_jobs(
         prefix: distinguishes loads of one trial.
         wanted: by client, its load as lines of a job file.
         time_limit_s: by when all must have ended.
+        ahead_s: by how much the clock of each host is ahead, for a common start; without, each begins as soon as it can.
         by_server: whether fio's own client/server mode starts them.
         steady: when to end an endless load.
+
+    Returns:
+        The moment of the common start, in this machine's UTC.
 
     Raises:
         TransientError: the folder of a client is gone, a daemon died, or a client is not done in time.
@@ -53,10 +58,10 @@ def run_jobs(
     try:
         if by_server:
             server.together(jobs, folder, prefix, time_limit_s=time_limit_s)
-            return
-        argvs = {name: (client, _argv(folder, name, lines, steady)) for name, (client, lines) in jobs.items()}
-        enough = partial(_enough, folder, list(jobs), steady.most_count) if steady else None
-        together(argvs, folder, time_limit_s=time_limit_s, enough=enough)
+            return None
+        commands = {name: Job(client, partial(_argv, name, lines, steady)) for name, (client, lines) in jobs.items()}
+        enough = partial(_enough, steady.most_count) if steady else None
+        return together(commands, folder, time_limit_s=time_limit_s, ahead_s=ahead_s, enough=enough)
     except WorkloadError:
         mounted.alive()  # a daemon that died is the better reason
         raise
@@ -79,15 +84,15 @@ def run_file(
     fio takes options before a job file as defaults, which the file may overrule. Raises as `run_jobs` does.
     """
     require_folders(clients, mounted, time_limit_s)
-    there = folder.resolve()
-    jobs: dict[str, tuple[Host, list[str | Path]]] = {}
-    for client in clients:
-        name = prefix + client.name
+
+    def argv(name: str, place: Path, there: Path, _: str) -> list[str | Path]:
         output = ["--eta=never", "--output-format=json", f"--output={there / name}.json"]
         logs = [f"--{line}" for line in (*LOGS, f"write_bw_log={there / name}")]
-        jobs[name] = client, ["env", "-C", job_room(client, mounted), "fio", *output, *logs, *options, there / "job.fio"]
+        return ["env", "-C", place, "fio", *output, *logs, *options, there / "job.fio"]
+
+    jobs = {prefix + c.name: Job(c, partial(argv, prefix + c.name, job_room(c, mounted))) for c in clients}
     try:
-        together(jobs, folder, time_limit_s=time_limit_s, barrier=False)
+        together(jobs, folder, time_limit_s=time_limit_s)
     except WorkloadError:
         mounted.alive()
         raise
@@ -107,18 +112,18 @@ def require_folders(clients: Sequence[Host], mounted: Mounted, time_limit_s: flo
             raise TransientError(f"the folder in the file system is gone ({directory})", where=client.name)
 
 
-def _argv(folder: Path, name: str, lines: Sequence[str], steady: Rounds | None) -> list[str | Path]:
-    """Return fio's arguments for one job, with all outputs in `folder`, and interim reports after each round.
+def _argv(name: str, lines: Sequence[str], steady: Rounds | None, there: Path, wait: str) -> list[str | Path]:
+    """Ask for one job, all its outputs in `there`, with interim reports after each round.
 
-    As its last step before the first I/O, fio runs the prerun: wait at the barrier, then record the time. (fio checks its own
-    startdelay only every 100 ms.)
+    Last before its first I/O, fio runs the prerun: it waits for the start and prints the time. (fio's own startdelay is looked at
+    only every 100 ms.)
     """
     interim = ["--output-format=json"]
     if steady:
         interim = ["--output-format=json+", f"--status-interval={steady.round_s * 1e3:.0f}ms"]
-    argv: list[str | Path] = ["env", "-C", folder.resolve(), "fio", "--eta=never", *interim, f"--output={name}.json"]
-    return [*argv, f"--name={name}", f"--exec_prerun={WAIT_FOR_START}", *(f"--{line}" for line in lines)]
+    argv: list[str | Path] = ["env", "-C", there, "fio", "--eta=never", *interim, f"--output={name}.json"]
+    return [*argv, f"--name={name}", *([f"--exec_prerun={wait}"] if wait else []), *(f"--{line}" for line in lines)]
 
 
-def _enough(folder: Path, names: Sequence[str], most_count: int) -> bool:
-    return rounds.read({name: text_of(folder / f"{name}.json") for name in names}).enough(most_count)
+def _enough(most_count: int, reports: Mapping[str, str]) -> bool:
+    return rounds.read(reports).enough(most_count)

@@ -1,14 +1,11 @@
 """The parser of fio's raw folder."""
 
-import json
-import time
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from perjoule.drivers.protocols import Host, require_time
+from perjoule.drivers.protocols import require_time
 from perjoule.machine.untrusted import read_as, text_of
 from perjoule.model import ClientResult, Outcome, Series
 from perjoule.model.errors import WorkloadError
@@ -20,26 +17,13 @@ from perjoule.workloads.fio import job_report, report, rounds, server
 BACK = "back-"  # begins the names of what reading back leaves
 
 
-@contextmanager
-def noted(folder: Path, clients: Sequence[Host]) -> Generator[None]:
-    """Record the clients of the block, and both clocks before and after it."""
-    clocks = [_clock()]
-    yield
-    clocks.append(_clock())
-    (folder / "run.json").write_text(json.dumps({"clients": [c.name for c in clients], "clocks": clocks}))
-
-
-def _clock() -> dict[str, float]:
-    return {"monotonic_s": time.monotonic(), "utc_s": time.time()}
-
-
 class Raw:
     """The files of a run. All methods raise OSError or one of UNEXPECTED if a file is missing or damaged."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         ran = read_as(Ran, folder / "run.json")
-        self.names, self.offset_s, self.drift_s = ran.clients, ran.offset_s, ran.drift_s
+        self.ran, self.names = ran, ran.clients
 
     def report(self, name: str, prefix: str = "") -> str:
         """Return the report with a client's job: its own, or that of all servers."""
@@ -48,8 +32,8 @@ class Raw:
 
     @cached_property
     def began_s(self) -> dict[str, float]:
-        """Return when each client made its first I/O."""
-        return {name: float(text_of(self.folder / f"{name}.prerun.txt")) + self.offset_s for name in self.names}
+        """When each client made its first I/O."""
+        return {name: float(text_of(self.folder / f"{name}.prerun.txt")) + self.ran.offset_of_s(name) for name in self.names}
 
     def whole(self) -> Outcome:
         """Return the results of all clients from their first I/O to their end."""
@@ -62,18 +46,19 @@ class Raw:
         require_time(results)
         logs = {name: [text_of(self.folder / f"{name}_bw.1.log")] for name in self.names}
         series, unlogged = self._goodput(logs, moved)
+        timed = report.doubts(results, self.ran.drift_s)
         return Outcome(
             engine=str(jobs[self.names[0]]["fio version"]),
             results=results,
-            doubts=prepared_doubts(self.folder) + report.doubts(results, self.drift_s) + unlogged,
+            doubts=(*prepared_doubts(self.folder), *self.ran.doubts(self.began_s), *timed, *unlogged),
             series=series,
         )
 
     def _goodput(
         self, logs: Mapping[str, Sequence[str]], moved: Mapping[str, Sequence[ClientResult]]
     ) -> tuple[tuple[Series, ...], tuple[str, ...]]:
-        """Return each client's goodput over time, and the clients whose logs contradict their bytes."""
-        found = {name: report.goodput(own, moved[name], self.offset_s) for name, own in logs.items() if own}
+        """Each client's goodput over time, and whose logs contradict what it moved."""
+        found = {name: report.goodput(own, moved[name], self.ran.offset_of_s(name)) for name, own in logs.items() if own}
         doubts = (f"{name}: fio's bandwidth log contradicts the bytes moved" for name, series in found.items() if series is None)
         return tuple(series for series in found.values() if series is not None), tuple(doubts)
 
@@ -91,7 +76,7 @@ class Raw:
     def jobs(self) -> Outcome:
         """Return the results of a job file's jobs."""
         jobs = {name: report.jobs(self.report(name)) for name in self.names}
-        ended_s = {name: found[0]["timestamp_ms"] / 1e3 + self.offset_s for name, found in jobs.items()}
+        ended_s = {name: found[0]["timestamp_ms"] / 1e3 + self.ran.offset_of_s(name) for name, found in jobs.items()}
         waiting = file.waiting(text_of(self.folder / "job.fio"))
         moved = {name: job_report.results(name, found, waiting, ended_s[name]) for name, found in jobs.items()}
         doubts = prepared_doubts(self.folder)
@@ -106,7 +91,7 @@ class Raw:
         results = tuple(one for found in moved.values() for one in found)
         require_time(results)
         series, unlogged = self._goodput(logs, moved)
-        doubts += report.doubts(results, self.drift_s) + unlogged
+        doubts += self.ran.doubts({}) + report.doubts(results, self.ran.drift_s) + unlogged
         version = str(jobs[self.names[0]][0]["fio version"])
         return Outcome(version, results, tuple(dict.fromkeys(doubts)), series)
 

@@ -49,13 +49,14 @@ def together(jobs: Mapping[str, tuple[Host, Sequence[str]]], folder: Path, prefi
             running[name] = host.spawn(server, log=folder / f"{name}.log")
         for name, (host, _) in jobs.items():
             _wait_listening(host, running[name], port)
-        argv = ["env", "-C", folder.resolve(), "fio", "--eta=never", "--output-format=json", f"--output={prefix}{REPORT}"]
+        asked: list[str] = []
         for name, (host, lines) in jobs.items():
             (folder / f"{name}.fio").write_text("\n".join([f"[{name}]", f"exec_prerun={NOTE_START}", *lines]) + "\n")
-            argv += [f"--client=ip:{host.address},{port}", f"{name}.fio"]
-        controller = first.spawn(argv, log=folder / f"{prefix}servers.log")
-        running["the controlling fio"] = controller
-        code = codes("fio", {first.name: controller}, until_s=until_s, time_limit_s=time_limit_s)[first.name]
+            asked += [f"--client=ip:{host.address},{port}", f"{name}.fio"]
+        with first.room(folder) as there:
+            argv = ["env", "-C", there, "fio", "--eta=never", "--output-format=json", f"--output={prefix}{REPORT}", *asked]
+            running["the controlling fio"] = controller = first.spawn(argv, log=folder / f"{prefix}servers.log")
+            code = codes("fio", {first.name: controller}, until_s=until_s, time_limit_s=time_limit_s)[first.name]
     finally:
         stop(reversed(running.values()))
         for host, _ in jobs.values():

@@ -1,39 +1,47 @@
-"""Start one fio per client at the same instant, and wait until all have ended, whatever happens."""
+"""Start one fio per client at the same moment, and see all of them end, come what may."""
 
-import fcntl
-import os
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from perjoule.drivers.protocols import Host, Process
-from perjoule.workloads._running import codes, stop
+from perjoule.model.errors import WorkloadError
+from perjoule.workloads._running import codes, rooms, stop
+from perjoule.workloads._start import Gates
 from perjoule.workloads.fio.report import check
 
-WAIT_FOR_START = "flock --shared . date +%s.%N"  # fio's prerun, last before its first I/O: wait at the barrier, note the time
-READY_S = 0.05  # from the moment a fio opens its prerun's output until it waits at the barrier for sure
 LOOK_S = 0.1  # between two looks at reports that grow
 REPORT_S = 30.0  # for a fio that is ended to write its report
 
 
+class Job(NamedTuple):
+    """One fio: its host, and its command where the trial's files are in this folder and this is run before its first I/O."""
+
+    host: Host
+    argv: Callable[[Path, str], Sequence[str | Path]]
+
+
 def together(
-    jobs: Mapping[str, tuple[Host, Sequence[str | Path]]],
+    jobs: Mapping[str, Job],
     folder: Path,
     *,
     time_limit_s: float,
-    barrier: bool = True,
-    enough: Callable[[], bool] | None = None,
-) -> None:
-    """Run the jobs (by name: a host, its arguments) to their end; each leaves `<name>.json` and `<name>.log` in `folder`.
+    ahead_s: Mapping[str, float] | None = None,
+    enough: Callable[[Mapping[str, str]], bool] | None = None,
+) -> float | None:
+    """Run the jobs (by name) to their end; each leaves `<name>.json` and `<name>.log` in `folder`.
 
     Args:
-        jobs: with `barrier` their prerun is `WAIT_FOR_START`, in `folder`.
-        folder: for their output.
+        jobs: with `ahead_s` they run what they are given as fio's prerun; it prints when they began.
+        folder: takes what they leave.
         time_limit_s: by when all must have ended.
-        barrier: whether they wait for each other; else each starts as soon as it can.
-        enough: polled while they run; once it is true, they are ended.
+        ahead_s: by how much the clock of each host is ahead, for a common start; without, each begins as soon as it can.
+        enough: looked at with their reports so far (by name) while they run; when it says so, they are asked to end.
+
+    Returns:
+        The moment of the common start, in this machine's UTC.
 
     Raises:
         TransientError: one is not done within the time limit, or its mount is gone.
@@ -41,40 +49,32 @@ def together(
     """
     until_s = time.monotonic() + time_limit_s
     running: dict[str, Process] = {}
-    asked = False
-    try:
-        with _barrier(folder):
-            for name, (host, argv) in jobs.items():
-                running[name] = host.spawn(argv, log=folder / f"{name}.log")
-            if barrier:
-                _wait_ready(folder, running, until_s)
-        if enough is not None:
-            asked = _wait_enough(running, until_s, enough)
-        ended = codes("fio", running, until_s=until_s, time_limit_s=time_limit_s)
-    finally:
-        stop(running.values())
+    asked, moment_s = False, None
+    hosts = {name: job.host for name, job in jobs.items()}
+    with rooms(list(hosts.values()), folder) as there:
+        try:
+            gates = Gates(hosts) if ahead_s is not None else None
+            for name, job in jobs.items():
+                argv = job.argv(there[job.host.name], gates.command(name) if gates else "")
+                running[name] = job.host.spawn(argv, log=folder / f"{name}.log")
+            if gates and ahead_s is not None:
+                moment_s = gates.open(running, ahead_s, until_s=until_s)
+            if enough is not None:
+                reports = {name: (host, there[host.name] / f"{name}.json") for name, host in hosts.items()}
+                asked = _wait_enough(running, until_s, lambda: enough({n: _so_far(*one) for n, one in reports.items()}))
+            ended = codes("fio", running, until_s=until_s, time_limit_s=time_limit_s)
+        finally:
+            stop(running.values())
     for name, code in ended.items():
         check(name, code, *(text_of(folder / f"{name}.{ending}") for ending in ("json", "log")), asked=asked)
+    return moment_s
 
 
-@contextmanager
-def _barrier(folder: Path) -> Generator[None]:
-    """Hold back all fio of a folder during the block, by a lock on the folder."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def _so_far(host: Host, report: Path) -> str:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _wait_ready(folder: Path, running: Mapping[str, Process], until_s: float) -> None:
-    """Wait until every fio has opened its prerun's output and is at the barrier; one that has ended is judged later."""
-    while time.monotonic() < until_s and all(process.returncode is None for process in running.values()):
-        if all((folder / f"{name}.prerun.txt").exists() for name in running):
-            break
-        time.sleep(0.005)
-    time.sleep(READY_S)
+        return host.read(report).decode(errors="replace")
+    except WorkloadError:  # none yet
+        return ""
 
 
 def _wait_enough(running: Mapping[str, Process], until_s: float, enough: Callable[[], bool]) -> bool:

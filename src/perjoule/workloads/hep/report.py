@@ -53,7 +53,11 @@ def outcome(folder: Path) -> Outcome:
     if sorted(task["file"] for task in tasks) != sorted(prepared["holders"]):
         raise ValueError(f"{len(tasks)} tasks for {len(prepared['holders'])} files")
     own = {name: [task for task in tasks if task["worker"] == name] for name in sorted({task["worker"] for task in tasks})}
-    results = tuple(result(name, done, offset_s) for name, done in own.items())
+    ahead_s: dict[str, float] = ran.get(
+        "ahead_s", {}
+    )  # the clock of each worker's host; none in folders from before it was asked
+    own_s = {name: offset_s - ahead_s.get(name, 0.0) for name in own}
+    results = tuple(result(name, done, own_s[name]) for name, done in own.items())
     local = localities(tasks, prepared["holders"], ran["received_bytes"])
     measured, doubts = physics(spectrum(folder))
     if local["locality_ratio"] > PLACED_RATIO and local.get("network_locality_ratio", 1.0) < 1 - REMOTE_RATIO:
@@ -67,7 +71,7 @@ def outcome(folder: Path) -> Outcome:
         engine=str(json_of(folder / "histogram.json")["engine"]),
         results=results,
         doubts=(*prepared["doubts"], *doubts),
-        series=tuple(goodput(name, done, offset_s) for name, done in own.items()),
+        series=tuple(goodput(name, done, own_s[name]) for name, done in own.items()),
         measured={
             "tasks_count": len(tasks),
             "events_count": sum(task["events"] for task in tasks),

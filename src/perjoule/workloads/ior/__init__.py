@@ -17,11 +17,11 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload
 from perjoule.machine.untrusted import read_as, text_of
-from perjoule.model import OPTIONS, Clock, Outcome
+from perjoule.model import OPTIONS, Outcome
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.model.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads import _mpi as mpi
-from perjoule.workloads._raw import Ran, prepared_doubts, reading
+from perjoule.workloads._raw import Ran, noted, prepared_doubts, reading
 from perjoule.workloads._running import cold
 from perjoule.workloads.ior import report
 from perjoule.workloads.ior.report import doubts, results
@@ -153,11 +153,8 @@ class Ior(Workload):
         load += ["-C"] if self.reorder else []
         load += ["-D", f"{self.stonewall_s:.0f}"] if self.stonewall_s else []
         load += ["-O", "stoneWallingWearOut=1"] if self.wear_out else []
-        clocks = [Clock(time.monotonic(), time.time())]
-        self._load(clients, mounted, folder, "", load)
-        clocks.append(Clock(time.monotonic(), time.time()))
-        pairs = [{"monotonic_s": c.monotonic_s, "utc_s": c.utc_s} for c in clocks]
-        (folder / "run.json").write_text(json.dumps({"clients": [c.name for c in clients], "clocks": pairs}))
+        with noted(folder, clients):
+            self._load(clients, mounted, folder, "", load)
         return self.outcome(folder)
 
     def outcome(self, folder: Path) -> Outcome:
@@ -167,7 +164,7 @@ class Ior(Workload):
             summary = report.summary(text_of(folder / SUMMARY))
             log = text_of(folder / "ior.log")
             rank_of = mpi.client_of(ran.clients, self.ranks_count)
-            windows = report.windows(log, self.operation, rank_of, ran.offset_s)
+            windows = report.windows(log, self.operation, rank_of, {name: ran.offset_of_s(name) for name in ran.clients})
             wanted_bytes = len(windows) * self.size_bytes
             moved_bytes = report.moved_bytes(summary, log, wanted_bytes)
             if not moved_bytes or (moved_bytes < wanted_bytes and self.stonewall_s is None):
@@ -175,7 +172,8 @@ class Ior(Workload):
                 raise WorkloadError(told, where=str(folder))
             results = report.results(windows, self.operation, moved_bytes, self.transfer_bytes)
             equal = moved_bytes == wanted_bytes or self.wear_out
-            return Outcome(summary.version, results, prepared + report.doubts(log, results, ran.drift_s, equal=equal))
+            doubts = (*prepared, *ran.doubts({}), *report.doubts(log, results, ran.drift_s, equal=equal))
+            return Outcome(summary.version, results, doubts)
 
     def _pattern(self) -> list[str]:
         """Return the options that a layout and its readers share."""

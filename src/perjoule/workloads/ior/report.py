@@ -52,7 +52,7 @@ def moved_bytes(told: Summary, log: str, wanted_bytes: int) -> int:
 
 
 def windows(
-    log: str, operation: Literal["write", "read"], client_of: Mapping[int, str], offset_s: float
+    log: str, operation: Literal["write", "read"], client_of: Mapping[int, str], offset_s: Mapping[str, float]
 ) -> dict[str, tuple[float, float]]:
     """Return each client's window, from the first open of its ranks to the last close, in the monotonic clock.
 
@@ -60,13 +60,15 @@ def windows(
         log: of all ranks.
         operation: the one measured.
         client_of: the client of each rank.
-        offset_s: the monotonic clock minus UTC.
+        offset_s: the monotonic clock minus the UTC of each client's own clock.
 
     Raises:
         ValueError: a rank's times are missing.
     """
     moments: dict[tuple[int, str], float] = {
-        (int(rank), moment): float(utc_s) + offset_s for rank, utc_s, what, moment in _MOMENT.findall(log) if what == operation
+        (int(rank), moment): float(utc_s) + offset_s[client_of[int(rank)]]
+        for rank, utc_s, what, moment in _MOMENT.findall(log)
+        if what == operation and int(rank) in client_of
     }
     wanted = {(rank, moment) for rank in client_of for moment in ("open start", "close stop")}
     if missing := wanted - moments.keys():

@@ -1,8 +1,8 @@
 """rados bench: objects in Ceph's object store, without a file system. https://docs.ceph.com/en/pacific/man/8/rados/
 
-One rados per client, each on the client's own pool. All of them connect first; then they open their outputs, which are pipes
-without a reader, and so start at the same instant once we read them. rados reports a mean and a longest latency, but no
-percentiles. Data read are not compared with data written (`--no-verify`).
+One rados per client, each on the client's own pool. All of them connect first; then they open their outputs, which are pipes that
+nobody reads before the common start. It tells a mean and a longest latency, no percentiles. What it
+reads is not compared with what was written (`--no-verify`).
 """
 
 import json
@@ -24,8 +24,10 @@ from perjoule.machine.untrusted import json_from, read_as, text_of
 from perjoule.model import OPTIONS, Channel, ClientResult, Outcome, Series
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
-from perjoule.workloads._raw import prepared_doubts, reading
+from perjoule.workloads._raw import Ran as Started
+from perjoule.workloads._raw import noted, prepared_doubts, reading
 from perjoule.workloads._running import cold
+from perjoule.workloads._start import clock_offsets_s
 from perjoule.workloads.rados.start import together
 
 EXAMPLE = """
@@ -44,10 +46,11 @@ SHORT_S = 60.0  # for commands on one object
 
 @plain_dataclass(frozen=True)
 class Ran:
-    """run.json: rados's version, and when each client began."""
+    """run.json: rados's version, when each client began (in the monotonic clock), and what was found against the start."""
 
     version: str
     began_s: Mapping[str, float]
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -106,7 +109,7 @@ class RadosBench(Workload):
         with ThreadPoolExecutor(32) as pool:
             list(pool.map(partial(self._remove, mounted=mounted), bare))
         if self.operation != "write":
-            self._load(bare, mounted, folder, "layout-", "write", math.ceil(self.time_limit_s))
+            self._load(bare, mounted, folder, "layout-", "write", math.ceil(self.time_limit_s), clock_offsets_s(bare))
             for client in bare:
                 made = report((folder / f"layout-{client.name}.json").read_text())[1]
                 if made < self.objects_count:
@@ -117,8 +120,12 @@ class RadosBench(Workload):
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Load from all clients together and read the reports. Raises WorkloadError, TransientError."""
-        began_s = self._load(clients, mounted, folder, "", self.operation, round(self.duration_s))
-        (folder / "run.json").write_text(json.dumps({"version": _version(clients[0]), "began_s": began_s}))
+        with noted(folder, clients) as run:
+            run.start_utc_s = self._load(clients, mounted, folder, "", self.operation, round(self.duration_s), run.ahead_s)
+        ran = read_as(Started, folder / "run.json")
+        began_s = {c.name: float(text_of(folder / f"{c.name}.began.txt")) + ran.offset_of_s(c.name) for c in clients}
+        said = {"version": _version(clients[0]), "began_s": began_s, "doubts": ran.doubts(began_s)}
+        (folder / "run.json").write_text(json.dumps(said))
         outcome = self.outcome(folder)
         for client, result in zip(clients, outcome.results, strict=True):
             if self.operation == "write" and result.operations_count == self.objects_count:
@@ -133,7 +140,8 @@ class RadosBench(Workload):
     def outcome(self, folder: Path) -> Outcome:
         """Parse a raw folder. Raises WorkloadError if a client moved nothing, or a file is damaged."""
         with reading("the raw output of rados", folder):
-            ran, found = read_as(Ran, folder / "run.json"), prepared_doubts(folder)
+            ran = read_as(Ran, folder / "run.json")
+            found = (*prepared_doubts(folder), *ran.doubts)
             texts = {name: text_of(folder / f"{name}.json") for name in ran.began_s}
             results = tuple(result(name, self.operation, text, ran.began_s[name]) for name, text in texts.items())
             require_time(results)
@@ -144,19 +152,25 @@ class RadosBench(Workload):
             return Outcome(ran.version, results, found, series)
 
     def _load(
-        self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, operation: str, duration_s: int
-    ) -> dict[str, float]:
-        """Run one rados per client to its end, outputs named by prefix and client; return their start times."""
+        self,
+        clients: Sequence[Host],
+        mounted: Mounted,
+        folder: Path,
+        prefix: str,
+        operation: str,
+        duration_s: int,
+        ahead_s: Mapping[str, float],
+    ) -> float | None:
+        """Run one rados per client to its end, outputs named by prefix and client; gives the moment of the common start."""
         writes = ["--no-cleanup", "-b", str(self.object_bytes), "--max-objects", str(self.objects_count)]
         load = ["bench", str(duration_s), operation, "-t", str(self.in_flight_count), "--run-name", RUN_NAME]
         load += writes if operation == "write" else ["--no-verify"]
         jobs = {prefix + client.name: (client, [*_rados(client, mounted), *load]) for client in clients}
         try:
-            began_s = together(jobs, folder, time_limit_s=self.time_limit_s)
+            return together(jobs, folder, ahead_s, time_limit_s=self.time_limit_s)
         except WorkloadError:
             mounted.alive()  # a daemon that died is the better reason
             raise
-        return {name.removeprefix(prefix): moment_s for name, moment_s in began_s.items()}
 
     def _marker(self) -> str:
         return f"perjoule-{self.objects_count}-{self.object_bytes}"

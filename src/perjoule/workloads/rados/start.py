@@ -1,79 +1,67 @@
-"""Start one rados bench per client at the same instant, and wait until all have ended, whatever happens."""
+"""Start one rados bench per client at the same moment, and see all of them end, come what may."""
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from threading import Thread
 
 from perjoule.drivers.protocols import Host, Process
-from perjoule.machine import removal
 from perjoule.model.errors import WorkloadError
-from perjoule.workloads._running import codes, last_words, stop
+from perjoule.workloads._running import codes, last_words, rooms, stop
+from perjoule.workloads._start import BEGUN, WAIT, Gates
 
 CONNECTED_S = 1.0  # from the start of all until they wait at their pipes; who is late starts late, which is seen
-RELEASED_S = 0.5  # for a reader to take note; what it waits for is over
+SHORT_S = 20.0
 FULL = ": a full OSD, or too few OSDs, block forever"
+# $1 is the gate, $2 the pipe that a rados waits at until it is read, $3 its outputs without their endings. A rados that never
+# comes leaves it waiting at the pipe, until it is stopped.
+_READ = WAIT + 'exec 4< "$2"\n' + BEGUN.replace("\n", ' > "$3.began.txt"\n') + 'exec cat <&4 > "$3.json"\n'
 
 
-def together(jobs: Mapping[str, tuple[Host, Sequence[str | Path]]], folder: Path, *, time_limit_s: float) -> dict[str, float]:
-    """Run the jobs (by name: a host, its arguments) to their end; each leaves `<name>.json` and `<name>.log` in `folder`.
+def together(
+    jobs: Mapping[str, tuple[Host, Sequence[str | Path]]], folder: Path, ahead_s: Mapping[str, float], *, time_limit_s: float
+) -> float | None:
+    """Run the jobs (by name: a host, its arguments) to their end; each leaves `<name>.json`, `.began.txt` and `.log` in `folder`.
 
-    Returns the instant of each start, which is when rados has opened its output. It does that once it is connected, right before
-    its first operation, and opening a pipe waits for the other end: so all start together, at known times.
+    rados opens its output when it is connected, right before its first operation, and opening a pipe waits for the other end: so
+    all are let go at the same moment. `.began.txt` has the instant by the host's clock (UTC, in s).
+
+    Args:
+        jobs: what to run.
+        folder: takes what they leave.
+        ahead_s: by how much the clock of each host is ahead of this machine's.
+        time_limit_s: by when all must have ended.
+
+    Returns:
+        The moment of the common start, in this machine's UTC.
 
     Raises:
         TransientError: one is not done within the time limit.
         WorkloadError: one failed, with rados' message.
     """
     if not jobs:
-        return {}
+        return None
     until_s = time.monotonic() + time_limit_s
     running: dict[str, Process] = {}
-    pipes = {name: _Pipe(folder / f"{name}.pipe", folder / f"{name}.json") for name in jobs}
-    try:
-        for name, (host, argv) in jobs.items():
-            output = ["--format", "json", "-o", pipes[name].path.resolve()]
-            running[name] = host.spawn([*argv, *output], log=folder / f"{name}.log")
-        time.sleep(CONNECTED_S)
-        for pipe in pipes.values():
-            pipe.start()
-        ended = codes("rados bench", running, until_s=until_s, time_limit_s=time_limit_s, why=FULL)
-    finally:
-        stop(running.values())
-        for pipe in pipes.values():
-            pipe.close()
-    for name, code in ended.items():
-        _check(name, code, running[name].output())
-    return {name: pipe.began_s for name, pipe in pipes.items()}
-
-
-class _Pipe:
-    """A pipe at which a rados waits until we read it, into a file."""
-
-    def __init__(self, path: Path, into: Path) -> None:
-        self.path, self.into, self.began_s = path, into, 0.0
-        self._reader = Thread(target=self._read, daemon=True)
-        os.mkfifo(path)
-
-    def start(self) -> None:
-        self._reader.start()
-
-    def _read(self) -> None:
-        with self.path.open("rb") as pipe:  # waits until rados opens it, too
-            self.began_s = time.monotonic()
-            self.into.write_bytes(pipe.read())
-
-    def close(self) -> None:
-        """Release a reader that waits for a rados that never came: it finds us at the other end, and then nobody."""
-        if self._reader.ident is not None:
-            descriptor = os.open(self.path, os.O_RDWR)
-            until_s = time.monotonic() + RELEASED_S
-            while not self.began_s and time.monotonic() < until_s:
-                time.sleep(0.005)
-            os.close(descriptor)
-            self._reader.join(RELEASED_S)
-        removal.remove_file(self.path)
+    readers: dict[str, Process] = {}
+    hosts = {name: host for name, (host, _) in jobs.items()}
+    with rooms(list(hosts.values()), folder) as there:
+        try:
+            gates = Gates(hosts)
+            for name, (host, argv) in jobs.items():
+                pipe = gates.path(name).with_suffix(".pipe")
+                host.run(["mkfifo", "-m", "600", pipe], timeout_s=SHORT_S)
+                read = ["bash", "--norc", "-c", _READ, "perjoule-read", gates.path(name), pipe, there[host.name] / name]
+                readers[name] = host.spawn(read, log=folder / f"{name}.start.log")
+                running[name] = host.spawn([*argv, "--format", "json", "-o", pipe], log=folder / f"{name}.log")
+            time.sleep(CONNECTED_S)
+            moment_s = gates.open(readers, ahead_s, until_s=until_s)
+            ended = codes("rados bench", running, until_s=until_s, time_limit_s=time_limit_s, why=FULL)
+            for name, code in ended.items():
+                _check(name, code, running[name].output())
+            codes("rados bench's output", readers, until_s=time.monotonic() + SHORT_S, time_limit_s=SHORT_S)
+        finally:
+            stop([*running.values(), *readers.values()])
+    return moment_s
 
 
 def _check(client: str, returncode: int, log: str) -> None:

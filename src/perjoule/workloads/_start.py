@@ -1,0 +1,89 @@
+"""One start for loads on many hosts: each waits on its own host until a moment in that host's own clock.
+
+A load that is ready waits at its gate, a pipe on its host. When all are, each gate is told the same moment, by the clock of its
+host, and a load that is late is late by what its own host took. Precedent: elbencho's `--start`, https://github.com/breuner/elbencho
+"""
+
+import secrets
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from perjoule.drivers.protocols import Host, Process
+
+# $1 is the gate. Opened for reading and writing, a pipe keeps nobody waiting, and `read -t` sleeps without a program of its own.
+WAIT = """
+mkfifo -m 600 "$1.new" && exec 3<> "$1.new" && mv "$1.new" "$1" || exit 1
+if [ -s "$1.told" ]; then read -r moment < "$1.told"; else read -r moment <&3; fi
+rm -f "$1"
+left_us=$((${moment/./} - ${EPOCHREALTIME/[.,]/}))
+if [ "$left_us" -gt 0 ]; then
+  printf -v left_s %d.%06d $((left_us / 1000000)) $((left_us % 1000000))
+  read -r -t "$left_s" <&3
+fi
+"""
+BEGUN = 'echo "${EPOCHREALTIME/,/.}"\n'
+_LOOK = 'for _ in {1..50}; do [ -p "$1" ] && exit 0; sleep 0.02; done; exit 1'
+_BASH = ("bash", "--norc", "-c")
+AHEAD_S, AHEAD_S_PER_HOST = 0.1, 0.005  # how far off the moment is: by then all gates must have been told
+SHORT_S = 30.0
+
+
+class Gates:
+    """The gates of loads (by name: the host). Scripts on a host wait at theirs by `WAIT`."""
+
+    def __init__(self, hosts: Mapping[str, Host]) -> None:
+        self._hosts, self._folder = hosts, f"start-{secrets.token_hex(4)}"
+        for host in dict.fromkeys(hosts.values()):
+            host.put(WAIT + BEGUN, self._place(host) / "wait.sh")
+
+    def _place(self, host: Host) -> Path:
+        return host.directory / self._folder
+
+    def path(self, name: str) -> Path:
+        """The gate of a load."""
+        return self._place(self._hosts[name]) / name
+
+    def command(self, name: str) -> str:
+        """What waits at a load's gate and then prints the time of its host's clock (UTC, in s), as words for a shell."""
+        return shlex.join(["bash", "--norc", str(self._place(self._hosts[name]) / "wait.sh"), str(self.path(name))])
+
+    def open(self, running: Mapping[str, Process], ahead_s: Mapping[str, float], *, until_s: float) -> float:
+        """Wait until all loads are at their gates, or one has ended; then tell all when to start.
+
+        Args:
+            running: the loads' programs by name: one that ended is not waited for, and is its caller's to judge.
+            ahead_s: by how much the clock of each host is ahead of this machine's.
+            until_s: how long to wait, in the monotonic clock.
+
+        Returns:
+            The moment, in this machine's UTC.
+
+        Raises:
+            WorkloadError: a host could not be asked.
+        """
+        with ThreadPoolExecutor(32) as pool:
+            list(pool.map(partial(self._wait, running=running, until_s=until_s), running))
+        moment_s = time.time() + AHEAD_S + AHEAD_S_PER_HOST * len(running)
+        for name, host in self._hosts.items():
+            host.tell(self.path(name), f"{moment_s + ahead_s[host.name]:.6f}")
+        return moment_s
+
+    def _wait(self, name: str, running: Mapping[str, Process], until_s: float) -> None:
+        words = [*_BASH, _LOOK, "perjoule-look", self.path(name)]
+        while time.monotonic() < until_s and all(process.returncode is None for process in running.values()):
+            if self._hosts[name].run(words, timeout_s=SHORT_S, check=False).returncode == 0:
+                return
+
+
+def clock_offsets_s(hosts: Sequence[Host]) -> dict[str, float]:
+    """By how much the clock of each host is ahead of this machine's (UTC), in s. Raises TransientError."""
+
+    def asked(host: Host) -> tuple[str, float]:
+        return host.name, host.clock_offset().offset_s
+
+    with ThreadPoolExecutor(32) as pool:
+        return dict(pool.map(asked, hosts))
