@@ -90,7 +90,7 @@ def _verdict(claim: Claim, cases: Sequence[Case], judge: Judge, pooled_count: in
     decides, why = whole, "" if whole.sign else _why(whole)
     if against:
         verdict, decides = "doesn't hold here", min((one for _, one in against), key=lambda one: one.ratio.mean)
-        why = f"the other way round: {_shown([case.words for case, _ in against])}"
+        why = f"reversed: {_shown([case.words for case, _ in against])}"
         why += f"; over all cases the ratio is {whole.ratio.mean:.3f}" if len(cases) > 1 else ""
     return Judged(claim, verdict, why, decides.ratio, decides.p, len(cases), ", ".join(grades))
 

@@ -8,7 +8,7 @@ from perjoule.analysis.power import DILATED, GRADES
 from perjoule.model import Record, Series
 
 COMPONENT = "disks"
-# A meter of a component alone (a Hall sensor on its supply) is what is wanted here.
+# A meter of a component alone (a Hall sensor on its supply) counts here.
 DEVICE_GRADES = ("component", *GRADES)
 
 

@@ -174,7 +174,7 @@ def _each(work: Callable[[int], None], lows: Sequence[int]) -> None:
         for low in lows:
             work(low)
         return
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # numpy lets go of the interpreter's lock
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # numpy releases the interpreter's lock
         list(pool.map(work, lows))
 
 

@@ -39,7 +39,7 @@ def edges_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) -> 
 def _weights(whole: Integral, moment_s: float) -> dict[int, float]:
     """Return the weight of each counter reading's error in the count at a moment.
 
-    Between two readings weights are by distance if the rate is constant; if power steps, the count goes on from the readings on
+    Between two readings weights are by distance if the rate is constant; if power steps, the count continues from the readings on
     the moment's side of the step.
     """
     t_s, last = whole.samples.t_s, len(whole.samples.t_s) - 1

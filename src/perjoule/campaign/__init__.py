@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 MOST_TRIALS = 100_000
-_UNTIL_COUNT = 5  # repetitions at the least, where a stop rule names no other number
+_UNTIL_COUNT = 5  # least repetitions, if a stop rule names no other number
 BRACKETS = {name: "[testbed]" if name == "testbed" else f"[[{name}]]" for name in NAMES}  # how the tables are written
 
 

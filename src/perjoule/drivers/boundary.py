@@ -37,7 +37,7 @@ class Boundary:
 def boundary(meter: str, covers: tuple[str, ...], hosts: Hosts, component: str = "") -> Boundary:
     """Say what a meter covers: all servers and the switch are the "total", one host is itself, others are a "group".
 
-    Where there are no hosts (a meter that is only watched) the names are taken as they are.
+    Without hosts (a meter that is only watched) the names are taken literally.
 
     Raises:
         CampaignError: the testbed has no host of such a name.

@@ -20,7 +20,7 @@ from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import MIB, bytes_text
 
 RESERVE_RATIO = 0.05  # of a disk
-RESERVE_BYTES = 2048 * MIB  # at the least
+RESERVE_BYTES = 2048 * MIB  # at least
 STOP_RATIO = 0.5  # of the reserve, below which a running campaign is stopped
 PERIOD_S = 0.25  # of the watch: a disk of 3 GB/s takes less than the reserve that is left
 DISK_BYTES = 64 * MIB  # of a new file system's journal and tables; 60 to 70 MiB measured on ext4 and xfs

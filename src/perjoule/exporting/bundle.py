@@ -28,7 +28,7 @@ _STRANGE = "it was not written by `perjoule export`: inspect it before you trust
 _ASK_AGAIN = "fetch the bundle again"
 _COMPRESSED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGE = (OSError, zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, *UNEXPECTED)
-MOST_RATIO = 200  # of a file's size over what it takes in a bundle: fio's logs, the best to compress, come to 30
+MOST_RATIO = 200  # of a file's size over its size in a bundle: fio's logs, which compress best, reach 30
 SMALL_BYTES = 16 * 1024**2  # up to which any ratio is harmless
 
 
@@ -90,7 +90,7 @@ def verify_bundle(path: Path) -> verification.Findings:
 
 @contextmanager
 def unpacked(path: Path) -> Generator[Path]:
-    """Unpack a bundle into a temporary folder, never beside it, whatever its names say. Raises MachineError."""
+    """Unpack a bundle into a temporary folder, never outside it, whatever its names say. Raises MachineError."""
     with removal.scratch("perjoule-bundle-") as folder, _opened(path) as bundle:
         entries = _entries(bundle, path)
         needed_bytes = sum(entry.file_size for entry in entries.values())

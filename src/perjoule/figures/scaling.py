@@ -18,7 +18,7 @@ class Growth:
     filesystem: str
     values: Mapping[int, Interval]  # by number of storage hosts
     ideal: Sequence[tuple[float, float]]  # points of the ideal line
-    law: Sequence[tuple[float, float]]  # points of the fitted law; none where there is no law
+    law: Sequence[tuple[float, float]]  # points of the fitted law; empty without a law
     words: str = ""  # the law's own
 
 

@@ -29,7 +29,7 @@ WAYS = {
     "lvm": Way("dm_raid", "lvcreate", "lvm2"),
     "zfs": Way("zfs", "zpool", "zfsutils-linux"),
 }
-STEAD = "xfs"  # what lies on a single disk where there is no ZFS
+STEAD = "xfs"  # the file system on a single disk without ZFS
 
 
 def lacking(mirror: str, *, root: Path = Path("/")) -> str:

@@ -115,7 +115,7 @@ class Phase:
     name: str
     began_s: float
     ended_s: float
-    note: str = ""  # what went on in it: "scrub of 2 placement groups; data written back"
+    note: str = ""  # its activity: "scrub of 2 placement groups; data written back"
 
 
 Direction = Literal["write", "read", "mixed"]  # "mixed": of several users' trial in which some read and some write

@@ -35,7 +35,7 @@ QUANTITIES: dict[str, dict[str, float]] = {
 }
 Fact = str | int | float
 
-# What a configuration may say of itself for the bounds on its throughputs; each is an expression over ids.
+# The inputs of a configuration's bounds on throughputs; each is an expression over ids.
 BOUNDS = {
     "clients": "number of clients",
     "client_nic": "network of a client",

@@ -60,7 +60,7 @@ class Attempt:
             # From here on, if we are killed, it is set aside rather than removed.
             removal.remove_file(self.partial / removal.MARK)
             self.partial.chmod(self.partial.parent.stat().st_mode & 0o777)  # as the user's umask has it
-            self.partial.rename(self.final)  # fails, rather than replaces, when something is there
+            self.partial.rename(self.final)  # fails if the target exists
             for path in (self.final.parent, self.final.parent.parent):
                 sync(path)
             try:

@@ -147,7 +147,7 @@ def _run(
 
 
 def _at_home(words: Sequence[str], first: Host, client: Host) -> list[str]:
-    """Name a client's own room where the first client's was named: on hosts of their own there is no other."""
+    """Return a client's own room for a path in the first client's: separate hosts have only their own."""
     return [word.replace(str(room(first)), str(room(client))) for word in words]
 
 
@@ -196,7 +196,7 @@ def daemon(asked: str) -> list[str]:
     words = shlex.split(asked)
     starts = [number for number, word in enumerate(words) if Path(word).name == "orted"]
     if not starts:
-        raise WorkloadError(f"mpirun asked for something other than its daemon: {asked.strip()}", next="use Open MPI 4")
+        raise WorkloadError(f"mpirun tried to start something other than its daemon: {asked.strip()}", next="use Open MPI 4")
     return words[starts[0] :]
 
 

@@ -13,13 +13,13 @@ from perjoule.model import Clock
 from perjoule.model.errors import WorkloadError
 from perjoule.workloads._start import clock_offsets_s
 
-SET_S = 0.05  # by which a clock moved meanwhile, above which it is said
-LATE_S = 0.02  # after the common start, above which it is said
+SET_S = 0.05  # change of a clock during a run, above which it is a doubt
+LATE_S = 0.02  # after the common start, above which it is a doubt
 
 
 @dataclass(frozen=True)
 class Ran:
-    """run.json: who loaded, and all clocks before and after it."""
+    """run.json: the clients, and all clocks before and after the run."""
 
     clients: tuple[str, ...]
     clocks: tuple[Clock, ...]  # this machine's
@@ -48,7 +48,7 @@ class Ran:
         return self.offset_s - next(iter(self.ahead_s.get(client, ())), 0.0)
 
     def doubts(self, began_s: Mapping[str, float]) -> tuple[str, ...]:
-        """Whose clock was set meanwhile, and who began after the others; `began_s` by client in the monotonic clock."""
+        """Return doubts about clocks that were set meanwhile, and late clients; `began_s` by client in the monotonic clock."""
         found = [
             f"the clock of {name} was set by {after_s - before_s:+.3g} s during the run: its times are uncertain by as much"
             for name, (before_s, after_s) in self.ahead_s.items()
@@ -62,17 +62,17 @@ class Ran:
 
 @dataclass
 class Run:
-    """What is noted of a run while it goes on."""
+    """The state of a run in progress."""
 
     ahead_s: Mapping[str, float]
-    """By how much the clock of each host is ahead, at the begin."""
+    """By how much the clock of each host is ahead, at the start."""
     start_utc_s: float | None = None
-    """When all were told to start, if they were."""
+    """The common start of all loads, if they had one."""
 
 
 @contextmanager
 def noted(folder: Path, clients: Sequence[Host]) -> Generator[Run]:
-    """Note in run.json who loads in the block, and all clocks before and after it. Raises TransientError."""
+    """Record in run.json the clients of the block, and all clocks before and after it. Raises TransientError."""
     clocks, run = [_clock()], Run(clock_offsets_s(clients))
     yield run
     clocks.append(_clock())

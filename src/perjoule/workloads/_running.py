@@ -53,7 +53,7 @@ def stop(processes: Iterable[Process]) -> None:
 
 @contextmanager
 def rooms(hosts: Sequence[Host], folder: Path) -> Generator[dict[str, Path]]:
-    """Lend a folder on each host that stands for `folder` (`Host.room`): by name of the host. Raises TransientError."""
+    """Lend a folder on each host that stands for `folder` (`Host.room`), by host name. Raises TransientError."""
     with ExitStack() as stack:
         yield {host.name: stack.enter_context(host.room(folder)) for host in dict.fromkeys(hosts)}
 

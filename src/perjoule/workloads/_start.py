@@ -1,7 +1,7 @@
-"""One start for loads on many hosts: each waits on its own host until a moment in that host's own clock.
+"""A common start for loads on many hosts: each waits on its own host until a moment in that host's own clock.
 
-A load that is ready waits at its gate, a pipe on its host. When all are, each gate is told the same moment, by the clock of its
-host, and a load that is late is late by what its own host took. Precedent: elbencho's `--start`, https://github.com/breuner/elbencho
+A load that is ready waits at its gate, a pipe on its host. Once all are, each gate gets the same moment, by its host's clock; if
+a load is late, the delay is its own host's. Precedent: elbencho's `--start`, https://github.com/breuner/elbencho
 """
 
 import secrets
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from perjoule.drivers.protocols import Host, Process
 
-# $1 is the gate. Opened for reading and writing, a pipe keeps nobody waiting, and `read -t` sleeps without a program of its own.
+# $1 is the gate. A pipe opened for reading and writing never blocks, and `read -t` sleeps without a separate program.
 WAIT = """
 mkfifo -m 600 "$1.new" && exec 3<> "$1.new" && mv "$1.new" "$1" || exit 1
 if [ -s "$1.told" ]; then read -r moment < "$1.told"; else read -r moment <&3; fi
@@ -28,7 +28,7 @@ fi
 BEGUN = 'echo "${EPOCHREALTIME/,/.}"\n'
 _LOOK = 'for _ in {1..50}; do [ -p "$1" ] && exit 0; sleep 0.02; done; exit 1'
 _BASH = ("bash", "--norc", "-c")
-AHEAD_S, AHEAD_S_PER_HOST = 0.1, 0.005  # how far off the moment is: by then all gates must have been told
+AHEAD_S, AHEAD_S_PER_HOST = 0.1, 0.005  # how far ahead the moment is: until then it must reach all gates
 SHORT_S = 30.0
 
 
@@ -44,26 +44,26 @@ class Gates:
         return host.directory / self._folder
 
     def path(self, name: str) -> Path:
-        """The gate of a load."""
+        """Return the gate of a load."""
         return self._place(self._hosts[name]) / name
 
     def command(self, name: str) -> str:
-        """What waits at a load's gate and then prints the time of its host's clock (UTC, in s), as words for a shell."""
+        """Return a shell command that waits at a load's gate and then prints its host's time (UTC, in s)."""
         return shlex.join(["bash", "--norc", str(self._place(self._hosts[name]) / "wait.sh"), str(self.path(name))])
 
     def open(self, running: Mapping[str, Process], ahead_s: Mapping[str, float], *, until_s: float) -> float:
-        """Wait until all loads are at their gates, or one has ended; then tell all when to start.
+        """Wait until all loads are at their gates, or one has ended; then send all the start time.
 
         Args:
-            running: the loads' programs by name: one that ended is not waited for, and is its caller's to judge.
+            running: the loads' programs by name: one that has ended is not awaited; its caller judges it.
             ahead_s: by how much the clock of each host is ahead of this machine's.
             until_s: how long to wait, in the monotonic clock.
 
         Returns:
-            The moment, in this machine's UTC.
+            The start time, in this machine's UTC.
 
         Raises:
-            WorkloadError: a host could not be asked.
+            WorkloadError: a host did not answer.
         """
         with ThreadPoolExecutor(32) as pool:
             list(pool.map(partial(self._wait, running=running, until_s=until_s), running))
@@ -80,7 +80,7 @@ class Gates:
 
 
 def clock_offsets_s(hosts: Sequence[Host]) -> dict[str, float]:
-    """By how much the clock of each host is ahead of this machine's (UTC), in s. Raises TransientError."""
+    """Return by how much the clock of each host is ahead of this machine's (UTC), in s. Raises TransientError."""
 
     def asked(host: Host) -> tuple[str, float]:
         return host.name, host.clock_offset().offset_s

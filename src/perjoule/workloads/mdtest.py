@@ -46,7 +46,7 @@ _READY = re.compile(r"^(?:([\w.-]+):)?(\d+\.\d{9})$", re.MULTILINE)
 
 @plain_dataclass(frozen=True)
 class Ran:
-    """run.json: who loaded, and all clocks before it."""
+    """run.json: the clients, and all clocks before the run."""
 
     clients: tuple[str, ...]
     clock: Clock  # this machine's
@@ -181,11 +181,11 @@ def ranks(text: str, column: str) -> dict[int, tuple[int, float]]:
 
 
 def barrier_utc_s(log: str, ranks_count: int, ahead_s: Mapping[str, float]) -> float:
-    """When the last rank was ready for the phase, by this machine's clock. Raises ValueError when not every rank told its moment.
+    """Return when the last rank was ready for the phase, by this machine's clock. Raises ValueError if a rank's time is missing.
 
     Args:
         log: with a line "client-1:SECONDS" of each rank, by its client's clock.
-        ranks_count: how many lines there must be.
+        ranks_count: the number of such lines.
         ahead_s: by how much each client's clock is ahead.
     """
     moments = [float(said) - ahead_s.get(name, 0.0) for name, said in _READY.findall(log)]

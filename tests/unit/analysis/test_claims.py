@@ -84,7 +84,7 @@ def test_growth_with_clients_is_judged_from_the_first_to_the_last(verdicts) -> N
     assert drop.ratio.mean == pytest.approx(60 / 50)
     reads = found["all clusters show good throughput scaling when adding more clients (reads)"]
     assert reads.verdict == "doesn't hold here"
-    assert reads.why.startswith("the other way round: CephFS, read, clients 1 to 4")
+    assert reads.why.startswith("reversed: CephFS, read, clients 1 to 4")
 
 
 def test_power_of_different_grades_is_not_judged_and_throughput_is(verdicts) -> None:

@@ -10,7 +10,7 @@ from perjoule.analysis.audit.span import Span, exactly
 from perjoule.published import Number
 
 BYTES = ("throughput", "capacity", "capacity per watt", "size", "memory", "efficiency")
-# By what a number of bytes is too large when units were confused so; the other way round it is too small by that.
+# The factor by which confused units make a number of bytes too large; reversed, too small.
 CONFUSED = {
     8.0: ("bits", "bytes"),
     1.024: ("kB", "KiB"),

@@ -19,7 +19,7 @@ def efficiency_gain(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
     times = [other for s in savings for other in numbers if other.id == s.own.get("times")]
     if not (gains and savings and len(times) == len(savings)):
         return
-    # So many times the worse draw (1 - saving) of the better: how much more than one of them the better draws.
+    # Several of the worse draw (1 - saving) of the better: how much more the better draws than one of them.
     if all(n.value / (1 - s.value) >= 1 for n, s in zip(times, savings, strict=True)):
         words = "gain in efficiency <= gain in throughput, because the better one draws more power"
         yield Recipe(words, one, (gains[0], *times, *savings), lambda v: v(gains[0]), "at most")

@@ -19,7 +19,7 @@ from perjoule.model.errors import MachineError
 
 FIX = ".venv/bin/pip install 'perjoule[meters]'"
 PORT = 1883
-MOST_BYTES = 256 * 1024  # of a message; Tasmota sends some 4 KiB at the most
+MOST_BYTES = 256 * 1024  # of a message; Tasmota sends some 4 KiB at most
 MOST_MESSAGES = 1000  # that wait to be read
 
 

@@ -43,7 +43,7 @@ hosts = [
 """
 LEAST_FREE_BYTES = 512 * 1024**2
 _PROBE_S = 30.0
-# Nobody's, in documents alone (RFC 5737): an example is never asked whether it is there.
+# Documentation addresses (RFC 5737): an example's hosts are never contacted.
 _NOBODYS = tuple(map(ipaddress.ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")))
 
 T = TypeVar("T")

@@ -27,7 +27,7 @@ class Probe:
 
 
 def clock_doubt(name: str, clock: ClockOffset) -> str:
-    """The objection to what is known of a host's clock, if there is one; else ""."""
+    """Return the doubt about a host's clock; "" for none."""
     if clock.uncertainty_s <= MOST_UNSURE_S:
         return ""
     return f"the clock of {name} is known to ± {seconds_text(clock.uncertainty_s)} only: its loads are timed by it"
@@ -67,5 +67,5 @@ def counters(said: str, t_s: float, of: Probe) -> Counters:
 
 
 def clock_s(said: str) -> float:
-    """Read the host's own clock (UTC) from the same answer."""
+    """Parse the host's own clock (UTC) from the same answer."""
     return float(said.split(" ", 1)[0].replace(",", "."))

@@ -61,13 +61,13 @@ class SshHost(Host):
     def spawn(
         self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
     ) -> Process:
-        """Start a program that goes on; its output comes to `log` on this machine, even where that is a path of the host's."""
+        """Start a program that keeps running; its output goes to `log` on this machine, even if that is a path on the host."""
         number = self._line.number()
         return SshProgram(self._line, number, self._line.lead(number, "spawn", env), argv, log=log, text=text)
 
     @contextlib.contextmanager
     def room(self, folder: Path) -> Generator[Path]:
-        """Lend a folder of the run's own; the trial's small files go there before, what is new comes back."""
+        """Lend a new folder: small files of the trial are copied there before, new ones copied back at the end."""
         there = self.directory / "programs" / f"{self._line.number()}.room"
         room = Room(self._line, folder.resolve(), there)
         try:
@@ -83,7 +83,7 @@ class SshHost(Host):
         self._line.keeper.tell(str(gate), line)
 
     def clock_offset(self) -> ClockOffset:
-        """Ask its keeper, several times; the quickest answer counts."""
+        """Query its keeper several times; the quickest answer counts."""
         return self._line.keeper.clock()
 
     def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:

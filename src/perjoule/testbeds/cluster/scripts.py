@@ -92,7 +92,7 @@ if [ "$mode" = run ]; then
   cat "$own.err" >&6
 fi
 rm -f "$own".*
-[ $code != 255 ] || code=254 # 255 is what ssh says of itself
+[ $code != 255 ] || code=254 # 255 is ssh's own failure
 exit $code
 """
 

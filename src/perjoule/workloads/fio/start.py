@@ -1,4 +1,4 @@
-"""Start one fio per client at the same moment, and see all of them end, come what may."""
+"""Start one fio per client at the same moment, and wait until all have ended, whatever happens."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ REPORT_S = 30.0  # for a fio that is ended to write its report
 
 
 class Job(NamedTuple):
-    """One fio: its host, and its command where the trial's files are in this folder and this is run before its first I/O."""
+    """One fio: its host, and its command, given the folder of the trial's files and the command to run before its first I/O."""
 
     host: Host
     argv: Callable[[Path, str], Sequence[str | Path]]
@@ -34,11 +34,11 @@ def together(
     """Run the jobs (by name) to their end; each leaves `<name>.json` and `<name>.log` in `folder`.
 
     Args:
-        jobs: with `ahead_s` they run what they are given as fio's prerun; it prints when they began.
-        folder: takes what they leave.
+        jobs: with `ahead_s` their prerun is the command they get, which prints when they began.
+        folder: for their output.
         time_limit_s: by when all must have ended.
         ahead_s: by how much the clock of each host is ahead, for a common start; without, each begins as soon as it can.
-        enough: looked at with their reports so far (by name) while they run; when it says so, they are asked to end.
+        enough: polled with their reports so far (by name) while they run; once it is true, they are ended.
 
     Returns:
         The moment of the common start, in this machine's UTC.

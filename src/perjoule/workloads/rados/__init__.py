@@ -46,7 +46,7 @@ SHORT_S = 60.0  # for commands on one object
 
 @plain_dataclass(frozen=True)
 class Ran:
-    """run.json: rados's version, when each client began (in the monotonic clock), and what was found against the start."""
+    """run.json: rados's version, when each client began (in the monotonic clock), and doubts about the start."""
 
     version: str
     began_s: Mapping[str, float]

@@ -1,4 +1,4 @@
-"""Start one rados bench per client at the same moment, and see all of them end, come what may."""
+"""Start one rados bench per client at the same moment, and wait until all have ended, whatever happens."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from perjoule.model.errors import WorkloadError
 from perjoule.workloads._running import codes, last_words, rooms, stop
 from perjoule.workloads._start import BEGUN, WAIT, Gates
 
-CONNECTED_S = 1.0  # from the start of all until they wait at their pipes; who is late starts late, which is seen
+CONNECTED_S = 1.0  # from the start of all until they wait at their pipes; a late one starts late, with a doubt
 SHORT_S = 20.0
 FULL = ": a full OSD, or too few OSDs, block forever"
 # $1 is the gate, $2 the pipe that a rados waits at until it is read, $3 its outputs without their endings. A rados that never
@@ -22,12 +22,12 @@ def together(
 ) -> float | None:
     """Run the jobs (by name: a host, its arguments) to their end; each leaves `<name>.json`, `.began.txt` and `.log` in `folder`.
 
-    rados opens its output when it is connected, right before its first operation, and opening a pipe waits for the other end: so
-    all are let go at the same moment. `.began.txt` has the instant by the host's clock (UTC, in s).
+    rados opens its output once it is connected, right before its first operation, and opening a pipe waits for the other end: so
+    all start at the same moment. `.began.txt` has the time by the host's clock (UTC, in s).
 
     Args:
-        jobs: what to run.
-        folder: takes what they leave.
+        jobs: the programs to run.
+        folder: for their output.
         ahead_s: by how much the clock of each host is ahead of this machine's.
         time_limit_s: by when all must have ended.
 

@@ -143,7 +143,7 @@ def own(rates=RATES, workload="fio write {}", clients=4):
 def test_cases_of_one_s_own_that_are_the_other_way_round_are_named(claim, cases, against, ratio):
     (found,) = judged(paper(claim), own())
     assert (found.verdict, found.cases_count) == ("doesn't hold here", cases)
-    assert found.why == f"the other way round: {against}; over all cases the ratio is {ratio:.3f}"
+    assert found.why == f"reversed: {against}; over all cases the ratio is {ratio:.3f}"
 
 
 def test_three_cases_of_one_s_own_are_shown_and_the_others_counted():
@@ -162,14 +162,14 @@ def test_three_cases_of_one_s_own_are_shown_and_the_others_counted():
 )
 def test_a_case_is_called_by_its_workload_where_that_says_the_direction(workload, clients, words):
     (found,) = judged(paper("above"), own(workload=workload, clients=clients))
-    assert found.why.startswith(f"the other way round: {words}; over all")
+    assert found.why.startswith(f"reversed: {words}; over all")
 
 
 def test_a_case_by_itself_decides_and_says_nothing_of_a_mean():
     rates = {"a": {"64 KB": 10}, "b": {"64 KB": 12}}
     (found,) = judged(paper("best"), own(rates))
     assert (found.verdict, found.cases_count) == ("doesn't hold here", 1)
-    assert found.why == "the other way round: ceph on b, fio write 64 KB, 4 clients, write"
+    assert found.why == "reversed: ceph on b, fio write 64 KB, 4 clients, write"
     assert found.ratio.mean == pytest.approx(10 / 12)
 
 
