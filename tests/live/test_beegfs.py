@@ -70,7 +70,7 @@ def deployment() -> Iterator[tuple[Hosts, Cluster]]:
 
 def test_every_server_has_its_target_and_all_are_well(deployment: tuple[Hosts, Cluster]) -> None:
     hosts, cluster = deployment
-    assert {kind: [(t.number, t.node, t.well) for t in cluster.tool.targets(kind)] for kind in KINDS} == {
+    assert {kind: [(t.number, t.node, t.well) for t in cluster.targets(kind)] for kind in KINDS} == {
         "meta": [(1, 1, True)],
         "storage": [(n, n, True) for n in (1, 2, 3)],
     }
@@ -82,8 +82,8 @@ def test_every_server_has_its_target_and_all_are_well(deployment: tuple[Hosts, C
 
 def test_a_new_file_is_striped_as_asked_for_over_hosts_that_are_named(deployment: tuple[Hosts, Cluster]) -> None:
     hosts, cluster = deployment
-    cluster.tool.does(cluster.tool.series.create("/striped"))
-    entry = cluster.tool.entry("/striped")
+    cluster.ask("create", path="/striped")
+    entry = cluster.entry("/striped")
     assert (entry.pattern, entry.chunk_bytes, entry.desired_count) == ("RAID0", MIB, 2)
     holders = cluster.holders("/striped")
     assert len(set(holders)) == 2
@@ -102,7 +102,7 @@ def test_its_own_benchmark_writes_on_every_target_and_removes_what_it_wrote(depl
 
 def test_the_mount_is_refused_when_the_servers_have_been_tried(deployment: tuple[Hosts, Cluster]) -> None:
     with pytest.raises(MachineError, match=REFUSED) as refusal:
-        deployment[1].attach()
+        deployment[1].attach_all()
     assert "4 targets Online and Good, each of 3 for data wrote 16 MiB" in str(refusal.value)
 
 
@@ -110,11 +110,11 @@ def test_who_does_not_have_the_secret_is_not_answered(deployment: tuple[Hosts, C
     hosts, cluster = deployment
     host, room = hosts.management, hosts.management.directory / "beegfs"
     assert host.run(["stat", "-c", "%U %a", room / "auth"], timeout_s=5).stdout.split() == ["nobody", "600"]
-    series, other = cluster.tool.series, room / "other.auth"
+    series, other = cluster.series, room / "other.auth"
     host.put("another secret", other)
     host.put(series.client(host.address, other, "buffered"), room / "other.conf")
-    command = series.command(host.address, other, room / "other.conf")
-    host.run(["env", f"PATH={BeeGFS().path}", *command, *series.targets("storage")], timeout_s=60, check=False)
+    command = series.command("call", management=host.address, authentication=other, client=room / "other.conf")
+    host.run([*BeeGFS().environment, *command, *series.command("targets", kind="storage")], timeout_s=60, check=False)
     log = host.run(["cat", *(log for log in cluster.logs if "mgmtd" in log.name)], timeout_s=10).stdout
     assert log.count("Peer sent wrong authentication") >= 1
 
@@ -130,7 +130,7 @@ def test_no_server_runs_as_root_and_each_has_its_log(deployment: tuple[Hosts, Cl
 def test_mirrors_hold_what_their_pair_holds_data_and_metadata() -> None:
     with hosts_of(servers=1).hold(1) as hosts, beegfs(mirror=True, roles="both").serve(hosts) as cluster:
         assert cluster.facts["mirrors"] in (["storage 1+2", "meta 1+2"], ["storage 1+2", "meta 2+1"])
-        entry = cluster.tool.entry("/.perjoule")
+        entry = cluster.entry("/.perjoule")
         assert (entry.pattern, entry.numbers) == (MIRRORED, (101,))
         assert cluster.holders("/.perjoule") == ("storage-1", "metadata-1")
         assert cluster.busy() == ""

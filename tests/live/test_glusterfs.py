@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from on_hosts import FILE_BYTES, checksum, hosts_of, received_bytes, write
+from on_hosts import checksum, hosts_of, received_bytes, write
 from perjoule import drivers
-from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted, Testbed
+from perjoule.drivers.protocols import FileSystem, Hosts, Mounted, Testbed
 from perjoule.model import Json
 from perjoule.model.errors import CampaignError, MachineError, TransientError
 from perjoule.model.units import MIB
@@ -34,18 +34,6 @@ def drop(hosts: Hosts, mounted: Mounted) -> None:
     mounted.drop_caches()
     for host in hosts.all:
         host.drop_caches()
-
-
-def test_a_read_after_caches_are_dropped_comes_over_the_network_unchanged(deployment: tuple[Hosts, Mounted]) -> None:
-    hosts, mounted = deployment
-    client = hosts.clients[0]
-    path = mounted.directories[client.name] / "dropped"
-    written = write(client, path)
-    drop(hosts, mounted)
-    before = received_bytes(client)
-    assert checksum(client, path) == written
-    assert FILE_BYTES < received_bytes(client) - before < 1.1 * FILE_BYTES
-    mounted.alive()
 
 
 def test_the_client_forgets_small_files_too_which_it_holds_itself(deployment: tuple[Hosts, Mounted]) -> None:
@@ -76,12 +64,6 @@ def test_a_dispersed_file_lies_on_all_bricks(deployment: tuple[Hosts, Mounted]) 
     write(hosts.clients[0], path, 1)
     assert mounted.locate(path) == tuple(host.name for host in hosts.bricks)
     assert len(hosts.bricks) == 5
-
-
-def test_what_was_written_is_read_back_unchanged_block_by_block(
-    deployment: tuple[Hosts, Mounted], verified: Callable[[Hosts, Mounted], Path]
-) -> None:
-    verified(*deployment)
 
 
 def test_facts_come_from_the_daemons(deployment: tuple[Hosts, Mounted]) -> None:
@@ -137,25 +119,13 @@ def test_every_layout_gives_back_what_was_written_and_holds_it_on_as_many_hosts(
             assert (sum(part.stat().st_blocks * 512 for part in parts) > MIB) == (host.name in holders)
 
 
-def test_a_killed_brick_is_seen_and_nothing_is_left_behind() -> None:
-    with hosts_of(servers=2).hold(1) as hosts:
-        with glusterfs().mount(hosts) as mounted:
-            mounted.alive()
-            host = hosts.by_role("storage")[1]
-            pid = host.run(["pgrep", "-x", "glusterfsd"], timeout_s=10).stdout.strip()
-            host.run(["kill", f"-{signal.SIGKILL.value}", pid], timeout_s=10)
-            with pytest.raises(TransientError, match=r"storage-2: the brick is offline; it last said: .*\w"):
-                wait_for_its_end(mounted)
-        for host in hosts.all:
-            assert not (host.directory / "glusterfs").exists()
-            assert running(host) == []
-            assert "gluster" not in host.run(["cat", "/proc/mounts"], timeout_s=10).stdout
-
-
-def running(host: Host) -> list[str]:
-    """What still runs of it; a process that was killed but not yet reaped does not."""
-    listed = host.run(["ps", "-eo", "stat=,comm="], timeout_s=10).stdout.splitlines()
-    return [line for line in listed if "gluster" in line and not line.startswith("Z")]
+def test_a_killed_brick_which_glusterd_started_is_seen() -> None:
+    with hosts_of(servers=2).hold(1) as hosts, glusterfs().mount(hosts) as mounted:
+        host = hosts.by_role("storage")[1]
+        pid = host.run(["pgrep", "-x", "glusterfsd"], timeout_s=10).stdout.strip()
+        host.run(["kill", f"-{signal.SIGKILL.value}", pid], timeout_s=10)
+        with pytest.raises(TransientError, match=r"storage-2: the brick is offline; it last said: .*\w"):
+            wait_for_its_end(mounted)
 
 
 def wait_for_its_end(mounted: Mounted) -> None:

@@ -188,7 +188,7 @@ def test_an_nfs_server_keeps_what_a_client_of_version_3_writes_and_lets_no_other
     nfs = filesystem("nfs", version="3", beneath={"kind": "ext4", "block": "1 KiB"})
     assert isinstance(nfs, Nfs)
     with nfs.serve(hosts) as server:
-        url = f"nfs://{server.host.address}{server.export}"
+        url = f"nfs://{server.server.address}{server.export}"
         ports = "?version=3&nfsport=2049&mountport=20048"
         source, back = client.directory / "source", client.directory / "back"
         client.run(["dd", "if=/dev/urandom", f"of={source}", "bs=1M", "count=8"], timeout_s=30)
@@ -197,12 +197,11 @@ def test_an_nfs_server_keeps_what_a_client_of_version_3_writes_and_lets_no_other
             host.drop_caches()
         client.run(["nfs-cp", f"{url}/file{ports}", back], timeout_s=30)
         client.run(["cmp", source, back], timeout_s=30)
-        server.host.run(["cmp", source, server.export / "file"], timeout_s=30)
+        server.server.run(["cmp", source, server.export / "file"], timeout_s=30)
         with pytest.raises(WorkloadError, match="ACCES"):
             stranger.run(["nfs-ls", f"{url}{ports}"], timeout_s=30)
         server.daemons.alive()
-    assert not server.export.exists()
-    assert not (server.host.directory / "nfs").exists()
+    assert not (server.server.directory / "nfs").exists()
 
 
 def test_an_nfs_server_of_version_4_shows_its_files_without_a_portmapper(hosts: Hosts) -> None:
@@ -210,9 +209,9 @@ def test_an_nfs_server_of_version_4_shows_its_files_without_a_portmapper(hosts: 
     nfs = filesystem("nfs", version="4.0", place="metadata")
     assert isinstance(nfs, Nfs)
     with nfs.serve(hosts) as server:
-        assert server.host.name == "metadata-1"
-        server.host.put(b"x" * 100_000, server.export / "file")
-        url, back = f"nfs://{server.host.address}{server.export}/file?version=4", client.directory / "back4"
+        assert server.server.name == "metadata-1"
+        server.server.put(b"x" * 100_000, server.export / "file")
+        url, back = f"nfs://{server.server.address}{server.export}/file?version=4", client.directory / "back4"
         client.run(["nfs-cp", url, back], timeout_s=30)
         assert client.read(back) == b"x" * 100_000
 

@@ -64,27 +64,6 @@ def write(client: Host, path: Path) -> str:
     return checksum(client, path)
 
 
-def test_a_read_after_caches_are_dropped_comes_over_the_network_unchanged(deployment: tuple[Hosts, Mounted]) -> None:
-    hosts, mounted = deployment
-    client = hosts.clients[0]
-    path = mounted.directories[client.name] / "dropped"
-    written = write(client, path)
-    mounted.drop_caches()
-    for host in hosts.all:
-        host.drop_caches()
-    before = received_bytes(client)
-    assert checksum(client, path) == written
-    assert FILE_BYTES < received_bytes(client) - before < 1.1 * FILE_BYTES
-    mounted.alive()
-
-
-def test_what_one_client_writes_another_reads(deployment: tuple[Hosts, Mounted]) -> None:
-    hosts, mounted = deployment
-    one, two = hosts.clients
-    written = write(one, mounted.directories[one.name] / "shared")
-    assert checksum(two, mounted.directories[two.name] / "shared") == written
-
-
 def test_a_file_lies_on_all_storage_hosts_in_strips_of_64_kib(deployment: tuple[Hosts, Mounted]) -> None:
     hosts, mounted = deployment
     client, storage = hosts.clients[0], hosts.by_role("storage")
@@ -143,17 +122,6 @@ def test_without_the_attribute_cache_a_size_that_another_client_changed_is_seen_
             assert two[0].run(["stat", "-c", "%s", two[1]], timeout_s=10).stdout.strip() == str(size_bytes)
 
 
-def test_a_killed_server_is_seen_and_nothing_is_left_behind() -> None:
-    with hosts_of(servers=2).hold(1) as hosts:
-        with orangefs().mount(hosts) as mounted:
-            mounted.alive()
-            host = hosts.by_role("storage")[1]
-            host.run(["kill", f"-{signal.SIGKILL.value}", pid(host)], timeout_s=10)
-            with pytest.raises(TransientError, match=r"storage-2: pvfs2-server ended with exit code -9; it last said: .*ready"):
-                wait_for_its_end(mounted)
-        assert_clean(hosts)
-
-
 def test_a_server_that_hangs_does_not_keep_the_rest_from_ending() -> None:
     with hosts_of(servers=2).hold(1) as hosts:
         with orangefs().mount(hosts) as mounted:
@@ -195,13 +163,6 @@ def test_a_campaign_with_it_runs_to_its_end(tmp_path: Path) -> None:
 
 def pid(host: Host) -> str:
     return host.run(["pgrep", "-x", "pvfs2-server"], timeout_s=10).stdout.strip()
-
-
-def wait_for_its_end(mounted: Mounted) -> None:
-    """A kill is a moment older than the kernel's word of it."""
-    until_s = time.monotonic() + 5
-    while time.monotonic() < until_s:
-        mounted.alive()
 
 
 def assert_clean(hosts: Hosts) -> None:

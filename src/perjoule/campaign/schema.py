@@ -39,10 +39,13 @@ def driver_schema(name: str, kind: str) -> Schema:
     """Describe the table of one driver; an option that takes one value also accepts a list."""
     found = _object(drivers.driver_class(f"{name}s", kind), f"{name} {kind} ")
     for option, (_, info) in fields_of(name, kind).items():
+        if info.description:
+            found["properties"][option]["description"] = info.description
         if not takes_list(info.annotation):
             found["properties"][option] = _spanning(found["properties"][option])
     label = {"type": "string", "description": "How tables and figures name it."}
-    found["properties"] = {"kind": {"const": kind}, "label": label, **found["properties"]}
+    in_order = {option: found["properties"][option] for option in fields_of(name, kind)}
+    found["properties"] = {"kind": {"const": kind}, "label": label, **in_order}
     implied = kind in found["properties"]  # by the option of that name
     found["required"] = [*([] if implied else ["kind"]), *found.get("required", [])]
     return found

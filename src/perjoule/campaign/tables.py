@@ -41,8 +41,13 @@ class Row:
 
 def fields_of(name: str, kind: str) -> Mapping[str, tuple[str, FieldInfo]]:
     """Return the options of a driver: name in the campaign -> its field's name and type. Raises KeyError: no such driver."""
-    fields: Mapping[str, FieldInfo] = getattr(drivers.driver_class(f"{name}s", kind), "__pydantic_fields__", {})
-    return {option_name(field): (field, info) for field, info in fields.items() if info.init is not False}
+    driver = drivers.driver_class(f"{name}s", kind)
+    fields: Mapping[str, FieldInfo] = getattr(driver, "__pydantic_fields__", {})
+    for field, info in fields.items():  # pydantic reads a docstring below an option only in the class that declares it
+        inherited = (getattr(base, "__pydantic_fields__", {}).get(field) for base in driver.__mro__)
+        info.description = next((found.description for found in inherited if found and found.description), None)
+    inherited_last = sorted(fields.items(), key=lambda item: item[0] not in vars(driver).get("__annotations__", {}))
+    return {option_name(field): (field, info) for field, info in inherited_last if info.init is not False}
 
 
 def takes_list(annotation: object) -> bool:

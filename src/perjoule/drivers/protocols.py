@@ -23,6 +23,7 @@ class Check:
     detail: str  # what was found
     fix: str = ""  # the exact command or sentence that mends it
     needed: bool = True  # False: work goes on without, and the detail says what is lost
+    package: str = ""  # the Debian package that has it: one whose version a record keeps
 
 
 @dataclass(frozen=True)

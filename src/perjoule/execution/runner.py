@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from perjoule import drivers
@@ -111,9 +112,10 @@ def run(
         for words in said:
             observe(Event("note", words))
         left = missing(campaign, results, again_failed=again_failed)
+        needed = checks(campaign) if left else ()
         if left:
-            require((*checks(campaign), *resources.checks(left, results.folder)))
-        circumstances = environment(folder)
+            require((*needed, *resources.checks(left, results.folder)))
+        circumstances = environment(folder, [check.package for check in needed if check.package])
         refused: list[PerjouleError] = []
         until = Until(campaign, results)
         without = unable(campaign) if left else dict[Deployed, MachineError]()
@@ -160,7 +162,7 @@ class _Group:
             except WorkloadError as error:
                 fruitless_count = fruitless_count + 1 if len(todo) == left_count else 0
                 if not error.transient or fruitless_count == 2:
-                    return self._keep_failed(todo, str(error))
+                    return self._keep_failed(todo, str(error), error.logs)
                 self.observe(Event("note", f"{error}; deploying afresh"))
             except (CampaignError, _Refused) as error:
                 reason = error.error if isinstance(error, _Refused) else error
@@ -302,9 +304,12 @@ class _Group:
             environment=self.circumstances,
         )
 
-    def _keep_failed(self, trials: Sequence[Trial], reason: str) -> None:
+    def _keep_failed(self, trials: Sequence[Trial], reason: str, logs: Mapping[str, str] = MappingProxyType({})) -> None:
         for trial in trials:
             with self.results.attempt(trial) as attempt:
+                for name, text in logs.items():
+                    with suppress(OSError):
+                        (attempt.logs / name).write_text(text[-LOG_TAIL_BYTES:])
                 record = self._failed(trial, attempt, reason)
                 attempt.keep(record)
             self.observe(Event("kept", trial=trial, record=record))

@@ -5,11 +5,11 @@ https://btrfs.readthedocs.io/en/latest/btrfs-inspect-internal.html
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 from perjoule.drivers.protocols import Check, Host
-from perjoule.filesystems._daemons import each, programs
+from perjoule.filesystems._daemons import programs
 from perjoule.filesystems._mounts import findmnt, in_kernel
 from perjoule.machine.mirrors import STEAD, WAYS, check
 from perjoule.model import Disk, Json
@@ -39,19 +39,8 @@ def needs_beneath(beneath: Disk | None) -> tuple[Check, ...]:
     return mirror if all(one.ok for one in mirror) else (*needs(STEAD), *mirror)
 
 
-def data_folder(host: Host, name: str, beneath: Disk | None) -> Path:
-    """The folder for a server's data: `name` on the host's own disk, or on the one that `lay` makes."""
-    return host.directory / "beneath" / name if beneath else host.directory / name
-
-
-def lay(hosts: Iterable[Host], beneath: Disk | None) -> None:
-    """Make and mount what is to lie beneath the data of these hosts. Raises CampaignError, MachineError."""
-    if beneath:
-        each(hosts, lambda host: host.disk("beneath", beneath))
-
-
 def beneath_facts(host: Host, beneath: Disk | None) -> dict[str, Json]:
-    """What was made for `lay`, as facts of a deployment; nothing when nothing was."""
+    """What lies beneath, as facts of a deployment; nothing when nothing does."""
     if beneath is None:
         return {}
     mirror = beneath.mirror if host.copies_count > 1 else "none"

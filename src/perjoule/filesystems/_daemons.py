@@ -12,6 +12,8 @@ from typing import TypeVar
 from perjoule.drivers.protocols import Check, Host, Process, wait_error
 from perjoule.model.errors import TransientError, WorkloadError
 
+SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # where programs are that the PATH may not name
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -26,11 +28,6 @@ def last_words(text: str, lines_count: int = 1) -> str:
     """The last lines that say something."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return " | ".join(lines[-lines_count:]) or "nothing"
-
-
-def is_mounted(host: Host, path: Path) -> bool:
-    """Whether something is mounted there, as the host sees it."""
-    return host.run(["mountpoint", "-q", path], timeout_s=20, check=False).returncode == 0
 
 
 @dataclass(frozen=True)
@@ -67,6 +64,17 @@ class Daemons:
         """Their log files."""
         return tuple(dict.fromkeys(daemon.log for daemon in self._started))
 
+    def last_words(self) -> list[str]:
+        """The last line of each, said once where several say the same."""
+        said: dict[tuple[str, str], list[str]] = {}
+        for daemon in self._started:
+            said.setdefault((daemon.name, last_words(daemon.process.output())), []).append(daemon.host.name)
+        return [f"{name} on {', '.join(hosts)} last said: {words}" for (name, words), hosts in said.items()]
+
+    def outputs(self) -> dict[str, str]:
+        """All that each has said, by the name of its log."""
+        return {daemon.log.name: daemon.process.output() for daemon in self._started}
+
     def alive(self) -> None:
         """Check that all still run. Raises TransientError with the last words of one that does not."""
         for daemon in self._started:
@@ -99,17 +107,6 @@ class Daemons:
                 raise wait_error(what, self.patience_s, "\n".join([*(w.said() for w in witnesses), reason]))
             time.sleep(every_s)
 
-    def first_write(self, client: Daemon, directory: Path, *witnesses: Daemon) -> None:
-        """Have a client write a file and remove it. Raises TransientError."""
-        probe = directory / f".{client.host.name}-probe"
-
-        def written() -> bool:
-            client.host.run(["dd", f"of={probe}", "conv=fsync", "status=none"], text="perjoule", timeout_s=self.patience_s)
-            client.host.run(["rm", probe], timeout_s=self.patience_s)
-            return True
-
-        self.wait("a first write", written, client, *witnesses)
-
     def drop(self, host: Host, name: str) -> None:
         """End one and forget it, so that it can be started again."""
         for daemon in [d for d in self._started if d.host is host and d.name == name]:
@@ -123,11 +120,12 @@ class Daemons:
 
 def programs(packages: Mapping[str, str]) -> tuple[Check, ...]:
     """Check that programs are installed on this machine; `packages` says which Debian package has which program."""
-    path = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
+    path = f"{os.environ.get('PATH', '')}:{SYSTEM}"
 
     def check(program: str, package: str) -> Check:
         found = shutil.which(program, path=path)
-        return Check(program, found is not None, found or "not installed", fix="" if found else f"apt install {package}")
+        fix = "" if found else f"apt install {package}"
+        return Check(program, found is not None, found or "not installed", fix, package=package)
 
     return tuple(check(*item) for item in packages.items())
 

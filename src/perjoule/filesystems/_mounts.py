@@ -1,11 +1,12 @@
-"""What a host says of a mount. https://man7.org/linux/man-pages/man8/findmnt.8.html"""
+"""What a host says of a mount, and what lies on the clients themselves. https://man7.org/linux/man-pages/man8/findmnt.8.html"""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from perjoule.drivers.protocols import Host
+from perjoule.drivers.protocols import Host, Hosts, Mounted
 from perjoule.machine.untrusted import json_from
 from perjoule.model import Json
+from perjoule.model.errors import TransientError
 
 COLUMNS = {
     "target": "target",
@@ -26,6 +27,17 @@ def in_kernel(kind: str) -> bool:
     return kind in registered or Path("/lib/modules", release, "kernel", "fs", kind).is_dir()
 
 
+def is_mounted(host: Host, path: Path) -> bool:
+    """Whether something is mounted there, as the host sees it."""
+    return host.run(["mountpoint", "-q", path], timeout_s=_TIMEOUT_S, check=False).returncode == 0
+
+
+def has_own_mounts(host: Host) -> bool:
+    """Whether a host has a mount namespace of its own: a mount over a path of the system then hides nothing of this machine."""
+    there = host.run(["readlink", "/proc/self/ns/mnt"], timeout_s=_TIMEOUT_S).stdout.strip()
+    return there != str(Path("/proc/self/ns/mnt").readlink())
+
+
 def findmnt(host: Host, path: Path) -> dict[str, Json]:
     """Where a folder of a host is mounted from, its type, options and space. Raises WorkloadError."""
     argv = ["findmnt", "--json", "--bytes", "--target", path, "--output", ",".join(COLUMNS)]
@@ -42,3 +54,26 @@ def is_local(mount: Mapping[str, Json]) -> bool:
     """Whether what `findmnt` found keeps its data on the host itself: on a disk, in memory, on a pool of disks."""
     source = str(mount["source"])
     return mount["type"] in ("tmpfs", "ramfs", "zfs") or (source.startswith("/dev/") and not source.startswith(_REMOTE))
+
+
+class OnClients(Mounted):
+    """What each client has for itself: no daemons, and no caches but the kernel's page cache, which is the hosts'."""
+
+    def __init__(
+        self, hosts: Hosts, directories: Mapping[str, Path], facts: Mapping[str, Json], lost: Callable[[Host], str]
+    ) -> None:
+        self.directories, self.facts, self.logs, self.data_hosts = directories, facts, (), tuple(directories)
+        self._clients, self._lost = hosts.clients, lost  # which says what of it a client has lost; "" is nothing
+
+    def locate(self, path: Path) -> tuple[str, ...]:
+        """The client itself: what is behind that is unknown here."""
+        return (self._clients[0].name,)
+
+    def drop_caches(self) -> None:
+        """Nothing to do."""
+
+    def alive(self) -> None:
+        """Check that every client still has it. Raises TransientError."""
+        for client in self._clients:
+            if words := self._lost(client):
+                raise TransientError(words, where=client.name)

@@ -4,10 +4,8 @@ Each client has one: a named device that may be overwritten, or a sparse file as
 lost. A load gets at it by its path; only loads for devices can (`kind = "device"`).
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass as plain_dataclass
-from dataclasses import field
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,8 +13,9 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Access, Check, FileSystem, Host, Hosts, Mounted
 from perjoule.filesystems._daemons import each, programs
+from perjoule.filesystems._mounts import OnClients
 from perjoule.model import OPTIONS, Json, Redundancy
-from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.errors import WorkloadError
 from perjoule.model.units import Bytes
 
 EXAMPLE = '[[filesystem]]\nkind = "device"\nsize = "20 GiB"\n'
@@ -60,9 +59,17 @@ class Device(FileSystem):
 
         devices = dict(zip((client.name for client in hosts.clients), each(hosts.clients, lent), strict=True))
         numbers = {client.name: _identity(client, devices[client.name]) for client in hosts.clients}
+
+        def lost(client: Host) -> str:
+            path, number, now = devices[client.name], numbers[client.name], "gone"
+            with suppress(WorkloadError):
+                now = _identity(client, path)
+            return "" if now == number else f"{path} is no longer the device that was lent ({number}, now {now})"
+
         facts = {client.name: self._facts(client, devices[client.name]) for client in hosts.clients}
-        folders = {client.name: _folder(client) for client in hosts.clients}
-        yield _Mounted(folders, devices, facts, tuple(devices), (), hosts, numbers)
+        mounted = OnClients(hosts, {client.name: _folder(client) for client in hosts.clients}, facts, lost)
+        mounted.devices = devices
+        yield mounted
 
     def _facts(self, client: Host, path: Path) -> dict[str, Json]:
         found: dict[str, Json] = {"device": self.device or "a sparse file as a loop device", "path": str(path)}
@@ -82,32 +89,3 @@ def _identity(client: Host, path: Path) -> str:
     with suppress(WorkloadError):
         found += f" {client.read(Path('/sys/block', path.name, 'diskseq')).decode().strip()}"
     return found
-
-
-@plain_dataclass(frozen=True)
-class _Mounted(Mounted):
-    directories: Mapping[str, Path]
-    devices: Mapping[str, Path] = field()  # the protocol has a default for those without
-    facts: Mapping[str, Json]
-    data_hosts: tuple[str, ...]
-    logs: tuple[Path, ...]
-    hosts: Hosts
-    numbers: Mapping[str, str]
-
-    def locate(self, path: Path) -> tuple[str, ...]:
-        """The client itself."""
-        return (self.hosts.clients[0].name,)
-
-    def drop_caches(self) -> None:
-        """Nothing: all is in the page cache, which is the hosts'."""
-
-    def alive(self) -> None:
-        """Check that each path still leads to the device that was lent."""
-        for client in self.hosts.clients:
-            path, number = self.devices[client.name], self.numbers[client.name]
-            try:
-                now = _identity(client, path)
-            except WorkloadError:
-                now = "gone"
-            if now != number:
-                raise TransientError(f"{path} is no longer the device that was lent ({number}, now {now})", where=client.name)

@@ -5,18 +5,17 @@ Nothing is brought up or tuned here. Each client works in a new empty folder of 
 removed at the end. What caches beyond the hosts' page caches there may be is not known, so none is dropped.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.filesystems._daemons import programs
-from perjoule.filesystems._mounts import findmnt, is_local
-from perjoule.model import OPTIONS, Json
-from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
+from perjoule.filesystems._mounts import OnClients, findmnt, is_local
+from perjoule.model import OPTIONS
+from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 
 EXAMPLE = '[[filesystem]]\nkind = "directory"\npath = "/mnt/scratch"\n'
 
@@ -44,13 +43,18 @@ class Directory(FileSystem):
         if not self.path.is_absolute():
             raise CampaignError(f'path = "{self.path}" is relative', where="directory", next="write an absolute path")
         directories: dict[str, Path] = {}
+
+        def lost(client: Host) -> str:
+            there = client.run(["test", "-d", directories[client.name]], timeout_s=SHORT_S, check=False)
+            return "" if there.returncode == 0 else f"{directories[client.name]} is gone"
+
         try:
             for client in hosts.clients:
                 directories[client.name] = self._folder(client)
-            mounts = {client.name: findmnt(client, self.path) for client in hosts.clients}
-            local = all(is_local(mount) for mount in mounts.values())
-            facts: dict[str, Json] = {"path": str(self.path), "mounts": mounts}
-            yield _Mounted(directories, facts, tuple(directories) if local else (), (), hosts)
+            found = {client.name: findmnt(client, self.path) for client in hosts.clients}
+            mounted = OnClients(hosts, directories, {"path": str(self.path), "mounts": found}, lost)
+            mounted.data_hosts = tuple(directories) if all(map(is_local, found.values())) else ()
+            yield mounted
         finally:
             for client in hosts.clients:
                 if made := directories.get(client.name):
@@ -68,24 +72,3 @@ class Directory(FileSystem):
             next_step = "choose a writable folder"
             raise MachineError(f"{self.path} is not writable ({reason})", where=client.name, next=next_step)
         return Path(made.stdout.strip())
-
-
-@plain_dataclass(frozen=True)
-class _Mounted(Mounted):
-    directories: Mapping[str, Path]
-    facts: Mapping[str, Json]
-    data_hosts: tuple[str, ...]
-    logs: tuple[Path, ...]
-    hosts: Hosts
-
-    def locate(self, path: Path) -> tuple[str, ...]:
-        """The client itself: the facts record where its mount comes from; what is behind that is unknown here."""
-        return (self.hosts.clients[0].name,)
-
-    def drop_caches(self) -> None:
-        """Nothing: see the top of this file."""
-
-    def alive(self) -> None:
-        for client in self.hosts.clients:
-            if client.run(["test", "-d", self.directories[client.name]], timeout_s=SHORT_S, check=False).returncode != 0:
-                raise TransientError(f"{self.directories[client.name]} is gone", where=client.name)

@@ -4,9 +4,8 @@ Each client has one of its own on a disk of its own, freshly made and mounted wi
 that nothing is left to do while we measure. Data are cached in the kernel's page cache alone, which is the hosts' to drop.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,9 +13,9 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.filesystems._beneath import SHORT_S, facts, needs
-from perjoule.filesystems._daemons import each, is_mounted, programs
-from perjoule.model import OPTIONS, Disk, Json, Redundancy
-from perjoule.model.errors import TransientError
+from perjoule.filesystems._daemons import each, programs
+from perjoule.filesystems._mounts import OnClients, is_mounted
+from perjoule.model import OPTIONS, Disk, Redundancy
 from perjoule.model.units import BYTES, Bytes, exact_text
 
 EXAMPLE = '[[filesystem]]\nkind = "local"\ntype = "xfs"\nblock = "4 KiB"\n'
@@ -51,7 +50,7 @@ class Local(FileSystem):
 
     @property
     def disk(self) -> Disk:
-        """Throughput of each client."""
+        """What each client has."""
         sizes = {"size": self.size_bytes, "block": self.block_bytes}
         words: dict[str, Any] = {name: exact_text(size, BYTES) for name, size in sizes.items() if size is not None}
         words |= {"kind": self.type, "device": self.device, "make": self.make, "options": self.options}
@@ -71,26 +70,9 @@ class Local(FileSystem):
             return place
 
         places = dict(zip((client.name for client in hosts.clients), each(hosts.clients, made), strict=True))
+
+        def lost(client: Host) -> str:
+            return "" if is_mounted(client, places[client.name]) else f"{places[client.name]} is no longer mounted"
+
         told = {client.name: facts(client, places[client.name]) for client in hosts.clients}
-        yield _Mounted({name: place / "work" for name, place in places.items()}, told, tuple(places), (), hosts)
-
-
-@plain_dataclass(frozen=True)
-class _Mounted(Mounted):
-    directories: Mapping[str, Path]
-    facts: Mapping[str, Json]
-    data_hosts: tuple[str, ...]
-    logs: tuple[Path, ...]
-    hosts: Hosts
-
-    def locate(self, path: Path) -> tuple[str, ...]:
-        """The client itself."""
-        return (self.hosts.clients[0].name,)
-
-    def drop_caches(self) -> None:
-        """Nothing: all is in the page cache, which is the hosts'."""
-
-    def alive(self) -> None:
-        for client in self.hosts.clients:
-            if not is_mounted(client, self.directories[client.name].parent):
-                raise TransientError(f"{self.directories[client.name].parent} is no longer mounted", where=client.name)
+        yield OnClients(hosts, {name: place / "work" for name, place in places.items()}, told, lost)

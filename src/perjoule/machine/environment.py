@@ -3,27 +3,24 @@
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from perjoule.model import Json
 
-# Debian packages whose version can change a result, and those that perjoule brings along.
-PACKAGES = (
-    *("fio", "ior", "iproute2", "xfsprogs", "btrfs-progs", "e2fsprogs", "7zip", "p7zip-full"),
-    *("ceph-osd", "ceph-mon", "ceph-mds", "ceph-fuse", "glusterfs-server", "glusterfs-client"),
-    *("moosefs-master", "moosefs-chunkserver", "moosefs-client"),
-)
+# Debian packages whose version can change a result, beside those that drivers name.
+PACKAGES = ("fio", "ior", "iproute2", "xfsprogs", "btrfs-progs", "e2fsprogs", "7zip", "p7zip-full")
 MODULES = ("perjoule", "numpy", "pyarrow", "scipy", "pydantic")
 
 
-def environment(campaign_folder: Path | None = None) -> Mapping[str, Json]:
+def environment(campaign_folder: Path | None = None, drivers_packages: Sequence[str] = ()) -> Mapping[str, Json]:
     """Describe this machine; unknown values are None. Never fails.
 
     Args:
         campaign_folder: the campaign file's folder, for its git commit and whether it has uncommitted changes.
     """
+    query = ["dpkg-query", "--show", "--showformat", "${Package}\t${Version}\n", *dict.fromkeys([*PACKAGES, *drivers_packages])]
     return {
         "kernel": platform.release(),
         "machine": platform.machine(),
@@ -35,7 +32,7 @@ def environment(campaign_folder: Path | None = None) -> Mapping[str, Json]:
         "clock": clock(_output(["chronyc", "-c", "tracking"]), _output(["timedatectl", "show", "--property=NTPSynchronized"])),
         "python": platform.python_version(),
         "modules": {name: _module(name) for name in MODULES},
-        "packages": packages(_output(["dpkg-query", "--show", "--showformat", "${Package}\t${Version}\n", *PACKAGES])),
+        "packages": packages(_output(query)),
         "git": _git(campaign_folder or Path.cwd()),
     }
 

@@ -1,5 +1,8 @@
 """Deliberate stops: one sentence (what, where, next), one exit code, stable or transient."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 
 class PerjouleError(Exception):
     """A deliberate stop.
@@ -38,6 +41,7 @@ class WorkloadError(PerjouleError):
     """A file system or a workload failed."""
 
     exit_code = 4
+    logs: Mapping[str, str] = MappingProxyType({})  # of daemons that are gone with what failed, by name
 
 
 class TransientError(WorkloadError):

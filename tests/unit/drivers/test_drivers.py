@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
@@ -17,9 +18,13 @@ from perjoule import campaign, drivers
 from perjoule.campaign.tables import fields_of
 from perjoule.drivers.protocols import Check
 from perjoule.model import UNIT_SUFFIXES, option_name
-from places import TRANSCRIPTS
+from places import ROOT, TRANSCRIPTS
 
 DRIVERS = [(part, kind) for part in drivers.PROTOCOLS for kind in drivers.kinds(part)]
+
+README, DEBIAN_PACKAGES = (ROOT / "README.md").read_text(), (ROOT / "setup" / "debian-packages").read_text()
+ROWS = {"testbeds": "testbeds", "filesystems": "file systems", "workloads": "workloads", "meters": "meters"}
+BROUGHT_ALONG = {"ceph-base", "glusterfs-cli"}  # by packages that are listed
 
 PARSES = re.compile(r"json\.loads|re\.(match|search|fullmatch|findall|finditer)\b")
 
@@ -151,6 +156,20 @@ def test_a_driver_that_parses_a_tools_output_has_transcripts_of_it(part: str, ki
     texts = [path.read_text() for path in (*family, *shared) if path.exists()]
     if kind != "simulated" and any(map(PARSES.search, texts)):  # what is simulated is its own tool
         assert any(path.is_file() for path in (TRANSCRIPTS / kind).rglob("*"))
+
+
+@every
+def test_the_readme_names_every_driver(part: str, kind: str) -> None:
+    row = next(line for line in README.splitlines() if line.startswith(f"| {ROWS[part]} |"))
+    assert f"`{kind}`" in row, f"add `{kind}` to the row of {ROWS[part]} in README.md"
+
+
+@pytest.mark.parametrize("kind", drivers.kinds("filesystems"))
+def test_what_a_file_system_runs_is_installed_with_the_others(kind: str) -> None:
+    packages = {line.split()[0] for line in DEBIAN_PACKAGES.splitlines() if line and not line.startswith("#")}
+    runs: Mapping[str, str] = getattr(drivers.driver_class("filesystems", kind), "runs", {})
+    lacking = set(runs.values()) - packages - BROUGHT_ALONG
+    assert not lacking, f"add {lacking} to the section [filesystems] of setup/debian-packages"
 
 
 def test_a_driver_that_is_not_there_is_a_key_error() -> None:

@@ -10,17 +10,16 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule.drivers.protocols import Hosts
-from perjoule.filesystems.beegfs import PREFIX, BeeGFS
+from perjoule.filesystems.beegfs import BeeGFS
 from perjoule.filesystems.beegfs import client as clients
 from perjoule.filesystems.beegfs import parse as words
-from perjoule.filesystems.beegfs.versions import ALL, Eight, Seven
+from perjoule.filesystems.beegfs.versions import ALL, EIGHT, SEVEN, Series
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from places import TRANSCRIPTS
 from scripted import ScriptedHost
 
 SAID = TRANSCRIPTS / "beegfs"
 ROOM, SECRET = Path("/srv/beegfs"), Path("/srv/beegfs/auth")
-LAYOUT = words.Layout(("metadata-1",), ("storage-1", "storage-2", "storage-3", "storage-4"))
 
 # As `beegfs entry info --raw --retro` of 8 writes it in ctl/internal/cmd/entry/info.go; not recorded.
 RETRO = """\
@@ -144,15 +143,12 @@ def test_a_server_says_its_version_if_its_build_has_one() -> None:
 
 
 def test_pairs_take_the_owner_of_the_root_directory_as_primary() -> None:
-    mirrored = words.Layout(("a", "b", "c", "d"), ("a", "b", "c", "d"), mirror=True)
-    assert mirrored.groups("storage") == {101: (1, 2), 102: (3, 4)}
-    assert mirrored.groups("meta", first=4) == {101: (1, 2), 102: (4, 3)}
+    assert words.groups(4) == {101: (1, 2), 102: (3, 4)}
+    assert words.groups(4, first=4) == {101: (1, 2), 102: (4, 3)}
 
 
 def test_one_metadata_server_has_nobody_to_mirror_it() -> None:
-    mirrored = words.Layout(("metadata-1",), ("storage-1", "storage-2"), mirror=True)
-    assert mirrored.groups("meta") == {}
-    assert LAYOUT.groups("storage") == {}
+    assert words.groups(1) == {}
 
 
 @pytest.mark.parametrize("kind", words.KINDS)
@@ -167,32 +163,39 @@ def test_numbers_are_given_before_the_first_start() -> None:
 
 
 def test_the_management_of_8_has_a_database_made_before_it_starts() -> None:
-    management = Eight().management(ROOM, SECRET, ROOM / "management")
-    told = tomllib.loads(management.configuration)
+    told = tomllib.loads(EIGHT.management(ROOM / "management", SECRET))
     assert (told["auth-file"], told["db-file"]) == (str(SECRET), str(ROOM / "management" / "mgmtd.sqlite"))
     assert told["tls-disable"]
-    assert management.prepare == (*management.start, "--init")
-    assert Seven().management(ROOM, SECRET, ROOM / "management").prepare == ()
+    start = EIGHT.command("manage", configuration=ROOM)
+    assert EIGHT.command("prepare", configuration=ROOM) == (*start, "--init")
+    assert SEVEN.command("prepare", configuration=ROOM) == ()
 
 
 def test_no_target_is_spared_for_want_of_space() -> None:
-    seven = Seven().management(ROOM, SECRET, ROOM).configuration
-    eight = tomllib.loads(Eight().management(ROOM, SECRET, ROOM).configuration)
+    seven = SEVEN.management(ROOM, SECRET)
+    eight = tomllib.loads(EIGHT.management(ROOM, SECRET))
     assert len(re.findall(r"^tune(?:Meta|Storage)(?:Space|Inodes)(?:Low|Emergency)Limit = 0$", seven, re.MULTILINE)) == 8
     limits = {"space-low": "0", "space-emergency": "0", "inodes-low": "0", "inodes-emergency": "0"}
     assert [eight[f"cap-pool-{kind}-limits"] for kind in words.KINDS] == [limits, limits]
 
 
 def test_both_series_are_told_the_same_stripes_in_their_own_words() -> None:
-    mirrored = words.Layout(LAYOUT.metadata, LAYOUT.storage, chunk_bytes=65536, targets_count=2, mirror=True)
-    assert Seven().stripe(mirrored)[2:] == ("--chunksize=65536", "--numtargets=2", "--pattern=buddymirror", "/")
-    assert Eight().stripe(mirrored)[2:] == ("--chunk-size", "65536", "--num-targets", "2", "--pattern", "mirrored", "/")
-    assert "--pattern=raid0" in Seven().stripe(LAYOUT)
+    seven, eight = (
+        series.command("stripe", chunk_bytes=65536, targets_count=2, pattern=series.mirrored) for series in (SEVEN, EIGHT)
+    )
+    assert seven[2:] == ("--chunksize=65536", "--numtargets=2", "--pattern=buddymirror", "/")
+    assert eight[2:] == ("--chunk-size", "65536", "--num-targets", "2", "--pattern", "mirrored", "/")
+
+
+@pytest.mark.parametrize("name", [name for name in SEVEN.words if name not in ("prepare", "manage", "call")])
+def test_both_series_are_told_the_same_of_every_command(name: str) -> None:
+    fields = [set(re.findall(r"\{(\w+)\}", series.words[name])) for series in (SEVEN, EIGHT)]
+    assert fields[0] == fields[1]
 
 
 @pytest.mark.parametrize("series", ALL, ids=lambda series: series.name)
-def test_the_secret_itself_is_in_no_argument_list(series: Seven | Eight) -> None:
-    command = series.command("10.0.0.9", SECRET, ROOM / "client.conf")
+def test_the_secret_itself_is_in_no_argument_list(series: Series) -> None:
+    command = series.command("call", management="10.0.0.9", authentication=SECRET, client=ROOM / "client.conf")
     assert command[0] == series.tool
     assert any(str(word) in " ".join(command) for word in (SECRET, ROOM / "client.conf"))
     assert f"connAuthFile = {SECRET}" in series.client("10.0.0.9", SECRET, "native").splitlines()
@@ -214,9 +217,11 @@ def test_wrong_options_are_refused(wrong: dict[str, object]) -> None:
 
 
 def test_data_is_on_the_storage_hosts_or_on_all_with_disks() -> None:
-    assert BeeGFS().layout(machines(4)) == LAYOUT
-    both = beegfs(roles="both").layout(machines(3))
-    assert both.metadata == both.storage == ("storage-1", "storage-2", "storage-3", "metadata-1")
+    separate, both = BeeGFS().deployment(machines(4)), beegfs(roles="both").deployment(machines(3))
+    assert [host.name for host in separate.servers["meta"]] == ["metadata-1"]
+    assert separate.data_hosts == ("storage-1", "storage-2", "storage-3", "storage-4")
+    assert both.servers["meta"] == both.servers["storage"]
+    assert both.data_hosts == ("storage-1", "storage-2", "storage-3", "metadata-1")
 
 
 @pytest.mark.parametrize(
@@ -258,7 +263,7 @@ def test_a_program_that_is_missing_is_named_and_the_tool_tells_the_series(
     for place in (tmp_path / "bin" / tool, tmp_path / "sbin" / "beegfs-meta"):
         place.parent.mkdir()
         place.touch(mode=0o755)
-    monkeypatch.setenv(PREFIX, str(tmp_path))
+    monkeypatch.setenv(BeeGFS.variable, str(tmp_path))
     checks = {check.name: check for check in BeeGFS().checks()}
     assert checks[tool].ok
     assert checks["beegfs-meta"].detail == str(tmp_path / "sbin" / "beegfs-meta")

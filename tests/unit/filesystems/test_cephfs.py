@@ -14,7 +14,6 @@ from perjoule.drivers.protocols import Hosts
 from perjoule.filesystems._ceph import commands
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
-from perjoule.filesystems._ceph.cluster import Cluster
 from perjoule.filesystems._ceph.conf import configuration
 from perjoule.filesystems._ceph.control import ask, degraded, missing
 from perjoule.filesystems.cephfs import CephFs
@@ -352,6 +351,7 @@ class Mute(PaperHost):
 
 def test_a_monitor_that_does_not_answer_is_not_a_cluster_that_has_lost_something() -> None:
     hosts = Hosts(tuple(Mute(host.role, n + 1) for n, host in enumerate(CLUSTER.all)))
-    cluster = Cluster(hosts, CephFs().layout(hosts), patience_s=0)
+    cluster = CephFs().deployment(hosts)
+    cluster.patience_s = 0
     with pytest.raises(TransientError, match=r"^ceph on management-6: no answer within 0 s from a monitor \(\[errno 110\]"):
         cluster.busy()

@@ -1,18 +1,15 @@
 """Where each file system's data lie, as its mount declares it: on the hosts of the paper's cluster, without any daemon."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
-from perjoule.drivers.protocols import Hosts, Mounted
-from perjoule.filesystems._ceph import cluster as ceph_cluster
-from perjoule.filesystems.beegfs import BeeGFS, versions
-from perjoule.filesystems.beegfs import cluster as beegfs_cluster
+from perjoule.drivers.protocols import Hosts
+from perjoule.filesystems._deployment import Deployed
+from perjoule.filesystems.beegfs import BeeGFS
 from perjoule.filesystems.cephfs import CephFs
 from perjoule.filesystems.glusterfs import GlusterFS
-from perjoule.filesystems.glusterfs import cluster as gluster_cluster
 from perjoule.filesystems.orangefs import OrangeFS
-from perjoule.filesystems.orangefs import cluster as orangefs_cluster
 from perjoule.filesystems.rados import Rados
 from perjoule.filesystems.simulated import Simulated as SimulatedFileSystem
 from perjoule.testbeds.simulated import Simulated
@@ -27,47 +24,25 @@ def hosts() -> Iterator[Hosts]:
         yield held
 
 
-def gluster(of: GlusterFS) -> Callable[[Hosts], Mounted]:
-    return lambda hosts: gluster_cluster.Cluster(hosts, of.shape(len(hosts.bricks)), {}, beneath=None, patience_s=1)
-
-
-def ceph(of: CephFs | Rados) -> Callable[[Hosts], Mounted]:
-    return lambda hosts: ceph_cluster.Cluster(hosts, of.layout(hosts), patience_s=1)
-
-
-def orangefs(of: OrangeFS) -> Callable[[Hosts], Mounted]:
-    return lambda hosts: orangefs_cluster.Cluster(hosts, of.layout(hosts), prefix="", beneath=None, patience_s=1)
-
-
-def beegfs(of: BeeGFS) -> Callable[[Hosts], Mounted]:
-    def mounted(hosts: Hosts) -> Mounted:
-        wish = beegfs_cluster.Wish(of.layout(hosts), versions.ALL[0], "", of.cache, None, 1)
-        return beegfs_cluster.Cluster(hosts, wish)
-
-    return mounted
-
-
 @pytest.mark.parametrize(
-    ("mounted", "held"),
+    ("filesystem", "held"),
     [
-        (gluster(GlusterFS()), ALL),
-        (gluster(GlusterFS(layout="distributed", hosts=3)), STORAGE[:3]),
-        (gluster(GlusterFS(layout="arbiter", hosts=3)), STORAGE[:2]),  # the third brick has names alone
-        (gluster(GlusterFS(layout="arbiter", bricks_per_host=3)), ALL),  # arbiters in turn
-        (ceph(CephFs()), STORAGE),
-        (ceph(CephFs(classes="together")), ALL),
-        (ceph(Rados()), STORAGE),
-        (ceph(Rados(classes="together")), ALL),
-        (orangefs(OrangeFS()), STORAGE),
-        (orangefs(OrangeFS(roles="both")), ALL),
-        (beegfs(BeeGFS()), STORAGE),
-        (beegfs(BeeGFS(roles="both")), ALL),
+        (GlusterFS(), ALL),
+        (GlusterFS(layout="distributed", hosts=3), STORAGE[:3]),
+        (GlusterFS(layout="arbiter", hosts=3), STORAGE[:2]),  # the third brick has names alone
+        (GlusterFS(layout="arbiter", bricks_per_host=3), ALL),  # arbiters in turn
+        (CephFs(), STORAGE),
+        (CephFs(classes="together"), ALL),
+        (Rados(), STORAGE),
+        (Rados(classes="together"), ALL),
+        (OrangeFS(), STORAGE),
+        (OrangeFS(roles="both"), ALL),
+        (BeeGFS(), STORAGE),
+        (BeeGFS(roles="both"), ALL),
     ],
 )
-def test_the_hosts_with_data_follow_from_the_layout(
-    mounted: Callable[[Hosts], Mounted], held: tuple[str, ...], hosts: Hosts
-) -> None:
-    assert sorted(mounted(hosts).data_hosts) == sorted(held)
+def test_the_hosts_with_data_follow_from_the_layout(filesystem: Deployed, held: tuple[str, ...], hosts: Hosts) -> None:
+    assert sorted(filesystem.deployment(hosts).data_hosts) == sorted(held)
 
 
 def test_simulated_data_lie_on_storage_hosts(hosts: Hosts) -> None:

@@ -8,14 +8,15 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule.drivers.protocols import Hosts
-from perjoule.filesystems.orangefs import PREFIX, OrangeFS
+from perjoule.filesystems.orangefs import OrangeFS
 from perjoule.filesystems.orangefs import parse as words
 from perjoule.model.errors import CampaignError, WorkloadError
 from places import TRANSCRIPTS
 
 SAID = TRANSCRIPTS / "orangefs"
-STORAGE = [words.Server(f"storage-{n}", f"10.98.0.{n}", Path("/srv"), ("data",)) for n in (1, 2)]
-METADATA = words.Server("metadata-1", "10.98.0.3", Path("/srv"), ("metadata",))
+STORAGE = [words.Server(f"storage-{n}", f"10.98.0.{n}", Path("/srv"), ("data",), Path("/srv")) for n in (1, 2)]
+METADATA = words.Server("metadata-1", "10.98.0.3", Path("/srv"), ("metadata",), Path("/srv"))
+SERVERS = [METADATA, *STORAGE]
 
 
 def orangefs(**options: Any) -> OrangeFS:
@@ -41,7 +42,7 @@ def ranges(configuration: str) -> list[tuple[str, int, int]]:
 
 
 def test_the_configuration_is_what_genconfig_writes_but_for_shorter_retries() -> None:
-    ours = directives(words.configuration(words.Layout((METADATA, *STORAGE))))
+    ours = directives(words.configuration(OrangeFS(), SERVERS))
     theirs = directives(said("genconfig.conf"))
     assert ours.keys() == theirs.keys()
     assert {word for word in ours if ours[word] != theirs[word]} == {"ClientRetryLimit", "ClientRetryDelayMilliSecs"}
@@ -51,7 +52,7 @@ def test_the_configuration_is_what_genconfig_writes_but_for_shorter_retries() ->
 
 
 def test_every_server_has_handles_of_its_own() -> None:
-    found = ranges(words.configuration(words.Layout((METADATA, *STORAGE))))
+    found = ranges(words.configuration(OrangeFS(), SERVERS))
     assert [name for name, _, _ in found] == ["metadata-1", "storage-1", "storage-2"]
     bounds = [bound for _, first, last in found for bound in (first, last)]
     assert bounds == sorted(set(bounds))
@@ -60,26 +61,26 @@ def test_every_server_has_handles_of_its_own() -> None:
 
 
 def test_a_server_with_both_roles_has_handles_for_both() -> None:
-    both = [words.Server(f"storage-{n}", f"10.98.0.{n}", Path("/srv"), ("metadata", "data")) for n in (1, 2)]
-    found = ranges(words.configuration(words.Layout(tuple(both))))
+    both = [words.Server(f"storage-{n}", f"10.98.0.{n}", Path("/srv"), ("metadata", "data"), Path("/srv")) for n in (1, 2)]
+    found = ranges(words.configuration(OrangeFS(), both))
     assert sorted(name for name, _, _ in found) == ["storage-1", "storage-1", "storage-2", "storage-2"]
     assert len({first for _, first, _ in found}) == 4
 
 
 def test_data_lie_where_they_are_told_and_metadata_beside_the_server() -> None:
-    elsewhere = words.Server("storage-1", "10.98.0.1", Path("/srv"), ("metadata", "data"), stores=Path("/beneath"))
-    lines = list(map(str.strip, words.configuration(words.Layout((elsewhere,))).splitlines()))
+    elsewhere = words.Server("storage-1", "10.98.0.1", Path("/srv"), ("metadata", "data"), Path("/beneath"))
+    lines = list(map(str.strip, words.configuration(OrangeFS(), [elsewhere]).splitlines()))
     assert "DataStorageSpace /beneath/data" in lines
     assert "MetadataStorageSpace /srv/metadata" in lines
 
 
 def test_time_limits_grow_as_emulated_time_slows() -> None:
-    text = words.configuration(words.Layout((METADATA, *STORAGE)), scale=0.1)
+    text = words.configuration(OrangeFS(), SERVERS, scale=0.1)
     assert directives(text)["ServerJobBMITimeoutSecs"] == {"300"}
 
 
 def test_a_distribution_without_strips_is_told_no_strip_size() -> None:
-    text = words.configuration(words.Layout((METADATA, *STORAGE), distribution="basic_dist", strip_bytes=None))
+    text = words.configuration(OrangeFS(distribution="basic_dist"), SERVERS)
     assert "strip_size" not in text
     assert "Name basic_dist" in text
 
@@ -157,18 +158,18 @@ def test_what_can_not_be_is_refused_before_anything_is_started(options: dict[str
 def test_a_program_that_is_missing_is_named_with_where_it_was_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sbin").mkdir()
     (tmp_path / "sbin" / "pvfs2-server").touch(mode=0o755)
-    monkeypatch.setenv(PREFIX, str(tmp_path))
+    monkeypatch.setenv(OrangeFS.variable, str(tmp_path))
     checks = {check.name: check for check in OrangeFS().checks()}
     assert checks["pvfs2-server"].ok
     assert checks["pvfs2-server"].detail == str(tmp_path / "sbin" / "pvfs2-server")
     assert not checks["pvfs2fuse"].ok
-    assert checks["pvfs2fuse"].detail == f"not in {tmp_path / 'bin'}"
+    assert checks["pvfs2fuse"].detail == f"not in {tmp_path / 'bin'} or {tmp_path / 'sbin'}"
     assert "set PERJOULE_ORANGEFS_PREFIX" in checks["pvfs2fuse"].fix
 
 
 def test_without_a_prefix_programs_are_looked_for_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "pvfs2-statfs").touch(mode=0o755)
-    monkeypatch.delenv(PREFIX, raising=False)
+    monkeypatch.delenv(OrangeFS.variable, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     checks = {check.name: check for check in OrangeFS().checks()}
     assert (checks["pvfs2-statfs"].ok, checks["pvfs2-statfs"].detail) == (True, str(tmp_path / "pvfs2-statfs"))

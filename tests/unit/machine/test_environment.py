@@ -44,6 +44,14 @@ def test_packages_that_are_known_but_not_installed_have_no_version():
     assert packages("fio\t3.33-3\nior\t\n") == {"fio": "3.33-3"}
 
 
+def test_packages_that_drivers_name_are_kept_beside_the_usual_ones(monkeypatch, tmp_path):
+    dpkg = tmp_path / "dpkg-query"
+    dpkg.write_text('#!/bin/sh\nshift 3\nfor package; do printf "%s\\t1\\n" "$package"; done\n')
+    dpkg.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert {"fio", "moosefs-master"} <= environment(tmp_path, ["moosefs-master"])["packages"].keys()
+
+
 def test_without_any_tool_nothing_fails(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     found = environment(tmp_path)

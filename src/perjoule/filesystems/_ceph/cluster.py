@@ -3,76 +3,70 @@
 import json
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from perjoule.drivers.protocols import Check, Host, Hosts, Mounted, Pool, wait_error
-from perjoule.filesystems._beneath import beneath_facts, data_folder, lay
+from perjoule.drivers.protocols import Host, Hosts, Pool, wait_error
 from perjoule.filesystems._ceph import commands
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.conf import configuration
 from perjoule.filesystems._ceph.control import degraded
-from perjoule.filesystems._daemons import Daemons, each, programs
+from perjoule.filesystems._daemons import each
+from perjoule.filesystems._deployment import Deployment
 from perjoule.machine.untrusted import json_from
-from perjoule.model.errors import MachineError, TransientError, WorkloadError
+from perjoule.model import Json
+from perjoule.model.errors import MachineError, TransientError
 from perjoule.model.units import MIB, bytes_text
 
 PYTHON = "/usr/bin/python3"  # the system's, which has librados
-PACKAGES = {"ceph-mon": "ceph-mon", "monmaptool": "ceph-base", "ceph-mgr": "ceph-mgr", "ceph-osd": "ceph-osd"}
 # A new store needs no check, and each time BlueStore closes its device it waits for a poll to end: 250 ms unless told otherwise.
 QUICK_MKFS = ("--bluestore_fsck_on_mkfs=false", "--bdev_aio_poll_ms=5")
-STOP_S = 0.1  # for a daemon to end by itself; its data is forgotten anyway
 SLICE_S = 2.0  # between two looks at whether all daemons live, at scale 1
 HEALTH_S = 10.0  # for a word on the health of a cluster that was healthy, at scale 1
 USED_RATIO = 0.9  # of what is free on a host's disk, for sparse files: an OSD that finds its disk full dies
 OBJECTS_AT_ONCE = 256
 
 
-class Cluster(Mounted):
+class Cluster(Deployment[ceph.Ceph]):
     """One Ceph cluster; what its clients have of it here is their pools."""
 
-    def __init__(self, hosts: Hosts, layout: ceph.Layout, *, patience_s: float) -> None:
-        self.hosts, self.layout = hosts, layout
-        self.patience_s, self._slice_s = patience_s / hosts.scale, SLICE_S / hosts.scale
-        self.clients = Daemons(self.patience_s)
-        self._servers = Daemons(self.patience_s)
-        self._by_name = {host.name: host for host in hosts.all}
-        self.directories = {}
-        self.data_hosts = layout.hosts(layout.pools[0].device_class)  # the first pool is of data
-        users = {client.name: (f"client.{client.name}", folder(client) / "ceph.conf") for client in hosts.clients}
-        self.pools = {pool.client: Pool(pool.name, *users[pool.client]) for pool in layout.pools if pool.client}
+    kind = "ceph"
+    user = group = "ceph"
 
-    def up(self) -> None:
+    def plan(self) -> tuple[Host, ...]:
+        self.layout = self.options.layout(self.hosts)
+        return tuple(map(self.host, self.layout.hosts()))
+
+    def __init__(self, options: ceph.Ceph, hosts: Hosts) -> None:
+        super().__init__(options, hosts)
+        self.data_hosts = self.layout.hosts(self.layout.pools[0].device_class)  # the first pool is of data
+        users = {client.name: (f"client.{client.name}", self.folder(client) / "ceph.conf") for client in hosts.clients}
+        self.pools = {pool.client: Pool(pool.name, *users[pool.client]) for pool in self.layout.pools if pool.client}
+        self.directories = {} if self.pools else self.directories
+        self._slice_s = SLICE_S / hosts.scale
+
+    def serve(self) -> None:
         """From nothing to healthy; each step waits for what it needs and no longer."""
         layout = self.layout
         self._caps = commands.capabilities(layout, tuple(client.name for client in self.hosts.users))
         self._keys = {entity: commands.new_key(int(time.time())) for entity in self._caps}
-        lay([self._by_name[name] for name in layout.hosts()], layout.beneath)
         each(self.hosts.all, self._furnish)
         each([self._start_monitor, *(partial(self._make_store, osd) for osd in layout.osds)], lambda work: work())
         if layout.mds:
-            self._serve(self._by_name[layout.mds], "mds.a", "ceph-mds")
-        each(layout.osds, lambda osd: self._serve(self._by_name[osd.host], osd.name, "ceph-osd"))
+            self._serve(self.host(layout.mds), "mds.a", "ceph-mds")
+        each(layout.osds, lambda osd: self._serve(self.host(osd.host), osd.name, "ceph-osd"))
         ready = {"osds_count": len(layout.osds), "placement_groups_count": 0, "mds_count": int(bool(layout.mds))}
         self.ask([], ready, "OSDs that are up")
         self.ask(commands.creation(layout))
-        groups_count = len(layout.pools) * layout.placement_groups_count
+        groups_count = len(layout.pools) * self.options.placement_groups_count
         self.ask([], ready | {"placement_groups_count": groups_count}, "a healthy cluster")
-        self.logs = self._servers.logs()
-        stage = [{"prefix": prefix} for prefix in answers.FACTS]
-        *said, settings = self.ask([[*stage, {"prefix": "config diff", "target": layout.osds[0].name}]])[0]
-        told = answers.facts(dict(zip(answers.FACTS, said, strict=True)), settings)
-        self.facts = told | beneath_facts(self._by_name[layout.osds[0].host], layout.beneath)
 
-    def down(self) -> None:
-        """End everything and forget its data; never fails over what is already broken."""
-        self.clients.stop(timeout_s=STOP_S)
-        self._servers.stop(timeout_s=STOP_S)
-        with suppress(WorkloadError):
-            each(self.hosts.all, lambda host: host.run(["rm", "-rf", "--one-file-system", folder(host)], timeout_s=30))
+    def report(self) -> dict[str, Json]:
+        stage = [{"prefix": prefix} for prefix in answers.FACTS]
+        *said, settings = self.ask([[*stage, {"prefix": "config diff", "target": self.layout.osds[0].name}]])[0]
+        return answers.facts(dict(zip(answers.FACTS, said, strict=True)), settings)
 
     def alive(self) -> None:
         """Check that every daemon runs and that no redundancy is lost.
@@ -80,11 +74,10 @@ class Cluster(Mounted):
         Raises:
             TransientError: with the last words of a daemon that died, or what the monitor says is missing.
         """
-        self._servers.alive()
-        self.clients.alive()
+        super().alive()
         status = self.ask([[{"prefix": "status"}]], patience_s=HEALTH_S / self.hosts.scale)[0][0]
         if lacks := degraded(status, len(self.layout.osds)):
-            self._servers.alive()  # the better reason, if one has just died
+            self.daemons.alive()  # the better reason, if one has just died
             raise TransientError(f"redundancy was lost: {lacks}", where=f"ceph on {self.hosts.management.name}")
 
     def busy(self) -> str:
@@ -115,13 +108,12 @@ class Cluster(Mounted):
         """Folders, ceph.conf and the keys of one host's own daemons."""
         management = host is self.hosts.management
         osds = [osd.name for osd in self.layout.osds if osd.host == host.name]
-        rooms = ["run", "log", "crash"]
+        rooms = ["run", "crash"]
         rooms += ["mon", "mgr", "modules"] if management else []
         rooms += ["mds"] if host.name == self.layout.mds else []
-        home, stores = folder(host), data_folder(host, "ceph", self.layout.beneath)
-        paths = [home, *(home / room for room in rooms), *(stores / osd for osd in osds)]
-        host.run(["install", "-d", "-o", "ceph", "-g", "ceph", *paths], timeout_s=30)
-        size_bytes = _osd_bytes(host, stores, self.layout, len(osds)) if osds else 0
+        home, stores = self.folder(host), self.store(host)
+        self.furnish(host, *(home / room for room in rooms), *(stores / osd for osd in osds))
+        size_bytes = _osd_bytes(host, stores, self.options, len(osds)) if osds else 0
         text = configuration(self.layout, home, host.address, osd_bytes=size_bytes, stores=stores)
         host.put(text, home / "ceph.conf")
         entities = [*osds, *(["mds.a"] if "mds" in rooms else []), f"client.{host.name}"]
@@ -133,23 +125,28 @@ class Cluster(Mounted):
     def _start_monitor(self) -> None:
         """The monitor, with all keys; then, over it, the OSDs and their places."""
         host, layout = self.hosts.management, self.layout
-        home = folder(host)
+        home = self.folder(host)
         monitor = ["--fsid", layout.fsid, "--addv", "a", f"[v2:{layout.monitor}:3300/0]"]
         host.run(["monmaptool", "--create", *monitor, home / "monmap"], timeout_s=self.patience_s)
         mkfs = ["--mkfs", "--monmap", home / "monmap", "--keyring", home / "keyring"]
-        host.run([*_daemon(host, "mon.a", "ceph-mon"), *mkfs], timeout_s=self.patience_s)
+        host.run([*self._daemon(host, "mon.a", "ceph-mon"), *mkfs], timeout_s=self.patience_s)
         self._serve(host, "mon.a", "ceph-mon")
         self._serve(host, "mgr.a", "ceph-mgr")
         self.ask(commands.placement(layout))
 
     def _make_store(self, osd: ceph.Osd) -> None:
         """An OSD's empty store; needs no monitor yet."""
-        host = self._by_name[osd.host]
+        host = self.host(osd.host)
         mkfs = ["--mkfs", "--no-mon-config", "--osd-uuid", osd.uuid, *QUICK_MKFS]
-        host.run([*_daemon(host, osd.name, "ceph-osd"), *mkfs], timeout_s=self.patience_s)
+        host.run([*self._daemon(host, osd.name, "ceph-osd"), *mkfs], timeout_s=self.patience_s)
 
     def _serve(self, host: Host, name: str, program: str) -> None:
-        self._servers.start(host, name, [*_daemon(host, name, program), "-f"], log=folder(host) / "log" / f"{name}.log")
+        self.start(host, name, [*self._daemon(host, name, program), "-f"])
+
+    def _daemon(self, host: Host, name: str, program: str) -> list[str | Path]:
+        """A daemon's command, as user `ceph`. Each may be process 1 of its host, so its number can't distinguish two of them."""
+        own = ["-c", self.folder(host) / "ceph.conf", "-n", name, "--setuser", "ceph", "--setgroup", "ceph"]
+        return ["env", "CEPH_USE_RANDOM_NONCE=1", program, *own]
 
     def ask(
         self,
@@ -165,15 +162,15 @@ class Cluster(Mounted):
             TransientError: a daemon died, refused, did not answer or was not ready in time, in its own words.
         """
         host, patience_s = self.hosts.management, patience_s or self.patience_s
-        conf, until_s = folder(host) / "ceph.conf", time.monotonic() + patience_s
+        conf, until_s = self.folder(host) / "ceph.conf", time.monotonic() + patience_s
         request = {"conf": str(conf), "patience_s": patience_s, "slice_s": self._slice_s, "stages": stages, "ready": ready}
         text = json.dumps(request)
         while True:
-            said = host.run([PYTHON, folder(host) / "control.py"], timeout_s=2 * patience_s, text=text)
+            said = host.run([PYTHON, self.folder(host) / "control.py"], timeout_s=2 * patience_s, text=text)
             reply = json_from(said.stdout)
             if not reply["missing"] and not reply["error"]:
                 return reply["answers"]
-            self._servers.alive()
+            self.daemons.alive()
             if reply["error"]:
                 raise TransientError(reply["error"], where=f"ceph on {host.name}")
             if time.monotonic() > until_s and ready:
@@ -182,29 +179,10 @@ class Cluster(Mounted):
                 raise TransientError(f"no answer within {patience_s:g} s from {reply['missing']}", where=f"ceph on {host.name}")
 
 
-def requirements() -> tuple[Check, ...]:
-    """What a machine needs for a cluster."""
-    module = list(Path("/usr/lib/python3/dist-packages").glob("rados*.so"))
-    fix = "" if module else "apt install python3-rados"
-    rados = Check("python3-rados", bool(module), str(module[0]) if module else "not installed", fix)
-    return (*programs(PACKAGES), rados)
-
-
-def folder(host: Host) -> Path:
-    """Where all of it lies on a host."""
-    return host.directory / "ceph"
-
-
-def _daemon(host: Host, name: str, program: str) -> list[str | Path]:
-    """A daemon's command, as user `ceph`. Each may be process 1 of its host, so its number can't distinguish two of them."""
-    own = ["-c", folder(host) / "ceph.conf", "-n", name, "--setuser", "ceph", "--setgroup", "ceph"]
-    return ["env", "CEPH_USE_RANDOM_NONCE=1", program, *own]
-
-
-def _osd_bytes(host: Host, stores: Path, layout: ceph.Layout, osds_count: int) -> int:
+def _osd_bytes(host: Host, stores: Path, options: ceph.Ceph, osds_count: int) -> int:
     """How large each of a host's OSDs may be. Raises MachineError when the host's disk is too small for them."""
-    if layout.store == "memstore":
-        return layout.osd_size_bytes
+    if options.store == "memstore":
+        return options.osd_size_bytes
     said = host.run(["df", "--output=avail", "-B1", stores], timeout_s=30).stdout
     free_bytes = int(USED_RATIO * int(said.split()[-1]) / osds_count) // MIB * MIB
     if free_bytes < ceph.SMALLEST_OSD_BYTES:
@@ -213,4 +191,4 @@ def _osd_bytes(host: Host, stores: Path, layout: ceph.Layout, osds_count: int) -
             where=host.name,
             next=f"free space or give the testbed larger disks, {bytes_text(ceph.SMALLEST_OSD_BYTES)} for each OSD at least",
         )
-    return min(free_bytes, layout.osd_size_bytes)
+    return min(free_bytes, options.osd_size_bytes)

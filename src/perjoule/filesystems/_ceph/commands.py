@@ -98,7 +98,7 @@ def creation(layout: Layout) -> list[list[Command]]:
     """
     stages: list[list[Command]] = [
         [{"prefix": "health mute", "code": code, "sticky": True} for code in MUTED],
-        [_pool(pool, layout.placement_groups_count) for pool in layout.pools],
+        [_pool(pool, layout.options.placement_groups_count) for pool in layout.pools],
     ]
     if not layout.mds:
         enable: Command = {"prefix": "osd pool application enable", "app": "perjoule"}

@@ -11,6 +11,7 @@ def configuration(layout: Layout, folder: Path, address: str, *, osd_bytes: int,
     The intervals are short so that a new cluster gets healthy in seconds; the caches are small because many daemons share one
     machine. https://docs.ceph.com/en/pacific/rados/configuration/
     """
+    options = layout.options
     return f"""[global]
 fsid = {layout.fsid}
 mon_host = v2:{layout.monitor}:3300/0
@@ -47,7 +48,7 @@ mon_pg_warn_min_per_osd = 0
 mon_max_pg_per_osd = 1000
 # with fewer OSDs than this a cluster is never healthy; 3 when left out
 osd_pool_default_size = {min(layout.pools[0].copies_count, len(layout.osds))}
-osd_pool_default_min_size = {layout.acknowledged_count}
+osd_pool_default_min_size = {options.acknowledged_count}
 osd_pool_default_pg_autoscale_mode = off
 # bring-up in seconds
 paxos_propose_interval = 0.05
@@ -75,7 +76,7 @@ mds_cache_memory_limit = 64M
 [osd]
 osd_data = {stores or folder}/osd.$id
 public_addr = {address}
-osd_objectstore = {layout.store}
+osd_objectstore = {options.store}
 osd_journal =
 memstore_device_bytes = {osd_bytes}
 bluestore_block_size = {osd_bytes}
@@ -97,7 +98,7 @@ osd_heartbeat_grace = 60
 # a client's process may run many times, and side by side
 admin_socket = {folder}/run/$name.$pid.asok
 pid_file =
-client_oc_size = {layout.client_cache_bytes}
-client_oc_max_dirty = {layout.client_cache_bytes // 2}
-client_oc_target_dirty = {layout.client_cache_bytes // 25}
+client_oc_size = {options.cache_bytes}
+client_oc_max_dirty = {options.cache_bytes // 2}
+client_oc_target_dirty = {options.cache_bytes // 25}
 """

@@ -1,21 +1,24 @@
-"""A Ceph cluster on paper: who gets which daemon, and which pool lies on what. Impossible ones are refused here."""
+"""A Ceph cluster on paper: its options, who gets which daemon, and which pool lies on what. Impossible ones are refused here."""
 
 import uuid
+from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
 
-from perjoule.drivers.protocols import Host, Hosts
-from perjoule.filesystems._flows import explained
-from perjoule.model import Amplification, Disk, Redundancy
+from pydantic import Field
+from pydantic.dataclasses import dataclass as options_dataclass
+
+from perjoule.drivers.protocols import Check, Host, Hosts
+from perjoule.filesystems._deployment import Deployed
+from perjoule.model import OPTIONS, Amplification, Redundancy
 from perjoule.model.errors import CampaignError
+from perjoule.model.units import Bytes
 
 SMALLEST_OSD_BYTES = 1024**3
-HOST_BYTES = 384 * 1024**2  # an OSD at 120 MB and 56 threads, two on a host, were measured
-HOST_TASKS_COUNT = 192
 
 Store = Literal["bluestore", "memstore"]
-Classes = Literal["apart", "together"]
 
 
 @dataclass(frozen=True)
@@ -51,68 +54,110 @@ class Pool:
             return Redundancy(data_count=self.code[0], parity_count=self.code[1], acknowledged=acknowledged)
         return Redundancy(self.copies_count, acknowledged=acknowledged)
 
-    def amplification(self, store: Store) -> Amplification:
-        """A client speaks to one OSD, which copies or codes, and gathers the parts that are read."""
-        found = explained(self.redundancy(store), by_client=False)
-        if store == "bluestore":
-            return found
-        return Amplification(replace(found.write, disk_written_ratio=0.0), replace(found.read, disk_read_ratio=0.0))
-
 
 @dataclass(frozen=True)
 class Layout:
     """A whole cluster."""
 
-    fsid: str
+    options: "Ceph"
     monitor: str  # address
     osds: tuple[Osd, ...]
     pools: tuple[Pool, ...]
-    placement_groups_count: int  # of each pool
-    acknowledged_count: int
-    store: Store
-    osd_size_bytes: int
     mds: str = ""  # host of the metadata server; "": no file system
-    client_cache_bytes: int = 0
-    beneath: Disk | None = None  # of the OSDs' stores
-
-    def __post_init__(self) -> None:
-        if self.beneath and self.store == "memstore":
-            what = 'store = "memstore" keeps nothing on disk, so beneath does not apply'
-            raise CampaignError(what, where="ceph", next='remove beneath, or set store = "bluestore"')
+    fsid: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     def hosts(self, device_class: str = "") -> tuple[str, ...]:
         """The hosts with OSDs of this class ("": of any), in order, each once."""
         return tuple(dict.fromkeys(osd.host for osd in self.osds if device_class in ("", osd.device_class)))
 
 
-def osds(data: Sequence[Host], metadata: Sequence[Host], *, per_host_count: int, metadata_count: int) -> tuple[Osd, ...]:
-    """Number the OSDs: class "hdd" on storage hosts, "ssd" on the metadata host, which has SSDs in the papers' clusters."""
-    names = [host.name for host in data for _ in range(per_host_count)]
-    hdds = [Osd(n, name, "hdd", str(uuid.uuid4())) for n, name in enumerate(names)]
-    names = [host.name for host in metadata for _ in range(metadata_count)]
-    return (*hdds, *(Osd(n, name, "ssd", str(uuid.uuid4())) for n, name in enumerate(names, start=len(hdds))))
+@options_dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Ceph(Deployed):
+    """What CephFS and RADOS have in common."""
 
+    runs: ClassVar = {"ceph-mon": "ceph-mon", "monmaptool": "ceph-base", "ceph-mgr": "ceph-mgr", "ceph-osd": "ceph-osd"}
+    in_user_space: ClassVar = False
+    copied_by_client: ClassVar = False  # a client speaks to one OSD, which copies or codes, and gathers the parts that are read
+    host_bytes: ClassVar[int] = 384 * 1024**2  # an OSD at 120 MB and 56 threads, two on a host, were measured
+    host_tasks_count: ClassVar[int] = 192
 
-def data_hosts(hosts: Hosts, classes: Classes) -> tuple[Host, ...]:
-    """The hosts whose OSDs carry data."""
-    return hosts.by_role("storage") + (hosts.by_role("metadata")[:1] if classes == "together" else ())
+    placement_groups_count: Annotated[int, Field(ge=1, le=1024)] = 64
+    """Placement groups (PGs) of each pool."""
+    copies_count: Annotated[int, Field(ge=1, le=8)] = 2
+    """Copies of each object (`size` of the pool), each on another host; with `erasure`, of CephFS's metadata only."""
+    acknowledged_count: Annotated[int, Field(ge=1, le=8)] = 1
+    """Copies that must be up for a placement group to take writes (`min_size`). Ceph has no earlier acknowledgement: a write is
+    acknowledged once all copies that are up have it, so with every host up it always waits for `copies`; 1 means that writing
+    continues when only one copy is left."""
+    erasure: Annotated[str, Field(pattern=r"^$|^([2-9]|1\d)\+[1-8]$")] = ""
+    """Erasure coding of data instead of copies, as in "4+1": each object in 4 parts and 1 more, each on another host."""
+    classes: Literal["apart", "together"] = "apart"
+    """"apart": data on the OSDs of storage hosts (device class hdd) alone, CephFS's metadata on those of the metadata host (class
+    ssd); "together": both on all of them."""
+    osds_per_host_count: Annotated[int, Field(ge=1, le=16)] = 1
+    """OSDs on each storage host; the paper has one for each disk, which is 2."""
+    store: Store = "bluestore"
+    """Where OSDs keep objects: BlueStore in a sparse file, or memory (which has its own CPU cost)."""
+    osd_size_bytes: Annotated[Bytes, Field(ge=SMALLEST_OSD_BYTES)] = 8 * 1024**3
+    """Size of each OSD's store; less if the host's disk is smaller."""
 
+    @property
+    def cache_bytes(self) -> int:
+        """Of each client, for objects; a client without a file system has none."""
+        return 0
 
-def code(where: str, hosts_count: int, *, copies_count: int, acknowledged_count: int, erasure: str) -> tuple[int, int] | None:
-    """Read `erasure` ("4+1" or ""). Raises CampaignError when this number of hosts can't carry the configured layout."""
-    wrong, then = "", ""
-    split = tuple(int(part) for part in erasure.split("+")) if erasure else ()
-    needed_count, option = (sum(split), f'erasure = "{erasure}"') if split else (copies_count, f"copies = {copies_count}")
-    if acknowledged_count > copies_count:
-        wrong = f"acknowledged = {acknowledged_count} is more than copies = {copies_count}"
-        then = f"set acknowledged to {copies_count} or less"
-    elif needed_count > hosts_count:
-        wrong = f"{option} needs {needed_count} hosts with data, but there are {hosts_count}"
-        then = "use a testbed with storage hosts"
-        if hosts_count and not split:
-            then = f"set copies to {hosts_count} or less"
-        elif hosts_count:
-            then = 'use fewer parts, or set classes = "together" to let the metadata host store data too'
-    if wrong:
-        raise CampaignError(wrong, where=where, next=then)
-    return (split[0], split[1]) if split else None
+    @abstractmethod
+    def layout(self, hosts: Hosts) -> Layout:
+        """Place all daemons. Raises CampaignError when these hosts can't carry the configured layout."""
+
+    def redundancy(self, hosts: Hosts) -> Redundancy:
+        """That of the pool for data, or of any client's."""
+        return self.layout(hosts).pools[0].redundancy(self.store)
+
+    def amplification(self, hosts: Hosts) -> Amplification:
+        """That of the pool for data, or of any client's; objects in memory have no disk."""
+        found = super().amplification(hosts)
+        if self.store == "bluestore":
+            return found
+        return Amplification(replace(found.write, disk_written_ratio=0.0), replace(found.read, disk_read_ratio=0.0))
+
+    def checks(self) -> tuple[Check, ...]:
+        """And librados for the system's Python."""
+        module = list(Path("/usr/lib/python3/dist-packages").glob("rados*.so"))
+        fix = "" if module else "apt install python3-rados"
+        return (*super().checks(), Check("python3-rados", bool(module), str(module[0]) if module else "not installed", fix))
+
+    def code(self, hosts: Hosts) -> tuple[int, int] | None:
+        """Read `erasure` ("4+1" or ""). Raises CampaignError when these hosts can't carry as many copies or parts."""
+        wrong, then = "", ""
+        hosts_count = len(self.data_hosts(hosts))
+        split = tuple(int(part) for part in self.erasure.split("+")) if self.erasure else ()
+        option = f'erasure = "{self.erasure}"' if split else f"copies = {self.copies_count}"
+        needed_count = sum(split) or self.copies_count
+        if self.beneath and self.store == "memstore":
+            wrong = 'store = "memstore" keeps nothing on disk, so beneath does not apply'
+            then = 'remove beneath, or set store = "bluestore"'
+        elif self.acknowledged_count > self.copies_count:
+            wrong = f"acknowledged = {self.acknowledged_count} is more than copies = {self.copies_count}"
+            then = f"set acknowledged to {self.copies_count} or less"
+        elif needed_count > hosts_count:
+            wrong = f"{option} needs {needed_count} hosts with data, but there are {hosts_count}"
+            then = "use a testbed with storage hosts"
+            if hosts_count and not split:
+                then = f"set copies to {hosts_count} or less"
+            elif hosts_count:
+                then = 'use fewer parts, or set classes = "together" to let the metadata host store data too'
+        if wrong:
+            raise CampaignError(wrong, where="ceph", next=then)
+        return (split[0], split[1]) if split else None
+
+    def data_hosts(self, hosts: Hosts) -> tuple[Host, ...]:
+        """The hosts whose OSDs carry data."""
+        return hosts.by_role("storage") + (hosts.by_role("metadata")[:1] if self.classes == "together" else ())
+
+    def osds(self, data: Sequence[Host], metadata: Sequence[Host], *, metadata_count: int) -> tuple[Osd, ...]:
+        """Number the OSDs: class "hdd" on storage hosts, "ssd" on the metadata host, which has SSDs in the papers' clusters."""
+        names = [host.name for host in data for _ in range(self.osds_per_host_count)]
+        hdds = [Osd(n, name, "hdd", str(uuid.uuid4())) for n, name in enumerate(names)]
+        names = [host.name for host in metadata for _ in range(metadata_count)]
+        return (*hdds, *(Osd(n, name, "ssd", str(uuid.uuid4())) for n, name in enumerate(names, start=len(hdds))))

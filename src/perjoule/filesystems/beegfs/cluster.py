@@ -1,270 +1,254 @@
 """One BeeGFS on its hosts: its servers, and what their own tool says of them."""
 
 import secrets
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from perjoule.drivers.protocols import Host, Hosts, Mounted
-from perjoule.filesystems._beneath import beneath_facts, data_folder, lay
-from perjoule.filesystems._daemons import Daemon, Daemons, each
-from perjoule.filesystems.beegfs import client as clients
+from perjoule.drivers.protocols import Host, Hosts
+from perjoule.filesystems._daemons import Daemon, each, last_words
+from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems.beegfs import parse as words
-from perjoule.filesystems.beegfs.cli import Tool
-from perjoule.filesystems.beegfs.client import SHORT_S, folder, mountpoint
-from perjoule.filesystems.beegfs.versions import SERVERS, Argv, Series
-from perjoule.model import Disk, Json
+from perjoule.filesystems.beegfs.client import obstacle
+from perjoule.filesystems.beegfs.versions import ALL, SERVERS, Argv
+from perjoule.model import Json
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import MIB, bytes_text
 
-USER, GROUP_ID = "nobody", "65534"  # its group's name is not the same everywhere
+if TYPE_CHECKING:
+    from perjoule.filesystems.beegfs import BeeGFS
+
+LEAST_CHUNK_BYTES = 64 * 1024
 FOLDERS_COUNT = 67_000  # that a metadata server makes for itself, rounded up from 66 068 of 7.4.6
-STOP_S = 0.2  # for a daemon to end by itself; its data is not needed any more
 BENCH_BYTES = 16 * MIB  # that each target writes when the servers are all that can be tried
-_AS_USER = ("setpriv", f"--reuid={USER}", f"--regid={GROUP_ID}", "--clear-groups")
 
 Job = tuple[words.Kind, int, Host]  # a server's kind and number, and where it runs
 
 
-@dataclass(frozen=True)
-class Wish:
-    """The request and how BeeGFS is called here."""
+class Cluster(Deployment["BeeGFS"]):
+    """One BeeGFS. Healthy means that all targets are Online and Good."""
 
-    layout: words.Layout
-    series: Series
-    path: str  # where hosts look for programs
-    cache: str
-    beneath: Disk | None
-    patience_s: float
+    kind = "beegfs"
+    user, group = "nobody", "65534"  # its group's name is not the same everywhere
 
+    def plan(self) -> tuple[Host, ...]:
+        """Servers in their order: a server's number is its place there, from 1, and so is its target's."""
+        options, data = self.options, self.options.data(self.hosts)
+        if options.chunk_bytes < LEAST_CHUNK_BYTES or options.chunk_bytes.bit_count() != 1:
+            what = f"chunk = {options.chunk_bytes} B is not a power of two of 64 KiB at least"
+            raise CampaignError(what, where=self.kind, next='set chunk to "64 KiB", "128 KiB", ...')
+        if options.mirror and len(data) % 2:
+            what = f"mirror = true needs pairs of hosts, but data would be on {len(data)}"
+            other = "both" if options.roles == "separate" else "separate"
+            raise CampaignError(what, where=self.kind, next=f'use an even number of storage hosts, or try roles = "{other}"')
+        self.servers: dict[words.Kind, tuple[Host, ...]] = {"meta": options.metadata(self.hosts) if data else (), "storage": data}
+        return tuple(dict.fromkeys([*self.servers["meta"], *data]))
 
-class Cluster(Mounted):
-    """One BeeGFS while it is up."""
-
-    def __init__(self, hosts: Hosts, wish: Wish) -> None:
-        self._hosts, self._wish, self._layout, self._series = hosts, wish, wish.layout, wish.series
-        self._daemons = Daemons(wish.patience_s)
-        self.tool = Tool(hosts.management, wish.series, path=wish.path, timeout_s=wish.patience_s)
+    def __init__(self, options: "BeeGFS", hosts: Hosts) -> None:
+        super().__init__(options, hosts)
+        self.data_hosts = tuple(host.name for host in self.servers["storage"])
         self._secret = secrets.token_hex(32)  # without it, neither servers nor clients speak to each other
         self._groups: dict[words.Kind, dict[int, tuple[int, int]]] = {kind: {} for kind in words.KINDS}
-        self._attached = False
-        self.directories = {}
-        self.data_hosts = wish.layout.storage
 
-    def up(self) -> None:
-        """From nothing to servers that are well; nothing is mounted."""
-        layout = self._layout
-        each(self._hosts.all, _clean)
-        jobs: list[Job] = [
-            (kind, n, self._host(name)) for kind in words.KINDS for n, name in enumerate(layout.servers(kind), start=1)
-        ]
-        servers = list(dict.fromkeys(host for _, _, host in jobs))
-        lay(servers, self._wish.beneath)
-        each(dict.fromkeys([self._hosts.management, *servers]), self._furnish)
-        management = self._manage()
-        each(jobs, lambda job: self._prepare(*job))
-        daemons = each(jobs, self._serve)  # at once, as each looks for the management for long
-        self._daemons.wait("all targets Online and Good", self._well, management, *daemons, every_s=0.2)
+    def require(self) -> None:
+        """Find out which series is installed."""
+        if (series := self.options.series()) is None:
+            tools = " nor ".join(series.tool for series in ALL)
+            raise MachineError(f"neither {tools} is installed", where=self.kind, next=f"install {self.options.installation}")
+        self.series = series
+
+    def serve(self) -> None:
+        """From nothing to servers that are well."""
+        jobs: list[Job] = [(kind, n, host) for kind, hosts in self.servers.items() for n, host in enumerate(hosts, start=1)]
+        each(dict.fromkeys([self.hosts.management, *self.bearers]), self._furnish)
+        self._manage()
+        each(jobs, self._prepare)
+        self._daemons = each(jobs, self._serve)  # at once, as each looks for the management for long
+        self._wait("all targets Online and Good", self._well)
         self._pair()
-        self.tool.ask(
-            self._series.stripe(layout)
-        )  # before the root directory is mirrored: 7.4.6 loses step with its pair over it
+        pattern = self.series.mirrored if self.options.mirror else "raid0"
+        # Before the root directory is mirrored: 7.4.6 loses step with its pair over it.
+        self.ask("stripe", chunk_bytes=self.options.chunk_bytes, targets_count=self.options.targets_count, pattern=pattern)
         if self._groups["meta"]:
-            daemons = self._mirror_root(management, jobs, daemons)
+            self._mirror_root(jobs)
         # Fails until the metadata servers have heard of targets that mirror each other.
-        self._daemons.wait(
-            "a first file", lambda: self.tool.does(self._series.create("/.perjoule")), management, *daemons, every_s=0.2
-        )
-        self._daemons.wait("all targets Online and Good", self._well, management, *daemons, every_s=0.2)
-        self.logs = self._daemons.logs()
-        self.facts = self._facts(daemons)
+        self._wait("a first file", lambda: bool([self.ask("create", path="/.perjoule")]))
+        self._wait("all targets Online and Good", self._well)
+        self.note()
 
-    def attach(self) -> None:
+    def attach_all(self) -> None:
         """Mount it on all clients. Raises MachineError if that is impossible, with the state of the servers."""
-        problem, mend = clients.obstacle(self._hosts)
+        problem, mend = obstacle(self.hosts)
         if problem:
             moved = self.bench(BENCH_BYTES)
-            targets = [target for kind in words.KINDS for target in self.tool.targets(kind)]
-            well = f"BeeGFS {self._series.name} is up ({len(targets)} targets Online and Good"
+            targets = [target for kind in words.KINDS for target in self.targets(kind)]
+            well = f"BeeGFS {self.series.name} is up ({len(targets)} targets Online and Good"
             wrote = f"each of {len(moved.bytes_per_s)} for data wrote {bytes_text(BENCH_BYTES)} in its own benchmark)"
-            raise MachineError(f"{well}, {wrote}, but nothing can mount it: {problem}", where="beegfs", next=mend)
-        self._attached = True
-        each(self._hosts.clients, self._mount)
-        self.directories = {client.name: mountpoint(client) for client in self._hosts.clients}
+            raise MachineError(f"{well}, {wrote}, but nothing can mount it: {problem}", where=self.kind, next=mend)
+        super().attach_all()
 
-    def down(self) -> None:
-        """End everything; never fails over what is already broken.
+    def attach(self, client: Host, place: Path) -> None:
+        """Mount it, as beegfs-client.conf says of itself; nobody has run this yet.
 
-        The folders of a metadata server go with the host's disk, in far less time than it takes to remove them.
+        See client_module/build/dist/etc of https://github.com/ThinkParQ/beegfs.
         """
-        each(self._hosts.clients if self._attached else (), clients.unmount)
-        self._daemons.stop(timeout_s=STOP_S)
+        room = self.folder(client)
+        client.put(self._secret, room / "client.auth", mode=0o600)
+        configuration = self.series.client(self.hosts.management.address, room / "client.auth", self.options.cache)
+        client.put(configuration, room / "client.conf")
+        argv = ["mount", "-t", "beegfs", "beegfs_nodev", place, "-o", f"cfgFile={room / 'client.conf'}"]
+        client.run(argv, timeout_s=self.patience_s)
 
-    def alive(self) -> None:
-        """Check that every daemon still runs. Raises TransientError with the last words of one that died."""
-        self._daemons.alive()
+    def report(self) -> dict[str, Json]:
+        """What the daemons say of themselves, and where a file comes to lie."""
+        root = self.entry("/.perjoule")
+        versions = [words.version(daemon.process.output()) for daemon in self._daemons]
+        return {
+            "series": self.series.name,
+            "version": next((version for version in versions if version), None),
+            "management": self.hosts.management.name,
+            "targets": [
+                {
+                    "host": self.servers[kind][target.number - 1].name,
+                    "kind": kind,
+                    "number": target.number,
+                    "state": f"{target.reachability}, {target.consistency}",
+                    "total_bytes": target.total_bytes,
+                }
+                for kind in words.KINDS
+                for target in self.targets(kind)
+            ],
+            "pattern": root.pattern,
+            "chunk_bytes": root.chunk_bytes,
+            "stripe_targets_count": len(root.numbers),
+            "mirrors": [f"{kind} {a}+{b}" for kind, groups in self._groups.items() for a, b in groups.values()],
+            "cache": self.options.cache,
+            "authentication": "a secret of this deployment",
+            "user": self.user,
+        }
 
     def busy(self) -> str:
         """Whether mirrors are brought up to date again."""
-        if not self._layout.mirror:
+        if not self.options.mirror:
             return ""
-        behind = [
-            target.consistency for kind in words.KINDS for target in self.tool.targets(kind) if target.consistency != "Good"
-        ]
-        return f"mirrors not up to date: {', '.join(sorted(set(behind)))}" if behind else ""
-
-    def drop_caches(self) -> None:
-        """Nothing to do: see the top of the driver."""
+        behind = {target.consistency for kind in words.KINDS for target in self.targets(kind)} - {"Good"}
+        return f"mirrors not up to date: {', '.join(sorted(behind))}" if behind else ""
 
     def locate(self, path: Path) -> tuple[str, ...]:
         """Names of the hosts that hold a file's data, in the order of its stripes; of mirrors, both."""
-        return self.holders(f"/{path.relative_to(mountpoint(self._hosts.clients[0]))}")
+        return self.holders(f"/{path.relative_to(self.directories[self.hosts.clients[0].name])}")
 
     def holders(self, path: str) -> tuple[str, ...]:
         """The same for a path below the root of the file system, which needs no mount."""
-        entry = self.tool.entry(path)
+        entry = self.entry(path)
         groups = self._groups["storage"] if entry.pattern == words.MIRRORED else {n: (n,) for n in entry.numbers}
-        return tuple(self._layout.storage[number - 1] for group in entry.numbers for number in groups[group])
+        return tuple(self.data_hosts[number - 1] for group in entry.numbers for number in groups[group])
 
     def bench(self, size_bytes: int) -> words.Bench:
         """Have every storage target write a file to its disk, without a client. Raises TransientError."""
-        self.tool.ask(self._series.bench(size_bytes, min(size_bytes, MIB)))
+        self.ask("bench", size_bytes=size_bytes, block_bytes=min(size_bytes, MIB))
         said: list[words.Bench] = []
 
         def finished() -> bool:
-            said[:] = [words.bench(self.tool.ask(self._series.bench_status()))]
-            return said[0].finished_count == len(said[0].bytes_per_s) == len(self._layout.storage)
+            said[:] = [words.bench(self.ask("bench status"))]
+            return said[0].finished_count == len(said[0].bytes_per_s) == len(self.data_hosts)
 
-        self._daemons.wait("the end of the storage benchmark", finished, every_s=0.1)
-        self.tool.ask(self._series.bench_end())
+        self.daemons.wait("the end of the storage benchmark", finished, every_s=0.1)
+        self.ask("bench end")
         return said[0]
+
+    def ask(self, command: str, **values: object) -> str:
+        """Query or command the servers from the management host, as root, without a mount. Raises WorkloadError."""
+        host, room = self.hosts.management, self.folder(self.hosts.management)
+        call = self.series.command("call", management=host.address, authentication=room / "auth", client=room / "client.conf")
+        argv = self.series.command(command, **values)
+        done = host.run([*self.options.environment, *call, *argv], timeout_s=self.patience_s, check=False)
+        if done.returncode != 0 and not (self.series.pardoned and self.series.pardoned in done.stderr):
+            said = last_words(done.stderr, 2)
+            what = f"{self.series.tool} {argv[0]} ended with exit code {done.returncode}; it last said: {said}"
+            raise WorkloadError(what, where=host.name)
+        return done.stdout
+
+    def targets(self, kind: words.Kind) -> tuple[words.Target, ...]:
+        """All targets as the management sees them."""
+        return words.targets(self.ask("targets", kind=kind))
+
+    def entry(self, path: str) -> words.Entry:
+        """How an entry lies on the servers, by its path below the root of the file system."""
+        return words.entry(self.ask("entry", path=path))
 
     def _furnish(self, host: Host) -> None:
         """Make the folders of a server and give it the secret."""
-        room, store = folder(host), self._store(host)
-        for place in (room, store):
-            host.run(["install", "-d", "-o", USER, "-g", GROUP_ID, "-m", "750", place], timeout_s=SHORT_S)
-        host.put(self._secret, room / "auth", mode=0o600, owner=USER)
-        if host.run([*_AS_USER, "test", "-r", room / "auth"], timeout_s=SHORT_S, check=False).returncode != 0:
-            what = f"BeeGFS runs as user {USER}, which can't reach {host.directory}"
-            raise MachineError(what, where=host.name, next="let other users traverse the folders above it (chmod o+x)")
+        self.furnish(host, self.store(host))
+        host.put(self._secret, self.folder(host) / "auth", mode=0o600, owner=self.user)
 
-    def _store(self, host: Host) -> Path:
-        beneath = self._wish.beneath if host.name in (*self._layout.metadata, *self._layout.storage) else None
-        return data_folder(host, "beegfs", beneath)
+    def _manage(self) -> None:
+        host, room = self.hosts.management, self.folder(self.hosts.management)
+        self.furnish(host, store := room / "management")
+        configuration = room / self.series.file
+        host.put(self.series.management(store, room / "auth"), configuration, owner=self.user)
+        host.put(self.series.client(host.address, room / "auth", self.options.cache), room / "client.conf")
+        if prepare := self.series.command("prepare", configuration=configuration):
+            host.run([*self.options.environment, *self.as_user, *prepare], timeout_s=self.patience_s)
+        self._start(host, self.series.command("manage", configuration=configuration))
 
-    def _manage(self) -> Daemon:
-        host = self._hosts.management
-        room, store = folder(host), folder(host) / "management"
-        host.run(["install", "-d", "-o", USER, "-g", GROUP_ID, "-m", "750", store], timeout_s=SHORT_S)
-        management = self._series.management(room, room / "auth", store)
-        host.put(management.configuration, room / management.file, owner=USER)
-        host.put(self._series.client(host.address, room / "auth", self._wish.cache), room / "client.conf")
-        if management.prepare:
-            host.run([*self._found(), *_AS_USER, *management.prepare], timeout_s=self._wish.patience_s)
-        return self._start(host, management.start)
-
-    def _prepare(self, kind: words.Kind, number: int, host: Host) -> None:
+    def _prepare(self, job: Job) -> None:
         """Give a server its store, its number and its configuration."""
-        room, store = folder(host), self._store(host) / kind
-        host.run(["install", "-d", "-o", USER, "-g", GROUP_ID, "-m", "750", store], timeout_s=SHORT_S)
+        kind, number, host = job
+        room, store = self.folder(host), self.store(host) / kind
+        self.furnish(host, store)
         for name, text in words.identity(kind, number).items():
-            host.put(text, store / name, owner=USER)
-        text = words.server(kind, store=store, authentication=room / "auth", management=self._hosts.management.address)
-        host.put(text, room / f"{SERVERS[kind]}.conf", owner=USER)
+            host.put(text, store / name, owner=self.user)
+        text = words.server(kind, store=store, authentication=room / "auth", management=self.hosts.management.address)
+        host.put(text, room / f"{SERVERS[kind]}.conf", owner=self.user)
         if kind == "meta":
             _has_room_for_folders(host, store)
 
     def _serve(self, job: Job) -> Daemon:
         kind, _, host = job
-        return self._start(host, (SERVERS[kind], f"cfgFile={folder(host) / SERVERS[kind]}.conf"))
+        return self._start(host, (SERVERS[kind], f"cfgFile={self.folder(host) / SERVERS[kind]}.conf"))
 
     def _start(self, host: Host, argv: Argv) -> Daemon:
-        log = folder(host) / f"{host.name}-{argv[0]}.log"
-        return self._daemons.start(host, argv[0], [*self._found(), *_AS_USER, *argv], log=log)
+        return self.start(host, argv[0], [*self.options.environment, *self.as_user, *argv])
+
+    def _wait(self, what: str, ready: Callable[[], bool]) -> None:
+        self.daemons.wait(what, ready, *self.daemons, every_s=0.2)
 
     def _well(self) -> bool:
         """Whether all targets are there, Online and Good, and no other."""
-        for kind in words.KINDS:
-            wanted = range(1, len(self._layout.servers(kind)) + 1)
-            if {target.number: target.well for target in self.tool.targets(kind)} != dict.fromkeys(wanted, True):
-                return False
-        return True
+        return all(
+            {target.number: target.well for target in self.targets(kind)} == dict.fromkeys(range(1, len(hosts) + 1), True)
+            for kind, hosts in self.servers.items()
+        )
 
     def _pair(self) -> None:
         """Have targets mirror each other, and metadata servers where there are several."""
-        root = self.tool.entry("/").metadata
-        self._groups = {"storage": self._layout.groups("storage"), "meta": self._layout.groups("meta", first=root)}
-        for kind, groups in self._groups.items():
-            for group, pair in groups.items():
-                self.tool.ask(self._series.group(kind, group, *pair))
+        if self.options.mirror:
+            root = self.entry("/").metadata
+            for kind, hosts in self.servers.items():
+                self._groups[kind] = words.groups(len(hosts), root if kind == "meta" else 1)
+                for number, (a, b) in self._groups[kind].items():
+                    self.ask("group", kind=kind, number=number, primary=a, secondary=b)
 
-    def _mirror_root(self, management: Daemon, jobs: Sequence[Job], daemons: Sequence[Daemon]) -> list[Daemon]:
+    def _mirror_root(self, jobs: Sequence[Job]) -> None:
         """Mirror the root directory while only the server that has it runs, then restart all and let them synchronise.
 
         https://doc.beegfs.io/latest/advanced_topics/metadata_mirroring.html
         """
-        root = ("meta", self.tool.entry("/").metadata)
-        owner = next(daemon for job, daemon in zip(jobs, daemons, strict=True) if job[:2] == root)
-
-        def mirrored() -> bool:
-            return self.tool.does(self._series.mirror_root())  # fails until it has heard of its group
+        root = ("meta", self.entry("/").metadata)
+        owner = next(daemon for job, daemon in zip(jobs, self._daemons, strict=True) if job[:2] == root)
 
         def end(daemon: Daemon) -> None:
             # By itself: a metadata server that was killed waits for minutes before it serves again.
-            daemon.process.stop(timeout_s=self._wish.patience_s)
-            self._daemons.drop(daemon.host, daemon.name)
+            daemon.process.stop(timeout_s=self.patience_s)
+            self.daemons.drop(daemon.host, daemon.name)
 
-        each([daemon for daemon in daemons if daemon is not owner], end)
-        self._daemons.wait("a mirrored root directory", mirrored, management, owner, every_s=0.3)
+        each([daemon for daemon in self._daemons if daemon is not owner], end)
+        # It fails until the server has heard of its group.
+        self._wait("a mirrored root directory", lambda: bool([self.ask("mirror root")]))
         end(owner)
-        again = each(jobs, self._serve)
-        self._daemons.wait("mirrors that are Online and Good", self._well, management, *again, every_s=0.2)
-        return again
-
-    def _mount(self, client: Host) -> None:
-        def configuration(authentication: Path) -> str:
-            return self._series.client(self._hosts.management.address, authentication, self._wish.cache)
-
-        clients.mount(client, configuration, self._secret, timeout_s=self._wish.patience_s)
-
-    def _facts(self, daemons: Sequence[Daemon]) -> dict[str, Json]:
-        """What the daemons say of themselves, and where a file comes to lie."""
-        layout, root = self._layout, self.tool.entry("/.perjoule")
-        rows: list[Json] = [
-            {
-                "host": layout.servers(kind)[target.number - 1],
-                "kind": kind,
-                "number": target.number,
-                "state": f"{target.reachability}, {target.consistency}",
-                "total_bytes": target.total_bytes,
-            }
-            for kind in words.KINDS
-            for target in self.tool.targets(kind)
-        ]
-        versions = [words.version(daemon.process.output()) for daemon in daemons]
-        mirrors: list[Json] = [f"{kind} {a}+{b}" for kind, groups in self._groups.items() for a, b in groups.values()]
-        return {
-            "series": self._series.name,
-            "version": next((version for version in versions if version), None),
-            "management": self._hosts.management.name,
-            "targets": rows,
-            "pattern": root.pattern,
-            "chunk_bytes": root.chunk_bytes,
-            "stripe_targets_count": len(root.numbers),
-            "mirrors": mirrors,
-            "cache": self._wish.cache,
-            "authentication": "a secret of this deployment",
-            "user": USER,
-            **beneath_facts(self._host(layout.storage[0]), self._wish.beneath),
-        }
-
-    def _found(self) -> list[str]:
-        return ["env", f"PATH={self._wish.path}"]
-
-    def _host(self, name: str) -> Host:
-        return next(host for host in self._hosts.all if host.name == name)
+        self._daemons = each(jobs, self._serve)
+        self._wait("mirrors that are Online and Good", self._well)
 
 
 def _has_room_for_folders(host: Host, store: Path) -> None:
@@ -275,8 +259,3 @@ def _has_room_for_folders(host: Host, store: Path) -> None:
         raise CampaignError(
             what, where=host.name, next='make it larger (ext4: 2 GiB), or with more inodes: make = ["-i", "4096"]'
         )
-
-
-def _clean(host: Host) -> None:
-    with suppress(WorkloadError):  # a host that is gone has nothing left
-        host.run(["rm", "-rf", "--one-file-system", "--", folder(host)], timeout_s=SHORT_S)

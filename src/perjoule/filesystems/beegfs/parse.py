@@ -18,32 +18,15 @@ FIRST_GROUP = 101  # of mirrors; targets count from 1
 MIRRORED = "Buddy Mirror"  # the pattern of a file that has a mirror
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Servers and striping of one BeeGFS. A server's number is its place in its tuple, from 1, and so is its target's."""
+def groups(servers_count: int, first: int = 1) -> dict[int, tuple[int, int]]:
+    """Number the pairs of servers, or of their targets, that mirror each other, each with its primary before its secondary.
 
-    metadata: tuple[str, ...]  # names of hosts
-    storage: tuple[str, ...]
-    chunk_bytes: int = 512 * 1024
-    targets_count: int = 4  # that a file is striped over; pairs of targets where they are mirrored
-    mirror: bool = False
-
-    def servers(self, kind: Kind) -> tuple[str, ...]:
-        """The hosts of one kind of server."""
-        return self.metadata if kind == "meta" else self.storage
-
-    def groups(self, kind: Kind, first: int = 1) -> dict[int, tuple[int, int]]:
-        """Number the pairs of targets that mirror each other, each with its primary before its secondary.
-
-        Args:
-            kind: of the servers.
-            first: the server that has to be a primary: a group that owns the root directory already has it in its primary.
-        """
-        if not self.mirror or len(self.servers(kind)) < 2:
-            return {}
-        numbers = range(1, len(self.servers(kind)) + 1)
-        pairs = zip(numbers[::2], numbers[1::2], strict=True)
-        return {FIRST_GROUP + n: (b, a) if first == b else (a, b) for n, (a, b) in enumerate(pairs)}
+    Args:
+        servers_count: how many there are; numbers count from 1.
+        first: the one that has to be a primary: a group that owns the root directory already has it in its primary.
+    """
+    pairs = ((n, n + 1) for n in range(1, servers_count, 2))
+    return {FIRST_GROUP + n: (b, a) if first == b else (a, b) for n, (a, b) in enumerate(pairs)}
 
 
 def settings(values: Mapping[str, object]) -> str:

@@ -1,16 +1,17 @@
 """Where BeeGFS 7 and 8 differ: the management daemon and the tool.
 
 7: a management in C++ with the configuration of all other daemons, `beegfs-ctl` with a client's configuration.
-https://doc.beegfs.io/7.2/
+https://doc.beegfs.io/7.2/, recorded from 7.4.6
 8: a management in Rust with a TOML file and a database that is made first, `beegfs` in Go that speaks gRPC to it.
-https://doc.beegfs.io/latest/, https://github.com/ThinkParQ/beegfs-go, https://github.com/ThinkParQ/beegfs-rust
+https://doc.beegfs.io/latest/, https://github.com/ThinkParQ/beegfs-go, https://github.com/ThinkParQ/beegfs-rust, answers recorded
+from 8.3.1, commands and configuration from its documents and source
 """
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from perjoule.filesystems.beegfs.parse import Kind, Layout, settings
+from perjoule.filesystems.beegfs.parse import Kind, settings
 
 MANAGEMENT = "beegfs-mgmtd"
 SERVERS: dict[Kind, str] = {"meta": "beegfs-meta", "storage": "beegfs-storage"}
@@ -18,86 +19,38 @@ Argv = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Management:
-    """How a management daemon is configured and started."""
-
-    configuration: str
-    file: str  # the configuration's name
-    prepare: Argv  # what has to be run once before it; nothing when empty
-    start: Argv
-
-
-class Series(ABC):
-    """What is said to the daemons and the tool of one series; every command's Argv begins with the tool's name."""
+class Series:
+    """What is said to the daemons and the tool of one series."""
 
     name: str
     tool: str
     pardoned: str  # what the tool says when it ends with 1 although its work is done; nothing when it never does
+    file: str  # the name of the management's configuration
+    management: Callable[[Path, Path], str]  # writes it, from where the management's store and the secret are
+    client_settings: Mapping[str, object]  # of a client's configuration, which the tool of 7 reads too, beside the common ones
+    mirrored: str  # the pattern of files that are stored twice
+    words: Mapping[str, str]  # all commands, with what is filled in
 
-    @abstractmethod
-    def management(self, room: Path, authentication: Path, store: Path) -> Management:
-        """The management daemon, its configuration in `room`."""
+    def command(self, name: str, **values: object) -> Argv:
+        """One of the commands: "manage", "prepare" (once, before that), "call" (what leads all others, which are the tool's)."""
+        return tuple(word.format(**values) for word in self.words[name].split())
 
-    @abstractmethod
     def client(self, management: str, authentication: Path, cache: str) -> str:
-        """The configuration of a client, which the tool of 7 reads too."""
-
-    @abstractmethod
-    def command(self, management: str, authentication: Path, client: Path) -> Argv:
-        """How the tool is called: what precedes each of the following."""
-
-    @abstractmethod
-    def targets(self, kind: Kind) -> Argv:
-        """Ask for the state and space of all targets of a kind."""
-
-    @abstractmethod
-    def entry(self, path: str) -> Argv:
-        """Ask how an entry lies on the servers, by its path below the root of the file system."""
-
-    @abstractmethod
-    def create(self, path: str) -> Argv:
-        """Create an empty file, without a mount."""
-
-    @abstractmethod
-    def stripe(self, layout: Layout) -> Argv:
-        """Set how files below the root directory are striped from now on."""
-
-    @abstractmethod
-    def group(self, kind: Kind, number: int, primary: int, secondary: int) -> Argv:
-        """Make two targets, or metadata servers, mirror each other."""
-
-    @abstractmethod
-    def mirror_root(self) -> Argv:
-        """Mirror the root directory's metadata."""
-
-    @abstractmethod
-    def bench(self, size_bytes: int, block_bytes: int) -> Argv:
-        """Have every storage target write a file of this size to its disk, in the background."""
-
-    @abstractmethod
-    def bench_status(self) -> Argv:
-        """Ask how far that is."""
-
-    @abstractmethod
-    def bench_end(self) -> Argv:
-        """Remove what it wrote."""
+        """The configuration of a client."""
+        common = {"sysMgmtdHost": management, "connAuthFile": authentication, "connUseRDMA": False, "tuneFileCacheType": cache}
+        return settings({**common, **self.client_settings})
 
 
-class Seven(Series):
-    """BeeGFS 7: recorded from 7.4.6."""
-
-    name, tool, pardoned = "7", "beegfs-ctl", ""
-
-    def management(self, room: Path, authentication: Path, store: Path) -> Management:
-        file = "mgmtd.conf"
-        # All targets are equal, however little space a test bed has: files are striped over all.
-        limits = {
-            f"tune{kind}{what}{limit}Limit": 0
-            for kind in ("Meta", "Storage")
-            for what in ("Space", "Inodes")
-            for limit in ("Low", "Emergency")
-        }
-        configuration = {
+def _management_of_7(store: Path, authentication: Path) -> str:
+    # All targets are equal, however little space a test bed has: files are striped over all.
+    limits = {
+        f"tune{kind}{what}{limit}Limit": 0
+        for kind in ("Meta", "Storage")
+        for what in ("Space", "Inodes")
+        for limit in ("Low", "Emergency")
+    }
+    return settings(
+        {
             "storeMgmtdDirectory": store,
             "storeAllowFirstRunInit": True,
             "sysAllowNewServers": True,
@@ -111,110 +64,66 @@ class Seven(Series):
             "logStdFile": "",
             "logLevel": 3,
         }
-        return Management(settings(configuration), file, (), (MANAGEMENT, f"cfgFile={room / file}"))
-
-    def client(self, management: str, authentication: Path, cache: str) -> str:
-        return settings(
-            {
-                "sysMgmtdHost": management,
-                "connAuthFile": authentication,
-                "connUseRDMA": False,
-                "logType": "syslog",  # not through a helper daemon
-                "tuneFileCacheType": cache,
-            }
-        )
-
-    def command(self, management: str, authentication: Path, client: Path) -> Argv:
-        return (self.tool, f"--cfgFile={client}")
-
-    def targets(self, kind: Kind) -> Argv:
-        return ("--listtargets", "--state", "--spaceinfo", f"--nodetype={kind}")
-
-    def entry(self, path: str) -> Argv:
-        return ("--getentryinfo", "--unmounted", path)
-
-    def create(self, path: str) -> Argv:
-        return ("--createfile", "--unmounted", "--storagepoolid=inherit", path)
-
-    def stripe(self, layout: Layout) -> Argv:
-        pattern = "buddymirror" if layout.mirror else "raid0"
-        wanted = (f"--chunksize={layout.chunk_bytes}", f"--numtargets={layout.targets_count}", f"--pattern={pattern}")
-        return ("--setpattern", "--unmounted", *wanted, "/")
-
-    def group(self, kind: Kind, number: int, primary: int, secondary: int) -> Argv:
-        pair = (f"--primary={primary}", f"--secondary={secondary}", f"--groupid={number}")
-        return ("--addmirrorgroup", f"--nodetype={kind}", *pair)
-
-    def mirror_root(self) -> Argv:
-        return ("--mirrormd", "--force")
-
-    def bench(self, size_bytes: int, block_bytes: int) -> Argv:
-        return ("--storagebench", "--alltargets", "--write", f"--size={size_bytes}", f"--blocksize={block_bytes}", "--threads=1")
-
-    def bench_status(self) -> Argv:
-        return ("--storagebench", "--alltargets", "--status", "--verbose")
-
-    def bench_end(self) -> Argv:
-        return ("--storagebench", "--alltargets", "--cleanup")
+    )
 
 
-class Eight(Series):
-    """BeeGFS 8: answers recorded from 8.3.1, commands and configuration from its documents and source."""
+def _management_of_8(store: Path, authentication: Path) -> str:
+    limits = "".join(
+        f'[cap-pool-{kind}-limits]\ninodes-low = "0"\ninodes-emergency = "0"\nspace-low = "0"\nspace-emergency = "0"\n'
+        for kind in ("meta", "storage")
+    )
+    return (
+        f'db-file = "{store / "mgmtd.sqlite"}"\nauth-file = "{authentication}"\ntls-disable = true\n'
+        f'log-target = "std"\nlog-level = "info"\n{limits}'
+    )
 
+
+SEVEN = Series(
+    name="7",
+    tool="beegfs-ctl",
+    pardoned="",
+    file="mgmtd.conf",
+    management=_management_of_7,
+    client_settings={"logType": "syslog"},  # not through a helper daemon
+    mirrored="buddymirror",
+    words={
+        "prepare": "",
+        "manage": f"{MANAGEMENT} cfgFile={{configuration}}",
+        "call": "beegfs-ctl --cfgFile={client}",
+        "targets": "--listtargets --state --spaceinfo --nodetype={kind}",
+        "entry": "--getentryinfo --unmounted {path}",
+        "create": "--createfile --unmounted --storagepoolid=inherit {path}",
+        "stripe": "--setpattern --unmounted --chunksize={chunk_bytes} --numtargets={targets_count} --pattern={pattern} /",
+        "group": "--addmirrorgroup --nodetype={kind} --primary={primary} --secondary={secondary} --groupid={number}",
+        "mirror root": "--mirrormd --force",
+        "bench": "--storagebench --alltargets --write --size={size_bytes} --blocksize={block_bytes} --threads=1",
+        "bench status": "--storagebench --alltargets --status --verbose",
+        "bench end": "--storagebench --alltargets --cleanup",
+    },
+)
+EIGHT = Series(
+    name="8",
+    tool="beegfs",
     # 8.3.1 looks for a licence when a command has done its work, and a build from source has no library to check one.
-    name, tool, pardoned = "8", "beegfs", "unable to verify licensed status"
-
-    def management(self, room: Path, authentication: Path, store: Path) -> Management:
-        file = "mgmtd.toml"
-        limits = "".join(
-            f'[cap-pool-{kind}-limits]\ninodes-low = "0"\ninodes-emergency = "0"\nspace-low = "0"\nspace-emergency = "0"\n'
-            for kind in ("meta", "storage")
-        )
-        configuration = (
-            f'db-file = "{store / "mgmtd.sqlite"}"\nauth-file = "{authentication}"\ntls-disable = true\n'
-            f'log-target = "std"\nlog-level = "info"\n{limits}'
-        )
-        start = (MANAGEMENT, "--config-file", str(room / file))
-        return Management(configuration, file, (*start, "--init"), start)
-
-    def client(self, management: str, authentication: Path, cache: str) -> str:
-        return settings(
-            {"sysMgmtdHost": management, "connAuthFile": authentication, "connUseRDMA": False, "tuneFileCacheType": cache}
-        )
-
-    def command(self, management: str, authentication: Path, client: Path) -> Argv:
-        where = ("--mgmtd-addr", f"{management}:8010", "--auth-file", str(authentication), "--tls-disable")
-        return (self.tool, *where, "--mount", "none")
-
-    def targets(self, kind: Kind) -> Argv:
-        return ("target", "list", "--raw", "--state", "--capacity", "--node-type", kind)
-
-    def entry(self, path: str) -> Argv:
-        return ("entry", "info", "--raw", "--retro", path)
-
-    def create(self, path: str) -> Argv:
-        return ("entry", "create", "file", path)
-
-    def stripe(self, layout: Layout) -> Argv:
-        pattern = "mirrored" if layout.mirror else "raid0"
-        wanted = ("--chunk-size", str(layout.chunk_bytes), "--num-targets", str(layout.targets_count), "--pattern", pattern)
-        return ("entry", "set", *wanted, "/")
-
-    def group(self, kind: Kind, number: int, primary: int, secondary: int) -> Argv:
-        pair = ("--num-id", str(number), "--primary", f"{kind}:{primary}", "--secondary", f"{kind}:{secondary}")
-        return ("mirror", "create", f"{kind}_{number}", "--node-type", kind, *pair)
-
-    def mirror_root(self) -> Argv:
-        return ("mirror", "init", "--yes")
-
-    def bench(self, size_bytes: int, block_bytes: int) -> Argv:
-        return ("benchmark", "start", "--size", str(size_bytes), "--block-size", str(block_bytes), "--num-tasks", "1")
-
-    def bench_status(self) -> Argv:
-        return ("benchmark", "status", "--verbose")
-
-    def bench_end(self) -> Argv:
-        return ("benchmark", "cleanup")
-
-
-ALL: tuple[Series, ...] = (Seven(), Eight())
+    pardoned="unable to verify licensed status",
+    file="mgmtd.toml",
+    management=_management_of_8,
+    client_settings={},
+    mirrored="mirrored",
+    words={
+        "prepare": f"{MANAGEMENT} --config-file {{configuration}} --init",
+        "manage": f"{MANAGEMENT} --config-file {{configuration}}",
+        "call": "beegfs --mgmtd-addr {management}:8010 --auth-file {authentication} --tls-disable --mount none",
+        "targets": "target list --raw --state --capacity --node-type {kind}",
+        "entry": "entry info --raw --retro {path}",
+        "create": "entry create file {path}",
+        "stripe": "entry set --chunk-size {chunk_bytes} --num-targets {targets_count} --pattern {pattern} /",
+        "group": "mirror create {kind}_{number} --node-type {kind} --num-id {number} --primary {kind}:{primary} "
+        "--secondary {kind}:{secondary}",
+        "mirror root": "mirror init --yes",
+        "bench": "benchmark start --size {size_bytes} --block-size {block_bytes} --num-tasks 1",
+        "bench status": "benchmark status --verbose",
+        "bench end": "benchmark cleanup",
+    },
+)
+ALL = (SEVEN, EIGHT)

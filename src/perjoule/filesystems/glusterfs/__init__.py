@@ -9,36 +9,46 @@ glusterd made for the volume. TLS is not set up. Who caches what:
 - Bricks keep data in their kernel's page cache alone.
 """
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+import math
+import uuid
+from collections.abc import Mapping
 from dataclasses import field
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, FileSystem, Hosts, Mounted
-from perjoule.filesystems._beneath import needs_beneath
-from perjoule.filesystems._daemons import fuse, programs
-from perjoule.filesystems._flows import explained
-from perjoule.filesystems.glusterfs import layout as gluster
-from perjoule.filesystems.glusterfs.cluster import Cluster
-from perjoule.model import OPTIONS, Amplification, Disk, Redundancy
-from perjoule.model.units import Seconds
+from perjoule.drivers.protocols import Host, Hosts
+from perjoule.filesystems._daemons import Daemon, each, last_words
+from perjoule.filesystems._deployment import SHORT_S, Deployed, Deployment
+from perjoule.filesystems._mounts import has_own_mounts
+from perjoule.filesystems.glusterfs import parse as words
+from perjoule.filesystems.glusterfs.layout import Kind, Layout
+from perjoule.model import OPTIONS, Json, Redundancy
+from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 
 EXAMPLE = '[[filesystem]]\nkind = "glusterfs"\nlayout = "dispersed"\nredundancy = 1\n'
 
-PROGRAMS = {"glusterd": "glusterfs-server", "gluster": "glusterfs-cli", "glusterfs": "glusterfs-client", "getfattr": "attr"}
+VOLUME = "perjoule"
+ROOMS = {"state": "/var/lib/glusterd", "run": "/run/gluster", "log": "/var/log/glusterfs"}  # ours, and where it is mounted
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class GlusterFS(FileSystem):
+class GlusterFS(Deployed):
     """One GlusterFS volume with bricks on every host with disks (storage hosts first, then the metadata host)."""
 
+    runs: ClassVar = {
+        "glusterd": "glusterfs-server",
+        "gluster": "glusterfs-cli",
+        "glusterfs": "glusterfs-client",
+        "getfattr": "attr",
+    }
+    copied_by_client: ClassVar = True  # it does it all: codes, or sends every copy; an arbiter gets names and attributes alone
     host_bytes: ClassVar[int] = 128 * 1024**2  # a brick, glusterd and a self-heal daemon of 25 MB each were measured
     host_tasks_count: ClassVar[int] = 96
 
-    layout: gluster.Kind = "dispersed"
+    layout: Kind = "dispersed"
     """"dispersed" is erasure coding, "replicated" whole copies, "arbiter" two copies and a third brick that knows which of
     them is right, "distributed" one copy of each file. With more bricks than one group of them needs, files are distributed
     over the groups."""
@@ -54,43 +64,203 @@ class GlusterFS(FileSystem):
     """Bricks on each of these hosts: 2 on 5 hosts make a dispersed volume of 2 x (4 + 1)."""
     volume: Mapping[str, str] = field(default_factory=dict[str, str])
     """Further options of the volume, as in `gluster volume set` ({"performance.io-cache" = "on"})."""
-    beneath: Disk | None = None
-    """A dedicated file system beneath the bricks of each host, as in {kind = "xfs", block = "4 KiB"}; the host's own disk if
-    omitted."""
-    patience_s: Seconds = 60.0
-    """How long each step of bring-up may take."""
-
-    def checks(self) -> tuple[Check, ...]:
-        """The daemons, the tools and FUSE."""
-        return (*programs(PROGRAMS), fuse(), *needs_beneath(self.beneath))
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """That of one group of bricks."""
         return self.shape(len(hosts.bricks)).redundancy
 
-    def amplification(self, hosts: Hosts) -> Amplification:
-        """The client does it all: it codes, or sends every copy itself; an arbiter gets names and attributes alone."""
-        return explained(self.redundancy(hosts), by_client=True)
-
-    def shape(self, there_count: int) -> gluster.Layout:
+    def shape(self, there_count: int) -> Layout:
         """Lay the volume out on so many hosts with disks. Raises CampaignError when that is impossible."""
-        return gluster.layout(
-            self.layout,
-            there_count,
-            hosts_count=self.hosts_count,
-            bricks_per_host_count=self.bricks_per_host_count,
-            disperse_count=self.disperse_count,
-            redundancy_count=self.redundancy_count,
-            replicas=self.replicas,
-        )
+        used_count = there_count if self.hosts_count is None else self.hosts_count
+        all_count = used_count * self.bricks_per_host_count
+        # Without a number, a dispersed group is as large as hosts allow: no two of its bricks may be lost with one host.
+        groups = {"dispersed": self.disperse_count or used_count, "replicated": self.replicas, "arbiter": 3, "distributed": 1}
+        kind, group_count = self.layout, groups[self.layout]
+        wrong, then = "", ""
+        if not there_count:
+            wrong, then = "no host has disks for a brick", "use a testbed with storage hosts"
+        elif used_count > there_count:
+            wrong = f"bricks need {used_count} hosts, but {there_count} have disks"
+            then = f"set hosts to at most {there_count}"
+        elif kind == "dispersed" and 2 * self.redundancy_count >= group_count:
+            wrong = f"redundancy = {self.redundancy_count} is half or more of {group_count} bricks"
+            most_count = (group_count - 1) // 2
+            then = f"set redundancy to at most {most_count}" if most_count else "a dispersed volume needs at least 3 bricks"
+        elif group_count > used_count:
+            wrong = f"{group_count} bricks that share a file need as many hosts, but there are {used_count}"
+            options = {
+                "dispersed": f"set disperse to at most {used_count}",
+                "replicated": f"set replicas to at most {used_count}",
+            }
+            then = options.get(kind, f"an arbiter needs {group_count} hosts")
+        elif all_count % group_count:
+            wrong = f"{all_count} bricks can't be divided into groups of {group_count}"
+            fitting_count = next(n for n in range(used_count, 0, -1) if n * self.bricks_per_host_count % group_count == 0)
+            then = f"set hosts = {fitting_count}" if fitting_count >= group_count else ""
+            then += f"{' or ' if then else 'set '}bricks_per_host = {group_count // math.gcd(used_count, group_count)}"
+        if wrong:
+            raise CampaignError(wrong, where="glusterfs", next=then)
+        parity_count = self.redundancy_count if kind == "dispersed" else 0
+        return Layout(kind, used_count, self.bricks_per_host_count, group_count, parity_count)
 
-    @contextmanager
-    def mount(self, hosts: Hosts) -> Generator[Mounted]:
-        """Bring it up; healthy means that all bricks are online and every client has written a file."""
-        cluster = Cluster(hosts, self.shape(len(hosts.bricks)), self.volume, beneath=self.beneath, patience_s=self.patience_s)
-        cluster.require_own_mounts()
+    def deployment(self, hosts: Hosts) -> "_GlusterFS":
+        """Bricks in groups over the hosts with disks."""
+        return _GlusterFS(self, hosts)
+
+
+class _GlusterFS(Deployment[GlusterFS]):
+    """One volume with the daemons that serve and mount it. Healthy means that all bricks are online."""
+
+    kind = "glusterfs"
+
+    def plan(self) -> tuple[Host, ...]:
+        self._layout = self.options.shape(len(self.hosts.bricks))
+        return self.hosts.bricks[: self._layout.hosts_count]
+
+    def __init__(self, options: GlusterFS, hosts: Hosts) -> None:
+        super().__init__(options, hosts)
+        self.data_hosts = tuple(self.bearers[n].name for n in self._layout.data_hosts)
+        self._members = tuple(dict.fromkeys([*self.bearers, *hosts.users]))
+        self._uuids = {str(uuid.uuid4()): host.name for host in self.bearers}
+        self._bricks = [(self.bearers[n], self.store(self.bearers[n]) / f"brick-{k + 1}") for n, k in self._layout.bricks]
+        self.logs = tuple(self._log(host, brick) for host, brick in self._bricks)
+
+    def require(self) -> None:
+        """Refuse hosts that share this process's mounts: this machine's own GlusterFS would be hidden."""
+        for host in self._members:
+            if not has_own_mounts(host):
+                what = "GlusterFS needs a mount namespace of its own, because its paths are compiled in"
+                raise MachineError(what, where=host.name, next='use [testbed] kind = "virtual"')
+
+    def serve(self) -> None:
+        first = self.bearers[0]
+        self._release = words.version(first.run(["glusterd", "--version"], timeout_s=SHORT_S).stdout)
+        self._gsyncd = Path(first.run(["glusterd", "--print-libexecdir"], timeout_s=SHORT_S).stdout.strip(), "gsyncd")
+        each(self._members, self._rooms)
+        for host, number in zip(self.bearers, self._uuids, strict=True):
+            host.put(words.info_text(number, self._release), self.folder(host) / "state" / "glusterd.info")
+        daemons = each(self.bearers, self._glusterd)
+        self.daemons.wait("glusterds that listen", lambda: all(each(self.bearers, _listens)), *daemons)
+        # Probed, not written into peers/ beforehand: a link that is refused at the start is tried again only after 3 s.
+        for host in self.bearers[1:]:
+            self._done(f"{host.name} in the pool", "peer", "probe", host.address)
+        self.daemons.wait("a pool of connected peers", self._is_connected, *daemons)
+        bricks = [f"{host.address}:{brick}" for host, brick in self._bricks]
+        allowed = ",".join(host.address for host in self._members)
+        settings = [word for item in {"auth.allow": allowed, **self.options.volume}.items() for word in item]
+        self._done("the volume", "volume", "create", VOLUME, *self._layout.words, *bricks, "force")
+        self._gluster("volume", "set", VOLUME, *settings)
+        self._done("the volume's start", "volume", "start", VOLUME, "force")
+        self.daemons.wait("all bricks online", lambda: not self._offline(), daemons[0])
+
+    def attach(self, client: Host, place: Path) -> Daemon:
+        log = self.log(client, "glusterfs")
+        servers = [f"--volfile-server={brick.address}" for brick in self.bearers]
+        argv = ["glusterfs", "-N", "--process-name", "fuse", *servers, f"--volfile-id={VOLUME}", "-l", log, place]
+        return self.start(client, "glusterfs", argv)
+
+    def report(self) -> dict[str, Json]:
+        info = self._gluster("volume", "info", VOLUME, "--xml")
+        return {
+            "version": self._release,
+            "layout": self._layout.kind,
+            **words.volume_shape(info),
+            "bricks": [f"{host.name}:{brick.name}" for host, brick in self._bricks],
+            "options": words.volume_options(info),
+        }
+
+    def locate(self, path: Path) -> tuple[str, ...]:
+        """Names of the hosts that hold a file's data, in the order of the bricks; an arbiter holds none."""
+        # pathinfo would show it too, but fails with ENOMEM on dispersed volumes in 10.3
+        attribute = "node-uuid" if self._layout.kind == "distributed" else "list-node-uuids"
+        argv = ["getfattr", "--absolute-names", "--only-values", "-n", f"trusted.glusterfs.{attribute}", path]
+        said = self.hosts.clients[0].run(argv, timeout_s=SHORT_S).stdout
+        return words.holders(said, self._uuids, arbiters_count=int(self._layout.kind == "arbiter"))
+
+    def drop_caches(self) -> None:
+        """Remount all clients, so that they forget everything."""
+        # The mark of a write is taken off a second later, by its client; a client that goes before leaves the file to be healed.
+        self.daemons.wait("bricks without pending writes", self._is_settled)
+        self.remount()
+
+    def alive(self) -> None:
+        """Check that every daemon runs and that no client has lost a brick since it mounted.
+
+        Raises:
+            TransientError: with the last words of what died, or which brick a client lost.
+        """
+        super().alive()
+        for service in self._offline():
+            raise self._death(service)
+        for client in (daemon for daemon in self.daemons if daemon.name == "glusterfs"):
+            if lost := words.lost_brick(client.process.output()):
+                raise TransientError(f"redundancy was lost: {lost}", where=client.host.name)
+
+    def busy(self) -> str:
+        """What bricks do of their own accord: healing, or marks of the last writes yet to be taken off; a task of the volume."""
+        found = [] if self._is_settled() else ["healing files, or finishing writes"]
+        return "; ".join([*found, *words.tasks(self._gluster("volume", "status", VOLUME, "--xml", timeout_s=SHORT_S))])
+
+    def _rooms(self, host: Host) -> None:
+        folder, bricks = self.folder(host), [brick for other, brick in self._bricks if other is host]
+        host.run(["install", "-d", *(folder / room for room in ROOMS), *bricks, *ROOMS.values()], timeout_s=SHORT_S)
+        for room, path in ROOMS.items():
+            self.bind(host, folder / room, Path(path))
+        if host in self.bearers and host.run(["test", "-e", self._gsyncd], timeout_s=SHORT_S, check=False).returncode == 0:
+            host.put(words.GSYNCD, folder / "gsyncd", mode=0o755)
+            self.bind(host, folder / "gsyncd", self._gsyncd)
+
+    def _glusterd(self, host: Host) -> Daemon:
+        config, log = self.folder(host) / "glusterd.vol", self.log(host, "glusterd")
+        host.put(words.GLUSTERD, config)
+        # As first process of a namespace of its own: bricks and self-heal daemons detach from it, but can't outlive it.
+        own = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        return self.start(host, "glusterd", [*own, "glusterd", "-N", "-f", config, "-p", "/run/gluster/glusterd.pid", "-l", log])
+
+    def _gluster(self, *argv: str | Path, host: Host | None = None, timeout_s: float | None = None) -> str:
+        socket = "--glusterd-sock=/run/gluster/glusterd.socket"
+        argv = ("gluster", "--mode=script", socket, *argv)
+        return (host or self.bearers[0]).run(argv, timeout_s=timeout_s or self.patience_s).stdout
+
+    def _done(self, what: str, *argv: str) -> None:
+        """Have something done that fails while a peer is not connected."""
+        self.daemons.wait(what, lambda: bool([self._gluster(*argv)]), next(iter(self.daemons)))
+
+    def _is_connected(self) -> bool:
+        """Whether every host sees all others: else what one of them refuses may leave the others locked."""
+        pools = each(self.bearers, lambda host: self._gluster("pool", "list", host=host))
+        return all(words.connected_count(pool) == len(self.bearers) for pool in pools)
+
+    def _offline(self) -> list[words.Service]:
+        """The services of the volume that do not run; one without a name when none are known."""
+        services = words.status(self._gluster("volume", "status", VOLUME, "--xml", timeout_s=SHORT_S))
+        return [service for service in services if not service.online] if services else [words.Service("volume", "", False)]
+
+    def _death(self, service: words.Service) -> TransientError:
+        """Say which service of the volume does not run, and its last words."""
+        host = next((host for host in self.bearers if host.name == self._uuids.get(service.uuid)), self.bearers[0])
         try:
-            cluster.up()
-            yield cluster
-        finally:
-            cluster.down()
+            said = last_words(host.read(self._log(host, service.path)).decode(errors="replace"))
+        except WorkloadError:
+            said = "nothing"
+        return TransientError(f"the {service.name} is offline; it last said: {said}", where=host.name)
+
+    def _log(self, host: Host, brick: Path | None) -> Path:
+        """Of a brick, or of its host's self-heal daemon."""
+        return self.folder(host) / "log" / (f"bricks/{words.brick_log(brick)}" if brick else "glustershd.log")
+
+    def _is_settled(self) -> bool:
+        """Whether no brick has a file marked as being written to."""
+        indices = ["dirty", "xattrop"]  # in them a base file and a link to it for every marked file
+        names = [word for index in indices for word in ("!", "-name", f"{index}-*")]
+
+        def marked(host: Host) -> str:
+            bricks = [brick for other, brick in self._bricks if other is host]
+            folders = [brick / ".glusterfs" / "indices" / index for brick in bricks for index in indices]
+            return host.run(["find", *folders, "-type", "f", *names], timeout_s=SHORT_S, check=False).stdout.strip()
+
+        return not any(each(self.bearers, marked))
+
+
+def _listens(host: Host) -> bool:
+    return bool(host.run(["ss", "-Hltn", "sport = :24007"], timeout_s=SHORT_S).stdout.strip())

@@ -5,23 +5,21 @@ NFS client, as Debian and Ubuntu have none in user space for it. Clients cache d
 the server's data lie in its kernel's page cache alone. Both are the hosts' to drop.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
-from perjoule.filesystems._beneath import beneath_facts, data_folder, lay, needs_beneath
-from perjoule.filesystems._daemons import each, is_mounted, programs
-from perjoule.filesystems._flows import explained
-from perjoule.filesystems._mounts import findmnt, in_kernel
-from perjoule.filesystems.nfs import server as nfs
-from perjoule.model import OPTIONS, Amplification, Disk, Json, Redundancy
+from perjoule.drivers.protocols import Check, Host, Hosts
+from perjoule.filesystems._daemons import programs
+from perjoule.filesystems._deployment import SHORT_S, Deployed, Deployment
+from perjoule.filesystems._mounts import findmnt, has_own_mounts, in_kernel
+from perjoule.filesystems.nfs import parse as words
+from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import MachineError, TransientError, WorkloadError
-from perjoule.model.units import Bytes, Seconds
+from perjoule.model.units import Bytes
 
 EXAMPLE = '[[filesystem]]\nkind = "nfs"\nversion = "4.2"\n'
 
@@ -30,30 +28,29 @@ MEND = "use hosts whose kernel has CONFIG_NFS_FS"
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Nfs(FileSystem):
+class Nfs(Deployed):
     """One NFS server on a host of the testbed; all other servers idle."""
+
+    runs: ClassVar = {"mount.nfs": "nfs-common"}
+    in_user_space: ClassVar = False
+    copied_by_client: ClassVar = True  # its one copy goes to the one server
 
     server: Literal["ganesha", "kernel"] = "ganesha"
     """"ganesha": nfs-ganesha in user space; "kernel": the kernel's own, on a host where it is already running."""
     place: Literal["storage", "metadata"] = "storage"
     """Which host serves: the first storage host, or the metadata host."""
-    version: nfs.Version = "4.2"
+    version: words.Version = "4.2"
     """Version of the protocol; ganesha serves 3 only to hosts with their own namespaces, because it needs an rpcbind."""
     transfer_bytes: Bytes = 1024**2
     """Largest read and write of a client (rsize, wsize)."""
     options: tuple[str, ...] = ()
     """More mount options of the clients."""
-    beneath: Disk | None = None
-    """A dedicated file system beneath the exported folder, as in {kind = "xfs", block = "4 KiB"}; the server's own disk if
-    omitted."""
-    patience_s: Seconds = 60.0
-    """How long each step of bring-up may take."""
 
     def checks(self) -> tuple[Check, ...]:
         """The server, its back end, and the kernel's client."""
         able = in_kernel("nfs")
         client = Check("NFS in the kernel", able, "there" if able else NO_CLIENT, "" if able else MEND)
-        return (*self._server_checks(), client, *programs({"mount.nfs": "nfs-common"}), *needs_beneath(self.beneath))
+        return (*self._server_checks(), client, *super().checks())
 
     def _server_checks(self) -> tuple[Check, ...]:
         if self.server == "kernel":
@@ -68,101 +65,112 @@ class Nfs(FileSystem):
         """One copy on one host, which commits it to its disk when a client asks for fsync."""
         return Redundancy(acknowledged="on disk")
 
-    def amplification(self, hosts: Hosts) -> Amplification:
-        """The client sends its one copy to the one server."""
-        return explained(self.redundancy(hosts), by_client=True)
+    def deployment(self, hosts: Hosts) -> "_Nfs":
+        """One server."""
+        return (_Ganesha if self.server == "ganesha" else _Kernel)(self, hosts)
 
     @contextmanager
-    def serve(self, hosts: Hosts) -> Generator[nfs.Ganesha | nfs.Kernel]:
-        """Have the server up while the block runs, without any client."""
-        host = next(iter(hosts.by_role("storage")), hosts.metadata) if self.place == "storage" else hosts.metadata
-        lay([host], self.beneath)
-        export, patience_s = data_folder(host, "nfs-export", self.beneath), self.patience_s / hosts.scale
-        if self.server == "ganesha":
-            server = nfs.Ganesha(host, export, hosts.clients, self.version, patience_s=patience_s)
-        else:
-            server = nfs.Kernel(host, export, hosts.clients, patience_s=patience_s)
-        try:
-            server.up()
-            yield server
-        finally:
-            server.down()
-
-    @contextmanager
-    def mount(self, hosts: Hosts) -> Generator[Mounted]:
-        """Bring the server up and mount its folder on every client, where these have a client in their kernel.
-
-        Raises:
-            MachineError: they have none, or the server can't be there.
-            TransientError: the server ended or a mount was refused.
-        """
-        for client in hosts.clients:
+    def mount(self, hosts: Hosts) -> Generator[Deployment["Nfs"]]:
+        """Bring the server up and mount its folder on every client, where these have a client in their kernel."""
+        for client in hosts.users:
             _require_client(client)
-        with self.serve(hosts) as server:
-            directories = {client.name: client.directory / "nfs-mount" for client in hosts.clients}
-            options = nfs.mount_options(self.version, self.transfer_bytes, self.options)
-
-            def mounted(client: Host) -> None:
-                place = directories[client.name]
-                client.run(["mkdir", "-p", place], timeout_s=nfs.SHORT_S)
-                source = f"{server.host.address}:{server.export}"
-                argv = ["mount", "-t", "nfs", "-o", options, source, place]
-                done = client.run(argv, timeout_s=server.daemons.patience_s, check=False)
-                if done.returncode != 0:
-                    server.daemons.alive()
-                    raise TransientError(f"NFS was not mounted: {done.stderr.strip()}", where=client.name)
-
-            try:
-                each(hosts.clients, mounted)
-                facts: dict[str, Json] = {
-                    "server": server.host.name,
-                    "version": _version(server.host) if self.server == "ganesha" else "kernel",
-                    "mounts": {client.name: findmnt(client, directories[client.name]) for client in hosts.clients},
-                    **beneath_facts(server.host, self.beneath),
-                }
-                yield _Mounted(directories, facts, (server.host.name,), server.daemons.logs(), hosts, server)
-            finally:
-                for client in hosts.clients:
-                    with suppress(WorkloadError):  # forced: works with a dead server too
-                        argv = ["umount", "--force", "--lazy", directories[client.name]]
-                        client.run(argv, timeout_s=nfs.SHORT_S, check=False)
+        with super().mount(hosts) as mounted:
+            yield mounted
 
 
-@plain_dataclass(frozen=True)
-class _Mounted(Mounted):
-    directories: Mapping[str, Path]
-    facts: Mapping[str, Json]
-    data_hosts: tuple[str, ...]
-    logs: tuple[Path, ...]
-    hosts: Hosts
-    server: nfs.Ganesha | nfs.Kernel
+class _Nfs(Deployment[Nfs]):
+    kind = "nfs"
+    unmounting = ("umount", "--force", "--lazy")
+
+    def plan(self) -> tuple[Host, ...]:
+        metadata = self.hosts.metadata
+        self.server = next(iter(self.hosts.by_role("storage")), metadata) if self.options.place == "storage" else metadata
+        return (self.server,)
+
+    @property
+    def export(self) -> Path:
+        """The folder that clients mount."""
+        return self.store(self.server) / "export"
+
+    def attach(self, client: Host, place: Path) -> None:
+        options = words.mount_options(self.options.version, self.options.transfer_bytes, self.options.options)
+        argv = ["mount", "-t", "nfs", "-o", options, f"{self.server.address}:{self.export}", place]
+        done = client.run(argv, timeout_s=self.patience_s, check=False)
+        if done.returncode != 0:
+            self.daemons.alive()
+            raise TransientError(f"NFS was not mounted: {done.stderr.strip()}", where=client.name)
+
+    def report(self) -> dict[str, Json]:
+        mounts: dict[str, Json] = {name: findmnt(self.host(name), place) for name, place in self.directories.items()}
+        return {"server": self.server.name, "version": self.version(), "mounts": mounts}
+
+    def version(self) -> str:
+        return "kernel"
 
     def locate(self, path: Path) -> tuple[str, ...]:
-        """The server."""
-        return (self.server.host.name,)
+        return self.data_hosts
 
-    def drop_caches(self) -> None:
-        """Nothing: all is in the hosts' page caches."""
 
-    def alive(self) -> None:
-        self.server.daemons.alive()
-        for client in self.hosts.clients:
-            if not is_mounted(client, self.directories[client.name]):
-                raise TransientError(f"{self.directories[client.name]} is no longer mounted", where=client.name)
+class _Ganesha(_Nfs):
+    """nfs-ganesha with everything of it in one folder.
+
+    https://github.com/nfs-ganesha/nfs-ganesha/tree/V4-stable/src/config_samples
+    """
+
+    def require(self) -> None:
+        if self.options.version == "3" and not has_own_mounts(self.server):
+            what = "NFS version 3 needs its own rpcbind, which needs a mount namespace"
+            raise MachineError(what, where=self.server.name, next='set version = "4.2", or use [testbed] kind = "virtual"')
+
+    def serve(self) -> None:
+        host, folder = self.server, self.folder(self.server)
+        host.run(["install", "-d", folder, self.export, folder / "recovery", folder / "run"], timeout_s=SHORT_S)
+        if has_own_mounts(host):  # sockets and locks below /run are compiled in
+            self.bind(host, folder / "run", Path("/run"))
+        if self.options.version == "3":
+            listens = ["test", "-S", "/run/rpcbind.sock"]
+            rpcbind = self.start(host, "rpcbind", ["rpcbind", "-f"])
+            self.daemons.wait("an rpcbind", lambda: bool(host.run(listens, timeout_s=SHORT_S)), rpcbind)
+        clients = [client.address for client in self.hosts.users]
+        host.put(words.ganesha_text(self.export, folder / "recovery", clients, self.options.version), folder / "ganesha.conf")
+        argv = ["ganesha.nfsd", "-F", "-f", folder / "ganesha.conf", "-L", "/dev/stderr", "-p", folder / "ganesha.pid"]
+        server = self.start(host, "ganesha.nfsd", argv)
+        self.daemons.wait("an NFS server", lambda: "NFS SERVER INITIALIZED" in server.process.output(), server)
+
+    def version(self) -> str:
+        return words.release(self.server.run(["ganesha.nfsd", "-v"], timeout_s=SHORT_S).stdout)
+
+
+class _Kernel(_Nfs):
+    """The server in the host's kernel, which must run already: one more export, in no file, gone at the end.
+
+    https://man7.org/linux/man-pages/man8/exportfs.8.html
+    """
+
+    @property
+    def _names(self) -> list[str]:
+        return [f"{client.address}:{self.export}" for client in self.hosts.users]
+
+    def require(self) -> None:
+        running = self.server.run(["cat", "/proc/fs/nfsd/threads"], timeout_s=SHORT_S, check=False)
+        if running.returncode != 0 or running.stdout.strip() == "0":
+            mend = 'start it there (systemctl start nfs-server), or set server = "ganesha"'
+            raise MachineError("the kernel's NFS server is not running", where=self.server.name, next=mend)
+
+    def serve(self) -> None:
+        self.server.run(["install", "-d", self.export], timeout_s=SHORT_S)
+        options = "rw,sync,no_root_squash,no_subtree_check"
+        self.server.run(["exportfs", "-i", "-o", options, *self._names], timeout_s=SHORT_S)
+
+    def down(self) -> None:
+        with suppress(WorkloadError):
+            self.server.run(["exportfs", "-u", *self._names], timeout_s=SHORT_S, check=False)
+        super().down()
 
 
 def _require_client(client: Host) -> None:
     """Refuse a host that can't mount NFS. Raises MachineError."""
     if b"\tnfs\n" not in client.read(Path("/proc/filesystems")):
-        module = client.run(["modprobe", "--dry-run", "--quiet", "nfs"], timeout_s=nfs.SHORT_S, check=False)
+        module = client.run(["modprobe", "--dry-run", "--quiet", "nfs"], timeout_s=SHORT_S, check=False)
         if module.returncode != 0:
             raise MachineError(NO_CLIENT, where=client.name, next=MEND)
-
-
-def _version(host: Host) -> str:
-    return release(host.run(["ganesha.nfsd", "-v"], timeout_s=nfs.SHORT_S).stdout)
-
-
-def release(said: str) -> str:
-    """Read `ganesha.nfsd -v`: "NFS-Ganesha Release = V4.3"."""
-    return said.partition("=")[2].split()[0].removeprefix("V")

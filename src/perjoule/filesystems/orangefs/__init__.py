@@ -12,36 +12,34 @@ pvfs2fuse serves one request at a time, of at most 128 KiB, and its fsync does n
 caches of servers, on their disks only with `sync_data`.
 """
 
-import os
-import shutil
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
-from perjoule.filesystems._beneath import data_folder, needs_beneath
-from perjoule.filesystems._daemons import fuse, programs
-from perjoule.filesystems._flows import explained
+from perjoule.drivers.protocols import Check, Host, Hosts
+from perjoule.filesystems._daemons import Daemon, each, fuse
+from perjoule.filesystems._deployment import Deployment, SelfBuilt
 from perjoule.filesystems.orangefs import parse as words
-from perjoule.filesystems.orangefs.cluster import DEVICE, Cluster, folder
-from perjoule.model import OPTIONS, Amplification, Disk, Redundancy
-from perjoule.model.errors import CampaignError
-from perjoule.model.units import Bytes, Seconds
+from perjoule.model import OPTIONS, Disk, Json, Redundancy
+from perjoule.model.errors import CampaignError, MachineError
+from perjoule.model.units import Bytes
 
 EXAMPLE = '[[filesystem]]\nkind = "orangefs"\nstripe = "64 KiB"\n'
 
-PREFIX = "PERJOULE_ORANGEFS_PREFIX"  # of the environment, where the option is not set
+DEVICE = Path("/dev/pvfs2-req")  # between the kernel client and its daemon
+CACHED_S = 5  # pvfs2fuse's own: it can be had or not, but not be changed
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class OrangeFS(FileSystem):
+class OrangeFS(SelfBuilt):
     """OrangeFS on the hosts of a testbed."""
 
-    roles: Literal["separate", "both"] = "separate"
-    """"separate": data on the storage hosts, metadata on the metadata host alone; "both": both on all hosts with disks."""
+    variable: ClassVar = "PERJOULE_ORANGEFS_PREFIX"
+    installation: ClassVar = "OrangeFS 2.9.8 or 2.10 (see docs/how-to/orangefs.md)"
+    in_user_space: ClassVar = False
+    copied_by_client: ClassVar = True  # it spreads one copy over the data servers
+
     stripe_bytes: Bytes = 64 * 1024
     """How much of a file is on one server before the next one follows (strip_size)."""
     distribution: Literal["simple_stripe", "twod_stripe", "basic_dist"] = "simple_stripe"
@@ -58,90 +56,164 @@ class OrangeFS(FileSystem):
     """How servers do their I/O (TroveMethod): through their page cache with threads, or bypassing it."""
     sync_data: bool = False
     """Whether servers fsync data before they acknowledge a write (TroveSyncData)."""
-    prefix: str = ""
-    """Folder that OrangeFS was installed into (`configure --prefix`); "" takes PERJOULE_ORANGEFS_PREFIX, then the PATH."""
     beneath: Disk | None = None
     """A dedicated file system beneath the data of each data server, as in {kind = "xfs", block = "4 KiB"}; the host's own disk if
     omitted. Metadata are on the latter."""
-    patience_s: Seconds = 60.0
-    """How long each step of bring-up may take, at scale 1; slower testbeds get more."""
+
+    def names(self) -> tuple[str, ...]:
+        """The servers, the tools and the client."""
+        return (*words.PROGRAMS, words.CLIENTS[self.client])
 
     def checks(self) -> tuple[Check, ...]:
-        """The servers, the tools and the client; no distribution has packages of OrangeFS."""
-        needed = [*words.PROGRAMS, words.CLIENTS[self.client]]
-        client = fuse() if self.client == "fuse" else _kernel_client()
-        installed = (_installed(name, self._prefix()) for name in needed)
-        return (*installed, client, *programs({"setpriv": "util-linux"}), *needs_beneath(self.beneath))
+        """And what the client needs of the kernel."""
+        found = DEVICE.exists()
+        kernel = Check(
+            "OrangeFS in the kernel", found, str(DEVICE) if found else f"no {DEVICE}", "" if found else "modprobe orangefs"
+        )
+        return (*super().checks(), fuse() if self.client == "fuse" else kernel)
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """One copy. The fsync of pvfs2fuse does nothing, so that data may be in the servers' memory alone; the kernel's works."""
         durable = self.client == "kernel" or self.sync_data or self.trove == "directio"
         return Redundancy(acknowledged="on disk" if durable else "in memory")
 
-    def amplification(self, hosts: Hosts) -> Amplification:
-        """Clients spread one copy over the data servers."""
-        return explained(self.redundancy(hosts), by_client=True)
+    def deployment(self, hosts: Hosts) -> "_OrangeFS":
+        """Servers on the metadata host and the hosts with data."""
+        return _OrangeFS(self, hosts)
 
-    @contextmanager
-    def mount(self, hosts: Hosts) -> Generator[Mounted]:
-        """Bring it up; healthy means that all servers answer and every client has written a file."""
-        cluster = Cluster(
-            hosts, self.layout(hosts), prefix=self._prefix(), beneath=self.beneath, patience_s=self.patience_s / hosts.scale
-        )
-        try:
-            cluster.up()
-            yield cluster
-        finally:
-            cluster.down()
 
-    def _prefix(self) -> str:
-        return self.prefix or os.environ.get(PREFIX, "")
+class _OrangeFS(Deployment[OrangeFS]):
+    """One OrangeFS. Healthy means that all servers answer."""
 
-    def layout(self, hosts: Hosts) -> words.Layout:
-        """Place the servers. Raises CampaignError when these hosts or clients can't carry the configured layout."""
-        if self.direct not in (None, self.client == "fuse"):
+    kind = "orangefs"
+    user, group = "nobody", "65534"  # its group's name is not the same everywhere
+
+    def plan(self) -> tuple[Host, ...]:
+        direct, client = self.options.direct, self.options.client
+        if direct not in (None, client == "fuse"):
             mend = "remove it: pvfs2fuse always mounts with direct_io"
-            if self.client == "kernel":
+            if client == "kernel":
                 mend = "remove it, and let the workload open its files with direct I/O"
-            what = f'direct = {str(self.direct).lower()} can\'t be with client = "{self.client}"'
-            raise CampaignError(what, where="orangefs", next=mend)
-        data = hosts.by_role("storage") if self.roles == "separate" else hosts.bricks
-        if not data:
-            raise CampaignError("no host to store data on", where="orangefs", next="use a testbed with storage hosts")
-        metadata = (hosts.metadata,) if self.roles == "separate" else data
+            what = f'direct = {str(direct).lower()} can\'t be with client = "{client}"'
+            raise CampaignError(what, where=self.kind, next=mend)
+        return self.options.data(self.hosts)
 
-        def roles(name: str) -> tuple[words.Role, ...]:
-            keeps: dict[words.Role, bool] = {"metadata": name in names["metadata"], "data": name in names["data"]}
-            return tuple(role for role, kept in keeps.items() if kept)
+    def require(self) -> None:
+        """Refuse clients that share a kernel, which has one device for one pvfs2-client-core."""
+        if self.options.client == "kernel":
+            kernels = {client.read(Path("/proc/sys/kernel/random/boot_id")) for client in self.hosts.users}
+            if len(kernels) < len(self.hosts.users):
+                what = "clients that share one kernel can't each have a kernel client of OrangeFS"
+                raise MachineError(what, where=self.kind, next='set client = "fuse", or use one client')
 
-        def stores(host: Host) -> Path | None:
-            return data_folder(host, "orangefs", self.beneath) if self.beneath and host in data else None
-
-        names = {"metadata": {host.name for host in metadata}, "data": {host.name for host in data}}
-        servers = {host.name: host for host in (*metadata, *data)}.values()
-        return words.Layout(
-            servers=tuple(
-                words.Server(host.name, host.address, folder(host), roles(host.name), stores(host)) for host in servers
-            ),
-            distribution=self.distribution,
-            strip_bytes=None if self.distribution == "basic_dist" else self.stripe_bytes,
-            trove=self.trove,
-            sync_data=self.sync_data,
-            client=self.client,
-            attribute_cache=self.attribute_cache,
+    @property
+    def servers(self) -> tuple[words.Server, ...]:
+        """All servers, those of metadata first."""
+        keeps: dict[words.Role, tuple[Host, ...]] = {"metadata": self.options.metadata(self.hosts), "data": self.bearers}
+        return tuple(
+            words.Server(
+                host.name,
+                host.address,
+                self.folder(host),
+                tuple(role for role, keepers in keeps.items() if host in keepers),
+                self.store(host),
+            )
+            for host in dict.fromkeys([*keeps["metadata"], *keeps["data"]])
         )
 
+    def serve(self) -> None:
+        # A metadata server that finds no data server when it starts tries again a second or two later.
+        metadata = self.options.metadata(self.hosts)
+        turns = [host for host in self.bearers if host not in metadata], metadata
+        self._servers = [server for turn in turns for server in each(turn, self._serve)]
 
-def _installed(name: str, prefix: str) -> Check:
-    program = words.program(name, prefix)
-    path = shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin")
-    if path:
-        return Check(name, True, path)
-    where = f"not in {Path(program).parent}" if prefix else "not on the PATH"
-    fix = f"install OrangeFS 2.9.8 or 2.10 and set {PREFIX} to its prefix; see docs/how-to/orangefs.md"
-    return Check(name, False, where, fix)
+    def attach(self, client: Host, place: Path) -> Daemon:
+        options, url = self.options, words.url(self.servers[0])
+        client.put(words.table(self.servers[0], place), self.folder(client) / "pvfs2tab")
+        if options.client == "fuse":
+            # Told where to mount from, it caches attributes for 5 s; when it has to look that up in pvfs2tab, it does not.
+            source = ["-o", f"fs_spec={url}"] if options.attribute_cache else []
+            return self.start(client, "pvfs2fuse", [*self._lead(client), "pvfs2fuse", place, "-f", "-o", "big_writes", *source])
+        log = self.log(client, "pvfs2-client-core")
+        cached = [f"--{cache}-timeout={CACHED_S * 1000 if options.attribute_cache else 0}" for cache in ("acache", "ncache")]
+        argv = [*self._lead(client), "pvfs2-client-core", *cached, "--logtype=file", f"--logfile={log}"]
+        daemon = self.start(client, "pvfs2-client-core", argv)
+        mount = ["mount", "-t", "pvfs2", url, place]  # fails while the daemon is not ready
+        self.daemons.wait(f"the mount on {client.name}", lambda: bool(client.run(mount, timeout_s=self.patience_s)), daemon)
+        return daemon
 
+    def detach(self, client: Host) -> None:
+        """Unmount; the kernel client's daemon, which keeps nothing that is not yet written, does not end by itself."""
+        if self.options.client == "kernel":
+            client.run(["umount", self.directories[client.name]], timeout_s=self.patience_s)
+            self.daemons.drop(client, "pvfs2-client-core")
+        else:
+            super().detach(client)
 
-def _kernel_client() -> Check:
-    found = DEVICE.exists()
-    return Check("OrangeFS in the kernel", found, str(DEVICE) if found else f"no {DEVICE}", "" if found else "modprobe orangefs")
+    def report(self) -> dict[str, Json]:
+        options, statfs = self.options, self._answer()
+        client = self.hosts.clients[0]
+        probe = self.directories[client.name] / ".perjoule-probe"
+        client.run(["touch", probe], timeout_s=self.patience_s)
+        spread = self._spread(probe)
+        client.run(["rm", probe], timeout_s=self.patience_s)
+        modes = words.modes(statfs)
+        return {
+            "version": words.version(self._servers[0].process.output()),
+            **words.space(statfs),
+            "servers": [{"host": s.name, "address": s.address, "mode": modes[s.address]} for s in self.servers],
+            "distribution": spread.distribution,
+            "strip_bytes": spread.strip_bytes,
+            "data_servers_count": len(spread.data),
+            "trove": options.trove,
+            "sync_data": options.sync_data,
+            "client": options.client,
+            "direct_io": options.client == "fuse",
+            "fsync": "ignored by pvfs2fuse" if options.client == "fuse" else "passed to the servers",
+            "attribute_cache_s": CACHED_S if options.attribute_cache else 0,
+            "user": self.user,
+        }
+
+    def locate(self, path: Path) -> tuple[str, ...]:
+        """Names of the hosts that hold a file's data, in the order of its strips."""
+        names = {server.address: server.name for server in self.servers}
+        return tuple(names[address] for address in self._spread(path).data)
+
+    def drop_caches(self) -> None:
+        """Remount on every client, which ends its cache of names and attributes with its process."""
+        if self.options.attribute_cache:
+            self.remount()
+
+    def _serve(self, host: Host) -> Daemon:
+        """Make a server's storage, start it and wait until it listens."""
+        configuration = self.folder(host) / "fs.conf"
+        self.furnish(host, self.store(host))
+        host.put(words.configuration(self.options, self.servers, scale=self.hosts.scale), configuration, owner=self.user)
+        argv = [*self._lead(), *self.as_user, "pvfs2-server", "-a", host.name]
+        host.run([*argv, "-f", configuration], timeout_s=self.patience_s)
+        server = self.start(host, "pvfs2-server", [*argv, "-d", configuration])
+        self.daemons.wait("a server that is ready", lambda: words.READY in server.process.output(), server)
+        return server
+
+    def _answer(self) -> str:
+        """What all servers say of themselves, as soon as every one does."""
+        said, addresses = [""], {server.address for server in self.servers}
+
+        def complete() -> bool:
+            said[0] = self._ask("pvfs2-statfs", "-m", self.directories[self.hosts.clients[0].name])
+            return set(words.modes(said[0])) == addresses
+
+        self.daemons.wait("an answer of all servers", complete, *self._servers)
+        return said[0]
+
+    def _spread(self, path: Path) -> words.Spread:
+        return words.spread(self._ask("pvfs2-viewdist", "-f", path))
+
+    def _ask(self, *argv: str | Path) -> str:
+        client = self.hosts.clients[0]
+        return client.run([*self._lead(client), *argv], timeout_s=self.patience_s).stdout
+
+    def _lead(self, client: Host | None = None) -> tuple[str, ...]:
+        """What leads a program: what it needs in its environment, on clients its pvfs2tab too."""
+        table = (f"PVFS2TAB_FILE={self.folder(client) / 'pvfs2tab'}",) if client else ()
+        return (*self.options.environment, *table)

@@ -2,11 +2,15 @@
 
 import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from perjoule.model.errors import WorkloadError
+
+if TYPE_CHECKING:
+    from perjoule.filesystems.orangefs import OrangeFS
 
 PORT = 3334
 NAME = "orangefs"  # of the file system, in the URL that clients mount
@@ -17,7 +21,6 @@ ROLES: tuple[Role, ...] = ("metadata", "data")
 Client = Literal["fuse", "kernel"]
 PROGRAMS = ("pvfs2-server", "pvfs2-statfs", "pvfs2-viewdist")
 CLIENTS: dict[Client, str] = {"fuse": "pvfs2fuse", "kernel": "pvfs2-client-core"}
-_SBIN = ("pvfs2-server", "pvfs2-client-core")
 
 # As pvfs2-genconfig of 2.10 writes it, but for names, places, time limits (longer where emulated time is slower), retries (ten
 # times as often for the same 10 s: else a server or client that comes a moment too early waits for 2 s) and the log: in the
@@ -74,7 +77,7 @@ _CONFIGURATION = """\
 _SERVER = """\
 <ServerOptions>
 	Server {name}
-	DataStorageSpace {stores}/data
+	DataStorageSpace {store}/data
 	MetadataStorageSpace {folder}/metadata
 	LogFile /dev/null
 </ServerOptions>
@@ -90,48 +93,31 @@ class Server:
     address: str
     folder: Path
     roles: tuple[Role, ...]
-    stores: Path | None = None  # where its data lie, when not in its folder
+    store: Path  # where its data lie
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Servers and settings of one OrangeFS, as requested and placed."""
-
-    servers: tuple[Server, ...]  # every role on one at least
-    distribution: str = "simple_stripe"
-    strip_bytes: int | None = 64 * 1024  # None where the distribution has no strips
-    trove: str = "alt-aio"
-    sync_data: bool = False
-    client: Client = "fuse"
-    attribute_cache: bool = True
-
-
-def program(name: str, prefix: str) -> str:
-    """How a program is called that was installed into this prefix ("" means that the PATH has it)."""
-    return str(Path(prefix, "sbin" if name in _SBIN else "bin", name)) if prefix else name
-
-
-def configuration(layout: Layout, *, scale: float = 1.0) -> str:
+def configuration(options: "OrangeFS", servers: Sequence[Server], *, scale: float = 1.0) -> str:
     """Write fs.conf, the one file that all servers read (and clients get from them); time limits grow with emulated time."""
-    keepers = {role: [s.name for s in layout.servers if role in s.roles] for role in ROLES}
+    strip_bytes = None if options.distribution == "basic_dist" else options.stripe_bytes
+    keepers = {role: [s.name for s in servers if role in s.roles] for role in ROLES}
     width = (LAST_HANDLE - FIRST_HANDLE) // sum(map(len, keepers.values()))
     firsts = itertools.count(FIRST_HANDLE, width)
     ranges = {
         role: "\n".join(f"\t\tRange {name} {first}-{first + width - 1}" for name, first in zip(names, firsts, strict=False))
         for role, names in keepers.items()
     }
-    strip = ["\t\tParam strip_size", f"\t\tValue {layout.strip_bytes}"] if layout.strip_bytes else []
+    strip = ["\t\tParam strip_size", f"\t\tValue {strip_bytes}"] if strip_bytes else []
     return _CONFIGURATION.format(
         name=NAME,
         server_s=30 / min(1.0, scale),
         client_s=300 / min(1.0, scale),
-        aliases="\n".join(f"\tAlias {s.name} tcp://{s.address}:{PORT}" for s in layout.servers),
+        aliases="\n".join(f"\tAlias {s.name} tcp://{s.address}:{PORT}" for s in servers),
         metadata=ranges["metadata"],
         data=ranges["data"],
-        sync="yes" if layout.sync_data else "no",
-        trove=layout.trove,
-        distribution="\n".join([f"\t\tName {layout.distribution}", *strip]),
-        servers="\n".join(_SERVER.format(name=s.name, folder=s.folder, stores=s.stores or s.folder) for s in layout.servers),
+        sync="yes" if options.sync_data else "no",
+        trove=options.trove,
+        distribution="\n".join([f"\t\tName {options.distribution}", *strip]),
+        servers="\n".join(_SERVER.format(name=s.name, folder=s.folder, store=s.store) for s in servers),
     )
 
 

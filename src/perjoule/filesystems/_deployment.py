@@ -1,0 +1,316 @@
+"""One way to deploy: what all file systems have in common, so that a driver states what is special about its own.
+
+A driver is two classes. The one that inherits `Deployed` holds its options. The one that inherits `Deployment` is the file system
+on some hosts: planned when it is made, up while the block of `mount` runs, and gone afterwards.
+"""
+
+import os
+import shutil
+from abc import abstractmethod
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted, wait_error
+from perjoule.filesystems._beneath import beneath_facts, needs_beneath
+from perjoule.filesystems._daemons import SYSTEM, Daemon, Daemons, each, fuse, programs
+from perjoule.filesystems._flows import explained
+from perjoule.filesystems._mounts import is_mounted
+from perjoule.model import OPTIONS, Amplification, Disk, Json, Redundancy
+from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
+from perjoule.model.units import Seconds
+
+SHORT_S = 20.0  # for commands that only ask
+STOP_S = 0.2  # for a daemon to end by itself: its data are not needed any more, so it need not write them
+
+Options = TypeVar("Options", bound="Deployed")
+
+
+class Deployment(Mounted, Generic[Options]):
+    """One file system on its hosts. A driver fills in `serve`, `attach`, `report` and `locate`, and more where it differs.
+
+    Making one only plans: it raises CampaignError when the layout is impossible, and touches nothing.
+    """
+
+    kind: ClassVar[str]  # names its folder on each host
+    unmounting: ClassVar[tuple[str, ...]] = ("umount", "--lazy")  # works with dead servers too
+    user = group = "root"  # that servers run as, and that owns their folders
+
+    def __init__(self, options: Options, hosts: Hosts) -> None:
+        self.options, self.hosts = options, hosts
+        self.patience_s = options.patience_s / hosts.scale
+        self.daemons = Daemons(self.patience_s)
+        self.bearers = self.plan()
+        if not self.bearers:
+            raise CampaignError("no host to store data on", where=self.kind, next="use a testbed with storage hosts")
+        self.data_hosts = tuple(host.name for host in self.bearers)
+        self.directories = {user.name: self.folder(user) / "mnt" for user in hosts.users}
+        self.facts = {}
+        self.logs = ()
+        self._bound: list[tuple[Host, Path]] = []  # paths of the system that show folders of ours
+        self._attached: dict[str, Daemon | None] = {}  # of each client that has mounted, its running daemon
+
+    def plan(self) -> tuple[Host, ...]:
+        """Choose the hosts that carry data, those for `beneath`. Raises CampaignError when they can't carry the layout."""
+        return self.hosts.by_role("storage")
+
+    def require(self) -> None:
+        """Refuse hosts that can't run it, before anything on them is touched. Raises MachineError."""
+
+    @abstractmethod
+    def serve(self) -> None:
+        """Start the servers and wait until they are healthy."""
+
+    def attach(self, client: Host, place: Path) -> Daemon | None:
+        """Start what mounts it at a folder of a client: a daemon, or a command that ends when it is mounted."""
+        raise NotImplementedError
+
+    def configure(self) -> None:
+        """Set what only a client can set, once it is mounted and before anything is written."""
+
+    @abstractmethod
+    def report(self) -> dict[str, Json]:
+        """The facts, as the daemons report them."""
+
+    def drop_caches(self) -> None:
+        """Nothing to do where only the hosts' kernels cache; otherwise see `remount`."""
+
+    def alive(self) -> None:
+        """Check that every daemon runs and every mount is there. Raises TransientError with the last words of what died."""
+        self.daemons.alive()
+        for client in self._mounting():
+            place = self.directories[client.name]
+            if client.name in self._attached and self._attached[client.name] is None and not is_mounted(client, place):
+                raise TransientError(f"{place} is no longer mounted", where=client.name)
+
+    def up(self) -> None:
+        """From nothing to servers that are healthy."""
+        each(self.hosts.all, self.clean)
+        if self.options.beneath:
+            beneath = self.options.beneath
+            each(self.bearers, lambda host: host.disk("beneath", beneath))
+        self.serve()
+
+    def attach_all(self) -> None:
+        """From healthy servers to a file system that every client has written to."""
+        clients = self._mounting()
+        each(clients, self._attach)
+        self.configure()
+        each(clients, self._write_first)
+        self.note()
+
+    def down(self) -> None:
+        """End everything and forget its data; never fails over what is already broken."""
+
+        def unmount(client: Host) -> None:
+            with suppress(WorkloadError):
+                client.run([*self.unmounting, self.directories[client.name]], timeout_s=SHORT_S, check=False)
+
+        each(self._mounting(), unmount)
+        self.daemons.stop(timeout_s=STOP_S)
+        if self.options.removes_files:
+            each(self.hosts.all, self.clean)
+
+    def clean(self, host: Host) -> None:
+        """Remove all that lies in its folder on a host."""
+        bound = [path for other, path in self._bound if other is host]
+        with suppress(WorkloadError):  # a host that is gone has nothing left
+            if bound:
+                host.run(["umount", "--lazy", "--quiet", *bound], timeout_s=SHORT_S, check=False)
+            host.run(["rm", "-rf", "--one-file-system", "--", self.folder(host)], timeout_s=SHORT_S)
+
+    def remount(self) -> None:
+        """Mount afresh on all clients, which ends what they cache with them. Raises WorkloadError when a file is still open."""
+        each(self._mounting(), self.detach)
+        each(self._mounting(), self._attach)
+
+    def detach(self, client: Host) -> None:
+        """Unmount on a client and let its daemon end by itself: it may write back after the kernel has let go."""
+        client.run(["umount", self.directories[client.name]], timeout_s=self.patience_s)
+        if daemon := self._attached.pop(client.name):
+            try:
+                daemon.process.wait(timeout_s=self.patience_s)
+            except TimeoutError:
+                raise wait_error(f"the end of {daemon.name} on {client.name}", self.patience_s, daemon.said()) from None
+            self.daemons.drop(client, daemon.name)
+
+    def folder(self, host: Host) -> Path:
+        """Everything of it on a host, but for data with a file system of their own beneath."""
+        return host.directory / self.kind
+
+    def store(self, host: Host) -> Path:
+        """Where data lie on a host: on the disk beneath, or else in its folder."""
+        return host.directory / "beneath" / self.kind if self.options.beneath and host in self.bearers else self.folder(host)
+
+    def log(self, host: Host, name: str) -> Path:
+        """The log of a daemon."""
+        return self.folder(host) / f"{host.name}-{name}.log"
+
+    def start(self, host: Host, name: str, argv: Sequence[str | Path], *, log: Path | None = None) -> Daemon:
+        """Start a daemon that stays in the foreground; what it says is its log."""
+        return self.daemons.start(host, name, argv, log=log or self.log(host, name))
+
+    @property
+    def as_user(self) -> tuple[str, ...]:
+        """What leads a command that runs as the servers' user."""
+        return ("setpriv", f"--reuid={self.user}", f"--regid={self.group}", "--clear-groups")
+
+    def furnish(self, host: Host, *rooms: Path) -> None:
+        """Make its folder and these on a host, owned by the servers' user. Raises MachineError when that can't reach them."""
+        folders = [self.folder(host), *rooms]
+        host.run(["install", "-d", "-o", self.user, "-g", self.group, "-m", "750", *folders], timeout_s=SHORT_S)
+        if host.run([*self.as_user, "test", "-w", folders[-1]], timeout_s=SHORT_S, check=False).returncode != 0:
+            what = f"{self.kind} runs as user {self.user}, which can't reach {host.directory}"
+            raise MachineError(what, where=host.name, next="let other users traverse the folders above it (chmod o+x)")
+
+    def bind(self, host: Host, folder: Path, path: Path) -> None:
+        """Show a folder at a path of the system until the end, on a host with mounts of its own."""
+        host.run(["mount", "--bind", folder, path], timeout_s=SHORT_S)
+        self._bound.append((host, path))
+
+    def host(self, name: str) -> Host:
+        """A host by its name."""
+        return next(host for host in self.hosts.all if host.name == name)
+
+    @contextmanager
+    def explained(self) -> Generator[None]:
+        """Have what fails in the block say the last words of all daemons, and bring their logs, which go with the deployment."""
+        try:
+            yield
+        except WorkloadError as error:
+            what = "; ".join([error.what, *self.daemons.last_words()])
+            found = type(error)(what, where=error.where, next=error.next)
+            found.logs = self.daemons.outputs()
+            raise found from error
+
+    def _mounting(self) -> list[Host]:
+        return [user for user in self.hosts.users if user.name in self.directories]
+
+    def _attach(self, client: Host) -> None:
+        place = self.directories[client.name]
+        client.run(["mkdir", "-p", place], timeout_s=SHORT_S)
+        daemon = self._attached[client.name] = self.attach(client, place)
+        witnesses = [daemon] if daemon else []
+        self.daemons.wait(f"the mount on {client.name}", lambda: is_mounted(client, place), *witnesses)
+
+    def _write_first(self, client: Host) -> None:
+        """Have a client write a file and remove it."""
+        probe, daemon = self.directories[client.name] / f".{client.name}-probe", self._attached[client.name]
+
+        def written() -> bool:
+            client.run(["dd", f"of={probe}", "conv=fsync", "status=none"], text="perjoule", timeout_s=self.patience_s)
+            client.run(["rm", probe], timeout_s=self.patience_s)
+            return True
+
+        self.daemons.wait(f"a first write on {client.name}", written, *([daemon] if daemon else []))
+
+    def note(self) -> None:
+        """Take down the facts and the logs."""
+        self.facts = {**self.report(), **beneath_facts(self.bearers[0], self.options.beneath)}
+        self.logs = tuple(dict.fromkeys([*self.daemons.logs(), *self.logs]))
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Deployed(FileSystem):
+    """A file system that is brought up from nothing; a driver names what it runs and gives its `Deployment`."""
+
+    runs: ClassVar[Mapping[str, str]] = MappingProxyType({})  # its programs, each with the Debian package that has it
+    in_user_space: ClassVar[bool] = True  # its client is one of FUSE
+    removes_files: ClassVar[bool] = True  # at its end; otherwise they go with the host's disk, in less time
+    copied_by_client: ClassVar[bool]  # clients send all copies or parts themselves; otherwise a server passes them on
+
+    beneath: Disk | None = None
+    """A dedicated file system beneath each server's data, as in {kind = "xfs", block = "4 KiB"}; the host's own disk if
+    omitted."""
+    patience_s: Seconds = 60.0
+    """How long each step of bring-up may take, at scale 1; slower testbeds get more."""
+
+    @abstractmethod
+    def deployment(self, hosts: Hosts) -> Deployment[Any]:
+        """Plan it on these hosts, touching nothing. Raises CampaignError when its layout is impossible there."""
+
+    @abstractmethod
+    def redundancy(self, hosts: Hosts) -> Redundancy:
+        """State how often user data lie on the hosts."""
+
+    def amplification(self, hosts: Hosts) -> Amplification:
+        """Derive from the redundancy which bytes move."""
+        return explained(self.redundancy(hosts), by_client=self.copied_by_client)
+
+    def checks(self) -> tuple[Check, ...]:
+        """Its programs, FUSE, and what lies beneath."""
+        return (*programs(self.runs), *([fuse()] if self.in_user_space else []), *needs_beneath(self.beneath))
+
+    @contextmanager
+    def serve(self, hosts: Hosts) -> Generator[Deployment[Any]]:
+        """Bring up the servers alone: what can be done where no client can mount."""
+        deployment = self.deployment(hosts)
+        deployment.require()
+        try:
+            with deployment.explained():
+                deployment.up()
+            yield deployment
+        finally:
+            deployment.down()
+
+    @contextmanager
+    def mount(self, hosts: Hosts) -> Generator[Deployment[Any]]:
+        """Bring it up and mount it; healthy means that the servers say so and every client has written a file."""
+        with self.serve(hosts) as deployment:
+            with deployment.explained():
+                deployment.attach_all()
+            yield deployment
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class SelfBuilt(Deployed):
+    """A file system that no distribution packages, with servers for metadata and for data."""
+
+    variable: ClassVar[str]  # of the environment, with the prefix where the option is not set
+    installation: ClassVar[str]  # where it comes from
+    packaged: ClassVar[str] = "/opt"  # where its makers' packages put programs, beyond the PATH
+
+    roles: Literal["separate", "both"] = "separate"
+    """"separate": data on the storage hosts, metadata on the metadata host alone; "both": both on all hosts with disks."""
+    prefix: str = ""
+    """Folder that it was installed into, with bin and sbin; "" takes the environment's PERJOULE_..._PREFIX, then the PATH."""
+
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Its programs."""
+
+    def checks(self) -> tuple[Check, ...]:
+        """Its programs, what starts them as another user, FUSE, and what lies beneath."""
+        fix = f"install {self.installation} and set {self.variable} to its prefix"
+        found = {name: shutil.which(name, path=self.path) for name in self.names()}
+        where = f"not in {self.path.replace(':', ' or ')}" if self._prefix() else "not on the PATH"
+        installed = (Check(name, bool(path), path or where, "" if path else fix) for name, path in found.items())
+        return (*installed, *programs({"setpriv": "util-linux"}), *super().checks())
+
+    @property
+    def path(self) -> str:
+        """Where this machine looks for it, as a PATH."""
+        prefix = self._prefix()
+        return f"{prefix}/bin:{prefix}/sbin" if prefix else f"{os.environ.get('PATH', '')}:{SYSTEM}:{self.packaged}"
+
+    @property
+    def environment(self) -> tuple[str, ...]:
+        """What leads one of its commands on a host: where that finds programs, and their libraries."""
+        prefix = self._prefix()
+        libraries = (f"LD_LIBRARY_PATH={prefix}/lib",) if prefix else ()
+        return ("env", *libraries, f"PATH={self.path}:{SYSTEM}" if prefix else f"PATH={self.path}")
+
+    def data(self, hosts: Hosts) -> tuple[Host, ...]:
+        """The hosts for data."""
+        return hosts.by_role("storage") if self.roles == "separate" else hosts.bricks
+
+    def metadata(self, hosts: Hosts) -> tuple[Host, ...]:
+        """The hosts for metadata."""
+        return (hosts.metadata,) if self.roles == "separate" else hosts.bricks
+
+    def _prefix(self) -> str:
+        return self.prefix or os.environ.get(self.variable, "")

@@ -1,0 +1,96 @@
+"""CephFS: a parallel file system on RADOS objects. https://docs.ceph.com/en/pacific/cephfs/
+
+The monitor and the manager run on the management host, the metadata server (MDS) on the metadata host, object storage daemons
+(OSDs) for data on all storage hosts. A metadata host of its own carries OSDs for the metadata pool alone, as in the paper. All
+daemons run as user `ceph`, authenticate with cephx and speak protocol msgr2; clients mount with ceph-fuse, each with its own key.
+"""
+
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.protocols import Host, Hosts
+from perjoule.filesystems._ceph import layout as ceph
+from perjoule.filesystems._ceph import parse as answers
+from perjoule.filesystems._ceph.cluster import PYTHON, Cluster
+from perjoule.filesystems._ceph.commands import DATA_POOL, METADATA_POOL
+from perjoule.filesystems._daemons import Daemon
+from perjoule.model import OPTIONS
+from perjoule.model.errors import CampaignError
+from perjoule.model.units import Bytes
+
+EXAMPLE = """\
+[[filesystem]]
+kind = "cephfs"
+placement_groups = 64
+copies = 2
+acknowledged = 1
+"""
+
+LAYOUT_OF = (
+    "import os, sys; s = os.stat(sys.argv[1]); print(s.st_ino, s.st_size, os.getxattr(sys.argv[1], 'ceph.file.layout').decode())"
+)
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class CephFs(ceph.Ceph):
+    """CephFS on the hosts of a testbed."""
+
+    runs: ClassVar = {**ceph.Ceph.runs, "ceph-mds": "ceph-mds", "ceph-fuse": "ceph-fuse"}
+    in_user_space: ClassVar = True
+
+    metadata_osds_count: Annotated[int, Field(ge=1, le=16)] = 2
+    """OSDs on a dedicated metadata host; with classes = "apart", metadata have at most as many copies."""
+    client_cache_bytes: Bytes = 32 * 1024**2
+    """Object cache of each client, half of which may be dirty. Files not much larger are read back from it."""
+
+    @property
+    def cache_bytes(self) -> int:
+        """Of each client, for objects."""
+        return self.client_cache_bytes
+
+    def deployment(self, hosts: Hosts) -> "_CephFs":
+        """With a metadata server."""
+        return _CephFs(self, hosts)
+
+    def layout(self, hosts: Hosts) -> ceph.Layout:
+        """Place all daemons. Raises CampaignError when these hosts can't carry the configured layout."""
+        code = self.code(hosts)
+        if code and self.store == "memstore":
+            what = f'erasure = "{self.erasure}" needs BlueStore: objects in memory can\'t be overwritten in part'
+            raise CampaignError(what, where="cephfs", next='set store = "bluestore"')
+        metadata = hosts.by_role("metadata")[:1]
+        apart = bool(metadata) and self.classes == "apart"
+        places_count = self.metadata_osds_count if apart else len(self.data_hosts(hosts))
+        kind = "" if self.classes == "together" else "hdd"
+        copies_count = min(self.copies_count, places_count)
+        pools = (
+            ceph.Pool(DATA_POOL, kind, "host", self.copies_count, code),
+            ceph.Pool(METADATA_POOL, "ssd" if apart else kind, "osd" if apart else "host", copies_count),
+        )
+        osds = self.osds(hosts.by_role("storage"), metadata, metadata_count=self.metadata_osds_count)
+        return ceph.Layout(self, hosts.management.address, osds, pools, mds=hosts.metadata.name)
+
+
+class _CephFs(Cluster):
+    """A Ceph cluster with its file system mounted by ceph-fuse."""
+
+    def attach(self, client: Host, place: Path) -> Daemon:
+        who = ["-c", self.folder(client) / "ceph.conf", "-n", f"client.{client.name}"]
+        return self.start(client, "ceph-fuse", ["ceph-fuse", "-f", *who, "--client_mountpoint=/", place])
+
+    def locate(self, path: Path) -> tuple[str, ...]:
+        """Names of the hosts that hold a file's data: of its objects' copies or parts, first objects first."""
+        said = self.hosts.clients[0].run([PYTHON, "-c", LAYOUT_OF, path], timeout_s=self.patience_s).stdout
+        file = answers.file(said)
+        return self.holders(file.pool, file.objects())
+
+    def drop_caches(self) -> None:
+        """Remount on every client, which ends its cache with its process, and empty the OSDs' caches of data.
+
+        The MDS keeps the metadata of files in memory, as it does while it serves.
+        """
+        self.remount()
+        super().drop_caches()

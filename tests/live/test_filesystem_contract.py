@@ -1,0 +1,301 @@
+"""What holds for every file system driver found on disk, on virtual hosts: a new one needs no entry here.
+
+Each is brought up as its EXAMPLE says, on four storage hosts, a metadata and a management host, for two clients.
+"""
+
+import importlib.util
+import json
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from on_hosts import hosts_of, received_bytes
+from perjoule import drivers
+from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted
+from perjoule.filesystems._deployment import Deployed, Deployment
+from perjoule.model.errors import MachineError, TransientError
+from perjoule.model.units import MIB
+from places import ROOT
+
+pytestmark = pytest.mark.live
+
+FROM_THE_PAGE = "sshfs"
+KINDS = [*drivers.kinds("filesystems"), FROM_THE_PAGE]
+PAGE = ROOT / "docs" / "how-to" / "new-file-system.md"
+MOST_LINES = 80
+MOVES_NOTHING = "simulated"
+FILE_BYTES = 8 * MIB
+
+CAMPAIGN = """
+name = "page"
+repetitions = 1
+settle = "0.1 s"
+[testbed]
+kind = "virtual"
+disk = "directory"
+servers = 2
+[[filesystem]]
+kind = "sshfs"
+[[workload]]
+kind = "fio"
+operation = ["write", "read"]
+size = "16 MiB"
+[[meter]]
+kind = "system"
+"""
+COMMAND = """
+import sys
+import perjoule.filesystems
+perjoule.filesystems.__path__.append(sys.argv.pop(1))
+from perjoule.cli import main
+main()
+"""
+
+
+def on_the_page() -> str:
+    return PAGE.read_text().partition("```python\n")[2].partition("```")[0]
+
+
+def module(kind: str, folder: Path) -> ModuleType:
+    if kind != FROM_THE_PAGE:
+        return importlib.import_module(f"perjoule.filesystems.{kind}")
+    source = folder / f"{kind}.py"
+    source.write_text(on_the_page())
+    spec = importlib.util.spec_from_file_location(f"perjoule.filesystems.{kind}", source)
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[made.__name__] = made  # where dataclasses look for the module of a class
+    spec.loader.exec_module(made)
+    return made
+
+
+def driver(kind: str, folder: Path, **options: Any) -> FileSystem:
+    """Build a driver as its EXAMPLE says; skip, with what is missing, where its programs are not installed."""
+    found = module(kind, folder)
+    table = {**tomllib.loads(found.EXAMPLE)["filesystem"][0], **options}
+    if "path" in table:
+        table["path"] = str(folder)  # of a file system that is there already
+    cls = next(one for one in vars(found).values() if getattr(one, "__module__", "") == found.__name__ and is_driver(one))
+    made = cls(**{option: value for option, value in table.items() if option not in ("kind", "label")})
+    if missing := [check for check in made.checks() if check.needed and not check.ok]:
+        pytest.skip("; ".join(dict.fromkeys(f"{check.name}: {check.detail}; {check.fix}" for check in missing)))
+    return made
+
+
+def is_driver(one: Any) -> bool:
+    return isinstance(one, type) and issubclass(one, FileSystem)
+
+
+def traces(hosts: Hosts) -> dict[str, list[str]]:
+    """What runs, is mounted and lies on each host; a process that was killed but not yet reaped does not run."""
+
+    def of(host: Host) -> list[str]:
+        processes = host.run(["ps", "-eo", "stat=,comm="], timeout_s=10).stdout.splitlines()
+        running = [line.split(maxsplit=1)[1] for line in processes if line[0] != "Z"]
+        mounts = host.run(["cat", "/proc/mounts"], timeout_s=10).stdout.splitlines()
+        files = host.run(["ls", "-A", host.directory], timeout_s=10).stdout.splitlines()
+        found = {*running, *(f"mount {line.split()[1]}" for line in mounts), *(f"file {file}" for file in files)}
+        return sorted(found - {"ps", "cat", "ls", "sh", "nsenter"})
+
+    return {host.name: of(host) for host in hosts.all}
+
+
+def left_behind(filesystem: FileSystem, hosts: Hosts, before: dict[str, list[str]]) -> dict[str, list[str]]:
+    """What was not there before, a moment after the end: what was killed takes one to go.
+
+    Disks go with their hosts, and so do the files of what is no deployment, or has too many of them to remove.
+    """
+    until_s = time.monotonic() + 5
+    with_host = ("file ", "mount ")
+    if isinstance(filesystem, Deployed):
+        with_host = () if filesystem.removes_files else ("file ",)
+    while True:
+        left = {name: sorted({*now} - {*before[name]}) for name, now in traces(hosts).items()}
+        left = {name: [trace for trace in of if not trace.startswith(with_host)] for name, of in left.items()}
+        found = {name: traces for name, traces in left.items() if traces}
+        if not found or time.monotonic() > until_s:
+            return found
+        time.sleep(0.1)
+
+
+@dataclass
+class Life:
+    """One deployment on its hosts; `end` takes it down."""
+
+    kind: str
+    filesystem: FileSystem
+    hosts: Hosts
+    mounted: Mounted
+    before: dict[str, list[str]]
+    end: Callable[[], None]
+
+    @property
+    def client(self) -> Host:
+        return self.hosts.clients[0]
+
+    def data(self, client: Host) -> Path:
+        """A file, a device, or an object as POOL/OBJECT."""
+        if self.filesystem.offers == "devices":
+            return self.mounted.devices[client.name]
+        if self.filesystem.offers == "pools":
+            return Path(self.mounted.pools[client.name].name, "contract")
+        return self.mounted.directories[client.name] / "contract"
+
+    def write(self, client: Host) -> str:
+        """Write random bytes durably, and return their checksum."""
+        scratch = client.directory / "scratch"
+        size = ["bs=1M", f"count={FILE_BYTES // MIB}"]
+        client.run(["dd", "if=/dev/urandom", f"of={scratch}", *size], timeout_s=60)
+        if self.filesystem.offers == "pools":
+            client.run([*self._rados(client), "put", "contract", scratch], timeout_s=60)
+        else:
+            client.run(["dd", f"if={scratch}", f"of={self.data(client)}", *size, "conv=fsync,notrunc"], timeout_s=60)
+        said = client.run(["sha256sum", scratch], timeout_s=60).stdout.split()[0]
+        client.run(["rm", scratch], timeout_s=10)
+        return said
+
+    def read(self, client: Host) -> str:
+        """Read them again, and return their checksum."""
+        if self.filesystem.offers == "pools":
+            scratch = client.directory / "scratch"
+            client.run([*self._rados(client), "get", "contract", scratch], timeout_s=60)
+            said = client.run(["sha256sum", scratch], timeout_s=60).stdout
+            client.run(["rm", scratch], timeout_s=10)
+            return said.split()[0]
+        argv = ["sh", "-c", 'head -c "$1" "$2" | sha256sum', "read", str(FILE_BYTES), self.data(client)]
+        return client.run(argv, timeout_s=60).stdout.split()[0]
+
+    def _rados(self, client: Host) -> list[str | Path]:
+        pool = self.mounted.pools[client.name]
+        return ["rados", "-c", pool.configuration, "-n", pool.user, "-p", pool.name]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def life(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
+    kind = request.param
+    filesystem = driver(kind, tmp_path_factory.mktemp(kind))
+    with hosts_of().hold(2) as hosts, ExitStack() as stack:
+        before = traces(hosts)
+        try:
+            mounted = stack.enter_context(filesystem.mount(hosts))
+        except MachineError as error:
+            pytest.skip(str(error))
+        yield Life(kind, filesystem, hosts, mounted, before, stack.close)
+
+
+def test_it_comes_up_empty_for_every_client_with_facts_and_logs(life: Life) -> None:
+    offered = {"folders": life.mounted.directories, "pools": life.mounted.pools, "devices": life.mounted.devices}
+    names = {client.name for client in life.hosts.clients}
+    lacking = names - offered[life.filesystem.offers].keys()
+    assert not lacking, f"have `mount` give {life.filesystem.offers} to {lacking} as well"
+    if life.filesystem.offers == "folders":
+        found = life.client.run(["ls", "-A", life.mounted.directories[life.client.name]], timeout_s=10).stdout
+        assert found == "", f"remove what bring-up leaves in the file system, or mount a folder below: {found}"
+    assert json.dumps(dict(life.mounted.facts)) != "{}", "report facts: the version and layout, in the daemons' words"
+    unread = [log for log in life.mounted.logs if not log.is_file()]
+    assert not unread, f"`logs` names files that are not there: {unread}; correct the paths that daemons log to"
+    known = {host.name for host in life.hosts.all}
+    assert set(life.mounted.data_hosts) <= known, f"`data_hosts` has names of no host: {life.mounted.data_hosts}"
+    life.mounted.alive()
+    assert isinstance(life.mounted.busy(), str), 'have `busy` return what goes on, or ""'
+
+
+def test_what_is_written_is_read_back_unchanged_over_cold_caches(life: Life) -> None:
+    written = life.write(life.client)
+    holders = life.mounted.locate(life.data(life.client))
+    assert holders, "`locate` names no host for a file of 8 MiB: read where its data lie"
+    if life.mounted.data_hosts:
+        beyond = set(holders) - set(life.mounted.data_hosts)
+        assert not beyond, f"`locate` names {beyond}, which `data_hosts` lacks: make the two agree"
+    life.mounted.drop_caches()
+    life.client.drop_caches()  # of all hosts, which share one kernel here
+    before = received_bytes(life.client)
+    assert life.read(life.client) == written, "data changed between write and read: find out before you measure anything"
+    moved_bytes = received_bytes(life.client) - before
+    if life.client.name not in holders and life.kind != MOVES_NOTHING:
+        came = f"{moved_bytes} B came over the network for {FILE_BYTES} B"
+        assert moved_bytes > FILE_BYTES, f"{came}: have `drop_caches` forget more"
+        assert moved_bytes < 1.15 * FILE_BYTES, f"{came}: find out what else is read"
+    life.mounted.alive()
+
+
+def test_what_one_client_writes_another_reads(life: Life) -> None:
+    one, two = life.hosts.clients
+    if life.filesystem.offers != "folders" or one.name in life.mounted.locate(life.data(one)) or life.kind == MOVES_NOTHING:
+        pytest.skip(f"{life.kind} gives each client storage of its own")
+    written = life.write(one)
+    assert life.read(two) == written, "clients see different data: is it one file system that both have mounted?"
+
+
+def test_what_dies_is_named_with_its_last_words(life: Life) -> None:
+    if isinstance(life.mounted, Deployment) and list(life.mounted.daemons):
+        daemons = [*life.mounted.daemons]
+        victim = next((daemon for daemon in daemons if daemon.host.name in life.mounted.data_hosts), daemons[0])
+        victim.process.stop(timeout_s=0)
+        where, words = victim.host.name, "last said"
+    elif life.filesystem.offers == "folders" and life.kind != MOVES_NOTHING:
+        place = life.mounted.directories[life.client.name]
+        life.client.run(["umount", "--lazy", place if place.is_mount() else place.parent], timeout_s=10, check=False)
+        life.client.run(["rm", "-rf", "--one-file-system", "--", place], timeout_s=10, check=False)
+        where, words = life.client.name, str(place.parent)
+    else:
+        pytest.skip(f"{life.kind} has no daemon to kill and no mount to take away")
+    with pytest.raises(TransientError) as death:
+        until_s = time.monotonic() + 5  # a kill is a moment older than the kernel's word of it
+        while time.monotonic() < until_s:
+            life.mounted.alive()
+    assert where in str(death.value), f"say in the error of `alive` where it died ({where}): {death.value}"
+    assert words in str(death.value), f"say in the error of `alive` {words!r}: {death.value}"
+
+
+def test_its_end_leaves_nothing_even_after_a_death(life: Life) -> None:
+    began_s = time.monotonic()
+    life.end()
+    took_s = time.monotonic() - began_s
+    assert took_s < 10, f"it took {took_s:.0f} s to take it down: unmount lazily, and give daemons less time"
+    left = left_behind(life.filesystem, life.hosts, life.before)
+    assert not left, f"left behind: {left}; end and remove it in `down` or `clean`"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bring_up_that_fails_says_the_last_words_of_all_daemons_and_leaves_nothing(kind: str, tmp_path: Path) -> None:
+    if not isinstance(filesystem := driver(kind, tmp_path), Deployed):
+        pytest.skip(f"{kind} starts no daemons")
+    with hosts_of().hold(2) as hosts:
+        before = traces(hosts)
+        with pytest.raises(TransientError) as failure, driver(kind, tmp_path, patience="1 ms").mount(hosts):
+            pass
+        assert "not reached within 0.001 s" in str(failure.value) or "did not end within" in str(failure.value)
+        for name in failure.value.logs:
+            assert name.removesuffix(".log"), "name logs after hosts and daemons"
+        assert all("last said" in str(failure.value) for _ in failure.value.logs), failure.value
+        left = left_behind(filesystem, hosts, before)
+        assert not left, f"left behind: {left}; remove it in `clean`, even when bring-up ended half-way"
+    assert filesystem.patience_s > 1
+
+
+def test_the_driver_on_the_page_has_at_most_80_lines() -> None:
+    lines_count = len(on_the_page().splitlines())
+    assert lines_count <= MOST_LINES, f"{PAGE.name} has {lines_count} lines of driver: move what others need too into Deployment"
+
+
+def test_the_driver_on_the_page_takes_part_in_a_campaign(tmp_path: Path) -> None:
+    driver(FROM_THE_PAGE, tmp_path)
+    (tmp_path / "campaign.toml").write_text(CAMPAIGN)
+    results = tmp_path / "results"
+    argv = [sys.executable, "-c", COMMAND, tmp_path, "run", tmp_path / "campaign.toml", "--into", results]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(path.read_text()) for path in results.rglob("record.json")]
+    assert [record["status"] for record in records] == ["valid", "valid"], [record["reason"] for record in records]
+    assert {"sshfs", "openssh-server"} <= records[0]["environment"]["packages"].keys()

@@ -1,0 +1,139 @@
+"""What all deployments have in common, on hosts that only pretend."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.protocols import Host, Hosts, Process
+from perjoule.filesystems._daemons import Daemon
+from perjoule.filesystems._deployment import Deployed, Deployment
+from perjoule.model import OPTIONS, Json, Redundancy
+from perjoule.model.errors import CampaignError, MachineError, TransientError
+from scripted import ScriptedHost, ScriptedProcess
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Made(Deployed):
+    """A made-up file system."""
+
+    copied_by_client = True
+
+    def redundancy(self, hosts: Hosts) -> Redundancy:
+        return Redundancy()
+
+    def deployment(self, hosts: Hosts) -> "Mounted":
+        return Mounted(self, hosts)
+
+
+class Mounted(Deployment[Made]):
+    kind = "made"
+    user = group = "nobody"
+
+    def serve(self) -> None:
+        for host in self.bearers:
+            self.furnish(host)
+            self.start(host, "served", ["served"])
+
+    def attach(self, client: Host, place: Path) -> Daemon:
+        return self.start(client, "client", ["client"])
+
+    def report(self) -> dict[str, Json]:
+        return {"version": "1"}
+
+    def locate(self, path: Path) -> tuple[str, ...]:
+        return self.data_hosts
+
+
+class Machine(ScriptedHost):
+    """Its client ends at once when it is `refused`; its user reaches nothing when it is `closed`."""
+
+    def __init__(self, name: str, *, refused: bool = False, closed: bool = False) -> None:
+        super().__init__(name)
+        self.refused, self.closed, self.mounted = refused, closed, False
+        self.processes: list[ScriptedProcess] = []
+
+    def starts(self, words: Sequence[str], log: Path) -> Process:
+        said = "Permission denied" if words == ["client"] and self.refused else f"{words[0]}: account is locked"
+        self.processes.append(ScriptedProcess(1 if "denied" in said else None, said))
+        return self.processes[-1]
+
+    def answers(self, words: Sequence[str]) -> tuple[int, str]:
+        if words[0] == "umount":
+            for process in self.processes:
+                process.code = 0
+        return int((words[0] == "mountpoint" and self.refused) or (words[0] == "setpriv" and self.closed)), ""
+
+
+def hosts(scale: float = 1.0, **options: Any) -> Hosts:
+    return Hosts((Machine("storage-1"), Machine("storage-2"), Machine("client-1", **options)), scale)
+
+
+def test_what_fails_to_come_up_has_the_last_words_and_logs_of_all_daemons() -> None:
+    with pytest.raises(TransientError) as failure, Made().mount(hosts(refused=True)):
+        pass
+    told = str(failure.value)
+    assert told.startswith("client-1: client ended with exit code 1; it last said: Permission denied; ")
+    assert "served on storage-1, storage-2 last said: served: account is locked" in told
+    assert failure.value.logs["storage-2-served.log"] == "served: account is locked"
+    assert set(failure.value.logs) == {"storage-1-served.log", "storage-2-served.log", "client-1-client.log"}
+
+
+def test_the_end_ends_all_daemons_and_removes_all_folders() -> None:
+    held = hosts()
+    with Made().mount(held) as mounted:
+        mounted.alive()
+        assert mounted.logs[0] == Path("/of/storage-1/made/storage-1-served.log")
+        assert mounted.directories == {"client-1": Path("/of/client-1/made/mnt")}
+    for host in held.all:
+        assert isinstance(host, Machine)
+        assert all(process.stopped_count for process in host.processes)
+        assert host.ran[-1] == ["rm", "-rf", "--one-file-system", "--", f"/of/{host.name}/made"]
+    assert ["umount", "--lazy", "/of/client-1/made/mnt"] in held.clients[0].ran  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_patience_grows_as_emulated_time_slows() -> None:
+    assert Made(patience="2 s").deployment(hosts(0.1)).daemons.patience_s == 20
+
+
+def test_hosts_without_a_place_for_data_are_refused_before_anything_is_touched() -> None:
+    client = Machine("client-1")
+    with pytest.raises(CampaignError, match="no host to store data on"), Made().mount(Hosts((client,))):
+        pass
+    assert client.ran == []
+
+
+def test_a_user_who_can_not_reach_the_folders_is_named() -> None:
+    held = Hosts((Machine("storage-1", closed=True), Machine("client-1")))
+    unreachable = r"made runs as user nobody, which can't reach /of/storage-1; .*chmod o\+x"
+    with pytest.raises(MachineError, match=unreachable), Made().mount(held):
+        pass
+
+
+def test_remounting_waits_for_the_end_of_clients_and_starts_others() -> None:
+    held = hosts()
+    client = held.clients[0]
+    assert isinstance(client, Machine)
+    with Made().mount(held) as mounted:
+        mounted.remount()
+        assert [process.code for process in client.processes] == [0, None]
+        mounted.alive()
+
+
+def test_a_mount_without_a_daemon_that_is_gone_is_seen() -> None:
+    class Kernel(Mounted):
+        def attach(self, client: Host, place: Path) -> None:
+            """Mount it."""
+
+    held = hosts()
+    mounted = Kernel(Made(), held)
+    mounted.up()
+    mounted.attach_all()
+    mounted.alive()
+    client = held.clients[0]
+    assert isinstance(client, Machine)
+    client.refused = True
+    with pytest.raises(TransientError, match="client-1: /of/client-1/made/mnt is no longer mounted"):
+        mounted.alive()
