@@ -75,9 +75,9 @@ def test_reads_that_a_cache_served_are_named_by_whose_it_was(made):
     assert ["the servers' page cache" in doubt for doubt in found.doubts] == [False, True]
 
 
-def test_disks_have_three_percent_and_networks_their_headers_too():
+def test_disks_have_three_percent_and_journals_and_networks_their_headers_too():
     flow = Flow(client_sent_ratio=1.0, storage_received_ratio=1.0, disk_written_ratio=2.0)
-    assert bounds(flow, "disk_written_ratio") == pytest.approx((1.94, 2.06))
+    assert bounds(flow, "disk_written_ratio") == pytest.approx((1.94, 2 + 3 * 0.02 * 2))
     assert bounds(flow, "disk_read_ratio") == pytest.approx((-0.03, 0.03))
     assert bounds(flow, "storage_received_ratio") == pytest.approx((0.97, 1 + 66 / 1448 + 0.03))
     assert bounds(flow, "storage_sent_ratio") == pytest.approx((-0.03, 66 / 2896 + 0.03))  # acknowledgements
