@@ -199,6 +199,8 @@ def test_a_file_system_that_does_not_come_up_fails_its_trials(tmp_path: Path) ->
     records = measured(tmp_path, asked(repetitions=2, filesystem='failure = "daemon"')).records()
     assert [record.status for record in records] == ["failed", "failed"]
     assert all('it last said: "goodbye"' in record.reason for record in records)
+    logs = sorted(tmp_path.rglob("logs/metadata-1-simulated.log"))
+    assert [log.read_text() for log in logs] == ["goodbye\n"] * 2, "a failed trial keeps the logs of the daemons that failed it"
 
 
 def test_a_daemon_that_dies_during_a_trial_fails_that_trial(tmp_path: Path) -> None:

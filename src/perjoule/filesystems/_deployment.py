@@ -150,9 +150,9 @@ class Deployment(Mounted, Generic[Options]):
         """The log of a daemon."""
         return self.folder(host) / f"{host.name}-{name}.log"
 
-    def start(self, host: Host, name: str, argv: Sequence[str | Path], *, log: Path | None = None) -> Daemon:
+    def start(self, host: Host, name: str, argv: Sequence[str | Path]) -> Daemon:
         """Start a daemon that stays in the foreground; what it says is its log."""
-        return self.daemons.start(host, name, argv, log=log or self.log(host, name))
+        return self.daemons.start(host, name, argv, log=self.log(host, name))
 
     @property
     def as_user(self) -> tuple[str, ...]:

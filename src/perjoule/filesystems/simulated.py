@@ -68,9 +68,10 @@ class Simulated(FileSystem):
             what = f"this layout needs {self.least_servers_count} storage hosts, but there are {there_count}"
             raise CampaignError(what, where="simulated", next="set least_servers lower")
         if self.failure == "daemon":
-            raise TransientError(
-                'a simulated daemon did not start, as configured; it last said: "goodbye"', where=hosts.metadata.name
-            )
+            what = 'a simulated daemon did not start, as configured; it last said: "goodbye"'
+            failure = TransientError(what, where=hosts.metadata.name)
+            failure.logs = {f"{hosts.metadata.name}-simulated.log": "goodbye\n"}
+            raise failure
         yield _SimulatedMount(self, hosts)
 
     def checks(self) -> tuple[Check, ...]:
