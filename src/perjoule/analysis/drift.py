@@ -48,9 +48,9 @@ class Trend:
     drift_p: float
     correlation_ratio: float
     correlation_p: float
-    error: float = 0.0  # standard error of the drift's logarithm
-    freedom: int = 1
-    span_s: float = 1.0  # from the first trial to the last
+    error: float  # standard error of the drift's logarithm
+    freedom: int
+    span_s: float  # from the first trial to the last
 
     @property
     def drifts(self) -> bool:

@@ -159,7 +159,7 @@ class Integral:
             high = min(low + CHUNK_COUNT, self._count)
             pieces = self.pieces(slice(low, high))
             starts = np.arange(0, high - low, BLOCK_COUNT)
-            first = (low - 1) // BLOCK_COUNT + 1
+            first = low // BLOCK_COUNT + 1
             moved = (pieces.first_rate + pieces.last_rate) * pieces.length_s
             moved *= 0.5
             amount[first : first + len(starts)] = np.add.reduceat(moved, starts)

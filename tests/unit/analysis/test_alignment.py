@@ -210,3 +210,16 @@ def test_a_mean_over_no_time_is_that_of_its_moment_and_hides_no_other() -> None:
     found = offset(first, tuple(edges))
     assert found is not None
     assert (found.offset_s, found.seen_ratio) == (pytest.approx(0, abs=1e-3), pytest.approx(1))
+
+
+def test_a_load_of_half_a_watt_is_found_where_there_is_no_noise() -> None:
+    edges_s = pattern(30.0)
+    end_s = np.arange(edges_s[0] - 4.3, edges_s[-1] + 5, 0.5)
+    on_s = np.concatenate(([0.0], np.cumsum(np.diff(edges_s) * (np.arange(len(edges_s) - 1) % 2 == 0))))
+    share = (np.interp(end_s, edges_s, on_s) - np.interp(end_s - 0.5, edges_s, on_s)) / 0.5
+    exact = Series(
+        Channel("lmg", "", "total", "power", "W", "window mean", "wall"), end_s + 0.4, np.full(len(end_s), 0.5), 40 + share / 2
+    )
+    found = offset(exact, edges_s)
+    assert found is not None
+    assert (found.offset_s, found.step_w, found.seen_ratio) == pytest.approx((0.4, 0.5, 1.0), abs=1e-3)

@@ -285,3 +285,13 @@ def test_too_few_repetitions_tell_no_trend() -> None:
     assert trend(campaign(count=6)) is None
     assert trend([Timed(n, float(n), 1.0) for n in range(30)]) is None
     assert trend([Timed(n % 3, float(n), 5.0) for n in range(30)]) is None
+
+
+@pytest.mark.parametrize(
+    ("ratio", "word"),
+    [(1.0203, "better"), (1.0197, "no relevant difference"), (1 / 1.0203, "worse"), (1 / 1.0197, "no relevant difference")],
+)
+def test_a_difference_is_relevant_from_two_percent_on_whichever_is_the_larger(ratio: float, word: str) -> None:
+    known = Verdict(Estimate(log(ratio), 1e-12, 10.0))
+    assert known.word == word
+    assert (known.sentence("a") == "no relevant difference from a") == (word == "no relevant difference")

@@ -282,3 +282,15 @@ def test_the_largest_term_dominates_however_small_it_is_and_nothing_does_where_n
     small, smaller = Term("noise", 2e-3), Term("edges", 1e-3)
     assert Budget(1.0, (smaller, small)).dominant == small
     assert Budget(1.0, (Term("noise", 0.0),)).dominant is None
+
+
+def test_the_last_reading_counts_where_an_edge_lies_in_the_piece_before_it(made):
+    t_s = np.arange(0, 101.0)
+    found = budget(polled(made.stating("counter", t_s, 50 * t_s), np.where(t_s == 100, 0.4, 0.0)), 10, 99.75)
+    assert term(found, "request").standard_j == pytest.approx(0.75 * 50 * 0.4 / sqrt(12))
+
+
+def test_an_edge_is_known_no_better_where_one_sample_alone_lies_in_the_window(made):
+    """A piece of 10 s is cut after 1 s; the rates before and in it differ by 10 W: L sqrt(f (1-f)) / 2 times that."""
+    found = budget(made.stating("window mean", [10.0, 20.0, 30.0], [40.0, 60.0, 50.0], 10.0), 21.0, 30.3)
+    assert term(found, "edges").standard_j == pytest.approx(10 * sqrt(0.1 * 0.9) / 2 * 10)

@@ -238,3 +238,10 @@ def test_work_is_the_same_to_six_digits(made):
             point(made, {"edp_js": 20.0, "duration_s": 10.0 * (1 + beyond)}, filesystem="cephfs"),
         ]
         assert (len(edp_ratios(points)) == 2) == alike
+
+
+def test_what_one_repetition_alone_shares_counts_with_nothing_of_the_others(made):
+    points = [
+        replace(point(made, {"energy_j": 5.0}, n), shared=shared) for n, shared in ((1, {"energy_j": {"a": 0.02}}), (2, {}))
+    ]
+    assert cells([], points)[0].shared == {"energy_j": {"a": pytest.approx(0.01)}}

@@ -129,3 +129,11 @@ def test_a_whole_of_one_device_has_no_parts():
 def test_a_package_covers_no_device(made):
     zone = made.series(made.channel("storage-1", "package-0", "energy", "counter", "component"), [0.0], [0.0])
     assert items([zone], {"storage-1"}, switch=True) == []
+
+
+def test_only_what_others_add_up_to_is_compared_with_them():
+    strip, a, b, both = item("strip", "a", "b"), item("a", "a"), item("b", "b"), item("ab", "a", "b")
+    assert [(whole.channel.host, names(parts)) for whole, parts in differences([strip, a, b])] == [
+        ("strip", {(1, "a"), (1, "b")})
+    ]
+    assert list(differences([strip, a])) == list(differences([strip, both])) == list(differences([a, b])) == []

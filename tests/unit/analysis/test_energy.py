@@ -213,3 +213,8 @@ def test_energy_lies_between_the_lowest_and_the_highest_power(pairs, from_ratio,
 
 def test_bytes_and_seconds_are_amounts_like_joules():
     assert amount(series("counter", [0, 10], [0, 5]), 2, 4).value == pytest.approx(1)
+
+
+def test_what_is_refused_at_once_is_covered_by_nothing():
+    state = series("state", np.arange(0, 11.0), 40.0)
+    assert amount(state, 2.0, 8.0).coverage_ratio == amount(state, 8.0, 8.0).coverage_ratio == 0.0

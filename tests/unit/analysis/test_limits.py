@@ -308,3 +308,13 @@ def test_of_fewer_than_five_samples_no_behaviour_is_told(made, count, told):
     found = behaviour(made.stating("instantaneous", np.arange(float(count)), 50 + np.arange(count) % 2))
     assert np.isfinite(found.mean) == told
     assert (found.samples_count, found.failed_ratio) == (count, 0)
+
+
+def test_of_several_powers_beside_a_counter_the_one_that_is_known_best_is_held_against_it(made):
+    t_s = np.arange(0, 60.5, 0.5)
+    counter = made.stating("counter", t_s, 50 * t_s, resolution=100.0)
+    of = replace(counter.channel, quantity="power", semantics="window mean", specification=Specification(resolution=1e-3))
+    slow = made.series(replace(of, semantics="instantaneous"), np.arange(0, 61.0, 3), 50.0)  # which is refused
+    for powers in ([made.series(of, t_s, 50.0, 0.5), slow], [slow, made.series(of, t_s, 50.0, 0.5)]):
+        assert {s.channel.quantity for s in one_quantity([counter, *powers], 20, 40)} == {"power"}
+    assert {s.channel.quantity for s in one_quantity([counter, slow], 20, 40)} == {"energy"}

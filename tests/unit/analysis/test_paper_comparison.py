@@ -164,3 +164,9 @@ def test_every_fact_that_is_another_there_is_told_and_what_is_reported_counts_be
     assert {one.differs for one in held(paper, beside(paper, own[:1]), [failed])} == {
         (*untold, "clients: not stated there, 2 here", servers)
     }
+
+
+def test_two_file_systems_are_a_ranking_and_one_is_none() -> None:
+    two = [measured(kind, VALUES[kind]) for kind in ("moosefs", "cephfs")]
+    (found,) = rankings(held(PAPER, beside(PAPER, two), ()))
+    assert (found.published, found.own, found.tau) == (("moosefs", "cephfs"), ("moosefs", "cephfs"), 1.0)

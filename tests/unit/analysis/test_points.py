@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from perjoule import catalogue
@@ -120,8 +122,6 @@ def test_what_is_written_back_in_the_tail_counts_as_overhead(made):
 
 
 def test_latencies_weigh_clients_by_their_operations(made):
-    from dataclasses import replace
-
     first, second = made.results((10.0, 20.0), (10.0, 20.0))
     slow = replace(second, operations_count=30, latency_s={"p50": 0.5})
     metrics = points(made.record(moved=(first, slow)), [])[0].metrics
@@ -143,3 +143,17 @@ def test_where_no_bytes_are_moved_operations_are_counted(made):
     assert metrics["gross_operations_per_j"] == pytest.approx(20 / 175)
     assert metrics["edp_js"] == pytest.approx(150 * 5)
     assert not [name for name in metrics if "per_byte" in name or "bytes_per" in name or name == "tpp_ratio"]
+
+
+def test_a_burst_is_in_emulated_time_too(made):
+    (point,) = points(made.record(scale=0.2, write_back_s=5.0), watts(made))
+    assert (point.metrics["duration_s"], point.metrics["burst_duration_s"]) == pytest.approx((3.0, 2.0))
+    assert point.metrics["burst_throughput_bytes_per_s"] == pytest.approx(1000)
+
+
+def test_a_client_that_did_nothing_takes_no_direction_from_the_others(made):
+    moved = made.results((10.0, 20.0), (10.0, 20.0))
+    idle = replace(moved[1], moved_bytes=0, operations_count=0)
+    (point,) = points(made.record(moved=(moved[0], idle)), [])
+    assert point.metrics["throughput_bytes_per_s"] == pytest.approx(100)
+    assert points(made.record(moved=(idle,)), []) == ()

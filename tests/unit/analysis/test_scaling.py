@@ -1,5 +1,6 @@
 """Laws of growth, trends and contrasts, held against the same made another way."""
 
+from dataclasses import replace
 from math import exp, inf, log, log1p, sqrt
 
 import numpy as np
@@ -192,7 +193,7 @@ def test_a_trend_is_the_same_in_any_unit():
 
 
 def told(correlation, p):
-    return Trend(0.0, 0.0, 0.0, 1.0, correlation, p)
+    return Trend(0.0, 0.0, 0.0, 1.0, correlation, p, error=0.0, freedom=9, span_s=1.0)
 
 
 def test_what_trials_some_places_apart_have_in_common():
@@ -203,7 +204,8 @@ def test_what_trials_some_places_apart_have_in_common():
     assert told(-0.5, 0.01).between(1) == told(-0.5, 0.06).between(3) == 0
     assert told(0.97, 0.01).between(1) == 0.9
     assert not told(-0.5, 0.01).correlated and told(0.5, 0.049).correlated and not told(0.5, 0.051).correlated
-    assert Trend(0.0, 0.0, 0.0, 0.049, 0.0, 1.0).drifts and not Trend(0.0, 0.0, 0.0, 0.051, 0.0, 1.0).drifts
+    found = Trend(0.0, 0.0, 0.0, 0.049, 0.0, 1.0, error=0.0, freedom=9, span_s=1.0)
+    assert found.drifts and not replace(found, drift_p=0.051).drifts
 
 
 @pytest.mark.parametrize(("freedom", "beyond"), [(1, 0.05), (3.5, 0.05), (8, 0.01), (inf, 0.05)])
@@ -255,7 +257,7 @@ def test_a_drift_counts_by_the_distance_of_mean_times_and_by_its_error():
 
 
 def test_neighbours_that_are_alike_count_as_fewer_values():
-    alike = Trend(0.0, -0.1, 0.1, 1.0, 0.5, 0.001, freedom=9, span_s=100.0)
+    alike = Trend(0.0, -0.1, 0.1, 1.0, 0.5, 0.001, error=0.0, freedom=9, span_s=100.0)
     one, other = (100.0, 103.0, 101.0, 99.0, 104.0, 102.0), (110.0, 113.0, 109.0, 111.0, 115.0, 108.0)
     began_s = range(0, 120, 10)
     terms = [(1, sampled(other, began_s[6:], trend=alike, gap=2.0)), (-1, sampled(one, began_s[:6], trend=alike, gap=2.0))]
@@ -285,3 +287,21 @@ def test_tau_of_any_number_of_ranks_is_that_of_scipy(count):
 def test_the_logarithm_of_a_ratio_is_what_is_judged():
     found = contrast([(1, Sample((110.0,))), (-1, Sample((100.0,)))])
     assert (found.value, found.freedom, found.count) == (pytest.approx(log(1.1)), 0, 1)
+
+
+def test_work_per_joule_has_a_power_law_and_no_law_of_speed_ups():
+    cells = [
+        Cell(
+            f"grows, {n} server{'s' * (n > 1)}",
+            "fio",
+            "write",
+            2,
+            {"efficiency_bytes_per_j": interval([v, 1.01 * v])},
+            servers_count=n,
+        )
+        for n, v in ((1, 10.0), (2, 9.0), (4, 8.0), (8, 7.0))
+    ]
+    (found,) = scaling(cells)
+    assert ([law.kind for law in found.laws], found.refused) == (["power law"], ())
+    (few,) = scaling(cells[:2])
+    assert few.refused == ("no power law: 2 numbers of storage hosts, but it needs 3",)

@@ -133,3 +133,12 @@ def test_steps_at_both_ends_are_each_anywhere_and_wrong_by_half_of_what_they_dif
 def test_ends_of_unequal_steps_err_by_half_of_what_they_differ_by():
     """12 J and 6 J: their variances of a twelfth, and a half of 6 J that does not cancel."""
     assert Standing(4, 12.0, 6.0).standard_j == pytest.approx(((144 + 36) / 12 + 9) ** 0.5)
+
+
+def test_an_end_where_each_reading_is_a_new_one_has_no_step_under_way(made):
+    """200 J every 4 s until 20 s, then 50 J a second."""
+    t_s = np.arange(0, 41.0)
+    value = 200 * np.floor(np.minimum(t_s, 20) / 4) + 50 * np.maximum(t_s - 20, 0)
+    found = budget(made.stating("counter", t_s, value), 10, 30)
+    (update,) = (t.standard_j for t in found.terms if t.name == "update")
+    assert update == pytest.approx((200**2 / 12 + 100**2) ** 0.5)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NoReturn
 
 import pytest
@@ -314,3 +315,13 @@ def test_the_documented_example_of_a_meter_is_one(kind: str):
     (table,) = tomllib.loads(module.EXAMPLE)["meter"]
     assert isinstance(drivers.build("meters", table.pop("kind"), table), Meter)
     assert "https://" in module.__doc__
+
+
+def test_the_switch_draws_its_power_over_the_time_from_round_to_round(monkeypatch):
+    moments_s = iter([10.0, 14.0, 15.0])
+    monkeypatch.setattr(modelled, "time", SimpleNamespace(monotonic=lambda: next(moments_s)))
+    kept = Kept()
+    model = modelled._Model(Hosts((), cluster=HC4), HC4, {}, {}, kept)
+    for _ in range(3):
+        model.take({})
+    assert [(t, v, d) for _, t, v, d in kept.samples] == [(14.0, HC4.switch_w.value, 4.0), (15.0, HC4.switch_w.value, 1.0)]

@@ -164,3 +164,13 @@ def test_a_throughput_printed_twice_is_held_against_bounds_once():
     rule = "throughput x copies <= disks"
     found = [v.id for v in audit(paper("100 MiB/s", more=again)) if v.rule == rule]
     assert len(found) == 1
+
+
+def test_as_many_copies_fit_as_the_fastest_of_all_throughputs_leaves_room_for():
+    known = {id: KNOWN[id] for id in (*FIRST, "client_expansion")}
+    slower = """  { id = "slower", quantity = "throughput", printed = "60 MiB/s", direction = "write", clients = 3 },"""
+    (found,) = [
+        v for v in audit(paper("100 MiB/s", known=known, more=slower)) if v.rule.startswith("throughput x copies received")
+    ]
+    assert found.cause == "the number of copies is not given; no more than 2.88 would fit"
+    assert found.what == "2 throughputs (one)"

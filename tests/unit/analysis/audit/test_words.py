@@ -182,3 +182,8 @@ def test_what_was_not_measured_is_named(rates, words):
     assert found.why.endswith(words.removeprefix("not measured: "))
     (none,) = judged(paper("rising"), own({"a": {"64 KB": 10}}))
     assert none.why == "nothing that the claim is about was measured"
+
+
+def test_of_cases_that_are_the_other_way_round_the_clearest_decides():
+    (found,) = judged(paper("best"), own())
+    assert found.ratio.mean == pytest.approx(20 / 40)  # not 10 / 12

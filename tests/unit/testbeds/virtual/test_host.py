@@ -1,6 +1,7 @@
 """What a virtual host is capped to and what it counts, without namespaces."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,13 @@ def test_a_machine_holds_128_hosts_that_were_asked_for(clients, servers, possibl
     else:
         with pytest.raises(CampaignError, match=f"{clients + servers} hosts are too many"):
             places(HC4, clients_count=clients, servers_count=servers, scale=1.0)
+
+
+def test_more_storage_hosts_than_the_catalogues_are_like_the_last_of_them():
+    first, *others = HC4.nodes
+    assert first.role == "storage"
+    two = replace(HC4, nodes=(replace(first, name="old", count=1), replace(first, name="new", count=2), *others))
+    asked = {
+        n: [p.node.name for p in places(two, clients_count=1, servers_count=n, scale=1.0) if p.role == "storage"] for n in (2, 5)
+    }
+    assert asked == {2: ["old", "new"], 5: ["old", "new", "new", "new", "new"]}
