@@ -30,6 +30,19 @@ SIGNS = {
     r"tells (of|no|its|their|when|what|it)": '"reports", "states"',
     r"what (is|was) asked": '"the request", "what was requested"',
     r"so that (nobody|no one)": '"so nobody", or name the effect',
+    r"so many": '"this many", or name the number',
+    r"(goes|went) on": '"continues", "keeps running"',
+    r"at the (most|least)": '"at most", "at least"',
+    r"asked (for|of)": '"requested", "configured", "polled"',
+    r"(is|are) asked": '"is polled", "is queried", "is prompted"',
+    r"of (its|their) own accord": '"by itself"',
+    r"in (its|their) own words|in the words of": '"with its message", "in the format of"',
+    r"says? of (it|them)sel(f|ves)": '"reports", "states"',
+    r"the other way round": '"reversed", "vice versa"',
+    r"all the same(?! (to|as|for))": '"nevertheless", "equal"',
+    r"for want of|come what may|whence": '"for lack of", "whatever happens", "from which"',
+    r"where there (is|are|was|were) (no|none)": '"without", "if ... is missing"',
+    r"(lets?|letting) go of": '"releases", "closes"',
 }
 SIGN = re.compile("|".join(rf"(?P<s{n}>\b(?:{sign})\b)" for n, sign in enumerate(SIGNS)), re.IGNORECASE)
 BREAK = re.compile(r'[ ]?"[ ]*\n[ ]*[rbf]*"|\s*\n\s*(?:# ?|> ?)?|[ ]+')  # of a string in parts, of a comment or text, a space

@@ -25,6 +25,9 @@ def english():
         ("    # samples, below which nothing\n    # is said", 3, "is said"),
         ("An energy, with what it may\nbe wrong by.", 2, "may be wrong by"),
         ("so that\nnobody waits", 2, "so that nobody"),
+        ("a program that goes on", 2, "goes on"),
+        ("of so\nmany hosts at the most", 2, "so many"),
+        ("It works all the same.", 2, "all the same"),
     ],
 )
 def test_a_sign_of_translated_text_is_found_with_its_place(english, text, line, phrase, tmp_path, capsys):
@@ -35,7 +38,14 @@ def test_a_sign_of_translated_text_is_found_with_its_place(english, text, line, 
 
 
 @pytest.mark.parametrize(
-    "text", ["fio reports its end to 1 s", "clients were said to run", "instead of a disk", "re-told anewly"]
+    "text",
+    [
+        "fio reports its end to 1 s",
+        "clocks are all the same as before",
+        "clients were said to run",
+        "instead of a disk",
+        "re-told anewly",
+    ],
 )
 def test_plain_text_passes(english, text, tmp_path, capsys):
     (tmp_path / "plain.md").write_text(text)

@@ -3,7 +3,8 @@
 Interfaces count frames: with Ethernet (14 bytes), IP (20) and TCP (32) a full segment of 1448 bytes is 1514, 4.6 % more, and
 every other one is acknowledged with 66 bytes; if the kernel hands over 64 KiB at once (GSO), headers nearly vanish. So network
 bytes have an expected range: from no headers to all of them, and 3 % on either side. Disks have no headers, but also take the
-journals and metadata of the file system and its daemons: up to another 3 % (measured: MooseFS 0.1 %, GlusterFS 0.7 %, CephFS 3.0 %).
+journals and metadata of the file system and its daemons: up to another 3 % (measured: MooseFS 0.1 %, GlusterFS 0.7 %, CephFS
+3.0 %).
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """A name in a campaign to the driver in the file of that name: no registry, no list.
 
-A driver is the one public frozen dataclass in the module or package `perjoule.<part>.<kind>` that inherits the part's protocol.
-A module whose name begins with an underscore is what drivers share, not a driver.
+A driver is the one public frozen dataclass in the module or package `perjoule.<part>.<kind>` that inherits the part's protocol. A
+module whose name begins with an underscore is shared by drivers, not a driver.
 """
 
 import importlib
@@ -55,7 +55,7 @@ def driver_class(part: str, kind: str) -> type:
 
 
 def build(part: str, kind: str, options: Mapping[str, Json]) -> object:
-    """Build a driver from options as a person writes them (`{"transfer": "4 MiB"}`).
+    """Build a driver from options as written in a campaign (`{"transfer": "4 MiB"}`).
 
     Raises:
         KeyError: there is no such driver.

@@ -28,14 +28,14 @@ class Boundary:
         *,
         component: str = "",
     ) -> Channel:
-        """The channel of a quantity in this boundary, in watts or joules, or of a `component` inside of it."""
+        """Return the channel of a quantity in this boundary, in watts or joules, or of a `component` inside it."""
         unit = "J" if quantity == "energy" else "W"
         part, stated = component or self.component, specification or Specification()
         return Channel(self.meter, self.host, part, quantity, unit, semantics, grade, self.covers, stated)
 
 
 def boundary(meter: str, covers: tuple[str, ...], hosts: Hosts, component: str = "") -> Boundary:
-    """Say what a meter covers: all servers and the switch are the "total", one host is itself, others are a "group".
+    """Return what a meter covers: all servers and the switch are the "total", one host is itself, others are a "group".
 
     Without hosts (a meter that is only watched) the names are taken literally.
 

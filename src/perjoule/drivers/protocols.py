@@ -1,4 +1,4 @@
-"""What one can talk to: Host, Testbed, FileSystem, Workload, Meter. Everything that has an end is a `with`."""
+"""The protocols of drivers: Host, Testbed, FileSystem, Workload, Meter. Everything that has an end is a `with`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping, Sequence
@@ -16,19 +16,19 @@ from perjoule.model.hardware import Cluster, Node
 
 @dataclass(frozen=True)
 class Check:
-    """One thing a driver needs or would like on this machine, for `doctor` and before a campaign."""
+    """One requirement or recommendation of a driver on this machine, for `doctor` and before a campaign."""
 
     name: str
     ok: bool
     detail: str  # what was found
     fix: str = ""  # the exact command or sentence that mends it
-    needed: bool = True  # False: work goes on without, and the detail says what is lost
+    needed: bool = True  # False: optional, and the detail says what is lost without it
     package: str = ""  # the Debian package that has it: one whose version a record keeps
 
 
 @dataclass(frozen=True)
 class Completed:
-    """A command that ended."""
+    """A command that has ended."""
 
     argv: tuple[str, ...]
     returncode: int
@@ -51,7 +51,7 @@ class Counters:
 
 @dataclass(frozen=True)
 class ClockOffset:
-    """By how much a host's clock (UTC) is ahead of this machine's, and by how much that may be wrong."""
+    """By how much a host's clock (UTC) is ahead of this machine's, and the uncertainty."""
 
     offset_s: float = 0.0
     uncertainty_s: float = 0.0
@@ -79,11 +79,11 @@ class Process(ABC):
 
     @abstractmethod
     def stop(self, *, timeout_s: float = 2.0) -> None:
-        """End it: SIGTERM, then SIGKILL after the time limit. Does nothing when it has ended."""
+        """End it: SIGTERM, then SIGKILL after the time limit. Does nothing if it has ended."""
 
     @abstractmethod
     def output(self) -> str:
-        """What it has written so far to stdout and stderr (one file, kept with the trial)."""
+        """Return its output so far, stdout and stderr (one file, kept with the trial)."""
 
 
 class Host(ABC):
@@ -110,7 +110,7 @@ class Host(ABC):
         """Run a command to its end; `text` is its standard input.
 
         Raises:
-            WorkloadError: it could not be started, or (with `check`) failed; the message ends in its own last words.
+            WorkloadError: it could not be started, or (with `check`) failed; the message ends with its last output.
             TransientError: it did not end in time (it was killed).
         """
 
@@ -118,29 +118,29 @@ class Host(ABC):
     def spawn(
         self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
     ) -> Process:
-        """Start a program that goes on; stdout and stderr are appended to `log`. Raises WorkloadError."""
+        """Start a program that keeps running; stdout and stderr are appended to `log`. Raises WorkloadError."""
 
     @abstractmethod
     def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
-        """Write a file on the host, its folders made as needed; `owner` is a user name."""
+        """Write a file on the host, making its folders if necessary; `owner` is a user name."""
 
     @abstractmethod
     def read(self, path: Path) -> bytes:
-        """Read a file as the host sees it (through its mounts). Raises WorkloadError when it can't."""
+        """Read a file as the host sees it (through its mounts). Raises WorkloadError if it can't."""
 
     @contextmanager
     def room(self, folder: Path) -> Generator[Path]:
-        """Lend a folder on the host that stands for `folder` of this machine; gives its path as the host's programs see it.
+        """Lend a folder on the host that stands for `folder` of this machine; yields its path as the host's programs see it.
 
-        Small files of `folder` are there, and what programs leave there is in `folder` when the block has ended; until then,
-        `read` shows it. Raises TransientError.
+        It contains the small files of `folder`, and files that programs create there are in `folder` when the block has ended;
+        until then, `read` shows them. Raises TransientError.
         """
         yield folder.resolve()
 
     def tell(self, gate: Path, line: str) -> None:
-        """Write a line to who waits at a gate below `directory` (`perjoule.workloads._start`), within milliseconds if it can.
+        """Write a line to a program that waits at a gate below `directory` (`perjoule.workloads._start`), within milliseconds.
 
-        The line is in the file `gate` + ".told" before it is in the pipe `gate`, if that is there. Raises WorkloadError.
+        The line is in the file `gate` + ".told" before it is in the pipe `gate`, if that exists. Raises WorkloadError.
         """
         self.run(["bash", "--norc", "-c", TELL, "perjoule-tell", gate, line], timeout_s=30.0)
 
@@ -150,40 +150,40 @@ class Host(ABC):
 
     @abstractmethod
     def counters(self) -> Counters:
-        """Read the host's counters from where it costs the host nothing."""
+        """Read the host's counters, at no cost to the host."""
 
     @abstractmethod
     def disk(self, name: str, wanted: Disk) -> Path:
-        """Make a local file system on a disk of its own and mount it in this host; it goes with the host.
+        """Make a local file system on a separate disk and mount it in this host; it is removed with the host.
 
         Args:
-            name: names its folder below `directory`; the path that comes back is where the host's programs see it.
-            wanted: which file system, how, and on what.
+            name: names its folder below `directory`; the returned path is where the host's programs see it.
+            wanted: the file system, its options and its device.
 
-        A mirror that this host has no means for becomes a single disk, and `doubts` says so.
+        If this host can't make a mirror, it makes a single disk, and `doubts` says so.
 
         Raises:
-            CampaignError: this file system has no such block size, or no such device may be used here.
-            MachineError: a tool or the kernel's support is missing, or the disk is full.
+            CampaignError: this file system does not support such blocks, or no such device may be used here.
+            MachineError: a tool or kernel support is missing, or the disk is full.
         """
 
     def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
-        """Lend a block device as it is, with nothing on it; a file that stands for one goes with the host.
+        """Lend a raw block device; a file that stands for one is removed with the host.
 
         Args:
             name: names its folder below `directory`.
             size_bytes: of the sparse file that stands for a device.
-            device: a device by its stable id below /dev/disk, instead of a file; one of `overwrite`.
+            device: a device by its stable ID below /dev/disk, instead of a file; one of `overwrite`.
 
         Raises:
             CampaignError: no such device may be used here.
-            MachineError: a tool or the kernel's support is missing, or the disk is full.
+            MachineError: a tool or kernel support is missing, or the disk is full.
         """
         raise CampaignError("this host lends no block devices", where=self.name, next="use testbed virtual or local")
 
     @property
     def copies_count(self) -> int:
-        """On how many disks of its own each byte lies that `disk` was asked to keep."""
+        """The number of disks on which each byte is stored by `disk`."""
         return 1
 
     @property
@@ -193,40 +193,40 @@ class Host(ABC):
 
     @abstractmethod
     def drop_caches(self) -> None:
-        """Write back and forget the kernel's page cache, where that is allowed; raises WorkloadError where not."""
+        """Write back and drop the kernel's page cache. Raises WorkloadError if that is not permitted."""
 
 
 class Machine(ABC):
-    """The machine on which all hosts of a testbed run, with whatever else runs there. CPU times are cumulative."""
+    """The machine on which all hosts of a testbed run, with other programs. CPU times are cumulative."""
 
     covers: tuple[str, ...]  # names of the hosts whose counters are those of the whole machine
 
     @abstractmethod
     def cpu_s(self) -> float:
-        """CPU time of all programs and kernel threads, without interrupts. Raises OSError."""
+        """Return the CPU time of all programs and kernel threads, without interrupts. Raises OSError."""
 
     @abstractmethod
     def own_cpu_s(self) -> float:
-        """CPU time of perjoule, and of what it started and has ended on the hosts in `covers`."""
+        """Return the CPU time of perjoule, and of its ended children on the hosts in `covers`."""
 
     @abstractmethod
     def kernel_cpu_s(self) -> float:
-        """CPU time of kernel threads; costs milliseconds."""
+        """Return the CPU time of kernel threads; costs milliseconds."""
 
 
 @dataclass(frozen=True)
 class Hosts:
-    """The hosts held for a group of trials. Time runs `scale` times as fast on what they emulate (1: real time)."""
+    """The hosts held for a group of trials. Their emulated time runs at `scale` times wall time (1: real time)."""
 
     all: tuple[Host, ...]
     scale: float = 1.0
     cluster: Cluster | None = None
     facts: Mapping[str, Json] = field(default_factory=dict[str, Json])  # caps in force, calibration, kernel limits
-    using: tuple[str, ...] = ()  # roles of hosts that work on the file system beside the clients
+    using: tuple[str, ...] = ()  # roles of hosts, besides clients, that work on the file system
     machine: Machine | None = None  # that they all run on; None: each is a machine of its own, or none is real
 
     def by_role(self, *roles: str) -> tuple[Host, ...]:
-        """The hosts of these roles, in the order of the roles asked for."""
+        """Return the hosts of these roles, in the order of the roles."""
         return tuple(h for role in roles for h in self.all if h.role == role)
 
     @property
@@ -236,12 +236,12 @@ class Hosts:
 
     @property
     def users(self) -> tuple[Host, ...]:
-        """The hosts on which a file system is mounted: the clients, then those that work on it where the data lie."""
+        """The hosts on which a file system is mounted: the clients, then hosts that also work on it."""
         return self.by_role("client", *self.using)
 
     @property
     def servers(self) -> tuple[Host, ...]:
-        """All hosts inside the storage cluster: what a paper's power meter covers."""
+        """All hosts inside the storage cluster, which a paper's power meter covers."""
         return self.by_role("storage", "metadata", "management")
 
     @property
@@ -261,23 +261,23 @@ class Hosts:
 
 
 class Testbed(ABC):
-    """Where hosts come from."""
+    """The source of hosts."""
 
     __test__: ClassVar[bool] = False  # the name is the field's; pytest is not to collect it
     elsewhere: ClassVar[bool] = False  # its hosts are other machines: what is installed on this one says nothing of them
 
     @property
     def folder(self) -> Path | None:
-        """The folder of this machine below which its hosts keep their files; None where they keep none on this machine."""
+        """The folder of this machine below which its hosts keep their files; None if they keep none on this machine."""
         return None
 
     @abstractmethod
     def hold(self, clients_count: int) -> AbstractContextManager[Hosts]:
-        """Hold the servers and this many clients while the block runs; leave nothing behind. Raises MachineError."""
+        """Hold the servers and this many clients during the block, and leave nothing behind. Raises MachineError."""
 
     @abstractmethod
     def checks(self) -> tuple[Check, ...]:
-        """What this machine needs for it, found without changing anything."""
+        """Check what this machine needs for it, without changing anything."""
 
 
 Access = Literal["folders", "pools", "devices"]  # how a client gets at its data
@@ -285,7 +285,7 @@ Access = Literal["folders", "pools", "devices"]  # how a client gets at its data
 
 @dataclass(frozen=True)
 class Pool:
-    """A client's own pool in a store of objects without files."""
+    """A client's own pool in an object store."""
 
     name: str
     user: str  # who may use it: "client.client-1"
@@ -297,27 +297,27 @@ class Mounted(ABC):
 
     directories: Mapping[str, Path]  # by name of the client or other user: an empty folder in the file system, as it sees it
     pools: Mapping[str, Pool] = MappingProxyType({})  # the same for a store that offers pools, which has no folders
-    devices: Mapping[str, Path] = MappingProxyType({})  # block devices by client name, where there is no file system
+    devices: Mapping[str, Path] = MappingProxyType({})  # block devices by client name, without a file system
     facts: Mapping[str, Json]  # version, layout, settings, as the daemons report them
     data_hosts: tuple[str, ...]  # names of the hosts that hold users' data, clients with their own too; (): not known
     logs: tuple[Path, ...]  # log files of daemons and clients, kept with the trial
 
     @abstractmethod
     def locate(self, path: Path) -> tuple[str, ...]:
-        """Names of the hosts that hold the data of a file (a path as the first client sees it)."""
+        """Return the names of the hosts that hold a file's data (by its path on the first client)."""
 
     @abstractmethod
     def drop_caches(self) -> None:
-        """Forget what the file system's own clients and servers cache in user space; the kernel's cache is the hosts'."""
+        """Drop the user-space caches of the file system's own clients and servers; the hosts drop the kernel's."""
 
     @abstractmethod
     def alive(self) -> None:
-        """Check that every daemon still runs. Raises TransientError with the last words of one that died."""
+        """Check that every daemon still runs. Raises TransientError with the last output of one that died."""
 
     def busy(self) -> str:
-        """Say what the file system does of its own accord, in its own status: "scrub of 2 placement groups"; "" when quiet.
+        """Return the file system's background work, by its own status: "scrub of 2 placement groups"; "" if it is idle.
 
-        Cheap enough to ask after each trial. Raises WorkloadError when it can't be determined.
+        Cheap enough to call after each trial. Raises WorkloadError if it can't be determined.
         """
         return ""
 
@@ -330,7 +330,7 @@ class FileSystem(ABC):
     host_tasks_count: ClassVar[int] = 64  # processes and threads, roughly
 
     def folder(self, hosts: Path | None) -> Path | None:
-        """Where on this machine the data lie if the hosts keep their files below `hosts`; None where they don't lie in files."""
+        """The folder on this machine with the data, if hosts keep their files below `hosts`; None without files here."""
         return hosts
 
     @abstractmethod
@@ -339,30 +339,30 @@ class FileSystem(ABC):
 
         Raises:
             CampaignError: its layout is impossible on these hosts.
-            TransientError: a daemon failed or health was not reached in time, with the daemon's own words.
+            TransientError: a daemon failed or health was not reached in time, with the daemon's message.
         """
 
     @abstractmethod
     def checks(self) -> tuple[Check, ...]:
-        """What this machine needs for it."""
+        """Check what this machine needs for it."""
 
     def redundancy(self, hosts: Hosts) -> Redundancy | None:
-        """State how often user data lie on the hosts; None where the layout is not known."""
+        """Return how user data are stored on the hosts; None if the layout is unknown."""
         return None
 
     def amplification(self, hosts: Hosts) -> Amplification | None:
-        """Derive from the layout alone which bytes move per user byte; None where the layout is not known."""
+        """Return which bytes move per user byte, from the layout alone; None if the layout is unknown."""
         return None
 
 
 class Workload(ABC):
-    """A load, and how its engine's report is read."""
+    """A load, and the parser of its engine's report."""
 
     needs: ClassVar[Access] = "folders"  # of the file system: a campaign that puts together what doesn't fit is refused
 
     @property
     def using(self) -> tuple[str, ...]:
-        """Roles of hosts that work on the file system beside the clients; `prepare` and `run` get them after the clients."""
+        """Roles of hosts, besides clients, that work on the file system; `prepare` and `run` get them after the clients."""
         return ()
 
     @abstractmethod
@@ -374,16 +374,16 @@ class Workload(ABC):
         """Load from all clients together, keep every raw output in `folder`, report. Raises WorkloadError, TransientError."""
 
     def read_back(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome | None:
-        """Check what was written after it has been written back, and report again; None if there is nothing to check.
+        """Check the written data after the write-back, and report again; None if there is nothing to check.
 
         Raises:
-            WorkloadError, TransientError: it is not what was written, or could not be read.
+            WorkloadError, TransientError: they differ, or could not be read.
         """
         return None
 
     @abstractmethod
     def outcome(self, folder: Path) -> Outcome:
-        """Read again, from the raw outputs in `folder` alone, what `run` reported; `perjoule verify` compares the two.
+        """Parse the report of `run` again, from the raw outputs in `folder` alone; `perjoule verify` compares the two.
 
         Raises:
             WorkloadError: an output is missing or damaged.
@@ -391,36 +391,36 @@ class Workload(ABC):
 
     @abstractmethod
     def checks(self) -> tuple[Check, ...]:
-        """What this machine needs for it."""
+        """Check what this machine needs for it."""
 
     @abstractmethod
     def moved_bytes(self, clients_count: int) -> int:
-        """How many bytes one run moves in its measured window, for plans and progress."""
+        """Return how many bytes one run moves in its measured window, for plans and progress."""
 
     def stored_bytes(self, clients_count: int) -> int:
-        """How many bytes its files hold at the most, before any redundancy."""
+        """Return the most bytes that its files hold, before any redundancy."""
         return self.moved_bytes(clients_count)
 
     @property
     def directions(self) -> tuple[str, ...]:
-        """The directions measured: ("write",), ("read",) or both; ("mixed",) of several users who do both at once."""
+        """The directions measured: ("write",), ("read",) or both; ("mixed",) for several users who do both at once."""
         return ("write",)
 
 
 def require_time(results: Sequence[ClientResult]) -> None:
-    """See that each client's load took time. Raises WorkloadError: one ended when it began, so that it has no rate."""
+    """Check that each client's load took time. Raises WorkloadError: one ended when it began, so it has no rate."""
     if (host := next((r.host for r in results if not r.ended_s > r.began_s), None)) is not None:
         raise WorkloadError("the load was too short for its tool to time", where=host, next="increase its size or its duration")
 
 
 class Sink(ABC):
-    """Where samples go while they come."""
+    """A receiver of samples."""
 
     @abstractmethod
     def append(
         self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0, asked_s: float = nan, arrived_s: float = nan
     ) -> None:
-        """Take one sample, in the words of a Series; thread-safe, cheap, never blocks on the disk for long."""
+        """Take one sample, with the fields of a Series; thread-safe, cheap, never blocks on the disk for long."""
 
     def extend(self, series: Series) -> None:
         """Take all samples of a series."""
@@ -429,18 +429,18 @@ class Sink(ABC):
 
 
 class Meter(ABC):
-    """Something that measures while a block runs."""
+    """A meter that runs during a block."""
 
     @abstractmethod
     def record(self, hosts: Hosts, sink: Sink) -> AbstractContextManager[list[str]]:
-        """Stream samples to the sink while the block runs; what is given are the doubts, complete when it has ended."""
+        """Stream samples to the sink during the block; yields the doubts, complete when it has ended."""
 
     @abstractmethod
     def checks(self) -> tuple[Check, ...]:
-        """What this machine needs for it."""
+        """Check what this machine needs for it."""
 
 
 def wait_error(what: str, timeout_s: float, words: str) -> TransientError:
-    """Say what was waited for in vain, and the daemon's own last words."""
+    """Return the error for a wait that timed out, with the daemon's last output."""
     last = " | ".join(line.strip() for line in words.strip().splitlines()[-3:]) or "nothing"
     return TransientError(f"{what} not reached within {timeout_s:g} s; it last said: {last}")

@@ -1,1 +1,1 @@
-"""Parallel and local file systems: brought up, mounted, asked, taken down."""
+"""Parallel and local file systems: deployed, mounted, queried, taken down."""

@@ -1,4 +1,4 @@
-"""Local file systems on hosts, beneath a server's data or as what is measured: made, and asked how they were made.
+"""Local file systems on hosts, beneath a server's data or measured themselves: made, and queried for how they were made.
 
 https://man7.org/linux/man-pages/man8/xfs_info.8.html, https://man7.org/linux/man-pages/man8/dumpe2fs.8.html,
 https://btrfs.readthedocs.io/en/latest/btrfs-inspect-internal.html
@@ -19,7 +19,7 @@ SHORT_S = 20.0
 
 
 def needs(kind: str, *, needed: bool = True) -> tuple[Check, ...]:
-    """What a machine needs to make and to mount a file system of this kind."""
+    """Check what a machine needs to make and mount a file system of this kind."""
     (tool,) = programs({f"mkfs.{kind}": PACKAGES[kind]})
     able = in_kernel(kind)
     detail, fix = (
@@ -30,7 +30,7 @@ def needs(kind: str, *, needed: bool = True) -> tuple[Check, ...]:
 
 
 def needs_beneath(beneath: Disk | None) -> tuple[Check, ...]:
-    """The same for what lies beneath a server's data, if anything does, and for a mirror, without which it goes on."""
+    """The same for the file system beneath a server's data, if any, and for a mirror, which is optional."""
     if beneath is None:
         return tuple(map(check, WAYS))  # what could lie beneath, for `doctor`
     mirror = (check(beneath.mirror),) if beneath.mirror != "none" else ()
@@ -40,7 +40,7 @@ def needs_beneath(beneath: Disk | None) -> tuple[Check, ...]:
 
 
 def beneath_facts(host: Host, beneath: Disk | None) -> dict[str, Json]:
-    """What lies beneath, as facts of a deployment; nothing when nothing does."""
+    """Return the file system beneath, as facts of a deployment; empty without one."""
     if beneath is None:
         return {}
     mirror = beneath.mirror if host.copies_count > 1 else "none"
@@ -48,7 +48,7 @@ def beneath_facts(host: Host, beneath: Disk | None) -> dict[str, Json]:
 
 
 def facts(host: Host, path: Path) -> dict[str, Json]:
-    """How the local file system mounted there was made and is mounted, in its own tools' words. Raises WorkloadError."""
+    """Return how the local file system mounted there was made and mounted, by its own tools. Raises WorkloadError."""
     mount = findmnt(host, path)
     source, kind = str(mount["source"]), str(mount["type"])
     if kind not in TOLD:
@@ -58,7 +58,7 @@ def facts(host: Host, path: Path) -> dict[str, Json]:
 
 
 def ext4_facts(said: str) -> dict[str, Json]:
-    """Read `dumpe2fs -h`."""
+    """Parse `dumpe2fs -h`."""
     words = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in said.splitlines())}
     return {
         "block_bytes": int(words["Block size"]),
@@ -71,7 +71,7 @@ def ext4_facts(said: str) -> dict[str, Json]:
 
 
 def xfs_facts(said: str) -> dict[str, Json]:
-    """Read `xfs_info`: its words, each under the section where it stands."""
+    """Parse `xfs_info`: its words, each under its section."""
     found: dict[str, Json] = {}
     section = ""
     for line in said.splitlines():
@@ -82,7 +82,7 @@ def xfs_facts(said: str) -> dict[str, Json]:
 
 
 def btrfs_facts(said: str) -> dict[str, Json]:
-    """Read `btrfs inspect-internal dump-super`."""
+    """Parse `btrfs inspect-internal dump-super`."""
     words = {line.split()[0]: line.split()[1:] for line in said.splitlines() if len(line.split()) > 1}
     flags = re.findall(r"\b[A-Z]{2,}[A-Z_0-9]+\b", said.partition("compat_ro_flags")[2].partition("cache_generation")[0])
     return {

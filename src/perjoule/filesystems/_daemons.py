@@ -1,4 +1,4 @@
-"""Daemons of a file system on its hosts: started, watched and ended together. A room of the drivers, not a driver."""
+"""Daemons of a file system on its hosts: started, watched and ended together. Shared by drivers, not a driver."""
 
 import os
 import shutil
@@ -19,20 +19,20 @@ R = TypeVar("R")
 
 
 def each(things: Iterable[T], work: Callable[[T], R]) -> list[R]:
-    """Do the same for all at once (for every host, mostly), and give the results in their order; the first error is raised."""
+    """Run a function for all (usually hosts) in parallel, and return the results in order; the first error is raised."""
     with ThreadPoolExecutor(max_workers=32) as pool:
         return list(pool.map(work, things))
 
 
 def last_words(text: str, lines_count: int = 1) -> str:
-    """The last lines that say something."""
+    """Return the last lines that are not empty."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return " | ".join(lines[-lines_count:]) or "nothing"
 
 
 @dataclass(frozen=True)
 class Daemon:
-    """One program that the file system needs to run all the time; its output is its log."""
+    """One program that must run as long as the file system; its output is its log."""
 
     name: str
     host: Host
@@ -40,19 +40,19 @@ class Daemon:
     log: Path
 
     def said(self) -> str:
-        """Who it is and its last line."""
+        """Its name and its last line."""
         return f"{self.name} on {self.host.name}: {last_words(self.process.output())}"
 
 
 class Daemons:
-    """All daemons of one deployment, in order of their start; each thing that is waited for must come within `patience_s`."""
+    """All daemons of one deployment, in order of their start; every wait is limited to `patience_s`."""
 
     def __init__(self, patience_s: float) -> None:
         self.patience_s = patience_s
         self._started: list[Daemon] = []
 
     def start(self, host: Host, name: str, argv: Sequence[str | Path], *, log: Path) -> Daemon:
-        """Start one that stays in the foreground. Raises WorkloadError when it can't be started at all."""
+        """Start one that stays in the foreground. Raises WorkloadError if it can't be started at all."""
         daemon = Daemon(name, host, host.spawn(argv, log=log), log)
         self._started.append(daemon)
         return daemon
@@ -61,22 +61,22 @@ class Daemons:
         return iter(self._started)
 
     def logs(self) -> tuple[Path, ...]:
-        """Their log files."""
+        """Return their log files."""
         return tuple(dict.fromkeys(daemon.log for daemon in self._started))
 
     def last_words(self) -> list[str]:
-        """The last line of each, said once where several say the same."""
+        """Return the last line of each, equal ones once."""
         said: dict[tuple[str, str], list[str]] = {}
         for daemon in self._started:
             said.setdefault((daemon.name, last_words(daemon.process.output())), []).append(daemon.host.name)
         return [f"{name} on {', '.join(hosts)} last said: {words}" for (name, words), hosts in said.items()]
 
     def outputs(self) -> dict[str, str]:
-        """All that each has said, by the name of its log."""
+        """Return the whole output of each, by the name of its log."""
         return {daemon.log.name: daemon.process.output() for daemon in self._started}
 
     def alive(self) -> None:
-        """Check that all still run. Raises TransientError with the last words of one that does not."""
+        """Check that all still run. Raises TransientError with the last output of one that does not."""
         for daemon in self._started:
             if (code := daemon.process.returncode) is not None:
                 said = last_words(daemon.process.output(), 3)
@@ -86,13 +86,13 @@ class Daemons:
         """Wait until something is ready, while all daemons live.
 
         Args:
-            what: what is waited for, as a noun.
-            ready: asked again and again; what it raises as WorkloadError counts as "not yet".
-            witnesses: the daemons whose last words explain a failure.
-            every_s: the pause between two questions.
+            what: what is awaited, as a noun.
+            ready: polled; a WorkloadError counts as "not yet".
+            witnesses: the daemons whose last output explains a failure.
+            every_s: the pause between two polls.
 
         Raises:
-            TransientError: a daemon died or the time is up; with their last words.
+            TransientError: a daemon died or the time limit passed; with their last output.
         """
         reason = ""
         until_s = time.monotonic() + self.patience_s
@@ -108,18 +108,18 @@ class Daemons:
             time.sleep(every_s)
 
     def drop(self, host: Host, name: str) -> None:
-        """End one and forget it, so that it can be started again."""
+        """End one and forget it, so it can be started again."""
         for daemon in [d for d in self._started if d.host is host and d.name == name]:
             daemon.process.stop()
             self._started.remove(daemon)
 
     def stop(self, *, timeout_s: float) -> None:
-        """End them all at once; those that want to go on working after the time limit are killed."""
+        """End them all at once; those that still run after the time limit are killed."""
         each(self._started, lambda daemon: daemon.process.stop(timeout_s=timeout_s))
 
 
 def programs(packages: Mapping[str, str]) -> tuple[Check, ...]:
-    """Check that programs are installed on this machine; `packages` says which Debian package has which program."""
+    """Check that programs are installed on this machine; `packages` maps each to its Debian package."""
     path = f"{os.environ.get('PATH', '')}:{SYSTEM}"
 
     def check(program: str, package: str) -> Check:

@@ -1,7 +1,7 @@
-"""One way to deploy: what all file systems have in common, so that a driver states what is special about its own.
+"""How all file systems are deployed, so a driver only states what is special about its own.
 
 A driver is two classes. The one that inherits `Deployed` holds its options. The one that inherits `Deployment` is the file system
-on some hosts: planned when it is made, up while the block of `mount` runs, and gone afterwards.
+on some hosts: planned when it is made, up during the block of `mount`, and gone afterwards.
 """
 
 import os
@@ -31,9 +31,9 @@ Options = TypeVar("Options", bound="Deployed")
 
 
 class Deployment(Mounted, Generic[Options]):
-    """One file system on its hosts. A driver fills in `serve`, `attach`, `report` and `locate`, and more where it differs.
+    """One file system on its hosts. A driver implements `serve`, `attach`, `report`, `locate`, and overrides what differs.
 
-    Making one only plans: it raises CampaignError when the layout is impossible, and touches nothing.
+    Making one only plans: it raises CampaignError if the layout is impossible, and touches nothing.
     """
 
     kind: ClassVar[str]  # names its folder on each host
@@ -59,28 +59,28 @@ class Deployment(Mounted, Generic[Options]):
         return self.hosts.by_role("storage")
 
     def require(self) -> None:
-        """Refuse hosts that can't run it, before anything on them is touched. Raises MachineError."""
+        """Refuse hosts that can't run it, before touching anything on them. Raises MachineError."""
 
     @abstractmethod
     def serve(self) -> None:
         """Start the servers and wait until they are healthy."""
 
     def attach(self, client: Host, place: Path) -> Daemon | None:
-        """Start what mounts it at a folder of a client: a daemon, or a command that ends when it is mounted."""
+        """Start what mounts it on a folder of a client: a daemon, or a command that ends when it is mounted."""
         raise NotImplementedError
 
     def configure(self) -> None:
-        """Set what only a client can set, once it is mounted and before anything is written."""
+        """Set what only a client can set, after the mount and before the first write."""
 
     @abstractmethod
     def report(self) -> dict[str, Json]:
-        """The facts, as the daemons report them."""
+        """Return the facts, as the daemons report them."""
 
     def drop_caches(self) -> None:
-        """Nothing to do where only the hosts' kernels cache; otherwise see `remount`."""
+        """Do nothing if only the hosts' kernels cache; otherwise see `remount`."""
 
     def alive(self) -> None:
-        """Check that every daemon runs and every mount is there. Raises TransientError with the last words of what died."""
+        """Check that every daemon runs and every mount exists. Raises TransientError with the last output of a dead one."""
         self.daemons.alive()
         for client in self._mounting():
             place = self.directories[client.name]
@@ -88,7 +88,7 @@ class Deployment(Mounted, Generic[Options]):
                 raise TransientError(f"{place} is no longer mounted", where=client.name)
 
     def up(self) -> None:
-        """From nothing to servers that are healthy."""
+        """Start the servers until they are healthy."""
         each(self.hosts.all, self.clean)
         if self.options.beneath:
             beneath = self.options.beneath
@@ -96,7 +96,7 @@ class Deployment(Mounted, Generic[Options]):
         self.serve()
 
     def attach_all(self) -> None:
-        """From healthy servers to a file system that every client has written to."""
+        """Mount it on every client, and have each write a file."""
         clients = self._mounting()
         each(clients, self._attach)
         self.configure()
@@ -104,7 +104,7 @@ class Deployment(Mounted, Generic[Options]):
         self.note()
 
     def down(self) -> None:
-        """End everything and forget its data; never fails over what is already broken."""
+        """End everything and remove its data; never fails on what is already broken."""
 
         def unmount(client: Host) -> None:
             with suppress(WorkloadError):
@@ -116,7 +116,7 @@ class Deployment(Mounted, Generic[Options]):
             each(self.hosts.all, self.clean)
 
     def clean(self, host: Host) -> None:
-        """Remove all that lies in its folder on a host."""
+        """Remove the content of its folder on a host."""
         bound = [path for other, path in self._bound if other is host]
         with suppress(WorkloadError):  # a host that is gone has nothing left
             if bound:
@@ -124,12 +124,12 @@ class Deployment(Mounted, Generic[Options]):
             host.run(["rm", "-rf", "--one-file-system", "--", self.folder(host)], timeout_s=SHORT_S)
 
     def remount(self) -> None:
-        """Mount afresh on all clients, which ends what they cache with them. Raises WorkloadError when a file is still open."""
+        """Remount on all clients, which drops their caches. Raises WorkloadError if a file is still open."""
         each(self._mounting(), self.detach)
         each(self._mounting(), self._attach)
 
     def detach(self, client: Host) -> None:
-        """Unmount on a client and let its daemon end by itself: it may write back after the kernel has let go."""
+        """Unmount on a client and let its daemon end by itself: it may write back after the kernel has released it."""
         client.run(["umount", self.directories[client.name]], timeout_s=self.patience_s)
         if daemon := self._attached.pop(client.name):
             try:
@@ -139,28 +139,28 @@ class Deployment(Mounted, Generic[Options]):
             self.daemons.drop(client, daemon.name)
 
     def folder(self, host: Host) -> Path:
-        """Everything of it on a host, but for data with a file system of their own beneath."""
+        """Return its folder on a host, without data that have a file system of their own beneath."""
         return host.directory / self.kind
 
     def store(self, host: Host) -> Path:
-        """Where data lie on a host: on the disk beneath, or else in its folder."""
+        """Return the folder of the data on a host: on the disk beneath, or else in its folder."""
         return host.directory / "beneath" / self.kind if self.options.beneath and host in self.bearers else self.folder(host)
 
     def log(self, host: Host, name: str) -> Path:
-        """The log of a daemon."""
+        """Return the log of a daemon."""
         return self.folder(host) / f"{host.name}-{name}.log"
 
     def start(self, host: Host, name: str, argv: Sequence[str | Path]) -> Daemon:
-        """Start a daemon that stays in the foreground; what it says is its log."""
+        """Start a daemon that stays in the foreground; its output is its log."""
         return self.daemons.start(host, name, argv, log=self.log(host, name))
 
     @property
     def as_user(self) -> tuple[str, ...]:
-        """What leads a command that runs as the servers' user."""
+        """Return the prefix that runs a command as the servers' user."""
         return ("setpriv", f"--reuid={self.user}", f"--regid={self.group}", "--clear-groups")
 
     def furnish(self, host: Host, *rooms: Path) -> None:
-        """Make its folder and these on a host, owned by the servers' user. Raises MachineError when that can't reach them."""
+        """Make its folder and these on a host, owned by the servers' user. Raises MachineError if that user can't reach them."""
         folders = [self.folder(host), *rooms]
         host.run(["install", "-d", "-o", self.user, "-g", self.group, "-m", "750", *folders], timeout_s=SHORT_S)
         if host.run([*self.as_user, "test", "-w", folders[-1]], timeout_s=SHORT_S, check=False).returncode != 0:
@@ -168,17 +168,17 @@ class Deployment(Mounted, Generic[Options]):
             raise MachineError(what, where=host.name, next="let other users traverse the folders above it (chmod o+x)")
 
     def bind(self, host: Host, folder: Path, path: Path) -> None:
-        """Show a folder at a path of the system until the end, on a host with mounts of its own."""
+        """Bind a folder to a system path until the end, on a host with its own mounts."""
         host.run(["mount", "--bind", folder, path], timeout_s=SHORT_S)
         self._bound.append((host, path))
 
     def host(self, name: str) -> Host:
-        """A host by its name."""
+        """Return a host by its name."""
         return next(host for host in self.hosts.all if host.name == name)
 
     @contextmanager
     def explained(self) -> Generator[None]:
-        """Have what fails in the block say the last words of all daemons, and bring their logs, which go with the deployment."""
+        """Add the last output of all daemons to an error in the block, and save their logs before the deployment is removed."""
         try:
             yield
         except WorkloadError as error:
@@ -209,14 +209,14 @@ class Deployment(Mounted, Generic[Options]):
         self.daemons.wait(f"a first write on {client.name}", written, *([daemon] if daemon else []))
 
     def note(self) -> None:
-        """Take down the facts and the logs."""
+        """Record the facts and the logs."""
         self.facts = {**self.report(), **beneath_facts(self.bearers[0], self.options.beneath)}
         self.logs = tuple(dict.fromkeys([*self.daemons.logs(), *self.logs]))
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Deployed(FileSystem):
-    """A file system that is brought up from nothing; a driver names what it runs and gives its `Deployment`."""
+    """A file system that is deployed from scratch; a driver names its programs and returns its `Deployment`."""
 
     runs: ClassVar[Mapping[str, str]] = MappingProxyType({})  # its programs, each with the Debian package that has it
     in_user_space: ClassVar[bool] = True  # its client is one of FUSE
@@ -227,27 +227,27 @@ class Deployed(FileSystem):
     """A dedicated file system beneath each server's data, as in {kind = "xfs", block = "4 KiB"}; the host's own disk if
     omitted."""
     patience_s: Seconds = 60.0
-    """How long each step of bring-up may take, at scale 1; slower testbeds get more."""
+    """Time limit of each step of bring-up, at scale 1; slower testbeds get more."""
 
     @abstractmethod
     def deployment(self, hosts: Hosts) -> Deployment[Any]:
-        """Plan it on these hosts, touching nothing. Raises CampaignError when its layout is impossible there."""
+        """Plan it on these hosts, touching nothing. Raises CampaignError if its layout is impossible there."""
 
     @abstractmethod
     def redundancy(self, hosts: Hosts) -> Redundancy:
-        """State how often user data lie on the hosts."""
+        """Return how user data are stored on the hosts."""
 
     def amplification(self, hosts: Hosts) -> Amplification:
         """Derive from the redundancy which bytes move."""
         return explained(self.redundancy(hosts), by_client=self.copied_by_client)
 
     def checks(self) -> tuple[Check, ...]:
-        """Its programs, FUSE, and what lies beneath."""
+        """Check for its programs, FUSE, and the file system beneath."""
         return (*programs(self.runs), *([fuse()] if self.in_user_space else []), *needs_beneath(self.beneath))
 
     @contextmanager
     def serve(self, hosts: Hosts) -> Generator[Deployment[Any]]:
-        """Bring up the servers alone: what can be done where no client can mount."""
+        """Start only the servers: all that is possible if no client can mount."""
         deployment = self.deployment(hosts)
         deployment.require()
         try:
@@ -259,7 +259,7 @@ class Deployed(FileSystem):
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Deployment[Any]]:
-        """Bring it up and mount it; healthy means that the servers say so and every client has written a file."""
+        """Bring it up and mount it; healthy means that the servers report so and every client has written a file."""
         with self.serve(hosts) as deployment:
             with deployment.explained():
                 deployment.attach_all()
@@ -275,16 +275,16 @@ class SelfBuilt(Deployed):
     packaged: ClassVar[str] = "/opt"  # where its makers' packages put programs, beyond the PATH
 
     roles: Literal["separate", "both"] = "separate"
-    """"separate": data on the storage hosts, metadata on the metadata host alone; "both": both on all hosts with disks."""
+    """"separate": data on the storage hosts, metadata only on the metadata host; "both": both on all hosts with disks."""
     prefix: str = ""
-    """Folder that it was installed into, with bin and sbin; "" takes the environment's PERJOULE_..._PREFIX, then the PATH."""
+    """Prefix of its installation, with bin and sbin; "" takes the environment's PERJOULE_..._PREFIX, then the PATH."""
 
     @abstractmethod
     def names(self) -> tuple[str, ...]:
         """Its programs."""
 
     def checks(self) -> tuple[Check, ...]:
-        """Its programs, what starts them as another user, FUSE, and what lies beneath."""
+        """Check for its programs, the tool that starts them as another user, FUSE, and the file system beneath."""
         fix = f"install {self.installation} and set {self.variable} to its prefix"
         found = {name: shutil.which(name, path=self.path) for name in self.names()}
         where = f"not in {self.path.replace(':', ' or ')}" if self._prefix() else "not on the PATH"
@@ -293,13 +293,13 @@ class SelfBuilt(Deployed):
 
     @property
     def path(self) -> str:
-        """Where this machine looks for it, as a PATH."""
+        """Return the PATH on which this machine looks for it."""
         prefix = self._prefix()
         return f"{prefix}/bin:{prefix}/sbin" if prefix else f"{os.environ.get('PATH', '')}:{SYSTEM}:{self.packaged}"
 
     @property
     def environment(self) -> tuple[str, ...]:
-        """What leads one of its commands on a host: where that finds programs, and their libraries."""
+        """Return the prefix of its commands on a host, which sets the paths of programs and libraries."""
         prefix = self._prefix()
         libraries = (f"LD_LIBRARY_PATH={prefix}/lib",) if prefix else ()
         return ("env", *libraries, f"PATH={self.path}:{SYSTEM}" if prefix else f"PATH={self.path}")

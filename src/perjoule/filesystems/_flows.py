@@ -1,6 +1,6 @@
-"""Bytes per user byte by who encodes and who forwards. A room of the drivers, not a driver.
+"""Bytes per user byte by who encodes and who forwards. Shared by drivers, not a driver.
 
-Only data count: no headers, metadata, journals or caches. A read takes data parts alone, as all file systems here do while all
+Only data count: no headers, metadata, journals or caches. A read takes only data parts, as all file systems here do while all
 servers are up.
 """
 
@@ -8,14 +8,14 @@ from perjoule.model import Amplification, Flow, Redundancy
 
 
 def explained(redundancy: Redundancy, *, by_client: bool) -> Amplification:
-    """What redundancy explains, where the client makes the copies or parts itself or leaves that to a server."""
+    """Return what redundancy explains, if the client makes the copies or parts itself or leaves that to a server."""
     if redundancy.data_count:
         return coded(redundancy.data_count, redundancy.parity_count, by_client=by_client)
     return copied(redundancy.copies_count, by_client=by_client)
 
 
 def copied(copies: float, *, by_client: bool) -> Amplification:
-    """Whole copies: the client sends every one, or sends one and servers pass it on; any one copy is read."""
+    """Whole copies: the client sends every one, or sends one that servers forward; any one copy is read."""
     write = Flow(
         client_sent_ratio=copies if by_client else 1.0,
         storage_received_ratio=copies,
@@ -26,7 +26,7 @@ def copied(copies: float, *, by_client: bool) -> Amplification:
 
 
 def coded(data_count: int, parity_count: int, *, by_client: bool) -> Amplification:
-    """An erasure code of k data and m parity parts on as many hosts: the client codes, or the server with the first part does."""
+    """An erasure code of k data and m parity parts on as many hosts: the client encodes, or the first part's server does."""
     all_ratio, passed_ratio = (data_count + parity_count) / data_count, 0.0
     if not by_client:
         passed_ratio = (data_count + parity_count - 1) / data_count

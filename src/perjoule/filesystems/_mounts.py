@@ -1,4 +1,4 @@
-"""What a host says of a mount, and what lies on the clients themselves. https://man7.org/linux/man-pages/man8/findmnt.8.html"""
+"""A host's report on a mount, and file systems on the clients themselves. https://man7.org/linux/man-pages/man8/findmnt.8.html"""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,43 +21,43 @@ _TIMEOUT_S = 20.0
 
 
 def in_kernel(kind: str) -> bool:
-    """Whether this machine's kernel has a file system, built in or as a module, which is loaded when it is mounted."""
+    """Return whether this machine's kernel has a file system, built in or as a module, which mounting it loads."""
     registered = {line.split()[-1] for line in Path("/proc/filesystems").read_text().splitlines()}
     release = Path("/proc/sys/kernel/osrelease").read_text().strip()
     return kind in registered or Path("/lib/modules", release, "kernel", "fs", kind).is_dir()
 
 
 def is_mounted(host: Host, path: Path) -> bool:
-    """Whether something is mounted there, as the host sees it."""
+    """Return whether something is mounted there, as the host sees it."""
     return host.run(["mountpoint", "-q", path], timeout_s=_TIMEOUT_S, check=False).returncode == 0
 
 
 def has_own_mounts(host: Host) -> bool:
-    """Whether a host has a mount namespace of its own: a mount over a path of the system then hides nothing of this machine."""
+    """Return whether a host has its own mount namespace, so a mount over a system path hides nothing of this machine."""
     there = host.run(["readlink", "/proc/self/ns/mnt"], timeout_s=_TIMEOUT_S).stdout.strip()
     return there != str(Path("/proc/self/ns/mnt").readlink())
 
 
 def findmnt(host: Host, path: Path) -> dict[str, Json]:
-    """Where a folder of a host is mounted from, its type, options and space. Raises WorkloadError."""
+    """Return the source, type, options and space of a folder's mount on a host. Raises WorkloadError."""
     argv = ["findmnt", "--json", "--bytes", "--target", path, "--output", ",".join(COLUMNS)]
     return mount_facts(host.run(argv, timeout_s=_TIMEOUT_S).stdout)
 
 
 def mount_facts(said: str) -> dict[str, Json]:
-    """The same from the text of `findmnt --json --bytes --target`."""
+    """Parse the same from the text of `findmnt --json --bytes --target`."""
     found = json_from(said)["filesystems"][-1]
     return {ours: found.get(theirs) for theirs, ours in COLUMNS.items()}
 
 
 def is_local(mount: Mapping[str, Json]) -> bool:
-    """Whether what `findmnt` found keeps its data on the host itself: on a disk, in memory, on a pool of disks."""
+    """Return whether a mount keeps its data on the host itself: on a disk, in memory, on a pool of disks."""
     source = str(mount["source"])
     return mount["type"] in ("tmpfs", "ramfs", "zfs") or (source.startswith("/dev/") and not source.startswith(_REMOTE))
 
 
 class OnClients(Mounted):
-    """What each client has for itself: no daemons, and no caches but the kernel's page cache, which is the hosts'."""
+    """A file system of each client's own: no daemons, and no caches except the kernel's page cache, which the hosts drop."""
 
     def __init__(
         self, hosts: Hosts, directories: Mapping[str, Path], facts: Mapping[str, Json], lost: Callable[[Host], str]
@@ -66,11 +66,11 @@ class OnClients(Mounted):
         self._clients, self._lost = hosts.clients, lost  # which says what of it a client has lost; "" is nothing
 
     def locate(self, path: Path) -> tuple[str, ...]:
-        """The client itself: what is behind that is unknown here."""
+        """Return the client itself: what is behind that is unknown here."""
         return (self._clients[0].name,)
 
     def drop_caches(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def alive(self) -> None:
         """Check that every client still has it. Raises TransientError."""

@@ -1,7 +1,7 @@
 """CephFS: a parallel file system on RADOS objects. https://docs.ceph.com/en/pacific/cephfs/
 
 The monitor and the manager run on the management host, the metadata server (MDS) on the metadata host, object storage daemons
-(OSDs) for data on all storage hosts. A metadata host of its own carries OSDs for the metadata pool alone, as in the paper. All
+(OSDs) for data on all storage hosts. A dedicated metadata host carries OSDs for the metadata pool only, as in the paper. All
 daemons run as user `ceph`, authenticate with cephx and speak protocol msgr2; clients mount with ceph-fuse, each with its own key.
 """
 
@@ -44,11 +44,11 @@ class CephFs(ceph.Ceph):
     metadata_osds_count: Annotated[int, Field(ge=1, le=16)] = 2
     """OSDs on a dedicated metadata host; with classes = "apart", metadata have at most as many copies."""
     client_cache_bytes: Bytes = 32 * 1024**2
-    """Object cache of each client, half of which may be dirty. Files not much larger are read back from it."""
+    """Object cache of each client, half of which may be dirty. Files that are not much larger are read back from it."""
 
     @property
     def cache_bytes(self) -> int:
-        """Of each client, for objects."""
+        """Object cache of each client."""
         return self.client_cache_bytes
 
     def deployment(self, hosts: Hosts) -> "_CephFs":
@@ -56,7 +56,7 @@ class CephFs(ceph.Ceph):
         return _CephFs(self, hosts)
 
     def layout(self, hosts: Hosts) -> ceph.Layout:
-        """Place all daemons. Raises CampaignError when these hosts can't carry the configured layout."""
+        """Place all daemons. Raises CampaignError if these hosts can't carry the configured layout."""
         code = self.code(hosts)
         if code and self.store == "memstore":
             what = f'erasure = "{self.erasure}" needs BlueStore: objects in memory can\'t be overwritten in part'
@@ -82,13 +82,13 @@ class _CephFs(Cluster):
         return self.start(client, "ceph-fuse", ["ceph-fuse", "-f", *who, "--client_mountpoint=/", place])
 
     def locate(self, path: Path) -> tuple[str, ...]:
-        """Names of the hosts that hold a file's data: of its objects' copies or parts, first objects first."""
+        """Return the hosts that hold a file's data: of its objects' copies or parts, first objects first."""
         said = self.hosts.clients[0].run([PYTHON, "-c", LAYOUT_OF, path], timeout_s=self.patience_s).stdout
         file = answers.file(said)
         return self.holders(file.pool, file.objects())
 
     def drop_caches(self) -> None:
-        """Remount on every client, which ends its cache with its process, and empty the OSDs' caches of data.
+        """Remount on every client, which ends its cache with its process, and empty the OSDs' data caches.
 
         The MDS keeps the metadata of files in memory, as it does while it serves.
         """

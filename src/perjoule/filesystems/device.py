@@ -1,7 +1,7 @@
 """A raw block device, without a file system, as the system under test. https://docs.kernel.org/block/index.html
 
-Each client has one: a named device that may be overwritten, or a sparse file as a loop device that stands for one. All on it is
-lost. A load gets at it by its path; only loads for devices can (`kind = "device"`).
+Each client has one: a named device that may be overwritten, or a sparse file as a loop device. Its content is lost. A load uses
+it by its path; only loads for devices can (`kind = "device"`).
 """
 
 from collections.abc import Generator
@@ -26,7 +26,7 @@ QUEUE = ("rotational", "logical_block_size", "physical_block_size", "write_cache
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Device(FileSystem):
-    """A raw block device of each client's own."""
+    """A raw block device for each client."""
 
     offers: ClassVar[Access] = "devices"
 
@@ -37,11 +37,11 @@ class Device(FileSystem):
     above the tables lists it and you confirm it."""
 
     def folder(self, hosts: Path | None) -> Path | None:
-        """That of the hosts, unless a device is named."""
+        """The hosts' folder, unless a device is named."""
         return None if self.device else hosts
 
     def checks(self) -> tuple[Check, ...]:
-        """What makes loop devices and looks at devices."""
+        """Check for the tools that make loop devices and examine devices."""
         return programs({"losetup": "mount", "lsblk": "util-linux", "wipefs": "util-linux"})
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
@@ -50,7 +50,7 @@ class Device(FileSystem):
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
-        """Have every client lend its device; it goes with the hosts."""
+        """Have every client lend its device, which is returned with the hosts."""
 
         def lent(client: Host) -> Path:
             path = client.device("device", size_bytes=self.size_bytes, device=self.device)
@@ -84,7 +84,7 @@ def _folder(client: Host) -> Path:
 
 
 def _identity(client: Host, path: Path) -> str:
-    """The device's number, and its place in the kernel's count of devices where the kernel keeps one (since Linux 5.15)."""
+    """The device's number, and its disk sequence number if the kernel has one (since Linux 5.15)."""
     found = client.read(Path("/sys/block", path.name, "dev")).decode().strip()
     with suppress(WorkloadError):
         found += f" {client.read(Path('/sys/block', path.name, 'diskseq')).decode().strip()}"

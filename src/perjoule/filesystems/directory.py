@@ -1,8 +1,8 @@
 """An existing folder: a file system that is already mounted, or a local disk.
 https://man7.org/linux/man-pages/man8/findmnt.8.html
 
-Nothing is brought up or tuned here. Each client works in a new empty folder of its own inside the given one, and only that is
-removed at the end. What caches beyond the hosts' page caches there may be is not known, so none is dropped.
+Nothing is deployed or tuned here. Each client works in a new empty folder of its own inside the given one, and only that is
+removed at the end. Caches other than the hosts' page caches are unknown, so none is dropped.
 """
 
 from collections.abc import Generator
@@ -30,16 +30,16 @@ class Directory(FileSystem):
     """The folder, absolute, the same on every client; it must be writable."""
 
     def folder(self, hosts: Path | None) -> Path | None:
-        """The folder itself, where the hosts are on this machine."""
+        """The folder itself, if the hosts are on this machine."""
         return self.path if hosts else None
 
     def checks(self) -> tuple[Check, ...]:
-        """findmnt, for the facts."""
+        """Check for findmnt, which provides the facts."""
         return programs({"findmnt": "util-linux"})
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
-        """Make a folder for every client; remove these folders at the end."""
+        """Make a folder for every client, and remove these folders at the end."""
         if not self.path.is_absolute():
             raise CampaignError(f'path = "{self.path}" is relative', where="directory", next="write an absolute path")
         directories: dict[str, Path] = {}

@@ -1,7 +1,7 @@
 """A local file system as the system under test: no network, no servers. https://docs.kernel.org/filesystems/index.html
 
-Each client has one of its own on a disk of its own, freshly made and mounted with noatime; ext4 without lazy initialisation, so
-that nothing is left to do while we measure. Data are cached in the kernel's page cache alone, which is the hosts' to drop.
+Each client has its own on a separate disk, freshly made and mounted with noatime; ext4 without lazy initialisation, so no
+background work remains during the measurement. Data are cached only in the kernel's page cache, which the hosts drop.
 """
 
 from collections.abc import Generator
@@ -23,12 +23,12 @@ EXAMPLE = '[[filesystem]]\nkind = "local"\ntype = "xfs"\nblock = "4 KiB"\n'
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Local(FileSystem):
-    """ext4, xfs, btrfs or f2fs on a disk of each client's own."""
+    """ext4, xfs, btrfs or f2fs on a separate disk of each client."""
 
     type: Literal["ext4", "xfs", "btrfs", "f2fs"]
     """The file system."""
     block_bytes: Bytes | None = None
-    """Its block size (btrfs: sector size); as mkfs chooses when absent. Kernels mount blocks larger than a memory page (4 KiB on
+    """Its block size (btrfs: sector size); mkfs's default if absent. Kernels mount blocks larger than a memory page (4 KiB on
     most machines) only on xfs, since Linux 6.12."""
     size_bytes: Bytes = 4 * 1024**3
     """Size of the sparse file that contains it; has no effect on a named device."""
@@ -40,17 +40,17 @@ class Local(FileSystem):
     """More mount options."""
 
     def folder(self, hosts: Path | None) -> Path | None:
-        """That of the hosts, unless a device is named."""
+        """The hosts' folder, unless a device is named."""
         return None if self.device else hosts
 
     def checks(self) -> tuple[Check, ...]:
-        """mkfs, the kernel's support, findmnt; f2fs, which many kernels lack, is reported even if not requested."""
+        """Check for mkfs, kernel support, findmnt; f2fs, which many kernels lack, is reported even if not requested."""
         optional = needs("f2fs", needed=False) if self.type != "f2fs" else ()
         return (*programs({"findmnt": "util-linux"}), *needs(self.type), *optional)
 
     @property
     def disk(self) -> Disk:
-        """What each client has."""
+        """Return the disk of each client."""
         sizes = {"size": self.size_bytes, "block": self.block_bytes}
         words: dict[str, Any] = {name: exact_text(size, BYTES) for name, size in sizes.items() if size is not None}
         words |= {"kind": self.type, "device": self.device, "make": self.make, "options": self.options}
@@ -62,7 +62,7 @@ class Local(FileSystem):
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
-        """Make and mount it on every client; it goes with the hosts."""
+        """Make and mount it on every client; it is removed with the hosts."""
 
         def made(client: Host) -> Path:
             place = client.disk("local", self.disk)

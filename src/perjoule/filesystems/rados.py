@@ -1,7 +1,7 @@
 """RADOS: Ceph's object store without a file system, a pool for each client. https://docs.ceph.com/en/pacific/rados/
 
-The same monitor, manager and object storage daemons (OSDs) as beneath `cephfs`, but no metadata server and nothing mounted: what
-a client can use is a pool of its own, with a key that opens no other. It is for workloads that speak to objects.
+The same monitor, manager and object storage daemons (OSDs) as beneath `cephfs`, but no metadata server and no mount: each client
+has a pool of its own, with a key that opens no other. It is for workloads that use objects.
 """
 
 from typing import ClassVar
@@ -32,7 +32,7 @@ class Rados(ceph.Ceph):
         return Cluster(self, hosts)
 
     def layout(self, hosts: Hosts) -> ceph.Layout:
-        """Place all daemons. Raises CampaignError when these hosts can't carry the configured layout."""
+        """Place all daemons. Raises CampaignError if these hosts can't carry the configured layout."""
         code = self.code(hosts)
         metadata = [host for host in self.data_hosts(hosts) if host.role == "metadata"]
         osds = self.osds(hosts.by_role("storage"), metadata, metadata_count=self.osds_per_host_count)

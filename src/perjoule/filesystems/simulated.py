@@ -49,7 +49,7 @@ class Simulated(FileSystem):
     """What fails on purpose: nothing, an impossible layout, a daemon at the start, a daemon during the first trial."""
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
-        """As configured."""
+        """The configured redundancy."""
         return Redundancy(self.copies_count)
 
     @contextmanager
@@ -58,7 +58,7 @@ class Simulated(FileSystem):
 
         Raises:
             CampaignError: the layout is configured to be impossible.
-            TransientError: a daemon is to fail.
+            TransientError: a daemon is configured to fail.
         """
         if self.failure == "layout":
             raise CampaignError(
@@ -75,7 +75,7 @@ class Simulated(FileSystem):
         yield _SimulatedMount(self, hosts)
 
     def checks(self) -> tuple[Check, ...]:
-        """It needs nothing."""
+        """Check nothing: there are no requirements."""
         return (Check("simulated file system", True, "needs nothing"),)
 
 

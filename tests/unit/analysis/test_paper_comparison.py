@@ -152,14 +152,14 @@ def test_every_fact_that_is_another_there_is_told_and_what_is_reported_counts_be
     own = [Measured(q, m, facts, cell) for q, m in (("throughput", "throughput_bytes_per_s"), ("power", "mean_w"))]
     record = made.record(replace(made.trial(), filesystem=Spec("moosefs", {"goal": "2", "version": "2.9"}, "moosefs")))
     record = replace(record, facts={"filesystem": {"version": "3.0", "goal": 3, "list": [1]}})
-    shared = ["cluster: box there, elsewhere here", "goal: 2 there, 3 here", "kernel: 6.1 there, not told here"]
+    shared = ["cluster: box there, elsewhere here", "goal: 2 there, 3 here", "kernel: 6.1 there, not stated here"]
     servers = "servers: 4 there, 3 storage hosts here"
     differs = {one.pair.number.id: list(one.differs) for one in held(paper, beside(paper, own), [record])}
     assert differs == {
         "rate": [*shared, "clients: not stated there, 2 here", servers],
         "power": [*shared, servers, "power: metered there, modelled here"],
     }
-    untold = [*shared[:1], "version: 3.0 there, not told here", "goal: 2 there, not told here", *shared[2:]]
+    untold = [*shared[:1], "version: 3.0 there, not stated here", "goal: 2 there, not told here", *shared[2:]]
     failed = replace(record, status="failed")
     assert {one.differs for one in held(paper, beside(paper, own[:1]), [failed])} == {
         (*untold, "clients: not stated there, 2 here", servers)

@@ -1,1 +1,1 @@
-"""What CephFS and RADOS share: one Ceph cluster."""
+"""The Ceph cluster that CephFS and RADOS share."""

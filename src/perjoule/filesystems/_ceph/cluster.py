@@ -1,4 +1,4 @@
-"""A Ceph cluster on its hosts, from nothing to healthy and back: all of RADOS, and the metadata server where there is one."""
+"""A Ceph cluster on its hosts, from bring-up to tear-down: all of RADOS, and the metadata server if requested."""
 
 import json
 import time
@@ -30,7 +30,7 @@ OBJECTS_AT_ONCE = 256
 
 
 class Cluster(Deployment[ceph.Ceph]):
-    """One Ceph cluster; what its clients have of it here is their pools."""
+    """One Ceph cluster; its clients use its pools."""
 
     kind = "ceph"
     user = group = "ceph"
@@ -48,7 +48,7 @@ class Cluster(Deployment[ceph.Ceph]):
         self._slice_s = SLICE_S / hosts.scale
 
     def serve(self) -> None:
-        """From nothing to healthy; each step waits for what it needs and no longer."""
+        """Bring it up until it is healthy; each step waits only for what it needs."""
         layout = self.layout
         self._caps = commands.capabilities(layout, tuple(client.name for client in self.hosts.users))
         self._keys = {entity: commands.new_key(int(time.time())) for entity in self._caps}
@@ -69,10 +69,10 @@ class Cluster(Deployment[ceph.Ceph]):
         return answers.facts(dict(zip(answers.FACTS, said, strict=True)), settings)
 
     def alive(self) -> None:
-        """Check that every daemon runs and that no redundancy is lost.
+        """Check that every daemon runs and that redundancy is complete.
 
         Raises:
-            TransientError: with the last words of a daemon that died, or what the monitor says is missing.
+            TransientError: with the last output of a daemon that died, or what the monitor reports as missing.
         """
         super().alive()
         status = self.ask([[{"prefix": "status"}]], patience_s=HEALTH_S / self.hosts.scale)[0][0]
@@ -81,15 +81,15 @@ class Cluster(Deployment[ceph.Ceph]):
             raise TransientError(f"redundancy was lost: {lacks}", where=f"ceph on {self.hosts.management.name}")
 
     def busy(self) -> str:
-        """What placement groups do beside serving: scrub, recover, backfill, trim snapshots."""
+        """Return the background work of placement groups: scrub, recovery, backfill, snapshot trimming."""
         return answers.background(self.ask([[{"prefix": "status"}]])[0][0])
 
     def locate(self, path: Path) -> tuple[str, ...]:
-        """Names of the hosts that hold an object, given as POOL/OBJECT: of its copies or parts, in order."""
+        """Return the hosts that hold an object, given as POOL/OBJECT: of its copies or parts, in order."""
         return self.holders(str(path.parent), [path.name])
 
     def holders(self, pool: str, objects: Sequence[str]) -> tuple[str, ...]:
-        """Names of the hosts that hold any of these objects."""
+        """Return the hosts that hold any of these objects."""
         names = {osd.id: osd.host for osd in self.layout.osds}
         found: dict[str, None] = {}
         for n in range(0, len(objects), OBJECTS_AT_ONCE):
@@ -101,11 +101,11 @@ class Cluster(Deployment[ceph.Ceph]):
         return tuple(found)
 
     def drop_caches(self) -> None:
-        """Empty the OSDs' caches of data."""
+        """Empty the OSDs' data caches."""
         self.ask([[{"prefix": "cache drop", "target": osd.name} for osd in self.layout.osds]])
 
     def _furnish(self, host: Host) -> None:
-        """Folders, ceph.conf and the keys of one host's own daemons."""
+        """Make folders, ceph.conf and keys for one host's own daemons."""
         management = host is self.hosts.management
         osds = [osd.name for osd in self.layout.osds if osd.host == host.name]
         rooms = ["run", "crash"]
@@ -123,7 +123,7 @@ class Cluster(Deployment[ceph.Ceph]):
             host.put(Path(__file__).with_name("control.py").read_text(), home / "control.py")
 
     def _start_monitor(self) -> None:
-        """The monitor, with all keys; then, over it, the OSDs and their places."""
+        """Start the monitor with all keys; then, through it, register the OSDs and their places."""
         host, layout = self.hosts.management, self.layout
         home = self.folder(host)
         monitor = ["--fsid", layout.fsid, "--addv", "a", f"[v2:{layout.monitor}:3300/0]"]
@@ -135,7 +135,7 @@ class Cluster(Deployment[ceph.Ceph]):
         self.ask(commands.placement(layout))
 
     def _make_store(self, osd: ceph.Osd) -> None:
-        """An OSD's empty store; needs no monitor yet."""
+        """Make an OSD's empty store; needs no monitor yet."""
         host = self.host(osd.host)
         mkfs = ["--mkfs", "--no-mon-config", "--osd-uuid", osd.uuid, *QUICK_MKFS]
         host.run([*self._daemon(host, osd.name, "ceph-osd"), *mkfs], timeout_s=self.patience_s)
@@ -144,7 +144,7 @@ class Cluster(Deployment[ceph.Ceph]):
         self.start(host, name, [*self._daemon(host, name, program), "-f"])
 
     def _daemon(self, host: Host, name: str, program: str) -> list[str | Path]:
-        """A daemon's command, as user `ceph`. Each may be process 1 of its host, so its number can't distinguish two of them."""
+        """Return a daemon's command, as user `ceph`. Each may be process 1 of its host, so pids can't distinguish two of them."""
         own = ["-c", self.folder(host) / "ceph.conf", "-n", name, "--setuser", "ceph", "--setgroup", "ceph"]
         return ["env", "CEPH_USE_RANDOM_NONCE=1", program, *own]
 
@@ -159,7 +159,7 @@ class Cluster(Deployment[ceph.Ceph]):
         """Send commands, those of a stage together, or wait until ready, while all daemons live.
 
         Raises:
-            TransientError: a daemon died, refused, did not answer or was not ready in time, in its own words.
+            TransientError: a daemon died, refused, did not answer or was not ready in time, with its message.
         """
         host, patience_s = self.hosts.management, patience_s or self.patience_s
         conf, until_s = self.folder(host) / "ceph.conf", time.monotonic() + patience_s
@@ -180,7 +180,7 @@ class Cluster(Deployment[ceph.Ceph]):
 
 
 def _osd_bytes(host: Host, stores: Path, options: ceph.Ceph, osds_count: int) -> int:
-    """How large each of a host's OSDs may be. Raises MachineError when the host's disk is too small for them."""
+    """Return the size of each of a host's OSDs. Raises MachineError if the host's disk is too small for them."""
     if options.store == "memstore":
         return options.osd_size_bytes
     said = host.run(["df", "--output=avail", "-B1", stores], timeout_s=30).stdout

@@ -1,4 +1,4 @@
-"""The commands of a Ceph cluster: permissions, where OSDs are, which pools exist. Pure functions over its layout."""
+"""The commands of a Ceph cluster: permissions, placement of OSDs, pools. Pure functions over its layout."""
 
 import base64
 import os
@@ -17,7 +17,7 @@ Command = Mapping[str, Json]
 
 
 def capabilities(layout: Layout, clients: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """Say what each daemon and client may do, and no more: entity -> service -> capability."""
+    """Return the minimal permissions of each daemon and client: entity -> service -> capability."""
     daemons = {
         "mon.": {"mon": "allow *"},
         "client.admin": {"mon": "allow *", "mgr": "allow *", "osd": "allow *", "mds": "allow *"},
@@ -31,7 +31,7 @@ def capabilities(layout: Layout, clients: tuple[str, ...]) -> dict[str, dict[str
 
 
 def _client(layout: Layout, name: str) -> dict[str, str]:
-    """Its file system and nothing else, or its own pools and nothing else."""
+    """Return the permissions for only its file system, or only its own pools."""
     if layout.mds:
         return {
             "mon": f"allow r fsname={FILE_SYSTEM}",
@@ -57,7 +57,7 @@ def keyring(keys: Mapping[str, str], caps: Mapping[str, Mapping[str, str]]) -> s
 
 
 def placement(layout: Layout) -> list[list[Command]]:
-    """Order the commands that make OSDs known and place them, before they start; those of a stage go out together."""
+    """Return the commands that register and place OSDs, before they start; those of a stage are sent together."""
     classes = dict.fromkeys(osd.device_class for osd in layout.osds)
     return [
         [{"prefix": "osd new", "uuid": osd.uuid, "id": osd.id} for osd in layout.osds],
@@ -78,7 +78,7 @@ def placement(layout: Layout) -> list[list[Command]]:
 
 
 def _rule(pool: Pool) -> Command:
-    """Where its parts go: a rule, or for an erasure-coded pool the profile from which Ceph makes the rule with the pool.
+    """Return the placement of a pool's parts: a rule, or for an erasure-coded pool the profile from which Ceph makes the rule.
 
     https://docs.ceph.com/en/pacific/rados/operations/erasure-code-profile/
     """
@@ -92,9 +92,9 @@ def _rule(pool: Pool) -> Command:
 
 
 def creation(layout: Layout) -> list[list[Command]]:
-    """Order the commands that make all pools and, with a metadata server, the file system.
+    """Return the commands that make all pools and, with a metadata server, the file system.
 
-    All OSDs must be up: objects written while some are not would have to be recovered one by one afterwards.
+    All OSDs must be up: otherwise objects written meanwhile would have to be recovered one by one.
     """
     stages: list[list[Command]] = [
         [{"prefix": "health mute", "code": code, "sticky": True} for code in MUTED],

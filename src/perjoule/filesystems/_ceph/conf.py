@@ -1,4 +1,4 @@
-"""The ceph.conf of a host: the exact options that make a small cluster come up in seconds and keep to its folder."""
+"""The ceph.conf of a host: the options that make a small cluster start in seconds and stay within its folder."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from perjoule.filesystems._ceph.layout import Layout
 
 
 def configuration(layout: Layout, folder: Path, address: str, *, osd_bytes: int, stores: Path | None = None) -> str:
-    """Write the ceph.conf of one host: everything of its daemons lies in `folder` (OSDs: in `stores`), and they bind `address`.
+    """Write the ceph.conf of one host: its daemons' files lie in `folder` (OSDs: in `stores`), and they bind `address`.
 
     The intervals are short so that a new cluster gets healthy in seconds; the caches are small because many daemons share one
     machine. https://docs.ceph.com/en/pacific/rados/configuration/

@@ -1,13 +1,13 @@
-"""Commands to a Ceph cluster over one librados connection, as a program of its own.
+"""Commands to a Ceph cluster over one librados connection, as a separate program.
 
-It runs on the management host under the system's Python, because that one has Debian's `rados` module, and it uses nothing
-else but the standard library. The `ceph` command would do the same at one second for each command.
+It runs on the management host under the system's Python, which has Debian's `rados` module, and otherwise uses only the standard
+library. The `ceph` command would do the same at one second per command.
 
 Standard input is JSON, `{"conf": path, "patience_s": 60, "slice_s": 1, "stages": [[command, ...], ...], "ready": {...}}`: the
-commands of a stage go out together, so that the monitor commits them together. A command with "target" ("mgr", "osd.3") goes
-there and not to the monitors. "ready" (or null) is what to wait for after the stages, see `missing`. It waits one slice for a
+commands of a stage are sent together, so the monitor commits them together. A command with "target" ("mgr", "osd.3") goes there
+instead of the monitors. "ready" (or null) is the state to wait for after the stages, see `missing`. It waits one slice for a
 connection and for readiness, and up to the full patience for an answer. Standard output is JSON, `{"answers": [[answer, ...],
-...], "missing": "", "error": ""}`; "missing" names what wasn't there at the end of a slice.
+...], "missing": "", "error": ""}`; "missing" names what was missing at the end of a slice.
 https://docs.ceph.com/en/pacific/rados/api/python/
 """
 
@@ -24,9 +24,9 @@ POLL_S = 0.05
 
 
 def missing(status: dict[str, Any], osds_count: int, placement_groups_count: int, mds_count: int = 1) -> str:
-    """Say what a `status` answer still lacks: OSDs up, an active MDS, every PG active+clean, health. "" when it is ready.
+    """Return what a `status` answer still lacks: OSDs up, an active MDS, every PG active+clean, health. "" if it is ready.
 
-    HEALTH_OK alone isn't enough: it comes before the manager's first report of PGs. With no PGs to come, OSDs are all.
+    HEALTH_OK alone isn't enough: it comes before the manager's first report of PGs. Without PGs, all OSDs up is enough.
     """
     osds = status["osdmap"]
     up = osds.get("osdmap", osds)["num_up_osds"]
@@ -44,7 +44,7 @@ def missing(status: dict[str, Any], osds_count: int, placement_groups_count: int
 
 
 def degraded(status: dict[str, Any], osds_count: int) -> str:
-    """Say what a `status` answer lacks of full redundancy, once the cluster was ready; work that goes on doesn't count."""
+    """Return what a `status` answer lacks of full redundancy, once the cluster was ready; background work doesn't count."""
     if lacks := missing(status, osds_count, 0):
         return lacks
     groups = {group["state_name"]: group["count"] for group in status["pgmap"].get("pgs_by_state", [])}
@@ -52,7 +52,7 @@ def degraded(status: dict[str, Any], osds_count: int) -> str:
 
 
 def ask(cluster: Any, command: dict[str, Any]) -> Any:
-    """Send one command and read its answer, as JSON where it is. Raises RuntimeError in the daemon's words."""
+    """Send one command and parse its answer, if it is JSON. Raises RuntimeError with the daemon's message."""
     target, _, number = command.get("target", "mon").partition(".")
     text = json.dumps({"format": "json"} | {key: value for key, value in command.items() if key != "target"})
     if target == "osd":

@@ -1,4 +1,4 @@
-"""A Ceph cluster on paper: its options, who gets which daemon, and which pool lies on what. Impossible ones are refused here."""
+"""A Ceph cluster on paper: its options, the hosts of daemons, the OSDs of pools. Impossible layouts are refused here."""
 
 import uuid
 from abc import abstractmethod
@@ -23,7 +23,7 @@ Store = Literal["bluestore", "memstore"]
 
 @dataclass(frozen=True)
 class Osd:
-    """An object storage daemon: `device_class` decides which pool it serves."""
+    """An object storage daemon; its `device_class` decides which pool it serves."""
 
     id: int
     host: str
@@ -32,13 +32,13 @@ class Osd:
 
     @property
     def name(self) -> str:
-        """As Ceph calls it."""
+        """Its name in Ceph."""
         return f"osd.{self.id}"
 
 
 @dataclass(frozen=True)
 class Pool:
-    """A pool: `copies_count` whole copies, or with a code of (k, m) each object in k parts and m more, any k of which suffice."""
+    """A pool: `copies_count` whole copies, or with a code of (k, m) each object in k + m parts, any k of which suffice."""
 
     name: str
     device_class: Literal["hdd", "ssd", ""]  # of the OSDs that it lies on; "": all
@@ -48,7 +48,7 @@ class Pool:
     client: str = ""  # whose it is; "": all clients'
 
     def redundancy(self, store: Store) -> Redundancy:
-        """A write is acknowledged when all OSDs of its placement group that are up have committed it to their store."""
+        """The redundancy: all OSDs of the placement group that are up commit a write to their store before it is acknowledged."""
         acknowledged = "on disk" if store == "bluestore" else "in memory"
         if self.code:
             return Redundancy(data_count=self.code[0], parity_count=self.code[1], acknowledged=acknowledged)
@@ -67,13 +67,13 @@ class Layout:
     fsid: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     def hosts(self, device_class: str = "") -> tuple[str, ...]:
-        """The hosts with OSDs of this class ("": of any), in order, each once."""
+        """Return the hosts with OSDs of this class ("": any), in order, each once."""
         return tuple(dict.fromkeys(osd.host for osd in self.osds if device_class in ("", osd.device_class)))
 
 
 @options_dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Ceph(Deployed):
-    """What CephFS and RADOS have in common."""
+    """The part that CephFS and RADOS share."""
 
     runs: ClassVar = {"ceph-mon": "ceph-mon", "monmaptool": "ceph-base", "ceph-mgr": "ceph-mgr", "ceph-osd": "ceph-osd"}
     in_user_space: ClassVar = False
@@ -86,16 +86,16 @@ class Ceph(Deployed):
     copies_count: Annotated[int, Field(ge=1, le=8)] = 2
     """Copies of each object (`size` of the pool), each on another host; with `erasure`, of CephFS's metadata only."""
     acknowledged_count: Annotated[int, Field(ge=1, le=8)] = 1
-    """Copies that must be up for a placement group to take writes (`min_size`). Ceph has no earlier acknowledgement: a write is
-    acknowledged once all copies that are up have it, so with every host up it always waits for `copies`; 1 means that writing
-    continues when only one copy is left."""
+    """Copies that must be up for a placement group to accept writes (`min_size`). Ceph acknowledges a write only once all copies
+    that are up have it, so with every host up it always waits for `copies`; 1 means that writes continue with a single copy left.
+    """
     erasure: Annotated[str, Field(pattern=r"^$|^([2-9]|1\d)\+[1-8]$")] = ""
     """Erasure coding of data instead of copies, as in "4+1": each object in 4 parts and 1 more, each on another host."""
     classes: Literal["apart", "together"] = "apart"
-    """"apart": data on the OSDs of storage hosts (device class hdd) alone, CephFS's metadata on those of the metadata host (class
+    """"apart": data only on the OSDs of storage hosts (device class hdd), CephFS's metadata on those of the metadata host (class
     ssd); "together": both on all of them."""
     osds_per_host_count: Annotated[int, Field(ge=1, le=16)] = 1
-    """OSDs on each storage host; the paper has one for each disk, which is 2."""
+    """OSDs on each storage host; the paper has one per disk, which is 2."""
     store: Store = "bluestore"
     """Where OSDs keep objects: BlueStore in a sparse file, or memory (which has its own CPU cost)."""
     osd_size_bytes: Annotated[Bytes, Field(ge=SMALLEST_OSD_BYTES)] = 8 * 1024**3
@@ -103,32 +103,32 @@ class Ceph(Deployed):
 
     @property
     def cache_bytes(self) -> int:
-        """Of each client, for objects; a client without a file system has none."""
+        """Object cache of each client; a client without a file system has none."""
         return 0
 
     @abstractmethod
     def layout(self, hosts: Hosts) -> Layout:
-        """Place all daemons. Raises CampaignError when these hosts can't carry the configured layout."""
+        """Place all daemons. Raises CampaignError if these hosts can't carry the configured layout."""
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
-        """That of the pool for data, or of any client's."""
+        """The redundancy of the data pool, or of any client's."""
         return self.layout(hosts).pools[0].redundancy(self.store)
 
     def amplification(self, hosts: Hosts) -> Amplification:
-        """That of the pool for data, or of any client's; objects in memory have no disk."""
+        """The amplification of the data pool, or of any client's; objects in memory have no disk."""
         found = super().amplification(hosts)
         if self.store == "bluestore":
             return found
         return Amplification(replace(found.write, disk_written_ratio=0.0), replace(found.read, disk_read_ratio=0.0))
 
     def checks(self) -> tuple[Check, ...]:
-        """And librados for the system's Python."""
+        """Check for its programs, and librados for the system's Python."""
         module = list(Path("/usr/lib/python3/dist-packages").glob("rados*.so"))
         fix = "" if module else "apt install python3-rados"
         return (*super().checks(), Check("python3-rados", bool(module), str(module[0]) if module else "not installed", fix))
 
     def code(self, hosts: Hosts) -> tuple[int, int] | None:
-        """Read `erasure` ("4+1" or ""). Raises CampaignError when these hosts can't carry as many copies or parts."""
+        """Parse `erasure` ("4+1" or ""). Raises CampaignError if these hosts can't carry as many copies or parts."""
         wrong, then = "", ""
         hosts_count = len(self.data_hosts(hosts))
         split = tuple(int(part) for part in self.erasure.split("+")) if self.erasure else ()
@@ -152,7 +152,7 @@ class Ceph(Deployed):
         return (split[0], split[1]) if split else None
 
     def data_hosts(self, hosts: Hosts) -> tuple[Host, ...]:
-        """The hosts whose OSDs carry data."""
+        """Return the hosts whose OSDs carry data."""
         return hosts.by_role("storage") + (hosts.by_role("metadata")[:1] if self.classes == "together" else ())
 
     def osds(self, data: Sequence[Host], metadata: Sequence[Host], *, metadata_count: int) -> tuple[Osd, ...]:

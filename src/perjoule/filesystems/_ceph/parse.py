@@ -1,4 +1,4 @@
-"""What Ceph's answers mean: pure functions over its JSON and its extended attributes."""
+"""Parsers of Ceph's answers: pure functions over its JSON and its extended attributes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class File:
     stripes_count: int
 
     def objects(self) -> list[str]:
-        """The names of the objects that may hold its data; one at least, of which an empty file has made none.
+        """Return the names of the objects that may hold its data; at least one, which an empty file has not created.
 
         https://docs.ceph.com/en/pacific/cephfs/file-layouts/
         """
@@ -29,10 +29,10 @@ class File:
 
 
 def file(text: str) -> File:
-    """Read inode, size in bytes and the attribute `ceph.file.layout`, as in "1099511627776 16777216 stripe_unit=4194304 ...".
+    """Parse inode, size in bytes and the attribute `ceph.file.layout`, as in "1099511627776 16777216 stripe_unit=4194304 ...".
 
     Raises:
-        ValueError: this is something else.
+        ValueError: it is something else.
     """
     inode, size, *layout = text.split()
     words = dict(word.split("=", 1) for word in layout)
@@ -43,11 +43,11 @@ def file(text: str) -> File:
 
 
 def facts(answers: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Json]:
-    """Make what the daemons report short enough to keep.
+    """Return the daemons' reports, shortened for the record.
 
     Args:
         answers: the answer to each command of `FACTS`.
-        settings: the answer of an OSD to `config diff`.
+        settings: an OSD's answer to `config diff`.
     """
     rules = {rule["rule_id"]: rule for rule in answers["osd crush rule dump"]}
     profiles = answers["osd dump"]["erasure_code_profiles"]
@@ -80,7 +80,7 @@ def facts(answers: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
 
 
 def background(status: Mapping[str, Any]) -> str:
-    """Say from a `status` answer what placement groups do beside serving; "" when all are active and clean."""
+    """Return the background work of placement groups from a `status` answer; "" if all are active and clean."""
     states = {group["state_name"]: group["count"] for group in status["pgmap"].get("pgs_by_state", [])}
     return ", ".join(f"{count} PGs {state}" for state, count in states.items() if state != "active+clean")
 

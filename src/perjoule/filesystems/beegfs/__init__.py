@@ -1,15 +1,15 @@
 """BeeGFS 7 and 8: a management, metadata and storage servers, and the client in the kernel. https://www.beegfs.io,
 https://doc.beegfs.io, https://github.com/ThinkParQ/beegfs
 
-Servers run as user `nobody` and speak only to who has the secret of the deployment (connAuthFile). Who caches what:
+Servers run as user `nobody` and speak only to peers with the secret of the deployment (connAuthFile). Caches:
 
 - The client keeps file data in a few static buffers of 512 KiB until a file is closed ("buffered"), or in the kernel's page cache
   ("native"); its fsync reaches the servers' disks (tuneRemoteFSync).
-- Servers keep data and metadata in their kernel's page cache alone.
+- Servers keep data and metadata only in their kernel's page cache.
 
 The client is a kernel module that opens its sockets in the machine's own network, so hosts that share a kernel (virtual ones) can
-run the servers but not mount them. Where no client can mount, the servers are brought up and tried with BeeGFS's own tool; then
-the mount is refused.
+run the servers but not mount them. If no client can mount, the servers are started and tested with BeeGFS's own tool; then the
+mount is refused.
 """
 
 import shutil
@@ -44,9 +44,9 @@ class BeeGFS(SelfBuilt):
     copied_by_client: ClassVar = False  # it writes to the primary of a pair, which passes the data on
 
     chunk_bytes: Bytes = 512 * 1024
-    """How much of a file is on one target before the next one follows: a power of two, at least 64 KiB."""
+    """Bytes of a file on one target before the next one follows: a power of two, at least 64 KiB."""
     targets_count: Annotated[int, Field(ge=1, le=255)] = 4
-    """How many targets a file is striped over (pairs of targets with `mirror`); over all, if there are fewer."""
+    """Number of targets over which a file is striped (pairs of targets with `mirror`); all, if there are fewer."""
     mirror: bool = False
     """Whether data are stored twice, on pairs of storage hosts (buddy mirror groups); with several metadata servers, so are
     metadata. BeeGFS requires a licence for mirrors beyond a trial period."""
@@ -54,16 +54,16 @@ class BeeGFS(SelfBuilt):
     """File data on clients: in a few small buffers, or in the kernel's page cache (tuneFileCacheType)."""
 
     def names(self) -> tuple[str, ...]:
-        """The servers, and the tool of their series."""
+        """Its programs: the servers, and the tool of their series."""
         found = self.series()
         return (MANAGEMENT, *SERVERS.values(), found.tool if found else " or ".join(series.tool for series in ALL))
 
     def checks(self) -> tuple[Check, ...]:
-        """And the module; its absence leaves the servers, but no mount."""
+        """Check also for the module; without it, the servers can run, but not be mounted."""
         return (*super().checks(), _module())
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
-        """One copy, or two of a pair of hosts; servers pass a client's fsync on to their disks (tuneRemoteFSync)."""
+        """One copy, or two on a pair of hosts; servers pass a client's fsync on to their disks (tuneRemoteFSync)."""
         return Redundancy(2 if self.mirror else 1, acknowledged="on disk")
 
     def deployment(self, hosts: Hosts) -> Cluster:
@@ -71,7 +71,7 @@ class BeeGFS(SelfBuilt):
         return Cluster(self, hosts)
 
     def series(self) -> Series | None:
-        """The series that is installed, by its tool."""
+        """The installed series, by its tool."""
         return next((series for series in ALL if shutil.which(series.tool, path=self.path)), None)
 
 

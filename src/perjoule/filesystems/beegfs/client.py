@@ -1,4 +1,4 @@
-"""BeeGFS's client, which is a module of the kernel: whether hosts can mount.
+"""BeeGFS's client, a kernel module: whether hosts can mount.
 
 The module opens its sockets in the machine's first network namespace (`init_net` in StandardSocket.c, in 7 and 8 alike): clients
 that share a kernel with hosts of other addresses could never reach the servers.
@@ -18,7 +18,7 @@ OWN_KERNEL = (
 
 
 def obstacle(hosts: Hosts) -> tuple[str, str]:
-    """What keeps clients from mounting, and what mends it; nothing when nothing does."""
+    """Return what keeps clients from mounting, and its fix; None if nothing does."""
     kernels = {host.name: host.read(Path("/proc/sys/kernel/random/boot_id")) for host in hosts.all}
     shared = any(kernels[a.name] == kernels[b.name] and a.address != b.address for a in hosts.clients for b in hosts.all)
     for client in hosts.clients:
@@ -28,7 +28,7 @@ def obstacle(hosts: Hosts) -> tuple[str, str]:
 
 
 def _has_module(host: Host) -> bool:
-    """Whether the kernel of a host has the module, or would load it for a mount."""
+    """Return whether the kernel of a host has the module, or would load it for a mount."""
     if b"\tbeegfs\n" in host.read(Path("/proc/filesystems")):
         return True
     with suppress(WorkloadError):  # a host without modprobe loads nothing

@@ -1,4 +1,4 @@
-"""One BeeGFS on its hosts: its servers, and what their own tool says of them."""
+"""One BeeGFS on its hosts: its servers, and the reports of their own tool."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -26,13 +26,13 @@ Job = tuple[words.Kind, int, Host]  # a server's kind and number, and where it r
 
 
 class Cluster(Deployment["BeeGFS"]):
-    """One BeeGFS. Healthy means that all targets are Online and Good."""
+    """One BeeGFS while it is up."""
 
     kind = "beegfs"
     user, group = "nobody", "65534"  # its group's name is not the same everywhere
 
     def plan(self) -> tuple[Host, ...]:
-        """Servers in their order: a server's number is its place there, from 1, and so is its target's."""
+        """Order the servers: a server's number is its position, from 1, and so is its target's."""
         options, data = self.options, self.options.data(self.hosts)
         if options.chunk_bytes < LEAST_CHUNK_BYTES or options.chunk_bytes.bit_count() != 1:
             what = f"chunk = {options.chunk_bytes} B is not a power of two of 64 KiB at least"
@@ -51,14 +51,14 @@ class Cluster(Deployment["BeeGFS"]):
         self._groups: dict[words.Kind, dict[int, tuple[int, int]]] = {kind: {} for kind in words.KINDS}
 
     def require(self) -> None:
-        """Find out which series is installed."""
+        """Find the installed series."""
         if (series := self.options.series()) is None:
             tools = " nor ".join(series.tool for series in ALL)
             raise MachineError(f"neither {tools} is installed", where=self.kind, next=f"install {self.options.installation}")
         self.series = series
 
     def serve(self) -> None:
-        """From nothing to servers that are well."""
+        """Start the servers until they are healthy."""
         jobs: list[Job] = [(kind, n, host) for kind, hosts in self.servers.items() for n, host in enumerate(hosts, start=1)]
         each(dict.fromkeys([self.hosts.management, *self.bearers]), self._furnish)
         self._manage()
@@ -88,10 +88,7 @@ class Cluster(Deployment["BeeGFS"]):
         super().attach_all()
 
     def attach(self, client: Host, place: Path) -> None:
-        """Mount it, as beegfs-client.conf says of itself; nobody has run this yet.
-
-        See client_module/build/dist/etc of https://github.com/ThinkParQ/beegfs.
-        """
+        """Mount it on all clients. Raises MachineError if that is impossible, with the state of the servers."""
         room = self.folder(client)
         client.put(self._secret, room / "client.auth", mode=0o600)
         configuration = self.series.client(self.hosts.management.address, room / "client.auth", self.options.cache)
@@ -100,7 +97,7 @@ class Cluster(Deployment["BeeGFS"]):
         client.run(argv, timeout_s=self.patience_s)
 
     def report(self) -> dict[str, Json]:
-        """What the daemons say of themselves, and where a file comes to lie."""
+        """Return the daemons' reports, and the placement of a file."""
         root = self.entry("/.perjoule")
         versions = [words.version(daemon.process.output()) for daemon in self._daemons]
         return {
@@ -128,14 +125,14 @@ class Cluster(Deployment["BeeGFS"]):
         }
 
     def busy(self) -> str:
-        """Whether mirrors are brought up to date again."""
+        """Return the mirrors that are still being resynchronised."""
         if not self.options.mirror:
             return ""
         behind = {target.consistency for kind in words.KINDS for target in self.targets(kind)} - {"Good"}
         return f"mirrors not up to date: {', '.join(sorted(behind))}" if behind else ""
 
     def locate(self, path: Path) -> tuple[str, ...]:
-        """Names of the hosts that hold a file's data, in the order of its stripes; of mirrors, both."""
+        """Return the hosts that hold a file's data, in the order of its stripes; of mirrors, both."""
         return self.holders(f"/{path.relative_to(self.directories[self.hosts.clients[0].name])}")
 
     def holders(self, path: str) -> tuple[str, ...]:
@@ -170,11 +167,11 @@ class Cluster(Deployment["BeeGFS"]):
         return done.stdout
 
     def targets(self, kind: words.Kind) -> tuple[words.Target, ...]:
-        """All targets as the management sees them."""
+        """Return all targets as the management reports them."""
         return words.targets(self.ask("targets", kind=kind))
 
     def entry(self, path: str) -> words.Entry:
-        """How an entry lies on the servers, by its path below the root of the file system."""
+        """Return how an entry lies on the servers, by its path below the root of the file system."""
         return words.entry(self.ask("entry", path=path))
 
     def _furnish(self, host: Host) -> None:
@@ -215,14 +212,14 @@ class Cluster(Deployment["BeeGFS"]):
         self.daemons.wait(what, ready, *self.daemons, every_s=0.2)
 
     def _well(self) -> bool:
-        """Whether all targets are there, Online and Good, and no other."""
+        """Return whether all targets, and no others, are Online and Good."""
         return all(
             {target.number: target.well for target in self.targets(kind)} == dict.fromkeys(range(1, len(hosts) + 1), True)
             for kind, hosts in self.servers.items()
         )
 
     def _pair(self) -> None:
-        """Have targets mirror each other, and metadata servers where there are several."""
+        """Make targets mirror each other, and metadata servers if there are several."""
         if self.options.mirror:
             root = self.entry("/").metadata
             for kind, hosts in self.servers.items():
@@ -231,7 +228,7 @@ class Cluster(Deployment["BeeGFS"]):
                     self.ask("group", kind=kind, number=number, primary=a, secondary=b)
 
     def _mirror_root(self, jobs: Sequence[Job]) -> None:
-        """Mirror the root directory while only the server that has it runs, then restart all and let them synchronise.
+        """Mirror the root directory while only its server runs, then restart all and let them synchronise.
 
         https://doc.beegfs.io/latest/advanced_topics/metadata_mirroring.html
         """
@@ -252,7 +249,7 @@ class Cluster(Deployment["BeeGFS"]):
 
 
 def _has_room_for_folders(host: Host, store: Path) -> None:
-    """Raises CampaignError: a metadata server would end with nothing but "Unable to create subdir"."""
+    """Raises CampaignError: too few inodes; a metadata server would end with only "Unable to create subdir"."""
     total, free = map(int, host.run(["stat", "-f", "-c", "%c %d", store], timeout_s=SHORT_S).stdout.split())
     if total and free < FOLDERS_COUNT:  # btrfs has no such limit and says 0
         what = f"a metadata server makes {FOLDERS_COUNT} folders before it starts, but its file system has {free} inodes left"

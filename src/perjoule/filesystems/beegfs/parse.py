@@ -1,6 +1,6 @@
-"""What is sent to BeeGFS and what it answers, as pure functions.
+"""BeeGFS's input and output, as pure functions.
 
-The daemons' configuration is that of 7 and 8 alike; where the two differ, see `versions`.
+The daemons' configuration is the same for 7 and 8; `versions` has the differences.
 """
 
 import re
@@ -22,21 +22,21 @@ def groups(servers_count: int, first: int = 1) -> dict[int, tuple[int, int]]:
     """Number the pairs of servers, or of their targets, that mirror each other, each with its primary before its secondary.
 
     Args:
-        servers_count: how many there are; numbers count from 1.
-        first: the one that has to be a primary: a group that owns the root directory already has it in its primary.
+        servers_count: their number; numbers count from 1.
+        first: the one that must be a primary: a group that owns the root directory already has it in its primary.
     """
     pairs = ((n, n + 1) for n in range(1, servers_count, 2))
     return {FIRST_GROUP + n: (b, a) if first == b else (a, b) for n, (a, b) in enumerate(pairs)}
 
 
 def settings(values: Mapping[str, object]) -> str:
-    """Write a configuration of the form that all daemons but the management of 8 read."""
+    """Write a configuration in the format of all daemons except the management of 8."""
     written = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
     return "".join(f"{key} = {value}\n" for key, value in written.items())
 
 
 def server(kind: Kind, *, store: Path, authentication: Path, management: str) -> str:
-    """The configuration of a metadata or a storage server: in the foreground, its log to stdout."""
+    """Return the configuration of a metadata or a storage server: in the foreground, its log to stdout."""
     folder = {"meta": "storeMetaDirectory", "storage": "storeStorageDirectory"}[kind]
     return settings(
         {
@@ -55,13 +55,13 @@ def server(kind: Kind, *, store: Path, authentication: Path, management: str) ->
 
 
 def identity(kind: Kind, number: int) -> dict[str, str]:
-    """The files in a server's store, before its first start, that give it and its target their number."""
+    """Return the files in a server's store that, before its first start, give it and its target their number."""
     return {"nodeNumID": f"{number}\n", **({"targetNumID": f"{number}\n"} if kind == "storage" else {})}
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where a server keeps its part, as the management sees it."""
+    """A server's store, as the management reports it."""
 
     number: int
     node: int
@@ -72,12 +72,12 @@ class Target:
 
     @property
     def well(self) -> bool:
-        """Whether it can be used and has all that it should have."""
+        """Whether it is usable and complete."""
         return (self.reachability, self.consistency) == ("Online", "Good")
 
 
 def targets(said: str) -> tuple[Target, ...]:
-    """Read the tables of `beegfs-ctl --listtargets --state --spaceinfo` (7) and `beegfs target list --state --capacity` (8).
+    """Parse the tables of `beegfs-ctl --listtargets --state --spaceinfo` (7) and `beegfs target list --state --capacity` (8).
 
     Raises:
         WorkloadError: there is no such table.
@@ -114,14 +114,14 @@ def _target(row: Mapping[str, str]) -> Target:
 
 
 def _number(text: str) -> int:
-    """Read "1", "s:1" and "m:1"; 0 for what is not mapped."""
+    """Parse "1", "s:1" and "m:1"; 0 for an unmapped one."""
     digits = text.rpartition(":")[2]
     return int(digits) if digits.isdecimal() else 0
 
 
 @dataclass(frozen=True)
 class Entry:
-    """How a file or folder lies on its servers."""
+    """The placement of a file or folder on its servers."""
 
     pattern: str  # "RAID0" or MIRRORED
     chunk_bytes: int
@@ -131,7 +131,7 @@ class Entry:
 
 
 def entry(said: str) -> Entry:
-    """Read `beegfs-ctl --getentryinfo` (7) and `beegfs entry info --retro` (8). Raises WorkloadError."""
+    """Parse `beegfs-ctl --getentryinfo` (7) and `beegfs entry info --retro` (8). Raises WorkloadError."""
     words = {
         "pattern": r"^\+ Type: (.+?)\s*$",
         "chunk": r"^\+ Chunksize: (\d+[kKMG]?)",
@@ -157,14 +157,14 @@ def entry(said: str) -> Entry:
 
 @dataclass(frozen=True)
 class Bench:
-    """How far the storage benchmark of BeeGFS has come, and what each target moved."""
+    """The progress of BeeGFS's storage benchmark, and the bytes of each target."""
 
     finished_count: int  # servers (7) or targets (8)
     bytes_per_s: Mapping[int, float]  # by target
 
 
 def bench(said: str) -> Bench:
-    """Read `beegfs-ctl --storagebench --status --verbose` (7) and `beegfs benchmark status --verbose` (8).
+    """Parse `beegfs-ctl --storagebench --status --verbose` (7) and `beegfs benchmark status --verbose` (8).
 
     Raises:
         WorkloadError: there is no status in it.
@@ -185,6 +185,6 @@ def bench(said: str) -> Bench:
 
 
 def version(log: str) -> str | None:
-    """The version that a server says at its start; a build from source may have none."""
+    """Parse the version that a server prints when it starts; a build from source may have none."""
     found = re.search(r">> Version: (\S+)", log)
     return found[1] if found else None

@@ -1,10 +1,9 @@
-"""Where BeeGFS 7 and 8 differ: the management daemon and the tool.
+"""The differences between BeeGFS 7 and 8: the management daemon and the tool.
 
-7: a management in C++ with the configuration of all other daemons, `beegfs-ctl` with a client's configuration.
-https://doc.beegfs.io/7.2/, recorded from 7.4.6
+7: a management in C++ with the configuration format of all other daemons, `beegfs-ctl` with a client's configuration.
+https://doc.beegfs.io/7.2/
 8: a management in Rust with a TOML file and a database that is made first, `beegfs` in Go that speaks gRPC to it.
-https://doc.beegfs.io/latest/, https://github.com/ThinkParQ/beegfs-go, https://github.com/ThinkParQ/beegfs-rust, answers recorded
-from 8.3.1, commands and configuration from its documents and source
+https://doc.beegfs.io/latest/, https://github.com/ThinkParQ/beegfs-go, https://github.com/ThinkParQ/beegfs-rust
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +19,7 @@ Argv = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Series:
-    """What is said to the daemons and the tool of one series."""
+    """Input to the daemons and the tool of one series; every command's Argv begins with the tool's name."""
 
     name: str
     tool: str
@@ -32,11 +31,11 @@ class Series:
     words: Mapping[str, str]  # all commands, with what is filled in
 
     def command(self, name: str, **values: object) -> Argv:
-        """One of the commands: "manage", "prepare" (once, before that), "call" (what leads all others, which are the tool's)."""
+        """Return the arguments that precede each of the following."""
         return tuple(word.format(**values) for word in self.words[name].split())
 
     def client(self, management: str, authentication: Path, cache: str) -> str:
-        """The configuration of a client."""
+        """Return the configuration of a client, which the tool of 7 also reads."""
         common = {"sysMgmtdHost": management, "connAuthFile": authentication, "connUseRDMA": False, "tuneFileCacheType": cache}
         return settings({**common, **self.client_settings})
 

@@ -1,12 +1,12 @@
 """GlusterFS: bricks without separate metadata servers, and a FUSE client. https://docs.gluster.org
 
-glusterd and its bricks must be root (they own trusted.* attributes), in a mount namespace of each host's own, where its
-compiled-in paths are ours. Clients are allowed in by address (auth.allow); bricks among themselves show the password that
-glusterd made for the volume. TLS is not set up. Who caches what:
+glusterd and its bricks must be root (they own trusted.* attributes), in a mount namespace of each host's own, in which its
+compiled-in paths are ours. Clients are admitted by address (auth.allow); bricks authenticate with the password that glusterd made
+for the volume. TLS is not set up. Caches:
 
 - The client holds small files (quick-read, up to 64 KiB each and 128 MiB in all), attributes for 1 s, with other options also
-  data (io-cache) and data read ahead; its kernel has a page cache. `drop_caches` remounts every client, which forgets it all.
-- Bricks keep data in their kernel's page cache alone.
+  data (io-cache) and data read ahead; its kernel has a page cache. `drop_caches` remounts every client, which drops all of it.
+- Bricks keep data only in their kernel's page cache.
 """
 
 import math
@@ -49,9 +49,9 @@ class GlusterFS(Deployed):
     host_tasks_count: ClassVar[int] = 96
 
     layout: Kind = "dispersed"
-    """"dispersed" is erasure coding, "replicated" whole copies, "arbiter" two copies and a third brick that knows which of
-    them is right, "distributed" one copy of each file. With more bricks than one group of them needs, files are distributed
-    over the groups."""
+    """"dispersed" is erasure coding, "replicated" whole copies, "arbiter" two copies and a third brick that knows which of them
+    is right, "distributed" one copy of each file. With more bricks than one group needs, files are distributed over the groups.
+    """
     redundancy_count: Annotated[int, Field(ge=1)] = 1
     """Bricks of each group that a dispersed volume may lose; less than half of them."""
     disperse_count: Annotated[int, Field(ge=3)] | None = None
@@ -66,11 +66,11 @@ class GlusterFS(Deployed):
     """Further options of the volume, as in `gluster volume set` ({"performance.io-cache" = "on"})."""
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
-        """That of one group of bricks."""
+        """The redundancy of one group of bricks."""
         return self.shape(len(hosts.bricks)).redundancy
 
     def shape(self, there_count: int) -> Layout:
-        """Lay the volume out on so many hosts with disks. Raises CampaignError when that is impossible."""
+        """Lay the volume out on this many hosts with disks. Raises CampaignError if that is impossible."""
         used_count = there_count if self.hosts_count is None else self.hosts_count
         all_count = used_count * self.bricks_per_host_count
         # Without a number, a dispersed group is as large as hosts allow: no two of its bricks may be lost with one host.
@@ -170,7 +170,7 @@ class _GlusterFS(Deployment[GlusterFS]):
         }
 
     def locate(self, path: Path) -> tuple[str, ...]:
-        """Names of the hosts that hold a file's data, in the order of the bricks; an arbiter holds none."""
+        """Return the hosts that hold a file's data, in the order of the bricks; an arbiter holds none."""
         # pathinfo would show it too, but fails with ENOMEM on dispersed volumes in 10.3
         attribute = "node-uuid" if self._layout.kind == "distributed" else "list-node-uuids"
         argv = ["getfattr", "--absolute-names", "--only-values", "-n", f"trusted.glusterfs.{attribute}", path]
@@ -178,7 +178,7 @@ class _GlusterFS(Deployment[GlusterFS]):
         return words.holders(said, self._uuids, arbiters_count=int(self._layout.kind == "arbiter"))
 
     def drop_caches(self) -> None:
-        """Remount all clients, so that they forget everything."""
+        """Remount all clients, which drops their caches."""
         # The mark of a write is taken off a second later, by its client; a client that goes before leaves the file to be healed.
         self.daemons.wait("bricks without pending writes", self._is_settled)
         self.remount()
@@ -187,7 +187,7 @@ class _GlusterFS(Deployment[GlusterFS]):
         """Check that every daemon runs and that no client has lost a brick since it mounted.
 
         Raises:
-            TransientError: with the last words of what died, or which brick a client lost.
+            TransientError: with the last output of a dead daemon, or the brick that a client lost.
         """
         super().alive()
         for service in self._offline():
@@ -197,7 +197,7 @@ class _GlusterFS(Deployment[GlusterFS]):
                 raise TransientError(f"redundancy was lost: {lost}", where=client.host.name)
 
     def busy(self) -> str:
-        """What bricks do of their own accord: healing, or marks of the last writes yet to be taken off; a task of the volume."""
+        """Return the background work of bricks: healing, or pending marks of the last writes; or a task of the volume."""
         found = [] if self._is_settled() else ["healing files, or finishing writes"]
         return "; ".join([*found, *words.tasks(self._gluster("volume", "status", VOLUME, "--xml", timeout_s=SHORT_S))])
 
@@ -223,21 +223,21 @@ class _GlusterFS(Deployment[GlusterFS]):
         return (host or self.bearers[0]).run(argv, timeout_s=timeout_s or self.patience_s).stdout
 
     def _done(self, what: str, *argv: str) -> None:
-        """Have something done that fails while a peer is not connected."""
+        """Retry a command that fails while a peer is not connected."""
         self.daemons.wait(what, lambda: bool([self._gluster(*argv)]), next(iter(self.daemons)))
 
     def _is_connected(self) -> bool:
-        """Whether every host sees all others: else what one of them refuses may leave the others locked."""
+        """Return whether every host sees all others: otherwise a refusal by one may leave the others locked."""
         pools = each(self.bearers, lambda host: self._gluster("pool", "list", host=host))
         return all(words.connected_count(pool) == len(self.bearers) for pool in pools)
 
     def _offline(self) -> list[words.Service]:
-        """The services of the volume that do not run; one without a name when none are known."""
+        """Return the services of the volume that do not run; one without a name if none are known."""
         services = words.status(self._gluster("volume", "status", VOLUME, "--xml", timeout_s=SHORT_S))
         return [service for service in services if not service.online] if services else [words.Service("volume", "", False)]
 
     def _death(self, service: words.Service) -> TransientError:
-        """Say which service of the volume does not run, and its last words."""
+        """Return which service of the volume does not run, and its last output."""
         host = next((host for host in self.bearers if host.name == self._uuids.get(service.uuid)), self.bearers[0])
         try:
             said = last_words(host.read(self._log(host, service.path)).decode(errors="replace"))
@@ -246,11 +246,11 @@ class _GlusterFS(Deployment[GlusterFS]):
         return TransientError(f"the {service.name} is offline; it last said: {said}", where=host.name)
 
     def _log(self, host: Host, brick: Path | None) -> Path:
-        """Of a brick, or of its host's self-heal daemon."""
+        """Return the log of a brick, or of its host's self-heal daemon."""
         return self.folder(host) / "log" / (f"bricks/{words.brick_log(brick)}" if brick else "glustershd.log")
 
     def _is_settled(self) -> bool:
-        """Whether no brick has a file marked as being written to."""
+        """Return whether no brick has a file marked as being written to."""
         indices = ["dirty", "xattrop"]  # in them a base file and a link to it for every marked file
         names = [word for index in indices for word in ("!", "-name", f"{index}-*")]
 

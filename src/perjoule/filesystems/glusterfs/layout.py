@@ -1,4 +1,4 @@
-"""A GlusterFS volume on paper: which bricks there are and over which of them a file lies.
+"""A GlusterFS volume on paper: its bricks, and those over which a file lies. Impossible layouts are refused here.
 
 https://docs.gluster.org/en/latest/Administrator-Guide/Setting-Up-Volumes/
 """
@@ -13,7 +13,7 @@ Kind = Literal["dispersed", "replicated", "arbiter", "distributed"]
 
 @dataclass(frozen=True)
 class Layout:
-    """A volume of `kind`: each `group_count` bricks in a row hold a file; with more groups files are spread over them."""
+    """A volume of `kind`: each `group_count` bricks in a row hold a file; with more groups, files are spread over them."""
 
     kind: Kind
     hosts_count: int
@@ -23,18 +23,18 @@ class Layout:
 
     @property
     def bricks(self) -> tuple[tuple[int, int], ...]:
-        """Each brick's host and number there, host by host, so that those of a group are on different hosts."""
+        """Each brick's host and number there, host by host, so those of a group are on different hosts."""
         return tuple((host, number) for number in range(self.bricks_per_host_count) for host in range(self.hosts_count))
 
     @property
     def data_hosts(self) -> tuple[int, ...]:
-        """The hosts with a brick that holds data: the third of each group with an arbiter holds none."""
+        """The hosts with a data brick: the third brick of each group with an arbiter holds none."""
         holding = [host for n, (host, _) in enumerate(self.bricks) if self.kind != "arbiter" or n % self.group_count != 2]
         return tuple(sorted(set(holding)))
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The layout as `gluster volume create` wants it."""
+        """Return the layout's arguments of `gluster volume create`."""
         return {
             "dispersed": ("disperse", str(self.group_count), "redundancy", str(self.redundancy_count)),
             "replicated": ("replica", str(self.group_count)),
@@ -44,7 +44,7 @@ class Layout:
 
     @property
     def redundancy(self) -> Redundancy:
-        """Bricks pass a client's fsync on to their disks, and it waits for all bricks of a group."""
+        """The redundancy: bricks pass a client's fsync on to their disks, and it waits for all bricks of a group."""
         if self.kind == "dispersed":
             parity_count = self.redundancy_count
             return Redundancy(data_count=self.group_count - parity_count, parity_count=parity_count, acknowledged="on disk")

@@ -1,4 +1,4 @@
-"""What is sent to GlusterFS and what it answers, as pure functions."""
+"""GlusterFS's input and output, as pure functions."""
 
 import re
 from collections.abc import Mapping
@@ -42,12 +42,12 @@ class Service:
 
 
 def info_text(uuid: str, version: str) -> str:
-    """glusterd.info: who a host is. From GlusterFS 4 on the operating version is the major version times 10000."""
+    """Return glusterd.info, a host's identity. From GlusterFS 4 on the operating version is the major version times 10000."""
     return f"UUID={uuid}\noperating-version={int(version.split('.')[0]) * 10000}\n"
 
 
 def version(said: str) -> str:
-    """The version from `glusterd --version` ("glusterfs 10.3 ...")."""
+    """Parse the version from `glusterd --version` ("glusterfs 10.3 ...")."""
     found = re.match(r"glusterfs (\d[\w.]*)", said)
     if found is None:
         raise TransientError(f"glusterd did not report its version but {said.strip()[:80]!r}")
@@ -55,12 +55,12 @@ def version(said: str) -> str:
 
 
 def connected_count(pool: str) -> int:
-    """How many hosts of the pool are connected, itself included, from `gluster pool list`."""
+    """Parse the number of connected hosts of the pool, including this one, from `gluster pool list`."""
     return len(re.findall(r"\tConnected", pool))
 
 
 def status(xml: str) -> tuple[Service, ...]:
-    """All processes of the volume; none before it is started. Reads `gluster volume status VOLUME --xml`."""
+    """Parse all processes of the volume from `gluster volume status VOLUME --xml`; empty before it is started."""
     return tuple(map(_service, _parsed(xml).iter("node")))
 
 
@@ -71,18 +71,18 @@ def _service(node: ElementTree.Element) -> Service:
 
 
 def tasks(xml: str) -> tuple[str, ...]:
-    """What the volume is at ("rebalance in progress"), from `gluster volume status VOLUME --xml`."""
+    """Parse the volume's tasks ("rebalance in progress"), from `gluster volume status VOLUME --xml`."""
     running = [task for task in _parsed(xml).iter("task") if _text(task, "statusStr") == "in progress"]
     return tuple(f"{_text(task, 'type').lower()} in progress" for task in running)
 
 
 def volume_options(xml: str) -> dict[str, str]:
-    """The options that were set, from `gluster volume info VOLUME --xml`."""
+    """Parse the options that were set, from `gluster volume info VOLUME --xml`."""
     return {_text(option, "name"): _text(option, "value") for option in _parsed(xml).iter("option")}
 
 
 def volume_shape(xml: str) -> dict[str, int | str]:
-    """Type, bricks, replicas and redundancy as the pool reports them, from `gluster volume info VOLUME --xml`."""
+    """Parse type, bricks, replicas and redundancy, from `gluster volume info VOLUME --xml`."""
     volume = next(_parsed(xml).iter("volume"))
     counts = {
         "bricks_count": "brickCount",
@@ -95,9 +95,9 @@ def volume_shape(xml: str) -> dict[str, int | str]:
 
 
 def holders(uuids: str, names: Mapping[str, str], *, arbiters_count: int = 0) -> tuple[str, ...]:
-    """Names of the hosts in `trusted.glusterfs.list-node-uuids` (or node-uuid), in the order of `names` (UUID to name).
+    """Parse the hosts in `trusted.glusterfs.list-node-uuids` (or node-uuid), in the order of `names` (UUID to name).
 
-    The list has a group's bricks in the order in which the volume was made of them; the last ones are those of arbiters.
+    The list has a group's bricks in the order in which the volume was created; the last ones are those of arbiters.
     """
     listed = re.findall(r"[0-9a-f-]{36}", uuids)
     found = set(listed[: len(listed) - arbiters_count])
@@ -105,13 +105,13 @@ def holders(uuids: str, names: Mapping[str, str], *, arbiters_count: int = 0) ->
 
 
 def lost_brick(log: str) -> str:
-    """What a client's log says of a brick that it lost, or "": it goes on without, as long as the layout allows."""
+    """Return the brick that a client's log reports as lost, or "": the client continues as long as the layout allows."""
     found = re.search(r"\d-(\S+-client-\d+): (disconnected from|server \S+ has not responded)", log)
     return f"{found[1]} was lost by the client" if found else ""
 
 
 def brick_log(brick: Path) -> str:
-    """How GlusterFS names the log of a brick."""
+    """Return GlusterFS's file name for the log of a brick."""
     return f"{str(brick).strip('/').replace('/', '-')}.log"
 
 

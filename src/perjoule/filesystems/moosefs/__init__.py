@@ -1,13 +1,13 @@
 """MooseFS 3 or 4: a master, chunk servers and a FUSE client. https://moosefs.com, https://github.com/moosefs/moosefs
 
-All daemons run as the user of the installed package, never as root; chunk servers show the master an authentication code and
-clients a password, both new for each deployment. Who caches what:
+All daemons run as the user of the installed package, never as root; chunk servers authenticate to the master with a code and
+clients with a password, both new for each deployment. Caches:
 
 - The client (mfsmount) keeps file data in its kernel's page cache (see the option `cache`), read-ahead buffers only while a file
   is open, and a write buffer only until close or fsync; attributes for 1 s.
-- Chunk servers keep data in their kernel's page cache alone; the master keeps all metadata in memory, always.
+- Chunk servers keep data only in their kernel's page cache; the master always keeps all metadata in memory.
 
-So there is nothing to forget in user space: dropping the hosts' page caches is enough.
+So there is no user-space cache to drop: dropping the hosts' page caches is enough.
 """
 
 import secrets
@@ -53,7 +53,7 @@ class MooseFS(Deployed):
     goal: Annotated[int, Field(ge=1, le=9)] = 1
     """Copies of every chunk, each on another chunk server. Published throughputs can be above what two copies allow."""
     trash_s: TrashTime = 0.0
-    """How long deleted files stay (rounded up to hours; MooseFS's default is 24 h); deleted data are freed in the background."""
+    """How long deleted files are kept (rounded up to hours; MooseFS's default is 24 h); data are freed in the background."""
     metalogger: bool = False
     """Whether a metalogger on the management host keeps a copy of the metadata."""
     cache: Literal["auto", "direct", "never", "always"] = "auto"
@@ -61,11 +61,11 @@ class MooseFS(Deployed):
     sync_on_close: bool = False
     """Whether chunk servers fsync a chunk before they close it; by default MooseFS does not (HDD_FSYNC_BEFORE_CLOSE)."""
     rebalance: bool = False
-    """Whether the master balances the space used on chunk servers by moving chunks at any time, as is MooseFS's default. Off, so
-    that no move falls into a measured window; copies that redundancy needs are still made."""
+    """Whether the master may move chunks between chunk servers at any time to even out space, MooseFS's default. If off, no move
+    falls into a measured window; copies that redundancy needs are still made."""
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
-        """Whole copies. A client's fsync waits until chunk servers have the data, which these then hold in their page cache."""
+        """Whole copies. A client's fsync waits until chunk servers have the data, which are then in their page cache."""
         return Redundancy(self.goal, acknowledged="in memory")
 
     def deployment(self, hosts: Hosts) -> "_MooseFS":
@@ -89,7 +89,7 @@ class _MooseFS(Deployment[MooseFS]):
         return storage
 
     def require(self) -> None:
-        """Take the user that the package made for its daemons: the owner of its data folder."""
+        """Find the user of the package's daemons: the owner of its data folder."""
         master = self.hosts.metadata
         found = master.run(["stat", "-c", "%U", "/var/lib/mfs"], timeout_s=SHORT_S, check=False)
         self.user = self.group = found.stdout.strip()
@@ -151,7 +151,7 @@ class _MooseFS(Deployment[MooseFS]):
         return tuple(host.name for host in self.hosts.all if host.address in addresses)
 
     def alive(self) -> None:
-        """Check that every daemon runs and that the master has all chunk servers: without one it goes on, with less."""
+        """Check that every daemon runs and that the master has all chunk servers: with fewer it continues, less redundant."""
         super().alive()
         if missing := self._missing():
             self.daemons.alive()  # the better reason, if one has just died
@@ -159,16 +159,16 @@ class _MooseFS(Deployment[MooseFS]):
             raise TransientError(f"redundancy was lost: no chunk server on {', '.join(missing)}", where=where)
 
     def busy(self) -> str:
-        """Copies to be made or removed. Chunks of deleted files are not told: the master frees them in minutes, at leisure."""
+        """Return copies to be made or removed. Chunks of deleted files are not reported: the master frees them within minutes."""
         return words.chunk_work(self._ask("-SIC"))
 
     def _missing(self) -> list[str]:
-        """The storage hosts whose space the master doesn't know (yet, or any more): it puts copies only on those it knows."""
+        """Return the storage hosts whose space the master doesn't know (yet, or any more), and which so get no copies."""
         ready = [row["address"] for row in words.chunkserver_rows(self._ask("-SCS")) if row["total_bytes"]]
         return [host.name for host in self.bearers if host.address not in ready]
 
     def _ask(self, *sections: str) -> str:
-        """What the master says of itself, and of the chunk servers (-SCS), of chunks (-SIC).
+        """Query the master's status, and that of chunk servers (-SCS), of chunks (-SIC).
 
         Raises:
             TransientError: the master did not answer, or a daemon died.
@@ -186,7 +186,7 @@ class _MooseFS(Deployment[MooseFS]):
         return said
 
     def _on_root(self, tool: str, *before: str, after: tuple[str, ...] = ()) -> str:
-        """Have one of the client's tools read or set something of the root folder."""
+        """Have one of the client's tools read or set a property of the root folder."""
         client = self.hosts.clients[0]
         return client.run([tool, *before, self.directories[client.name], *after], timeout_s=SHORT_S).stdout
 
@@ -208,7 +208,7 @@ class _MooseFS(Deployment[MooseFS]):
         return self._daemon(host, "mfschunkserver", settings | self._upstream() | label)
 
     def _label(self, host: Host) -> str:
-        """The label of a chunk server on a host that is a client, too, and is to read from its own; MooseFS has 26."""
+        """Return the label of a chunk server whose host is also a client and should read from its own; MooseFS has 26."""
         both = [user.name for user in self.hosts.users if user in self.bearers]
         return dict(zip(both, ascii_uppercase, strict=False)).get(host.name, "")
 

@@ -1,6 +1,6 @@
-"""What is sent to MooseFS 3 and 4 and what they answer, as pure functions.
+"""The input and output of MooseFS 3 and 4, as pure functions.
 
-What an answer does not say, or says in a way that is not known here, is an error and never "none".
+A missing or unknown part of an answer is an error, never "none".
 """
 
 import re
@@ -18,42 +18,42 @@ NO_REBALANCE = {"CHUNKS_WRITE_REP_LIMIT": "2,1,0,0,4", "CHUNKS_READ_REP_LIMIT": 
 
 
 def release(said: str) -> int:
-    """The major version, from `mfsmaster -v` ("version: 4.57.6-1 ; build: 2089")."""
+    """Parse the major version, from `mfsmaster -v` ("version: 4.57.6-1 ; build: 2089")."""
     if (found := re.match(r"version: (\d+)\.", said)) is None:
         raise _unknown("mfsmaster -v", said)
     return int(found[1])
 
 
 def no_rebalance(release: int) -> dict[str, str]:
-    """The settings of a master of this major version that moves no chunks to even out space."""
+    """Return the settings with which a master of this major version moves no chunks to even out space."""
     count = 5 if release >= 4 else 4
     return {name: ",".join(limits.split(",")[:count]) for name, limits in NO_REBALANCE.items()}
 
 
 def storage_class(goal: int, release: int) -> str:
-    """What means so many copies: MooseFS 3 has a class named after each number, in MooseFS 4 it is made."""
+    """Return the class for this many copies: MooseFS 3 has one named after each number, in MooseFS 4 it is created."""
     return f"goal{goal}" if release >= 4 else str(goal)
 
 
 def config_text(settings: Mapping[str, object]) -> str:
-    """A MooseFS configuration file."""
+    """Return a MooseFS configuration file."""
     return "".join(f"{name} = {value}\n" for name, value in settings.items())
 
 
 def exports_text(addresses: Sequence[str], password: str) -> str:
-    """Who may mount: these clients, with the password (mfsexports.cfg)."""
+    """Return mfsexports.cfg: only these clients may mount, with the password."""
     return "".join(f"{address} / rw,alldirs,admin,maproot=0:0,password={password}\n" for address in addresses)
 
 
 def mount_text(master: str, password: str, cache: str, label: str = "") -> str:
-    """The options of mfsmount as a file (mfscfgfile); where there is a choice it takes chunk servers with the label."""
+    """Return mfsmount's options as a file (mfscfgfile); if there is a choice, it prefers chunk servers with the label."""
     preferred = f"mfspreflabels={label}\n" if label else ""
     mode = {"auto": "AUTO", "direct": "DIRECT", "never": "NEVER", "always": "YES"}[cache]
     return f"mfsmaster={master}\nmfspassword={password}\nmfscachemode={mode}\nmfsallowoomkiller\n{preferred}"
 
 
 def copies(fileinfo: str) -> set[str]:
-    """Addresses of the hosts with a valid copy of any chunk, from `mfsfileinfo`."""
+    """Parse addresses of the hosts with a valid copy of any chunk, from `mfsfileinfo`."""
     lines = [line.strip() for line in fileinfo.splitlines()[1:]]
     remarks = [line for line in lines if re.match(r"chunk \d+: |no chunks - empty file$|.* !!!$", line)]
     found = [re.fullmatch(r"copy \d+: ([^:\s]+):\d+ (?:; status:(.+)|\(status:(.+)\))", line) for line in lines]
@@ -63,14 +63,14 @@ def copies(fileinfo: str) -> set[str]:
 
 
 def last_number(said: str) -> int:
-    """The number that `mfsgetsclass PATH` and `mfsgettrashtime PATH` end with; of MooseFS 4 the first says "goal2", our class."""
+    """Parse the number at the end of `mfsgetsclass PATH` and `mfsgettrashtime PATH`; MooseFS 4 prints our class as "goal2"."""
     if (found := re.search(r": (?:goal)?(\d+)\s*$", said)) is None:
         raise _unknown("mfsgetsclass or mfsgettrashtime", said)
     return int(found[1])
 
 
 def unanswered(said: str) -> str:
-    """Why not all of this came from the master, in the words of `mfscli -p -SIG ...`, which ends with 0 then, too; else ""."""
+    """Return why an answer of `mfscli -p -SIG ...` is incomplete, with its message, although it exits with 0; else ""."""
     if "\tmaster version\t" in said and "Traceback (most recent call last)" not in said:
         return ""
     lines = [line.strip() for line in said.splitlines() if re.search(r"\w", line)]
@@ -78,7 +78,7 @@ def unanswered(said: str) -> str:
 
 
 def summary(said: str) -> dict[str, Json]:
-    """Version and space, from `mfscli -p -SIG` ("master info:", in MooseFS 4 "cluster summary:")."""
+    """Parse version and space, from `mfscli -p -SIG` ("master info:", in MooseFS 4 "cluster summary:")."""
     found = dict(re.findall(r"^(?:master info|cluster summary):\t(.+)\t(\S+)$", said, re.MULTILINE))
     try:
         return {
@@ -91,12 +91,12 @@ def summary(said: str) -> dict[str, Json]:
 
 
 def chunkserver_rows(said: str) -> list[dict[str, Json]]:
-    """The connected chunk servers, from `mfscli -p -SCS`: address, version, space used and in all."""
+    """Parse the connected chunk servers, from `mfscli -p -SCS`: address, version, space used and total."""
     return [_chunkserver(line) for line in said.splitlines() if line.startswith("chunk servers:")]
 
 
 def _chunkserver(line: str) -> dict[str, Json]:
-    """Read a line without headings: the state of the queue, which only MooseFS 4 reports, shifts what follows."""
+    """Parse a line without headings: the state of the queue, which only MooseFS 4 reports, shifts the rest."""
     row = line.split("\t")[1:]
     at = next((n for n, word in enumerate(row) if word.startswith("maintenance_")), len(row))
     try:
@@ -109,7 +109,7 @@ def _chunkserver(line: str) -> dict[str, Json]:
 
 
 def chunk_work(said: str) -> str:
-    """What the master will have chunk servers mend, from `mfscli -p -SIC`; "" when every chunk has its copies."""
+    """Parse the pending chunk repairs, from `mfscli -p -SIC`; "" if every chunk has its copies."""
     counts = {name: int(count) for name, count in re.findall(r"chunkclass ([a-z]+):\t(\d+)", said)}
     try:
         due = {"too few copies": counts["endangered"] + counts["undergoal"], "too many": counts["overgoal"]}

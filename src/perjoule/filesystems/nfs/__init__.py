@@ -1,8 +1,8 @@
 """NFS: one server and its disk, the baseline of network-attached storage. https://github.com/nfs-ganesha/nfs-ganesha/wiki
 
-The server is nfs-ganesha (user space, with its VFS back end) or the one in a real host's kernel; clients mount with the kernel's
-NFS client, as Debian and Ubuntu have none in user space for it. Clients cache data in the page cache from close to open;
-the server's data lie in its kernel's page cache alone. Both are the hosts' to drop.
+The server is nfs-ganesha (user space, with its VFS back end) or the one in a real host's kernel. Clients mount with the kernel's
+NFS client, because Debian and Ubuntu have none in user space. Clients cache data in the page cache from close to open; the
+server's data are only in its kernel's page cache. The hosts drop both.
 """
 
 from collections.abc import Generator
@@ -47,7 +47,7 @@ class Nfs(Deployed):
     """More mount options of the clients."""
 
     def checks(self) -> tuple[Check, ...]:
-        """The server, its back end, and the kernel's client."""
+        """Check for the server, its back end, and the kernel's client."""
         able = in_kernel("nfs")
         client = Check("NFS in the kernel", able, "there" if able else NO_CLIENT, "" if able else MEND)
         return (*self._server_checks(), client, *super().checks())
@@ -71,7 +71,12 @@ class Nfs(Deployed):
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Deployment["Nfs"]]:
-        """Bring the server up and mount its folder on every client, where these have a client in their kernel."""
+        """Bring the server up and mount its folder on every client, if their kernels have an NFS client.
+
+        Raises:
+            MachineError: they have none, or the server can't run here.
+            TransientError: the server ended or a mount was refused.
+        """
         for client in hosts.users:
             _require_client(client)
         with super().mount(hosts) as mounted:
@@ -112,7 +117,7 @@ class _Nfs(Deployment[Nfs]):
 
 
 class _Ganesha(_Nfs):
-    """nfs-ganesha with everything of it in one folder.
+    """nfs-ganesha with all its files in one folder.
 
     https://github.com/nfs-ganesha/nfs-ganesha/tree/V4-stable/src/config_samples
     """
@@ -142,7 +147,7 @@ class _Ganesha(_Nfs):
 
 
 class _Kernel(_Nfs):
-    """The server in the host's kernel, which must run already: one more export, in no file, gone at the end.
+    """The server in the host's kernel, which must already run: one more export, in no file, removed at the end.
 
     https://man7.org/linux/man-pages/man8/exportfs.8.html
     """

@@ -1,4 +1,4 @@
-"""What is sent to NFS servers and clients and what they answer, as pure functions."""
+"""The input and output of NFS servers and clients, as pure functions."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,9 +11,9 @@ PORT, MOUNT_PORT = 2049, 20048  # of mountd, for version 3
 def ganesha_text(export: Path, recovery: Path, clients: Sequence[str], version: Version) -> str:
     """Write ganesha.conf: one folder, under its own path in every version, for these addresses alone.
 
-    From version 5 on Ganesha ends where the kernel does not let it flush under memory pressure (PR_SET_IO_FLUSHER needs
-    CAP_SYS_RESOURCE, which containers and some virtual machines lack), unless it may do without. Older ones warn that they do not
-    know the option.
+    From version 5 on Ganesha ends if the kernel does not let it flush under memory pressure (PR_SET_IO_FLUSHER needs
+    CAP_SYS_RESOURCE, which containers and some virtual machines lack), unless that is allowed to fail. Older versions warn that
+    they do not know the option.
     """
     protocol, _, minor = version.partition(".")
     minors = f"Minor_Versions = {minor}; " if minor else ""
@@ -51,7 +51,7 @@ EXPORT {{
 
 
 def mount_options(version: Version, transfer_bytes: int, more: Sequence[str]) -> str:
-    """What a client mounts with; version 3 without locks of files, which nothing here needs."""
+    """Return a client's mount options; version 3 without file locks, which nothing here needs."""
     words = [f"vers={version}", "proto=tcp", f"port={PORT}", f"rsize={transfer_bytes}", f"wsize={transfer_bytes}", "noatime"]
     if version == "3":
         words += ["nolock", f"mountport={MOUNT_PORT}", "mountproto=tcp"]
@@ -59,5 +59,5 @@ def mount_options(version: Version, transfer_bytes: int, more: Sequence[str]) ->
 
 
 def release(said: str) -> str:
-    """Read `ganesha.nfsd -v`: "NFS-Ganesha Release = V4.3"."""
+    """Parse `ganesha.nfsd -v`: "NFS-Ganesha Release = V4.3"."""
     return said.partition("=")[2].split()[0].removeprefix("V")

@@ -1,15 +1,15 @@
 """OrangeFS 2.9 and 2.10: servers for metadata and for data, and a FUSE or a kernel client. https://www.orangefs.org,
 https://github.com/waltligon/orangefs
 
-Servers run as user `nobody`; in a build without security keys (the usual one) they trust every client, here those of the hosts'
-own network alone. Who caches what:
+Servers run as user `nobody`; in a build without security keys (the usual one) they trust every client, here only those of the
+hosts' own network. Caches:
 
-- pvfs2fuse keeps no file data, as it always mounts with direct_io; names and attributes it keeps for 5 s (see `attribute_cache`).
-  The kernel's client keeps file data in the page cache since Linux 5.2.
-- Servers keep data and metadata in their kernel's page cache alone.
+- pvfs2fuse keeps no file data, because it always mounts with direct_io; it keeps names and attributes for 5 s (see
+  `attribute_cache`). The kernel's client keeps file data in the page cache since Linux 5.2.
+- Servers keep data and metadata only in their kernel's page cache.
 
-pvfs2fuse serves one request at a time, of at most 128 KiB, and its fsync does nothing: what a load has "written" is in the page
-caches of servers, on their disks only with `sync_data`.
+pvfs2fuse serves one request at a time, of at most 128 KiB, and its fsync does nothing: written data are in the page caches of
+servers, and on their disks only with `sync_data`.
 """
 
 from pathlib import Path
@@ -41,17 +41,17 @@ class OrangeFS(SelfBuilt):
     copied_by_client: ClassVar = True  # it spreads one copy over the data servers
 
     stripe_bytes: Bytes = 64 * 1024
-    """How much of a file is on one server before the next one follows (strip_size)."""
+    """Bytes of a file on one server before the next one follows (strip_size)."""
     distribution: Literal["simple_stripe", "twod_stripe", "basic_dist"] = "simple_stripe"
     """How files are spread: round robin over all data servers, in two dimensions over groups of them, or each file on one."""
     client: Literal["fuse", "kernel"] = "fuse"
-    """"fuse": pvfs2fuse with big_writes; "kernel": the module orangefs with pvfs2-client-core, one client to a kernel."""
+    """"fuse": pvfs2fuse with big_writes; "kernel": the module orangefs with pvfs2-client-core, one client per kernel."""
     direct: bool | None = None
     """Whether the mount bypasses the client's page cache (direct_io). pvfs2fuse always does; the kernel client has no such
     mount option: there a workload opens its files with direct I/O. If omitted, the client's default applies."""
     attribute_cache: bool = True
-    """Whether clients cache names and attributes for 5 s, the default of pvfs2fuse. Without it, every request asks the metadata
-    server first, but size changes by another client are visible at once."""
+    """Whether clients cache names and attributes for 5 s, the default of pvfs2fuse. Without it, every request first queries the
+    metadata server, but size changes by another client are visible at once."""
     trove: Literal["alt-aio", "directio"] = "alt-aio"
     """How servers do their I/O (TroveMethod): through their page cache with threads, or bypassing it."""
     sync_data: bool = False
@@ -65,7 +65,7 @@ class OrangeFS(SelfBuilt):
         return (*words.PROGRAMS, words.CLIENTS[self.client])
 
     def checks(self) -> tuple[Check, ...]:
-        """And what the client needs of the kernel."""
+        """Check also what the client needs in the kernel."""
         found = DEVICE.exists()
         kernel = Check(
             "OrangeFS in the kernel", found, str(DEVICE) if found else f"no {DEVICE}", "" if found else "modprobe orangefs"
@@ -73,7 +73,7 @@ class OrangeFS(SelfBuilt):
         return (*super().checks(), fuse() if self.client == "fuse" else kernel)
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
-        """One copy. The fsync of pvfs2fuse does nothing, so that data may be in the servers' memory alone; the kernel's works."""
+        """One copy. The fsync of pvfs2fuse does nothing, so data may be only in the servers' memory; the kernel's works."""
         durable = self.client == "kernel" or self.sync_data or self.trove == "directio"
         return Redundancy(acknowledged="on disk" if durable else "in memory")
 
@@ -99,7 +99,7 @@ class _OrangeFS(Deployment[OrangeFS]):
         return self.options.data(self.hosts)
 
     def require(self) -> None:
-        """Refuse clients that share a kernel, which has one device for one pvfs2-client-core."""
+        """Refuse clients that share a kernel, because a kernel has one device for one pvfs2-client-core."""
         if self.options.client == "kernel":
             kernels = {client.read(Path("/proc/sys/kernel/random/boot_id")) for client in self.hosts.users}
             if len(kernels) < len(self.hosts.users):
@@ -143,7 +143,7 @@ class _OrangeFS(Deployment[OrangeFS]):
         return daemon
 
     def detach(self, client: Host) -> None:
-        """Unmount; the kernel client's daemon, which keeps nothing that is not yet written, does not end by itself."""
+        """Unmount; the kernel client's daemon, which holds no unwritten data, does not end by itself."""
         if self.options.client == "kernel":
             client.run(["umount", self.directories[client.name]], timeout_s=self.patience_s)
             self.daemons.drop(client, "pvfs2-client-core")
@@ -175,7 +175,7 @@ class _OrangeFS(Deployment[OrangeFS]):
         }
 
     def locate(self, path: Path) -> tuple[str, ...]:
-        """Names of the hosts that hold a file's data, in the order of its strips."""
+        """Return the hosts that hold a file's data, in the order of its strips."""
         names = {server.address: server.name for server in self.servers}
         return tuple(names[address] for address in self._spread(path).data)
 
@@ -196,7 +196,7 @@ class _OrangeFS(Deployment[OrangeFS]):
         return server
 
     def _answer(self) -> str:
-        """What all servers say of themselves, as soon as every one does."""
+        """Return the reports of all servers, once every one answers."""
         said, addresses = [""], {server.address for server in self.servers}
 
         def complete() -> bool:
@@ -214,6 +214,6 @@ class _OrangeFS(Deployment[OrangeFS]):
         return client.run([*self._lead(client), *argv], timeout_s=self.patience_s).stdout
 
     def _lead(self, client: Host | None = None) -> tuple[str, ...]:
-        """What leads a program: what it needs in its environment, on clients its pvfs2tab too."""
+        """Return the prefix of a program that sets its environment, on clients including its pvfs2tab."""
         table = (f"PVFS2TAB_FILE={self.folder(client) / 'pvfs2tab'}",) if client else ()
         return (*self.options.environment, *table)

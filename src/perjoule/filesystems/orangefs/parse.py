@@ -1,4 +1,4 @@
-"""What is sent to OrangeFS and what it answers, as pure functions."""
+"""OrangeFS's input and output, as pure functions."""
 
 import itertools
 import re
@@ -122,18 +122,18 @@ def configuration(options: "OrangeFS", servers: Sequence[Server], *, scale: floa
 
 
 def url(server: Server) -> str:
-    """What clients mount: any one server supplies the rest."""
+    """Return what clients mount: any one server supplies the rest."""
     return f"tcp://{server.address}:{PORT}/{NAME}"
 
 
 def table(server: Server, mountpoint: Path) -> str:
-    """A pvfs2tab, by which OrangeFS's own tools find the file system of a path."""
+    """Return a pvfs2tab, by which OrangeFS's own tools find the file system of a path."""
     return f"{url(server)} {mountpoint} pvfs2 defaults,noauto 0 0\n"
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How one file lies on its servers."""
+    """The placement of one file on its servers."""
 
     distribution: str
     strip_bytes: int | None
@@ -141,7 +141,7 @@ class Spread:
 
 
 def spread(viewdist: str) -> Spread:
-    """Read the output of `pvfs2-viewdist -f FILE`. Raises WorkloadError."""
+    """Parse the output of `pvfs2-viewdist -f FILE`. Raises WorkloadError."""
     name = re.search(r"^dist_name = (\w+)$", viewdist, re.MULTILINE)
     if name is None:
         raise WorkloadError(f"pvfs2-viewdist names no distribution: {viewdist[:80]!r}", where="orangefs")
@@ -151,7 +151,7 @@ def spread(viewdist: str) -> Spread:
 
 
 def space(statfs: str) -> dict[str, int]:
-    """Bytes in all and available as OrangeFS counts them, from `pvfs2-statfs -m MOUNTPOINT`. Raises WorkloadError."""
+    """Parse total and available bytes, from `pvfs2-statfs -m MOUNTPOINT`. Raises WorkloadError."""
     found = {name: re.search(rf"^\tbytes {name}:\s+(\d+)$", statfs, re.MULTILINE) for name in ("total", "available")}
     known = {f"{name}_bytes": int(match[1]) for name, match in found.items() if match}
     if len(known) < len(found):
@@ -160,11 +160,11 @@ def space(statfs: str) -> dict[str, int]:
 
 
 def modes(statfs: str) -> dict[str, str]:
-    """What each server says that it serves, by address ("only metadata", "only I/O data", ...), from `pvfs2-statfs`."""
+    """Parse what each server serves, by address ("only metadata", "only I/O data", ...), from `pvfs2-statfs`."""
     return dict(re.findall(r"^server: tcp://([^:\s]+):\d+\n(?:\t.*\n)*?\tmode: serving (.+)$", statfs, re.MULTILINE))
 
 
 def version(log: str) -> str | None:
-    """The version that a server says at its start."""
+    """Parse the version that a server prints when it starts."""
     found = re.search(r"PVFS2 Server on node \S+ version (\S+) starting", log)
     return found[1] if found else None
