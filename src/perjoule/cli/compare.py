@@ -46,7 +46,7 @@ if TYPE_CHECKING:  # what computes is imported where it is used: that takes long
 @click.option("--any-change", is_flag=True, help="Compare despite undeclared differences, with a doubt.")
 @click.option("--metric", "metrics", multiple=True, metavar="METRIC", help='Only this metric: "MiB/J", "W", "s".')
 @click.option("--across-grades", is_flag=True, help="Compare energies of measured and modelled power, with a doubt.")
-@click.option("--fail-if", "limits", multiple=True, metavar="LIMIT", help='Exit code 1 if significantly so: "MiB/J < -5 %".')
+@click.option("--fail-if", "limits", multiple=True, metavar="LIMIT", help='Exit code 1 if significantly beyond: "MiB/J < -5 %".')
 @click.option("--report", "target", type=click.Path(path_type=Path), metavar="FILE.html", help="Write a page with a figure.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output, in SI units.")
 def compare_command(
