@@ -218,3 +218,9 @@ def test_bytes_and_seconds_are_amounts_like_joules():
 def test_what_is_refused_at_once_is_covered_by_nothing():
     state = series("state", np.arange(0, 11.0), 40.0)
     assert amount(state, 2.0, 8.0).coverage_ratio == amount(state, 8.0, 8.0).coverage_ratio == 0.0
+
+
+def test_two_readings_of_a_counter_that_fell_are_no_energy():
+    found = energy_j(series("counter", [0, 10], [100, 50]), 0, 10)
+    assert found.value is None
+    assert "neither a wrap nor a possible rate" in "".join(found.doubts)

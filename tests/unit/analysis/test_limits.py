@@ -7,7 +7,7 @@ import pytest
 
 from perjoule import catalogue
 from perjoule.analysis import interference, overlap, plausibility
-from perjoule.analysis.behaviour import behaviour, step
+from perjoule.analysis.behaviour import behaviour, powers, step
 from perjoule.analysis.energy import energy_j
 from perjoule.analysis.outliers import outliers
 from perjoule.analysis.points import points
@@ -315,6 +315,16 @@ def test_of_several_powers_beside_a_counter_the_one_that_is_known_best_is_held_a
     counter = made.stating("counter", t_s, 50 * t_s, resolution=100.0)
     of = replace(counter.channel, quantity="power", semantics="window mean", specification=Specification(resolution=1e-3))
     slow = made.series(replace(of, semantics="instantaneous"), np.arange(0, 61.0, 3), 50.0)  # which is refused
-    for powers in ([made.series(of, t_s, 50.0, 0.5), slow], [slow, made.series(of, t_s, 50.0, 0.5)]):
-        assert {s.channel.quantity for s in one_quantity([counter, *powers], 20, 40)} == {"power"}
+    for beside in ([made.series(of, t_s, 50.0, 0.5), slow], [slow, made.series(of, t_s, 50.0, 0.5)]):
+        assert {s.channel.quantity for s in one_quantity([counter, *beside], 20, 40)} == {"power"}
     assert {s.channel.quantity for s in one_quantity([counter, slow], 20, 40)} == {"energy"}
+
+
+@pytest.mark.parametrize(
+    ("value", "watts"), [([], []), ([5.0], []), ([5.0, 25.0], [10.0]), ([5.0, np.nan, 25.0], [5.0]), ([5.0, 1.0, 21.0], [10.0])]
+)
+def test_the_powers_of_a_counter_are_between_two_readings_and_a_fall_is_none(made, value, watts):
+    t_s, found = powers(made.stating("counter", np.arange(len(value)) * 2.0, value))
+    assert found.tolist() == watts
+    assert len(t_s) == len(watts)
+    assert powers(made.stating("instantaneous", np.arange(len(value)) * 2.0, value))[1].tolist() == [v for v in value if v == v]

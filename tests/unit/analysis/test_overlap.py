@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from perjoule import catalogue
@@ -90,6 +91,18 @@ def test_a_host_served_too_much_from_one_and_a_half_times_its_share_on(made, dir
     assert (f"(storage-2 {verb} {share:.0%} of the bytes" in doubt) == told
     for fewer in (series[1:], [made.counter(host, quantity, 0.0, ended_s=45) for host in served]):
         assert not any("of the bytes" in one for one in doubts(made.record(moved=moved), fewer) if "together" in one)
+
+
+def test_what_hosts_served_counts_from_the_first_start_to_the_last_end(made):
+    """One served 1 B/s all the time, the other 20 B/s until the second client began: 30 B and 120 B."""
+    t_s = np.arange(0, 45.5, 0.5)
+    served = {"storage-1": t_s, "storage-2": 20 * np.clip(t_s, 10, 16)}
+    series = [
+        made.series(made.channel(host, "all", "network_received", "counter", "counter", "system"), t_s, moved)
+        for host, moved in served.items()
+    ]
+    found = doubts(made.record(moved=made.results((10.0, 20.0), (16.0, 40.0))), series)
+    assert any("(storage-2 received 80% of the bytes" in one for one in found)
 
 
 def test_a_late_client_that_stood_still_is_said_so(made):

@@ -102,3 +102,18 @@ def test_only_hosts_that_share_a_machine_use_it_up(made, kind, cluster, told):
     record = made.record(asked, cluster=cluster, environment={"cores_count": 2})
     assert any("this machine's CPUs" in doubt for doubt in doubts(record, series)) == told
     assert doubts(replace(record, environment={"cores_count": "two"}), series) == ()
+
+
+@pytest.mark.parametrize(
+    ("direction", "write_back_s", "told"), [("write", 10.0, False), ("write", 0.0, True), ("read", 10.0, True)]
+)
+def test_a_write_has_until_the_end_of_its_write_back_to_reach_its_own_disks(made, direction, write_back_s, told):
+    node = next(n for n in catalogue.cluster("odroid-hc4").nodes if n.disks)
+    most = sum((d.write_bytes_per_s if direction == "write" else d.read_bytes_per_s).value for d in node.disks)
+    moved = made.results((10.0, 20.0), moved_bytes=int(most * 15), direction=direction)
+    record = made.record(moved=moved, cluster="odroid-hc4", write_back_s=write_back_s)
+    hosts = tuple(replace(h, node=node.name) for h in record.hosts)
+    found = doubts(replace(record, hosts=hosts, data_hosts=("client-1",)), [])
+    assert any("50% more than its disks can" in doubt for doubt in found) == told
+    others = doubts(replace(record, hosts=hosts, data_hosts=("client-2",)), [])  # the disks of another
+    assert not any("its disks can" in doubt for doubt in others)

@@ -142,3 +142,15 @@ def test_an_end_where_each_reading_is_a_new_one_has_no_step_under_way(made):
     found = budget(made.stating("counter", t_s, value), 10, 30)
     (update,) = (t.standard_j for t in found.terms if t.name == "update")
     assert update == pytest.approx((200**2 / 12 + 100**2) ** 0.5)
+
+
+@pytest.mark.parametrize(("steps_j", "window"), [((100, 200), (10.2, 31.75)), ((200, 100), (11.75, 30.2))])
+def test_an_edge_that_cuts_a_step_of_a_counter_that_stands_errs_by_what_is_not_that_step_itself(made, steps_j, window):
+    """A step of 200 J in half a second is cut in its middle: L f (1-f) sqrt(d^2 - 4 sigma^2), sigma the step over twice L."""
+    t_s = np.arange(0, 60.25, 0.5)
+    first, second = steps_j
+    value = first * np.floor(np.minimum(t_s, 20) / 4) + second * np.floor(np.maximum(t_s - 20, 0) / 4)
+    found = budget(made.stating("counter", t_s, value), *window)
+    d_w, sigma_w = 2**0.5 * 200 / 0.5, 200 / (2 * 0.5)
+    (edges,) = (t.standard_j for t in found.terms if t.name == "edges")
+    assert edges == pytest.approx(0.5 * 0.25 * (d_w**2 - 4 * sigma_w**2) ** 0.5)
