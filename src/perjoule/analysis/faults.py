@@ -48,7 +48,7 @@ def _still(t_s: Floats, value: Floats, began_s: float, ended_s: float, semantics
     same = np.diff(value) == 0
     if same.all():
         if len(value) >= CONSTANT_COUNT:
-            yield f"all {len(value)} samples are equal: the meter stood still, or the power stayed within one of its steps"
+            yield f"all {len(value)} samples are equal: the meter was frozen, or the power stayed within one of its steps"
         return
     edges = np.flatnonzero(np.diff(np.concatenate(([0], same.view(np.int8), [0]))))
     first, last = edges[::2], edges[1::2]  # a run is of the samples first to last
@@ -62,10 +62,10 @@ def _still(t_s: Floats, value: Floats, began_s: float, ended_s: float, semantics
     long = count + 1 >= LONG_COUNT and inside_s[longest] >= max(LONG_S, LONG_RATIO * (ended_s - began_s))
     lone = long and semantics != "average" and _lasting(inside_s, longest, t_s, value, began_s, ended_s)
     if lone or _improbable(same, count):
-        yield f"the {'counter' if counter else 'meter'} stood still for {length_s:.3g} s ({count + 1} equal samples)"
+        yield f"the {'counter' if counter else 'meter'} was frozen for {length_s:.3g} s ({count + 1} equal samples)"
     elif long and not counter and t_s[first[longest] + BEFORE_COUNT - 1] <= began_s:
         yield (
-            f"the meter showed the same value for {length_s:.3g} s, beginning before the load: it stood still, or the load is "
+            f"the meter showed the same value for {length_s:.3g} s, beginning before the load: it was frozen, or the load is "
             "smaller than one of its steps"
         )
 

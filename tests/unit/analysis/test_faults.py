@@ -69,7 +69,7 @@ def test_what_a_meter_cannot_show_is_a_gap(made):
 
 def test_a_constant_meter_is_doubted_where_it_measures_and_not_where_it_models(made):
     t_s = np.arange(0, 30.5, 0.5)
-    assert "stood still" in energy_j(made.stating("window mean", t_s, 50.0, 0.5), 5, 25).doubts[0]
+    assert "was frozen" in energy_j(made.stating("window mean", t_s, 50.0, 0.5), 5, 25).doubts[0]
     assert energy_j(made.stating("window mean", t_s, 50.0, 0.5, grade="modelled"), 5, 25).doubts == ()
 
 
@@ -209,7 +209,7 @@ def lasting(made, before_s, stood_s, after_s, *, each_s, step_s=0.1, once_s=None
     ],
 )
 def test_one_value_stands_still_where_it_lasts_far_longer_than_all_others(made, words, stood):
-    assert ["stood still" in said for said in lasting(made, **words)] == [True] * stood
+    assert ["was frozen" in said for said in lasting(made, **words)] == [True] * stood
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_equal_steps_stand_still_where_chance_makes_them_once_in_a_million(made,
     value = 40 + np.cumsum(np.concatenate(([True], ~same))) * 0.01
     t_s = 0.1 * np.arange(count + 1)
     told = list(faults.of(Integral(made.stating("instantaneous", t_s, value)), 0.0, float(t_s[-1])))
-    assert ["stood still" in said for said in told] == [True] * stood
+    assert ["was frozen" in said for said in told] == [True] * stood
 
 
 @pytest.mark.parametrize(

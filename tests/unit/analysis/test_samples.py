@@ -55,7 +55,7 @@ def stood(t_s, value, window, semantics):
 
 def said(made, t_s, value, window, semantics="window mean"):
     words = " ".join(energy_j(made.stating(semantics, t_s, value, np.diff(t_s, prepend=t_s[0] - 0.5)), *window).doubts)
-    known = {"samples are equal": "all", "stood still for": "stood", "beginning before the load": "before"}
+    known = {"samples are equal": "all", "was frozen for": "stood", "beginning before the load": "before"}
     return next((word for text, word in known.items() if text in words), "")
 
 
