@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import Any, cast
 
 import tomlkit
 
@@ -86,8 +86,10 @@ def _set(table: Any, options: Mapping[str, Any]) -> None:
             for inner in table[key] if isinstance(table[key], list) else [table[key]]:
                 _set(inner, value)  # pyright: ignore[reportUnknownArgumentType]
         elif table.get(key) != value:
-            new = tomlkit.item(value)
-            table[key] = new.comment(f"instead of {tomlkit.item(table[key]).as_string()}") if key in table else new
+            new = cast("Any", tomlkit.item(value))
+            if key in table:
+                new.comment(f"instead of {cast('Any', tomlkit.item(table[key])).as_string()}")
+            table[key] = new
 
 
 def _replace(document: Any, file: Path) -> None:
@@ -97,7 +99,8 @@ def _replace(document: Any, file: Path) -> None:
     if "testbed" not in names or not names <= {"testbed", "meter"}:
         what = "a testbed file contains a [testbed] and, if you like, [[meter]] tables"
         raise CampaignError(what, where=str(file), next="perjoule drivers lists the testbeds")
-    for name, table in tomlkit.parse(text).items():
+    own: Any = tomlkit.parse(text)
+    for name, table in own.items():
         document.pop(name, None)
         document.append(name, table)
 
