@@ -42,7 +42,7 @@ LISTED = {
     "libnfs-utils": "nfs-cp nfs-ls",
     "moosefs-chunkserver": "mfschunkserver",
     "moosefs-cli": "mfscli",
-    "moosefs-client": "mfscreatesclass mfsfileinfo mfsgetsclass mfsmount mfssetsclass mfssettrashtime",
+    "moosefs-client": "mfscreatesclass mfsfileinfo mfsgetsclass mfsgettrashtime mfsmount mfssetsclass mfssettrashtime",
     "moosefs-master": "mfsmaster",
     "moosefs-metalogger": "mfsmetalogger",
     "mosquitto": "mosquitto",

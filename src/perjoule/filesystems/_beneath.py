@@ -6,11 +6,12 @@ https://btrfs.readthedocs.io/en/latest/btrfs-inspect-internal.html
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from perjoule.drivers.protocols import Check, Host
 from perjoule.filesystems._daemons import programs
-from perjoule.filesystems._mounts import findmnt, in_kernel
+from perjoule.filesystems._mounts import findmnt, in_kernel, kernel_check
 from perjoule.machine.mirrors import STEAD, WAYS, check
 from perjoule.model import Disk, Json
 
@@ -21,12 +22,9 @@ SHORT_S = 20.0
 def needs(kind: str, *, needed: bool = True) -> tuple[Check, ...]:
     """Check what a machine needs to make and mount a file system of this kind."""
     (tool,) = programs({f"mkfs.{kind}": PACKAGES[kind]})
-    able = in_kernel(kind)
-    detail, fix = (
-        ("there", "") if able else ("neither built in nor available as a module", f"a kernel with CONFIG_{kind.upper()}_FS")
-    )
-    kernel = Check(f"{kind} in the kernel", able, detail, fix, needed)
-    return Check(tool.name, tool.ok, tool.detail, tool.fix, needed), kernel
+    lack, fix = "neither built in nor available as a module", f"a kernel with CONFIG_{kind.upper()}_FS"
+    kernel = kernel_check(kind, in_kernel(kind), lack, fix, needed=needed)
+    return replace(tool, needed=needed), kernel
 
 
 def needs_beneath(beneath: Disk | None) -> tuple[Check, ...]:

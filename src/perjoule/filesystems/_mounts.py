@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from perjoule.drivers.protocols import Host, Hosts, Mounted
+from perjoule.drivers.protocols import Check, Host, Hosts, Mounted
 from perjoule.machine.untrusted import json_from
 from perjoule.model import Json
 from perjoule.model.errors import TransientError
@@ -25,6 +25,11 @@ def in_kernel(kind: str) -> bool:
     registered = {line.split()[-1] for line in Path("/proc/filesystems").read_text().splitlines()}
     release = Path("/proc/sys/kernel/osrelease").read_text().strip()
     return kind in registered or Path("/lib/modules", release, "kernel", "fs", kind).is_dir()
+
+
+def kernel_check(name: str, able: bool, lack: str, fix: str, *, needed: bool = True) -> Check:
+    """Report whether this machine's kernel has what a client needs there."""
+    return Check(f"{name} in the kernel", able, "there" if able else lack, "" if able else fix, needed)
 
 
 def is_mounted(host: Host, path: Path) -> bool:

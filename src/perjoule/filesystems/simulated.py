@@ -9,7 +9,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, FileSystem, Hosts, Mounted
-from perjoule.model import OPTIONS, Redundancy
+from perjoule.filesystems._mounts import OnClients
+from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import CampaignError, TransientError
 from perjoule.model.units import MIB, BytesPerSecond, Ratio
 
@@ -72,40 +73,30 @@ class Simulated(FileSystem):
             failure = TransientError(what, where=hosts.metadata.name)
             failure.logs = {f"{hosts.metadata.name}-simulated.log": "goodbye\n"}
             raise failure
-        yield _SimulatedMount(self, hosts)
+        directories = {client.name: client.directory / "mounted" for client in hosts.clients}
+        for directory in directories.values():
+            directory.mkdir(parents=True)
+        facts: dict[str, Json] = {
+            "version": "simulated",
+            "throughput_bytes_per_s": self.throughput_bytes_per_s * self._speedup(len(hosts.by_role("storage"))),
+            "noise_ratio": self.noise_ratio,
+            "seed": self.seed,
+        }
+        lost = 'a simulated daemon died, as configured; it last said: "goodbye"' if self.failure == "death" else ""
+        mounted = _OnServers(hosts, directories, facts, lambda client: lost)
+        mounted.data_hosts = tuple(host.name for host in hosts.by_role("storage") or hosts.clients)
+        yield mounted
+
+    def _speedup(self, servers_count: int) -> float:
+        if self.serial_ratio is None or not servers_count:
+            return 1.0
+        return servers_count / (1 + self.serial_ratio * (servers_count - 1))
 
     def checks(self) -> tuple[Check, ...]:
         """Check nothing: there are no requirements."""
         return (Check("simulated file system", True, "needs nothing"),)
 
 
-class _SimulatedMount(Mounted):
-    def __init__(self, asked: Simulated, hosts: Hosts) -> None:
-        self.directories = {client.name: client.directory / "mounted" for client in hosts.clients}
-        for directory in self.directories.values():
-            directory.mkdir(parents=True)
-        self.facts = {
-            "version": "simulated",
-            "throughput_bytes_per_s": asked.throughput_bytes_per_s * self._speedup(asked, len(hosts.by_role("storage"))),
-            "noise_ratio": asked.noise_ratio,
-            "seed": asked.seed,
-        }
-        self.data_hosts = tuple(host.name for host in hosts.by_role("storage") or hosts.clients)
-        self.logs = ()
-        self._dies = asked.failure == "death"
-
-    @staticmethod
-    def _speedup(asked: Simulated, servers_count: int) -> float:
-        if asked.serial_ratio is None or not servers_count:
-            return 1.0
-        return servers_count / (1 + asked.serial_ratio * (servers_count - 1))
-
+class _OnServers(OnClients):
     def locate(self, path: Path) -> tuple[str, ...]:
         return self.data_hosts
-
-    def drop_caches(self) -> None:
-        pass
-
-    def alive(self) -> None:
-        if self._dies:
-            raise TransientError('a simulated daemon died, as configured; it last said: "goodbye"')

@@ -21,6 +21,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Hosts
 from perjoule.filesystems._deployment import SelfBuilt
+from perjoule.filesystems._mounts import kernel_check
 from perjoule.filesystems.beegfs.client import FIX
 from perjoule.filesystems.beegfs.cluster import Cluster
 from perjoule.filesystems.beegfs.versions import ALL, MANAGEMENT, SERVERS, Series
@@ -80,5 +81,5 @@ def _module() -> Check:
     release = Path("/proc/sys/kernel/osrelease").read_text().strip()
     files = Path("/lib/modules", release).rglob("beegfs.ko*")
     there = "\tbeegfs\n" in Path("/proc/filesystems").read_text() or next(files, None) is not None
-    detail = "there" if there else f"no module beegfs for {release}: servers can run, but not be mounted"
-    return Check("BeeGFS in the kernel", there, detail, "" if there else FIX, needed=False)
+    lack = f"no module beegfs for {release}: servers can run, but not be mounted"
+    return kernel_check("BeeGFS", there, lack, FIX, needed=False)

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Check, Host, Hosts
 from perjoule.filesystems._daemons import programs
 from perjoule.filesystems._deployment import SHORT_S, Deployed, Deployment
-from perjoule.filesystems._mounts import findmnt, has_own_mounts, in_kernel
+from perjoule.filesystems._mounts import findmnt, has_own_mounts, in_kernel, kernel_check
 from perjoule.filesystems.nfs import parse as words
 from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import MachineError, TransientError, WorkloadError
@@ -48,9 +48,7 @@ class Nfs(Deployed):
 
     def checks(self) -> tuple[Check, ...]:
         """Check for the server, its back end, and the kernel's client."""
-        able = in_kernel("nfs")
-        client = Check("NFS in the kernel", able, "there" if able else NO_CLIENT, "" if able else MEND)
-        return (*self._server_checks(), client, *super().checks())
+        return (*self._server_checks(), kernel_check("NFS", in_kernel("nfs"), NO_CLIENT, MEND), *super().checks())
 
     def _server_checks(self) -> tuple[Check, ...]:
         if self.server == "kernel":

@@ -20,6 +20,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Check, Host, Hosts
 from perjoule.filesystems._daemons import Daemon, each, fuse
 from perjoule.filesystems._deployment import Deployment, SelfBuilt
+from perjoule.filesystems._mounts import kernel_check
 from perjoule.filesystems.orangefs import parse as words
 from perjoule.model import OPTIONS, Disk, Json, Redundancy
 from perjoule.model.errors import CampaignError, MachineError
@@ -66,10 +67,7 @@ class OrangeFS(SelfBuilt):
 
     def checks(self) -> tuple[Check, ...]:
         """Check also what the client needs in the kernel."""
-        found = DEVICE.exists()
-        kernel = Check(
-            "OrangeFS in the kernel", found, str(DEVICE) if found else f"no {DEVICE}", "" if found else "modprobe orangefs"
-        )
+        kernel = kernel_check("OrangeFS", DEVICE.exists(), f"no {DEVICE}", "modprobe orangefs")
         return (*super().checks(), fuse() if self.client == "fuse" else kernel)
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
