@@ -159,7 +159,7 @@ def test_every_fact_that_is_another_there_is_told_and_what_is_reported_counts_be
         "rate": [*shared, "clients: not stated there, 2 here", servers],
         "power": [*shared, servers, "power: metered there, modelled here"],
     }
-    untold = [*shared[:1], "version: 3.0 there, not stated here", "goal: 2 there, not told here", *shared[2:]]
+    untold = [*shared[:1], "version: 3.0 there, not stated here", "goal: 2 there, not stated here", *shared[2:]]
     failed = replace(record, status="failed")
     assert {one.differs for one in held(paper, beside(paper, own[:1]), [failed])} == {
         (*untold, "clients: not stated there, 2 here", servers)
