@@ -5,21 +5,23 @@ can hold is invalid: all three are refused. A record writes them as `{"$float": 
 """
 
 import csv
-import dataclasses
 import json
 import math
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, Literal, NoReturn, TypeVar
 
-from perjoule.model import Json, Outcome
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from perjoule.model import Json
 from perjoule.model.units import bytes_text
 
 MOST_BYTES = 256 * 1024**2  # of a file: fio's logs of a day have a tenth
 MOST_JSON_BYTES = 64 * 1024**2  # sysstat's counters of a day, every ten seconds
 MOST_TABLES = 1_000_000  # tables and lists in one text: "[[],[]," becomes twenty times as large in memory
+MOST_VALUES = 200_000  # in a dataclass: each that does not fit costs a kilobyte before the first is reported
 MOST_DEPTH = 100  # what walks through it does so by recursion
 MOST_DIGITS = 20  # of whole numbers: 64 bits
 
@@ -81,7 +83,7 @@ def json_of(path: Path) -> Any:
 def read_as(cls: type[T], path: Path) -> T:
     """Read a dataclass that was written as JSON. Raises OSError; ValueError that names the file and the key."""
     try:
-        return cast("T", from_json(cls, json_of(path)))
+        return from_json(cls, json_of(path))
     except ValueError as error:
         raise ValueError(str(error) if path.name in str(error) else f"{path.name}: {error}") from None
 
@@ -143,66 +145,41 @@ def _whole(digits: str) -> int:
 _DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite, parse_int=_whole)
 
 
-def from_json(hint: Any, data: Json) -> object:
-    """Build a value of the type `hint` (a dataclass, tuple, mapping, literal, union, scalar or Json) from JSON data.
+_FLOATS = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
 
-    Missing fields take their default; an unknown field is an error.
+
+@cache
+def _reader(cls: type[Any]) -> TypeAdapter[tuple[Any]]:
+    inside: Any = tuple.__class_getitem__((cls,))  # a dataclass by itself takes no settings
+    return TypeAdapter(inside, config=ConfigDict(extra="forbid", arbitrary_types_allowed=True))
+
+
+def from_json(cls: type[T], data: Json) -> T:
+    """Build a dataclass from JSON data. Missing fields take their default; an unknown field is an error.
 
     Raises:
-        ValueError: the data do not fit the type; it names the field.
+        ValueError: the data do not fit the type, and it names the field; or there are too many of them.
     """
-    if isinstance(data, Mapping) and set(data) == {"$float"}:
-        data = float(str(data["$float"]))
-    origin, arguments = get_origin(hint), get_args(hint)
-    if hint == Json:
-        return _plain(data)
-    if dataclasses.is_dataclass(hint) and isinstance(hint, type) and isinstance(data, Mapping):
-        return _build(hint, data)
-    if origin is Annotated:
-        return from_json(arguments[0], data)
-    if origin is tuple and isinstance(data, list):
-        return tuple(from_json(arguments[0], item) for item in data)
-    if origin is Mapping and isinstance(data, Mapping):
-        return {key: from_json(arguments[1], item) for key, item in data.items()}
-    if origin is Literal and data in arguments:
-        return data
-    if origin in (UnionType, Union):
-        if data is None and type(None) in arguments:
-            return None
-        return from_json(next(a for a in arguments if a is not type(None)), data)
-    if hint is float and isinstance(data, int | float) and not isinstance(data, bool):
-        return float(data)
-    if hint in (int, str, bool) and type(data) is hint:
-        return data
-    raise ValueError(f"expected {_kind(hint)}, found {json.dumps(data)[:60]}")
-
-
-def _kind(hint: Any) -> str:
-    """Name a type for people."""
-    names = {float: "a number", int: "a whole number", str: "a text", bool: "true or false", tuple: "a list", Mapping: "a table"}
-    known = names.get(get_origin(hint) or hint)
-    if get_origin(hint) is Literal:
-        return "one of " + ", ".join(json.dumps(one) for one in get_args(hint))
-    return known or ("a table" if dataclasses.is_dataclass(hint) else re.sub(r"[\w.]+\.", "", str(hint)))
-
-
-def _build(cls: type, data: Mapping[str, Json]) -> object:
-    fields = {f.name: f for f in dataclasses.fields(cls)}
-    if unknown := data.keys() - fields.keys():
-        raise ValueError(f'{cls.__name__} has no field "{min(unknown)}"')
-    values: dict[str, object] = {}
-    for name, value in data.items():
-        try:
-            values[name] = () if (cls, name) == (Outcome, "series") else from_json(fields[name].type, value)
-        except ValueError as error:
-            raise ValueError(f"{cls.__name__}.{name}: {error}") from None
+    text = json.dumps([data])
+    if text.count(",") > MOST_VALUES:
+        raise ValueError(f"more than {MOST_VALUES} values in one {cls.__name__}")
+    for word, number in _FLOATS.items():  # no string contains these quotes without a backslash
+        text = text.replace(f'{{"$float": "{word}"}}', number)
     try:
-        return cls(**values)
-    except TypeError as error:  # a field without default is missing
-        raise ValueError(str(error)) from None
+        return _reader(cls).validate_json(text, strict=True)[0]
+    except ValidationError as error:
+        raise ValueError(_fault(cls.__name__, error.errors(include_url=False)[0])) from None
 
 
-def _plain(data: Json) -> Json:
-    if isinstance(data, Mapping):
-        return float(str(data["$float"])) if set(data) == {"$float"} else {k: _plain(v) for k, v in data.items()}
-    return [_plain(v) for v in data] if isinstance(data, list) else data
+def _fault(name: str, error: ErrorDetails) -> str:
+    """Return what does not fit, and where."""
+    place = name + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error["loc"][1:])
+    match error["type"]:
+        case "unexpected_keyword_argument":
+            return f'{place.rpartition(".")[0]} has no field "{error["loc"][-1]}"'
+        case "missing":
+            return f"{place} is missing"
+        case "value_error":
+            return f"{place}: {error['ctx']['error']}"  # pyright: ignore[reportTypedDictNotRequiredAccess]
+        case _:
+            return f"{place}: {error['msg'].replace('Input should be', 'expected')}, found {json.dumps(error['input'])[:60]}"

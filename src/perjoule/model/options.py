@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, ConfigDict, JsonValue, WithJsonSchema, model_validator
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from perjoule.model.units import Bytes
 
-Json = None | bool | int | float | str | list["Json"] | Mapping[str, "Json"]
+if TYPE_CHECKING:
+    Json = None | bool | int | float | str | list["Json"] | Mapping[str, "Json"]
+else:
+    Json = JsonValue
 
 UNIT_SUFFIXES = ("_bytes_per_s", "_bytes", "_s", "_j", "_w", "_v", "_hz", "_count", "_ratio")
 

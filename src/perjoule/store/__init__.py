@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from perjoule.machine import locks, removal
-from perjoule.machine.untrusted import from_json, json_of, read_as, text_of
+from perjoule.machine.untrusted import from_json, json_of, text_of
 from perjoule.model import Cell, Json, Record, Series, Trial
 from perjoule.model.errors import MachineError
 from perjoule.store import clearing
@@ -48,14 +48,6 @@ class Head:
     name: str = ""
     overrides: tuple[str, ...] = ()
     format: str = ""
-
-
-@dataclass(frozen=True)
-class Stored:
-    """The content of table.json."""
-
-    cells: tuple[Cell, ...]
-    version: int = VERSION
 
 
 def create(
@@ -122,7 +114,7 @@ def open_results(folder: Path) -> "Results":
                 where=str(folder),
                 next="use the perjoule that wrote it, or a newer one",
             )
-        head = cast("Head", from_json(Head, cast("Json", stored)))
+        head = from_json(Head, cast("Json", stored))
     with spoken(folder / "campaign.toml"):
         text = text_of(folder / "campaign.toml")
     results = Results(folder, text, head.overrides)
@@ -275,7 +267,11 @@ class Results:
         if not path.exists():
             return None
         with spoken(path):
-            return read_as(Stored, path).cells
+            found: object = json_of(path)
+            cells: object = cast("dict[str, Any]", found).get("cells") if isinstance(found, dict) else None
+            if not isinstance(cells, list):
+                raise ValueError("it has no cells")
+            return tuple(from_json(Cell, cell) for cell in cast("list[Json]", cells))
 
     def set_aside(self) -> tuple[str, ...]:
         """Name the attempts that were set aside because the journal does not list them."""

@@ -10,7 +10,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
-from typing import cast
 
 from perjoule.machine.untrusted import bytes_of, from_json, json_from
 
@@ -38,7 +37,7 @@ def read_journal(path: Path) -> tuple[Entry, ...]:
     entries: list[Entry] = []
     for number, line in enumerate(lines, start=1):
         try:
-            entries.append(_inside(cast("Entry", from_json(Entry, json_from(line)))))
+            entries.append(_inside(from_json(Entry, json_from(line))))
         except ValueError as error:
             raise ValueError(f"line {number} is damaged ({error})") from None
     return tuple(entries)

@@ -36,7 +36,7 @@ def record_from(text: str) -> Record:
     version = cast("dict[str, Any]", data).get("version", VERSION)
     if version != VERSION:
         raise ValueError(f"format version {version}, but this perjoule reads version {VERSION}")
-    return cast("Record", from_json(Record, cast("Json", data)))
+    return from_json(Record, cast("Json", data))
 
 
 def with_time(record: Record) -> Record:

@@ -178,7 +178,7 @@ def channel_from(texts: Sequence[str]) -> Channel:
     """Parse a channel from its texts, in the order of COLUMNS. Raises ValueError."""
     *plain, more = texts
     rest: dict[str, Json] = json_from(more) if more else {}
-    return cast("Channel", from_json(Channel, {**dict(zip(_PLAIN, plain, strict=True)), **rest}))
+    return from_json(Channel, {**dict(zip(_PLAIN, plain, strict=True)), **rest})
 
 
 @cache

@@ -66,17 +66,28 @@ def test_a_file_longer_than_its_limit_is_not_read(tmp_path):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        ({"count": "3"}, 'Small.count: expected a whole number, found "3"'),
-        ({"count": 1, "times": [{"monotonic_s": "soon", "utc_s": 1}]}, "Small.times: Clock.monotonic_s: expected a number"),
-        ({"count": 1, "times": 7}, "Small.times: expected a list, found 7"),
+        ({"count": "3"}, 'Small.count: expected a valid integer, found "3"'),
+        ({"count": 1, "times": [{"monotonic_s": "soon", "utc_s": 1}]}, "Small.times[0].monotonic_s: expected a valid number"),
+        ({"count": 1, "times": 7}, "Small.times: expected a valid array, found 7"),
         ({"count": 1, "colour": 2}, 'no field "colour"'),
-        ([], "expected a table, found"),
+        ([], "Small: expected an object, found"),
     ],
 )
 def test_a_wrong_type_is_told_with_file_and_key(tmp_path, data, words):
     (tmp_path / "run.json").write_text(json.dumps(data))
     with pytest.raises(ValueError, match=f"^run.json: .*{re.escape(words)}"):
         read_as(Small, tmp_path / "run.json")
+
+
+def test_data_with_too_many_faults_are_refused_before_each_is_listed():
+    with pytest.raises(ValueError, match="more than 200000 values in one Small"):
+        from_json(Small, {"count": 1, "times": [7] * 200_001})
+
+
+@pytest.mark.parametrize("count", ["1", 1.5, True, None])
+def test_no_type_is_converted(count):
+    with pytest.raises(ValueError, match="expected a valid integer"):
+        from_json(Small, {"count": count})
 
 
 def test_infinity_is_as_records_write_it():
@@ -132,7 +143,7 @@ def test_a_rados_report_that_can_t_be_is_refused(tmp_path, report):
 
 @pytest.mark.parametrize("began_s", ["soon", None, [1], {}])
 def test_a_wrong_type_in_rados_run_json_names_file_and_key(tmp_path, began_s):
-    assert "run.json: Ran.began_s: expected a number" in refuse("rados", {}, rados(tmp_path, {}, began_s))
+    assert "run.json: Ran.began_s.client-1: expected a valid number" in refuse("rados", {}, rados(tmp_path, {}, began_s))
 
 
 @pytest.mark.parametrize("kind", ["fio", "ior", "mdtest", "hep", "simulated", "rados"])
@@ -160,10 +171,10 @@ def test_two_clocks_and_a_client_are_wanted(tmp_path):
 @pytest.mark.parametrize(
     ("head", "words"),
     [
-        ({"overrides": None}, "Head.overrides: expected a list, found null"),
-        ({"overrides": [3]}, "Head.overrides: expected a text, found 3"),
-        ({"overrides": "seed=1"}, "Head.overrides: expected a list"),
-        ({"name": {}}, "Head.name: expected a text"),
+        ({"overrides": None}, "Head.overrides: expected a valid array, found null"),
+        ({"overrides": [3]}, r"Head.overrides\[0\]: expected a valid string, found 3"),
+        ({"overrides": "seed=1"}, "Head.overrides: expected a valid array"),
+        ({"name": {}}, "Head.name: expected a valid string"),
     ],
 )
 def test_a_wrong_type_in_results_json_names_file_and_key(tmp_path, head, words):

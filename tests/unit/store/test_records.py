@@ -58,7 +58,7 @@ def test_cells_come_back_with_infinite_intervals():
         ({"version": 2}, "format version 2"),
         ({"colour": "red"}, 'no field "colour"'),
         ({"status": "great"}, "Record.status"),
-        ({"scale": "fast"}, "Record.scale: expected a number"),
+        ({"scale": "fast"}, "Record.scale: expected a valid number"),
         ({"hosts": [{"name": "a"}]}, "missing"),
         ({"phases": None}, "Record.phases"),
     ],
