@@ -6,13 +6,6 @@ from perjoule.analysis.claims import Judged
 from perjoule.model import Record
 from perjoule.results.table import Table, p_text, ratio_text
 
-NOTE = (
-    "Each case of a claim is judged like the same pair elsewhere in this report. A claim doesn't hold here if any case is "
-    "significantly reversed; otherwise the mean over all cases decides (for trends along clients or sizes: the two ends), "
-    "with intervals and p corrected for all claims together. Ratio (what is claimed to be larger over the other) and p are "
-    "the deciding ones."
-)
-
 
 def graded(records: Sequence[Record]) -> str:
     """Return how these numbers were obtained, unless real hosts were measured."""

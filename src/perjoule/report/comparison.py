@@ -2,27 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from html import escape
 from math import isfinite, isnan
 
 from perjoule.analysis.better import MOST_COUNT, RELEVANT_RATIO, Verdict
 from perjoule.analysis.changes import Change
 from perjoule.analysis.stopping import METRICS
 from perjoule.figures import comparison as figure
-from perjoule.report.document import document, drawn, html_list, html_table
+from perjoule.report.document import document
 from perjoule.results.comparison import PER, Comparison, Row
 from perjoule.results.table import Table, pair_texts, with_interval
 
 WORDS = ("file system", "workload", "direction", "metric", "verdict")
 HEADERS = (*WORDS[:3], "clients", "metric", "before", "after", "ratio (95 %)", "p", "g", "verdict", "n more")
-NOTE = (
-    "Ratio of geometric means, after over before. Intervals and p are corrected for all comparisons made together: between two "
-    "file systems of a campaign, all pairs that did the same work; between two folders, all rows of a metric. Better or "
-    f"worse: the interval excludes 1 and the ratio is at least {RELEVANT_RATIO:.0%}; no relevant difference: the interval lies "
-    "within that. g is Hedges' effect size. n more: further repetitions of each that would settle it if mean and scatter stay "
-    "the same. "
-    "Outliers are shown and never dropped."
-)
 
 
 def change_lines(changes: Sequence[Change], declared: Sequence[str] = ()) -> Iterator[str]:
@@ -112,16 +103,13 @@ def page(found: Comparison) -> str:
         f"Points: ratio of geometric means; lines: 95 % interval. The band marks irrelevant differences, {RELEVANT_RATIO:.0%}."
     ]
     drawings = {"comparison": figure.ratios(marks, RELEVANT_RATIO, title, notes)} if marks else {}
-    return document(title, "\n".join(_body(found, title, list(drawings))), drawings)
-
-
-def _body(found: Comparison, title: str, drawings: Sequence[str]) -> Iterator[str]:
-    yield f'<header><div><h1>{escape(title)}</h1></div><button id="theme">light / dark</button></header>'
-    yield f"<h2>Changes</h2>{html_list(change_lines(found.changes))}<h2>Effect</h2>"
-    laid = comparison_table(found)
-    yield html_table(laid.headers, laid.rows, [header in WORDS for header in laid.headers])
-    yield f"<p><small>{escape(NOTE)}</small></p>"
-    yield from map(drawn, drawings)
-    for heading, lines in (("Doubts", found.doubts), ("Outliers, kept", found.outliers)):
-        if lines:
-            yield f"<h2>{heading}</h2>{html_list(lines)}"
+    return document(
+        "comparison.html",
+        title,
+        drawings,
+        found=found,
+        changes=list(change_lines(found.changes)),
+        laid=comparison_table(found),
+        words=WORDS,
+        relevant_ratio=RELEVANT_RATIO,
+    )

@@ -2,9 +2,8 @@
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,8 +13,8 @@ from perjoule.model import Cell
 from perjoule.model.units import MIB
 from perjoule.report.claims import graded
 from perjoule.report.content import Content, content
-from perjoule.report.document import document, drawn
-from perjoule.results.table import with_meter
+from perjoule.report.document import document
+from perjoule.results.table import Table, with_meter
 from perjoule.store import Results
 
 WORDS = ("results", "measured (UTC)", "compared", "best by MiB/s", "best by MiB/J", "grade")
@@ -59,40 +58,30 @@ def index(title: str, entries: Sequence[Entry]) -> str:
             figures[name] = overview(
                 bars, unit, f"Best {unit} of each campaign", ["mean and 95 % interval; each on its own hosts"]
             )
-    return document(title, "\n".join(_body(title, ordered, figures)), figures)
-
-
-def _body(title: str, entries: Sequence[Entry], figures: dict[str, vega.Spec]) -> Iterator[str]:
-    yield f'<header><div><h1>{escape(title)}</h1></div><button id="theme">light / dark</button></header>'
-    valid = sum(r.status == "valid" for one in entries for r in one.found.records)
-    yield f"<p>{len(entries)} campaigns with {valid} valid trials. Click a header to sort.</p>"
-    marks = ['<th class="word">' if header in WORDS else "<th>" for header in HEADERS]
-    head = "".join(f"{mark}{escape(header)}</th>" for mark, header in zip(marks, HEADERS, strict=True))
-    rows = "".join(f"<tr>{''.join(_row(one))}</tr>" for one in entries)
-    yield f'<div class="scroll"><table class="sortable"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
-    yield (
-        "<p><small>MiB/s and MiB/J are the highest mean of each campaign ± half of its 95 % interval (? where one repetition "
-        "gives none); campaigns differ in hosts, loads and grade of power, so they are not ranked here.</small></p>"
+    return document(
+        "index.html",
+        title,
+        figures,
+        laid=Table(HEADERS, tuple(map(_row, ordered))),
+        words=WORDS,
+        links=[one.href for one in ordered],
+        valid_count=sum(r.status == "valid" for one in entries for r in one.found.records),
     )
-    yield from map(drawn, figures)
 
 
-def _row(one: Entry) -> Iterator[str]:
+def _row(one: Entry) -> tuple[str, ...]:
     found = one.found
-    yield f'<td class="word"><a href="{escape(one.href)}">{escape(one.name)}</a></td>'
-    yield _cell(time.strftime("%Y-%m-%d %H:%M", time.gmtime(_ended_s(found))), word=True)
-    yield _cell(", ".join(dict.fromkeys(cell.filesystem for cell in found.cells)), word=True)
     valid_count = sum(r.status == "valid" for r in found.records)
-    yield _cell(str(valid_count)) + _cell(str(len(found.records) - valid_count))
-    for metric in METRICS:
-        best = one.best(metric)
-        yield _cell(with_meter(best, metric, MIB) if best else "–")
-        yield _cell(_named(best) if best else "–", word=True)
-    yield _cell(one.grade, word=True)
-
-
-def _cell(text: str, *, word: bool = False) -> str:
-    return ('<td class="word">' if word else "<td>") + f"{escape(text)}</td>"
+    bests = [(best, metric) for metric in METRICS for best in [one.best(metric)]]
+    return (
+        one.name,
+        time.strftime("%Y-%m-%d %H:%M", time.gmtime(_ended_s(found))),
+        ", ".join(dict.fromkeys(cell.filesystem for cell in found.cells)),
+        str(valid_count),
+        str(len(found.records) - valid_count),
+        *(text for best, metric in bests for text in ((with_meter(best, metric, MIB), _named(best)) if best else ("–", "–"))),
+        one.grade,
+    )
 
 
 def _named(cell: Cell) -> str:

@@ -8,12 +8,6 @@ from perjoule.model import Interval
 from perjoule.model.units import MIB, seconds_text
 from perjoule.results.table import Table, number, with_interval
 
-NOTE = (
-    "A user's throughput is taken over the time in which its jobs ran. Fair is Jain's index, once of throughput by fair "
-    "share and once of each user's throughput relative to running alone. Joules are those of all users together and can't "
-    "be divided among users."
-)
-
 
 def users_table(mixes: Sequence[Mix]) -> Table:
     """Lay out mixes: a row for all users together, below it one for each, with its slow-down if it was measured alone."""

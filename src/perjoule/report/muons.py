@@ -22,12 +22,6 @@ COLUMNS = (  # header, metric, what one unit of it is
     ("% local by placement", "locality_ratio", 0.01),
     ("% local by network", "network_locality_ratio", 0.01),
 )
-NOTE = (
-    "A job is the analysis of the whole data set. J and Wh are those of the servers, without switch and clients: an "
-    "analysis that runs on clients looks cheaper than it is. Local by placement: the share read on a host that holds the "
-    "file; local by network: the share that the analysing hosts did not receive from other hosts. Masses have standard "
-    "errors."
-)
 
 
 def muons_table(cells: Sequence[Cell]) -> Table:

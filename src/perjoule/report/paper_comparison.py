@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from html import escape
 from math import isfinite
 
 from perjoule.analysis.audit.own import METRICS
@@ -11,18 +10,13 @@ from perjoule.analysis.paper_facts import beside, measured
 from perjoule.figures import comparison as figure
 from perjoule.figures import vega
 from perjoule.published import QUANTITIES, Paper
-from perjoule.report.document import document, drawn, html_list, html_table
+from perjoule.report.document import document
 from perjoule.results.table import Table, number, p_text
 from perjoule.store import Results
 from perjoule.summary import summary
 
 WORDS = ("file system", "workload", "direction", "number", "compared")
 HEADERS = (*WORDS[:3], "clients", "here", "published", "compared", "here / published", "number")
-NOTE = (
-    "Ratios are measured here over published. A mean's interval is the 95 % interval over repetitions; a number printed "
-    "after ± is taken as a standard uncertainty. A maximum has no interval: its ratio covers only the rounding of the "
-    "printed digits. In rankings, > means significantly higher and ~ not significantly different."
-)
 
 
 def alongside(results: Results, paper: Paper, metrics: Sequence[str] = ()) -> tuple[Held, ...]:
@@ -108,7 +102,9 @@ def as_data(paper: Paper, found: Sequence[Held]) -> dict[str, object]:
 def page(name: str, paper: Paper, found: Sequence[Held]) -> str:
     """Lay it out as HTML."""
     title = f"{name} compared with {paper.name}"
-    return document(title, "\n".join(_body(title, paper, found)), {"beside": drawing(paper, found, title)})
+    figures = {"beside": drawing(paper, found, title)}
+    laid, said = alongside_table(found), list(lines(found))
+    return document("paper_comparison.html", title, figures, paper=paper, laid=laid, words=WORDS, lines=said)
 
 
 def drawing(paper: Paper, found: Sequence[Held], title: str) -> vega.Spec:
@@ -123,12 +119,3 @@ def drawing(paper: Paper, found: Sequence[Held], title: str) -> vega.Spec:
         for one in found
     ]
     return figure.beside(pairs, paper.name, title, [paper.reference])
-
-
-def _body(title: str, paper: Paper, found: Sequence[Held]) -> Iterator[str]:
-    yield f'<header><div><h1>{escape(title)}</h1></div><button id="theme">light / dark</button></header>'
-    yield f"<p>{escape(paper.authors)}: {escape(paper.title)}. {escape(paper.reference)}</p>"
-    yield drawn("beside")
-    laid = alongside_table(found)
-    yield html_table(laid.headers, laid.rows, [header in WORDS for header in laid.headers])
-    yield f"<p><small>{escape(NOTE)}</small></p><h2>Rankings, and what differs</h2>{html_list(lines(found))}"

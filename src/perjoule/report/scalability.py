@@ -19,10 +19,6 @@ UNITS = {
     "operations_per_j": ("op/J", 1),
 }
 STEPS_COUNT = 40  # of a law's line
-NOTE = (
-    "The ideal starts from the smallest number of storage hosts: throughput grows in proportion to them, and work per joule "
-    "stays the same. Hosts whose number does not grow (metadata, management) let work per joule rise above the ideal."
-)
 
 
 def scaling_table(found: Sequence[Scaling]) -> Table:

@@ -1,6 +1,5 @@
 """What is seen while a campaign runs: the time left and the clients' speed make sense from the first moment on."""
 
-import json
 import os
 import pty
 import sys
@@ -19,10 +18,8 @@ from perjoule.cli.display import notes
 from perjoule.cli.progress import Progress
 from perjoule.drivers.protocols import Hosts
 from perjoule.execution.runner import Event
-from perjoule.figures import vega
 from perjoule.model import Cell, Channel, Interval, Trial
 from perjoule.model.units import MIB
-from perjoule.report.document import document
 from perjoule.results.table import Table
 from places import EXAMPLES
 
@@ -184,12 +181,3 @@ def test_escape_sequences_are_shown_and_not_obeyed(capsys: pytest.CaptureFixture
 def test_all_that_is_printed_goes_through_it() -> None:
     assert isinstance(display.out, display.Terminal)
     assert isinstance(display.err, display.Terminal)
-
-
-@pytest.mark.parametrize("label", ["<!--<script>", "</script><b>", "\u2028"])
-def test_no_label_takes_a_pages_data_away(monkeypatch: pytest.MonkeyPatch, label: str) -> None:
-    monkeypatch.setattr(vega, "javascript", lambda: "")  # to make it takes seconds
-    page = document(label, "", {})
-    data = page.partition('<script id="data" type="application/json">')[2].partition("</script>")[0]
-    assert json.loads(data)["name"] == label
-    assert "<" not in data  # "<!--<script>" makes a browser look for two ends of the script

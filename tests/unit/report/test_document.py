@@ -1,0 +1,35 @@
+"""Pages: what others wrote is text, in the page and in its data."""
+
+import json
+
+import pytest
+
+from perjoule.figures import vega
+from perjoule.report.document import document
+from perjoule.results.table import Table
+
+HOSTILE = ["<!--<script>", "</script><b>", "\u2028", '\' onclick="x"']
+
+
+@pytest.fixture(autouse=True)
+def no_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vega, "javascript", lambda: "")  # to make it takes seconds
+
+
+@pytest.mark.parametrize("label", HOSTILE)
+def test_no_label_takes_a_pages_data_away(label: str) -> None:
+    page = document("frame.html", label, {})
+    data = page.partition('<script id="data" type="application/json">')[2].partition("</script>")[0]
+    assert json.loads(data)["name"] == label
+    assert "<" not in data  # "<!--<script>" makes a browser look for two ends of the script
+
+
+@pytest.mark.parametrize("label", HOSTILE)
+def test_no_label_is_markup(label: str) -> None:
+    plain, hostile = (
+        document("index.html", text, {}, laid=Table((text,), ((text,),)), words=(), links=[text], valid_count=1).partition(
+            "<script"
+        )[0]
+        for text in ("plain", label)
+    )
+    assert [hostile.count(sign) for sign in "<>\"'"] == [plain.count(sign) for sign in "<>\"'"]
