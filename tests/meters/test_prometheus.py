@@ -45,6 +45,13 @@ def test_lines_may_look_odd(line, value):
     assert exposition.exposed(f"# HELP x {{\n{line}\nx2 9\n", "x", {"a": "b"})[0].value == value
 
 
+@pytest.mark.parametrize("line", ["x 1_0", "x 1 2 3", 'x{a="b" c="d"} 1', 'x{a="b",a="c"} 1', 'x{a="b"} 1 # {} 2'])
+def test_a_malformed_line_of_the_metric_is_no_reading(line):
+    with pytest.raises(ValueError, match="line is malformed"):
+        exposition.exposed(f"{line}\n", "x", {})
+    assert exposition.exposed(f"y{line}\nx 7\n", "x", {})[0].value == 7.0
+
+
 def test_escapes_in_labels_are_undone():
     assert exposition.selector(r'x{a="\"\\\n"}') == ("x", {"a": '"\\\n'})
 

@@ -1,8 +1,8 @@
 """Prometheus's formats: https://prometheus.io/docs/instrumenting/exposition_formats/ and
 https://prometheus.io/docs/prometheus/latest/querying/api/
 
-The parser of prometheus-client reads a page that was cut inside a number as that number; here such a page is an error. It also
-parses every line of a page, of which we need one.
+Only lines of the wanted metric are parsed (docs/explanations/dependencies.md compares this with the parser of
+prometheus-client), and a page that was cut inside a number is an error.
 """
 
 import io
@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 _NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
-_LABEL = re.compile(r'\s*([a-zA-Z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?')
+_LABEL = re.compile(r'\s*([a-zA-Z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|\Z)')
 _SELECTOR = re.compile(rf"\s*({_NAME})\s*(?:\{{(.*)\}})?\s*")
-_LINE = re.compile(rf'({_NAME})\s*(?:\{{((?:[^"}}]|"(?:[^"\\]|\\.)*")*)\}})?\s+(\S+)(?:\s+(-?\d+))?\s*')
+_LINE = re.compile(rf'({_NAME})\s*(?:\{{((?:[^"}}]|"(?:[^"\\]|\\.)*")*)\}})?\s+([^\s_]+)(?:\s+(-?\d+))?')
+_BEGIN = re.compile(_NAME)
 _ESCAPED = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
 
 
@@ -43,24 +44,29 @@ def exposed(text: str, name: str, labels: Mapping[str, str]) -> tuple[Sample, st
     """Return the one series of this name with these labels on an exporter's page, and its type ("gauge", "counter", "").
 
     Raises:
-        ValueError: it is missing, is not unique, or the page is cut off.
+        ValueError: it is missing, is not unique or malformed, or the page is cut off.
     """
     if not text.endswith(("\n", "# EOF")):
         raise ValueError(f"the page is truncated: no line feed after its last line {text.rpartition(chr(10))[2][:60]!r}")
     found: list[tuple[Sample, Mapping[str, str]]] = []
     kind = ""
-    for line in io.StringIO(text):  # a list of all lines may be many times as large
+    for line in map(str.strip, io.StringIO(text)):  # a list of all lines may be many times as large
+        if name not in line:
+            continue
         if line.startswith("#"):
             words = line.split()
             if words[1:2] == ["TYPE"] and words[2:3] == [name]:
                 kind = words[3] if len(words) > 3 else ""
             continue
-        match = _LINE.fullmatch(line.strip())
-        if match is None or match[1] != name:
+        begin = _BEGIN.match(line)
+        if begin is None or begin[0] != name:
             continue
-        there = _labels(match[2] or "") or {}
-        if labels.items() <= there.items():
-            found.append((Sample(float(match[3]), int(match[4]) / 1e3 if match[4] else None), there))
+        match = _LINE.fullmatch(line)
+        own = _labels(match[2] or "") if match else None
+        if match is None or own is None:
+            raise ValueError(f"the exporter's line is malformed: {line[:60]!r}")
+        if labels.items() <= own.items():
+            found.append((Sample(float(match[3]), int(match[4]) / 1e3 if match[4] else None), own))
     if len(found) != 1:
         raise ValueError(_count_words(name, [there for _, there in found]))
     return found[0][0], kind
@@ -93,6 +99,8 @@ def _labels(text: str) -> dict[str, str] | None:
         match = _LABEL.match(text, at)
         if match is None:
             return None if text[at:].strip() else found
+        if match[1] in found:
+            return None
         found[match[1]] = re.sub(r"\\.", lambda escape: _ESCAPED.get(escape[0], escape[0]), match[2])
         at = match.end()
     return found
