@@ -224,3 +224,9 @@ def test_two_readings_of_a_counter_that_fell_are_no_energy():
     found = energy_j(series("counter", [0, 10], [100, 50]), 0, 10)
     assert found.value is None
     assert "neither a wrap nor a possible rate" in "".join(found.doubts)
+
+
+def test_a_window_between_two_slow_samples_is_told_by_their_distance():
+    found = energy_j(series("instantaneous", np.arange(0, 10.0), 40.0), 4.2, 4.8)
+    assert found.value is None
+    assert "one sample in 1 s misses bursts shorter than 3 s" in "".join(found.doubts)

@@ -5,13 +5,14 @@ one repetition each.
 """
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from perjoule.analysis.cells import cells
 from perjoule.analysis.statistics import interval
 from perjoule.analysis.winners import winners
-from perjoule.model import Cell, Point
+from perjoule.model import Cell, Point, Spec
 
 NAMES = ("ext4 1k", "ext4 2k", "ext4 4k", "xfs 1k", "xfs 2k", "xfs 4k", "btrfs 4k")
 WORKLOADS = ("16 MB seq", "16 MB rand", "1 MB seq", "1 MB rand", "64 KB seq", "64 KB rand")
@@ -205,3 +206,18 @@ def test_a_file_system_without_a_positive_value_in_each_workload_is_left_out(fou
 def test_who_has_a_value_that_is_not_positive_has_no_logarithm_and_does_not_compete(found, least, competing):
     values = {"a": {"w": [2.0, 2.2]}, "b": {"w": [0.5, least]}, "c": {"w": [0.9, 1.0]}}
     assert ("b" in found(values).compared) == competing
+
+
+def test_variants_of_a_kind_compete_among_themselves_too_where_there_are_other_kinds(made):
+    kinds = {"ceph on xfs": "cephfs", "ceph on ext4": "cephfs", "nfs": "nfs"}
+    rates = {"ceph on xfs": [20.0, 20.2], "ceph on ext4": [30.0, 30.3], "nfs": [90.0, 91.0]}
+
+    def amongs(names):
+        records = [made.record(replace(made.trial(name, "w"), filesystem=Spec(kinds[name], {}, name))) for name in names]
+        cells = [Cell(name, "w", "write", 2, {"throughput_bytes_per_s": interval(rates[name])}) for name in names]
+        return [(one.among, one.compared) for one in winners(records, cells)]
+
+    variants = ("ceph on ext4", "ceph on xfs")
+    assert amongs(kinds) == [("", ("nfs", *variants)), ("cephfs", variants)]
+    assert amongs(variants) == [("", variants)]
+    assert amongs(["ceph on xfs", "nfs"]) == [("", ("nfs", "ceph on xfs"))]
