@@ -157,3 +157,12 @@ def test_a_client_that_did_nothing_takes_no_direction_from_the_others(made):
     (point,) = points(made.record(moved=(moved[0], idle)), [])
     assert point.metrics["throughput_bytes_per_s"] == pytest.approx(100)
     assert points(made.record(moved=(idle,)), []) == ()
+
+
+def test_a_load_that_counts_events_has_their_rate_and_what_each_took(made):
+    record = made.record(scale=0.5)
+    record = replace(record, outcome=replace(record.outcome, measured={"events_count": 50.0}))
+    (point,) = points(record, watts(made))
+    assert point.metrics["events_per_s"] == pytest.approx(50 / 5)
+    assert point.metrics["energy_per_event_j"] == pytest.approx(point.metrics["energy_j"] / 50)
+    assert "events_per_s" not in points(made.record(), watts(made))[0].metrics
