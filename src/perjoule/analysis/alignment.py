@@ -16,7 +16,7 @@ from math import hypot, sqrt
 
 import numpy as np
 
-from perjoule.analysis.integral import Integral
+from perjoule.analysis.integral import integral
 from perjoule.analysis.samples import Floats
 from perjoule.model import Series
 
@@ -112,7 +112,7 @@ def expected(series: Series, edges_s: Sequence[float], found: Offset, *, window_
 
 def _windows(series: Series, window_s: float) -> tuple[Floats, Floats, Floats]:
     """Return each sample's window and mean: start, end, watts; an instant has no length, and a counter's steps are windows."""
-    whole = Integral(series)
+    whole = integral(series)
     t_s, value = whole.samples.t_s, whole.samples.value
     if series.channel.semantics == "state":
         return t_s[:0], t_s[:0], value[:0]

@@ -17,7 +17,7 @@ import numpy as np
 from perjoule.analysis.budget import LARGE_RATIO, Budget, Term, combined
 from perjoule.analysis.coverage import Signed
 from perjoule.analysis.energy import inside
-from perjoule.analysis.integral import Integral
+from perjoule.analysis.integral import Integral, integral
 from perjoule.analysis.noise import independent
 from perjoule.analysis.samples import Floats
 from perjoule.analysis.terms import budget
@@ -50,15 +50,14 @@ def idle_windows(record: Record) -> tuple[tuple[float, float], ...]:
 def idle(record: Record, parts: Signed) -> Idle | None:
     """Return the idle power of channels with signs; None if there is no idle window to determine it."""
     found: list[tuple[tuple[float, float], float, float]] = []
-    wholes = [(sign, Integral(series)) for sign, series in parts]
     for window in idle_windows(record):
         length_s = window[1] - window[0]
-        budgets = [(sign, budget(whole, *window)) for sign, whole in wholes]
+        budgets = [(sign, budget(series, *window)) for sign, series in parts]
         known = [(sign, one) for sign, one in budgets if one is not None]
         if not parts or len(known) < len(budgets):
             continue
         total = combined([(sign, replace(one, terms=tuple(t for t in one.terms if t.name != "accuracy"))) for sign, one in known])
-        scatter_w = hypot(*(_scatter_w(rates(whole, *window)) for _, whole in wholes))
+        scatter_w = hypot(*(_scatter_w(rates(integral(series), *window)) for _, series in parts))
         found.append((window, total.value_j / length_s, hypot(total.standard_j / length_s, scatter_w)))
     if not found:
         return None
@@ -86,7 +85,7 @@ def dynamic(energy: Budget, without: Idle, length_s: float) -> Budget | None:
 
 def rates(whole: Integral, began_s: float, ended_s: float) -> Floats:
     """Return the rates of a series within a window: its samples, or a counter's steps."""
-    if whole.series.channel.semantics != "counter":
+    if whole.channel.semantics != "counter":
         return inside(whole, began_s, ended_s)[1]
     t_s = whole.samples.t_s
     low, high = int(np.searchsorted(t_s, began_s)), int(np.searchsorted(t_s, ended_s))

@@ -24,6 +24,7 @@ from perjoule import catalogue
 from perjoule.analysis.budget import Term
 from perjoule.analysis.coverage import SWITCH, Signed
 from perjoule.analysis.energy import amounts
+from perjoule.analysis.once import once
 from perjoule.catalogue import Cluster, Node, Value
 from perjoule.model import Record, Series
 from perjoule.model.errors import CampaignError
@@ -60,7 +61,7 @@ def hardware(record: Record) -> Cluster | None:
         return None
 
 
-def coefficient_terms(record: Record, series: Sequence[Series], parts: Signed, windows: Sequence[Window]) -> tuple[Term, ...]:
+def coefficient_terms(record: Record, series: Sequence[Series], parts: Signed, windows: tuple[Window, ...]) -> tuple[Term, ...]:
     """List the uncertainty terms of a modelled energy, one for each coefficient with a sigma; none if undetermined.
 
     Args:
@@ -76,7 +77,6 @@ def coefficient_terms(record: Record, series: Sequence[Series], parts: Signed, w
     modelled = {(s.channel.host, s.channel.component): s for s in series if s.channel.grade == "modelled"}
     nodes = {node.name: node for node in cluster.nodes}
     of = {host.name: nodes[host.node] for host in record.hosts if host.node in nodes}
-    taken: dict[tuple[str, str], float | None] = {}  # J of a host's component
     slopes: dict[str, float] = defaultdict(float)
     values: dict[str, Value] = {}
     for sign, one in parts:
@@ -84,10 +84,8 @@ def coefficient_terms(record: Record, series: Sequence[Series], parts: Signed, w
         if component == SWITCH:
             slopes["switch"] += sign * length_s
             continue
-        for key in ((host, "board"), (host, "disks")):
-            if key not in taken:
-                taken[key] = _joules(modelled.get(key), windows)
-        board_j, disks_j = taken[host, "board"], taken[host, "disks"]
+        found = (modelled.get((host, part)) for part in ("board", "disks"))  # a host may lack one
+        board_j, disks_j = (0.0 if of_part is None else _joules(of_part, windows) for of_part in found)
         if host not in of or component not in ("board", "disks", "supply") or board_j is None or disks_j is None:
             return ()
         use = _Use(length_s, board_j, disks_j)
@@ -107,12 +105,11 @@ def _terms(file: str, slopes: Mapping[str, float], values: Mapping[str, Value]) 
             yield Term(kind, abs(error_j), "modelled", shared=True, source=f"{file}: {name}", sign=1 if error_j > 0 else -1)
 
 
-def _joules(one: Series | None, windows: Sequence[Window]) -> float | None:
-    """Return the energy of a component over weighted windows: 0 if the host lacks it, None if it is refused."""
-    if one is None:
-        return 0.0
+@once
+def _joules(series: Series, windows: tuple[Window, ...]) -> float | None:
+    """Return the energy of a component over weighted windows; None if it is refused."""
     began_s, ended_s, weights = np.array(windows).T
-    total_j = float(weights @ amounts(one, began_s, ended_s).value)
+    total_j = float(weights @ amounts(series, began_s, ended_s).value)
     return total_j if isfinite(total_j) else None
 
 

@@ -91,8 +91,8 @@ def _budgets(record: Record, series: Sequence[Series], found: Boundaries, began_
     if found.net is not None and found.parts is not None and (without := idle(record, found.parts.net)) is not None:
         left = dynamic(found.net, without, length_s := ended_s - began_s)
         if left is not None and found.grade == "modelled":
-            idle_time = [(*w, -length_s / len(without.windows) / (w[1] - w[0])) for w in without.windows]
-            left = left.and_terms(coefficient_terms(record, series, found.parts.net, [(began_s, ended_s, 1.0), *idle_time]))
+            idle_time = ((*w, -length_s / len(without.windows) / (w[1] - w[0])) for w in without.windows)
+            left = left.and_terms(coefficient_terms(record, series, found.parts.net, ((began_s, ended_s, 1.0), *idle_time)))
         budgets["dynamic"] = left
     return {name: one for name, one in budgets.items() if one is not None and one.value_j > 0}
 

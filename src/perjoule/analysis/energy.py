@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from perjoule.analysis import faults, standing
-from perjoule.analysis.integral import BURST_S, GAP_FACTOR, Integral
+from perjoule.analysis.integral import BURST_S, GAP_FACTOR, Integral, integral
+from perjoule.analysis.once import once
 from perjoule.analysis.samples import Floats
 from perjoule.model import Channel, Series
 
@@ -36,49 +37,49 @@ class Amounts:
     coverage_ratio: Floats
 
 
-def amounts(series: Series | Integral, began_s: ArrayLike, ended_s: ArrayLike) -> Amounts:
+def amounts(series: Series, began_s: ArrayLike, ended_s: ArrayLike) -> Amounts:
     """Integrate a series over windows.
 
     Args:
-        series: watts or rates (integrated), or a counter (differences); an `Integral` of it for repeated use.
+        series: watts or rates (integrated), or a counter (differences).
         began_s: start of each window, seconds, shape (W,).
         ended_s: their ends.
 
     Up to 5 % of a window may lack samples; they count with the mean rate of the rest.
     """
-    whole = series if isinstance(series, Integral) else Integral(series)
+    whole, channel = integral(series), series.channel
     edges_s = np.array([began_s, ended_s], dtype=np.float64).reshape(2, -1)
     length_s = edges_s[1] - edges_s[0]
     upto, covered_s = (a.reshape(2, -1) for a in whole.until(edges_s.ravel()))
     with np.errstate(divide="ignore", invalid="ignore"):
         coverage = np.where(length_s > 0, np.clip((covered_s[1] - covered_s[0]) / length_s, 0.0, 1.0), 0.0)
         value = (upto[1] - upto[0]) / np.where(coverage > 0, coverage, np.nan)
-    refused = (coverage < LEAST_COVERAGE_RATIO) | (whole.series.channel.semantics == "state")
-    if whole.series.channel.semantics == "average":
+    refused = (coverage < LEAST_COVERAGE_RATIO) | (channel.semantics == "state")
+    if channel.semantics == "average":
         refused |= np.array([_unsteady(whole, *edges) for edges in edges_s.T], dtype=bool)
-    if whole.series.channel.semantics == "instantaneous":
+    if channel.semantics == "instantaneous":
         refused |= _period_s(whole, edges_s[0], edges_s[1]) > BURST_S / 3  # where an instantaneous meter errs by more than 1 %
-    refused |= _count(whole, edges_s[0], edges_s[1]) < _least_count(whole.series.channel)
-    if whole.series.channel.semantics == "counter" and whole.series.channel.quantity == "energy":
+    refused |= _count(whole, edges_s[0], edges_s[1]) < _least_count(channel)
+    if channel.semantics == "counter" and channel.quantity == "energy":
         refused |= np.array([standing.refused(whole, *edges) for edges in edges_s.T], dtype=bool)
     return Amounts(np.where(refused, np.nan, value), coverage)
 
 
-def amount(series: Series | Integral, began_s: float, ended_s: float) -> Amount:
+@once
+def amount(series: Series, began_s: float, ended_s: float) -> Amount:
     """Integrate a series over one window, and return its doubts; see `amounts`."""
-    whole = series if isinstance(series, Integral) else Integral(series)
-    name = whole.series.channel.name
+    name = series.channel.name
     if not ended_s > began_s:
         return Amount(None, 0.0, (f"{name}: the window has zero length",))
-    if whole.series.channel.semantics == "state":
+    if series.channel.semantics == "state":
         return Amount(None, 0.0, (f"{name}: a state only bounds the power and gives no energy",))
-    found = amounts(whole, began_s, ended_s)
+    found = amounts(series, began_s, ended_s)
     value, coverage = float(found.value[0]), float(found.coverage_ratio[0])
-    doubts = tuple(dict.fromkeys(_doubts(whole, began_s, ended_s, coverage)))
+    doubts = tuple(dict.fromkeys(_doubts(integral(series), began_s, ended_s, coverage)))
     return Amount(value if np.isfinite(value) else None, coverage, doubts)
 
 
-def energy_j(series: Series | Integral, began_s: float, ended_s: float) -> Amount:
+def energy_j(series: Series, began_s: float, ended_s: float) -> Amount:
     """Return the energy of a power or energy series in a window, in joules; see `amount`."""
     return amount(series, began_s, ended_s)
 
@@ -88,7 +89,7 @@ def most_j(series: Series, began_s: float, ended_s: float) -> float | None:
 
     During a request for the state, the highest of it and both its neighbours counts. None if samples do not cover the window.
     """
-    samples = Integral(series).samples
+    samples = integral(series).samples
     half_s = 0.0 if samples.request_s is None else samples.request_s / 2
     asked_s, arrived_s = samples.t_s - half_s, samples.t_s + half_s
     if not len(asked_s) or arrived_s[0] > began_s or asked_s[-1] < ended_s:
@@ -135,7 +136,7 @@ def _least_count(channel: Channel) -> int:
 
 
 def _doubts(whole: Integral, began_s: float, ended_s: float, coverage: float) -> Iterator[str]:
-    channel = whole.series.channel
+    channel = whole.channel
     name, semantics = channel.name, channel.semantics
     yield from filter(None, (fault.within(began_s, ended_s) for fault in whole.faults))
     if coverage < LEAST_COVERAGE_RATIO:

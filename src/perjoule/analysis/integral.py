@@ -18,10 +18,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from perjoule.analysis.once import once
 from perjoule.analysis.samples import CHUNK_COUNT, Fault, Floats, Samples, in_order
 from perjoule.model import Series, Specification
 
@@ -32,6 +34,7 @@ STEPS_COUNT = 100_000  # the usual distance is the median of at most this many, 
 BELIEVED_FACTOR = 3.0  # a wrap is accepted up to this many times the highest other rate, if the maximum is not stated
 
 Index = NDArray[np.int64] | slice
+T = TypeVar("T", np.float64, np.int64)
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class Integral:
     """A series, ready to be integrated up to any moment."""
 
     def __init__(self, series: Series) -> None:
-        self.series = series
+        self.channel = series.channel
         self.samples: Samples = in_order(series)
         self._semantics = series.channel.semantics
         self._sums = self._semantics in ("counter", "window mean")
@@ -97,7 +100,7 @@ class Integral:
 
     def _cut(self, index: NDArray[np.int64], t_s: Floats) -> tuple[Floats, Floats]:
         """Integrate the pieces that end at these samples from their start up to a moment each; also the covered time."""
-        cut = self.pieces(np.clip(index, 0, self._count - 1))
+        cut = self.pieces(between(index, 0, self._count - 1))
         amount, into_s = _up_to(cut, t_s)
         if not self._sums or not self._levels:
             return amount, into_s
@@ -107,7 +110,7 @@ class Integral:
 
     def step(self, index: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
         """Return how far into each piece power steps, from which rate to which; NaN if the rate is constant."""
-        before, piece, after = (self.pieces(np.clip(index + n, 0, self._count - 1)) for n in (-1, 0, 1))
+        before, piece, after = (self.pieces(between(index + n, 0, self._count - 1)) for n in (-1, 0, 1))
         rates = [part.first_rate for part in (before, piece, after)]
         with np.errstate(all="ignore"):
             share = (rates[2] - rates[1]) / (rates[2] - rates[0])
@@ -169,6 +172,12 @@ class Integral:
         return np.cumsum(amount), np.cumsum(covered_s)
 
 
+@once
+def integral(series: Series) -> Integral:
+    """Return a series prepared for integration."""
+    return Integral(series)
+
+
 def _each(work: Callable[[int], None], lows: Sequence[int]) -> None:
     if len(lows) < 16:
         for low in lows:
@@ -178,9 +187,14 @@ def _each(work: Callable[[int], None], lows: Sequence[int]) -> None:
         list(pool.map(work, lows))
 
 
+def between(numbers: NDArray[T], low: ArrayLike, high: ArrayLike) -> NDArray[T]:
+    """Return clipped numbers; for a few of them, in a third of the time of `np.clip`."""
+    return np.minimum(np.maximum(numbers, low), high)
+
+
 def _up_to(pieces: Pieces, t_s: Floats) -> tuple[Floats, Floats]:
     """Integrate a piece each up to a moment each; also its covered time."""
-    into_s = np.clip(t_s - pieces.began_s, 0.0, pieces.length_s)
+    into_s = between(t_s - pieces.began_s, 0.0, pieces.length_s)
     with np.errstate(divide="ignore", invalid="ignore"):
         amount = into_s * (pieces.first_rate + (pieces.last_rate - pieces.first_rate) * into_s / pieces.length_s / 2)
     return np.where(pieces.length_s > 0, amount, 0.0), into_s

@@ -9,7 +9,6 @@ from perjoule.analysis.coefficients import coefficient_terms
 from perjoule.analysis.coverage import SWITCH, Devices, Item, Signed, cover, devices_of, differences, items
 from perjoule.analysis.energy import energy_j
 from perjoule.analysis.hosts import server_names
-from perjoule.analysis.integral import Integral
 from perjoule.analysis.quantities import one_quantity, other_quantity
 from perjoule.analysis.terms import budget
 from perjoule.model import Record, Series
@@ -189,12 +188,11 @@ def unexplained(record: Record, series: Sequence[Series], began_s: float, ended_
 
 
 def energy(
-    parts: Signed, began_s: float, ended_s: float, doubts: list[str], quiet: Sequence[tuple[float, float]] = ()
+    parts: Signed, began_s: float, ended_s: float, doubts: list[str], quiet: tuple[tuple[float, float], ...] = ()
 ) -> Budget | None:
     """Add up channels over a window; None if there are none or one is refused. Their doubts are appended to `doubts`."""
-    wholes = [(sign, Integral(series)) for sign, series in parts]
-    doubts.extend(doubt for _, whole in wholes for doubt in energy_j(whole, began_s, ended_s).doubts)
-    budgets = [(sign, budget(whole, began_s, ended_s, quiet=quiet)) for sign, whole in wholes]
+    doubts.extend(doubt for _, series in parts for doubt in energy_j(series, began_s, ended_s).doubts)
+    budgets = [(sign, budget(series, began_s, ended_s, quiet=quiet)) for sign, series in parts]
     known = [(sign, one) for sign, one in budgets if one is not None]
     return combined(known) if known and len(known) == len(budgets) else None
 

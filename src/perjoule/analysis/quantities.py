@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
-from perjoule.analysis.integral import Integral
+from perjoule.analysis.integral import integral
+from perjoule.analysis.once import once
 from perjoule.analysis.terms import budget
 from perjoule.model import Series
 
@@ -45,6 +46,7 @@ def other_quantity(series: Sequence[Series], others: Sequence[Series]) -> list[S
     return [one for one in series if _boundary(one) not in left_out or any(one is other for other in others)]
 
 
+@once
 def _wrong_ratio(series: Series, began_s: float, ended_s: float) -> float:
     """Return half of the 95 % interval of an energy over it, infinite if it is refused, to compare quantities of one meter.
 
@@ -53,7 +55,7 @@ def _wrong_ratio(series: Series, began_s: float, ended_s: float) -> float:
     stated = series.channel.specification
     latency_s = stated.latency_s
     if latency_s is None and series.channel.quantity == "power":
-        latency_s = max(stated.period_s or 0.0, Integral(series).usual_s)
+        latency_s = max(stated.period_s or 0.0, integral(series).usual_s)
     supposed = replace(stated, gain_ratio=None, offset=None, latency_s=latency_s)
     found = budget(replace(series, channel=replace(series.channel, specification=supposed)), began_s, ended_s)
     return inf if found is None or found.value_j <= 0 else found.expanded_j / found.value_j

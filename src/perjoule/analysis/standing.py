@@ -33,7 +33,7 @@ class Standing:
 
 def standing(whole: Integral, began_s: float, ended_s: float) -> Standing | None:
     """Return how an energy counter stands in a window; None if each reading is a new one, or the series is not a counter."""
-    if whole.series.channel.semantics != "counter" or whole.series.channel.quantity != "energy":
+    if whole.channel.semantics != "counter" or whole.channel.quantity != "energy":
         return None
     t_s = whole.samples.t_s
     first, last = (int(i) for i in np.searchsorted(t_s, [began_s, ended_s], side="left"))  # the pieces that the ends cut

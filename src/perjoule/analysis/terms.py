@@ -22,8 +22,9 @@ import numpy as np
 
 from perjoule.analysis.budget import Budget, Term
 from perjoule.analysis.energy import LEAST_COVERAGE_RATIO, amount, inside
-from perjoule.analysis.integral import Integral
+from perjoule.analysis.integral import Integral, integral
 from perjoule.analysis.noise import calm, independent, noise
+from perjoule.analysis.once import once
 from perjoule.analysis.samples import Floats
 from perjoule.analysis.standing import standing
 from perjoule.analysis.timing import edges_j, requests_j, shifted_j
@@ -33,9 +34,8 @@ SHIFTS = np.linspace(0.0, 1.0, 9)  # of the latency, all as likely
 DITHERED_RATIO = 0.4  # of steps that change, from which on the noise makes errors of resolution independent
 
 
-def budget(
-    series: Series | Integral, began_s: float, ended_s: float, *, quiet: Sequence[tuple[float, float]] = ()
-) -> Budget | None:
+@once
+def budget(series: Series, began_s: float, ended_s: float, *, quiet: tuple[tuple[float, float], ...] = ()) -> Budget | None:
     """List the uncertainty terms of a window's energy; None if the energy is refused.
 
     Args:
@@ -44,16 +44,15 @@ def budget(
         ended_s: its end.
         quiet: idle windows, in which the noise of an integrating meter can be distinguished from the load.
     """
-    whole = series if isinstance(series, Integral) else Integral(series)
-    found = amount(whole, began_s, ended_s)
+    found = amount(series, began_s, ended_s)
     if found.value is None:
         return None
-    channel = whole.series.channel
+    channel = series.channel
     stated = channel.specification
-    terms = [t for t in _terms(whole, found.value, began_s, ended_s, quiet, found.coverage_ratio) if t.standard_j > 0]
+    terms = [t for t in _terms(integral(series), found.value, began_s, ended_s, quiet, found.coverage_ratio) if t.standard_j > 0]
     unknown = [] if stated.gain_ratio is not None or stated.offset is not None else ["accuracy"]
     unknown += ["latency"] if stated.latency_s is None and channel.semantics in ("average", "instantaneous") else []
-    unknown += ["clock"] if stated.clock_s is None and _dated(whole.series) else []
+    unknown += ["clock"] if stated.clock_s is None and _dated(series) else []
     return Budget(found.value, tuple(terms), tuple(unknown) if channel.grade not in ("modelled", "nameplate") else ())
 
 
@@ -70,7 +69,7 @@ def _terms(
     quiet: Sequence[tuple[float, float]],
     coverage: float,
 ) -> Iterator[Term]:
-    channel = whole.series.channel
+    channel = whole.channel
     stated, name, length_s = channel.specification, channel.meter, ended_s - began_s
     factor_j = (stated.gain_ratio or 0.0) * abs(value_j) / sqrt(3)
     offset_j = (stated.offset or 0.0) * (sqrt(2) if channel.semantics == "counter" else length_s) / sqrt(3)
@@ -125,7 +124,7 @@ def _sampled(
     whole: Integral, began_s: float, ended_s: float, quiet: Sequence[tuple[float, float]], value_j: float
 ) -> Iterator[Term]:
     """Return the terms that follow from power being sampled."""
-    channel, length_s = whole.series.channel, ended_s - began_s
+    channel, length_s = whole.channel, ended_s - began_s
     _, value = inside(whole, began_s, ended_s)
     if len(value) < 2:
         yield Term("edges", edges_j(whole, began_s, ended_s, 0.0), channel.meter)
@@ -160,7 +159,7 @@ def _integrating(
     A load that changes from sample to sample looks like noise, but isn't. Idle time reveals the difference; so does the stated
     accuracy, which no reading exceeds, whatever its scatter.
     """
-    stated = whole.series.channel.specification
+    stated = whole.channel.specification
     bounds = [seen, *([idle] if (idle := calm(whole, quiet)) else [])]
     if stated.gain_ratio is not None or stated.offset is not None:
         bounds.append((((stated.gain_ratio or 0.0) * abs(mean_w) + (stated.offset or 0.0)) / sqrt(3), inf))
@@ -178,7 +177,7 @@ def _jumps_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) ->
     after = np.clip((t_s[index] - ended_s) / step_s, 0.0, 1.0)
     cut = np.maximum(before, after)
     variance = (1 + 2 * cut**3) / 3 - (1 + cut**2) ** 2 / 4  # of where the jump is, in squares of D T; 1/12 of a whole piece
-    step_s = np.maximum(step_s, np.where(step != 0, whole.series.channel.specification.period_s or 0.0, 0.0))
+    step_s = np.maximum(step_s, np.where(step != 0, whole.channel.specification.period_s or 0.0, 0.0))
     return sqrt(max(float(((step**2 - 2 * noise_w**2) * step_s**2 * variance).sum()), 0.0))
 
 
@@ -194,4 +193,4 @@ def _share_of_readings(whole: Integral, began_s: float, ended_s: float) -> float
         index = min(max(int(np.searchsorted(t_s, moment_s, side="left")), 1), len(t_s) - 1)
         share = min(max(float((moment_s - t_s[index - 1]) / (t_s[index] - t_s[index - 1])), 0.0), 1.0)
         total += share**2 + (1 - share) ** 2
-    return total if whole.usual_s >= (whole.series.channel.specification.period_s or 0.0) else 2.0
+    return total if whole.usual_s >= (whole.channel.specification.period_s or 0.0) else 2.0

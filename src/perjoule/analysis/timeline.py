@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perjoule.analysis.hosts import roles
-from perjoule.analysis.integral import Integral
+from perjoule.analysis.integral import integral
 from perjoule.analysis.power import candidates
 from perjoule.analysis.samples import Floats
 from perjoule.model import Quantity, Record, Series
@@ -21,7 +21,7 @@ def means(series: Series, edges_s: Floats) -> Floats:
     Returns:
         Shape (N,); NaN where less than half of the time is covered.
     """
-    moved, covered_s = (np.diff(c) for c in Integral(series).until(edges_s))
+    moved, covered_s = (np.diff(c) for c in integral(series).until(edges_s))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(covered_s >= 0.5 * np.diff(edges_s), moved / covered_s, np.nan)
 

@@ -4,7 +4,7 @@ from math import sqrt
 
 import numpy as np
 
-from perjoule.analysis.integral import BURST_S, Integral
+from perjoule.analysis.integral import BURST_S, Integral, between
 from perjoule.analysis.samples import Floats
 
 STEPPED_RATIO = 0.5  # of the spread of the rates around an edge, where power is taken to have stepped once
@@ -25,7 +25,7 @@ def edges_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) -> 
     total = 0.0
     for moment_s in (began_s, ended_s):
         index = int(np.searchsorted(t_s, moment_s, side="left"))
-        around = whole.pieces(np.clip(np.arange(index - 1, index + 2), 1, len(t_s) - 1))
+        around = whole.pieces(between(np.arange(index - 1, index + 2), 1, len(t_s) - 1))
         piece_s, into_s = float(around.length_s[1]), moment_s - float(around.began_s[1])
         if not 0 < into_s < piece_s:
             continue
@@ -66,7 +66,7 @@ def requests_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) 
     if request_s is None or len(request_s) < 3:
         return 0.0
     t_s, last = whole.samples.t_s, len(request_s) - 1
-    if whole.series.channel.semantics == "counter":
+    if whole.channel.semantics == "counter":
         total = 0.0
         for index, weight in (pair for moment_s in (began_s, ended_s) for pair in _weights(whole, moment_s).items()):
             rate = whole.pieces(np.clip(np.array([index, index + 1]), 1, last)).first_rate
@@ -75,7 +75,7 @@ def requests_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) 
     low, high = (int(n) for n in np.searchsorted(t_s, [began_s, ended_s], side="left"))
     index = np.arange(max(low, 1), min(high, last - 1) + 1)
     value = whole.samples.value
-    if whole.series.channel.semantics == "window mean":
+    if whole.channel.semantics == "window mean":
         squares = (value[index + 1] - value[index]) ** 2 - 2 * noise_w**2
     else:
         squares = (value[index + 1] - value[index - 1]) ** 2 / 4 - noise_w**2 / 2

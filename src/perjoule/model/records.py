@@ -68,9 +68,11 @@ class Channel:
         return f"{self.meter}:{self.host or '+'.join(self.covers)}/{self.component}/{self.quantity}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Series:
     """The readings of one channel: N samples in order of time, as they came. A failed read is a gap, never a zero.
+
+    No two series are equal: results computed from one are looked up by the object itself (`perjoule.analysis.once`).
 
     Shapes: all are float64 of shape (N,). `t_s` is the END of the sample's window; `duration_s` is the window's length for
     "window mean" (0 otherwise). A counter's values are cumulative.

@@ -1,0 +1,29 @@
+"""Functions of a series that compute each result once, for as long as the series exists.
+
+A trial's numbers need the same energies many times: net and gross, the window and its burst, the budget and its doubts.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
+
+from perjoule.model import Series
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def once(compute: Callable[Concatenate[Series, P], T]) -> Callable[Concatenate[Series, P], T]:
+    """Cache a pure function of a series and hashable arguments; its result must not refer to the series."""
+    known: WeakKeyDictionary[Series, dict[object, T]] = WeakKeyDictionary()
+
+    @wraps(compute)
+    def found(series: Series, /, *arguments: P.args, **named: P.kwargs) -> T:
+        own = known.setdefault(series, {})
+        key = (arguments, *named.items())
+        if key not in own:
+            own[key] = compute(series, *arguments, **named)
+        return own[key]
+
+    return found
