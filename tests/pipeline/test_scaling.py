@@ -11,7 +11,7 @@ from perjoule.analysis.scaling import power_law, scalability_law, scaling
 from perjoule.catalogue import cluster, tpp_bytes_per_s
 from perjoule.execution import runner
 from perjoule.execution.runner import Event
-from perjoule.figures import vega
+from perjoule.figures import rendering
 from perjoule.model import Cell, Interval
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import MIB
@@ -220,14 +220,14 @@ def test_the_law_of_the_simulated_file_system_is_found(measured: Results) -> Non
 def test_the_report_has_tables_and_a_figure_of_growth_and_verifies(
     measured: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vega, "javascript", str)  # what draws in a browser takes seconds to gather
+    monkeypatch.setattr(rendering, "javascript", str)  # what draws in a browser takes seconds to gather
     page = report.write(measured, tmp_path / "report.html").read_text()
     assert "Scaling with storage hosts" in page
     values, laws = report.scaling_tables(measured)
     assert [row[4] for row in values.rows if row[6] == "MiB/s"] == ["1", "2", "4", "8"]
     assert any(row[5].startswith("Amdahl: serial share") for row in laws.rows)
     assert verify(measured).differences == ()
-    assert "storage hosts" in vega.svg(dict(report.drawings(report.content(measured)))["scaling"])
+    assert "storage hosts" in rendering.svg(dict(report.drawings(report.content(measured)))["scaling"])
 
 
 def test_a_layout_that_is_impossible_on_few_servers_fails_there_alone(tmp_path: Path) -> None:

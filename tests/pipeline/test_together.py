@@ -12,7 +12,7 @@ from perjoule.analysis.points import points
 from perjoule.drivers.protocols import Workload
 from perjoule.execution import runner
 from perjoule.execution.runner import Event
-from perjoule.figures import vega
+from perjoule.figures import rendering
 from perjoule.model import Campaign, Outcome, Point
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import MIB
@@ -273,7 +273,7 @@ def test_a_mix_is_joined_with_each_user_alone(mixed: Results) -> None:
 def test_the_report_has_a_section_and_a_figure_of_users_and_verifies(
     mixed: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vega, "javascript", str)  # what draws in a browser takes seconds to gather
+    monkeypatch.setattr(rendering, "javascript", str)  # what draws in a browser takes seconds to gather
     assert [cell.direction for cell in summary(mixed).cells if cell.workload == "mix"] == ["mixed"]
     page = report.write(mixed, tmp_path / "report.html").read_text()
     assert "Users together and alone" in page
@@ -332,7 +332,7 @@ def test_the_figure_is_drawn_where_alone_was_not_measured_and_with_one_repetitio
     (mix,) = mixes(judged(results))
     assert mix.progress_fairness is None
     assert {user.slowdown for user in mix.users} == {None}
-    assert "analysis" in vega.svg(dict(report.drawings(report.content(results)))["users"])
+    assert "analysis" in rendering.svg(dict(report.drawings(report.content(results)))["users"])
 
 
 def test_what_is_changed_in_a_users_raw_output_is_told(mixed: Results) -> None:

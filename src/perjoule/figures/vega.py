@@ -1,16 +1,10 @@
-"""The only use of Vega-Lite: the two themes, and specifications to SVG, PDF and the JavaScript that draws them in a page.
-
-https://vega.github.io/vega-lite/docs/ and https://github.com/vega/vl-convert
-"""
+"""The themes, titles and legends that all Vega-Lite specifications share. https://vega.github.io/vega-lite/docs/"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import vl_convert
-
 Spec = dict[str, Any]  # a Vega-Lite specification
 
-VERSION = "6.4"
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 PANEL_WIDTH = 330  # of one of two panels, when a figure stands alone
 FULL_WIDTH = 700
@@ -93,18 +87,3 @@ def labels(names: Sequence[str], range_name: str, **legend: Any) -> Spec:
         "scale": {"domain": list(names), "range": range_name},
         "legend": legend or {},
     }
-
-
-def svg(spec: Spec) -> str:
-    """Draw a specification as SVG, in the light theme."""
-    return vl_convert.vegalite_to_svg(spec, vl_version=VERSION, config=THEMES["light"])
-
-
-def pdf(spec: Spec) -> bytes:
-    """Draw a specification as PDF, in the light theme."""
-    return vl_convert.vegalite_to_pdf(spec, vl_version=VERSION, config=THEMES["light"])
-
-
-def javascript() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one self-contained script."""
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION)

@@ -12,7 +12,7 @@ from perjoule.analysis.replacement import machines
 from perjoule.analysis.replacement import replacements as compared
 from perjoule.analysis.scaling import scaling
 from perjoule.analysis.winners import Finding
-from perjoule.figures import vega
+from perjoule.figures import rendering, vega
 from perjoule.figures.timeline import completed
 from perjoule.model import Cell, Replacement
 from perjoule.report import claims
@@ -111,6 +111,6 @@ def _complete(found: Content) -> Sequence[tuple[str, vega.Spec]]:
 
 def _draw(name: str, spec: vega.Spec, folder: Path) -> tuple[Path, Path]:
     svg, pdf = folder / f"{name}.svg", folder / f"{name}.pdf"
-    svg.write_text(vega.svg(spec), encoding="utf-8")
-    pdf.write_bytes(vega.pdf(spec))
+    svg.write_text(rendering.svg(spec), encoding="utf-8")
+    pdf.write_bytes(rendering.pdf(spec))
     return svg, pdf

@@ -6,7 +6,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from perjoule.figures import vega
+from perjoule.figures import rendering, vega
 
 
 def document(
@@ -26,7 +26,7 @@ def document(
         figures=figures,
         data={"name": title, "figures": figures, "themes": vega.THEMES, "timelines": timelines or {}},
         css=_asset("page.css"),
-        library=Markup(vega.javascript().replace("</script", "<\\/script")),
+        library=Markup(rendering.javascript().replace("</script", "<\\/script")),
         script=_asset("page.js"),
         **shown,
     )

@@ -10,7 +10,7 @@ from scipy import stats
 from perjoule import published
 from perjoule.analysis.replacement import machine, machines, replacements
 from perjoule.analysis.statistics import interval
-from perjoule.figures import vega
+from perjoule.figures import rendering
 from perjoule.figures.replacement import replacement
 from perjoule.model import Cell, HostFact, Interval, Replacement
 from perjoule.results.table import replacement_table
@@ -198,4 +198,4 @@ def test_the_figure_has_a_panel_for_each_server_and_an_interval_only_where_there
     (first,), (second,) = (panel["data"]["values"] for panel in spec["vconcat"])
     assert (first["low"], first["high"]) == (2.0, 2.4)
     assert (second["low"], second["high"]) == (None, None)
-    assert "a note" in vega.svg(spec)
+    assert "a note" in rendering.svg(spec)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from perjoule.analysis.energy import amount
 from perjoule.analysis.timeline import means, net_power_w, summed
-from perjoule.figures import vega
+from perjoule.figures import rendering
 from perjoule.figures.timeline import Timeline, completed, timeline
 from perjoule.model import Channel, Series, Specification
 
@@ -68,11 +68,11 @@ def test_rows_without_data_are_not_drawn_and_the_last_has_the_axis_of_time():
     titles = [row["layer"][1]["encoding"]["y"]["title"] for row in spec["vconcat"]]
     assert titles == ["MiB/s by client", "W by component"]
     assert [row["layer"][1]["encoding"]["x"]["axis"]["labels"] for row in spec["vconcat"]] == [False, True]
-    assert vega.pdf(spec).startswith(b"%PDF")
+    assert rendering.pdf(spec).startswith(b"%PDF")
 
 
 def test_a_trial_that_no_meter_saw_is_no_picture_but_no_failure():
-    assert vega.pdf(drawn()).startswith(b"%PDF")
+    assert rendering.pdf(drawn()).startswith(b"%PDF")
 
 
 def test_phases_and_the_ends_of_burst_and_write_back_are_marked():
@@ -84,7 +84,7 @@ def test_phases_and_the_ends_of_burst_and_write_back_are_marked():
     assert {mark["name"]: mark["t"] for mark in spec["datasets"]["marks"]} == marks
     labels = {phase["name"]: phase["label"] for phase in spec["datasets"]["phases"]}
     assert labels == {"baseline": "baseline", "measure": "measure", "write-back": "", "tail": "tail"}  # too narrow for its name
-    assert vega.pdf(spec).startswith(b"%PDF")
+    assert rendering.pdf(spec).startswith(b"%PDF")
 
 
 def test_a_role_moved_what_all_its_hosts_did_and_nothing_is_known_where_one_is_not(made):

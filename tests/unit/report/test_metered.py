@@ -6,7 +6,7 @@ import pytest
 from perjoule.analysis.alignment import pattern
 from perjoule.analysis.energies import Work, energies
 from perjoule.analysis.points import points
-from perjoule.figures import vega
+from perjoule.figures import rendering
 from perjoule.figures.alignment import alignment
 from perjoule.figures.boundaries import Bar, Device, boundaries
 from perjoule.figures.budget import budget
@@ -107,7 +107,7 @@ def test_what_meters_cover_is_drawn_and_their_difference_is_laid_out(made):
     (row,) = unexplained_table([one]).rows
     assert row[2:6] == ("48.00", "60.00", "-12.00", "-25.0")
     spec = boundaries(one.devices, one.bars, notes=["a note"])
-    assert "<svg" in vega.svg(spec)
+    assert "<svg" in rendering.svg(spec)
 
 
 def test_a_bar_breaks_where_its_devices_are_no_neighbours():
@@ -121,7 +121,7 @@ def test_budgets_are_drawn_as_shares_of_the_variance():
     spec = budget({"moosefs": {"accuracy": 0.03, "noise": 0.04}, "none": {}})
     shares = {row["name"]: row["share"] for row in spec["data"]["values"]}
     assert shares == pytest.approx({"accuracy": 0.36, "noise": 0.64})
-    assert "<svg" in vega.svg(spec)
+    assert "<svg" in rendering.svg(spec)
 
 
 def test_a_pattern_that_was_found_is_drawn_over_its_samples(made):
@@ -133,4 +133,4 @@ def test_a_pattern_that_was_found_is_drawn_over_its_samples(made):
     (found,) = alignments([(load, [meter, made.counter("storage-1", "cpu", 1.0)])])
     assert found.offset_s == pytest.approx(0.3, abs=0.3)
     assert len(found.t_s) == len(found.watts) == len(found.fit_w)
-    assert "<svg" in vega.svg(alignment([found]))
+    assert "<svg" in rendering.svg(alignment([found]))

@@ -15,7 +15,7 @@ from perjoule.analysis.hosts import loaded_servers
 from perjoule.analysis.points import points
 from perjoule.analysis.statistics import interval
 from perjoule.drivers.protocols import Workload
-from perjoule.figures import vega
+from perjoule.figures import rendering
 from perjoule.figures.dimuon import dimuon
 from perjoule.model import Amplification, Cell, ClientResult, Flow, Json, Outcome
 from perjoule.model.errors import WorkloadError
@@ -272,7 +272,7 @@ def test_the_report_has_the_spectrum_the_peaks_and_what_an_event_costs() -> None
     low, top = min(pairs for _, pairs in drawn.peaks["z"].fitted), max(drawn.peaks["z"].fitted, key=lambda point: point[1])
     assert top[0] == pytest.approx(91.19, abs=0.2)
     assert top[1] > 5 * low
-    assert "<svg" in vega.svg(dimuon(drawn))
+    assert "<svg" in rendering.svg(dimuon(drawn))
 
     measured = {"events_per_s": 2e6, "energy_per_event_j": 2e-5, "energy_j": 7200.0, "locality_ratio": 1.0}
     masses = {"z_mass_ev": 91.18e9, "z_mass_error_ev": 0.01e9}

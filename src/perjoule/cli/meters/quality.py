@@ -140,7 +140,7 @@ def _late(series: Series, edges_s: tuple[float, ...]) -> str:
 
 
 def _draw(target: Path, series: Sequence[Series], edges_s: tuple[float, ...]) -> None:
-    from perjoule.figures import vega
+    from perjoule.figures import rendering
     from perjoule.figures.alignment import alignment as drawn
     from perjoule.report.metered import alignments
 
@@ -148,7 +148,7 @@ def _draw(target: Path, series: Sequence[Series], edges_s: tuple[float, ...]) ->
     found = alignments([(load, series)])
     if not found:
         raise MachineError("nothing to draw: no meter shows the load", next="look at their readings: perjoule meters watch")
-    svg = vega.svg(drawn(found))
+    svg = rendering.svg(drawn(found))
     with exits.place(target):
         target.write_text(svg, encoding="utf-8")
     out.print(f"{target}")

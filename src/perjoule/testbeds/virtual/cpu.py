@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from perjoule.machine import kept
 from perjoule.machine.untrusted import UNEXPECTED, json_of
 from perjoule.model.errors import MachineError
 from perjoule.testbeds._machine import working_s
@@ -49,7 +50,7 @@ def cpu_model() -> str:
 
 def cache_file() -> Path:
     """Return the file in which measured ratings are cached."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perjoule" / "mips.json"
+    return kept.in_home("mips.json")
 
 
 @dataclass(frozen=True)
