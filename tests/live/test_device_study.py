@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from perjoule import campaign, report, store
-from perjoule.execution import runner
+from perjoule.execution import readiness, runner
 from perjoule.model.errors import MachineError
 from perjoule.summary import summary
 from places import EXAMPLES
@@ -22,7 +22,7 @@ SMALL = ("shrink=102.4", "repetitions=1", "workload.duration=600 ms", "settle=50
 def measured(tmp_path_factory: pytest.TempPathFactory) -> store.Results:
     asked = campaign.read(EXAMPLE, SMALL)
     try:
-        runner.require(runner.checks(asked))
+        readiness.require(readiness.checks(asked))
     except MachineError as error:
         pytest.skip(str(error))
     results = store.create(tmp_path_factory.mktemp("study") / "results", asked.text, asked.name, asked.overrides)

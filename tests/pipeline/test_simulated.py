@@ -13,7 +13,7 @@ from perjoule.analysis.points import points
 from perjoule.analysis.windows import UNKNOWN
 from perjoule.catalogue import cluster
 from perjoule.drivers.protocols import Check
-from perjoule.execution import runner
+from perjoule.execution import readiness, runner
 from perjoule.execution.runner import Event
 from perjoule.filesystems import simulated
 from perjoule.model import Campaign, Outcome, Point, Record
@@ -251,7 +251,7 @@ def test_a_file_system_that_this_machine_lacks_something_for_fails_and_the_other
     monkeypatch.setattr(simulated.Simulated, "checks", checks)
     second = '[[filesystem]]\nkind = "simulated"\nlabel = "fast"\nthroughput = "{} MiB/s"'
     wanted = asked(filesystem='label = "slow"\n' + second.format(80))
-    assert [(label, str(error)) for (_, label), error in runner.unable(wanted).items()] == [
+    assert [(label, str(error)) for (_, label), error in readiness.unable(wanted).items()] == [
         ("fast", "mount.nfs: not found; apt install nfs-common")
     ]
     results = create(tmp_path / "results", wanted.text, wanted.name)
@@ -261,9 +261,9 @@ def test_a_file_system_that_this_machine_lacks_something_for_fails_and_the_other
         "slow": ("valid", ""),
         "fast": ("failed", "mount.nfs: not found; apt install nfs-common"),
     }
-    assert not all(check.ok for check in runner.checks(wanted, whole=True))
-    runner.require(runner.checks(wanted))
+    assert not all(check.ok for check in readiness.checks(wanted, whole=True))
+    readiness.require(readiness.checks(wanted))
 
     alone = asked(filesystem='label = "fast"').text.replace("40 MiB/s", "80 MiB/s")
     with pytest.raises(MachineError, match=r"mount\.nfs: not found"):  # with nothing to measure, nothing is begun
-        runner.require(runner.checks(campaign.parse(alone)))
+        readiness.require(readiness.checks(campaign.parse(alone)))

@@ -11,7 +11,7 @@ import click
 from perjoule import campaign, catalogue, drivers
 from perjoule.cli.display import counted, out, show_checks, show_line
 from perjoule.cli.parameters import all_kinds, completing, examples
-from perjoule.execution import runner
+from perjoule.execution import readiness
 from perjoule.machine import removal
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import cluster as real_hosts
@@ -39,7 +39,7 @@ from perjoule.testbeds import virtual
 def up(kind: str | None, clients: int, cluster: str, overrides: tuple[str, ...]) -> None:
     """Bring up a virtual cluster with the file system KIND to experiment with; `perjoule down --all` removes it."""
     bed, filesystem = campaign.playground(kind, cluster, overrides)
-    runner.require((*bed.checks(), *(filesystem.checks() if filesystem else ())))
+    readiness.require((*bed.checks(), *(filesystem.checks() if filesystem else ())))
     with ExitStack() as stack:
         began_s = time.monotonic()
         hosts = stack.enter_context(bed.hold(clients, keep=True))
@@ -112,7 +112,7 @@ def doctor() -> None:
         unready = [kind for kind, checks in kinds.items() if any(one.needed and not one.ok for one in checks)]
         lacking = f"; not ready: {', '.join(unready)}" if unready else ""
         show_line(f"{part:11} ready: {', '.join(kind for kind in kinds if kind not in unready)}{lacking}")
-    runner.require(runner.checks(campaign.demo(), whole=True))
+    readiness.require(readiness.checks(campaign.demo(), whole=True))
     out.print("`perjoule demo` can run")
 
 

@@ -1,4 +1,4 @@
-"""Commands that measure: demo, run, resume; and check, the dry run."""
+"""Commands that measure: demo, run, resume."""
 
 import os
 import shlex
@@ -14,10 +14,10 @@ from perjoule.cli.consent import confirmed
 from perjoule.cli.display import counted, err, out, show, show_line, trial_text
 from perjoule.cli.parameters import examples
 from perjoule.cli.progress import Progress
-from perjoule.execution import resources, runner
+from perjoule.execution import readiness, resources, runner
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, Interrupted, MachineError, WorkloadError
-from perjoule.model.units import bytes_text, seconds_text
+from perjoule.model.units import seconds_text
 from perjoule.results.table import table
 
 
@@ -35,7 +35,7 @@ def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool) -> None:
 
     Takes about ten minutes on two cores. Ctrl-C takes everything down; `perjoule resume DIR` continues.
     """
-    start(campaign.demo(_with(overrides, simulate=simulate)), into)
+    start(campaign.demo(parameters.options(overrides, simulate=simulate)), into)
 
 
 @click.command(
@@ -51,7 +51,7 @@ def run_command(
     file: Path, into: Path | None, overrides: tuple[str, ...], shrink: int | None, simulate: bool, devices: tuple[str, ...]
 ) -> None:
     """Run a campaign and write its report."""
-    start(campaign.read(file, _with(overrides, shrink, simulate=simulate)), into, file.parent, devices)
+    start(campaign.read(file, parameters.options(overrides, shrink, simulate=simulate)), into, file.parent, devices)
 
 
 @click.command(
@@ -70,15 +70,10 @@ def resume(folder: Path, failed: bool, devices: tuple[str, ...]) -> None:
     _go_on(asked, results, folder, failed)
 
 
-def _with(overrides: tuple[str, ...], shrink: int | None = None, *, simulate: bool = False) -> tuple[str, ...]:
-    """Return --shrink and --simulate as overrides."""
-    return (*overrides, *(("simulate=true",) if simulate else ()), *((f"shrink={shrink}",) if shrink else ()))
-
-
 def start(asked: Campaign, into: Path | None, source: Path | None = None, devices: tuple[str, ...] = ()) -> None:
     """Measure a campaign into a folder and conclude; `source` is the folder of its file, `devices` the confirmed ones."""
     folder = into or Path("results") / f"{asked.name}-{time.strftime('%Y%m%d-%H%M%S')}"
-    runner.require((*runner.checks(asked), *resources.checks(asked.trials, folder)))
+    readiness.require((*readiness.checks(asked), *resources.checks(asked.trials, folder)))
     asked = confirmed(asked, asked.trials, devices)
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     results = store.create(folder, asked.text, asked.name, asked.overrides, asked.files)
@@ -132,33 +127,3 @@ def _give_back(top: Path) -> None:
     if os.geteuid() == 0 and "SUDO_UID" in os.environ:
         for path in (top, *top.rglob("*")):
             os.chown(path, int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"]), follow_symlinks=False)
-
-
-@click.command(
-    short_help="Dry run: the trials in order, bytes, time.",
-    epilog=examples("perjoule check examples/green-storage.toml", "perjoule check my.toml --shrink 100"),
-)
-@parameters.file
-@parameters.overrides
-@parameters.shrink
-def check(file: Path, overrides: tuple[str, ...], shrink: int | None) -> None:
-    """Dry run: print the trials in order, their bytes, the space needed and the estimated time. Touches nothing."""
-    asked = campaign.read(file, _with(overrides, shrink))
-    plan = campaign.plan(asked)
-    for number, step in enumerate(plan.steps, start=1):
-        out.print(f"{number:4}  {trial_text(step.trial)}  {bytes_text(step.moved_bytes)}  {seconds_text(step.duration_s)}")
-    out.print(
-        f"\n{asked.name}: {counted(len(plan.steps), 'trial')} on {counted(len(asked.groups), 'deployment')}, "
-        f"{bytes_text(plan.moved_bytes)} to be moved, about {seconds_text(plan.duration_s)}; seed {asked.seed}"
-    )
-    for (_, filesystem), error in runner.unable(asked).items():
-        out.print(f"{filesystem} can't be measured on this machine: {error}. The other file systems can.")
-    if asked.until is not None:
-        out.print(
-            f"at most: each combination is repeated {asked.least_count} to {asked.until.most_count} times, "
-            f"until {asked.until.metric} is known to ± {asked.until.interval_ratio:.1%}"
-        )
-    there = resources.checks(asked.trials, Path("results"))
-    for one in there:
-        out.print(f"{one.name}: {one.detail}")
-    runner.require(there)

@@ -40,6 +40,11 @@ def _folders(_context: click.Context, _parameter: click.Parameter, begun: str) -
     return [CompletionItem(begun, type="dir")]
 
 
+def options(overrides: tuple[str, ...], shrink: int | None = None, *, simulate: bool = False) -> tuple[str, ...]:
+    """Return --shrink and --simulate as overrides."""
+    return (*overrides, *(("simulate=true",) if simulate else ()), *((f"shrink={shrink}",) if shrink else ()))
+
+
 _path = click.Path(path_type=Path)
 overrides = click.option(
     "--set",

@@ -15,8 +15,9 @@ from types import MappingProxyType
 from typing import Literal
 
 from perjoule import drivers
-from perjoule.drivers.protocols import Check, FileSystem, Hosts, Meter, Mounted, Testbed, Workload, require_time
+from perjoule.drivers.protocols import Hosts, Mounted, require_time
 from perjoule.execution import clock_sync, resources, settling, write_back
+from perjoule.execution.readiness import checks, deployed, require, unable
 from perjoule.execution.stopping import Until
 from perjoule.machine.environment import environment
 from perjoule.model import Amplification, Campaign, Channel, Clock, HostFact, Json, Outcome, Phase, Record, Redundancy, Trial
@@ -24,7 +25,6 @@ from perjoule.model.errors import CampaignError, MachineError, PerjouleError, Tr
 from perjoule.store import Attempt, Results
 from perjoule.summary.computing import of_trial
 
-MOST_NAMED = 3  # missing things in one sentence
 LOG_TAIL_BYTES = 256 * 1024  # of each daemon's log, kept with each trial
 
 Latest = Callable[[], Mapping[Channel, tuple[float, float, float]]]  # channel -> t_s, value, duration_s of its last sample
@@ -43,50 +43,6 @@ class Event:
 
 
 Observer = Callable[[Event], None]
-Deployed = tuple[str, str]  # labels of a testbed and a file system
-
-
-def checks(campaign: Campaign, *, whole: bool = False) -> tuple[Check, ...]:
-    """Return what drivers of a campaign need on this machine; `whole` includes file systems that it can do without."""
-    found: dict[str, Check] = {}
-    without = dict[Deployed, MachineError]() if whole else unable(campaign)
-    for trial in campaign.trials:
-        testbed = drivers.testbed(trial.testbed)
-        parts: list[Testbed | FileSystem | Workload | Meter] = [testbed, *map(drivers.meter, trial.meters)]
-        if not testbed.elsewhere:
-            parts.append(drivers.workload(trial.workload))
-            parts += [] if _deployed(trial) in without else [drivers.filesystem(trial.filesystem)]
-        for part in parts:
-            found |= {check.name: check for check in part.checks() if check.name not in found or found[check.name].ok}
-    return tuple(found.values())
-
-
-def unable(campaign: Campaign) -> Mapping[Deployed, MachineError]:
-    """Return the file systems that can't be measured here while others can; {} if none can."""
-    found: dict[Deployed, MachineError] = {}
-    all_deployed = {_deployed(trial): trial for trial in campaign.trials}
-    for deployed, trial in all_deployed.items():
-        if drivers.testbed(trial.testbed).elsewhere:
-            continue
-        try:
-            require(drivers.filesystem(trial.filesystem).checks())
-        except MachineError as error:
-            found[deployed] = error
-    return found if len(found) < len(all_deployed) else {}
-
-
-def _deployed(trial: Trial) -> Deployed:
-    return trial.testbed.label, trial.filesystem.label
-
-
-def require(checked: Sequence[Check]) -> None:
-    """Stop before anything is touched if a requirement is missing. Raises MachineError."""
-    missing = [check for check in checked if check.needed and not check.ok]
-    if missing:
-        first, more_count = missing[:MOST_NAMED], len(missing) - MOST_NAMED
-        what = "; ".join(f"{check.name}: {check.detail}" for check in first)
-        fixes = [*dict.fromkeys(check.fix for check in first if check.fix), *(["`perjoule doctor`"] if more_count > 0 else [])]
-        raise MachineError(what + (f"; and {more_count} more" if more_count > 0 else ""), next="; ".join(fixes))
 
 
 def missing(campaign: Campaign, results: Results, *, again_failed: bool = False) -> tuple[Trial, ...]:
@@ -112,17 +68,18 @@ def run(
         for words in said:
             observe(Event("note", words))
         left = missing(campaign, results, again_failed=again_failed)
-        needed = checks(campaign) if left else ()
-        if left:
-            require((*needed, *resources.checks(left, results.folder)))
+        if not left:
+            return
+        needed = checks(campaign)
+        require((*needed, *resources.checks(left, results.folder)))
         circumstances = environment(folder, [check.package for check in needed if check.package])
         refused: list[PerjouleError] = []
         until = Until(campaign, results)
-        without = unable(campaign) if left else dict[Deployed, MachineError]()
+        without = unable(campaign)
         with resources.watched(resources.folders(left, results.folder)):
             for group in campaign.groups:
                 todo = [trial for trial in group if trial in left]
-                error = without.get(_deployed(group[0]))
+                error = without.get(deployed(group[0]))
                 try:
                     _Group(campaign, results, observe, circumstances, until).run(todo, error if todo else None)
                 except _Refused as refusal:
