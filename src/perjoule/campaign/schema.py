@@ -1,6 +1,11 @@
 """The JSON Schema of a campaign file, for editors, generated from the drivers' own fields."""
 
-from collections.abc import Mapping
+import ast
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import is_dataclass
+from itertools import pairwise
+from textwrap import dedent
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -68,7 +73,9 @@ def _fields(cls: type) -> Mapping[str, FieldInfo]:
 
 
 def _speak(found: Schema, cls: type) -> None:
-    """Write the defaults of a dataclass of options as people do."""
+    """Write the defaults of a dataclass of options as people do, and describe its options."""
+    for field, text in _docstrings(cls):
+        found["properties"][option_name(field)]["description"] = text
     for field in _fields(cls):
         option = found["properties"].get(option_name(field), {})
         units = next((units for suffix, units in OF_SUFFIX.items() if field.endswith(suffix)), None)
@@ -76,6 +83,18 @@ def _speak(found: Schema, cls: type) -> None:
             option["default"] = exact_text(option["default"], units)
         if option.get("default", 0) is None:
             del option["default"]
+
+
+def _docstrings(cls: type) -> Iterator[tuple[str, str]]:
+    """Give the docstring below each field; pydantic would read the source of every class of options that is imported."""
+    for base in reversed(cls.__mro__):
+        parsed = ast.parse(dedent(inspect.getsource(base))).body[0] if is_dataclass(base) else None
+        for statement in pairwise(parsed.body if isinstance(parsed, ast.ClassDef) else ()):
+            match statement:
+                case ast.AnnAssign(target=ast.Name(id=field)), ast.Expr(value=ast.Constant(value=str(text))):
+                    yield field, inspect.cleandoc(text)
+                case _:
+                    pass
 
 
 def _spanning(option: Schema) -> Schema:

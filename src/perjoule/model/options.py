@@ -23,7 +23,7 @@ def option_name(field_name: str) -> str:
 
 
 # How a driver's dataclass reads its options: @dataclass(frozen=True, kw_only=True, config=OPTIONS) of pydantic.dataclasses.
-OPTIONS = ConfigDict(extra="forbid", alias_generator=option_name, use_attribute_docstrings=True)
+OPTIONS = ConfigDict(extra="forbid", alias_generator=option_name)
 
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=OPTIONS)
