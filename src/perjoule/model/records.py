@@ -3,20 +3,25 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
-from typing import Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Literal
 
 from perjoule.model.campaign import Trial
 from perjoule.model.hardware import Cluster
 from perjoule.model.options import Json
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Index = NDArray[np.int64] | NDArray[np.bool_] | slice
+else:  # commands that compute nothing end before numpy would be imported
+    Floats = Index = Any
+
 Quantity = Literal[
     "power", "energy", "cpu", "network_received", "network_sent", "disk_read", "disk_written", "disk_busy", "goodput"
 ]
 Semantics = Literal["counter", "window mean", "instantaneous", "average", "state"]
-Index = NDArray[np.int64] | NDArray[np.bool_] | slice
 SAMPLE = ("t_s", "duration_s", "value", "asked_s", "arrived_s")  # the numbers of a sample, as files keep them
 Grade = Literal["wall", "PDU", "BMC", "component", "modelled", "nameplate", "counter", "simulated"]
 UNMEASURED: frozenset[Grade] = frozenset({"modelled", "nameplate"})
@@ -83,25 +88,29 @@ class Series:
     """
 
     channel: Channel
-    t_s: NDArray[np.float64]
-    duration_s: NDArray[np.float64]
-    value: NDArray[np.float64]
-    asked_s: NDArray[np.float64] | None = None
-    arrived_s: NDArray[np.float64] | None = None
+    t_s: Floats
+    duration_s: Floats
+    value: Floats
+    asked_s: Floats | None = None
+    arrived_s: Floats | None = None
 
     @classmethod
-    def of_rows(cls, channel: Channel, rows: NDArray[np.float64]) -> "Series":
+    def of_rows(cls, channel: Channel, rows: Floats) -> "Series":
         """Make a series from a table of samples, shape (N, 5), in the order of SAMPLE."""
+        import numpy as np
+
         asked_s, arrived_s = (None if np.isnan(rows[:, n]).all() else rows[:, n].copy() for n in (3, 4))
         return cls(channel, rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy(), asked_s, arrived_s)
 
-    def rows(self) -> NDArray[np.float64]:
+    def rows(self) -> Floats:
         """Return its samples as a table, shape (N, 5), in the order of SAMPLE; NaN is unknown."""
+        import numpy as np
+
         unknown = np.full(len(self.t_s), np.nan)
         times = (unknown if t_s is None else t_s for t_s in (self.asked_s, self.arrived_s))
         return np.column_stack((self.t_s, self.duration_s, self.value, *times))
 
-    def at(self, index: Index, later_s: NDArray[np.float64] | float = 0.0) -> "Series":
+    def at(self, index: Index, later_s: Floats | float = 0.0) -> "Series":
         """Return only these samples, in this order, on a clock that is ahead of theirs by `later_s`, shape () or (N,)."""
         times = (None if t_s is None else (t_s + later_s)[index] for t_s in (self.asked_s, self.arrived_s))
         return Series(self.channel, (self.t_s + later_s)[index], self.duration_s[index], self.value[index], *times)

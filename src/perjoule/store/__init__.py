@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from perjoule.machine import locks, removal
 from perjoule.machine.untrusted import from_json, json_of, text_of
@@ -30,9 +30,12 @@ from perjoule.store import clearing
 from perjoule.store.attempt import Attempt
 from perjoule.store.disk import FULL, replace_file, spoken, sync, write
 from perjoule.store.journal import Entry, cut_torn_line, read_journal
-from perjoule.store.recordings import ClockError, clock_file, on_clock_of, read_joined, read_recording
 from perjoule.store.records import record_from, to_json, with_time
-from perjoule.store.samples import ParquetSink, read_series
+
+if TYPE_CHECKING:
+    from perjoule.store.recordings import ClockError
+
+# `samples` and `recordings` are imported where they are used: with numpy and pyarrow that takes longer than `perjoule show`.
 
 __all__ = ["Attempt", "Entry", "Results", "create", "open_results"]
 
@@ -169,9 +172,11 @@ class Results:
         Raises:
             MachineError: the folder can't be written, or the disk is full.
         """
+        from perjoule.store.samples import ParquetSink
+
         home = self.folder / "trials" / trial.id
         clearing.refuse_links(home.parent, (trial.id,))
-        number = clearing.next_number(home, (e.attempt for e in self.entries() if e.trial == trial.id))
+        number = clearing.next_number(home, (e.attempt for e in self.entries(trial.id)))
         partial = home / f"partial-{number}"
         with spoken(partial):
             home.mkdir(exist_ok=True)
@@ -195,10 +200,10 @@ class Results:
             removal.remove_folder(partial, mark="")
             removal.remove_empty(home)
 
-    def entries(self) -> tuple[Entry, ...]:
-        """Read the journal without a torn last line. Raises MachineError."""
+    def entries(self, trial: str = "") -> tuple[Entry, ...]:
+        """Read the journal without a torn last line, or only the entries of one trial. Raises MachineError."""
         with spoken(self.journal):
-            return read_journal(self.journal)
+            return read_journal(self.journal, trial)
 
     def records(self) -> tuple[Record, ...]:
         """Read the records of all attempts, in the order in which they were kept. Raises MachineError."""
@@ -216,18 +221,23 @@ class Results:
 
     def series(self, record: Record) -> tuple[Series, ...]:
         """Read all series of an attempt: the meters', the workload's goodput, joined recordings. Raises MachineError."""
+        from perjoule.store.recordings import on_clock_of, read_joined
+        from perjoule.store.samples import read_series
+
         path = self.folder_of(record) / "series.parquet"
         with spoken(path):
             own = read_series(path)
         joined = (on_clock_of(record, *read_joined(path)) for path in sorted((self.folder / "joined").glob("*.csv")))
         return (*own, *(series for found in joined for series in found))
 
-    def join(self, recording: Path, clock: ClockError) -> None:
+    def join(self, recording: Path, clock: "ClockError") -> None:
         """Add a recording from another computer; the same recording again replaces its clock's offset.
 
         Raises:
             MachineError: it is not a recording, or another one has its name.
         """
+        from perjoule.store.recordings import clock_file, read_recording
+
         read_recording(recording)
         clearing.refuse_links(self.folder, ("joined",))
         target = self.folder / "joined" / recording.with_suffix(".csv").name

@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from perjoule.machine import removal
 from perjoule.model import Record, Trial
 from perjoule.store.disk import spoken, sync, write
 from perjoule.store.journal import Entry, append_entry, sha256
 from perjoule.store.records import record_text
-from perjoule.store.samples import ParquetSink
+
+if TYPE_CHECKING:
+    from perjoule.store.samples import ParquetSink
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,7 @@ class Attempt:
     partial: Path  # where it lies until it is kept
     final: Path
     journal: Path
-    sink: ParquetSink
+    sink: "ParquetSink"
 
     @property
     def folder(self) -> Path:

@@ -26,8 +26,8 @@ class Entry:
     files: Mapping[str, str]  # record.json, series.parquet and everything in raw/
 
 
-def read_journal(path: Path) -> tuple[Entry, ...]:
-    """Read all complete lines, in order.
+def read_journal(path: Path, trial: str = "") -> tuple[Entry, ...]:
+    """Read all complete lines, or only those of one trial, in order.
 
     Raises:
         OSError: it can't be read.
@@ -36,11 +36,13 @@ def read_journal(path: Path) -> tuple[Entry, ...]:
     *lines, _torn = bytes_of(path).split(b"\n")
     entries: list[Entry] = []
     for number, line in enumerate(lines, start=1):
+        if trial.encode() not in line:
+            continue
         try:
             entries.append(_inside(from_json(Entry, json_from(line))))
         except ValueError as error:
             raise ValueError(f"line {number} is damaged ({error})") from None
-    return tuple(entries)
+    return tuple(entry for entry in entries if trial in ("", entry.trial))
 
 
 def _inside(entry: Entry) -> Entry:
