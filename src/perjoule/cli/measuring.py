@@ -19,6 +19,7 @@ from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, Interrupted, MachineError, WorkloadError
 from perjoule.model.units import seconds_text
 from perjoule.results.table import table
+from perjoule.summary import report_is_current, summary
 
 
 @click.command(
@@ -105,16 +106,20 @@ def _go_on(asked: Campaign, results: store.Results, top: Path, again_failed: boo
 
 
 def _conclude(asked: Campaign, results: store.Results) -> int:
-    from perjoule import report
-    from perjoule.summary import summary
-
-    records, found = results.latest(), summary(results)
+    records, found, page = results.latest(), summary(results), results.folder / "report.html"
     cells = found.cells
     show(table(cells), cells, found.scales)
-    for line in report.claims_lines(asked.reproduces, results, cells) if asked.reproduces in published.names() else ():
-        show_line(line)
-    with exits.place(results.folder):
-        out.print(f"\nreport: {report.write(results, results.folder / 'report.html')}")
+    if asked.reproduces in published.names():
+        from perjoule import report
+
+        for line in report.claims_lines(asked.reproduces, results, cells):
+            show_line(line)
+    if not report_is_current(results):
+        from perjoule import report
+
+        with exits.place(results.folder):
+            report.write(results, page)
+    out.print(f"\nreport: {page}")
     wanted = {trial.id for trial in asked.trials}
     failed = [r for r in records if r.status == "failed" and r.trial.id in wanted]
     for record in failed:

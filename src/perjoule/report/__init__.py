@@ -26,7 +26,7 @@ from perjoule.report.scalability import laws_table, scaling_table
 from perjoule.results.table import Table
 from perjoule.store import Results
 from perjoule.store.disk import replace_file
-from perjoule.summary import summary
+from perjoule.summary import mark_report, summary
 from perjoule.summary.computing import of_trial, points_of
 
 __all__ = [
@@ -82,6 +82,8 @@ def write(results: Results, target: Path) -> Path:
     found = content(results)
     results.keep_table(found.cells)
     replace_file(target, page(found, os.path.relpath(results.folder, target.parent)))
+    if target == results.folder / "report.html":
+        mark_report(results)
     return target
 
 

@@ -31,3 +31,13 @@ def summary(results: Results) -> Summary:
         found = computed(results)
         _kept.write(place, digest, found)
     return found
+
+
+def report_is_current(results: Results) -> bool:
+    """Whether the folder's report was written from the numbers as they are now, and has not been changed since."""
+    return _kept.read(_kept.place(results, "report"), _kept.digest_with_report(results), bool) is True
+
+
+def mark_report(results: Results) -> None:
+    """Record that the folder's report has just been written."""
+    _kept.write(_kept.place(results, "report"), _kept.digest_with_report(results), True)
