@@ -166,3 +166,13 @@ def test_a_load_that_counts_events_has_their_rate_and_what_each_took(made):
     assert point.metrics["events_per_s"] == pytest.approx(50 / 5)
     assert point.metrics["energy_per_event_j"] == pytest.approx(point.metrics["energy_j"] / 50)
     assert "events_per_s" not in points(made.record(), watts(made))[0].metrics
+
+
+def test_a_tail_is_in_emulated_time_and_its_bytes_are_as_they_are(made):
+    servers = ("storage-1", "storage-2", "metadata-1")
+    series = [*watts(made), *(made.counter(host, "disk_read", 10.0) for host in servers)]
+    (point,) = points(made.record(scale=0.2, tail_s=2.0), series)
+    assert point.metrics["tail_s"] == pytest.approx(0.4)
+    assert point.metrics["tail_energy_j"] == pytest.approx(0.4 * point.metrics["mean_w"])
+    assert point.metrics["tail_disk_read_bytes"] == pytest.approx(3 * 10 * 2)
+    assert "tail_s" not in points(made.record(), watts(made))[0].metrics
