@@ -1,0 +1,121 @@
+"""One trial on a deployment that is up: prepare, record, run, settle; and the record of it, valid or failed."""
+
+import shutil
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from perjoule import drivers
+from perjoule.drivers.protocols import Hosts, Mounted, require_time
+from perjoule.execution import settling, write_back
+from perjoule.model import Campaign, Clock, HostFact, Json, Outcome, Phase, Record
+from perjoule.model.errors import PerjouleError, WorkloadError
+from perjoule.store import Attempt
+
+LOG_TAIL_BYTES = 256 * 1024  # of each daemon's log, kept with each trial
+
+
+@dataclass(frozen=True)
+class Up:
+    """A file system that is up, and the hosts that it is on."""
+
+    hosts: Hosts
+    mounted: Mounted
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a trial ended: its phases and doubts so far, and the outcome or the failure."""
+
+    failure: PerjouleError | None
+    outcome: Outcome | None = None
+    phases: tuple[Phase, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+
+def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None]) -> Ended:
+    """Prepare and measure a trial while its meters record; `say` takes the name of each phase as it begins."""
+    trial, hosts, mounted = attempt.trial, up.hosts, up.mounted
+    workload = drivers.workload(trial.workload)
+    clients = (*hosts.clients[: trial.clients_count], *hosts.by_role(*workload.using))
+    phases: list[Phase] = []
+    doubts: list[Sequence[str]] = []  # a meter's grow until it has ended
+    outcome, failure = None, None
+
+    @contextmanager
+    def phase(name: str) -> Generator[None]:
+        began_s = time.monotonic()
+        say(name)
+        try:
+            yield
+        finally:
+            phases.append(Phase(name, began_s, time.monotonic()))
+
+    try:
+        with phase("prepare"):
+            workload.prepare(clients, mounted, attempt.raw)
+            syncs = write_back.syncs(hosts, mounted)
+        with ExitStack() as meters:
+            doubts += [meters.enter_context(drivers.meter(spec).record(hosts, attempt.sink)) for spec in trial.meters]
+            with phase("baseline"):
+                idle_bytes_per_s = settling.rate_bytes_per_s(hosts, campaign.settle_s)
+            with phase("measure"):
+                loaded = workload.run(clients, mounted, attempt.raw)
+            require_time(loaded.results)
+            written = write_back.write_back(syncs)
+            phases += [written.phase] if written.phase else []
+            doubts.append(written.doubts)
+            loaded = workload.read_back(clients, mounted, attempt.raw) or loaded
+            say("tail")
+            tail = settling.tail(
+                hosts, mounted, settle_s=campaign.settle_s, quiet_s=campaign.quiet_s, idle_bytes_per_s=idle_bytes_per_s
+            )
+            phases.append(tail.phase)
+            doubts.append(tail.doubts)
+        for series in loaded.series:
+            attempt.sink.extend(series)
+        outcome = loaded
+        mounted.alive()
+    except WorkloadError as error:
+        failure = error
+    said = [*(outcome.doubts if outcome else ()), *(doubt for one in doubts for doubt in one)]
+    return Ended(failure, outcome, tuple(phases), tuple(said))
+
+
+def record(attempt: Attempt, ended: Ended, environment: Mapping[str, Json], up: Up | None = None) -> Record:
+    """Return the record of an attempt; without `up`, of one whose file system could not be brought up."""
+    trial, hosts = attempt.trial, up.hosts if up else Hosts(())
+    filesystem = drivers.filesystem(trial.filesystem)
+    beneath_count = max((host.copies_count for host in hosts.all), default=1)  # the same on all hosts with data
+    redundancy = filesystem.redundancy(hosts) if up else None
+    amplification = filesystem.amplification(hosts) if up else None
+    return Record(
+        trial=trial,
+        status="failed" if ended.failure else "valid",
+        reason=str(ended.failure or ""),
+        attempt=attempt.number,
+        clock=Clock(time.monotonic(), time.time()),
+        scale=hosts.scale,
+        cluster=hosts.cluster.name if hosts.cluster else "",
+        hosts=tuple(HostFact(h.name, h.role, h.node.name if h.node else "", h.address, h.cpu_capacity_cores) for h in hosts.all),
+        phases=ended.phases,
+        outcome=ended.outcome,
+        facts={"testbed": hosts.facts, "filesystem": up.mounted.facts} if up else {},
+        environment=environment,
+        doubts=(*ended.doubts, *dict.fromkeys(doubt for host in hosts.all for doubt in host.doubts)),
+        hardware=hosts.cluster and replace(hosts.cluster, notes=()),
+        amplification=amplification and amplification.on_mirrors(beneath_count),
+        redundancy=redundancy and replace(redundancy, beneath_count=beneath_count),
+        data_hosts=up.mounted.data_hosts if up else (),
+    )
+
+
+def keep_logs(logs: Sequence[Path], folder: Path) -> None:
+    """Copy the end of each log into a folder."""
+    for log in logs:
+        with suppress(OSError), log.open("rb") as source:  # a log that can't be read must not cost the trial
+            source.seek(max(0, log.stat().st_size - LOG_TAIL_BYTES))
+            with (folder / f"{log.parent.name}-{log.name}").open("wb") as kept:
+                shutil.copyfileobj(source, kept)
