@@ -11,6 +11,7 @@ import click
 from perjoule import published
 from perjoule.cli import exits, parameters
 from perjoule.cli.display import counted, out, show, show_line
+from perjoule.cli.outputs import OutputFile
 from perjoule.cli.papers import paper_named
 from perjoule.cli.parameters import examples
 from perjoule.cli.results import measured
@@ -47,7 +48,7 @@ if TYPE_CHECKING:  # what computes is imported where it is used: that takes long
 @click.option("--metric", "metrics", multiple=True, metavar="METRIC", help='Only this metric: "MiB/J", "W", "s".')
 @click.option("--across-grades", is_flag=True, help="Compare energies of measured and modelled power, with a doubt.")
 @click.option("--fail-if", "limits", multiple=True, metavar="LIMIT", help='Exit code 1 if significantly beyond: "MiB/J < -5 %".')
-@click.option("--report", "target", type=click.Path(path_type=Path), metavar="FILE.html", help="Write a page with a figure.")
+@click.option("--report", "target", type=OutputFile(), metavar="FILE.html", help="Write a page with a figure.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output, in SI units.")
 def compare_command(
     folder: Path,
@@ -124,8 +125,9 @@ def _sides(folder: Path, other: Path | None, labels: tuple[str, str] | None) -> 
     if other is None:
         assert labels is not None
         return sides.between(sides.side(measured(folder), folder.name), labels)
+    first, second = measured(folder), measured(other)
     names = (str(folder), str(other)) if folder.name == other.name else (folder.name, other.name)
-    return sides.side(measured(folder), names[0]), sides.side(measured(other), names[1])
+    return sides.side(first, names[0]), sides.side(second, names[1])
 
 
 def _changes(first: "Side", second: "Side", declared: Sequence[str], any_change: bool, *, show: bool) -> "Sequence[Change]":

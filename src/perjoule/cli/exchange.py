@@ -9,6 +9,7 @@ import click
 from perjoule import campaign
 from perjoule.cli import exits, parameters
 from perjoule.cli.display import counted, err, out, trial_text
+from perjoule.cli.outputs import OutputFile, OutputFolder, require_file
 from perjoule.cli.parameters import examples
 from perjoule.cli.results import measured
 from perjoule.model import Record
@@ -32,7 +33,7 @@ _path = click.Path(path_type=Path)
         "         --set semantics='window mean'",
     ),
 )
-@click.argument("into", type=_path, metavar="INTO")
+@click.argument("into", type=OutputFolder(), metavar="INTO")
 @click.argument("files", nargs=-1, required=True, metavar="[CLIENT=]FILE|FOLDER")
 @click.option("--filesystem", default="", metavar="NAME", help="What was measured; by default, the tool's working folder.")
 @click.option("--power", multiple=True, type=_path, metavar="FILE", help="A log of power: CSV, or TOML with [[meter]] tables.")
@@ -118,9 +119,11 @@ def _tell(record: Record, channels_count: int) -> None:
     ),
 )
 @parameters.folder
-@click.option("--csv", "csv_file", type=_path, metavar="FILE", help="All metrics of trials and cells as one long table.")
-@click.option("--parquet", type=_path, metavar="FILE", help="The same as Parquet.")
-@click.option("--bundle", type=_path, metavar="FILE.zip", help="Raw data, series, report, checksums and citation (RO-Crate).")
+@click.option("--csv", "csv_file", type=OutputFile(), metavar="FILE", help="All metrics of trials and cells as one long table.")
+@click.option("--parquet", type=OutputFile(), metavar="FILE", help="The same as Parquet.")
+@click.option(
+    "--bundle", type=OutputFile(), metavar="FILE.zip", help="Raw data, series, report, checksums and citation (RO-Crate)."
+)
 @click.option("--license", "license_name", default="", metavar="SPDX", help="License of the bundle: CC-BY-4.0, or a URL.")
 @click.option("--author", "authors", multiple=True, metavar="NAME", help="Author to cite; repeat for several.")
 def export_command(
@@ -138,6 +141,9 @@ def export_command(
     if not (csv_file or parquet or bundle):
         raise CampaignError("nothing to write", next="name a file: --csv, --parquet or --bundle")
     results = measured(folder)
+    page = folder / "report.html"
+    if bundle and not page.exists():
+        require_file(page)
     rows = list(exporting.rows(results, summary(results).cells))
     table = exporting.csv_text(rows)
     if csv_file:
@@ -150,8 +156,8 @@ def export_command(
         out.print(f"{parquet}: {counted(len(rows), 'row')}", soft_wrap=True)
     if bundle:
         with exits.place(bundle):
-            if not (folder / "report.html").exists():
-                report.write(results, folder / "report.html")
+            if not page.exists():
+                report.write(results, page)
             asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
             name = asked.name if asked else folder.resolve().name
             said = exporting.Said(name, asked.description.strip() if asked else "", license_name, authors)

@@ -12,6 +12,7 @@ from perjoule import campaign, published, store
 from perjoule.cli import exits, parameters
 from perjoule.cli.consent import confirmed
 from perjoule.cli.display import counted, err, out, show, show_line, trial_text
+from perjoule.cli.outputs import require_folder
 from perjoule.cli.parameters import examples
 from perjoule.cli.progress import Progress
 from perjoule.execution import readiness, resources, runner
@@ -74,6 +75,7 @@ def resume(folder: Path, failed: bool, devices: tuple[str, ...]) -> None:
 def start(asked: Campaign, into: Path | None, source: Path | None = None, devices: tuple[str, ...] = ()) -> None:
     """Measure a campaign into a folder and conclude; `source` is the folder of its file, `devices` the confirmed ones."""
     folder = into or Path("results") / f"{asked.name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    require_folder(folder)
     readiness.require((*readiness.checks(asked), *resources.checks(asked.trials, folder)))
     asked = confirmed(asked, asked.trials, devices)
     made = [path for path in (folder, *folder.parents) if not path.exists()]

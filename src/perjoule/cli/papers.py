@@ -17,6 +17,7 @@ from perjoule.campaign import replication
 from perjoule.cli import exits, parameters
 from perjoule.cli.display import counted, err, out, show_line
 from perjoule.cli.measuring import start
+from perjoule.cli.outputs import OutputFile
 from perjoule.cli.parameters import examples
 from perjoule.model.errors import CampaignError
 from perjoule.published import Number, Paper
@@ -235,9 +236,7 @@ def _named(verdict: Verdict) -> str:
 )
 @parameters.shrink
 @click.option("--repetitions", type=click.IntRange(min=1), help="Repetitions of each data point; the paper's by default.")
-@click.option(
-    "--write", "target", type=click.Path(path_type=Path), metavar="FILE.toml", help="Only write the campaign; run nothing."
-)
+@click.option("--write", "target", type=OutputFile(), metavar="FILE.toml", help="Only write the campaign; run nothing.")
 @parameters.into
 @parameters.simulate
 def reproduce_command(

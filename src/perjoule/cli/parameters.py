@@ -6,6 +6,8 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
+from perjoule.cli.outputs import OutputFolder
+
 HELP_WIDTH = 110
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -59,7 +61,11 @@ overwrite = click.option(
 shrink = click.option("--shrink", type=click.IntRange(min=1), help="Divide all sizes by this number.")
 simulate = click.option("--simulate", is_flag=True, help="Simulate hosts, file systems, loads and meters: needs no hardware.")
 into = click.option(
-    "--into", type=_path, metavar="DIR", help="Results folder; the default is results/NAME-TIME.", shell_complete=_folders
+    "--into",
+    type=OutputFolder(),
+    metavar="DIR",
+    help="Results folder; the default is results/NAME-TIME.",
+    shell_complete=_folders,
 )
 folder = click.argument("folder", type=_path, metavar="DIR", shell_complete=_folders)
 file = click.argument("file", type=_path, metavar="CAMPAIGN.toml")

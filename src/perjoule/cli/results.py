@@ -10,6 +10,7 @@ import click
 from perjoule import store
 from perjoule.cli import exits, parameters
 from perjoule.cli.display import out, show, show_line
+from perjoule.cli.outputs import OutputFolder, require_file
 from perjoule.cli.parameters import examples
 from perjoule.model.errors import MachineError
 from perjoule.results.table import Table, amplification_table, replacement_table, table, winners_table
@@ -47,7 +48,7 @@ def show_command(
     """Print the table of a results folder: means with 95 % intervals, and maxima."""
     from perjoule.summary import summary
 
-    results = measured(folder)
+    results, beside = measured(folder), [measured(other) for other in others]
     found = summary(results)
     cells = found.cells
     if not (users or scaling or best or amplification or budget or replacement):
@@ -74,7 +75,7 @@ def show_command(
         nothing = "no energy here has an uncertainty budget: no meter states its errors"
         _show(report.budget_tables(results), folder, nothing, "see docs/explanations/uncertainty.md")
     if replacement:
-        replaced = report.replacements([results, *map(measured, others)])
+        replaced = report.replacements([results, *beside])
         if not replaced:
             what = "no two stand-alone machines here ran the same workload with metered power"
             raise MachineError(what, where=str(folder), next="add the results of another machine: --with DIR")
@@ -96,7 +97,7 @@ def _show(tables: Sequence[Table], folder: Path, none: str, advice: str) -> None
     ),
 )
 @parameters.folder
-@click.option("--figures", type=click.Path(path_type=Path), help="Write each figure as SVG and PDF into this folder.")
+@click.option("--figures", type=OutputFolder(), help="Write each figure as SVG and PDF into this folder.")
 def report_command(folder: Path, figures: Path | None) -> None:
     """Write the report of a results folder again: one HTML file that works offline.
 
@@ -105,6 +106,9 @@ def report_command(folder: Path, figures: Path | None) -> None:
     from perjoule import report
 
     several = () if figures or (folder / CAMPAIGN).exists() else sorted(path.parent for path in folder.glob(f"*/{CAMPAIGN}"))
+    page = folder / ("index.html" if several else "report.html")
+    if not figures and folder.is_dir():
+        require_file(page)
     if several:
         opened = [results for results in map(store.open_results, several) if results.done()]
         if not opened:
@@ -112,11 +116,11 @@ def report_command(folder: Path, figures: Path | None) -> None:
                 "no trial has been measured here yet", where=str(folder), next="perjoule resume one of its folders"
             )
         with exits.place(folder):
-            out.print(report.write_index(opened, folder / "index.html"))
+            out.print(report.write_index(opened, page))
         return
     results = measured(folder)
     with exits.place(figures or folder):
-        for path in report.figures(results, figures) if figures else [report.write(results, folder / "report.html")]:
+        for path in report.figures(results, figures) if figures else [report.write(results, page)]:
             out.print(path)
 
 

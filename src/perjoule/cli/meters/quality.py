@@ -15,6 +15,7 @@ from perjoule.cli import exits
 from perjoule.cli.display import err, out
 from perjoule.cli.meters._common import chosen, half_a_minute, overrides, tell, ticks
 from perjoule.cli.meters._plot import covered, named
+from perjoule.cli.outputs import OutputFile
 from perjoule.cli.parameters import examples
 from perjoule.execution import clock_sync
 from perjoule.model import Clock, Series
@@ -104,7 +105,7 @@ def _compare(found: Agreement | None, against: str) -> None:
 )
 @chosen
 @overrides
-@click.option("--plot", type=click.Path(path_type=Path), metavar="FILE.svg", help="Draw the samples with the result.")
+@click.option("--plot", type=OutputFile(), metavar="FILE.svg", help="Draw the samples with the result.")
 @half_a_minute
 def align(names: tuple[str, ...], overrides: tuple[str, ...], plot: Path | None, duration_s: float) -> None:
     """Measure the delay of meters that cover this machine, by switching its load on and off at known times.

@@ -9,6 +9,7 @@ from perjoule import campaign
 from perjoule.cli import exits, parameters
 from perjoule.cli.display import err, out
 from perjoule.cli.meters._common import address, chosen, duration, for_a_time, overrides, port, signed, tell, ticks
+from perjoule.cli.outputs import OutputFile, require_file
 from perjoule.cli.parameters import examples
 from perjoule.cli.results import measured
 from perjoule.execution import clock_sync
@@ -26,7 +27,7 @@ from perjoule.store.recordings import ClockError, Recording, read_recording
 )
 @chosen
 @overrides
-@click.option("--to", "target", required=True, type=click.Path(path_type=Path), metavar="FILE", help="A new CSV file.")
+@click.option("--to", "target", required=True, type=OutputFile(new=True), metavar="FILE", help="A new CSV file.")
 @for_a_time
 def record(names: tuple[str, ...], overrides: tuple[str, ...], target: Path, duration_s: float) -> None:
     """Record meters into FILE, on the computer to which they are connected, for a campaign that runs elsewhere.
@@ -35,8 +36,6 @@ def record(names: tuple[str, ...], overrides: tuple[str, ...], target: Path, dur
     Synchronise the clocks of both computers with NTP; `align` in the campaign finds the remaining offset.
     """
     asked = campaign.meters(names, overrides)
-    if target.exists():
-        raise CampaignError("the file already exists", where=str(target), next="choose another name")
     with exits.place(target):
         sink = Recording(target)
     with closing(sink), recorder.recording(asked, sink) as doubts, suppress(KeyboardInterrupt):
@@ -75,7 +74,8 @@ def join(folder: Path, recording: Path, offset_s: float | None, uncertainty_s: f
     """
     from perjoule import report
 
-    results = measured(folder)
+    results, page = measured(folder), folder / "report.html"
+    require_file(page)
     seen = None if offset_s is not None else clock_sync.clock_of(read_recording(recording), results)
     if offset_s is None and seen is None:
         what = "the recording shows no load pattern of these results, so its clock can't be determined"
@@ -86,7 +86,7 @@ def join(folder: Path, recording: Path, offset_s: float | None, uncertainty_s: f
     moves = f", it drifts by {clock.drift_ratio * 1e6:.1f} us each second" if clock.drift_ratio else ""
     out.print(f"its clock was {clock.offset_s:.3f} s ahead, standard uncertainty {clock.uncertainty_s * 1e3:.0f} ms{moves}")
     with exits.place(folder):
-        out.print(f"report: {report.write(results, folder / 'report.html')}")
+        out.print(f"report: {report.write(results, page)}")
 
 
 @click.command(

@@ -1,0 +1,68 @@
+"""Paths that a command writes when its work is done: checked before the work begins, so that none is lost."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:  # `--help` and completion need none of it
+    from perjoule.model.errors import MachineError
+
+
+class OutputFile(click.Path):
+    """A file to be written; with `new`, one that is not there yet."""
+
+    def __init__(self, *, new: bool = False) -> None:
+        super().__init__(path_type=Path)
+        self._new = new
+
+    def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Give the path. Raises MachineError, CampaignError."""
+        path = Path(value)
+        if self._new and path.exists():
+            from perjoule.model.errors import CampaignError
+
+            raise CampaignError("the file already exists", where=str(path), next="choose another name")
+        require_file(path)
+        return path
+
+
+class OutputFolder(click.Path):
+    """A folder to be filled, and made where it is absent."""
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False, path_type=Path)
+
+    def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Give the path. Raises MachineError."""
+        path = Path(value)
+        require_folder(path)
+        return path
+
+
+def require_file(path: Path) -> None:
+    """See that a file can be written in a folder that is there. Raises MachineError."""
+    if path.is_dir():
+        raise _refused(path, "it is a folder", "name a file")
+    folder = path.parent
+    if not folder.is_dir():
+        what = f"{folder} is not a folder" if folder.exists() else f"there is no folder {folder}"
+        raise _refused(path, what, "create it first, or choose another path")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise _refused(path, "it can't be written", "choose another path, or change its permissions")
+
+
+def require_folder(path: Path) -> None:
+    """See that a folder can be filled, or made with those above it. Raises MachineError."""
+    there = next(one for one in (path, *path.absolute().parents) if os.path.lexists(one))
+    if not there.is_dir():
+        raise _refused(path, f"{there} is not a folder" if there != path else "it is not a folder", "choose another path")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise _refused(path, "it can't be written", "choose another path, or change its permissions")
+
+
+def _refused(path: Path, what: str, advice: str) -> "MachineError":
+    from perjoule.model.errors import MachineError
+
+    return MachineError(what, where=str(path), next=advice)

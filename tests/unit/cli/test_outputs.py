@@ -1,0 +1,82 @@
+"""A path that can't be written is refused before any work: no command here has a campaign, a meter or a result to work on."""
+
+from pathlib import Path
+
+import click
+import pytest
+
+from perjoule.cli.compare import compare_command
+from perjoule.cli.exchange import export_command, import_command
+from perjoule.cli.measuring import demo, run_command
+from perjoule.cli.meters.quality import align
+from perjoule.cli.meters.recording import record
+from perjoule.cli.outputs import require_file, require_folder
+from perjoule.cli.papers import reproduce_command
+from perjoule.cli.results import report_command
+from perjoule.model.errors import CampaignError, MachineError
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (export_command, ["nothing", "--csv"]),
+        (export_command, ["nothing", "--parquet"]),
+        (export_command, ["nothing", "--bundle"]),
+        (compare_command, ["nothing", "nothing", "--report"]),
+        (reproduce_command, ["no-paper", "--write"]),
+        (record, ["no-meter", "--to"]),
+        (align, ["no-meter", "--plot"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_file_that_can_t_be_written_is_refused_before_any_work(
+    command: click.Command, words: list[str], tmp_path: Path
+) -> None:
+    with pytest.raises(MachineError, match=r"there is no folder .*absent; create it first"):
+        command.main([*words, str(tmp_path / "absent" / "file")], standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (demo, ["--into"]),
+        (run_command, ["nothing.toml", "--into"]),
+        (reproduce_command, ["no-paper", "--into"]),
+        (report_command, ["nothing", "--figures"]),
+        (import_command, ["nothing.json", "--"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_folder_that_can_t_be_made_is_refused_before_any_work(command: click.Command, words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    place = str(tmp_path / "file" / "results")
+    argv = [place, *words[:1]] if command is import_command else [*words, place]
+    with pytest.raises(MachineError, match="file is not a folder; choose another path"):
+        command.main(argv, standalone_mode=False)
+
+
+def test_a_report_that_can_t_be_written_is_refused_before_results_are_read(tmp_path: Path) -> None:
+    (tmp_path / "report.html").mkdir()
+    with pytest.raises(MachineError, match=r"report\.html: it is a folder; name a file"):
+        report_command.main([str(tmp_path)], standalone_mode=False)
+
+
+def test_a_recording_never_replaces_a_file(tmp_path: Path) -> None:
+    (tmp_path / "there.csv").touch()
+    with pytest.raises(CampaignError, match="already exists"):
+        record.main(["no-meter", "--to", str(tmp_path / "there.csv")], standalone_mode=False)
+
+
+def test_what_can_be_written_is_written(tmp_path: Path) -> None:
+    (tmp_path / "there").touch()
+    for path in (tmp_path / "new", tmp_path / "there"):
+        require_file(path)
+    for path in (tmp_path, tmp_path / "new" / "deeper"):
+        require_folder(path)
+
+
+def test_permissions_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.access", lambda path, mode: False)  # root may write anywhere
+    for require in (require_file, require_folder):
+        with pytest.raises(MachineError, match="it can't be written; choose another path, or change its permissions"):
+            require(tmp_path / "new")
