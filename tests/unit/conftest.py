@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from perjoule.model import Channel, ClientResult, Clock, HostFact, Outcome, Phase, Record, Series, Spec, Specification, Trial
+from perjoule.store.records import declared
 
 HOSTS = (
     *(HostFact(f"storage-{n}", "storage", "storage") for n in (1, 2)),
@@ -51,8 +52,9 @@ def record(
     outcome = Outcome("fio-3.33", moved) if status == "valid" else None
     ended_s = max((r.ended_s for r in moved), default=20.0)
     on_disk_s = ended_s + (write_back_s or 0.0)
+    asked = asked or trial()
     return Record(
-        trial=asked or trial(),
+        trial=asked,
         status=status,
         reason="" if status == "valid" else "the daemon died",
         attempt=attempt,
@@ -69,6 +71,7 @@ def record(
         facts={"filesystem": {"version": "3.0.117", "ratio": float("inf"), "list": [1, 2.5, None, True]}},
         environment=environment or {},
         doubts=doubts,
+        traits=declared(asked),
     )
 
 

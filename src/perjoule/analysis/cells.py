@@ -6,16 +6,12 @@ from functools import partial
 from math import isfinite
 from statistics import fmean
 
-from pydantic import ValidationError
-
-from perjoule import drivers
 from perjoule.analysis.baseline import OMITTED
 from perjoule.analysis.efficiency import edp
 from perjoule.analysis.statistics import interval
 from perjoule.analysis.stopping import stopped_interval
 from perjoule.analysis.trends import window
 from perjoule.model import Cell, Direction, Interval, Point, Ran, Record, Trial
-from perjoule.model.errors import PerjouleError
 
 Key = tuple[str, str, Direction, int]  # file system, workload, direction, clients
 
@@ -45,7 +41,7 @@ def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int
     failed: dict[Key, int] = {}
     for record in {record.trial.id: record for record in records}.values():
         if record.status == "failed":
-            for direction in _directions(record.trial):
+            for direction in record.traits.directions:
                 key = _key(record.trial, direction, several)
                 failed[key] = failed.get(key, 0) + 1
     spread = interval if widening == 1 else partial(stopped_interval, factor=widening)
@@ -150,11 +146,3 @@ def _work(cell: Cell) -> object:
     if len(done) != 1 or len(rates) != len(times_s):
         return None
     return cell.workload, cell.direction, cell.clients_count, *done, cell.grade
-
-
-def _directions(trial: Trial) -> tuple[Direction, ...]:
-    try:
-        asked = drivers.workload(trial.workload).directions
-        return tuple(direction for direction in DIRECTIONS if direction in asked)
-    except (KeyError, ValidationError, PerjouleError):  # a driver or an option that this perjoule no longer has
-        return ("write",)

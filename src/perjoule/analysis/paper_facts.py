@@ -3,12 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pydantic import ValidationError
-
-from perjoule import drivers
 from perjoule.analysis.audit.own import METRICS
 from perjoule.model import Cell, Interval, Record
-from perjoule.model.errors import PerjouleError
 from perjoule.model.units import BYTES, exact_text
 from perjoule.published import Number, Paper, printed
 from perjoule.published.paper import Fact
@@ -126,21 +122,13 @@ def size_bytes(fact: Fact) -> float:
 def _facts(record: Record) -> dict[str, Fact]:
     asked = record.trial
     facts: dict[str, Fact] = {"filesystem": asked.filesystem.kind, "cluster": record.cluster, "workload": asked.workload.kind}
-    try:
-        filesystem, workload = drivers.filesystem(asked.filesystem), drivers.workload(asked.workload)
-    except (KeyError, ValidationError, PerjouleError):  # a driver or an option that this perjoule no longer has
-        return facts
-    beneath = getattr(filesystem, "beneath", None)
-    if beneath is not None:
-        facts["beneath"] = str(getattr(beneath, "kind", ""))
-        block_bytes = getattr(beneath, "block_bytes", None) or 4096
-        facts["block"] = exact_text(block_bytes, BYTES)
-    operation = str(getattr(workload, "operation", ""))
-    if operation:
-        facts["access"] = "random" if operation.startswith("rand") else "sequential"
-    transfer_bytes = getattr(workload, "transfer_bytes", None)
-    if isinstance(transfer_bytes, int):
-        facts["transfer"] = exact_text(transfer_bytes, BYTES)
-    if isinstance(direct := getattr(workload, "direct", None), bool):
-        facts["direct_io"] = "yes" if direct else "no"
+    traits, pattern = record.traits, record.traits.pattern
+    if traits.beneath:
+        facts |= {"beneath": traits.beneath, "block": exact_text(traits.beneath_block_bytes or 4096, BYTES)}
+    if pattern.access:
+        facts["access"] = pattern.access
+    if pattern.transfer_bytes is not None:
+        facts["transfer"] = exact_text(pattern.transfer_bytes, BYTES)
+    if pattern.direct is not None:
+        facts["direct_io"] = "yes" if pattern.direct else "no"
     return facts

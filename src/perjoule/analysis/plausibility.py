@@ -106,8 +106,8 @@ def _machine(record: Record, series: Sequence[Series]) -> Iterator[str]:
     """Doubt a trial that used up the cores that all hosts share: it measured the machine."""
     assert record.outcome is not None
     cores_count = record.environment.get("cores_count")
-    if not record.cluster or not isinstance(cores_count, int) or record.trial.testbed.kind == "cluster":
-        return  # real hosts have cores of their own
+    if not record.cluster or not isinstance(cores_count, int) or record.traits.reality == "real":
+        return  # they have cores of their own
     began_s, ended_s = record.outcome.began_s, record.outcome.ended_s
     used_s = total(series, "cpu", frozenset(h.name for h in record.hosts), began_s, ended_s).value
     available_s = cores_count * (ended_s - began_s)

@@ -8,13 +8,9 @@ from dataclasses import dataclass
 from math import exp, log
 from statistics import fmean
 
-from pydantic import ValidationError
-
-from perjoule import drivers
 from perjoule.analysis.better import Judge, Verdict, differing, level, pairs_count, refusal
 from perjoule.analysis.contrast import Term, contrast
 from perjoule.model import Cell, Direction, Interval, Record
-from perjoule.model.errors import PerjouleError
 from perjoule.model.units import MIB
 
 LARGE_BYTES = MIB  # a transfer of this size or more is called large, as in "Benchmarking Storage Access Patterns"
@@ -165,11 +161,8 @@ def over_average(one: Mapping[str, Cell], others: Sequence[Mapping[str, Cell]], 
 
 
 def _size_class(record: Record) -> str:
-    """Return whether a workload's transfers are large or small; "" if it has no such option."""
-    try:
-        transfer_bytes = getattr(drivers.workload(record.trial.workload), "transfer_bytes", None)
-    except (KeyError, ValidationError, PerjouleError):  # a driver or an option that this perjoule no longer has
-        return ""
-    if not isinstance(transfer_bytes, int):
+    """Return whether a workload's transfers are large or small; "" if it has none of one size."""
+    transfer_bytes = record.traits.pattern.transfer_bytes
+    if transfer_bytes is None:
         return ""
     return "large transfers" if transfer_bytes >= LARGE_BYTES else "small transfers"

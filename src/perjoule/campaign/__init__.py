@@ -20,10 +20,12 @@ from pydantic import ValidationError
 
 from perjoule import drivers, published
 from perjoule.campaign.attachments import files_of
+from perjoule.campaign.defaults import COUNTERS, MODEL
 from perjoule.campaign.describe import describe, example
-from perjoule.campaign.devices import check_named, devices
+from perjoule.campaign.devices import check_named
 from perjoule.campaign.header import TOP_KEYS, Header, Until
 from perjoule.campaign.labels import specs
+from perjoule.campaign.layouts import impossible
 from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import fault, instead, neighbour, written
 from perjoule.campaign.mixed_users import users
@@ -33,7 +35,8 @@ from perjoule.campaign.playground import meters, playground
 from perjoule.campaign.schema import schema
 from perjoule.campaign.simulate import simulated
 from perjoule.campaign.source import Source, Table, is_list, is_table, override, read_toml, text_of
-from perjoule.campaign.tables import NAMES, Row, fault_inside, fields_of, known_options, rows
+from perjoule.campaign.tables import NAMES, Row, fault_inside, fields_of, kind_of, known_options, lists_users, rows
+from perjoule.drivers.protocols import Testbed
 from perjoule.model import LEAST_COUNT, Campaign, Spec, StopRule
 from perjoule.model.errors import CampaignError
 
@@ -42,8 +45,8 @@ __all__ = [
     "Step",
     "demo",
     "describe",
-    "devices",
     "example",
+    "impossible",
     "meters",
     "neighbour",
     "of_results",
@@ -87,9 +90,8 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
     place = replace(place, folder=folder)
     _check_shape(document, place)
     place = _override(document, [o for o in overrides if not o.startswith("meter.")], place)
-    modelled = "cluster" in known_options("testbed", ("testbed",), document["testbed"], place)
-    modelled &= document["testbed"].get("cpu_cap") is not False  # without caps a CPU's share of its board's watts is not known
-    document.setdefault("meter", [{"kind": "system"}, *([{"kind": "modelled"}] if modelled else [])])
+    if "meter" not in document:
+        document["meter"] = [{"kind": kind} for kind in _meters(document["testbed"], place)]
     place = _override(document, [o for o in overrides if o.startswith("meter.")], place)
     drawn = [f"name={File(source).stem}"] if "name" not in document else []
     document.setdefault("name", File(source).stem)
@@ -134,6 +136,13 @@ def of_results(text: str, overrides: Sequence[str], folder: File | None = None) 
         return parse(text, source="campaign.toml", overrides=overrides, folder=folder)
     except CampaignError:
         return None
+
+
+def _meters(testbed: Table, place: Source) -> tuple[str, ...]:
+    """The kinds of meters of a campaign that names none."""
+    beds = (row.driver for row in rows("testbed", ("testbed",), testbed, place))
+    modelled = all(isinstance(bed, Testbed) and bed.models_power for bed in beds)
+    return (COUNTERS, MODEL) if modelled else (COUNTERS,)
 
 
 def _check_shape(document: Table, place: Source) -> None:
@@ -219,8 +228,9 @@ def _specs(name: str, document: Table, place: Source, header: Header) -> tuple[S
     shrink_ratio = header.shrink_ratio if name == "workload" else 1.0
     found: list[Row] = []
     for path, table in _tables(name, document):
-        if "together" in table and name == "workload":  # its users shrink, each by itself
-            found += rows(name, path, users(path, table, place, header.clients_count, shrink_ratio), place)
+        listing = lists_users(name, kind_of(name, path, table, place))
+        if listing and listing[0] in table:  # its users shrink, each by itself
+            found += rows(name, path, users(path, *listing, table, place, header.clients_count, shrink_ratio), place)
         else:
             found += rows(name, path, table, place, shrink_ratio)
     return specs(found, place)

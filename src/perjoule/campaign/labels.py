@@ -33,12 +33,12 @@ def _words(row: Row, family: Sequence[Row]) -> list[str]:
         return names  # it is complete
     words: list[str] = []
     for option, (field, info) in fields.items():
-        if not takes_file(info.annotation) and len({repr(getattr(other.driver, field)) for other in family}) > 1:
+        if not takes_file(info.annotation) and len({repr(vars(other.driver)[field]) for other in family}) > 1:
             said = row.options.get(option)
             if is_table(said):
                 words.append(" ".join([option, *_inner_words(said, [other.options.get(option) for other in family])]))
             else:
-                words.append(_word(option, field, row.options, getattr(row.driver, field)))
+                words.append(_word(option, field, row.options, vars(row.driver)[field]))
     return words
 
 

@@ -8,38 +8,38 @@ from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import fault, instead, written
 from perjoule.campaign.source import Source, Table, is_list, is_table
 from perjoule.campaign.tables import fields_of, rows
-from perjoule.workloads.together import OWN, User, split
-
-NAME = "together"
+from perjoule.drivers.protocols import ListsUsers
 
 
-def users(path: Path, table: Table, source: Source, clients_counts: Sequence[int], shrink_ratio: float) -> Table:
-    """Check every user's table and shrink its sizes.
+def users(
+    path: Path, option: str, mark: ListsUsers, table: Table, source: Source, clients_counts: Sequence[int], shrink_ratio: float
+) -> Table:
+    """Check every user's table, below an option of a workload's, and shrink its sizes.
 
     Raises:
         CampaignError: a name or a value in one of them is wrong, or it loads from a client that a trial lacks.
     """
-    tables = table[NAME]
+    tables = table[option]
     if not is_list(tables) or not tables or not all(map(is_table, tables)):
         raise source.error(
-            (*path, NAME), f"{NAME} = {written(tables)} is not a list of users", 'write [{user = "...", kind = "..."}]'
+            (*path, option), f"{option} = {written(tables)} is not a list of users", 'write [{user = "...", kind = "..."}]'
         )
-    checked = [_user((*path, NAME, n), one, source, min(clients_counts), shrink_ratio) for n, one in enumerate(tables)]
+    checked = [_user((*path, option, n), mark, one, source, min(clients_counts), shrink_ratio) for n, one in enumerate(tables)]
     names = [one["user"] for one in checked]
     for n, name in enumerate(names):
         if name in names[:n]:
-            raise source.error((*path, NAME, n), f"two users are called {written(name)}", "give each a name of its own")
+            raise source.error((*path, option, n), f"two users are called {written(name)}", "give each a name of its own")
     for name in [only] if not is_list(only := table.get("only", "")) else only:
         if name not in ("", *names):
             raise source.error((*path, "only"), f"only = {written(name)} is not a user", instead(str(name), names))
-    return {**table, NAME: checked}
+    return {**table, option: checked}
 
 
-def _user(path: Path, table: Table, source: Source, clients_count: int, shrink_ratio: float) -> Table:
-    own, workload = split(table)
-    _known(path, table, workload, source)
+def _user(path: Path, mark: ListsUsers, table: Table, source: Source, clients_count: int, shrink_ratio: float) -> Table:
+    own, workload = mark.split(table)
+    _known(path, mark.keys, workload, source)
     try:
-        user = User(**own)
+        user = mark.user(**own)
     except ValidationError as error:
         first = error.errors()[0]
         key = str(first["loc"][0])
@@ -57,7 +57,7 @@ def _user(path: Path, table: Table, source: Source, clients_count: int, shrink_r
     return {**own, "kind": row.kind, **row.options}
 
 
-def _known(path: Path, table: Table, workload: Table, source: Source) -> None:
+def _known(path: Path, own: Sequence[str], workload: Table, source: Source) -> None:
     """Refuse a word that neither the user nor its workload knows, with the nearest word of both."""
     try:
         fields = fields_of("workload", str(workload.get("kind")))
@@ -66,4 +66,4 @@ def _known(path: Path, table: Table, workload: Table, source: Source) -> None:
     for option in workload:
         if option not in ("kind", "label", *fields):
             what = f'user with workload {workload["kind"]} has no option "{option}"'
-            raise source.error((*path, option), what, instead(option, (*OWN, *fields)))
+            raise source.error((*path, option), what, instead(option, (*own, *fields)))

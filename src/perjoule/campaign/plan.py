@@ -1,6 +1,5 @@
 """The cost of a campaign, estimated without touching anything: bytes and time of each trial."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from perjoule import catalogue, drivers
@@ -8,7 +7,6 @@ from perjoule.model import Campaign, Spec, Trial
 
 # Allowances, from the first runs on two cores and from Table II of "Green Storage" (20 to 80 % of TPP are reached).
 REACHED_RATIO = 0.5
-DEPLOYMENT_S = {"virtual": 12.0}  # hosts up, file system up and healthy, all down again; next to nothing elsewhere
 TRIAL_S = 1.0  # starting the engine, reading its report, writing the record
 UNKNOWN_BYTES_PER_S = 100e6  # of a testbed that is not in the catalogue
 
@@ -46,23 +44,22 @@ def plan(campaign: Campaign) -> Plan:
     for trial in campaign.trials:
         workload = drivers.workload(trial.workload)
         moved_bytes = workload.moved_bytes(trial.clients_count)
-        passes_count = 1 if workload.directions == ("write",) else 2
-        once_s = moved_bytes / speed_bytes_per_s(trial.testbed, trial.clients_count)
-        loading_s = passes_count * min(once_s, getattr(workload, "duration_s", None) or once_s)
-        loading_s = max(loading_s, getattr(workload, "window_s", None) or 0.0)  # during which users keep arriving
+        speed = speed_bytes_per_s(trial.testbed, trial.clients_count)
+        loading_s = workload.loading_s(trial.clients_count, speed)
+        if workload.directions != ("write",):
+            loading_s += min(loading_s, moved_bytes / speed)
         steps.append(Step(trial, moved_bytes, loading_s + 2 * campaign.settle_s + TRIAL_S))
-    return Plan(tuple(steps), sum(DEPLOYMENT_S.get(group[0].testbed.kind, 0.0) for group in campaign.groups))
+    return Plan(tuple(steps), sum(drivers.testbed(group[0].testbed).deployment_s for group in campaign.groups))
 
 
 def speed_bytes_per_s(testbed: Spec, clients_count: int) -> float:
     """Return the expected speed in wall time: half of what the network and the disks of the testbed's cluster allow."""
-    options: Mapping[str, object] = vars(drivers.testbed(testbed))
-    name, scale = options.get("cluster"), options.get("scale_ratio", 1.0)
-    if name not in catalogue.names():
+    there = drivers.testbed(testbed)
+    if not there.cluster:
         return UNKNOWN_BYTES_PER_S
-    cluster = catalogue.cluster(str(name))
+    cluster = catalogue.cluster(there.cluster)
     nics = [node.board.nic_bytes_per_s.value for node in cluster.nodes if node.role == "client"]
     peak_bytes_per_s = min([catalogue.tpp_bytes_per_s(cluster), *(nic * clients_count for nic in nics)])
     if not catalogue.servers(cluster):  # clients with disks of their own
         peak_bytes_per_s = clients_count * sum(d.write_bytes_per_s.value for n in cluster.nodes for d in n.disks)
-    return REACHED_RATIO * peak_bytes_per_s * (scale if isinstance(scale, int | float) else 1.0)
+    return REACHED_RATIO * peak_bytes_per_s * there.scale_ratio

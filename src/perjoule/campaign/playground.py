@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from perjoule.campaign.defaults import TESTBED
 from perjoule.campaign.source import Source, Table, is_list, is_table, override, read_toml, text_of
 from perjoule.campaign.tables import known_options, rows
-from perjoule.drivers.protocols import FileSystem, Meter
+from perjoule.drivers.protocols import FileSystem, Meter, Testbed
 from perjoule.model.errors import CampaignError
-from perjoule.testbeds.virtual import Virtual
 
 
-def playground(kind: str | None, cluster: str, overrides: Sequence[str] = ()) -> tuple[Virtual, FileSystem | None]:
+def playground(kind: str | None, cluster: str, overrides: Sequence[str] = ()) -> tuple[Testbed, FileSystem | None]:
     """Build a virtual testbed and, if a kind is named, a file system.
 
     Args:
@@ -21,14 +21,14 @@ def playground(kind: str | None, cluster: str, overrides: Sequence[str] = ()) ->
     Raises:
         CampaignError: something is unknown or impossible.
     """
-    document: Table = {"testbed": {"kind": "virtual", "cluster": cluster}, **({"filesystem": {"kind": kind}} if kind else {})}
+    document: Table = {"testbed": {"kind": TESTBED, "cluster": cluster}, **({"filesystem": {"kind": kind}} if kind else {})}
     source = Source("perjoule up", {})
     options = {"": [()], **{name: [known_options(name, (name,), table, source)] for name, table in document.items()}}
     asked = [text if "." in text.partition("=")[0] or not kind else f"filesystem.{text}" for text in overrides]
     source = override(document, asked, source, options)
     built = [rows(name, (name,), table, source)[0].driver for name, table in document.items()]
     bed, filesystem = built[0], built[1] if kind else None
-    assert isinstance(bed, Virtual)
+    assert isinstance(bed, Testbed)
     assert filesystem is None or isinstance(filesystem, FileSystem)
     return bed, filesystem
 

@@ -9,7 +9,6 @@ from textwrap import dedent
 from typing import Any
 
 from pydantic import TypeAdapter
-from pydantic.fields import FieldInfo
 
 from perjoule import drivers
 from perjoule.campaign.header import Header
@@ -61,22 +60,18 @@ def _object(cls: type, prefix: str) -> Schema:
     found = TypeAdapter(cls).json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
     if "$defs" in found:
         found["$defs"] = {f"{prefix}{model}": definition for model, definition in found["$defs"].items()}
-    for info in _fields(cls).values():
+    for info in drivers.options(cls).values():
         if inner := table_class(info.annotation):
             _speak(found["$defs"][f"{prefix}{inner.__name__}"], inner)
     _speak(found, cls)
     return found
 
 
-def _fields(cls: type) -> Mapping[str, FieldInfo]:
-    return getattr(cls, "__pydantic_fields__", {})
-
-
 def _speak(found: Schema, cls: type) -> None:
     """Write the defaults of a dataclass of options as people do, and describe its options."""
     for field, text in _docstrings(cls):
         found["properties"][option_name(field)]["description"] = text
-    for field in _fields(cls):
+    for field in drivers.options(cls):
         option = found["properties"].get(option_name(field), {})
         units = next((units for suffix, units in OF_SUFFIX.items() if field.endswith(suffix)), None)
         if units is not None and isinstance(option.get("default"), int | float):

@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from perjoule import drivers
+from perjoule.campaign.defaults import CLUSTER, COUNTERS, FAKE, MODEL
+from perjoule.campaign.source import is_list
+from perjoule.campaign.tables import lists_users
+from perjoule.drivers.protocols import ListsUsers
 from perjoule.model import Json, Spec, Trial
-from perjoule.workloads.together import split
 
-METERS = (Spec("system", {"rate": "50 Hz"}, "system"), Spec("modelled", {"rate": "50 Hz"}, "modelled"))
-CLUSTER = "odroid-hc4"
+METERS = tuple(Spec(kind, {"rate": "50 Hz"}, kind) for kind in (COUNTERS, MODEL))
 
 
 def simulated(groups: Sequence[Sequence[Trial]]) -> tuple[tuple[Trial, ...], ...]:
@@ -24,8 +26,8 @@ def _simulated(trial: Trial) -> Trial:
     filesystem: dict[str, Json] = {"throughput": f"{speed} MiB/s", "noise": "3 %", "seed": trial.filesystem.label}
     return replace(
         trial,
-        testbed=Spec("simulated", testbed, trial.testbed.label),
-        filesystem=Spec("simulated", filesystem, trial.filesystem.label),
+        testbed=Spec(FAKE, testbed, trial.testbed.label),
+        filesystem=Spec(FAKE, filesystem, trial.filesystem.label),
         workload=_workload(trial.workload),
         meters=METERS,
     )
@@ -33,16 +35,18 @@ def _simulated(trial: Trial) -> Trial:
 
 def _workload(asked: Spec) -> Spec:
     """Return a simulated load in the same direction, or the same users with simulated loads."""
-    users = asked.options.get("together")
-    if isinstance(users, list):
-        return replace(asked, options={**asked.options, "together": [_user(table) for table in users]})
+    if listing := lists_users("workload", asked.kind):
+        option, mark = listing
+        users = asked.options[option]
+        assert is_list(users)
+        return replace(asked, options={**asked.options, option: [_user(table, mark) for table in users]})
     options: dict[str, Json] = {"operation": drivers.workload(asked).directions[0], "size": "8 MiB"}
-    return Spec("simulated", options, asked.label)
+    return Spec(FAKE, options, asked.label)
 
 
-def _user(table: Json) -> Json:
+def _user(table: Json, mark: ListsUsers) -> Json:
     assert isinstance(table, Mapping)
-    own, options = split(table)
+    own, options = mark.split(table)
     kind = str(options.pop("kind"))
     loads = _workload(Spec(kind, options))
     return {**own, "kind": loads.kind, **loads.options}

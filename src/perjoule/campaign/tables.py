@@ -19,6 +19,7 @@ from perjoule.campaign.header import TOP_KEYS
 from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import clauses, fault, instead, written
 from perjoule.campaign.source import Source, Table, is_list
+from perjoule.drivers.protocols import ListsUsers, Testbed, Workload
 from perjoule.model import option_name
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import BYTES, exact_text
@@ -42,12 +43,18 @@ class Row:
 def fields_of(name: str, kind: str) -> Mapping[str, tuple[str, FieldInfo]]:
     """Return the options of a driver: name in the campaign -> its field's name and type. Raises KeyError: no such driver."""
     driver = drivers.driver_class(f"{name}s", kind)
-    fields: Mapping[str, FieldInfo] = getattr(driver, "__pydantic_fields__", {})
+    fields = drivers.options(driver)
     for field, info in fields.items():  # pydantic reads a docstring below an option only in the class that declares it
-        inherited = (getattr(base, "__pydantic_fields__", {}).get(field) for base in driver.__mro__)
+        inherited = (drivers.options(base).get(field) for base in driver.__mro__)
         info.description = next((found.description for found in inherited if found and found.description), None)
     inherited_last = sorted(fields.items(), key=lambda item: item[0] not in vars(driver).get("__annotations__", {}))
     return {option_name(field): (field, info) for field, info in inherited_last if info.init is not False}
+
+
+def lists_users(name: str, kind: str) -> tuple[str, ListsUsers] | None:
+    """Return the option that lists users, if a driver has one. Raises KeyError: no such driver."""
+    found = ((option, m) for option, (_, info) in fields_of(name, kind).items() for m in info.metadata)
+    return next(((option, mark) for option, mark in found if isinstance(mark, ListsUsers)), None)
 
 
 def takes_list(annotation: object) -> bool:
@@ -66,12 +73,13 @@ def table_class(annotation: object) -> type | None:
 
 def known_options(name: str, path: Path, table: Table, source: Source) -> tuple[str, ...]:
     """Return the valid keys of a table. Raises CampaignError if its kind is unknown."""
-    return ("kind", "label", *_kind(name, path, table, source)[2])
+    return ("kind", "label", *fields_of(name, kind_of(name, path, table, source)))
 
 
 def rows(name: str, path: Path, table: Table, source: Source, shrink_ratio: float = 1.0) -> tuple[Row, ...]:
     """Build every driver of a table. Raises CampaignError."""
-    kind, label, fields = _kind(name, path, table, source)
+    kind, label = kind_of(name, path, table, source), table.get("label", "")
+    fields = fields_of(name, kind)
     options = {option: value for option, value in table.items() if option not in ("kind", "label")}
     for option, value in options.items():
         if option not in fields:
@@ -92,16 +100,15 @@ def rows(name: str, path: Path, table: Table, source: Source, shrink_ratio: floa
         if shrink_ratio != 1:
             chosen = _shrunk(path, kind, chosen, driver, source, shrink_ratio)
             driver = _build(name, path, kind, chosen, source)
-        cluster = getattr(driver, "cluster", None)
-        if cluster and cluster not in catalogue.names():
-            raise source.error(
-                (*path, "cluster"), f'the catalogue has no cluster "{cluster}"', instead(cluster, catalogue.names())
-            )
+        if isinstance(driver, Testbed) and driver.cluster not in ("", *catalogue.names()):
+            what = f'the catalogue has no cluster "{driver.cluster}"'
+            raise source.error((*path, "cluster"), what, instead(driver.cluster, catalogue.names()))
         found.append(Row(name, path, kind, label, chosen, driver))
     return tuple(found)
 
 
-def _kind(name: str, path: Path, table: Table, source: Source) -> tuple[str, str, Mapping[str, tuple[str, FieldInfo]]]:
+def kind_of(name: str, path: Path, table: Table, source: Source) -> str:
+    """Return the kind of a table, written or implied by an option of that name. Raises CampaignError."""
     kinds = drivers.kinds(f"{name}s")
     implied = next((kind for kind in kinds if kind in table and kind in fields_of(name, kind)), None)  # `together = [...]`
     kind, label = table.get("kind", implied), table.get("label", "")
@@ -113,7 +120,7 @@ def _kind(name: str, path: Path, table: Table, source: Source) -> tuple[str, str
         raise source.error((*path, "kind"), f'unknown {name} "{kind}"', instead(kind, kinds))
     if not isinstance(label, str) or ("label" in table and not any(map(str.isalnum, label))):
         raise source.error((*path, "label"), f"label = {written(label)} is not a name", "write a word or two in quotes")
-    return kind, label, fields_of(name, kind)
+    return kind
 
 
 def _plain(path: Path, option: str, value: object, annotation: object, source: Source) -> None:
@@ -176,8 +183,9 @@ def fault_inside(error: ErrorDetails, option: str, inner: type) -> tuple[str, st
 def _shrunk(
     path: Path, kind: str, options: Mapping[str, Any], driver: object, source: Source, shrink_ratio: float
 ) -> dict[str, Any]:
-    size_bytes: int | None = getattr(driver, "size_bytes", None)
-    if size_bytes is None:
+    size = fields_of("workload", kind).get("size")
+    if size is None:
         raise source.error(path, f"workload {kind} has no size to shrink", "remove shrink")
-    step_bytes: int = getattr(driver, "transfer_bytes", 1)
-    return {**options, "size": exact_text(math.ceil(size_bytes / shrink_ratio / step_bytes) * step_bytes, BYTES)}
+    assert isinstance(driver, Workload)
+    step_bytes = driver.pattern.transfer_bytes or 1
+    return {**options, "size": exact_text(math.ceil(vars(driver)[size[0]] / shrink_ratio / step_bytes) * step_bytes, BYTES)}

@@ -22,6 +22,8 @@ from perjoule.model.units import bytes_text, seconds_text
 def check(file: Path, overrides: tuple[str, ...], shrink: int | None) -> None:
     """Dry run: print the trials in order, their bytes, the space needed and the estimated time. Touches nothing."""
     asked = campaign.read(file, parameters.options(overrides, shrink))
+    for error in campaign.impossible(asked).values():
+        raise error
     plan = campaign.plan(asked)
     for number, step in enumerate(plan.steps, start=1):
         out.print(f"{number:4}  {trial_text(step.trial)}  {bytes_text(step.moved_bytes)}  {seconds_text(step.duration_s)}")

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import click
 
-from perjoule import campaign
+from perjoule import drivers
 from perjoule.cli.display import err
 from perjoule.model import Campaign, Permit, Trial
 from perjoule.model.errors import CampaignError
-from perjoule.testbeds import local
 
 
 def confirmed(asked: Campaign, trials: Iterable[Trial], flags: Sequence[str]) -> Campaign:
@@ -33,10 +32,12 @@ def confirmed(asked: Campaign, trials: Iterable[Trial], flags: Sequence[str]) ->
             f"--overwrite {unknown[0]} is not a device listed in this campaign", next=f"the campaign's overwrite lists {known}"
         )
     said = {by_word[flag] for flag in flags}
-    wanted = dict.fromkeys(d for t in trials if t.testbed.kind == "local" for d in campaign.devices(t.filesystem))
+    wanted = {device: trial.testbed for trial in trials for device in drivers.filesystem(trial.filesystem).devices}
     permits: list[Permit] = []
     for named in (one for one in asked.overwrite if one.device in wanted):
-        permit, lines = local.shown(named)
+        if (there := drivers.testbed(wanted[named.device]).shown(named)) is None:
+            continue  # of other machines
+        permit, lines = there
         for line in lines:
             err.print(line, soft_wrap=True, markup=False, highlight=False)
         if permit.device not in said:

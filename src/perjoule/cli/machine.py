@@ -39,6 +39,7 @@ from perjoule.testbeds import virtual
 def up(kind: str | None, clients: int, cluster: str, overrides: tuple[str, ...]) -> None:
     """Bring up a virtual cluster with the file system KIND to experiment with; `perjoule down --all` removes it."""
     bed, filesystem = campaign.playground(kind, cluster, overrides)
+    assert isinstance(bed, virtual.Virtual)  # what `up` and `down` are for
     readiness.require((*bed.checks(), *(filesystem.checks() if filesystem else ())))
     with ExitStack() as stack:
         began_s = time.monotonic()

@@ -14,6 +14,7 @@ from perjoule import campaign, published
 from perjoule.analysis.audit import Verdict, audit, audit_cells
 from perjoule.analysis.plausibility import doubts
 from perjoule.campaign import replication
+from perjoule.campaign.defaults import TESTBED
 from perjoule.cli import exits, parameters
 from perjoule.cli.display import counted, err, out, show_line
 from perjoule.cli.measuring import start
@@ -232,7 +233,7 @@ def _named(verdict: Verdict) -> str:
 @click.argument("name", metavar="PAPER", shell_complete=parameters.completing(published.names))
 @click.option("--scale", type=click.FloatRange(min=0, max=1, min_open=True), help="Speed of the virtual hosts.")
 @click.option(
-    "--testbed", default="virtual", metavar="virtual|FILE.toml", help="Where to run: a file with your [testbed] and [[meter]]."
+    "--testbed", default=TESTBED, metavar=f"{TESTBED}|FILE.toml", help="Where to run: a file with your [testbed] and [[meter]]."
 )
 @parameters.shrink
 @click.option("--repetitions", type=click.IntRange(min=1), help="Repetitions of each data point; the paper's by default.")
@@ -253,7 +254,7 @@ def reproduce_command(
 
     The report shows the paper's numbers next to yours, and says for each claim of the paper whether it holds here.
     """
-    own = None if testbed == "virtual" else Path(testbed)
+    own = None if testbed == TESTBED else Path(testbed)
     text = replication.written(name, scale=scale, shrink=shrink, repetitions=repetitions, testbed=own, simulate=simulate)
     asked = campaign.parse(text, source=target.name if target else f"{name}.toml")
     for missing in replication.reproduction(name).missing:

@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TypeVar
 
+from pydantic.fields import FieldInfo
+
 from perjoule.drivers import protocols
-from perjoule.model import Json, Spec
+from perjoule.model import Json, Spec, Traits
 
 T = TypeVar("T")
 
@@ -54,6 +56,11 @@ def driver_class(part: str, kind: str) -> type:
     return found[0]
 
 
+def options(cls: type) -> Mapping[str, FieldInfo]:
+    """Return the fields of a driver, or of a table that is one of its options; none for any other class."""
+    return getattr(cls, "__pydantic_fields__", {})  # pydantic's, also where a driver inherits them
+
+
 def build(part: str, kind: str, options: Mapping[str, Json]) -> object:
     """Build a driver from options as written in a campaign (`{"transfer": "4 MiB"}`).
 
@@ -85,6 +92,28 @@ def workload(spec: Spec) -> protocols.Workload:
     return _built("workloads", spec, protocols.Workload)
 
 
+def meter_class(kind: str) -> type[protocols.Meter]:
+    """Find the class of a kind of meter. Raises KeyError."""
+    found = driver_class("meters", kind)
+    assert issubclass(found, protocols.Meter)
+    return found
+
+
 def meter(spec: Spec) -> protocols.Meter:
     """Build a meter of a trial."""
     return _built("meters", spec, protocols.Meter)
+
+
+def traits(
+    testbed: protocols.Testbed | None, filesystem: protocols.FileSystem | None, workload: protocols.Workload | None
+) -> Traits:
+    """Return what a trial's drivers declare of themselves, for its record; defaults for a driver that is missing."""
+    known = Traits()
+    beneath = filesystem.beneath if filesystem else None
+    return Traits(
+        reality=testbed.reality if testbed else known.reality,
+        directions=workload.directions if workload else known.directions,
+        pattern=workload.pattern if workload else known.pattern,
+        beneath=beneath.kind if beneath else "",
+        beneath_block_bytes=beneath.block_bytes if beneath else None,
+    )

@@ -1,15 +1,15 @@
-"""Whether this machine meets a campaign's requirements, found without changing anything."""
+"""What a campaign lacks, found before anything is touched: tools, permissions, and layouts that are possible."""
 
 from collections.abc import Mapping, Sequence
 
 from perjoule import drivers
+from perjoule.campaign import impossible
+from perjoule.campaign.layouts import Deployed, deployed
 from perjoule.drivers.protocols import Check, FileSystem, Meter, Testbed, Workload
-from perjoule.model import Campaign, Trial
-from perjoule.model.errors import MachineError
+from perjoule.model import Campaign
+from perjoule.model.errors import MachineError, PerjouleError
 
 MOST_NAMED = 3  # missing things in one sentence
-
-Deployed = tuple[str, str]  # labels of a testbed and a file system
 
 
 def checks(campaign: Campaign, *, whole: bool = False) -> tuple[Check, ...]:
@@ -27,23 +27,29 @@ def checks(campaign: Campaign, *, whole: bool = False) -> tuple[Check, ...]:
     return tuple(found.values())
 
 
-def unable(campaign: Campaign) -> Mapping[Deployed, MachineError]:
-    """Return the file systems that can't be measured here while others can; {} if none can."""
-    found: dict[Deployed, MachineError] = {}
+def unable(campaign: Campaign) -> Mapping[Deployed, PerjouleError]:
+    """Return the file systems that can't be measured while others can: an impossible layout, or a missing requirement.
+
+    {} if a requirement of each is missing, as `checks` finds.
+
+    Raises:
+        CampaignError: none can be measured, and a layout is impossible.
+    """
+    misfits = impossible(campaign)
+    found: dict[Deployed, PerjouleError] = {**misfits}
     all_deployed = {deployed(trial): trial for trial in campaign.trials}
-    for labels, trial in all_deployed.items():
-        if drivers.testbed(trial.testbed).elsewhere:
+    for key, trial in all_deployed.items():
+        if key in found or drivers.testbed(trial.testbed).elsewhere:
             continue
         try:
             require(drivers.filesystem(trial.filesystem).checks())
         except MachineError as error:
-            found[labels] = error
-    return found if len(found) < len(all_deployed) else {}
-
-
-def deployed(trial: Trial) -> Deployed:
-    """Return what names the deployment of a trial."""
-    return trial.testbed.label, trial.filesystem.label
+            found[key] = error
+    if len(found) < len(all_deployed):
+        return found
+    for error in misfits.values():
+        raise error
+    return {}
 
 
 def require(checked: Sequence[Check]) -> None:

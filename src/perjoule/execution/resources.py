@@ -15,7 +15,7 @@ from pathlib import Path
 
 from perjoule import drivers
 from perjoule.drivers.protocols import Check, Hosts
-from perjoule.model import Spec, Trial
+from perjoule.model import Trial
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import MIB, bytes_text
 
@@ -52,9 +52,8 @@ def needs(trials: Sequence[Trial], results: Path) -> tuple[Need, ...]:
         deployments.setdefault((trial.testbed.label, trial.filesystem.label), []).append(trial)
     for group in deployments.values():
         folder = drivers.filesystem(group[0].filesystem).folder(drivers.testbed(group[0].testbed).folder)
-        if folder is not None:
-            with _stand_ins(group[0], 1) as hosts:
-                stored[folder] = max(stored.get(folder, 0), _stored_bytes(group, hosts))
+        if folder is not None and (hosts := _planned(group)):
+            stored[folder] = max(stored.get(folder, 0), _stored_bytes(group, hosts))
     found = [Need(folder, count, "data of the file systems") for folder, count in stored.items()]
     return (*found, Need(results, TRIAL_BYTES * len(trials), "results"))
 
@@ -89,26 +88,19 @@ def _stored_bytes(group: Sequence[Trial], hosts: Hosts) -> int:
     for trial in group:
         stored_bytes = drivers.workload(trial.workload).stored_bytes(trial.clients_count)
         largest[trial.workload.label] = max(largest.get(trial.workload.label, 0), stored_bytes)
-    try:
-        explained = drivers.filesystem(group[0].filesystem).amplification(hosts)
-    except CampaignError:
-        return 0  # an impossible layout is not brought up
+    explained = drivers.filesystem(group[0].filesystem).amplification(hosts)
     ratio = explained.write.disk_written_ratio if explained else 1.0
     return round(sum(largest.values()) * ratio) + DISK_BYTES * len(hosts.servers)
 
 
-@contextmanager
-def _stand_ins(trial: Trial, clients_count: int) -> Generator[Hosts]:
-    """Return hosts as the testbed will have them, to ask a file system about its layout."""
-    options = vars(drivers.testbed(trial.testbed))
-    cluster = options.get("cluster")
-    if not isinstance(cluster, str):
-        yield Hosts(())
-        return
-    servers_count = options.get("servers_count")
-    stand_in = Spec("simulated", {"cluster": cluster, **({"servers": servers_count} if servers_count else {})})
-    with drivers.testbed(stand_in).hold(clients_count) as hosts:
-        yield hosts
+def _planned(group: Sequence[Trial]) -> Hosts | None:
+    """Return the hosts of a deployment; None if its layout is impossible."""
+    try:
+        hosts = drivers.testbed(group[0].testbed).planned(max(trial.clients_count for trial in group))
+        drivers.filesystem(group[0].filesystem).require_fit(hosts)
+    except CampaignError:
+        return None
+    return hosts
 
 
 def disk_checks(wanted: Iterable[Need]) -> tuple[Check, ...]:
@@ -146,8 +138,7 @@ def _memory_and_tasks(trials: Sequence[Trial]) -> tuple[Check, ...]:
         testbed, filesystem = drivers.testbed(trial.testbed), drivers.filesystem(trial.filesystem)
         if testbed.folder is None:
             continue  # its hosts run nothing here
-        with _stand_ins(trial, trial.clients_count) as hosts:
-            hosts_count = max(1, len(hosts.all))
+        hosts_count = len((_planned([trial]) or Hosts(())).all)
         needed_bytes = max(needed_bytes, PERJOULE_BYTES + hosts_count * filesystem.host_bytes)
         needed_count = max(needed_count, hosts_count * filesystem.host_tasks_count)
     found: list[Check] = []

@@ -14,9 +14,10 @@ from types import MappingProxyType
 from typing import Literal
 
 from perjoule import drivers
+from perjoule.campaign.layouts import deployed
 from perjoule.drivers.protocols import Hosts
 from perjoule.execution import clock_sync, resources
-from perjoule.execution.readiness import checks, deployed, require, unable
+from perjoule.execution.readiness import checks, require, unable
 from perjoule.execution.stopping import Until
 from perjoule.execution.trial import LOG_TAIL_BYTES, Ended, Up, keep_logs, load, record
 from perjoule.machine.environment import environment

@@ -83,7 +83,7 @@ def _watched(hosts: Hosts) -> Sequence[Host]:
 
 def _moved_bytes(hosts: Hosts) -> int:
     readings = [host.counters() for host in _watched(hosts)]
-    return sum(getattr(reading, counter) or 0 for reading in readings for counter in WATCHED)
+    return sum(vars(reading)[counter] or 0 for reading in readings for counter in WATCHED)
 
 
 def _written_bytes(hosts: Hosts) -> int:

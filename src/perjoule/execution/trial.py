@@ -109,6 +109,7 @@ def record(attempt: Attempt, ended: Ended, environment: Mapping[str, Json], up: 
         amplification=amplification and amplification.on_mirrors(beneath_count),
         redundancy=redundancy and replace(redundancy, beneath_count=beneath_count),
         data_hosts=up.mounted.data_hosts if up else (),
+        traits=drivers.traits(drivers.testbed(trial.testbed), filesystem, drivers.workload(trial.workload)),
     )
 
 

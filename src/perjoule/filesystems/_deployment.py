@@ -233,6 +233,10 @@ class Deployed(FileSystem):
     def deployment(self, hosts: Hosts) -> Deployment[Any]:
         """Plan it on these hosts, touching nothing. Raises CampaignError if its layout is impossible there."""
 
+    def require_fit(self, hosts: Hosts) -> None:
+        """Plan it: a layout that is impossible is refused then."""
+        self.deployment(hosts)
+
     @abstractmethod
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """Return how user data are stored on the hosts."""

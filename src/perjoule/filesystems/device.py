@@ -40,6 +40,11 @@ class Device(FileSystem):
         """The hosts' folder, unless a device is named."""
         return None if self.device else hosts
 
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The one that is named."""
+        return (self.device,) if self.device else ()
+
     def checks(self) -> tuple[Check, ...]:
         """Check for the tools that make loop devices and examine devices."""
         return programs({"losetup": "mount", "lsblk": "util-linux", "wipefs": "util-linux"})

@@ -43,6 +43,11 @@ class Local(FileSystem):
         """The hosts' folder, unless a device is named."""
         return None if self.device else hosts
 
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The one that is named."""
+        return (self.device,) if self.device else ()
+
     def checks(self) -> tuple[Check, ...]:
         """Check for mkfs, kernel support, findmnt; f2fs, which many kernels lack, is reported even if not requested."""
         optional = needs("f2fs", needed=False) if self.type != "f2fs" else ()

@@ -49,6 +49,16 @@ class Simulated(FileSystem):
     failure: Literal["none", "layout", "daemon", "death"] = "none"
     """What fails on purpose: nothing, an impossible layout, a daemon at the start, a daemon during the first trial."""
 
+    def require_fit(self, hosts: Hosts) -> None:
+        """Possible unless configured otherwise."""
+        if self.failure == "layout":
+            raise CampaignError(
+                "the layout is impossible on these hosts, as configured", where="simulated", next='set failure = "none"'
+            )
+        if self.least_servers_count > (there_count := len(hosts.by_role("storage"))):
+            what = f"this layout needs {self.least_servers_count} storage hosts, but there are {there_count}"
+            raise CampaignError(what, where="simulated", next=f"set least_servers to at most {there_count}")
+
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """The configured redundancy."""
         return Redundancy(self.copies_count)
@@ -61,13 +71,7 @@ class Simulated(FileSystem):
             CampaignError: the layout is configured to be impossible.
             TransientError: a daemon is configured to fail.
         """
-        if self.failure == "layout":
-            raise CampaignError(
-                "the layout is impossible on these hosts, as configured", where="simulated", next='set failure = "none"'
-            )
-        if self.least_servers_count > (there_count := len(hosts.by_role("storage"))):
-            what = f"this layout needs {self.least_servers_count} storage hosts, but there are {there_count}"
-            raise CampaignError(what, where="simulated", next="set least_servers lower")
+        self.require_fit(hosts)
         if self.failure == "daemon":
             what = 'a simulated daemon did not start, as configured; it last said: "goodbye"'
             failure = TransientError(what, where=hosts.metadata.name)

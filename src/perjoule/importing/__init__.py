@@ -143,9 +143,9 @@ def _keep(
             for number, one in enumerate(load.found):
                 _copy([one.source.files[name] for name in one.files], attempt.raw / str(number))
             (attempt.raw / MANIFEST).write_text(_manifest(load))
-        outcome, failure = None, ""
+        outcome, failure, loaded = None, "", drivers.workload(trial.workload)
         try:
-            outcome = drivers.workload(trial.workload).outcome(attempt.raw)
+            outcome = loaded.outcome(attempt.raw)
         except WorkloadError as error:
             failure = error.what
         series: list[Series] = []
@@ -172,6 +172,7 @@ def _keep(
             outcome=outcome,
             facts={"imported": [one.source.path.name for one in load.found]},
             environment={"imported by": f"perjoule {__version__}"},
+            traits=drivers.traits(None, None, loaded),
             doubts=(
                 *(outcome.doubts if outcome else ()),
                 *apart,

@@ -3,7 +3,7 @@
 import math
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass as plain_dataclass
 from typing import Annotated
@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import SWITCH, Boundary, boundary
 from perjoule.drivers.protocols import Hosts, Meter, Sink
 from perjoule.meters._sampler import sampling
-from perjoule.model import OPTIONS, Channel, Json
+from perjoule.model import OPTIONS, Channel
 from perjoule.model.errors import MachineError, PerjouleError
 from perjoule.model.units import Hertz
 
@@ -65,15 +65,6 @@ class Metered(Meter):
 
     def caveats(self) -> Iterable[str]:
         """Doubts about its numbers on this machine, however well it is read; stored with each recording."""
-        return ()
-
-    @classmethod
-    def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
-        """Find meters of this kind on this machine and at these addresses ("bmc-1", "10.0.0.7:8000"), within seconds.
-
-        Each is the options of a complete [[meter]] table, "kind" included. A meter that does not answer, or refuses, is not
-        found.
-        """
         return ()
 
     @property

@@ -268,6 +268,29 @@ class Redundancy:
         return ", ".join(filter(None, (self.text, when, hosts)))
 
 
+Reality = Literal["real", "emulated", "simulated"]  # of a testbed's hosts
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """How a load gets at its data."""
+
+    transfer_bytes: int | None = None  # of one request; None where that is not known, or differs
+    access: Literal["sequential", "random", ""] = ""
+    direct: bool | None = None  # whether it passes by the page cache
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What the drivers of a trial declared of themselves, for analysis, which knows no driver."""
+
+    reality: Reality = "real"
+    directions: tuple[Direction, ...] = ("write",)  # measured; a failed trial has no other word of them
+    pattern: Pattern = Pattern()
+    beneath: str = ""  # file system that was made for the data of each host; "": none was
+    beneath_block_bytes: int | None = None  # its block size; None: as its tool chooses
+
+
 @dataclass(frozen=True)
 class Record:
     """One attempt at a trial, as stored: the request, the outcome, the environment, and the doubts."""
@@ -289,4 +312,5 @@ class Record:
     amplification: Amplification | None = None  # of the file system, derived; None where its layout is not known
     redundancy: Redundancy | None = None  # of user data; None where the layout is not known
     data_hosts: tuple[str, ...] = ()  # names of the hosts that held users' data, as the file system declares; (): not known
+    traits: Traits = Traits()
     version: int = 1  # of this format

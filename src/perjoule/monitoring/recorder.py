@@ -66,11 +66,10 @@ def found(addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
 
     All addresses are queried at once, and each by one kind after the other, because plugs and instruments accept few connections.
     """
-    classes = [drivers.driver_class("meters", kind) for kind in drivers.kinds("meters")]
-    asks = [discover for one in classes if (discover := getattr(one, "discover", None))]
+    classes = [drivers.meter_class(kind) for kind in drivers.kinds("meters")]
 
     def at(places: Sequence[str]) -> list[Mapping[str, Json]]:
-        return [table for discover in asks for table in discover(places)]
+        return [table for one in classes for table in one.discover(places)]
 
     tables = [table for answer in _at_once(at, [(), *((address,) for address in addresses)]) for table in answer]
     return tuple(table for n, table in enumerate(tables) if table not in tables[:n])

@@ -9,8 +9,11 @@ from perjoule.results.table import Table, p_text, ratio_text
 
 def graded(records: Sequence[Record]) -> str:
     """Return how these numbers were obtained, unless real hosts were measured."""
-    kinds, scales = {r.trial.testbed.kind for r in records}, sorted({r.scale for r in records if r.hosts and r.scale != 1})
-    words = [*(["simulated"] if "simulated" in kinds else []), *(f"emulated at scale {scale:g}" for scale in scales)]
+    scales = sorted({r.scale for r in records if r.hosts and r.scale != 1})
+    words = [
+        *(["simulated"] if any(r.traits.reality == "simulated" for r in records) else []),
+        *(f"emulated at scale {scale:g}" for scale in scales),
+    ]
     return ", ".join(words)
 
 

@@ -95,16 +95,17 @@ def _where(valid: Sequence[Record]) -> Iterator[str]:
         roles[host.role] = roles.get(host.role, 0) + 1
     hosts = _list([f"{count} {role} host{'s' if count > 1 else ''}" for role, count in roles.items()])
     clusters = _list(sorted({r.cluster for r in valid if r.cluster}))
-    kinds = {r.trial.testbed.kind for r in valid}
-    if "virtual" in kinds:
+    realities = {r.traits.reality for r in valid}
+    if "emulated" in realities:
         yield f"The {hosts} were network namespaces of one machine that emulate {clusters} of perjoule's catalogue"
         scales = {r.scale for r in valid}
         scale = f" times {scales.pop():g}, with time dilated accordingly" if scales != {1.0} and len(scales) == 1 else ""
         yield f"at its CPU, network and disk rates{scale}: the cluster is emulated."
-    elif "simulated" in kinds:
+    elif "simulated" in realities:
         yield f"The {hosts} were simulated: nothing real was measured."
     else:
-        yield f"The testbed ({_list(sorted(kinds))}) had {hosts}{f', {clusters}' if clusters else ''}."
+        kinds = _list(sorted({r.trial.testbed.kind for r in valid}))
+        yield f"The testbed ({kinds}) had {hosts}{f', {clusters}' if clusters else ''}."
     facts = last.environment
     memory = facts.get("memory_bytes")
     machine = [str(facts[key]) for key in ("cpu_model",) if facts.get(key)]

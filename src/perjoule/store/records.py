@@ -7,16 +7,20 @@ fields; an unknown field or a newer version is refused.
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
 
+from pydantic import ValidationError
+
+from perjoule import drivers
 from perjoule.drivers.protocols import require_time
 from perjoule.machine.untrusted import from_json, json_from
-from perjoule.model import Json, Outcome, Record
-from perjoule.model.errors import WorkloadError
+from perjoule.model import Json, Outcome, Record, Spec, Traits, Trial
+from perjoule.model.errors import PerjouleError, WorkloadError
 
 VERSION = 1
 _SCALARS = (bool, int, float, str)
+T = TypeVar("T")
 
 
 def record_text(record: Record) -> str:
@@ -36,7 +40,24 @@ def record_from(text: str) -> Record:
     version = cast("dict[str, Any]", data).get("version", VERSION)
     if version != VERSION:
         raise ValueError(f"format version {version}, but this perjoule reads version {VERSION}")
-    return from_json(Record, cast("Json", data))
+    record = from_json(Record, cast("Json", data))
+    return record if "traits" in data else dataclasses.replace(record, traits=declared(record.trial))
+
+
+def declared(trial: Trial) -> Traits:
+    """Return the traits of a trial as its drivers declare them today, for a record that was stored without them."""
+    return drivers.traits(
+        _known(drivers.testbed, trial.testbed),
+        _known(drivers.filesystem, trial.filesystem),
+        _known(drivers.workload, trial.workload),
+    )
+
+
+def _known(build: Callable[[Spec], T], spec: Spec) -> T | None:
+    try:
+        return build(spec)
+    except (KeyError, ValidationError, PerjouleError):  # a driver or an option that this perjoule no longer has
+        return None
 
 
 def with_time(record: Record) -> Record:

@@ -9,16 +9,16 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass as plain
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule import catalogue
 from perjoule.catalogue import Node
-from perjoule.drivers.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed
+from perjoule.drivers.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed, planned
 from perjoule.machine import removal
-from perjoule.model import OPTIONS, Disk
+from perjoule.model import OPTIONS, Disk, Reality
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import MIB, BytesPerSecond, Ratio, Seconds
 
@@ -33,6 +33,8 @@ cpu = "2 %"
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Simulated(Testbed):
     """A cluster of the catalogue that exists only in files, with counters at constant rates."""
+
+    reality: ClassVar[Reality] = "simulated"
 
     cluster: str = "odroid-hc4"
     """The cluster of the catalogue that provides the hosts."""
@@ -58,6 +60,20 @@ class Simulated(Testbed):
     failure: Literal["none", "hold", "sync"] = "none"
     """What fails on purpose: nothing, holding the hosts, or writing back."""
 
+    def planned(self, clients_count: int) -> Hosts:
+        """The catalogue's, but for clients and storage hosts."""
+        return planned(node.role for node in self._nodes(clients_count))
+
+    def _nodes(self, clients_count: int) -> list[Node]:
+        """Give each host's hardware. Raises CampaignError: the catalogue has no such cluster."""
+        if self.cluster not in catalogue.names():
+            raise CampaignError(
+                f'the catalogue has no cluster "{self.cluster}"', where="testbed", next=f"known: {', '.join(catalogue.names())}"
+            )
+        asked = {"client": clients_count, "storage": self.servers_count}
+        nodes = catalogue.cluster(self.cluster).nodes
+        return [node for node in nodes for _ in range(asked.get(node.role) or node.count)]
+
     @contextmanager
     def hold(self, clients_count: int) -> Generator[Hosts]:
         """Make the hosts' folders, which are removed at the end.
@@ -68,19 +84,12 @@ class Simulated(Testbed):
         """
         if self.failure == "hold":
             raise MachineError("the simulated testbed fails, as configured", next='set failure = "none"')
-        if self.cluster not in catalogue.names():
-            raise CampaignError(
-                f'the catalogue has no cluster "{self.cluster}"', where="testbed", next=f"known: {', '.join(catalogue.names())}"
-            )
-        cluster = catalogue.cluster(self.cluster)
-        asked = {"client": clients_count, "storage": self.servers_count}
-        counts = {node.name: asked.get(node.role) or node.count for node in cluster.nodes}
+        nodes = self._nodes(clients_count)
         with removal.scratch("perjoule-simulated-") as folder:
-            kinds = [node for node in cluster.nodes for _ in range(counts[node.name])]
             yield Hosts(
-                all=self._hosts(kinds, folder, time.monotonic()),
+                all=self._hosts(nodes, folder, time.monotonic()),
                 scale=self.scale_ratio,
-                cluster=cluster,
+                cluster=catalogue.cluster(self.cluster),
                 facts={"simulated": True, "cpu_ratio": self.cpu_ratio},
             )
 

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload
 from perjoule.machine.untrusted import read_as
-from perjoule.model import OPTIONS, Channel, ClientResult, Outcome, Series
+from perjoule.model import OPTIONS, Channel, ClientResult, Direction, Outcome, Pattern, Series
 from perjoule.model.errors import CampaignError, TransientError, WorkloadError
 from perjoule.model.units import MIB, Bytes
 from perjoule.workloads._raw import reading
@@ -58,9 +58,14 @@ class Simulated(Workload):
     """The kind of failure: permanent, transient (a fresh deployment follows), or success with a doubt."""
 
     @property
-    def directions(self) -> tuple[str, ...]:
+    def directions(self) -> tuple[Direction, ...]:
         """The one direction measured."""
         return (self.operation,)
+
+    @property
+    def pattern(self) -> Pattern:
+        """One after the other."""
+        return Pattern(self.transfer_bytes, "sequential")
 
     def moved_bytes(self, clients_count: int) -> int:
         """Return the bytes of all clients."""

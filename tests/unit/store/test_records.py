@@ -1,12 +1,13 @@
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from perjoule.machine.untrusted import from_json
-from perjoule.model import Cell, Interval
+from perjoule.model import Cell, Interval, Pattern, Traits
 from perjoule.store.records import record_from, record_text, to_json
 
 JSON = st.recursive(
@@ -79,3 +80,18 @@ def test_a_field_that_an_older_file_lacks_takes_its_default(made):
     data = json.loads(record_text(made.record()))
     del data["doubts"]
     assert record_from(json.dumps(data)).doubts == ()
+
+
+def test_a_record_without_traits_takes_those_of_its_drivers_of_today():
+    golden = (Path(__file__).parent / "record-without-traits.json").read_text("utf-8")
+    old = record_from(golden)
+    assert old.traits == Traits("emulated", ("read",), Pattern(64 * 1024, "random", direct=True), "xfs", 4096)
+    assert (old.status, old.redundancy and old.redundancy.text) == ("valid", "4+1")
+    for gone in ("glusterfs", "randread"):
+        golden = golden.replace(gone, "gone")
+    assert record_from(golden).traits == Traits("emulated")
+
+
+def test_a_record_keeps_the_traits_that_it_was_measured_with(made):
+    kept = replace(made.record(), traits=Traits("simulated", ("mixed",), Pattern(4096)))
+    assert record_from(record_text(kept)) == kept

@@ -20,7 +20,7 @@ from pydantic.dataclasses import dataclass
 from perjoule import catalogue
 from perjoule.catalogue import Cluster as Hardware
 from perjoule.catalogue import Node
-from perjoule.drivers.protocols import Check, ClockOffset, Hosts, Testbed
+from perjoule.drivers.protocols import Check, ClockOffset, Hosts, Testbed, planned
 from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.model.units import bytes_text
@@ -88,6 +88,10 @@ class Cluster(Testbed):
     """The only folder written to on a host, in its subfolder "cluster"; on this machine it holds the daemons' logs."""
     sudo: bool = False
     """Whether to run everything with sudo, which must not ask for a password."""
+
+    def planned(self, clients_count: int) -> Hosts:
+        """All servers, and the first clients."""
+        return planned(machine.role for machine in self._chosen(clients_count))
 
     @contextlib.contextmanager
     def hold(self, clients_count: int) -> Generator[Hosts]:

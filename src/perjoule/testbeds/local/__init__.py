@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed
+from perjoule.drivers.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed, planned
 from perjoule.machine import removal
 from perjoule.model import OPTIONS, Disk, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
@@ -38,6 +38,20 @@ class Local(Testbed):
         """The parent of the run's folder."""
         return Path(self.work or tempfile.gettempdir())
 
+    def planned(self, clients_count: int) -> Hosts:
+        """One client, that is all."""
+        if clients_count != 1:
+            raise CampaignError(
+                f"{clients_count} clients requested on one machine",
+                where="testbed local",
+                next='write clients = [1], or kind = "virtual"',
+            )
+        return planned(["client"])
+
+    def shown(self, named: Overwrite) -> tuple[Permit, list[str]]:
+        """Say what a device is and what would be lost with it; the permit is for that device alone."""
+        return _device.shown(named, view.HERE)
+
     @contextlib.contextmanager
     def hold(self, clients_count: int) -> Generator[Hosts]:
         """Hold this machine; programs started on it end with the block.
@@ -46,12 +60,7 @@ class Local(Testbed):
             CampaignError: more than one client is requested.
             MachineError: the folder can't be made.
         """
-        if clients_count != 1:
-            raise CampaignError(
-                f"{clients_count} clients requested on one machine",
-                where="testbed local",
-                next='write clients = [1], or kind = "virtual"',
-            )
+        self.planned(clients_count)
         with contextlib.ExitStack() as stack:
             within = Path(self.work) if self.work else None
             try:
@@ -154,13 +163,3 @@ class LocalHost(Host):
             program.stop()
         for disk in self._disks.values():
             disk.remove()
-
-
-def shown(named: Overwrite) -> tuple[Permit, list[str]]:
-    """Describe a device of this machine and what would be lost with it; the permit is for that device alone.
-
-    Raises:
-        CampaignError: it can't be overwritten; the message says why.
-        MachineError: it can't be examined.
-    """
-    return _device.shown(named, view.HERE)

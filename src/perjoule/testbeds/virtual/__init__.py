@@ -7,14 +7,14 @@ import contextlib
 import os
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule import catalogue
-from perjoule.drivers.protocols import Check, Host, Hosts, Testbed
-from perjoule.model import OPTIONS, Disk, Json
+from perjoule.drivers.protocols import Check, Host, Hosts, Testbed, planned
+from perjoule.model import OPTIONS, Disk, Json, Reality
 from perjoule.model.errors import MachineError
 from perjoule.model.units import BYTES, Bytes, exact_text
 from perjoule.testbeds import _disk
@@ -33,6 +33,9 @@ EXAMPLE = '[testbed]\nkind = "virtual"\ncluster = "odroid-hc4"\nscale = 0.2\ndis
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Virtual(Testbed):
     """One namespace per host of a catalogue's cluster; network, CPU and disk capped to that hardware times `scale`."""
+
+    reality: ClassVar[Reality] = "emulated"
+    deployment_s: ClassVar[float] = 12.0  # from the first runs on two cores
 
     cluster: str = "odroid-hc4"
     """Cluster of the catalogue that the hosts emulate."""
@@ -54,6 +57,24 @@ class Virtual(Testbed):
         """The parent of run folders."""
         return work_root()
 
+    @property
+    def models_power(self) -> bool:
+        """Without caps a CPU's share of its board's watts is not known."""
+        return self.cpu_cap
+
+    def planned(self, clients_count: int) -> Hosts:
+        """The catalogue's servers but for `servers`, and the clients."""
+        return planned(place.role for place in self._places(clients_count))
+
+    def _places(self, clients_count: int, machine_mips_per_core: float | None = None) -> list[Place]:
+        return places(
+            catalogue.cluster(self.cluster),
+            clients_count=clients_count,
+            servers_count=self.servers_count,
+            scale=self.scale_ratio,
+            machine_mips_per_core=machine_mips_per_core,
+        )
+
     @contextlib.contextmanager
     def hold(self, clients_count: int, *, keep: bool = False) -> Generator[Hosts]:
         """Hold the hosts for the duration of the block; with `keep` they outlive it and this process, unless the block fails.
@@ -67,13 +88,7 @@ class Virtual(Testbed):
             if check.needed and not check.ok:
                 raise MachineError(f"{check.name}: {check.detail}", next=check.fix)
         rated = cpu.mips_per_core() if self.cpu_cap else None
-        there = places(
-            cluster,
-            clients_count=clients_count,
-            servers_count=self.servers_count,
-            scale=self.scale_ratio,
-            machine_mips_per_core=rated and rated.mips,
-        )
+        there = self._places(clients_count, rated and rated.mips)
         caps, facts = _cpu_caps(there)
         facts |= {"machine_mips_per_core": rated.mips, "machine_mips_source": rated.source} if rated else {}
         clean()

@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload
-from perjoule.model import OPTIONS, ClientResult, Outcome, TextFile, option_name
+from perjoule.model import OPTIONS, ClientResult, Direction, Outcome, Pattern, TextFile, option_name
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import BYTES, MIB, Bytes, Ratio, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads._raw import noted, reading
@@ -151,11 +151,24 @@ class Fio(Workload):
         return 50 if self.read_share_ratio is None else round(self.read_share_ratio * 100)
 
     @property
-    def directions(self) -> tuple[str, ...]:
+    def directions(self) -> tuple[Direction, ...]:
         """The directions measured; a mixed load has both."""
         if self.job is not None:
             return file.directions(self.job.text)
         return ("write", "read") if self._mixed else ("write" if "write" in self.operation else "read",)
+
+    @property
+    def pattern(self) -> Pattern:
+        """As configured; a job file may do anything."""
+        if self.job is not None:
+            return Pattern()
+        access = "random" if self.operation.startswith("rand") else "sequential"
+        return Pattern(self.transfer_bytes, access, self.direct)
+
+    def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
+        """No longer than `duration`."""
+        whole_s = super().loading_s(clients_count, bytes_per_s)
+        return min(whole_s, self.duration_s or whole_s)
 
     def moved_bytes(self, clients_count: int) -> int:
         """Return the bytes of all clients, both directions together."""

@@ -6,7 +6,9 @@ commands, jobs of other files. https://fio.readthedocs.io/en/latest/fio_doc.html
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+from perjoule.model import Direction
 
 ENGINES = ("sync", "psync", "vsync", "pvsync", "pvsync2", "libaio", "io_uring", "posixaio", "mmap", "splice")  # of files
 OUTSIDE = {
@@ -102,12 +104,12 @@ def _jobs(text: str) -> dict[str, dict[str, str]]:
     return {name: {**common, **own} for name, own in found.items()}
 
 
-def directions(text: str) -> tuple[str, ...]:
+def directions(text: str) -> tuple[Direction, ...]:
     """Return how its points are reported: several jobs that read and write are users whose load is "mixed"."""
     return ("mixed",) if len(_jobs(text)) > 1 and len(moves(text)) > 1 else moves(text)
 
 
-def moves(text: str) -> tuple[str, ...]:
+def moves(text: str) -> tuple[Literal["write", "read"], ...]:
     """Return the directions in which a job file moves bytes, "write" first."""
     patterns = [options.get("rw", options.get("readwrite", "read")).split(":")[0] for options in _jobs(text).values()]
     found = {direction for pattern in patterns for direction in MOVES.get(pattern, ())}

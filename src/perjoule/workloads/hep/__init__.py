@@ -20,7 +20,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Mounted, Process, Workload
 from perjoule.machine.untrusted import json_of
-from perjoule.model import OPTIONS, Json, Outcome
+from perjoule.model import OPTIONS, Direction, Json, Outcome
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB, Bytes, Seconds
 from perjoule.workloads._muons.data import EVENT_BYTES, file_name
@@ -77,7 +77,7 @@ class Hep(Workload):
         return ("storage",) if self.workers == "storage" else ()
 
     @property
-    def directions(self) -> tuple[str, ...]:
+    def directions(self) -> tuple[Direction, ...]:
         """The direction: read."""
         return ("read",)
 

@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload, require_time
 from perjoule.machine.untrusted import UNEXPECTED, read_as, text_of, words
-from perjoule.model import OPTIONS, Outcome
+from perjoule.model import OPTIONS, Direction, Outcome, Pattern
 from perjoule.model.errors import CampaignError, WorkloadError
 from perjoule.model.units import Bytes
 from perjoule.workloads._raw import reading
@@ -95,9 +95,14 @@ class Imported(Workload):
     """Its direction."""
 
     @property
-    def directions(self) -> tuple[str, ...]:
+    def directions(self) -> tuple[Direction, ...]:
         """The direction of the run."""
         return ("write", "read") if self.direction == "both" else (self.direction,)
+
+    @property
+    def pattern(self) -> Pattern:
+        """As far as the file states it."""
+        return Pattern(self.transfer_bytes, "random" if self.operation.startswith("rand") else "sequential")
 
     def moved_bytes(self, clients_count: int) -> int:
         """Return 0: nothing will be moved."""

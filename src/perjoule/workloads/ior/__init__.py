@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload
 from perjoule.machine.untrusted import read_as, text_of
-from perjoule.model import OPTIONS, Outcome
+from perjoule.model import OPTIONS, Direction, Outcome, Pattern
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.model.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads import _mpi as mpi
@@ -111,9 +111,14 @@ class Ior(Workload):
         return self
 
     @property
-    def directions(self) -> tuple[str, ...]:
+    def directions(self) -> tuple[Direction, ...]:
         """The one direction measured."""
         return (self.operation,)
+
+    @property
+    def pattern(self) -> Pattern:
+        """In order, by transfers of one size."""
+        return Pattern(self.transfer_bytes, "sequential", self.direct)
 
     def moved_bytes(self, clients_count: int) -> int:
         """Return the bytes of all clients, unless a stonewall comes first."""

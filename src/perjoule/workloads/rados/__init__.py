@@ -21,7 +21,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Access, Check, Host, Mounted, Workload, require_time
 from perjoule.machine.untrusted import json_from, read_as, text_of
-from perjoule.model import OPTIONS, Channel, ClientResult, Outcome, Series
+from perjoule.model import OPTIONS, Channel, ClientResult, Direction, Outcome, Pattern, Series
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads._raw import Ran as Started
@@ -90,9 +90,18 @@ class RadosBench(Workload):
         return self
 
     @property
-    def directions(self) -> tuple[str, ...]:
+    def directions(self) -> tuple[Direction, ...]:
         """The one direction measured."""
         return ("write" if self.operation == "write" else "read",)
+
+    @property
+    def pattern(self) -> Pattern:
+        """Object by object."""
+        return Pattern(self.object_bytes, "random" if self.operation == "rand" else "sequential")
+
+    def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
+        """No longer than `duration`."""
+        return min(super().loading_s(clients_count, bytes_per_s), self.duration_s)
 
     def moved_bytes(self, clients_count: int) -> int:
         """Return the bytes of all clients, if time suffices; the amount that `rand` reads is known only afterwards."""

@@ -21,15 +21,13 @@ from pydantic import Field, WithJsonSchema, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule import drivers
-from perjoule.drivers.protocols import Check, Host, Mounted, Workload
+from perjoule.drivers.protocols import Check, Host, ListsUsers, Mounted, Workload
 from perjoule.machine.untrusted import read_as
-from perjoule.model import OPTIONS, ClientResult, Outcome, Series, Spec, covered_s
+from perjoule.model import OPTIONS, ClientResult, Direction, Outcome, Series, Spec, covered_s
 from perjoule.model.errors import PerjouleError
 from perjoule.model.units import Seconds
 from perjoule.workloads._raw import reading
-from perjoule.workloads.together.user import OWN, Job, User, split
-
-__all__ = ["OWN", "Together", "User", "split"]
+from perjoule.workloads.together.user import Job, User
 
 EXAMPLE = """
 [[workload]]
@@ -54,8 +52,9 @@ class Starts:
 TOGETHER_RATIO = 1 / 3  # of the time with any load, below which a mix is mostly one user alone
 LATE_S = 0.05  # behind its time, above which a job is said to have waited
 _TABLE = {"type": "object", "required": ["user", "kind"], "properties": {"user": {"type": "string"}, "kind": {"type": "string"}}}
+_USERS = ListsUsers(User, tuple(User.__dataclass_fields__))
 _Tables = Annotated[
-    tuple[Mapping[str, Any], ...], Field(min_length=1), WithJsonSchema({"type": "array", "minItems": 1, "items": _TABLE})
+    tuple[Mapping[str, Any], ...], Field(min_length=1), WithJsonSchema({"type": "array", "minItems": 1, "items": _TABLE}), _USERS
 ]
 
 
@@ -98,7 +97,7 @@ class Together(Workload):
     def _users(self) -> tuple[tuple[User, Workload], ...]:
         found: list[tuple[User, Workload]] = []
         for table in self.together:
-            own, rest = split(table)
+            own, rest = _USERS.split(table)
             options = {key: value for key, value in rest.items() if key not in ("kind", "label")}
             kind = str(rest.get("kind", ""))
             try:
@@ -129,10 +128,14 @@ class Together(Workload):
         return tuple(dict.fromkeys(role for _, workload in self._users for role in workload.using))
 
     @property
-    def directions(self) -> tuple[str, ...]:
+    def directions(self) -> tuple[Direction, ...]:
         """The one direction of all users, or "mixed"."""
-        found = dict.fromkeys(d for jobs in self._jobs.values() for d in jobs[0].workload.directions)
+        found: dict[Direction, None] = dict.fromkeys(d for jobs in self._jobs.values() for d in jobs[0].workload.directions)
         return tuple(found) if len(found) == 1 else ("mixed",)
+
+    def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
+        """Not less than the window in which jobs go on to arrive."""
+        return max(super().loading_s(clients_count, bytes_per_s), self.window_s or 0.0)
 
     def moved_bytes(self, clients_count: int) -> int:
         """Return the bytes of all users, of all their jobs."""

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict
 from pydantic.dataclasses import dataclass
@@ -95,14 +95,6 @@ class User:
             raise WorkloadError(f"user {self.user} loads from client {max(self.clients)}, but the trial has {len(loading)}")
         own = [loading[number - 1] for number in self.clients] if self.clients else loading
         return (*own, *(host for host in clients if host.role in using))
-
-
-OWN = tuple(User.__dataclass_fields__)  # the keys of a user's table that are not its workload's
-
-
-def split(table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Separate a user's own keys from those of its workload."""
-    return {k: v for k, v in table.items() if k in OWN}, {k: v for k, v in table.items() if k not in OWN}
 
 
 @plain_dataclass(frozen=True)

@@ -1,29 +1,15 @@
-"""The protocols of drivers: Host, Testbed, FileSystem, Workload, Meter. Everything that has an end is a `with`."""
+"""Computers that take commands: one, the programs on it, all of a group of trials, and the machine on which they run."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import nan
 from pathlib import Path
-from types import MappingProxyType
-from typing import ClassVar, Literal
+from typing import Any, NoReturn
 
-from perjoule.model import Amplification, Channel, ClientResult, Disk, Json, Outcome, Permit, Redundancy, Series
-from perjoule.model.errors import CampaignError, TransientError, WorkloadError
+from perjoule.model import Disk, Json, Permit
+from perjoule.model.errors import CampaignError, TransientError
 from perjoule.model.hardware import Cluster, Node
-
-
-@dataclass(frozen=True)
-class Check:
-    """One requirement or recommendation of a driver on this machine, for `doctor` and before a campaign."""
-
-    name: str
-    ok: bool
-    detail: str  # what was found
-    fix: str = ""  # the exact command or sentence that mends it
-    needed: bool = True  # False: optional, and the detail says what is lost without it
-    package: str = ""  # the Debian package that has it: one whose version a record keeps
 
 
 @dataclass(frozen=True)
@@ -260,184 +246,25 @@ class Hosts:
         return next(iter(self.by_role("management", "metadata", "storage")), self.all[0])
 
 
-class Testbed(ABC):
-    """The source of hosts."""
+class PlannedHost(Host):
+    """A host that is not held: a layout can be planned on it, and nothing can run."""
 
-    __test__: ClassVar[bool] = False  # the name is the field's; pytest is not to collect it
-    elsewhere: ClassVar[bool] = False  # its hosts are other machines: what is installed on this one says nothing of them
+    def __init__(self, role: str, number: int) -> None:
+        self.name, self.role, self.address, self.node = f"{role}-{number}", role, "", None
+        self.directory = Path("/planned", self.name)
 
-    @property
-    def folder(self) -> Path | None:
-        """The folder of this machine below which its hosts keep their files; None if they keep none on this machine."""
-        return None
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise NotImplementedError(f"{self.name} is only planned")
 
-    @abstractmethod
-    def hold(self, clients_count: int) -> AbstractContextManager[Hosts]:
-        """Hold the servers and this many clients during the block, and leave nothing behind. Raises MachineError."""
-
-    @abstractmethod
-    def checks(self) -> tuple[Check, ...]:
-        """Check what this machine needs for it, without changing anything."""
+    run = spawn = put = read = counters = disk = drop_caches = _refuse
 
 
-Access = Literal["folders", "pools", "devices"]  # how a client gets at its data
-
-
-@dataclass(frozen=True)
-class Pool:
-    """A client's own pool in an object store."""
-
-    name: str
-    user: str  # who may use it: "client.client-1"
-    configuration: Path  # file on the client that says where the store is and with which key
-
-
-class Mounted(ABC):
-    """A file system that is mounted on every client (and other user) and answers."""
-
-    directories: Mapping[str, Path]  # by name of the client or other user: an empty folder in the file system, as it sees it
-    pools: Mapping[str, Pool] = MappingProxyType({})  # the same for a store that offers pools, which has no folders
-    devices: Mapping[str, Path] = MappingProxyType({})  # block devices by client name, without a file system
-    facts: Mapping[str, Json]  # version, layout, settings, as the daemons report them
-    data_hosts: tuple[str, ...]  # names of the hosts that hold users' data, clients with their own too; (): not known
-    logs: tuple[Path, ...]  # log files of daemons and clients, kept with the trial
-
-    @abstractmethod
-    def locate(self, path: Path) -> tuple[str, ...]:
-        """Return the names of the hosts that hold a file's data (by its path on the first client)."""
-
-    @abstractmethod
-    def drop_caches(self) -> None:
-        """Drop the user-space caches of the file system's own clients and servers; the hosts drop the kernel's."""
-
-    @abstractmethod
-    def alive(self) -> None:
-        """Check that every daemon still runs. Raises TransientError with the last output of one that died."""
-
-    def busy(self) -> str:
-        """Return the file system's background work, by its own status: "scrub of 2 placement groups"; "" if it is idle.
-
-        Cheap enough to call after each trial. Raises WorkloadError if it can't be determined.
-        """
-        return ""
-
-
-class FileSystem(ABC):
-    """A file system that can be brought up on hosts."""
-
-    offers: ClassVar[Access] = "folders"
-    host_bytes: ClassVar[int] = 64 * 1024**2  # of memory that its daemons or its client take on one host, roughly
-    host_tasks_count: ClassVar[int] = 64  # processes and threads, roughly
-
-    def folder(self, hosts: Path | None) -> Path | None:
-        """The folder on this machine with the data, if hosts keep their files below `hosts`; None without files here."""
-        return hosts
-
-    @abstractmethod
-    def mount(self, hosts: Hosts) -> AbstractContextManager[Mounted]:
-        """Bring it up, mount it on all `hosts.users`, wait until it is healthy; take it down at the end.
-
-        Raises:
-            CampaignError: its layout is impossible on these hosts.
-            TransientError: a daemon failed or health was not reached in time, with the daemon's message.
-        """
-
-    @abstractmethod
-    def checks(self) -> tuple[Check, ...]:
-        """Check what this machine needs for it."""
-
-    def redundancy(self, hosts: Hosts) -> Redundancy | None:
-        """Return how user data are stored on the hosts; None if the layout is unknown."""
-        return None
-
-    def amplification(self, hosts: Hosts) -> Amplification | None:
-        """Return which bytes move per user byte, from the layout alone; None if the layout is unknown."""
-        return None
-
-
-class Workload(ABC):
-    """A load, and the parser of its engine's report."""
-
-    needs: ClassVar[Access] = "folders"  # of the file system: a campaign that puts together what doesn't fit is refused
-
-    @property
-    def using(self) -> tuple[str, ...]:
-        """Roles of hosts, besides clients, that work on the file system; `prepare` and `run` get them after the clients."""
-        return ()
-
-    @abstractmethod
-    def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
-        """Lay out what the measured window needs and drop caches, outside of it. Raw output goes to `folder`."""
-
-    @abstractmethod
-    def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
-        """Load from all clients together, keep every raw output in `folder`, report. Raises WorkloadError, TransientError."""
-
-    def read_back(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome | None:
-        """Check the written data after the write-back, and report again; None if there is nothing to check.
-
-        Raises:
-            WorkloadError, TransientError: they differ, or could not be read.
-        """
-        return None
-
-    @abstractmethod
-    def outcome(self, folder: Path) -> Outcome:
-        """Parse the report of `run` again, from the raw outputs in `folder` alone; `perjoule verify` compares the two.
-
-        Raises:
-            WorkloadError: an output is missing or damaged.
-        """
-
-    @abstractmethod
-    def checks(self) -> tuple[Check, ...]:
-        """Check what this machine needs for it."""
-
-    @abstractmethod
-    def moved_bytes(self, clients_count: int) -> int:
-        """Return how many bytes one run moves in its measured window, for plans and progress."""
-
-    def stored_bytes(self, clients_count: int) -> int:
-        """Return the most bytes that its files hold, before any redundancy."""
-        return self.moved_bytes(clients_count)
-
-    @property
-    def directions(self) -> tuple[str, ...]:
-        """The directions measured: ("write",), ("read",) or both; ("mixed",) for several users who do both at once."""
-        return ("write",)
-
-
-def require_time(results: Sequence[ClientResult]) -> None:
-    """Check that each client's load took time. Raises WorkloadError: one ended when it began, so it has no rate."""
-    if (host := next((r.host for r in results if not r.ended_s > r.began_s), None)) is not None:
-        raise WorkloadError("the load was too short for its tool to time", where=host, next="increase its size or its duration")
-
-
-class Sink(ABC):
-    """A receiver of samples."""
-
-    @abstractmethod
-    def append(
-        self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0, asked_s: float = nan, arrived_s: float = nan
-    ) -> None:
-        """Take one sample, with the fields of a Series; thread-safe, cheap, never blocks on the disk for long."""
-
-    def extend(self, series: Series) -> None:
-        """Take all samples of a series."""
-        for t_s, duration_s, value, asked_s, arrived_s in series.rows().tolist():
-            self.append(series.channel, t_s, value, duration_s, asked_s, arrived_s)
-
-
-class Meter(ABC):
-    """A meter that runs during a block."""
-
-    @abstractmethod
-    def record(self, hosts: Hosts, sink: Sink) -> AbstractContextManager[list[str]]:
-        """Stream samples to the sink during the block; yields the doubts, complete when it has ended."""
-
-    @abstractmethod
-    def checks(self) -> tuple[Check, ...]:
-        """Check what this machine needs for it."""
+def planned(roles: Iterable[str]) -> Hosts:
+    """Return hosts of these roles to plan a layout on, before any is held."""
+    found: list[Host] = []
+    for role in roles:
+        found.append(PlannedHost(role, 1 + sum(host.role == role for host in found)))
+    return Hosts(tuple(found))
 
 
 def wait_error(what: str, timeout_s: float, words: str) -> TransientError:

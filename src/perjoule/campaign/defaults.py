@@ -1,0 +1,7 @@
+"""Drivers that a campaign gets where it names none: the only drivers' names in code that is not a driver's."""
+
+FAKE = "simulated"  # of testbeds, file systems and workloads
+TESTBED = "virtual"  # of `perjoule up` and of a repeated study
+CLUSTER = "odroid-hc4"
+COUNTERS = "system"  # the meter of all campaigns
+MODEL = "modelled"  # the meter where the testbed's hosts let power be modelled

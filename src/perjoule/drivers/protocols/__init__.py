@@ -1,0 +1,34 @@
+"""The protocols of drivers: Host, Testbed, FileSystem, Workload, Meter. Everything that has an end is a `with`.
+
+Drivers declare here what they can do and what they need; other code does not ask for their names, nor look for attributes.
+"""
+
+from perjoule.drivers.protocols.checks import Check
+from perjoule.drivers.protocols.filesystem import Access, FileSystem, Mounted, Pool
+from perjoule.drivers.protocols.hosts import ClockOffset, Completed, Counters, Host, Hosts, Machine, Process, planned, wait_error
+from perjoule.drivers.protocols.meter import Meter, Sink
+from perjoule.drivers.protocols.testbed import Testbed
+from perjoule.drivers.protocols.workload import ListsUsers, Workload, require_time
+
+__all__ = [
+    "Access",
+    "Check",
+    "ClockOffset",
+    "Completed",
+    "Counters",
+    "FileSystem",
+    "Host",
+    "Hosts",
+    "ListsUsers",
+    "Machine",
+    "Meter",
+    "Mounted",
+    "Pool",
+    "Process",
+    "Sink",
+    "Testbed",
+    "Workload",
+    "planned",
+    "require_time",
+    "wait_error",
+]

@@ -1,0 +1,15 @@
+"""What a driver says of this machine before anything is touched."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Check:
+    """One requirement or recommendation of a driver on this machine, for `doctor` and before a campaign."""
+
+    name: str
+    ok: bool
+    detail: str  # what was found
+    fix: str = ""  # the exact command or sentence that mends it
+    needed: bool = True  # False: optional, and the detail says what is lost without it
+    package: str = ""  # the Debian package that has it: one whose version a record keeps

@@ -1,0 +1,97 @@
+"""A file system before and after it is brought up."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import ClassVar, Literal
+
+from perjoule.drivers.protocols.checks import Check
+from perjoule.drivers.protocols.hosts import Hosts
+from perjoule.model import Amplification, Disk, Json, Redundancy
+
+Access = Literal["folders", "pools", "devices"]  # how a client gets at its data
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A client's own pool in an object store."""
+
+    name: str
+    user: str  # who may use it: "client.client-1"
+    configuration: Path  # file on the client that says where the store is and with which key
+
+
+class Mounted(ABC):
+    """A file system that is mounted on every client (and other user) and answers."""
+
+    directories: Mapping[str, Path]  # by name of the client or other user: an empty folder in the file system, as it sees it
+    pools: Mapping[str, Pool] = MappingProxyType({})  # the same for a store that offers pools, which has no folders
+    devices: Mapping[str, Path] = MappingProxyType({})  # block devices by client name, without a file system
+    facts: Mapping[str, Json]  # version, layout, settings, as the daemons report them
+    data_hosts: tuple[str, ...]  # names of the hosts that hold users' data, clients with their own too; (): not known
+    logs: tuple[Path, ...]  # log files of daemons and clients, kept with the trial
+
+    @abstractmethod
+    def locate(self, path: Path) -> tuple[str, ...]:
+        """Return the names of the hosts that hold a file's data (by its path on the first client)."""
+
+    @abstractmethod
+    def drop_caches(self) -> None:
+        """Drop the user-space caches of the file system's own clients and servers; the hosts drop the kernel's."""
+
+    @abstractmethod
+    def alive(self) -> None:
+        """Check that every daemon still runs. Raises TransientError with the last output of one that died."""
+
+    def busy(self) -> str:
+        """Return the file system's background work, by its own status: "scrub of 2 placement groups"; "" if it is idle.
+
+        Cheap enough to call after each trial. Raises WorkloadError if it can't be determined.
+        """
+        return ""
+
+
+class FileSystem(ABC):
+    """A file system that can be brought up on hosts."""
+
+    offers: ClassVar[Access] = "folders"
+    host_bytes: ClassVar[int] = 64 * 1024**2  # of memory that its daemons or its client take on one host, roughly
+    host_tasks_count: ClassVar[int] = 64  # processes and threads, roughly
+    beneath: Disk | None = None  # made for the data of each host; None: they lie on the host's own disk
+
+    def folder(self, hosts: Path | None) -> Path | None:
+        """The folder on this machine with the data, if hosts keep their files below `hosts`; None without files here."""
+        return hosts
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The block devices that it overwrites, by their stable ids."""
+        return (self.beneath.device,) if self.beneath and self.beneath.device else ()
+
+    def require_fit(self, hosts: Hosts) -> None:
+        """Check that its layout is possible on these hosts. Raises CampaignError, whose advice says what would fit."""
+        return
+
+    @abstractmethod
+    def mount(self, hosts: Hosts) -> AbstractContextManager[Mounted]:
+        """Bring it up, mount it on all `hosts.users`, wait until it is healthy; take it down at the end.
+
+        Raises:
+            CampaignError: its layout is impossible on these hosts, as `require_fit` says.
+            TransientError: a daemon failed or health was not reached in time, with the daemon's message.
+        """
+
+    @abstractmethod
+    def checks(self) -> tuple[Check, ...]:
+        """Check what this machine needs for it."""
+
+    def redundancy(self, hosts: Hosts) -> Redundancy | None:
+        """Return how user data are stored on the hosts; None if the layout is unknown."""
+        return None
+
+    def amplification(self, hosts: Hosts) -> Amplification | None:
+        """Return which bytes move per user byte, from the layout alone; None if the layout is unknown."""
+        return None

@@ -1,0 +1,45 @@
+"""What measures, and where its samples go."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from math import nan
+
+from perjoule.drivers.protocols.checks import Check
+from perjoule.drivers.protocols.hosts import Hosts
+from perjoule.model import Channel, Json, Series
+
+
+class Sink(ABC):
+    """A receiver of samples."""
+
+    @abstractmethod
+    def append(
+        self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0, asked_s: float = nan, arrived_s: float = nan
+    ) -> None:
+        """Take one sample, with the fields of a Series; thread-safe, cheap, never blocks on the disk for long."""
+
+    def extend(self, series: Series) -> None:
+        """Take all samples of a series."""
+        for t_s, duration_s, value, asked_s, arrived_s in series.rows().tolist():
+            self.append(series.channel, t_s, value, duration_s, asked_s, arrived_s)
+
+
+class Meter(ABC):
+    """A meter that runs during a block."""
+
+    @classmethod
+    def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
+        """Find meters of this kind on this machine and at these addresses ("bmc-1", "10.0.0.7:8000"), within seconds.
+
+        Each is the options of a complete [[meter]] table, "kind" included. What does not answer, or is refused, is not found.
+        """
+        return ()
+
+    @abstractmethod
+    def record(self, hosts: Hosts, sink: Sink) -> AbstractContextManager[list[str]]:
+        """Stream samples to the sink during the block; yields the doubts, complete when it has ended."""
+
+    @abstractmethod
+    def checks(self) -> tuple[Check, ...]:
+        """Check what this machine needs for it."""

@@ -1,0 +1,52 @@
+"""Where hosts come from."""
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import ClassVar
+
+from perjoule.drivers.protocols.checks import Check
+from perjoule.drivers.protocols.hosts import Hosts
+from perjoule.model import Overwrite, Permit, Reality
+
+
+class Testbed(ABC):
+    """The source of hosts."""
+
+    __test__: ClassVar[bool] = False  # the name is the field's; pytest is not to collect it
+    elsewhere: ClassVar[bool] = False  # its hosts are other machines: what is installed on this one says nothing of them
+    reality: ClassVar[Reality] = "real"  # what its hosts are; on emulated and simulated ones this machine's cores do the work
+    deployment_s: ClassVar[float] = 0.0  # of hosts and a file system, up and down again, roughly
+    cluster: str = ""  # of the catalogue, whose hardware its hosts stand for; "": they are what they are
+    scale_ratio: float = 1.0  # their speed over that hardware's
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of this machine below which its hosts keep their files; None if they keep none on this machine."""
+        return None
+
+    @property
+    def models_power(self) -> bool:
+        """Whether watts can be modelled from the counters of its hosts."""
+        return bool(self.cluster)
+
+    def shown(self, named: Overwrite) -> tuple[Permit, list[str]] | None:
+        """Describe what would be lost with a device of this machine, in lines; None if its hosts overwrite none.
+
+        Raises:
+            CampaignError: it can't be overwritten; the message says why.
+            MachineError: what must be known of it can't be read.
+        """
+        return None
+
+    @abstractmethod
+    def planned(self, clients_count: int) -> Hosts:
+        """Return the hosts that `hold` would provide, to plan a layout on. Raises CampaignError: it can't provide these."""
+
+    @abstractmethod
+    def hold(self, clients_count: int) -> AbstractContextManager[Hosts]:
+        """Hold the servers and this many clients during the block, and leave nothing behind. Raises MachineError."""
+
+    @abstractmethod
+    def checks(self) -> tuple[Check, ...]:
+        """Check what this machine needs for it, without changing anything."""

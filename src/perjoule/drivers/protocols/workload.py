@@ -1,0 +1,106 @@
+"""A load, and how its engine's report is read."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from perjoule.drivers.protocols.checks import Check
+from perjoule.drivers.protocols.filesystem import Access, Mounted
+from perjoule.drivers.protocols.hosts import Host
+from perjoule.model import ClientResult, Direction, Outcome, Pattern
+from perjoule.model.errors import WorkloadError
+
+
+class User(Protocol):
+    """Who loads beside others, by the keys of its table that are not its workload's."""
+
+    @property
+    def user(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def clients(self) -> tuple[int, ...]:
+        """The numbers of the clients from which it loads; (): all."""
+        ...
+
+
+@dataclass(frozen=True)
+class ListsUsers:
+    """Marks an option of a workload that lists users: each is a table of another workload, with the keys of `user` beside."""
+
+    user: Callable[..., User]  # a dataclass
+    keys: tuple[str, ...]
+
+    def split(self, table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Tell a user's own keys from those of its workload."""
+        return {k: v for k, v in table.items() if k in self.keys}, {k: v for k, v in table.items() if k not in self.keys}
+
+
+class Workload(ABC):
+    """A load, and the parser of its engine's report."""
+
+    needs: ClassVar[Access] = "folders"  # of the file system: a campaign that puts together what doesn't fit is refused
+
+    @property
+    def using(self) -> tuple[str, ...]:
+        """Roles of hosts, besides clients, that work on the file system; `prepare` and `run` get them after the clients."""
+        return ()
+
+    @abstractmethod
+    def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
+        """Lay out what the measured window needs and drop caches, outside of it. Raw output goes to `folder`."""
+
+    @abstractmethod
+    def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
+        """Load from all clients together, keep every raw output in `folder`, report. Raises WorkloadError, TransientError."""
+
+    def read_back(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome | None:
+        """Check the written data after the write-back, and report again; None if there is nothing to check.
+
+        Raises:
+            WorkloadError, TransientError: they differ, or could not be read.
+        """
+        return None
+
+    @abstractmethod
+    def outcome(self, folder: Path) -> Outcome:
+        """Parse the report of `run` again, from the raw outputs in `folder` alone; `perjoule verify` compares the two.
+
+        Raises:
+            WorkloadError: an output is missing or damaged.
+        """
+
+    @abstractmethod
+    def checks(self) -> tuple[Check, ...]:
+        """Check what this machine needs for it."""
+
+    @abstractmethod
+    def moved_bytes(self, clients_count: int) -> int:
+        """Return how many bytes one run moves in its measured window, for plans and progress."""
+
+    def stored_bytes(self, clients_count: int) -> int:
+        """Return the most bytes that its files hold, before any redundancy."""
+        return self.moved_bytes(clients_count)
+
+    def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
+        """How long the measured window takes, if all clients together move this much."""
+        return self.moved_bytes(clients_count) / bytes_per_s
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """The directions measured: ("write",), ("read",) or both; ("mixed",) for several users who do both at once."""
+        return ("write",)
+
+    @property
+    def pattern(self) -> Pattern:
+        """How it gets at its data, as far as its options say."""
+        return Pattern()
+
+
+def require_time(results: Sequence[ClientResult]) -> None:
+    """Check that each client's load took time. Raises WorkloadError: one ended when it began, so it has no rate."""
+    if (host := next((r.host for r in results if not r.ended_s > r.began_s), None)) is not None:
+        raise WorkloadError("the load was too short for its tool to time", where=host, next="increase its size or its duration")

@@ -1,0 +1,56 @@
+"""A layout that is impossible is refused while nothing is held, with what would fit."""
+
+from pathlib import Path
+
+import pytest
+
+from perjoule import campaign
+from perjoule.cli.checking import check
+from perjoule.model.errors import CampaignError
+
+TEXT = """
+name = "layouts"
+clients = {clients}
+{servers}
+seed = 1
+[testbed]
+kind = "{testbed}"
+[[filesystem]]
+kind = "moosefs"
+goal = [2, 5]
+[[workload]]
+kind = "fio"
+"""
+
+
+def asked(testbed: str = "virtual", servers: str = "", clients: str = "[1]") -> str:
+    return TEXT.format(testbed=testbed, servers=servers, clients=clients)
+
+
+def test_check_refuses_an_impossible_layout_and_says_what_fits(tmp_path: Path) -> None:
+    (tmp_path / "campaign.toml").write_text(asked())
+    with pytest.raises(CampaignError, match=r"goal 5 on virtual: .* has 4 storage hosts; set goal to at most 4"):
+        check.main([str(tmp_path / "campaign.toml")], standalone_mode=False)
+
+
+def test_each_number_of_servers_is_a_deployment_of_its_own() -> None:
+    found = campaign.impossible(campaign.parse(asked(servers="servers = [1, 4, 5]")))
+    wrong = {"moosefs goal 2, 1 server", "moosefs goal 5, 1 server", "moosefs goal 5, 4 servers"}
+    assert {filesystem for _, filesystem in found} == wrong
+
+
+def test_a_testbed_that_can_t_have_so_many_clients_is_refused_as_well() -> None:
+    found = campaign.impossible(
+        campaign.parse(asked(testbed="local", clients="[1, 2]").replace("moosefs", "simulated").replace("goal = [2, 5]", ""))
+    )
+    assert [error.what for error in found.values()] == ["2 clients requested on one machine"]
+
+
+def test_shrink_keeps_whole_objects() -> None:
+    text = (
+        asked()
+        .replace('kind = "moosefs"\ngoal = [2, 5]', 'kind = "rados"')
+        .replace('"fio"', '"rados"\nobject = "3 MiB"\nsize = "30 MiB"')
+    )
+    trial = campaign.parse(text, overrides=["shrink=7"]).trials[0]
+    assert trial.workload.options["size"] == "6 MiB"
