@@ -4,15 +4,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NoReturn, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
 from perjoule.machine.untrusted import check_size, json_at
 from perjoule.model import Channel, ClientResult, Series
 from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.records import Floats
 from perjoule.workloads._running import last_words
 
-FloatArray = NDArray[np.float64]
 DIRECTIONS: tuple[Literal["write", "read"], ...] = ("write", "read")
 PERCENTILES = (50, 95, 99, 99.9)  # those used, if a job does not list its own
 SHORTEST_S = 0.1  # fio counts whole milliseconds: below this they are more than 1 %
@@ -150,6 +147,8 @@ def goodput(logs: Sequence[str], moved: Sequence[ClientResult], offset_s: float)
         moved: the client's results, in the monotonic clock.
         offset_s: the monotonic clock minus UTC.
     """
+    import numpy as np  # `perjoule check` only builds the driver
+
     began_s, ended_s = min(one.began_s for one in moved), max(one.ended_s for one in moved)
     lines = [line for log in logs for line in _lines(log, began_s, ended_s, offset_s)]
     moved_bytes = float(sum(one.moved_bytes for one in moved))
@@ -170,19 +169,21 @@ def goodput(logs: Sequence[str], moved: Sequence[ClientResult], offset_s: float)
     return Series(channel, t_s, duration_s, np.diff(so_far, prepend=0.0) / duration_s)
 
 
-def _lines(log: str, began_s: float, ended_s: float, offset_s: float) -> list[tuple[FloatArray, FloatArray]]:
+def _lines(log: str, began_s: float, ended_s: float, offset_s: float) -> list[tuple[Floats, Floats]]:
     """Return what a log reports over time, for each direction: times and bytes so far.
 
     fio looks every half second and divides the I/O that has ended since its last look by the time since. It logs no look at which
     nothing had ended, so after a stall a line's rate holds for its own half second, and not since the line before
     (https://github.com/axboe/fio/blob/fio-3.33/stat.c, `__add_samples`). A look may be late, and its window longer.
     """
+    import numpy as np
+
     found: dict[str, list[tuple[float, float]]] = {}
     for line in log.splitlines():
         fields = line.split(",")
         if len(fields) >= 3:  # a line that a killed fio tore has fewer
             found.setdefault(fields[2].strip(), []).append((float(fields[0]) / 1e3 + offset_s, float(fields[1]) * 1024))
-    lines: list[tuple[FloatArray, FloatArray]] = []
+    lines: list[tuple[Floats, Floats]] = []
     for samples in found.values():
         times, so_far = [began_s], [0.0]
         for t_s, rate_bytes_per_s in samples:
