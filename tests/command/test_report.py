@@ -75,7 +75,7 @@ def embedded(page: str) -> dict[str, object]:
 
 def test_what_people_wrote_is_text_and_never_markup(page: str) -> None:
     assert '<script>alert("x")' not in page
-    assert "&lt;script&gt;alert(&quot;x&quot;)" in page
+    assert "&lt;script&gt;alert(&#34;x&#34;)" in page
     assert "Two &lt;b&gt;speeds&lt;/b&gt; &amp; one failure." in page
 
 
