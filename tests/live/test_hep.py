@@ -69,7 +69,7 @@ compression = "none"
 @pytest.fixture(autouse=True)
 def libraries() -> None:
     for name in hep.LIBRARIES:
-        pytest.importorskip(name)
+        pytest.importorskip(name, reason=f"{name} is missing (.venv/bin/pip install 'perjoule[hep]')")
 
 
 def measured(text: str, folder: Path) -> tuple[Results, tuple[Record, ...]]:

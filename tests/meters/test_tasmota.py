@@ -93,7 +93,7 @@ def test_over_mqtt_it_is_read_right(listen, stepping, judge, broker):
 
 
 def test_what_it_says_unasked_is_enough_and_what_a_broker_kept_is_too_old(listen, broker):
-    client = pytest.importorskip("paho.mqtt.publish")
+    client = pytest.importorskip("paho.mqtt.publish", reason="paho-mqtt is missing (.venv/bin/pip install 'perjoule[meters]')")
     kept = json.dumps({"ENERGY": {"Power": 999, "Total": 9.9}})
     client.single("tele/plug/SENSOR", kept, retain=True, hostname=broker["address"], port=broker["port"])
     behaviour = Behaviour(Waveform("constant"))

@@ -1,7 +1,6 @@
 """Every TOML example in the documents is a campaign, or a part of one."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -9,19 +8,21 @@ from perjoule import campaign
 from places import ROOT
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^ *```toml\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+EXAMPLES = {
+    f"{path.relative_to(ROOT)}:{text.count(chr(10), 0, found.start()) + 1}": found[1]
+    for path in DOCUMENTS
+    for text in [path.read_text()]
+    for found in BLOCK.finditer(text)
+}
 
 
-def blocks(document: Path, language: str) -> list[str]:
-    return [text for kind, text in BLOCK.findall(document.read_text()) if kind == language]
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: str(d.relative_to(ROOT)))
-def test_toml_in_the_documents_is_a_campaign_or_a_part_of_one(document: Path) -> None:
-    for text in blocks(document, "toml"):
-        whole = text if "[testbed]" in text else '[testbed]\nkind = "simulated"\n' + text
-        if "[[filesystem]]" not in whole:
-            whole += '\n[[filesystem]]\nkind = "simulated"\n'
-        if "[[workload]]" not in whole:
-            whole += '\n[[workload]]\nkind = "simulated"\n'
-        assert campaign.parse(whole, source=document.name).trials
+@pytest.mark.parametrize("where", EXAMPLES)
+def test_toml_in_the_documents_is_a_campaign_or_a_part_of_one(where: str) -> None:
+    whole = EXAMPLES[where]
+    if "[testbed]" not in whole:
+        whole = '[testbed]\nkind = "simulated"\n' + whole
+    for table in ("filesystem", "workload"):
+        if f"[[{table}]]" not in whole:
+            whole += f'\n[[{table}]]\nkind = "simulated"\n'
+    assert campaign.parse(whole, source=where).trials

@@ -103,7 +103,7 @@ def commands(code: str) -> Iterator[str]:
             yield from re.findall(COMMAND, node.value)
 
 
-@pytest.mark.skipif(shutil.which("dpkg") is None, reason="the packages of Debian and Ubuntu")
+@pytest.mark.skipif(shutil.which("dpkg") is None, reason="dpkg is missing: the list is of packages of Debian and Ubuntu")
 @pytest.mark.parametrize(
     ("folder", "sections", "unknown"),
     [("src", ["base", "filesystems"], HEAD), ("tests", ["base", "filesystems", "tests"], LIST)],

@@ -13,6 +13,7 @@ from places import SOURCES, TESTS
 UNIT = TESTS / "unit"
 FILES = sorted(TESTS.rglob("test_*.py"))
 SHARED = [path for path in TESTS.rglob("*.py") if path not in FILES]  # what several files of tests call
+SKIPS = {"skip", "skipif", "importorskip", "xfail"}
 CLOCKS = {"monotonic", "perf_counter", "process_time", "time"}
 
 
@@ -81,3 +82,13 @@ def test_an_assertion_takes_one_outcome_and_no_clock_decides_it(path: Path) -> N
     either += [one for one in among if isinstance(one.comparators[0], ast.Tuple | ast.Set | ast.List)]
     assert [ast.unparse(one) for one in either] == []
     assert [ast.unparse(one) for one in asserted if called(one) & CLOCKS] == []
+
+
+@pytest.mark.parametrize("path", [*FILES, *SHARED], ids=where)
+def test_every_skip_has_its_reason_beside_it(path: Path) -> None:
+    """It names what is missing, and how to get it."""
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    skips = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in SKIPS]
+    reasons = [call.args if ast.unparse(call.func) == "pytest.skip" else [key.arg for key in call.keywords] for call in skips]
+    silent = [call for call, said in zip(skips, reasons, strict=True) if not said]
+    assert [ast.unparse(call) for call in silent] == []

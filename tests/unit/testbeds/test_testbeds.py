@@ -289,7 +289,7 @@ def test_daemons_pass_through_a_run_folder_whatever_the_umask_is(registry: Path)
     assert [path.stat().st_mode & 0o777 for path in (run.folder.parent, run.folder)] == [0o711, 0o711]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="runs are root's")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root's folders are runs")
 def test_a_folder_that_is_only_called_as_a_runs_is_left_and_named(registry: Path, tmp_path: Path) -> None:
     work = tmp_path / "work"
     names = {"no lock of a run in it": "pj-00000001", "a link": "pj-00000002", "not a folder": "pj-00000003"}

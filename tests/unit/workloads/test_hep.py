@@ -27,6 +27,7 @@ from perjoule.workloads._muons import fit as muon_fit
 from perjoule.workloads.hep import report
 from places import TRANSCRIPTS
 
+INSTALL = " (.venv/bin/pip install 'perjoule[hep]')"
 RECORDED = TRANSCRIPTS / "hep" / "local"  # 16 files on MooseFS with four chunk servers
 
 
@@ -49,7 +50,7 @@ def changed(path: Path, **values: Any) -> None:
 @pytest.fixture(scope="module")
 def counts() -> np.ndarray:
     """What the analysis counts in 150 000 events."""
-    awkward = pytest.importorskip("awkward")
+    awkward = pytest.importorskip("awkward", reason="awkward is missing" + INSTALL)
     per_event, columns = data.muons(seed=7, number=0, part=0, events_count=150_000)
     events = awkward.Array({f"Muon_{name}": awkward.unflatten(column, per_event) for name, column in columns.items()})
     return muon_analysis.counted(events)
@@ -60,7 +61,7 @@ def edges_gev() -> np.ndarray:
 
 
 def test_a_file_is_as_large_as_a_plan_believes(tmp_path: Path) -> None:
-    pytest.importorskip("uproot")
+    pytest.importorskip("uproot", reason="uproot is missing" + INSTALL)
     data.write(tmp_path / "muons.root", 5, 0, 20_000, "none")
     assert (tmp_path / "muons.root").stat().st_size / 20_000 == pytest.approx(data.EVENT_BYTES, rel=0.03)
 
@@ -75,7 +76,7 @@ def test_events_are_jagged() -> None:
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_number_others(tmp_path: Path) -> None:
-    pytest.importorskip("uproot")
+    pytest.importorskip("uproot", reason="uproot is missing" + INSTALL)
     written: list[bytes] = []
     for folder, number in (("a", 0), ("b", 0), ("c", 1)):
         path = tmp_path / folder / "muons.root"
@@ -91,7 +92,7 @@ def test_what_is_written_in_parts_is_a_tree_that_is_read_again(
     tmp_path: Path, compression: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(data, "EVENTS_AT_ONCE", 300)
-    uproot = pytest.importorskip("uproot")
+    uproot = pytest.importorskip("uproot", reason="uproot is missing" + INSTALL)
     path = tmp_path / "muons.root"
     data.write(path, 5, 0, 400, compression)
     parts = [data.muons(5, 0, part, count) for part, count in ((0, 300), (1, 100))]
@@ -105,7 +106,7 @@ def test_what_is_written_in_parts_is_a_tree_that_is_read_again(
 
 
 def test_a_pair_decays_to_muons_of_its_mass() -> None:
-    vector = pytest.importorskip("vector")
+    vector = pytest.importorskip("vector", reason="vector is missing" + INSTALL)
     mass = np.array([3.0969, 91.1876, 1.0, 200.0])
     legs = data.pairs(np.random.default_rng(1), mass)
     one, two = (

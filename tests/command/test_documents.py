@@ -1,0 +1,150 @@
+"""Every command in the documents runs as it stands there, each document in a folder of its own."""
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from measured import STEADY, measured
+from perjoule.cli import cli
+from places import EXAMPLES, ROOT, SOURCES, TRANSCRIPTS
+
+PLACES = ("tutorials", "how-to", "reference")
+DOCUMENTS = [ROOT / "README.md", *(path for place in PLACES for path in sorted((ROOT / "docs" / place).glob("*.md")))]
+# After a prompt, with lines that go on; in a sentence; a step of CI.
+COMMAND = re.compile(r"^ *\$ ((?:.*\\\n)*.*)$|(?<!`)`(perjoule [^`]+)`|^- run: (?:>\n)?((?:.+\n?)(?:    .+\n)*)", re.MULTILINE)
+TABLES = re.compile(r"^ *```toml\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+
+# What can't run here, by how it begins, and why; with what runs in its place.
+ELSEWHERE = {
+    "make ": "CI runs it",
+    ".venv/bin/pip install ": "`make test` installs the same packages, pinned",
+    "sudo perjoule run nightly.toml": "a campaign of one's own",
+    "sudo perjoule reproduce green-storage": "half an hour of real file systems",
+    "perjoule reproduce green-storage --simulate": "minutes: tests/command/test_reproduce.py runs fewer trials",
+    "sudo .venv/bin/perjoule run examples/hep.toml": "real file systems: tests/live/test_hep.py",
+    "sudo perjoule run examples/ssd-vs-hdd.toml": "minutes on virtual hosts: tests/live/test_device_study.py",
+    "sudo perjoule run real.toml": "two disks, which are overwritten: tests/live/test_overwrite.py",
+    "perjoule up ": "a real file system: tests/live/test_cli.py",
+    "perjoule down --all": "ends other runs on this machine: tests/live/test_cli.py",
+    "perjoule meters list bmc-1": "asks computers in the network: tests/meters/test_found.py",
+    "perjoule meters test my.toml": "half a minute: tests/command/test_meters.py with --for",
+    "perjoule meters record scpi": "a power analyser: tests/command/test_meters.py with a simulated plug",
+    "perjoule compare results/demo --with green-storage": "nothing that is simulated is comparable with a paper",
+    "perjoule meters join": "a load that the recording saw: tests/command/test_aligned_recording.py",
+}
+ENDLESS = ("perjoule meters watch ", "perjoule meters simulate ")  # until Ctrl-C
+CODES = {"perjoule audit all --strict": 1}
+
+
+def commands(document: Path) -> list[str]:
+    found: list[str] = []
+    for typed, in_a_sentence, step in COMMAND.findall(document.read_text()):
+        words = shlex.split((typed or in_a_sentence or step).replace("\\\n", " "), comments=True)
+        if not (in_a_sentence and is_name(words)):
+            found.append(shlex.join(words))
+    return list(dict.fromkeys(found))
+
+
+def is_name(words: list[str]) -> bool:
+    """Whether a sentence only names a command: without options, or with a placeholder."""
+    command: click.Command = cli
+    for at, word in enumerate(words[1:], 1):
+        if not isinstance(command, click.Group):
+            return any(word.isupper() for word in words[at:])
+        command = command.commands[word]
+    return True
+
+
+def elsewhere(command: str) -> list[str]:
+    return [beginning for beginning in ELSEWHERE if command.startswith(beginning)]
+
+
+def run(command: str, folder: Path) -> None:
+    argv = [str(Path(sys.executable).with_name("perjoule")), *shlex.split(command)[1:]]
+    environment = {**os.environ, "COLUMNS": "120", "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        argv, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        said = ""
+        if command.startswith(ENDLESS):
+            said = process.stdout.readline()
+            process.send_signal(signal.SIGTERM)  # SIGINT is ignored in the background of a shell
+        said += process.communicate(timeout=300)[0]
+    assert process.returncode == CODES.get(command, 0), f"{command}\n{said}"
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("demo")
+    (folder / "examples").symlink_to(EXAMPLES)
+    few = "--shrink 64 --set repetitions=2 --set 'settle=5 ms' --set quiet=0 --set 'clients=[1]'"
+    run(f"perjoule run examples/demo.toml --simulate {few} --into demo", folder)
+    return folder / "demo"
+
+
+def before_and_after(folder: Path, demo: Path) -> None:
+    (folder / "results").mkdir()
+    shutil.copytree(demo, folder / "results" / "demo")
+    measured(folder / "results" / "before", "repetitions = 2", meter=STEADY)
+    for copy in ("after", "reference", "new"):
+        shutil.copytree(folder / "results" / "before", folder / "results" / copy)
+
+
+def a_study(folder: Path, demo: Path) -> None:
+    for into, machines in (("ssd-vs-hdd", '["pc-ssd1", "mpsoc-ssd1"]'), ("pc", '["pc-ssd1"]'), ("mpsoc", '["mpsoc-ssd1"]')):
+        options = f"--set testbed.cluster='{machines}' --set repetitions=1 --set 'settle=1 ms' --set quiet=0 --shrink 4096"
+        run(f"perjoule run examples/ssd-vs-hdd.toml --simulate {options} --into results/{into}", folder)
+
+
+def logs(folder: Path, demo: Path) -> None:
+    joined = TRANSCRIPTS / "imported" / "joined"
+    for name in ("a.json", "b.json"):
+        shutil.copy(joined / "client-1.json", folder / name)
+    shutil.copy(joined / "sadf.json", folder / "storage-1-sadf.json")
+    rows = [f"2026-11-21 15:{44 + (40 + n) // 60}:{(40 + n) % 60:02},{40 + n % 2}" for n in range(40)]
+    (folder / "lmg.csv").write_text("\n".join(["Time,P1", *rows, ""]))
+
+
+# What a document takes for granted: the reader's own files.
+PREPARED: dict[str, Callable[[Path, Path], object]] = {
+    "audit.md": lambda folder, demo: (
+        measured(folder / "results" / "mine", "repetitions = 2"),
+        shutil.copy(SOURCES / "published" / "cubieboard.toml", folder / "mine.toml"),
+    ),
+    "compare.md": before_and_after,
+    "device-study.md": a_study,
+    "export.md": lambda folder, demo: shutil.copytree(demo, folder / "results" / "demo"),
+    "import.md": logs,
+    "reproduce.md": lambda folder, demo: shutil.copytree(demo, folder / "results" / "demo"),
+    "meters.md": lambda folder, demo: (folder / "my.toml").write_text('[[meter]]\nkind = "simulated"\n'),
+}
+
+
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if commands(d)], ids=lambda d: str(d.relative_to(ROOT)))
+def test_commands_in_the_documents_do_what_they_say(document: Path, tmp_path: Path, demo: Path) -> None:
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    for text in TABLES.findall(document.read_text()):
+        if name := re.match(r'name = "(.+)"', text):
+            (tmp_path / f"{name[1]}.toml").write_text(text)
+    PREPARED.get(document.name, lambda folder, demo: None)(tmp_path, demo)
+    for command in commands(document):
+        if not elsewhere(command):
+            run(command, tmp_path)
+
+
+def test_what_can_not_run_here_stands_in_a_document_and_what_runs_instead_exists() -> None:
+    written = [command for document in DOCUMENTS for command in commands(document)]
+    assert {beginning for command in written for beginning in elsewhere(command)} == set(ELSEWHERE)
+    assert [
+        path for reason in ELSEWHERE.values() for path in re.findall(r"tests/\S+\.py", reason) if not (ROOT / path).exists()
+    ] == []
