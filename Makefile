@@ -1,5 +1,5 @@
 # Two commands matter: `make demo` (the main job) and `make test` (all tests). Both do their own set-up.
-.PHONY: demo test slow unit check clean
+.PHONY: demo test slow unit coverage check clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -25,6 +25,11 @@ slow: .venv/ready-for-development
 
 unit: .venv/ready-for-development
 	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 $(UNIT)
+
+# The lines that the unit part runs. Apart from `make test`: a tracer takes longer than the tests by themselves.
+coverage: .venv/ready-for-development
+	$(BIN)/coverage run -m pytest --quiet --timeout 60 $(UNIT)
+	$(BIN)/coverage report
 
 GATES := "ruff check" "ruff format --check" "basedpyright" "lint-imports" "codespell" "python setup/english.py"
 
