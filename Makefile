@@ -6,6 +6,7 @@ PYTHON ?= python3
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 BIN := .venv/bin
 UNIT := tests/unit tests/repository
+unexport PYTHONDONTWRITEBYTECODE  # hundreds of interpreters that tests start would compile all modules again
 SIDE_BY_SIDE := --numprocesses auto  # only the unit part: live tests would be in each other's way
 # --timeout: seconds for a test with its fixtures
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import click
@@ -83,30 +84,39 @@ def run(command: str, folder: Path) -> None:
     assert process.returncode == CODES.get(command, 0), f"{command}\n{said}"
 
 
+Demo = Callable[[], Path]
+
+
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("demo")
-    (folder / "examples").symlink_to(EXAMPLES)
-    few = "--shrink 64 --set repetitions=2 --set 'settle=5 ms' --set quiet=0 --set 'clients=[1]'"
-    run(f"perjoule run examples/demo.toml --simulate {few} --into demo", folder)
-    return folder / "demo"
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """The results of a small demo, measured when they are first wanted."""
+
+    @cache
+    def results() -> Path:
+        folder = tmp_path_factory.mktemp("demo")
+        (folder / "examples").symlink_to(EXAMPLES)
+        few = "--shrink 64 --set repetitions=2 --set 'settle=5 ms' --set quiet=0 --set 'clients=[1]'"
+        run(f"perjoule run examples/demo.toml --simulate {few} --into demo", folder)
+        return folder / "demo"
+
+    return results
 
 
-def before_and_after(folder: Path, demo: Path) -> None:
+def before_and_after(folder: Path, demo: Demo) -> None:
     (folder / "results").mkdir()
-    shutil.copytree(demo, folder / "results" / "demo")
+    shutil.copytree(demo(), folder / "results" / "demo")
     measured(folder / "results" / "before", "repetitions = 2", meter=STEADY)
     for copy in ("after", "reference", "new"):
         shutil.copytree(folder / "results" / "before", folder / "results" / copy)
 
 
-def a_study(folder: Path, demo: Path) -> None:
+def a_study(folder: Path, demo: Demo) -> None:
     for into, machines in (("ssd-vs-hdd", '["pc-ssd1", "mpsoc-ssd1"]'), ("pc", '["pc-ssd1"]'), ("mpsoc", '["mpsoc-ssd1"]')):
         options = f"--set testbed.cluster='{machines}' --set repetitions=1 --set 'settle=1 ms' --set quiet=0 --shrink 4096"
         run(f"perjoule run examples/ssd-vs-hdd.toml --simulate {options} --into results/{into}", folder)
 
 
-def logs(folder: Path, demo: Path) -> None:
+def logs(folder: Path, demo: Demo) -> None:
     joined = TRANSCRIPTS / "imported" / "joined"
     for name in ("a.json", "b.json"):
         shutil.copy(joined / "client-1.json", folder / name)
@@ -116,22 +126,22 @@ def logs(folder: Path, demo: Path) -> None:
 
 
 # What a document takes for granted: the reader's own files.
-PREPARED: dict[str, Callable[[Path, Path], object]] = {
+PREPARED: dict[str, Callable[[Path, Demo], object]] = {
     "audit.md": lambda folder, demo: (
         measured(folder / "results" / "mine", "repetitions = 2"),
         shutil.copy(SOURCES / "published" / "cubieboard.toml", folder / "mine.toml"),
     ),
     "compare.md": before_and_after,
     "device-study.md": a_study,
-    "export.md": lambda folder, demo: shutil.copytree(demo, folder / "results" / "demo"),
+    "export.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
     "import.md": logs,
-    "reproduce.md": lambda folder, demo: shutil.copytree(demo, folder / "results" / "demo"),
+    "reproduce.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
     "meters.md": lambda folder, demo: (folder / "my.toml").write_text('[[meter]]\nkind = "simulated"\n'),
 }
 
 
 @pytest.mark.parametrize("document", [d for d in DOCUMENTS if commands(d)], ids=lambda d: str(d.relative_to(ROOT)))
-def test_commands_in_the_documents_do_what_they_say(document: Path, tmp_path: Path, demo: Path) -> None:
+def test_commands_in_the_documents_do_what_they_say(document: Path, tmp_path: Path, demo: Demo) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)
     for text in TABLES.findall(document.read_text()):
         if name := re.match(r'name = "(.+)"', text):
