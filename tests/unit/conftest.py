@@ -76,7 +76,7 @@ def record(
 
 
 def channel(host="storage-1", component="all", quantity="power", semantics="instantaneous", grade="wall", meter="meter"):
-    unit = {"power": "W", "energy": "J", "cpu": "s"}.get(quantity, "B")
+    unit = {"power": "W", "energy": "J", "cpu": "s", "goodput": "B/s"}.get(quantity, "B")
     return Channel(meter, host, component, quantity, unit, semantics, grade)
 
 

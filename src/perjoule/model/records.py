@@ -58,7 +58,7 @@ class Channel:
     host: str
     component: str
     quantity: Quantity
-    unit: Literal["W", "J", "s", "B"]
+    unit: Literal["W", "J", "s", "B", "B/s"]
     semantics: Semantics
     grade: Grade
     covers: tuple[str, ...] = ()  # host names, "switch"; of a "group"

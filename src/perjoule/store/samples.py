@@ -184,7 +184,10 @@ def channel_from(texts: tuple[str, ...]) -> Channel:
     """Parse a channel from its texts, in the order of COLUMNS. Raises ValueError."""
     *plain, more = texts
     rest: dict[str, Json] = json_from(more) if more else {}
-    return from_json(Channel, {**dict(zip(_PLAIN, plain, strict=True)), **rest})
+    found = dict(zip(_PLAIN, plain, strict=True))
+    if found["quantity"] == "goodput":
+        found["unit"] = "B/s"  # older series have "B"
+    return from_json(Channel, {**found, **rest})
 
 
 @cache

@@ -139,7 +139,7 @@ def throughput_bytes_per_s(mounted: Mounted, client: str, run_number: int) -> fl
 
 def _goodput(result: ClientResult) -> Series:
     duration_s = result.ended_s - result.began_s
-    channel = Channel("simulated workload", result.host, "all", "goodput", "B", "window mean", "simulated")
+    channel = Channel("simulated workload", result.host, "all", "goodput", "B/s", "window mean", "simulated")
     rate_bytes_per_s = result.moved_bytes / duration_s
     return Series(channel, np.array([result.ended_s]), np.array([duration_s]), np.array([rate_bytes_per_s]))
 

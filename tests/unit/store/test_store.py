@@ -3,6 +3,7 @@ import io
 import json
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -387,6 +388,16 @@ def test_when_a_sample_was_asked_for_and_came_is_kept_and_not_missed_in_older_fi
     pq.write_table(pq.read_table(tmp_path / "s.parquet").drop_columns(["asked_s", "arrived_s"]), tmp_path / "2.parquet")
     (older,) = read_series(tmp_path / "2.parquet")
     assert (older.asked_s, older.arrived_s, list(older.value)) == (None, None, [40.0, 41.0])
+
+
+def test_goodput_is_a_rate_also_in_older_files_whose_unit_is_bytes(tmp_path, made):
+    """So that what a workload's raw outputs give is found again among the stored series."""
+    older = replace(made.channel("client-1", quantity="goodput", semantics="window mean"), unit="B")
+    sink = ParquetSink(tmp_path / "s.parquet")
+    sink.append(older, 1.0, 4e7, 0.5)
+    sink.close()
+    (found,) = read_series(tmp_path / "s.parquet")
+    assert found.channel == replace(older, unit="B/s")
 
 
 def test_the_series_file_is_plain_parquet_in_long_format(tmp_path, made):

@@ -138,9 +138,9 @@ def _latency_s(one: Mapping[str, Any], *, own_list: bool) -> dict[str, float]:
 def goodput(logs: Sequence[str], moved: Sequence[ClientResult], offset_s: float) -> Series | None:
     """Parse the bandwidth logs of one client (`log_avg_msec`, `log_unix_epoch`): all jobs and both directions together.
 
-    `value` is BYTES PER SECOND over the sample's own window, of `duration_s` ending at `t_s`, although the channel's unit is "B":
-    sum(value * duration_s) is the client's total. fio logs no last, partial window; whatever the logs lack of `moved` is added
-    there, however much: after a stall most of a file may arrive at once. None if the logs hold more than `moved`.
+    `value` is the rate over the sample's own window, of `duration_s` ending at `t_s`: sum(value * duration_s) is the client's
+    total. fio logs no last, partial window; whatever the logs lack of `moved` is added there, however much: after a stall most of
+    a file may arrive at once. None if the logs hold more than `moved`.
 
     Args:
         logs: one per job: lines "UTC ms, KiB/s, direction, block size, offset".
@@ -165,7 +165,7 @@ def goodput(logs: Sequence[str], moved: Sequence[ClientResult], offset_s: float)
         so_far *= moved_bytes / (moved_bytes - unlogged_bytes)
     t_s, so_far = np.append(t_s, ended_s), np.append(so_far, moved_bytes)
     duration_s = np.diff(t_s, prepend=began_s)
-    channel = Channel("fio", moved[0].host, "all", "goodput", "B", "window mean", "counter")
+    channel = Channel("fio", moved[0].host, "all", "goodput", "B/s", "window mean", "counter")
     return Series(channel, t_s, duration_s, np.diff(so_far, prepend=0.0) / duration_s)
 
 

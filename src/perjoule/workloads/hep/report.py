@@ -93,7 +93,7 @@ def goodput(worker: str, tasks: Sequence[Mapping[str, Any]], offset_s: float) ->
     ordered = sorted(tasks, key=lambda task: task["ended_utc_s"])
     ends_s = np.array([task["ended_utc_s"] for task in ordered]) + offset_s
     duration_s = np.diff(ends_s, prepend=min(task["began_utc_s"] for task in tasks) + offset_s)
-    channel = Channel("hep", worker, "all", "goodput", "B", "window mean", "counter")
+    channel = Channel("hep", worker, "all", "goodput", "B/s", "window mean", "counter")
     return Series(channel, ends_s, duration_s, np.array([float(task["bytes"]) for task in ordered]) / duration_s)
 
 

@@ -247,7 +247,7 @@ def goodput(moved: ClientResult, text: str) -> Series:
     t_s = np.array([t for t, _ in inner] + [moved.ended_s])
     finished = np.array([count for _, count in inner] + [moved.operations_count], dtype=np.float64)
     duration_s = np.diff(t_s, prepend=moved.began_s)
-    channel = Channel("rados", moved.host, "all", "goodput", "B", "window mean", "counter")
+    channel = Channel("rados", moved.host, "all", "goodput", "B/s", "window mean", "counter")
     return Series(channel, t_s, duration_s, np.diff(finished, prepend=0.0) * _operation_bytes(found) / duration_s)
 
 
