@@ -23,14 +23,13 @@ from typing import Literal
 from perjoule.analysis.contrast import Estimate, Sample, Term, contrast
 from perjoule.analysis.drift import Trend
 from perjoule.analysis.statistics import CONFIDENCE_RATIO
-from perjoule.analysis.stopping import LESS_IS_BETTER
 from perjoule.analysis.trends import campaign_trend
 from perjoule.model import Cell, Interval
+from perjoule.model.metrics import metric_of
 
 RELEVANT_RATIO = 0.02
 MOST_COUNT = 1000  # more repetitions than this are not proposed
 _RELEVANT = log(1 + RELEVANT_RATIO)
-_ENERGY = ("_per_j", "_j", "_w", "_js")
 Word = Literal["better", "worse", "no relevant difference", "can't tell"]
 
 
@@ -179,7 +178,7 @@ def verdict(terms: Sequence[Term], metric: str, count: int, pair: tuple[Cell, Ce
     kept = [cell.redundancy for cell in pair]
     differs = kept[0] is not None and kept[1] is not None and kept[0] != kept[1]
     redundancy = " against ".join(one.text for one in kept if one) if differs else ""
-    return Verdict(contrast(terms), count, metric in LESS_IS_BETTER, redundancy)
+    return Verdict(contrast(terms), count, metric_of(metric).better == "lower", redundancy)
 
 
 def refused_verdict(why: str) -> Verdict:
@@ -189,7 +188,7 @@ def refused_verdict(why: str) -> Verdict:
 
 def refusal(cells: Sequence[Cell], metric: str, *, across_grades: bool = False) -> str:
     """Return why cells are not compared in a metric; "" if they are."""
-    if grades := (() if across_grades or not metric.endswith(_ENERGY) else differing(cells)):
+    if grades := (() if across_grades or not metric_of(metric).energy else differing(cells)):
         return f"power is of different grades ({', '.join(grades)})"
     return "" if all(min(cell.metrics[metric].values) > 0 for cell in cells) else "not all values are positive"
 

@@ -17,6 +17,7 @@ from perjoule.analysis.audit.span import Span
 from perjoule.analysis.better import Judge, Verdict, work
 from perjoule.analysis.paper_facts import APART, SIZES, Measured, beside, size_bytes
 from perjoule.model import Cell, Interval
+from perjoule.model.metrics import metric_of
 from perjoule.published import Claim, Paper
 from perjoule.published.paper import Fact
 
@@ -102,7 +103,7 @@ def _why(one: Verdict) -> str:
 
 
 def _of_power(one: Measured) -> bool:
-    return one.quantity in ("power", "energy", "efficiency", "energy-delay product")
+    return metric_of(one.metric).energy
 
 
 def _ends(cases: Sequence[Case], claim: Claim) -> list[tuple[Cell, Cell]]:

@@ -15,6 +15,7 @@ from perjoule.analysis.coefficients import coefficient_terms
 from perjoule.analysis.efficiency import edp
 from perjoule.analysis.power import Boundaries, boundaries, component_parts, joules
 from perjoule.model import Record, Series
+from perjoule.model.metrics import metric_of
 
 TIMER_S = 1e-3  # to which a window's ends are known
 UNBUDGETED = ("nameplate",)
@@ -99,10 +100,10 @@ def _budgets(record: Record, series: Sequence[Series], found: Boundaries, began_
 
 def _uncertainties(prefix: str, one: Budget, work: Work) -> dict[str, float]:
     done = work.count / one.value_j**2  # what a joule more or less moves work per joule by
-    stem, _, unit = work.per_j.partition("_")
+    energy, per_j = metric_of(f"{prefix}energy_j"), metric_of(f"{prefix}{work.per_j}")
     found: dict[str, float] = {}
-    for name, half_j in (("uncertainty", one.expanded_j), ("shared_uncertainty", one.shared_j)):
-        if half_j:
-            found[f"{prefix}energy_{name}_j"] = half_j
-            found[f"{prefix}{stem}_{name}_{unit}"] = half_j * done
+    if one.expanded_j:
+        found |= {energy.uncertainty: one.expanded_j, per_j.uncertainty: one.expanded_j * done}
+    if one.shared_j:
+        found |= {energy.shared_uncertainty: one.shared_j, per_j.shared_uncertainty: one.shared_j * done}
     return found

@@ -15,8 +15,7 @@ from math import isfinite
 from perjoule.analysis.latency import latency_s
 from perjoule.analysis.statistics import interval, ratio_interval
 from perjoule.model import ClientResult, Interval, Point, Trial, covered_s
-
-RATES = ("throughput_bytes_per_s", "operations_per_s")
+from perjoule.model.metrics import RATES
 
 
 def jain(values: Sequence[float]) -> float:

@@ -11,6 +11,7 @@ from perjoule.analysis.efficiency import network_bytes_per_s, peak_bytes_per_s
 from perjoule.analysis.energy import amount
 from perjoule.analysis.hosts import data_hosts
 from perjoule.model import ClientResult, Quantity, Record, Series
+from perjoule.model.metrics import metric_of
 
 DOUBTED_RATIO = 2 / 3
 REFUSED_RATIO = 0.1
@@ -19,8 +20,6 @@ BOUND_RATIO = 1.02  # caps are kept to 2 %
 SPREAD_RATIO = 0.05
 UNEVEN_RATIO = 1.5  # times its even share, from which a host's share of the bytes explains why clients wait
 STALL_RATIO = 0.2  # of the window, from which a stall explains why a client was late
-# What is of all clients together, by the words in a metric's name.
-RATES = ("throughput", "operations_per", "tpp_ratio", "efficiency", "edp", "events_per_s")
 
 
 def overlap_ratio(results: Sequence[ClientResult]) -> float:
@@ -34,7 +33,7 @@ def told_rates(metrics: Mapping[str, float], results: Sequence[ClientResult]) ->
     """Leave out aggregate rates if clients hardly overlapped; several users need not overlap."""
     if any(r.user for r in results) or overlap_ratio(results) >= REFUSED_RATIO:
         return metrics
-    return {name: value for name, value in metrics.items() if not any(word in name for word in RATES)}
+    return {key: value for key, value in metrics.items() if not metric_of(key).together}
 
 
 def common_rate(record: Record, series: Sequence[Series], results: Sequence[ClientResult]) -> float | None:

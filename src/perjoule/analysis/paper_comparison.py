@@ -17,6 +17,7 @@ from perjoule.analysis.better import Judge, sample, work
 from perjoule.analysis.contrast import contrast
 from perjoule.analysis.paper_facts import Pair, same
 from perjoule.model import Cell, Interval, Json, Record
+from perjoule.model.metrics import metric_of
 from perjoule.published import Paper
 from perjoule.published.paper import Fact
 
@@ -101,7 +102,7 @@ def _differences(paper: Paper, pair: Pair, record: Record | None) -> Iterator[st
         yield f"servers: {servers:g} there, {measured.cell.servers_count} storage hosts here"
     if record is not None and record.scale != 1:
         yield f"scale: hardware there, emulated at {record.scale:g} here"
-    if measured.cell.grade and measured.quantity in ("power", "energy", "efficiency", "energy-delay product"):
+    if measured.cell.grade and metric_of(measured.metric).energy:
         yield f"power: metered there, {measured.cell.grade} here"
 
 

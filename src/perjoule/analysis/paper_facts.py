@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from perjoule.analysis.audit.own import METRICS
 from perjoule.model import Cell, Interval, Record
+from perjoule.model.metrics import METRICS, metric_of
 from perjoule.model.units import BYTES, exact_text
 from perjoule.published import Number, Paper, printed
 from perjoule.published.paper import Fact
@@ -18,10 +18,14 @@ APART = ("configuration", "cluster")  # facts that may differ between comparable
 class Measured:
     """One metric of one cell, with the facts that a paper would state."""
 
-    quantity: str  # as in `published.QUANTITIES`
     metric: str  # of the cell
     facts: Mapping[str, Fact]  # filesystem, cluster, direction, clients, access, transfer, beneath, block, ...
     cell: Cell
+
+    @property
+    def quantity(self) -> str:
+        """What papers call it, as in `published.QUANTITIES`."""
+        return metric_of(self.metric).quantity
 
     @property
     def interval(self) -> Interval:
@@ -63,19 +67,18 @@ def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Measured
             facts.setdefault((name, asked.workload.label), _facts(record))
     return tuple(
         Measured(
-            quantity,
-            metric,
+            metric.key,
             {
                 **facts.get((cell.filesystem, cell.workload), {}),
                 "direction": cell.direction,
                 "clients": cell.clients_count,
-                **({"of": "TPP"} if metric == "tpp_ratio" else {}),
+                **({"of": "TPP"} if metric.key == "tpp_ratio" else {}),
             },
             cell,
         )
         for cell in cells
-        for metric, (quantity, _) in METRICS.items()
-        if metric in cell.metrics
+        for metric in METRICS.values()
+        if metric.quantity and metric.boundary != "gross" and metric.key in cell.metrics
     )
 
 

@@ -26,18 +26,7 @@ from perjoule.analysis.plausibility import doubts
 from perjoule.analysis.power import boundaries
 from perjoule.analysis.windows import Windows, durable_ratio, windows
 from perjoule.model import ClientResult, Direction, Point, Quantity, Record, Series
-
-BURST = (  # metrics that a burst has, too
-    "duration_s",
-    "throughput_bytes_per_s",
-    "tpp_ratio",
-    "operations_per_s",
-    "energy_j",
-    "mean_w",
-    "efficiency_bytes_per_j",
-    "operations_per_j",
-    "edp_js",
-)
+from perjoule.model.metrics import METRICS
 
 
 def points(record: Record, series: Sequence[Series]) -> tuple[Point, ...]:
@@ -118,10 +107,10 @@ def _burst(record: Record, series: Sequence[Series], span: Windows, work: Work) 
     burst = replace(work, duration_s=(span.burst_s - span.began_s) * record.scale)
     power = energies(record, series, span.began_s, span.burst_s, burst)
     found = {**_rates(record, burst), **power.metrics}
-    metrics = {f"burst_{name}": found[name] for name in BURST if name in found}
+    metrics = {f"burst_{name}": value for name, value in found.items() if f"burst_{name}" in METRICS}
     if (share := durable_ratio(record, series, span)) is not None:
         metrics["durable_ratio"] = share
-    return Energies(metrics, shared={f"burst_{name}": power.shared[name] for name in BURST if name in power.shared})
+    return Energies(metrics, shared={f"burst_{name}": own for name, own in power.shared.items() if f"burst_{name}" in metrics})
 
 
 def _tail_metrics(record: Record, series: Sequence[Series]) -> dict[str, float]:

@@ -16,8 +16,9 @@ from statistics import fmean
 from perjoule.analysis.better import sample
 from perjoule.analysis.contrast import contrast
 from perjoule.model import Cell, Interval, Record, Replacement
+from perjoule.model.metrics import PER_JOULE, RATES
 
-WORK = (("throughput_bytes_per_s", "efficiency_bytes_per_j"), ("operations_per_s", "operations_per_j"))
+WORK = tuple(zip(RATES, PER_JOULE, strict=True))
 
 
 def machine(record: Record) -> str:

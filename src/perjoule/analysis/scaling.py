@@ -23,12 +23,11 @@ from scipy import special
 from perjoule.analysis.contrast import Sample, contrast
 from perjoule.analysis.statistics import CONFIDENCE_RATIO, student_quantile
 from perjoule.model import Cell, Direction, Interval
+from perjoule.model.metrics import PER_JOULE, RATES
 
 IDEAL_EXPONENTS: Mapping[str, int] = {  # what is reported, and the power of n with which it grows at best
-    "throughput_bytes_per_s": 1,
-    "operations_per_s": 1,
-    "efficiency_bytes_per_j": 0,
-    "operations_per_j": 0,
+    **dict.fromkeys(RATES, 1),
+    **dict.fromkeys(PER_JOULE, 0),
 }
 RELEVANT_RATIO = 1e-3  # of the ideal at the largest number of hosts, below which crosstalk is none
 LEAST_SCATTER = 1e-12  # squared and relative: repetitions that are alike to the last digits

@@ -15,20 +15,6 @@ from perjoule.model import LEAST_COUNT, Campaign, Interval
 WIDENING, WIDENING_COUNT = 1.15, 5  # if at least this many repetitions
 EARLY_WIDENING = 1.2
 
-# What people call a metric -> its key in `Point.metrics`.
-METRICS = {
-    "MiB/s": "throughput_bytes_per_s",
-    "MiB/J": "efficiency_bytes_per_j",
-    "gross MiB/J": "gross_efficiency_bytes_per_j",
-    "op/s": "operations_per_s",
-    "op/J": "operations_per_j",
-    "J": "energy_j",
-    "W": "mean_w",
-    "s": "duration_s",
-    "EDP": "edp_js",
-}
-LESS_IS_BETTER = ("energy_j", "mean_w", "duration_s", "edp_js")
-
 
 def widening(least_count: int) -> float:
     """Return the factor that widens intervals whose width decided, after at least this many repetitions, when to stop."""

@@ -3,10 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from perjoule.analysis.drift import DOUBTED_FREEDOM, Timed, Trend, trend
-from perjoule.analysis.stopping import METRICS
 from perjoule.model import Cell, Record
-
-TOLD = ("MiB/s", "MiB/J", "op/s", "op/J")  # in reports
+from perjoule.model.metrics import DEFAULT, metric_of
 
 
 def utc_s(record: Record, monotonic_s: float) -> float:
@@ -37,19 +35,19 @@ def campaign_trend(cells: Sequence[Cell], metric: str) -> Trend | None:
 
 def campaign_doubts(cells: Sequence[Cell]) -> tuple[str, ...]:
     """Return doubts that a campaign drifted, or that its trials are not independent."""
-    found = ((metric, campaign_trend(cells, METRICS[metric])) for metric in TOLD)
-    return tuple(line for metric, one in found if one for line in doubts(metric, one))
+    found = ((metric_of(key).label, campaign_trend(cells, key)) for key in DEFAULT)
+    return tuple(line for label, one in found if one for line in doubts(label, one))
 
 
-def doubts(metric: str, found: Trend) -> Iterator[str]:
+def doubts(label: str, found: Trend) -> Iterator[str]:
     """Return the significant findings of a trend; empty if they could be chance in few repetitions."""
     if found.freedom < DOUBTED_FREEDOM:
         return
     if found.drifts:
         ends = f"{found.drift_low_ratio:+.1%} to {found.drift_high_ratio:+.1%}"
-        yield f"{metric} drifts by {found.drift_ratio:+.1%} from the first trial to the last ({ends}, p = {found.drift_p:.2g})"
+        yield f"{label} drifts by {found.drift_ratio:+.1%} from the first trial to the last ({ends}, p = {found.drift_p:.2g})"
     if found.correlated:
         yield (
-            f"{metric} of neighbouring trials is correlated (r = {found.correlation_ratio:.2f}, "
+            f"{label} of neighbouring trials is correlated (r = {found.correlation_ratio:.2f}, "
             f"p = {found.correlation_p:.2g}): they carry less information than their number suggests"
         )

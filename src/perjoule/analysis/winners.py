@@ -14,7 +14,6 @@ from perjoule.model import Cell, Direction, Interval, Record
 from perjoule.model.units import MIB
 
 LARGE_BYTES = MIB  # a transfer of this size or more is called large, as in "Benchmarking Storage Access Patterns"
-BY = {"throughput_bytes_per_s": "MiB/s", "efficiency_bytes_per_j": "MiB/J"}  # what winners win by
 
 Complete = Mapping[str, Mapping[str, Cell]]  # file system -> workload -> its cell
 

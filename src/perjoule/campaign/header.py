@@ -1,16 +1,22 @@
 """The keys above the tables of a campaign."""
 
 from dataclasses import fields
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field, Strict, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
 from perjoule.campaign.source import is_list
 from perjoule.model import LEAST_COUNT, OPTIONS, Overwrite, option_name
+from perjoule.model.metrics import BY_LABEL
 from perjoule.model.units import SECONDS, Ratio, Seconds, seconds
 
 MOST_CLIENTS = 1024
+
+if TYPE_CHECKING:
+    _Label = str
+else:
+    _Label = Literal[tuple(BY_LABEL)]
 
 _COUNT = {"type": "integer", "minimum": 1, "maximum": MOST_CLIENTS}
 _Counts = Annotated[
@@ -40,7 +46,7 @@ _Overwrites = Annotated[
 class Until:
     """The stop rule: when to stop repeating."""
 
-    metric: Literal["MiB/s", "MiB/J", "gross MiB/J", "op/s", "op/J", "J", "W", "s", "EDP"]
+    metric: _Label
     """The metric whose interval decides."""
 
     interval_ratio: Annotated[Ratio, Field(gt=0)]

@@ -16,6 +16,7 @@ from perjoule.cli.papers import paper_named
 from perjoule.cli.parameters import examples
 from perjoule.cli.results import measured
 from perjoule.model.errors import CampaignError
+from perjoule.model.metrics import BY_LABEL
 
 if TYPE_CHECKING:  # what computes is imported where it is used: that takes longer than `--help` and an error should
     from perjoule.analysis.changes import Change
@@ -81,7 +82,7 @@ def compare_command(
     from perjoule.results import comparison as comparing
 
     asked = [comparing.limit(text) for text in limits]
-    wanted = list(dict.fromkeys([*map(comparing.known, metrics or comparing.DEFAULT), *(one.metric for one in asked)]))
+    wanted = list(dict.fromkeys([*map(comparing.known, metrics or comparing.DEFAULT_LABELS), *(one.metric for one in asked)]))
     first, second = _sides(folder, other, between)
     changes = _changes(first, second, ("filesystem", *declared) if between else declared, any_change, show=not as_json)
     found = comparing.compare(first, second, wanted, across_grades=across_grades, changes=changes)
@@ -99,12 +100,11 @@ def compare_command(
 
 
 def _with_paper(folder: Path, name: str, metrics: Sequence[str], target: Path | None, as_json: bool) -> None:
-    from perjoule.analysis.stopping import METRICS
     from perjoule.report import paper_comparison
     from perjoule.results.comparison import known
 
     paper = paper_named(name)
-    found = paper_comparison.alongside(measured(folder), paper, [METRICS[known(metric)] for metric in metrics])
+    found = paper_comparison.alongside(measured(folder), paper, [BY_LABEL[known(metric)].key for metric in metrics])
     if not found:
         what = f"{paper.name} prints nothing comparable with what was measured here"
         raise CampaignError(what, where=str(folder), next=f"see what it prints: perjoule papers {name}")

@@ -16,6 +16,7 @@ from rich.table import Table as RichTable
 
 from perjoule.drivers.protocols import Check
 from perjoule.model import UNMEASURED, Cell, Trial
+from perjoule.model.metrics import PER_JOULE, RATES, metric_of
 from perjoule.results.table import Table
 
 
@@ -80,8 +81,18 @@ out = Terminal(file=_out, highlight=False, markup=False, emoji=False) if sys.std
 err = Terminal(file=_err, highlight=False, markup=False, emoji=False, soft_wrap=not sys.stderr.isatty())
 
 # Columns that a narrow terminal can do without, first to last.
-_BURST = ("burst MiB/J", "burst op/J", "burst MiB/s", "burst op/s", "% on disk")
-_SPARE = ("J", "max", "doubts", "failed", *_BURST, "EDP / best", "% TPP", "redundancy", "W")
+_SPARE = (
+    metric_of("energy_j").label,
+    "max",
+    "doubts",
+    "failed",
+    *(metric_of(f"burst_{key}").label for key in (*PER_JOULE, *RATES)),
+    metric_of("durable_ratio").label,
+    metric_of("edp_ratio").label,
+    metric_of("tpp_ratio").label,
+    "redundancy",
+    metric_of("mean_w").label,
+)
 
 
 def counted(count: int, noun: str) -> str:

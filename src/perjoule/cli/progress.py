@@ -14,7 +14,10 @@ from perjoule.analysis.windows import windows
 from perjoule.cli.display import err, trial_text
 from perjoule.execution.runner import Event
 from perjoule.model import Channel
-from perjoule.model.units import MIB, seconds_text
+from perjoule.model.metrics import metric_of
+from perjoule.model.units import seconds_text
+
+_RATE = metric_of("throughput_bytes_per_s").unit
 
 
 class Progress:
@@ -81,9 +84,10 @@ class Progress:
             return
         took_s = windows(record, record.outcome.results).length_s * record.scale
         moved_bytes = sum(result.moved_bytes for result in record.outcome.results)
-        rate = f"{moved_bytes / took_s / MIB:.1f} MiB/s"
+        rate = f"{moved_bytes / took_s / _RATE.per:.1f} {_RATE.symbol}"
         if not moved_bytes:
-            rate = f"{sum(result.operations_count for result in record.outcome.results) / took_s:.0f} op/s"
+            done_count = sum(result.operations_count for result in record.outcome.results)
+            rate = f"{done_count / took_s:.0f} {metric_of('operations_per_s').unit.symbol}"
         emulated = f" (emulated at scale {record.scale:g})" if record.scale != 1 else ""
         left = f", {self.left_text()} left" if self.planned_s else ""
         err.print(f"{number}: {rate}{emulated}{left}")
@@ -127,6 +131,6 @@ class Progress:
                 both_bytes = [after - before for after, before in zip(now[1:], self.before[1:], strict=True)]
                 self.rate_bytes_per_s = max(both_bytes) / took_s  # one way is the load, the other its acknowledgements
             self.before = now
-        text = f"{self.rate_bytes_per_s / MIB:6.1f} MiB/s on the clients' network" if times_s else ""
+        text = f"{self.rate_bytes_per_s / _RATE.per:6.1f} {_RATE.symbol} on the clients' network" if times_s else ""
         modelled = "modelled " if any(c.grade == "modelled" for c in latest) else ""
         return text + (f"  {sum(watts):6.1f} W {modelled}with switch" if watts else "")

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from perjoule.analysis.statistics import half_width_ratio
-from perjoule.analysis.stopping import METRICS, campaign_widening, narrow_enough, stopped_interval
+from perjoule.analysis.stopping import campaign_widening, narrow_enough, stopped_interval
 from perjoule.model import Campaign, Record, Trial
+from perjoule.model.metrics import BY_LABEL
 from perjoule.store import Results
 from perjoule.summary.computing import of_trial
 
@@ -51,7 +52,7 @@ class Until:
         assert self._rule is not None
         key = (record.trial.id, record.attempt)
         if key not in self._seen:
-            metric = METRICS[self._rule.metric]
+            metric = BY_LABEL[self._rule.metric].key
             found = of_trial(self._results, record).points
             self._seen[key] = {p.direction: p.metrics[metric] for p in found if metric in p.metrics}
         return self._seen[key]

@@ -10,26 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from perjoule.model import Cell, Trial
+from perjoule.model.metrics import metric_of
 from perjoule.store import Results
 from perjoule.summary.computing import points_of
-
-UNITS = (  # of a metric, by how its name ends; the first that fits
-    ("_bytes_per_s", "B/s"),
-    ("_bytes_per_j", "B/J"),
-    ("_s_per_byte", "s/B"),
-    ("_per_event_j", "J"),
-    ("_per_s", "1/s"),
-    ("_per_j", "1/J"),
-    ("_bytes", "B"),
-    ("_js", "J s"),
-    ("_ratio", "1"),
-    ("_count", "1"),
-    ("_hz", "Hz"),
-    ("_j", "J"),
-    ("_w", "W"),
-    ("_v", "V"),
-    ("_s", "s"),
-)
 
 # pyarrow ships no types; every use of it is on this page.
 _pa = cast("Any", pa)
@@ -67,17 +50,14 @@ def rows(results: Results, cells: Sequence[Cell]) -> Iterator[Row]:
     for point in points_of(results, results.latest()):
         for metric, value in point.metrics.items():
             words = _words(point.trial, point.direction)
-            yield Row("trial", *words, metric, unit(metric), value, None, None, 1, point.grade, "\n".join(point.doubts))
+            yield Row(
+                "trial", *words, metric, metric_of(metric).unit.si, value, None, None, 1, point.grade, "\n".join(point.doubts)
+            )
     for cell in cells:
         where = ("", cell.filesystem, cell.workload, cell.direction, cell.clients_count, None, "")
         for metric, found in cell.metrics.items():
             numbers = (found.mean, found.low, found.high, len(found.values))
-            yield Row("cell", *where, metric, unit(metric), *numbers, cell.grade, "\n".join(cell.doubts))
-
-
-def unit(metric: str) -> str:
-    """Return the unit of a metric, in which its name ends."""
-    return next((symbol for suffix, symbol in UNITS if f"_{metric}".endswith(suffix)), "")
+            yield Row("cell", *where, metric, metric_of(metric).unit.si, *numbers, cell.grade, "\n".join(cell.doubts))
 
 
 def csv_text(found: Sequence[Row]) -> str:

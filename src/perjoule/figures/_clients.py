@@ -5,6 +5,7 @@ from math import isfinite
 
 from perjoule.figures.vega import PANEL_WIDTH, Spec, titled
 from perjoule.model import Cell, Interval
+from perjoule.model.metrics import Metric, metric_of
 
 DIRECTIONS = ("read", "write", "mixed")
 HEIGHT = 240
@@ -41,9 +42,7 @@ def against_clients(
     cells: Sequence[Cell],
     metric: str,
     *,
-    per: float,
     axis: str,
-    unit: str,
     title: str,
     notes: Sequence[str],
     bounds: Sequence[tuple[float, str]] = (),
@@ -54,14 +53,14 @@ def against_clients(
     Args:
         cells: those without the metric are left out.
         metric: a key of `Cell.metrics`.
-        per: one unit of the axis, in SI.
-        axis: title of the vertical axis.
-        unit: for tooltips.
+        axis: title of the vertical axis, behind the metric's label.
         title: of the figure.
         notes: lines of the subtitle.
         bounds: horizontal rules in SI units, each with its label.
         logarithmic: whether the vertical axis is.
     """
+    of = metric_of(metric)
+    per = of.unit.per
     shown = [cell for cell in cells if metric in cell.metrics]
     names = filesystems(cells)
     tops = [v / per for cell in shown for v in cell.metrics[metric].values] + [value / per for value, _ in bounds]
@@ -69,11 +68,11 @@ def against_clients(
     top = max(tops, default=1.0) * (1.15 if logarithmic else 1.06)
     y = {
         "type": "quantitative",
-        "title": axis,
+        "title": f"{of.label}, {axis}",
         "scale": {"domain": [floor, top], "nice": False} | ({"type": "log"} if logarithmic else {}),
     }
     panels = [
-        _panel([c for c in shown if c.direction == d], metric, per, unit, y, names, d, bounds, floor)
+        _panel([c for c in shown if c.direction == d], of, y, names, d, bounds, floor)
         for d in DIRECTIONS
         if any(c.direction == d for c in shown)
     ]
@@ -82,9 +81,7 @@ def against_clients(
 
 def _panel(
     cells: Sequence[Cell],
-    metric: str,
-    per: float,
-    unit: str,
+    metric: Metric,
     y: Spec,
     names: Sequence[str],
     direction: str,
@@ -92,10 +89,11 @@ def _panel(
     floor: float,
 ) -> Spec:
     several = len({(c.filesystem, c.workload) for c in cells}) > len({c.filesystem for c in cells})
+    per, unit = metric.unit.per, metric.unit.symbol
     means: list[Spec] = []
     values: list[Spec] = []
     for cell in cells:
-        interval = cell.metrics[metric]
+        interval = cell.metrics[metric.key]
         key = {"filesystem": cell.legend, "workload": cell.workload, "clients": cell.clients_count}
         finite = isfinite(interval.high - interval.low)
         means.append(

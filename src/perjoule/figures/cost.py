@@ -1,11 +1,10 @@
 """The cost of a user's byte: CPU time and network bytes by role."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, titled
 from perjoule.model import Cell
-from perjoule.model.units import MIB
+from perjoule.model.metrics import metric_of
 
 ROLES = ("client", "storage", "metadata", "management")
 
@@ -17,23 +16,25 @@ def cost(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
         cells: of one client count and workload kind, so a bar is one cell.
         notes: lines of the subtitle.
     """
-    cpu = [(cell, role, cell.metrics.get(f"cpu_{role}_s_per_byte"), 1e3 * MIB) for cell in cells for role in ROLES]
-    sent = [(cell, role, cell.metrics.get(f"network_sent_{role}_ratio"), 1.0) for cell in cells for role in ROLES]
-    panels = [_panel(cpu, "CPU ms per MiB", "ms/MiB"), _panel(sent, "network bytes sent per user byte", "B/B")]
+    panels = [
+        _panel(cells, "cpu_{role}_s_per_byte", "CPU ms per MiB"),
+        _panel(cells, "network_sent_{role}_ratio", "network bytes sent per user byte"),
+    ]
     return titled({"concat": panels, "columns": 2, "spacing": 24}, "What a byte costs", notes)
 
 
-def _panel(values: Sequence[tuple[Cell, str, Any, float]], title: str, unit: str) -> Spec:
+def _panel(cells: Sequence[Cell], key: str, title: str) -> Spec:
     rows = [
         {
             "bar": f"{cell.legend}, {cell.direction}",
             "name": role,
             "order": ROLES.index(role),
-            "value": interval.mean * factor,
-            "text": f"{interval.mean * factor:.3g} {unit}",
+            "value": cell.metrics[metric.key].mean / metric.unit.per,
+            "text": f"{cell.metrics[metric.key].mean / metric.unit.per:.3g} {metric.unit.symbol}",
         }
-        for cell, role, interval, factor in values
-        if interval is not None
+        for cell in cells
+        for role in ROLES
+        if (metric := metric_of(key.format(role=role))).key in cell.metrics
     ]
     return {
         "width": PANEL_WIDTH,

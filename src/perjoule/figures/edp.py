@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from perjoule.figures._clients import against_clients
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell
+from perjoule.model.metrics import metric_of
 
 
 def edp(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
@@ -12,9 +13,7 @@ def edp(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
     return against_clients(
         cells,
         "edp_ratio",
-        per=1,
-        axis="EDP, 1 = best, lower is better",
-        unit="times the best",
+        axis=f"{metric_of('edp_ratio').better} is better",
         title="Energy-delay product",
         notes=notes,
         logarithmic=True,

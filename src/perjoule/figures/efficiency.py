@@ -5,17 +5,14 @@ from collections.abc import Sequence
 from perjoule.figures._clients import against_clients
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell
-from perjoule.model.units import MIB
 
 
 def efficiency(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
-    """Draw `efficiency_bytes_per_j` of the cells in MiB/J."""
+    """Draw `efficiency_bytes_per_j` of the cells."""
     return against_clients(
         cells,
         "efficiency_bytes_per_j",
-        per=MIB,
-        axis="MiB/J, storage cluster without switch",
-        unit="MiB/J",
+        axis="storage cluster without switch",
         title="Energy efficiency",
         notes=notes,
     )

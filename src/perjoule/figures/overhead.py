@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from perjoule.figures.vega import PANEL_WIDTH, Spec, titled
+from perjoule.model.metrics import metric_of
 
+RATE = metric_of("throughput_bytes_per_s").unit.symbol
 PAIRS = {"write": ("network received", "disk written"), "read": ("network sent", "disk read")}
 
 
@@ -55,13 +57,13 @@ def _panel(trial: Overhead) -> Spec:
     }
     tooltip = [
         {"field": "name", "title": " "},
-        {"field": "value", "title": "MiB/s", "format": ".1f"},
+        {"field": "value", "title": RATE, "format": ".1f"},
         {"field": "t", "title": "s"},
     ]
     lines: Spec = {
         "data": {"values": rows},
         "mark": {"type": "line", "strokeWidth": 2},
-        "encoding": {"x": _time(labelled=not use), "y": _y("MiB/s"), "color": color, "tooltip": tooltip},
+        "encoding": {"x": _time(labelled=not use), "y": _y(RATE), "color": color, "tooltip": tooltip},
     }
     heading = {"text": f"{trial.title}, {trial.direction}", "fontSize": 12, "anchor": "start", "frame": "group", "offset": 4}
     stack: list[Spec] = [{"width": PANEL_WIDTH, "height": 110, "layer": [_window(trial), lines]}]

@@ -5,23 +5,22 @@ from collections.abc import Sequence
 from perjoule.figures._clients import against_clients, number
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell
-from perjoule.model.units import MIB
+from perjoule.model.metrics import metric_of
 
 
 def throughput(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
-    """Draw `throughput_bytes_per_s` of the cells, all clients together, in MiB/s, below the peak of the data hosts."""
+    """Draw `throughput_bytes_per_s` of the cells, all clients together, below the peak of the data hosts."""
     whose: dict[float, dict[str, None]] = {}
     for cell in cells:
         for peak in cell.metrics["tpp_bytes_per_s"].values if "tpp_bytes_per_s" in cell.metrics else ():
             whose.setdefault(peak, {})[cell.filesystem] = None
+    unit = metric_of("tpp_bytes_per_s").unit
     of = {peak: f" of {', '.join(names)}" if len(whose) > 1 else "" for peak, names in whose.items()}
     return against_clients(
         cells,
         "throughput_bytes_per_s",
-        per=MIB,
-        axis="MiB/s, all clients together",
-        unit="MiB/s",
+        axis="all clients together",
         title="Throughput",
         notes=notes,
-        bounds=[(peak, f"TPP{names} {number(peak / MIB)} MiB/s") for peak, names in of.items()],
+        bounds=[(peak, f"TPP{names} {number(peak / unit.per)} {unit.symbol}") for peak, names in of.items()],
     )

@@ -5,9 +5,16 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 
 from perjoule.figures.vega import FULL_WIDTH, Spec, titled
+from perjoule.model.metrics import metric_of
 
 LABELLED_RATIO = 0.08  # of the whole time, from which a phase has room for its name
-ROWS = {"rate": "MiB/s by client", "watts": "W by component", "cpu": "cores used by host", "network": "MiB/s sent by host"}
+RATE, POWER = metric_of("throughput_bytes_per_s").unit.symbol, metric_of("mean_w").unit.symbol
+ROWS = {
+    "rate": f"{RATE} by client",
+    "watts": f"{POWER} by component",
+    "cpu": "cores used by host",
+    "network": f"{RATE} sent by host",
+}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ class Point:
 
     trial: Trial
     direction: Direction
-    metrics: Mapping[str, float]  # keys end in their unit: "throughput_bytes_per_s", "energy_j", "efficiency_bytes_per_j", ...
+    metrics: Mapping[str, float]  # by their keys in `model.metrics`
     doubts: tuple[str, ...] = ()
     grade: str = ""  # of its energy; "" where it has none
     # Metric -> source of error -> signed relative standard uncertainty: what all repetitions have in common, so that their

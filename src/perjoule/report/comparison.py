@@ -6,10 +6,10 @@ from math import isfinite, isnan
 
 from perjoule.analysis.better import MOST_COUNT, RELEVANT_RATIO, Verdict
 from perjoule.analysis.changes import Change
-from perjoule.analysis.stopping import METRICS
 from perjoule.figures import comparison as figure
+from perjoule.model.metrics import BY_LABEL
 from perjoule.report.document import document
-from perjoule.results.comparison import PER, Comparison, Row
+from perjoule.results.comparison import Comparison, Row
 from perjoule.results.table import Table, pair_texts, with_interval
 
 WORDS = ("file system", "workload", "direction", "metric", "verdict")
@@ -34,7 +34,7 @@ def comparison_table(found: Comparison) -> Table:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    per = PER.get(row.metric, 1.0)
+    per = BY_LABEL[row.metric].unit.per
     place = (row.filesystem, row.workload, row.direction, str(row.clients_count), row.metric)
     values = with_interval(row.before, per), with_interval(row.after, per)
     found = row.judged
@@ -70,7 +70,7 @@ def _row_data(row: Row) -> dict[str, object]:
         "workload": row.workload,
         "direction": row.direction,
         "clients": row.clients_count,
-        "metric": METRICS[row.metric],
+        "metric": BY_LABEL[row.metric].key,
         "before": row.before.values,
         "after": row.after.values,
         "verdict": row.verdict,

@@ -4,19 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from perjoule import campaign, published
-from perjoule.analysis.audit.own import METRICS
 from perjoule.analysis.better import Judge
 from perjoule.analysis.claims import Judged, judged
 from perjoule.analysis.paper_comparison import Held, held
 from perjoule.analysis.paper_facts import beside, measured
 from perjoule.analysis.replacement import machines, replacements
-from perjoule.analysis.winners import BY, Finding, winners
+from perjoule.analysis.winners import Finding, winners
 from perjoule.figures.alignment import Found
 from perjoule.figures.dimuon import Dimuon
 from perjoule.figures.overhead import Overhead
 from perjoule.figures.power import Samples
 from perjoule.figures.timeline import Timeline
 from perjoule.model import Cell, Channel, Point, Record, Replacement
+from perjoule.model.metrics import RANKED
 from perjoule.report.metered import alignments
 from perjoule.report.muons import dimuon
 from perjoule.store import Results
@@ -128,11 +128,11 @@ def content(results: Results) -> Content:
 def best(records: Sequence[Record], summary: Sequence[Cell]) -> tuple[Finding, ...]:
     """Find the best by each metric that ranks file systems."""
     judge = Judge(summary)
-    return tuple(one for metric in BY for one in winners(records, summary, metric, judge=judge))
+    return tuple(one for metric in RANKED for one in winners(records, summary, metric, judge=judge))
 
 
 def _reproduced(name: str, records: Sequence[Record], summary: Sequence[Cell]) -> tuple[tuple[Held, ...], tuple[Judged, ...]]:
     """Compare measurements with a paper: its numbers (except shares, whose wholes are compared), and its claims."""
     paper, own = published.paper(name), measured(records, summary)
-    pairs = [pair for pair in beside(paper, own) if METRICS[pair.measured.metric][0] != "share"]
+    pairs = [pair for pair in beside(paper, own) if pair.measured.quantity != "share"]
     return held(paper, pairs, records, summary), judged(paper, own)

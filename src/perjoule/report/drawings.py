@@ -23,13 +23,14 @@ from perjoule.figures.throughput import throughput
 from perjoule.figures.timeline import timeline
 from perjoule.figures.users import users
 from perjoule.figures.vega import Spec
+from perjoule.model.metrics import metric_of
+from perjoule.model.units import BYTES
 from perjoule.report import paper_comparison
 from perjoule.report.content import Content
 from perjoule.report.metered import relative
 from perjoule.report.mixed_users import bars
 from perjoule.report.scalability import growths
 
-TIB = 1024**4
 BUDGETS_COUNT = 40  # in one figure
 ALIGNMENTS_COUNT = 6
 
@@ -73,7 +74,7 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         yield "cost", cost(chosen, notes=[f"{most} clients; CPU time of the machine that ran them", *plain])
     if pairs := bars(mixes(found.points)):
         kept = "while a user's jobs ran: mean, 95 % interval, and a small mark for each repetition; fair is Jain's index"
-        yield "users", users(pairs, axis="MiB/s", notes=[kept, *plain])
+        yield "users", users(pairs, axis=metric_of("throughput_bytes_per_s").unit.symbol, notes=[kept, *plain])
     if grown := growths(scaled(cells)):
         drawn = (
             "dashed: ideal from the smallest number; solid: the fitted law; mean, 95 % interval, a small mark for each repetition"
@@ -116,7 +117,7 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
 def _capacity(clusters: Sequence[str]) -> Spec:
     every = {name: catalogue.cluster(name) for name in catalogue.names()}
     named = {name: cluster for name, cluster in every.items() if catalogue.servers(cluster)}
-    values = {c.title: capacity_bytes_per_idle_w(c) / TIB for c in named.values()}
+    values = {c.title: capacity_bytes_per_idle_w(c) / BYTES["TiB"] for c in named.values()}
     highlighted = named[clusters[0]].title if clusters[0] in named else ""
     notes = ["raw capacity of the data disks per watt that the servers draw idle, without switch; from the catalogue"]
     return capacity(values, highlighted=highlighted, notes=notes)

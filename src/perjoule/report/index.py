@@ -10,16 +10,16 @@ from urllib.parse import quote
 from perjoule.figures import vega
 from perjoule.figures.overview import Best, overview
 from perjoule.model import Cell
-from perjoule.model.units import MIB
+from perjoule.model.metrics import RANKED, metric_of
 from perjoule.report.claims import graded
 from perjoule.report.content import Content, content
 from perjoule.report.document import document
 from perjoule.results.table import Table, with_meter
 from perjoule.store import Results
 
-WORDS = ("results", "measured (UTC)", "compared", "best by MiB/s", "best by MiB/J", "grade")
-HEADERS = (*WORDS[:3], "valid", "failed", "MiB/s", WORDS[3], "MiB/J", *WORDS[4:])
-METRICS = {"throughput_bytes_per_s": "MiB/s", "efficiency_bytes_per_j": "MiB/J"}
+BEST = {metric_of(key).label: f"best by {metric_of(key).label}" for key in RANKED}
+WORDS = ("results", "measured (UTC)", "compared", *BEST.values(), "grade")
+HEADERS = (*WORDS[:3], "valid", "failed", *(header for pair in BEST.items() for header in pair), WORDS[-1])
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,9 @@ def index(title: str, entries: Sequence[Entry]) -> str:
     """Lay the page out as HTML, the latest campaign first."""
     ordered = sorted(entries, key=lambda one: -_ended_s(one.found))
     figures: dict[str, vega.Spec] = {}
-    for name, (metric, unit) in zip(("throughput", "efficiency"), METRICS.items(), strict=True):
+    for name, metric in zip(("throughput", "efficiency"), RANKED, strict=True):
         if bars := [_bar(one, cell, metric) for one in ordered if (cell := one.best(metric))]:
+            unit = metric_of(metric).unit.symbol
             figures[name] = overview(
                 bars, unit, f"Best {unit} of each campaign", ["mean and 95 % interval; each on its own hosts"]
             )
@@ -72,14 +73,14 @@ def index(title: str, entries: Sequence[Entry]) -> str:
 def _row(one: Entry) -> tuple[str, ...]:
     found = one.found
     valid_count = sum(r.status == "valid" for r in found.records)
-    bests = [(best, metric) for metric in METRICS for best in [one.best(metric)]]
+    bests = [(best, metric) for metric in RANKED for best in [one.best(metric)]]
     return (
         one.name,
         time.strftime("%Y-%m-%d %H:%M", time.gmtime(_ended_s(found))),
         ", ".join(dict.fromkeys(cell.filesystem for cell in found.cells)),
         str(valid_count),
         str(len(found.records) - valid_count),
-        *(text for best, metric in bests for text in ((with_meter(best, metric, MIB), _named(best)) if best else ("–", "–"))),
+        *(text for best, metric in bests for text in ((with_meter(best, metric), _named(best)) if best else ("–", "–"))),
         one.grade,
     )
 
@@ -89,8 +90,8 @@ def _named(cell: Cell) -> str:
 
 
 def _bar(one: Entry, cell: Cell, metric: str) -> Best:
-    interval = cell.metrics[metric]
-    return Best(one.name, _named(cell), *(value / MIB for value in (interval.mean, interval.low, interval.high)))
+    interval, per = cell.metrics[metric], metric_of(metric).unit.per
+    return Best(one.name, _named(cell), *(value / per for value in (interval.mean, interval.low, interval.high)))
 
 
 def _ended_s(found: Content) -> float:

@@ -5,15 +5,22 @@ from collections.abc import Sequence
 from perjoule.analysis.fairness import Mix, User
 from perjoule.figures.users import Users
 from perjoule.model import Interval
-from perjoule.model.units import MIB, seconds_text
+from perjoule.model.metrics import PER_JOULE, RATES, metric_of
+from perjoule.model.units import seconds_text
 from perjoule.results.table import Table, number, with_interval
+
+SHARE = "share_ratio"
+LATENCY = "latency_p99_s"
+FAIRNESS = "fairness_ratio"
 
 
 def users_table(mixes: Sequence[Mix]) -> Table:
     """Lay out mixes: a row for all users together, below it one for each, with its slow-down if it was measured alone."""
-    operations = any(user.rate_name == "operations_per_s" for mix in mixes for user in mix.users)
-    headers = ("file system", "workload", "clients", "user", "MiB/s", *(("op/s",) if operations else ()))
-    headers += ("% of bytes", "alone", "slow-down", "p99", "MiB/J", "fair", "fair to alone", "n")
+    operations = any(user.rate_name == RATES[1] for mix in mixes for user in mix.users)
+    rates = [metric_of(key).label for key in RATES[: 2 if operations else 1]]
+    share, latency, per_j, fair = (metric_of(key).label for key in (SHARE, LATENCY, PER_JOULE[0], FAIRNESS))
+    headers = ("file system", "workload", "clients", "user", *rates)
+    headers += (share, "alone", "slow-down", latency, per_j, fair, f"{fair} to alone", "n")
     rows: list[tuple[str, ...]] = []
     for mix in mixes:
         key = (mix.filesystem, mix.workload, str(mix.clients_count))
@@ -24,19 +31,18 @@ def users_table(mixes: Sequence[Mix]) -> Table:
 
 def _all(mix: Mix, operations: bool) -> tuple[str, ...]:
     of = mix.total.get
-    rate = _text(of("throughput_bytes_per_s"), MIB)
-    rates = (rate, _text(of("operations_per_s"), 1)) if operations else (rate,)
+    rates = [_text(of(key), metric_of(key).unit.per) for key in RATES[: 2 if operations else 1]]
     fair = (_text(mix.fairness, 1), _text(mix.progress_fairness, 1))
     count = max(len(found.values) for found in mix.total.values())
-    return (*rates, "100", "–", "–", _latency(of("latency_p99_s")), _text(of("efficiency_bytes_per_j"), MIB), *fair, str(count))
+    per_j = _text(of(PER_JOULE[0]), metric_of(PER_JOULE[0]).unit.per)
+    return (*rates, "100", "–", "–", _latency(of(LATENCY)), per_j, *fair, str(count))
 
 
 def _one(user: User, operations: bool) -> tuple[str, ...]:
-    in_bytes = user.rate_name == "throughput_bytes_per_s"
-    per = MIB if in_bytes else 1
+    per = metric_of(user.rate_name).unit.per
     rate = with_interval(user.rate, per)
-    rates = (rate if in_bytes else "–", "–" if in_bytes else rate) if operations else (rate,)
-    share = number(user.share.mean * 100) if user.share else "–"
+    rates = [rate if key == user.rate_name else "–" for key in RATES[: 2 if operations else 1]]
+    share = number(user.share.mean / metric_of(SHARE).unit.per) if user.share else "–"
     compared = (_text(user.alone, per), _ratio(user.slowdown))
     return (*rates, share, *compared, _latency(user.latency), "–", "–", "–", str(len(user.rate.values)))
 
@@ -58,11 +64,12 @@ def _text(found: Interval | None, per: float) -> str:
 
 
 def bars(mixes: Sequence[Mix]) -> list[Users]:
-    """Return the figure's data, in MiB/s; mixes of users who move no bytes appear only in the table."""
+    """Return the figure's data, in the unit of throughput; mixes of users who move no bytes appear only in the table."""
     found: list[Users] = []
+    per = metric_of(RATES[0]).unit.per
     for mix in mixes:
-        moving = [user for user in mix.users if user.rate_name == "throughput_bytes_per_s"]
-        pairs = [(user.name, user.alone and in_units(user.alone, MIB), in_units(user.rate, MIB)) for user in moving]
+        moving = [user for user in mix.users if user.rate_name == RATES[0]]
+        pairs = [(user.name, user.alone and in_units(user.alone, per), in_units(user.rate, per)) for user in moving]
         fair = f": fair {number(mix.fairness.mean)}" if mix.fairness else ""
         clients = f"{mix.clients_count} client{'s' if mix.clients_count > 1 else ''}"
         if pairs:

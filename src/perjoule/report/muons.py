@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from perjoule.figures.dimuon import Dimuon, Peak
 from perjoule.model import Cell, Interval, Record
+from perjoule.model.metrics import metric_of
+from perjoule.model.units import JOULES
 from perjoule.results.table import Table, with_interval
 from perjoule.store import Results
 from perjoule.workloads.hep import WINDOW_GEV, Spectrum, density, fit, spectrum
@@ -16,11 +18,9 @@ TITLES = {"jpsi": "J/ψ", "z": "Z"}
 TOGETHER_COUNT = 8  # bins of the histogram in one step of the drawn spectrum
 STEPS_COUNT = 150  # of a fitted curve
 COLUMNS = (  # header, metric, what one unit of it is
-    ("events/s", "events_per_s", 1.0),
-    ("µJ/event", "energy_per_event_j", 1e-6),
-    ("Wh/job", "energy_j", 3600.0),
-    ("% local by placement", "locality_ratio", 0.01),
-    ("% local by network", "network_locality_ratio", 0.01),
+    *((one.label, one.key, one.unit.per) for one in map(metric_of, ("events_per_s", "energy_per_event_j"))),
+    ("Wh/job", "energy_j", JOULES["Wh"]),  # a job is the analysis of the whole data set
+    *((one.label, one.key, one.unit.per) for one in map(metric_of, ("locality_ratio", "network_locality_ratio"))),
 )
 
 
@@ -48,7 +48,8 @@ def _text(value: Interval, per: float) -> str:
 
 def _mass(cell: Cell, name: str) -> str:
     mass, error = (cell.metrics.get(f"{name}_{what}_ev") for what in ("mass", "mass_error"))
-    return f"{mass.mean / 1e9:.4f} ± {error.mean / 1e9:.4f}" if mass and error else "–"
+    per = metric_of(f"{name}_mass_ev").unit.per
+    return f"{mass.mean / per:.4f} ± {error.mean / per:.4f}" if mass and error else "–"
 
 
 def dimuon(results: Results, records: Sequence[Record]) -> Dimuon | None:

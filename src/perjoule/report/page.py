@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from perjoule import __version__, published
 from perjoule.analysis.fairness import mixes
 from perjoule.analysis.scaling import scaling
-from perjoule.analysis.winners import BY, Finding
+from perjoule.analysis.winners import Finding
 from perjoule.model import Cell, Interval, Record
-from perjoule.model.units import MIB
+from perjoule.model.metrics import RANKED, metric_of
 from perjoule.report import claims, mixed_users, muons, paper_comparison, scalability
 from perjoule.report.content import Content
 from perjoule.report.document import document
@@ -83,13 +83,13 @@ def _cards(cells: Sequence[Cell], winners: Sequence[Finding]) -> Iterator[_Card]
     """Say who is best with the most clients, and than whom for certain."""
     most = max((c.clients_count for c in cells), default=0)
     for direction in ("write", "read", "mixed"):
-        for metric, unit in BY.items():
+        for metric in RANKED:
             chosen = [c for c in cells if c.direction == direction and c.clients_count == most and metric in c.metrics]
             if chosen:
-                yield _card(chosen, metric, unit, f"{direction}, {most} client{'s' if most > 1 else ''}", winners)
+                yield _card(chosen, metric, f"{direction}, {most} client{'s' if most > 1 else ''}", winners)
 
 
-def _card(cells: Sequence[Cell], metric: str, unit: str, heading: str, winners: Sequence[Finding]) -> _Card:
+def _card(cells: Sequence[Cell], metric: str, heading: str, winners: Sequence[Finding]) -> _Card:
     best = max(cells, key=lambda c: c.metrics[metric].mean)
     work = ("", best.workload, best.direction, best.clients_count, metric)
     found = next((w for w in winners if (w.among, w.workload, w.direction, w.clients_count, w.metric) == work), None)
@@ -103,7 +103,7 @@ def _card(cells: Sequence[Cell], metric: str, unit: str, heading: str, winners: 
             verdict += f" ({ratio} over {found.compared[1]}, p {p if p.startswith('<') else f'= {p}'})"
     if len({c.workload for c in cells}) > 1:
         heading = f"{best.workload}, {heading}"
-    return _Card(heading, f"{with_meter(best, metric, MIB)} {unit}", best.legend, verdict)
+    return _Card(heading, f"{with_meter(best, metric)} {metric_of(metric).unit.symbol}", best.legend, verdict)
 
 
 def _places(cells: Sequence[Cell], said: Sequence[Sequence[str]]) -> list[tuple[str, str]]:

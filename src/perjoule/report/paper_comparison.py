@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from math import isfinite
 
-from perjoule.analysis.audit.own import METRICS
 from perjoule.analysis.paper_comparison import Held, Ranking, held, rankings
 from perjoule.analysis.paper_facts import beside, measured
 from perjoule.figures import comparison as figure
 from perjoule.figures import vega
-from perjoule.published import QUANTITIES, Paper
+from perjoule.model.metrics import Unit, metric_of
+from perjoule.published import Paper
 from perjoule.report.document import document
 from perjoule.results.table import Table, number, p_text
 from perjoule.store import Results
@@ -29,8 +29,8 @@ def alongside(results: Results, paper: Paper, metrics: Sequence[str] = ()) -> tu
     """
     records, cells = results.latest(), summary(results).cells
     pairs = beside(paper, measured(records, cells))
-    wanted = metrics or [metric for metric, (quantity, _) in METRICS.items() if quantity != "share"]
-    return held(paper, [pair for pair in pairs if pair.measured.metric in wanted], records, cells)
+    chosen = [p for p in pairs if (p.measured.metric in metrics if metrics else p.measured.quantity != "share")]
+    return held(paper, chosen, records, cells)
 
 
 def alongside_table(found: Sequence[Held]) -> Table:
@@ -43,14 +43,12 @@ def _cells(one: Held) -> tuple[str, ...]:
     spread = isfinite(one.ratio.high) and one.kind.startswith("mean")
     ends = f" ({one.ratio.low:.3f} to {one.ratio.high:.3f})" if spread else ""
     place = (cell.filesystem, cell.workload, cell.direction, str(cell.clients_count))
-    values = f"{number(one.pair.value / _unit(one)[1])} {_unit(one)[0]}", printed.printed
+    values = f"{number(one.pair.value / _unit(one).per)} {_unit(one).symbol}", printed.printed
     return (*place, *values, one.kind, f"{one.ratio.mean:.3f}{ends}", f"{printed.place}: {printed.id}")
 
 
-def _unit(one: Held) -> tuple[str, float]:
-    """Return the unit of a measured value, and its factor to SI."""
-    quantity, unit = METRICS[one.pair.measured.metric]
-    return unit, QUANTITIES[quantity][unit]
+def _unit(one: Held) -> Unit:
+    return metric_of(one.pair.measured.metric).unit
 
 
 def lines(found: Sequence[Held]) -> Iterator[str]:
@@ -112,9 +110,9 @@ def drawing(paper: Paper, found: Sequence[Held], title: str) -> vega.Spec:
     pairs = [
         figure.Beside(
             f"{one.pair.measured.cell.filesystem}",
-            f"{_unit(one)[0]}, {one.pair.measured.cell.direction}, {one.pair.measured.cell.workload}, {one.kind.split()[0]}",
-            one.pair.value / _unit(one)[1],
-            one.pair.number.value / _unit(one)[1],
+            f"{_unit(one).symbol}, {one.pair.measured.cell.direction}, {one.pair.measured.cell.workload}, {one.kind.split()[0]}",
+            one.pair.value / _unit(one).per,
+            one.pair.number.value / _unit(one).per,
         )
         for one in found
     ]

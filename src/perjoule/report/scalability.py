@@ -8,16 +8,10 @@ import numpy as np
 from perjoule.analysis.scaling import Law, Scaling
 from perjoule.figures.scaling import Growth
 from perjoule.model import Interval
-from perjoule.model.units import MIB
+from perjoule.model.metrics import metric_of
 from perjoule.report.mixed_users import in_units
 from perjoule.results.table import Table, with_interval
 
-UNITS = {
-    "throughput_bytes_per_s": ("MiB/s", MIB),
-    "operations_per_s": ("op/s", 1),
-    "efficiency_bytes_per_j": ("MiB/J", MIB),
-    "operations_per_j": ("op/J", 1),
-}
 STEPS_COUNT = 40  # of a law's line
 
 
@@ -25,11 +19,11 @@ def scaling_table(found: Sequence[Scaling]) -> Table:
     """Lay out a metric for each number of storage hosts, and its percentage of the ideal."""
     rows: list[tuple[str, ...]] = []
     for one in found:
-        unit, per = UNITS[one.metric]
+        unit = metric_of(one.metric).unit
         for n, value in one.values.items():
             ideal = one.of_ideal.get(n)
             key = (one.filesystem, one.workload, one.direction, str(one.clients_count), str(n))
-            rows.append((*key, with_interval(value, per), unit, _percent(ideal), str(len(value.values))))
+            rows.append((*key, with_interval(value, unit.per), unit.symbol, _percent(ideal), str(len(value.values))))
     return Table(("file system", "workload", "direction", "clients", "servers", "value", "of", "% of ideal", "n"), tuple(rows))
 
 
@@ -37,7 +31,7 @@ def laws_table(found: Sequence[Scaling]) -> Table:
     """Lay out the fitted laws with their intervals, and why others were not fitted."""
     rows: list[tuple[str, ...]] = []
     for one in found:
-        key = (one.filesystem, one.workload, one.direction, str(one.clients_count), UNITS[one.metric][0])
+        key = (one.filesystem, one.workload, one.direction, str(one.clients_count), metric_of(one.metric).unit.symbol)
         rows += [(*key, law_text(law), "; ".join(one.doubts) if law.kind == "power law" else "") for law in one.laws]
         rows += [(*key, reason, "") for reason in one.refused]
     return Table(("file system", "workload", "direction", "clients", "of", "law", "doubt"), tuple(rows))
@@ -72,7 +66,7 @@ def growths(found: Sequence[Scaling]) -> list[Growth]:
 
 
 def _growth(one: Scaling) -> Growth:
-    unit, per = UNITS[one.metric]
+    unit, _, per = metric_of(one.metric).unit
     line = np.linspace(min(one.values), max(one.values), STEPS_COUNT).tolist()
     law = one.laws[-1] if one.laws else None
     clients = f"{one.clients_count} client{'s' if one.clients_count > 1 else ''}"

@@ -1,7 +1,7 @@
 """Two results folders, or two file systems of one, side by side: what changed, and the effect on the numbers."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Literal
@@ -10,16 +10,14 @@ from perjoule.analysis.better import Judge, Verdict, hedges_g, refusal, refused_
 from perjoule.analysis.changes import Change, undeclared
 from perjoule.analysis.contrast import in_turns
 from perjoule.analysis.outliers import outliers
-from perjoule.analysis.stopping import METRICS
 from perjoule.analysis.trends import doubts as told
 from perjoule.model import Direction, Interval, Point
 from perjoule.model.errors import CampaignError
-from perjoule.model.units import MIB
+from perjoule.model.metrics import BY_LABEL, DEFAULT, metric_of
 from perjoule.results.sides import Key, Side, matched
 from perjoule.results.table import number
 
-DEFAULT = ("MiB/s", "MiB/J", "op/s", "op/J")  # those of them that were measured
-PER: Mapping[str, float] = {"MiB/s": MIB, "MiB/J": MIB, "gross MiB/J": MIB}  # what one unit is in SI
+DEFAULT_LABELS = tuple(metric_of(key).label for key in DEFAULT)  # of those that were measured
 _LIMIT = re.compile(r"\s*(?P<metric>.+?)\s*(?P<sense>[<>])\s*(?P<percent>[+-]?\d+(?:\.\d+)?)\s*%\s*")
 
 
@@ -84,8 +82,8 @@ def limit(text: str) -> Limit:
 
 def known(metric: str) -> str:
     """Check a metric's name. Raises CampaignError."""
-    if metric not in METRICS:
-        raise CampaignError(f'no metric is called "{metric}"', next=f"known: {', '.join(METRICS)}")
+    if metric not in BY_LABEL:
+        raise CampaignError(f'no metric is called "{metric}"', next=f"known: {', '.join(BY_LABEL)}")
     return metric
 
 
@@ -103,7 +101,7 @@ def compare(
     Args:
         first: the side before.
         second: the side after.
-        metrics: by their display names; by default `DEFAULT`.
+        metrics: by their labels; by default `DEFAULT_LABELS`.
         across_grades: whether to compare energies of different grades.
         changes: all differences; undeclared ones are a doubt.
 
@@ -114,8 +112,8 @@ def compare(
     rows: list[Row] = []
     left = [one.name for one in undeclared(changes)]
     doubts = [f"{few(left)}: undeclared differences that may be the cause"] if left else []
-    for metric in metrics or DEFAULT:
-        chosen = [pair for pair in pairs if _measured(first, second, pair, METRICS[metric])]
+    for metric in metrics or DEFAULT_LABELS:
+        chosen = [pair for pair in pairs if _measured(first, second, pair, BY_LABEL[metric].key)]
         own = [_row(first, second, pair, metric, len(chosen), across_grades=across_grades) for pair in chosen]
         rows += own
         if own:
@@ -126,7 +124,7 @@ def compare(
             where=f"{first.name} and {second.name}",
             next="compare results that share a workload, a direction and a number of clients",
         )
-    strange = [text for one in (first, second) for metric in metrics or DEFAULT for text in _outliers(one, metric)]
+    strange = [text for one in (first, second) for metric in metrics or DEFAULT_LABELS for text in _outliers(one, metric)]
     doubts += _doubts(first, second, pairs, across_grades)
     return Comparison((first.name, second.name), tuple(rows), tuple(doubts), tuple(strange), tuple(changes))
 
@@ -137,7 +135,7 @@ def _measured(first: Side, second: Side, pair: tuple[Key, Key], key: str) -> boo
 
 def _row(first: Side, second: Side, pair: tuple[Key, Key], metric: str, count: int, *, across_grades: bool) -> Row:
     """Compare one combination: within a campaign by the common rule, of two campaigns together with their other combinations."""
-    key, labels = METRICS[metric], list(dict.fromkeys(of[1] for of in pair))
+    key, labels = BY_LABEL[metric].key, list(dict.fromkeys(of[1] for of in pair))
     before, after = first.cell(pair[0]), second.cell(pair[1])
     if first.records is second.records:
         judge = Judge(first.cells, across_grades=True) if across_grades else first.judge
@@ -161,7 +159,7 @@ def _in_turns(first: Side, second: Side, pair: tuple[Key, Key]) -> bool:
 def _trend_doubts(first: Side, second: Side, metric: str) -> Iterator[str]:
     for side in (first, second)[: 1 if first.records is second.records else 2]:
         whose = "the campaign" if first.records is second.records else side.name
-        if found := side.judge.trend(METRICS[metric]):
+        if found := side.judge.trend(BY_LABEL[metric].key):
             yield from (f"{whose}: {line}" for line in told(metric, found))
 
 
@@ -188,9 +186,10 @@ def _has(point: Point, key: str) -> bool:
 
 
 def _outliers(side: Side, metric: str) -> Iterator[str]:
+    of = BY_LABEL[metric]
     for key, measured in side.found.items():
-        told = [point for _, point in measured if _has(point, METRICS[metric])]
-        values = [point.metrics[METRICS[metric]] / PER.get(metric, 1.0) for point in told]
+        told = [point for _, point in measured if _has(point, of.key)]
+        values = [point.metrics[of.key] / of.unit.per for point in told]
         for n in outliers(values):
             others = sorted(values)[len(values) // 2]
             yield (

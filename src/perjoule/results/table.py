@@ -7,7 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from perjoule.model import Cell, Interval, Replacement
-from perjoule.model.units import MIB
+from perjoule.model.metrics import metric_of
 
 if TYPE_CHECKING:  # the plain table is shown by commands that compute nothing
     from perjoule.analysis.better import Verdict
@@ -38,17 +38,15 @@ def with_interval(interval: Interval, per: float = 1.0) -> str:
     return f"{number(interval.mean / per)} ± {number(half / per) if isfinite(half) else '?'}"
 
 
-def with_meter(cell: Cell, key: str, per: float = 1.0) -> str:
-    """Print a mean with half its 95 % interval, and after a second "±" the meter's uncertainty.
+def with_meter(cell: Cell, key: str) -> str:
+    """Print a metric's mean with half its 95 % interval, and after a second "±" the meter's uncertainty.
 
     That is the error that all repetitions on one meter share, which their scatter does not show; with a single repetition, its
     whole uncertainty.
     """
-    found = cell.metrics[key]
-    name = "shared_uncertainty" if len(found.values) > 1 else "uncertainty"
-    stem, _, unit = key.partition("_")
-    meter = cell.metrics.get(f"{stem}_{name}_{unit}")
-    return with_interval(found, per) + (f" ± {number(meter.mean / per)}" if meter else "")
+    found, of = cell.metrics[key], metric_of(key)
+    meter = cell.metrics.get(of.shared_uncertainty if len(found.values) > 1 else of.uncertainty)
+    return with_interval(found, of.unit.per) + (f" ± {number(meter.mean / of.unit.per)}" if meter else "")
 
 
 def number(value: float) -> str:
@@ -70,51 +68,48 @@ def maximum(interval: Interval, per: float = 1.0) -> str:
     return number(interval.maximum / per)
 
 
-COLUMNS: tuple[tuple[str, str, Callable[[Interval, float], str], float], ...] = (
-    ("MiB/s", "throughput_bytes_per_s", with_interval, MIB),
-    ("max", "throughput_bytes_per_s", maximum, MIB),
-    ("% TPP", "tpp_ratio", mean, 0.01),
-    ("W", "mean_w", mean, 1.0),
-    ("J", "energy_j", mean, 1.0),
-    ("MiB/J", "efficiency_bytes_per_j", with_interval, MIB),
-    ("EDP / best", "edp_ratio", mean, 1.0),
+COLUMNS: tuple[tuple[str, Callable[[Interval, float], str]], ...] = (
+    ("throughput_bytes_per_s", with_interval),
+    ("throughput_bytes_per_s", maximum),
+    ("tpp_ratio", mean),
+    ("mean_w", mean),
+    ("energy_j", mean),
+    ("efficiency_bytes_per_j", with_interval),
+    ("edp_ratio", mean),
 )
-# Of workloads that move no bytes.
-OPERATIONS: tuple[tuple[str, str, Callable[[Interval, float], str], float], ...] = (
-    ("op/s", "operations_per_s", with_interval, 1.0),
-    ("op/J", "operations_per_j", with_interval, 1.0),
-)
-# Of writes, until the clients' fsync has returned, and how much the disks held by then.
-BURST: tuple[tuple[str, str, Callable[[Interval, float], str], float], ...] = (
-    ("burst MiB/s", "burst_throughput_bytes_per_s", mean, MIB),
-    ("burst MiB/J", "burst_efficiency_bytes_per_j", mean, MIB),
-    ("burst op/s", "burst_operations_per_s", mean, 1.0),
-    ("burst op/J", "burst_operations_per_j", mean, 1.0),
-    ("% on disk", "durable_ratio", mean, 0.01),
+# Of workloads that move no bytes; of writes, until the clients' fsync has returned, and how much the disks held by then.
+WHERE_MEASURED: tuple[tuple[str, Callable[[Interval, float], str]], ...] = (
+    ("operations_per_s", with_interval),
+    ("operations_per_j", with_interval),
+    ("burst_throughput_bytes_per_s", mean),
+    ("burst_efficiency_bytes_per_j", mean),
+    ("burst_operations_per_s", mean),
+    ("burst_operations_per_j", mean),
+    ("durable_ratio", mean),
 )
 
 
 def table(cells: Sequence[Cell]) -> Table:
     """Lay out cells, a row each; W, J and MiB/J are those of the servers without the switch."""
     there = {name for cell in cells for name in cell.metrics}
-    columns = (*COLUMNS, *(column for column in (*OPERATIONS, *BURST) if column[1] in there))
+    columns = (*COLUMNS, *(column for column in WHERE_MEASURED if column[0] in there))
     several = len({cell.workload for cell in cells}) > len({cell.direction for cell in cells})
     several |= any(cell.direction == "mixed" for cell in cells)  # a user alone reads, say, and is not the mix
     stated = any(cell.redundancy for cell in cells)
     words = ("file system", *(("redundancy",) if stated else ()), *(("workload",) if several else ()), "direction", "clients")
-    headers = (*words, *(column[0] for column in columns), "n", "failed", "doubts")
+    headers = (*words, *("max" if text is maximum else metric_of(key).label for key, text in columns), "n", "failed", "doubts")
     rows: list[tuple[str, ...]] = []
     for cell in cells:
         kept = ((cell.redundancy.text if cell.redundancy else "–"),) if stated else ()
         names = (cell.filesystem, *kept, *((cell.workload,) if several else ()), cell.direction, str(cell.clients_count))
-        values = (_value(cell, key, text, per) if key in cell.metrics else "–" for _, key, text, per in columns)
+        values = (_value(cell, key, text) if key in cell.metrics else "–" for key, text in columns)
         n_count = max((len(interval.values) for interval in cell.metrics.values()), default=0)
         rows.append((*names, *values, str(n_count), str(cell.failed_count or "–"), str(len(cell.doubts) or "–")))
     return Table(headers, tuple(rows))
 
 
-def _value(cell: Cell, key: str, text: Callable[[Interval, float], str], per: float) -> str:
-    return with_meter(cell, key, per) if text is with_interval else text(cell.metrics[key], per)
+def _value(cell: Cell, key: str, text: Callable[[Interval, float], str]) -> str:
+    return with_meter(cell, key) if text is with_interval else text(cell.metrics[key], metric_of(key).unit.per)
 
 
 def amplification_table(cells: Sequence[Cell]) -> Table:
@@ -132,15 +127,13 @@ def amplification_table(cells: Sequence[Cell]) -> Table:
 
 def winners_table(findings: "Sequence[Finding]") -> Table:
     """Lay out which file system is best for each workload, its lead over the average of the others, and the verdict."""
-    from perjoule.analysis.winners import BY
-
     rows = tuple(
         (
             finding.among or "all",
             finding.workload,
             finding.direction,
             str(finding.clients_count),
-            BY.get(finding.metric, finding.metric),
+            metric_of(finding.metric).label,
             "–" if finding.grades else finding.best,
             "–" if finding.grades else _over(finding.over_average),
             *(("–", "–") if finding.grades else pair_texts(next(iter(finding.verdicts.values())))),

@@ -16,11 +16,12 @@ from perjoule.analysis.windows import windows
 from perjoule.figures.overhead import Overhead
 from perjoule.figures.timeline import Timeline
 from perjoule.model import WRITE_BACK, Channel, Point, Quantity, Record, Series
-from perjoule.model.units import MIB
+from perjoule.model.metrics import metric_of
 from perjoule.summary.metered import Metered, metered
 
 STEPS_COUNT = 100  # of a timeline
 _MOVED: tuple[Quantity, Quantity] = ("disk_read", "disk_written")
+_RATE = metric_of("throughput_bytes_per_s").unit
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def _overhead(record: Record, series: Sequence[Series], direction: Literal["writ
         use, of = read / limits[0] + written / limits[1], "the catalogue's rate"
     else:
         use, of = summed(record, series, "disk_busy", "storage", edges_s) / len(hosts), "time"
-    per = 1 / (MIB * record.scale)
+    per = 1 / (_RATE.per * record.scale)
     return Overhead(
         title=record.trial.filesystem.label,
         direction=direction,
@@ -106,7 +107,7 @@ def _timeline(record: Record, series: Sequence[Series]) -> Timeline:
     begin_s, end_s = min([first_s, *(p.began_s for p in phases)]), max([last_s, *(p.ended_s for p in phases)])
     edges_s = np.linspace(begin_s, end_s, STEPS_COUNT + 1)
     middles_s = ((edges_s[1:] + edges_s[:-1]) / 2 - first_s) * record.scale
-    per = 1 / (MIB * record.scale)  # wall bytes per second to emulated MiB/s
+    per = 1 / (_RATE.per * record.scale)  # wall bytes per second to the unit of emulated throughput
 
     def since(moment_s: float) -> float:
         return round((moment_s - first_s) * record.scale, 3)

@@ -7,6 +7,7 @@ from perjoule.analysis.baseline import OMITTED
 from perjoule.analysis.cells import cells
 from perjoule.cli.display import notes
 from perjoule.model import Clock, Point, Ran
+from perjoule.model.units import MIB
 from perjoule.results.table import with_interval, with_meter
 
 
@@ -179,8 +180,9 @@ def test_energy_delay_products_of_two_grades_are_not_divided_by_each_other(made)
 
 
 def test_what_the_meter_adds_stands_behind_a_second_sign(made):
-    metrics = {"efficiency_shared_uncertainty_bytes_per_j": 0.5, "efficiency_uncertainty_bytes_per_j": 0.7}
-    points = [point(made, {"efficiency_bytes_per_j": value, **metrics}, n) for n, value in ((1, 9.9), (2, 10.1))]
+    metrics = {"efficiency_shared_uncertainty_bytes_per_j": 0.5 * MIB, "efficiency_uncertainty_bytes_per_j": 0.7 * MIB}
+    metrics |= {"throughput_bytes_per_s": 100.0 * MIB}
+    points = [point(made, {"efficiency_bytes_per_j": value * MIB, **metrics}, n) for n, value in ((1, 9.9), (2, 10.1))]
     assert with_meter(cells([], points)[0], "efficiency_bytes_per_j") == "10.00 ± 1.27 ± 0.500"
     assert with_meter(cells([], points[:1])[0], "efficiency_bytes_per_j") == "9.90 ± ? ± 0.700"
     assert with_meter(cells([], points)[0], "throughput_bytes_per_s") == "100.0 ± 0.000"

@@ -40,7 +40,7 @@ number = [
 def one(clients, *values, cluster="elsewhere", filesystem="moosefs"):
     cell = Cell(filesystem, "fio", "write", clients, {"throughput_bytes_per_s": interval(values)})
     facts = {"filesystem": filesystem, "cluster": cluster, "direction": "write", "clients": clients, "workload": "fio"}
-    return Measured("throughput", "throughput_bytes_per_s", facts, cell)
+    return Measured("throughput_bytes_per_s", facts, cell)
 
 
 def pairs(*found):

@@ -12,7 +12,6 @@ import pytest
 
 from perjoule import exporting, importing, report, store
 from perjoule.exporting.bundle import unpacked
-from perjoule.exporting.rows import unit
 from perjoule.importing.sources import sources
 from perjoule.model.errors import MachineError
 from perjoule.summary import summary
@@ -68,23 +67,6 @@ def test_every_metric_of_every_trial_and_cell_is_a_row_with_its_unit(results: st
     assert mean.value == pytest.approx(sum(own) / 3)
     assert (mean.n, mean.unit) == (3, "B/s")
     assert mean.low < mean.value < mean.high
-
-
-@pytest.mark.parametrize(
-    ("metric", "symbol"),
-    [
-        ("efficiency_bytes_per_j", "B/J"),
-        ("operations_per_s", "1/s"),
-        ("cpu_storage_s_per_byte", "s/B"),
-        ("energy_per_event_j", "J"),
-        ("edp_js", "J s"),
-        ("tpp_ratio", "1"),
-        ("mean_w", "W"),
-        ("latency_p99_s", "s"),
-    ],
-)
-def test_the_unit_of_a_metric_is_the_end_of_its_name(metric: str, symbol: str) -> None:
-    assert unit(metric) == symbol
 
 
 def test_csv_and_parquet_hold_the_same_numbers(results: store.Results, tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from perjoule.analysis.claims import judged
 from perjoule.analysis.paper_comparison import held, rankings
 from perjoule.analysis.paper_facts import beside, measured
 from perjoule.analysis.replacement import machines, replacements
-from perjoule.analysis.stopping import METRICS
 from perjoule.figures import vega
 from perjoule.model import Clock, Point, Spec
+from perjoule.model.metrics import BY_LABEL
 from perjoule.model.units import MIB
 from perjoule.report.claims import claims_table
 from perjoule.report.comparison import comparison_table
@@ -101,7 +101,7 @@ def test_a_pair_is_the_same_everywhere(campaign, seed, in_turns, metric) -> None
     side = campaign(seed, in_turns=in_turns)
     found, text = report(side)
     won = row(winners_table(found.winners), by=metric)
-    finding = next(one for one in found.winners if one.metric == METRICS[metric])
+    finding = next(one for one in found.winners if one.metric == BY_LABEL[metric].key)
     first, second = finding.compared[:2]
 
     compared = row(comparison_table(compare(*between(side, (second, first)), [metric])))

@@ -19,6 +19,7 @@ from perjoule.figures import rendering
 from perjoule.figures.dimuon import dimuon
 from perjoule.model import Amplification, Cell, ClientResult, Flow, Json, Outcome
 from perjoule.model.errors import WorkloadError
+from perjoule.model.metrics import METRICS
 from perjoule.report import muons
 from perjoule.workloads import hep
 from perjoule.workloads._muons import analysis as muon_analysis
@@ -170,6 +171,7 @@ def test_a_recorded_run_tells_who_read_what_and_the_physics() -> None:
     )
     assert outcome.doubts == ()
     assert outcome.measured["events_count"] == 2_033_600
+    assert outcome.measured.keys() <= METRICS.keys()
     assert outcome.measured["locality_ratio"] == 1.0
     assert outcome.measured["network_locality_ratio"] == pytest.approx(0.9986, abs=1e-4)
     for name, peak in muon_fit.PEAKS.items():

@@ -8,19 +8,10 @@ from perjoule.analysis.audit.recipe import Verdict
 from perjoule.analysis.audit.verdicts import judge
 from perjoule.analysis.plausibility import BOUND_RATIO
 from perjoule.model import Cell
-from perjoule.published import QUANTITIES, Number, Uncertainty
+from perjoule.model.metrics import Metric, metric_of
+from perjoule.published import Number, Uncertainty
 from perjoule.published.paper import Fact
 
-# A metric of a cell, without "gross_": what it is a number of, and the unit to show it in.
-METRICS = {
-    "throughput_bytes_per_s": ("throughput", "MiB/s"),
-    "tpp_ratio": ("share", "%"),
-    "duration_s": ("duration", "s"),
-    "mean_w": ("power", "W"),
-    "energy_j": ("energy", "J"),
-    "efficiency_bytes_per_j": ("efficiency", "MiB/J"),
-    "edp_js": ("energy-delay product", "J s"),
-}
 ROUNDING_RATIO = 1e-9
 
 
@@ -45,31 +36,30 @@ def _peak(cell: Cell, cluster: str) -> Iterator[Number]:
     told = cell.metrics.get("tpp_bytes_per_s")
     if told is not None or cluster in catalogue.names():
         tpp = told.mean if told is not None else catalogue.tpp_bytes_per_s(catalogue.cluster(cluster))
-        yield _number("tpp", "throughput", "MiB/s", tpp, "catalogue", {"what": "TPP", "cluster": cluster})
+        of = metric_of("throughput_bytes_per_s")
+        yield _number("tpp", of, tpp, "catalogue", {"what": "TPP", "cluster": cluster})
 
 
 def _numbers(cell: Cell, cluster: str) -> Iterator[Number]:
     place = _place(cell)
     repetitions = max((len(interval.values) for interval in cell.metrics.values()), default=0)
-    for metric, interval in cell.metrics.items():
-        boundary, name = ("gross", metric.removeprefix("gross_")) if metric.startswith("gross_") else ("", metric)
-        if name not in METRICS or len(interval.values) < repetitions:  # it is unknown which repetition lacks it
+    for key, interval in cell.metrics.items():
+        of = metric_of(key)
+        if not of.quantity or len(interval.values) < repetitions:  # it is unknown which repetition lacks it
             continue
-        quantity, unit = METRICS[name]
         for index, value in enumerate(interval.values, start=1):
             own: dict[str, Fact] = {"cell": place, "direction": cell.direction, "repetition": index, "cluster": cluster}
-            own |= {"boundary": boundary} if boundary else {}
-            own |= {"of": "TPP"} if name == "tpp_ratio" else {}
-            yield _number(f"{place}, {metric}, {index}", quantity, unit, value, place, own)
+            own |= {"boundary": "gross"} if of.boundary == "gross" else {}
+            own |= {"of": "TPP"} if key == "tpp_ratio" else {}
+            yield _number(f"{place}, {key}, {index}", of, value, place, own)
 
 
-def _number(id: str, quantity: str, unit: str, value: float, place: str, own: dict[str, Fact]) -> Number:
-    factor = QUANTITIES[quantity][unit]
+def _number(id: str, of: Metric, value: float, place: str, own: dict[str, Fact]) -> Number:
     low, high = sorted((value * (1 - ROUNDING_RATIO), value * (1 + ROUNDING_RATIO)))
     margin = value * (BOUND_RATIO - 1)
     allowed = Uncertainty(margin, margin, margin, "caps and timers")
-    printed = f"{value / factor:.6g} {unit}"
-    return Number(id, quantity, printed, value, low, high, factor, place, "measured", own, own, (allowed,))
+    printed = f"{value / of.unit.per:.6g} {of.unit.symbol}"
+    return Number(id, of.quantity, printed, value, low, high, of.unit.per, place, "measured", own, own, (allowed,))
 
 
 def _doubts(cell: Cell, implausible: Collection[str]) -> Iterator[Verdict]:

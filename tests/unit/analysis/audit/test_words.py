@@ -116,7 +116,7 @@ def own(rates=RATES, workload="fio write {}", clients=4):
             metrics = {"throughput_bytes_per_s": interval([rate * 2**20 * one for one in spread])}
             cell = Cell(f"ceph on {kind}", workload.format(transfer), "write", clients, metrics)
             facts = {"filesystem": "cephfs", "beneath": kind, "transfer": transfer, "direction": "write", "clients": clients}
-            found.append(Measured("throughput", "throughput_bytes_per_s", facts, cell))
+            found.append(Measured("throughput_bytes_per_s", facts, cell))
     return found
 
 

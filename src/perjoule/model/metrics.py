@@ -1,0 +1,238 @@
+"""What each metric is: key, label, unit, which way is better, whether it rests on joules, and its definition.
+
+To add a metric, add an entry to `ENTRIES`: tables, figures, the stop rule, comparison, export and audit look it up here, and
+`python setup/metrics.py` writes it into the docs. A key ends in its SI unit. An entry with "{boundary}" or "{role}" in its key is
+one metric for each of `BOUNDARIES` or `ROLES`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+from perjoule.model.units import MIB, RATIOS
+
+
+class Unit(NamedTuple):
+    """A unit as tables and figures print it, as exports name it, which have SI units, and what one of it is in those."""
+
+    symbol: str
+    si: str
+    per: float = 1.0
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of points and cells."""
+
+    key: str
+    label: str  # heads its column; stop rules and `--metric` take it of those with `headline`
+    unit: Unit
+    definition: str
+    better: Literal["higher", "lower", ""] = ""  # "": neither
+    energy: bool = False  # rests on joules: ranked within one grade of power only
+    together: bool = False  # of all clients at once: refused where they hardly overlap
+    headline: bool = False  # compared by label; of a write the burst has it too, with "burst_" before the key
+    quantity: str = ""  # as papers print it, a key of `published.QUANTITIES`
+    boundary: str = ""  # whose energy: the name of one of BOUNDARIES
+    budgeted: bool = False  # has an uncertainty
+
+    @property
+    def uncertainty(self) -> str:
+        """The key of half its 95 % interval in one trial; "" without a budget."""
+        return self._beside("uncertainty")
+
+    @property
+    def shared_uncertainty(self) -> str:
+        """The key of the part of it that all repetitions on one meter share."""
+        return self._beside("shared_uncertainty")
+
+    def _beside(self, what: str) -> str:
+        if not self.budgeted:
+            return ""
+        prefix = next(one.prefix for one in BOUNDARIES if one.name == self.boundary)
+        stem, _, unit = self.key.removeprefix(prefix).partition("_")
+        return f"{prefix}{stem}_{what}_{unit}"
+
+
+class Boundary(NamedTuple):
+    """What an energy is of."""
+
+    prefix: str  # of keys
+    name: str  # before labels, but "net"
+    hosts: str
+    headline: bool = False
+    budgeted: bool = True
+
+
+BOUNDARIES = (
+    Boundary("", "net", "the servers without the switch", headline=True),
+    Boundary("gross_", "gross", "the servers with the switch", headline=True),
+    Boundary("dynamic_", "dynamic", "the servers without the switch, less what they draw idle"),
+    Boundary("controller_", "controller", "the servers without their disks"),
+    Boundary("cpu_package_", "CPU package", "the servers' processor packages", budgeted=False),
+    Boundary("device_", "device", "the servers' storage devices", budgeted=False),
+)
+ROLES: Mapping[str, str] = {
+    "client": "the clients that loaded",
+    "storage": "the storage hosts",
+    "metadata": "the metadata hosts",
+    "management": "the management hosts",
+    "servers": "all hosts but clients",
+}
+RATES = ("throughput_bytes_per_s", "operations_per_s")  # work by the second: in bytes, or else in operations
+PER_JOULE = ("efficiency_bytes_per_j", "operations_per_j")  # the same by the joule
+RANKED = (RATES[0], PER_JOULE[0])  # what there are winners by
+DEFAULT = (*RANKED, RATES[1], PER_JOULE[1])  # compared by default, and tested for drift
+
+_S, _W, _J, _JS = Unit("s", "s"), Unit("W", "W"), Unit("J", "J"), Unit("J s", "J s")
+_MIB, _MIB_PER_S, _MIB_PER_J = Unit("MiB", "B", MIB), Unit("MiB/s", "B/s", MIB), Unit("MiB/J", "B/J", MIB)
+_OP_PER_S, _OP_PER_J = Unit("op/s", "1/s"), Unit("op/J", "1/J")
+_ONE, _PERCENT = Unit("", "1"), Unit("%", "1", RATIOS["%"])
+_B_PER_B, _MS_PER_MIB = Unit("B/B", "1"), Unit("ms/MiB", "s/B", 1e-3 / MIB)
+_EVENTS_PER_S, _UJ, _GEV = Unit("events/s", "1/s"), Unit("µJ", "J", 1e-6), Unit("GeV", "eV", 1e9)
+
+ENTRIES = (
+    # of a window
+    Metric("duration_s", "s", _S, "length of the window", "lower", headline=True, quantity="duration"),
+    Metric("throughput_bytes_per_s", "MiB/s", _MIB_PER_S, "bytes moved / duration", "higher", together=True, headline=True,
+           quantity="throughput"),
+    Metric("operations_per_s", "op/s", _OP_PER_S, "operations / duration, of a load that moves no bytes", "higher",
+           together=True, headline=True),
+    Metric("tpp_ratio", "% TPP", _PERCENT, "throughput / TPP", "higher", together=True, headline=True, quantity="share"),
+    Metric("{boundary}energy_j", "J", _J, "energy of {boundary}", "lower", energy=True, headline=True, quantity="energy",
+           budgeted=True),
+    Metric("{boundary}mean_w", "W", _W, "energy of {boundary} / duration", "lower", energy=True, headline=True,
+           quantity="power"),
+    Metric("{boundary}efficiency_bytes_per_j", "MiB/J", _MIB_PER_J, "bytes moved / energy of {boundary}", "higher", energy=True,
+           together=True, headline=True, quantity="efficiency", budgeted=True),
+    Metric("{boundary}operations_per_j", "op/J", _OP_PER_J, "operations / energy of {boundary}, of a load that moves no bytes",
+           "higher", energy=True, together=True, headline=True, budgeted=True),
+    Metric("edp_js", "EDP", _JS, "energy x duration, of the servers without the switch", "lower", energy=True, together=True,
+           headline=True, quantity="energy-delay product"),
+    Metric("edp_uncertainty_js", "EDP uncertainty", _JS, "half of the 95 % interval of the EDP of one trial", "lower",
+           energy=True, together=True),
+    Metric("edp_ratio", "EDP / best", Unit("times the best", "1"),
+           "energy x duration^w / the lowest mean of the same work; of rows, not of trials", "lower", energy=True, together=True),
+    Metric("tpp_bytes_per_s", "TPP", _MIB_PER_S, "theoretical peak performance of the data hosts"),
+    Metric("common_throughput_bytes_per_s", "common MiB/s", _MIB_PER_S, "bytes moved while all clients ran / that time",
+           "higher", together=True),
+    Metric("durable_ratio", "% on disk", _PERCENT, "what the servers' disks had written at the burst's end / at the headline's",
+           "higher"),
+    Metric("latency_p50_s", "p50", _S, "median latency, the mean of clients weighted by operations", "lower"),
+    Metric("latency_p99_s", "p99", _S, "99th percentile of the latency, the mean of clients weighted by operations", "lower"),
+    # from the baseline's end to the tail's, by user byte
+    Metric("cpu_{role}_s_per_byte", "CPU", _MS_PER_MIB, "CPU time of {role} / bytes moved", "lower"),
+    Metric("network_received_{role}_ratio", "received", _B_PER_B, "bytes that {role} received / bytes moved", "lower"),
+    Metric("network_sent_{role}_ratio", "sent", _B_PER_B, "bytes that {role} sent / bytes moved", "lower"),
+    Metric("disk_read_{role}_ratio", "disk read", _B_PER_B, "bytes that disks of {role} read / bytes moved", "lower"),
+    Metric("disk_written_{role}_ratio", "disk written", _B_PER_B, "bytes that disks of {role} wrote / bytes moved", "lower"),
+    Metric("derived_network_received_{role}_ratio", "received, derived", _B_PER_B,
+           "what redundancy explains of bytes that {role} received"),
+    Metric("derived_network_sent_{role}_ratio", "sent, derived", _B_PER_B,
+           "what redundancy explains of bytes that {role} sent"),
+    Metric("derived_disk_read_{role}_ratio", "disk read, derived", _B_PER_B,
+           "what redundancy explains of bytes that disks of {role} read"),
+    Metric("derived_disk_written_{role}_ratio", "disk written, derived", _B_PER_B,
+           "what redundancy explains of bytes that disks of {role} wrote"),
+    Metric("disk_busy_{role}_ratio", "% disk busy", _PERCENT, "share of the time with requests in flight, disks of {role}"),
+    Metric("disk_use_{role}_ratio", "% disk use", _PERCENT, "rate of the disks of {role} / what the catalogue's disks can do"),
+    Metric("strangers_cpu_ratio", "% strangers", _PERCENT, "CPU time of strangers / the machine's", "lower"),
+    # of the tail
+    Metric("tail_s", "tail", _S, "length of the tail", "lower"),
+    Metric("tail_energy_j", "tail J", _J, "energy of the servers without the switch in the tail", "lower", energy=True),
+    Metric("tail_network_received_bytes", "tail received", _MIB, "bytes that all hosts but clients received in the tail",
+           "lower"),
+    Metric("tail_disk_read_bytes", "tail disk read", _MIB, "bytes that disks of all hosts but clients read in the tail", "lower"),
+    Metric("tail_disk_written_bytes", "tail disk written", _MIB, "bytes that disks of all hosts but clients wrote in the tail",
+           "lower"),
+    # of several users
+    Metric("together_ratio", "% together", _PERCENT, "time in which several users loaded / time in which any did"),
+    Metric("fairness_ratio", "fair", _ONE, "Jain's index of throughput by fair share", "higher"),
+    Metric("share_ratio", "% of bytes", _PERCENT, "bytes that a user moved / bytes that all users moved"),
+    Metric("busy_s", "busy", _S, "time in which a user's jobs ran"),
+    Metric("jobs_count", "jobs", _ONE, "number of jobs of a user"),
+    # that single workloads measure
+    Metric("warm_up_rounds_count", "warm-up rounds", _ONE, "rounds of fio before the steady ones"),
+    Metric("warm_up_s", "warm-up", _S, "length of the rounds of fio before the steady ones"),
+    Metric("warm_up_bytes", "warm-up bytes", _MIB, "bytes moved in the rounds of fio before the steady ones"),
+    Metric("tasks_count", "tasks", _ONE, "tasks of an analysis"),
+    Metric("events_count", "events", _ONE, "events that an analysis read"),
+    Metric("events_per_s", "events/s", _EVENTS_PER_S, "events / duration", "higher", together=True),
+    Metric("energy_per_event_j", "µJ/event", _UJ, "energy of the servers without the switch / events", "lower", energy=True),
+    Metric("gross_energy_per_event_j", "gross µJ/event", _UJ, "energy of the servers with the switch / events", "lower",
+           energy=True),
+    Metric("locality_ratio", "% local by placement", _PERCENT, "bytes read on a host that holds the file / bytes read",
+           "higher"),
+    Metric("network_locality_ratio", "% local by network", _PERCENT, "1 - bytes that the analysing hosts received / bytes read",
+           "higher"),
+    *(
+        Metric(f"{peak}_{what}_ev", f"{title} {words}", _GEV, f"{words} of the {title} peak as fitted")
+        for peak, title in (("jpsi", "J/ψ"), ("z", "Z"))
+        for what, words in (
+            ("mass", "mass"),
+            ("mass_error", "standard error of the mass"),
+            ("width", "width"),
+            ("width_error", "standard error of the width"),
+        )
+    ),
+)  # fmt: skip
+
+
+def _expanded(entry: Metric) -> Iterator[Metric]:
+    if "{role}" in entry.key:
+        for role, hosts in ROLES.items():
+            key, definition = entry.key.format(role=role), entry.definition.format(role=hosts)
+            yield replace(entry, key=key, label=f"{role} {entry.label}", definition=definition)
+    elif "{boundary}" in entry.key:
+        for one in BOUNDARIES:
+            yield from _with_uncertainties(_of(one, entry))
+    else:
+        yield entry
+
+
+def _of(one: Boundary, entry: Metric) -> Metric:
+    return replace(
+        entry,
+        key=entry.key.format(boundary=one.prefix),
+        label=entry.label if one.name == "net" else f"{one.name} {entry.label}",
+        definition=entry.definition.format(boundary=one.hosts),
+        boundary=one.name,
+        headline=entry.headline and one.headline,
+        quantity=entry.quantity if one.headline else "",
+        budgeted=entry.budgeted and one.budgeted,
+    )
+
+
+def _with_uncertainties(entry: Metric) -> Iterator[Metric]:
+    yield entry
+    if entry.budgeted:
+        plain = replace(entry, better="lower", headline=False, quantity="", budgeted=False)
+        whole, shared = "half of the 95 % interval of one trial", "the part of it that all repetitions on one meter share"
+        yield replace(plain, key=entry.uncertainty, label=f"{entry.label} uncertainty", definition=f"{entry.definition}: {whole}")
+        yield replace(
+            plain,
+            key=entry.shared_uncertainty,
+            label=f"{entry.label} shared uncertainty",
+            definition=f"{entry.definition}: {whole}, {shared}",
+        )
+
+
+def _bursts(found: Metric) -> Iterator[Metric]:
+    yield found
+    if found.headline and found.boundary in ("", "net"):
+        words = f"{found.definition}; of a write until the last client's fsync returned"
+        plain = replace(found, headline=False, quantity="", boundary="", budgeted=False)
+        yield replace(plain, key=f"burst_{found.key}", label=f"burst {found.label}", definition=words)
+
+
+METRICS: Mapping[str, Metric] = {one.key: one for entry in ENTRIES for found in _expanded(entry) for one in _bursts(found)}
+BY_LABEL: Mapping[str, Metric] = {one.label: one for one in METRICS.values() if one.headline}
+
+
+def metric_of(key: str) -> Metric:
+    """Describe a metric, or that of one user ("user/analysis/latency_p99_s").
+
+    A key without an entry, as a record of another perjoule may have it, is a bare number.
+    """
+    name = key.rpartition("/")[2]
+    return METRICS.get(name) or Metric(key, key, Unit("", ""), "")

@@ -1,0 +1,97 @@
+"""Nothing but the registry spells a metric's unit, factor or direction, and the docs list what it has."""
+
+import ast
+import re
+from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+from perjoule.model.metrics import BOUNDARIES, BY_LABEL, METRICS
+from places import ROOT, SOURCES
+
+UNIT = re.compile(rf"\b({'|'.join(sorted({one.unit.symbol for one in METRICS.values() if '/' in one.unit.symbol}))})")
+PREFIXES = ("burst_", "cpu_", *(one.prefix for one in BOUNDARIES if one.prefix))
+PARTS = re.compile(rf"(_[a-z_]*)?_(s|j|w|js|bytes|ratio)|{'|'.join(PREFIXES)}")
+KEYS = {*METRICS, *BY_LABEL}
+SIZE = re.compile(r"\b(1024 ?\*\* ?2|2 ?\*\* ?20|1048576|[MT]IB)\b")
+# What is read and written by users, and says a unit for them; not a table of metrics.
+ALLOWED = {
+    "model/metrics.py": "the registry",
+    "model/units.py": "reads what users write",
+    "campaign/simulate.py": "writes an option",
+    "cli/compare.py": "examples in help",
+    "results/comparison.py": "an example in an error",
+    "report/drawings.py": "whether any role's CPU time was measured",
+}
+SIZED = {"analysis/winners.py", "exporting/bundle.py", "summary/_kept.py"}  # sizes of transfers and of files
+PARTS_OF_A_TESTBED = {"meters", "simulators", "filesystems", "workloads", "testbeds", "machine", "catalogue"}
+ROOMS = sorted({path.parent.name for path in SOURCES.glob("*/__init__.py")} - PARTS_OF_A_TESTBED)
+PRINTING = ("analysis", "cli", "exporting", "figures", "report", "results", "summary")
+
+
+def spelled(text: str) -> Iterator[str]:
+    """What a module says of metrics that is not its to say."""
+    tree = ast.parse(text)
+    described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+    tables = {id(node.value) for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str(text)) if id(node) not in described and UNIT.search(text):
+                yield f"line {node.lineno}: the unit in {text!r}: metric_of(key).unit"
+            case ast.Call(func=ast.Attribute(attr="endswith" | "startswith" | "removeprefix" | "removesuffix"), args=args):
+                for one in (part for arg in args for part in ast.walk(arg)):
+                    if isinstance(one, ast.Constant) and isinstance(one.value, str) and PARTS.fullmatch(one.value):
+                        yield f"line {node.lineno}: a key taken apart by {one.value!r}: metric_of(key) has a field for it"
+            case ast.Dict(keys=keys) if id(node) in tables and sum(_constant(key) in KEYS for key in keys) > 1:
+                yield f"line {node.lineno}: a table by metric: a field of the registry's entries"
+            case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Set(elts=elements):
+                if sum(_constant(one) in METRICS for one in elements) > 2:
+                    yield f"line {node.lineno}: a list of metrics: a field of the registry's entries"
+
+
+def _constant(node: ast.expr | None) -> object:
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_nothing_else_spells_a_unit_or_takes_a_key_apart(room: str) -> None:
+    found = {str(path.relative_to(SOURCES)): path.read_text(encoding="utf-8") for path in (SOURCES / room).rglob("*.py")}
+    assert [f"{name}, {said}" for name in found.keys() - ALLOWED.keys() for said in spelled(found[name])] == []
+
+
+@pytest.mark.parametrize("room", PRINTING)
+def test_no_room_that_prints_numbers_has_a_factor_of_its_own(room: str) -> None:
+    found = {str(path.relative_to(SOURCES)): path.read_text(encoding="utf-8") for path in (SOURCES / room).rglob("*.py")}
+    assert [name for name in found.keys() - SIZED if SIZE.search(found[name])] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'COLUMNS = (("MiB/J", "efficiency_bytes_per_j"),)',
+        'text = f"{value / per:.1f} MiB/s"',
+        'LESS = ("energy_j", "mean_w", "duration_s")',
+        'BY = {"energy_j": 1, "mean_w": 2}',
+        'METRICS = {"J": "a", "W": "b"}',
+        'energy = key.endswith(("_per_j", "_j"))',
+        'name = key.removeprefix("gross_")',
+        'dynamic = name.startswith("dynamic_")',
+    ],
+)
+def test_each_way_to_spell_one_is_found(text: str) -> None:
+    assert len(list(spelled(text))) == 1 or "endswith" in text
+    assert list(spelled(f'"""MiB/s, {text!r}."""\nkey = "energy_j"')) == []
+
+
+def test_what_may_spell_units_still_does() -> None:
+    assert [name for name in ALLOWED if not list(spelled((SOURCES / name).read_text(encoding="utf-8")))] == []
+
+
+def test_the_docs_list_the_registry() -> None:
+    spec = spec_from_file_location("metrics", ROOT / "setup" / "metrics.py")
+    assert spec is not None and spec.loader is not None
+    program = module_from_spec(spec)
+    spec.loader.exec_module(program)
+    assert Path(program.PAGE).read_text(encoding="utf-8") == program.page(), "run: .venv/bin/python setup/metrics.py"

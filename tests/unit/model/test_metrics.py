@@ -1,0 +1,108 @@
+"""The registry of metrics describes every number that a trial or a row can have."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perjoule.analysis.cells import cells
+from perjoule.analysis.points import points
+from perjoule.model import Amplification, Flow, Specification
+from perjoule.model.metrics import BOUNDARIES, BY_LABEL, METRICS, ROLES, metric_of
+from perjoule.published import QUANTITIES
+
+SERVERS, CLIENTS = ("storage-1", "storage-2", "metadata-1"), ("client-1", "client-2")
+COUNTED = ("cpu", "network_received", "network_sent", "disk_read", "disk_written", "disk_busy")
+OF_SUFFIX = {
+    "_bytes_per_s": "B/s", "_bytes_per_j": "B/J", "_s_per_byte": "s/B", "_per_event_j": "J", "_per_s": "1/s", "_per_j": "1/J",
+    "_bytes": "B", "_js": "J s", "_ratio": "1", "_count": "1", "_j": "J", "_w": "W", "_s": "s", "_ev": "eV",
+}  # fmt: skip
+
+
+def everything(made):
+    """What every kind of meter says of a trial in all boundaries, and all that hosts count."""
+    t_s = np.arange(0.0, 30.5, 0.5)
+    stated = Specification(gain_ratio=0.01, resolution=0.01, latency_s=0.0)
+    for host in SERVERS:
+        for component in ("board", "disks"):
+            load_w = np.where((t_s > 10) & (t_s < 20), 5.0, 0.0)
+            one = made.series(made.channel(host, component, semantics="window mean"), t_s, 10.0 + load_w, 0.5)
+            yield replace(one, channel=replace(one.channel, specification=stated))
+        yield made.series(made.channel(host, "package-0", "energy", "counter", "component", "rapl"), t_s, 3 * t_s)
+    yield made.steady("", 5.0, component="switch")
+    yield from (made.counter(host, quantity, 0.1) for host in (*SERVERS, *CLIENTS) for quantity in COUNTED)
+    for component, rate in (("machine", 2.0), ("perjoule", 0.1), ("kernel", 0.1)):
+        cpu = made.counter("", "cpu", rate)
+        yield replace(cpu, channel=replace(cpu.channel, component=component))
+    yield from (made.steady(host, 100.0, quantity="goodput", began_s=10, ended_s=20) for host in CLIENTS)
+
+
+def records(made):
+    """A write, a read without bytes, and several users, one of whom counts events."""
+    whole = made.record(environment={"cores_count": 4}, tail_s=2.0)
+    whole = replace(whole, amplification=Amplification(Flow(1, 1, 1, 1, 1, 1), Flow()))
+    yield replace(whole, outcome=replace(whole.outcome, measured={"events_count": 7.0}))
+    results = tuple(replace(one, moved_bytes=0, operations_count=9) for one in whole.outcome.results)
+    yield replace(whole, outcome=replace(whole.outcome, results=results))
+    users = tuple(replace(one, user=user) for one, user in zip(whole.outcome.results, ("analysis", "archive"), strict=True))
+    yield replace(whole, outcome=replace(whole.outcome, results=users))
+
+
+def test_every_number_of_a_trial_and_of_a_row_has_an_entry(made):
+    measured = list(records(made))
+    found = [point for record in measured for point in points(record, list(everything(made)))]
+    keys = {key.rpartition("/")[2] for point in found for key in point.metrics}
+    keys |= {key.rpartition("/")[2] for cell in cells(measured, found) for key in cell.metrics}
+    assert keys - METRICS.keys() == set(), "add an entry to perjoule/model/metrics.py"
+    assert {metric_of(key).boundary for key in keys} >= {"net", "gross", "dynamic", "controller", "CPU package"}
+    assert {one.uncertainty for one in METRICS.values() if one.boundary in ("net", "gross") and one.budgeted} <= keys
+    assert len(keys) > 80
+
+
+@pytest.mark.parametrize("key", METRICS)
+def test_a_key_ends_in_its_si_unit(key):
+    suffix = next(suffix for suffix in OF_SUFFIX if f"_{key}".endswith(suffix))
+    assert METRICS[key].unit.si == OF_SUFFIX[suffix]
+    assert METRICS[key].key == key
+
+
+def test_labels_are_unique_and_definitions_complete():
+    labels = [one.label for one in METRICS.values()]
+    assert sorted(labels) == sorted(set(labels))
+    assert [one.key for one in METRICS.values() if not one.definition or re.search(r"[{}]", one.definition)] == []
+
+
+def test_stop_rules_and_comparisons_know_their_metrics_by_label():
+    old = {"MiB/s", "MiB/J", "gross MiB/J", "op/s", "op/J", "J", "W", "s", "EDP"}  # written in campaigns
+    assert BY_LABEL.keys() == old | {"% TPP", "gross J", "gross W", "gross op/J"}
+    assert {label for label, one in BY_LABEL.items() if one.better == "lower"} == {"J", "W", "s", "EDP", "gross J", "gross W"}
+    assert {label for label, one in BY_LABEL.items() if not one.energy} == {"MiB/s", "op/s", "% TPP", "s"}
+
+
+def test_an_uncertainty_has_the_unit_of_its_metric_and_none_of_its_own():
+    assert metric_of("efficiency_bytes_per_j").uncertainty == "efficiency_uncertainty_bytes_per_j"
+    assert metric_of("gross_operations_per_j").shared_uncertainty == "gross_operations_shared_uncertainty_per_j"
+    for one in METRICS.values():
+        for key in filter(None, (one.uncertainty, one.shared_uncertainty)):
+            assert (METRICS[key].unit, METRICS[key].energy, METRICS[key].uncertainty) == (one.unit, True, "")
+    assert metric_of("throughput_bytes_per_s").uncertainty == ""
+
+
+def test_papers_print_a_metric_in_its_unit():
+    printed = [one for one in METRICS.values() if one.quantity]
+    assert {one.boundary for one in printed} == {"", "net", "gross"}
+    assert [one.key for one in printed if QUANTITIES[one.quantity][one.unit.symbol] != one.unit.per] == []
+
+
+def test_a_users_metric_is_that_of_all_and_an_unknown_one_a_bare_number():
+    assert metric_of("user/a/latency_p99_s") is METRICS["latency_p99_s"]
+    gone = metric_of("what_an_older_perjoule_had_s")
+    assert (gone.key, gone.label, gone.unit.per, gone.unit.si, gone.energy) == (gone.label, gone.key, 1.0, "", False)
+
+
+def test_a_boundary_or_role_more_is_a_metric_more_of_each_kind():
+    assert {f"{one.prefix}energy_j" for one in BOUNDARIES} | {f"cpu_{role}_s_per_byte" for role in ROLES} <= METRICS.keys()
+    assert {key for key in METRICS if key.startswith("burst_")} == {
+        f"burst_{one.key}" for one in METRICS.values() if one.headline and one.boundary in ("", "net")
+    }
