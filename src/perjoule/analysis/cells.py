@@ -6,12 +6,12 @@ from functools import partial
 from math import isfinite
 from statistics import fmean
 
-from perjoule.analysis.baseline import OMITTED
 from perjoule.analysis.efficiency import edp
 from perjoule.analysis.statistics import interval
 from perjoule.analysis.stopping import stopped_interval
 from perjoule.analysis.trends import window
 from perjoule.model import Cell, Direction, Interval, Point, Ran, Record, Trial
+from perjoule.model.metrics import metric_of
 
 Key = tuple[str, str, Direction, int]  # file system, workload, direction, clients
 
@@ -64,11 +64,11 @@ def _cell(
     ordered = sorted(repetitions, key=lambda p: p.trial.repetition)
     measured = [of[p.trial.id] for p in ordered if p.trial.id in of]
     names = dict.fromkeys(name for p in ordered for name, value in p.metrics.items() if isfinite(value))
-    against = dict.fromkeys(d for p in ordered for d in p.doubts)
-    if OMITTED in against:  # the mean of the repetitions that have it would be too high
-        names = {name: None for name in names if not name.startswith("dynamic_")}
+    doubts = dict.fromkeys(d for p in ordered for d in p.doubts)
+    omitted = {boundary: why for p in ordered for boundary, why in p.omitted.items()}
+    # the mean of the repetitions that have it would be too high
+    names = {name: None for name in names if metric_of(name).boundary not in omitted}
     values = {name: [p.metrics[name] for p in ordered if isfinite(p.metrics.get(name, float("nan")))] for name in names}
-    doubts = {doubt: None for doubt in against if doubt != OMITTED}
     if lacking := [name for name in names if len(values[name]) < len(ordered)]:
         doubts[f"not every repetition has {', '.join(lacking)}"] = None
     grades = sorted({p.grade for p in ordered if p.grade})
@@ -88,7 +88,7 @@ def _cell(
         metrics={name: spread(found) for name, found in values.items()},
         failed_count=failed_count,
         doubts=tuple(doubts),
-        omitted=(OMITTED,) if OMITTED in against else (),
+        omitted=tuple(dict.fromkeys(omitted.values())),
         servers_count=max((sum(host.role == "storage" for host in record.hosts) for record in measured), default=0),
         grade="+".join(grades),
         redundancy=redundancies[0] if len(redundancies) == 1 else None,

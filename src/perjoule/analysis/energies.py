@@ -40,6 +40,7 @@ class Energies:
     source: str = ""
     doubts: tuple[str, ...] = ()
     shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])  # as `Point.shared`
+    omitted: Mapping[str, str] = field(default_factory=dict[str, str])  # as `Point.omitted`
 
 
 def energies(record: Record, series: Sequence[Series], began_s: float, ended_s: float, work: Work) -> Energies:
@@ -61,13 +62,12 @@ def energies(record: Record, series: Sequence[Series], began_s: float, ended_s: 
             time_ratio = TIMER_S * record.scale / work.duration_s
             metrics["edp_uncertainty_js"] = metrics["edp_js"] * edp_uncertainty(net.expanded_j / net.value_j, NORMAL * time_ratio)
     doubts = list(found.doubts)
-    if found.net is not None and "dynamic" not in budgets:
-        doubts.append(OMITTED)
+    omitted = {"dynamic": OMITTED} if found.net is not None and "dynamic" not in budgets else {}
     packages_j = joules(component_parts(record, series), began_s, ended_s, [])
     if packages_j:
         metrics |= energy_metrics("cpu_package_", packages_j * record.scale, work)
         doubts.append("cpu_package_* are joules of the processors alone (RAPL), not of a whole server")
-    return Energies(metrics, budgets, found.grade, found.source, tuple(doubts), shared)
+    return Energies(metrics, budgets, found.grade, found.source, tuple(doubts), shared, omitted)
 
 
 def energy_metrics(prefix: str, energy_j: float, work: Work) -> dict[str, float]:

@@ -21,6 +21,7 @@ class Point:
     # scatter does not show it. The same source in two cells is the same error: in a ratio only its difference counts.
     shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
     source: str = ""  # of its energy: which quantity of which meter, "shelly power"
+    omitted: Mapping[str, str] = field(default_factory=dict[str, str])  # boundary without an energy -> why
 
 
 @dataclass(frozen=True)

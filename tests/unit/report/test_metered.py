@@ -55,7 +55,7 @@ def test_dynamic_energy_is_refused_when_idle_power_is_not_known_well_enough(made
     before = [replace(s, value=s.value + (1.0 if i else 0.0) * (s.t_s > 20)) for i, s in enumerate(series)]
     (point,) = points(record, before)
     assert "dynamic_energy_j" not in point.metrics
-    assert any("dynamic energy omitted" in doubt for doubt in point.doubts)
+    assert "dynamic energy omitted" in point.omitted["dynamic"]
 
 
 def test_energy_of_a_nameplate_has_no_uncertainty_that_anybody_knows(made):
