@@ -6,7 +6,7 @@ import numpy as np
 
 from perjoule.analysis.hosts import roles
 from perjoule.analysis.integral import integral
-from perjoule.analysis.power import candidates
+from perjoule.analysis.power import boundaries
 from perjoule.analysis.samples import Floats
 from perjoule.model import Quantity, Record, Series
 
@@ -36,12 +36,14 @@ def summed(record: Record, series: Sequence[Series], quantity: Quantity, role: s
     return np.sum(list(rates.values()), axis=0) if rates and rates.keys() == names else np.full(len(edges_s) - 1, np.nan)
 
 
-def net_power_w(record: Record, series: Sequence[Series], edges_s: Floats) -> Floats:
-    """Return the servers' power without the switch between neighbouring edges, by the meter that is most certain overall.
+def net_power_w(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> Floats:
+    """Return the servers' power without the switch in a window, from the channels of its energy.
 
-    Shape (N,) for N + 1 edges; NaN where it is unknown.
+    Shape (N,): from sample to sample of the first channel; NaN where one of them is unknown. Empty without an energy.
     """
-    for parts in candidates(record, series, float(edges_s[0]), float(edges_s[-1])):
-        if parts.net:
-            return np.sum([sign * means(s, edges_s) for sign, s in parts.net], axis=0)
-    return np.full(len(edges_s) - 1, np.nan)
+    parts = boundaries(record, series, began_s, ended_s).parts
+    if parts is None or not parts.net:
+        return np.empty(0)
+    first = next(s for s in series if any(s is own for _, own in parts.net))
+    edges_s = first.t_s[(first.t_s >= began_s) & (first.t_s <= ended_s)]
+    return np.sum([sign * means(s, edges_s) for sign, s in parts.net], axis=0) if len(edges_s) > 1 else np.empty(0)

@@ -93,10 +93,7 @@ def _overhead(record: Record, series: Sequence[Series], direction: Literal["writ
 def _power_samples(record: Record, series: Sequence[Series]) -> list[float]:
     assert record.outcome is not None
     span = windows(record, record.outcome.results)
-    began_s, ended_s = span.began_s, span.ended_s
-    times = next((s.t_s for s in series if s.channel.quantity == "power" and s.channel.host), np.empty(0))
-    edges = times[(times >= began_s) & (times <= ended_s)]
-    return [float(w) for w in net_power_w(record, series, edges) if isfinite(w)] if len(edges) > 1 else []
+    return [float(w) for w in net_power_w(record, series, span.began_s, span.ended_s) if isfinite(w)]
 
 
 def _timeline(record: Record, series: Sequence[Series]) -> Timeline:

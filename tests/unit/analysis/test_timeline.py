@@ -6,10 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perjoule.analysis.energy import amount
+from perjoule.analysis.points import points
 from perjoule.analysis.timeline import means, net_power_w, summed
 from perjoule.figures import rendering
 from perjoule.figures.timeline import Timeline, completed, timeline
 from perjoule.model import Channel, Series, Specification
+from perjoule.summary.trial import trial_summary
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 
@@ -42,11 +44,25 @@ def test_the_timeline_adds_up_to_the_amount(semantics, pairs):
 
 def test_the_power_of_the_servers_is_without_the_switch(made):
     series = [made.steady(host, 10.0) for host in SERVERS] + [made.steady("", 15.0, component="switch")]
-    assert net_power_w(made.record(), series, np.arange(1.0, 5.0)) == pytest.approx([30, 30, 30])
-    assert np.isnan(net_power_w(made.record(), series[1:], np.arange(1.0, 5.0))).all()
+    assert net_power_w(made.record(), series, 1.0, 5.0) == pytest.approx([30] * 8)
+    assert len(net_power_w(made.record(), series[1:], 1.0, 5.0)) == 0
 
 
-def test_power_is_by_the_quantity_that_is_known_better_from_the_first_to_the_last_edge(made):
+def test_power_is_by_the_meter_that_the_energy_is_of(made):
+    """Two meters see the servers: the first in the alphabet reads a fifth more, and is known ten times worse."""
+    series = []
+    for meter, watts, wrong in (("a", 12.0, 0.1), ("b", 10.0, 0.01)):
+        for host in SERVERS:
+            one = made.steady(host, watts, meter=meter)
+            series.append(replace(one, channel=replace(one.channel, specification=Specification(gain_ratio=wrong))))
+    record = made.record()
+    (point,) = points(record, series)
+    assert (point.metrics["mean_w"], point.source) == (pytest.approx(30), "b power")
+    assert net_power_w(record, series, 10.0, 20.0) == pytest.approx([30] * 20)
+    assert trial_summary(record, series).watts == pytest.approx([30] * 20)
+
+
+def test_power_is_by_the_quantity_that_is_known_better_in_the_window(made):
     """A counter in joules is good for half a minute of 10 W, and not for a second of it, where power that reads 12 W is."""
     t_s = np.arange(0.0, 31.0, 0.2)
     both = []
@@ -55,8 +71,8 @@ def test_power_is_by_the_quantity_that_is_known_better_from_the_first_to_the_las
         both.append(made.series(made.channel(host, "all", "power", "instantaneous"), t_s, 12 + 0.01 * np.sin(t_s)))
     stated = [replace(s, channel=replace(s.channel, specification=Specification(resolution=1.0))) for s in both[::2]]
     series = [*stated, *both[1::2]]
-    assert net_power_w(made.record(), series, np.arange(1.0, 30.0)) == pytest.approx(np.full(28, 30.0), rel=0.1)
-    assert net_power_w(made.record(), series, np.array([1.0, 2.0])) == pytest.approx([36.0], rel=0.01)
+    assert net_power_w(made.record(), series, 1.0, 29.0) == pytest.approx(np.full(140, 30.0), rel=0.1)
+    assert net_power_w(made.record(), series, 1.0, 2.0) == pytest.approx(np.full(5, 36.0), rel=0.01)
 
 
 def drawn(**rows):
@@ -100,7 +116,3 @@ def test_a_role_moved_what_all_its_hosts_did_and_nothing_is_known_where_one_is_n
 def test_half_of_a_step_tells_its_mean(made, covered_s, told):
     found = means(made.steady("storage-1", 5.0, began_s=10.0 - covered_s, ended_s=12.0), np.array([9.0, 10.0]))
     assert np.isnan(found[0]) == (not told)
-
-
-def test_power_that_no_meter_tells_is_not_known_in_any_step(made):
-    assert np.isnan(net_power_w(made.record(), [made.steady("storage-1", 5.0)], np.arange(5.0))).tolist() == [True] * 4
