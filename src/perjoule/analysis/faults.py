@@ -16,7 +16,7 @@ from perjoule.model import Semantics
 NEVER = 1e-6  # how probable a run of equal samples may be, below which the meter is said to stand still
 LEAST_COUNT = 3  # steps in a row without a change that are called a run
 LONG_COUNT, LONG_S, LONG_RATIO = 8, 5.0, 0.25  # samples, seconds and share of a window that are a long time for one value
-NEXT_FACTOR, MEAN_FACTOR = 6.0, 8.0  # times the next longest and the mean time of one value in the window: far longer
+NEXT_FACTOR, MEAN_FACTOR = 6.0, 8.0  # times the next longest, and the rest over one more than its changes: far longer
 MATTERS_RATIO = 0.05  # of the power, by which it must vary in a window for a constant value to be doubted
 REST_S, REST_RATIO = 5.0, 0.16  # of a window, the least in which others are seen
 BEFORE_COUNT = 3  # samples up to the window's begin that have a value which is said to be there from before it

@@ -196,8 +196,10 @@ def lasting(made, before_s, stood_s, after_s, *, each_s, step_s=0.1, once_s=None
         ({"before_s": 15, "stood_s": 10.2, "after_s": 15, "each_s": 1.0}, True),
         ({"before_s": 15, "stood_s": 10.2, "after_s": 14.8, "each_s": 1.0, "once_s": 1.6}, True),  # six times the next longest
         ({"before_s": 15, "stood_s": 10.2, "after_s": 14.8, "each_s": 1.0, "once_s": 1.8}, False),
-        ({"before_s": 14.3, "stood_s": 10.5, "after_s": 15.6, "each_s": 1.3}, True),  # eight times the mean of all
+        ({"before_s": 14.3, "stood_s": 10.5, "after_s": 15.6, "each_s": 1.3}, True),  # eight times the rest / (changes + 1)
         ({"before_s": 14.0, "stood_s": 10.5, "after_s": 15.4, "each_s": 1.4}, False),
+        ({"before_s": 5.2, "stood_s": 9.8, "after_s": 5.2, "each_s": 1.3}, True),  # longer than 8 x 10.4 s / 9
+        ({"before_s": 5.2, "stood_s": 9.2, "after_s": 5.2, "each_s": 1.3}, False),
         ({"before_s": 2.4, "stood_s": 9.8, "after_s": 2.4, "each_s": 0.8}, False),  # where the rest is 5 s
         ({"before_s": 2.6, "stood_s": 9.8, "after_s": 2.6, "each_s": 0.8}, True),
         ({"before_s": 5, "stood_s": 53.5, "after_s": 5, "each_s": 5, "step_s": 0.5}, False),  # and 16 % of the window
