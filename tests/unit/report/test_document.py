@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from perjoule.figures import vega
+from perjoule.figures import rendering
 from perjoule.report.document import document
 from perjoule.results.table import Table
 
@@ -13,7 +13,7 @@ HOSTILE = ["<!--<script>", "</script><b>", "\u2028", '\' onclick="x"']
 
 @pytest.fixture(autouse=True)
 def no_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vega, "javascript", lambda: "")  # to make it takes seconds
+    monkeypatch.setattr(rendering, "javascript", lambda: "")  # to make it takes seconds
 
 
 @pytest.mark.parametrize("label", HOSTILE)
