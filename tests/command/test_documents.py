@@ -4,7 +4,6 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -42,7 +41,7 @@ ELSEWHERE = {
     "perjoule compare results/demo --with green-storage": "nothing that is simulated is comparable with a paper",
     "perjoule meters join": "a load that the recording saw: tests/command/test_aligned_recording.py",
 }
-ENDLESS = ("perjoule meters watch ", "perjoule meters simulate ")  # until Ctrl-C
+ENDLESS = ("perjoule meters watch ", "perjoule meters simulate ")  # until Ctrl-C, or for a time
 CODES = {"perjoule audit all --strict": 1}
 
 
@@ -71,17 +70,10 @@ def elsewhere(command: str) -> list[str]:
 
 def run(command: str, folder: Path) -> None:
     argv = [str(Path(sys.executable).with_name("perjoule")), *shlex.split(command)[1:]]
-    environment = {**os.environ, "COLUMNS": "120", "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(
-        argv, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        assert process.stdout is not None
-        said = ""
-        if command.startswith(ENDLESS):
-            said = process.stdout.readline()
-            process.send_signal(signal.SIGTERM)  # SIGINT is ignored in the background of a shell
-        said += process.communicate(timeout=300)[0]
-    assert process.returncode == CODES.get(command, 0), f"{command}\n{said}"
+    argv += ["--for", "1 s"] if command.startswith(ENDLESS) else []
+    environment = {**os.environ, "COLUMNS": "120"}
+    done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == CODES.get(command, 0), f"{command}\n{done.stdout}\n{done.stderr}"
 
 
 Demo = Callable[[], Path]
