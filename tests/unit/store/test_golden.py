@@ -32,5 +32,3 @@ def test_its_records_are_written_back_field_for_field(path):
     text = path.read_text()
     again = record_text(record_from(text))
     assert repr(as_before(json.loads(again), json.loads(text))) == repr(json.loads(text))  # 1 is not 1.0
-    if FOLDERS[-1] in path.parents:
-        assert again == text
