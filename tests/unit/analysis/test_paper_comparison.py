@@ -168,3 +168,13 @@ def test_two_file_systems_are_a_ranking_and_one_is_none() -> None:
     two = [measured(kind, VALUES[kind]) for kind in ("moosefs", "cephfs")]
     (found,) = rankings(held(PAPER, beside(PAPER, two), ()))
     assert (found.published, found.own, found.tau) == (("moosefs", "cephfs"), ("moosefs", "cephfs"), 1.0)
+
+
+def test_a_mean_of_two_repetitions_has_an_interval_and_one_that_is_not_positive_has_none() -> None:
+    paper = published.paper("cubieboard")
+    halves = {}
+    for values in ((80.0, 82.0), (80.0, 0.0)):
+        (pair, *_) = [pair for pair in beside(paper, [rados(*values)]) if pair.number.statistic == "mean"]
+        (found,) = held(paper, [pair], ())
+        halves[values[1]] = found.ratio.high < inf
+    assert halves == {82.0: True, 0.0: False}

@@ -325,3 +325,12 @@ def test_the_switch_draws_its_power_over_the_time_from_round_to_round(monkeypatc
     for _ in range(3):
         model.take({})
     assert [(t, v, d) for _, t, v, d in kept.samples] == [(14.0, HC4.switch_w.value, 4.0), (15.0, HC4.switch_w.value, 1.0)]
+
+
+@pytest.mark.parametrize(("of", "rate"), [("disk_read_bytes", "read_bytes_per_s"), ("disk_written_bytes", "write_bytes_per_s")])
+def test_disks_work_by_what_a_host_read_and_by_what_it_wrote(of: str, rate: str):
+    most = sum(getattr(disk, rate).value for disk in STORAGE.disks)
+    before = Counters(1.0, 0.0, 0, 0, 0, 0)
+    found = modelled.host_w(STORAGE, HC4, before, replace(before, t_s=3.0, **{of: round(most)}), capacity_cores=1, scale=1)
+    idle_w, active_w = (sum(getattr(disk, of).value for disk in STORAGE.disks) for of in ("idle_w", "active_w"))
+    assert found["disks"] == pytest.approx((idle_w + active_w) / 2)
