@@ -160,7 +160,7 @@ def test_the_rows_of_a_stamp_are_spread_up_to_the_next_one_whatever_their_number
     assert stamped.samples.stamp_s == 1
     (fault,) = stamped.samples.faults
     said = "36 samples share a timestamp with another: spread evenly over the 1 s between timestamps"
-    assert fault.within(0, 36) == f"{stamped.series.channel.name}: {said}"
+    assert fault.within(0, 36) == f"{stamped.channel.name}: {said}"
 
 
 def test_faults_are_counted_in_the_window_alone(made):

@@ -73,6 +73,7 @@ def test_what_can_be_written_is_written(tmp_path: Path) -> None:
         require_file(path)
     for path in (tmp_path, tmp_path / "new" / "deeper"):
         require_folder(path)
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]  # to ask makes nothing
 
 
 def test_permissions_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

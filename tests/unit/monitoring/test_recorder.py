@@ -381,7 +381,7 @@ def test_who_stops_looking_for_meters_waits_for_no_address(monkeypatch: pytest.M
             return ()
 
     monkeypatch.setattr(recorder.drivers, "kinds", lambda part: ("slow",))
-    monkeypatch.setattr(recorder.drivers, "driver_class", lambda part, kind: Slow)
+    monkeypatch.setattr(recorder.drivers, "meter_class", lambda kind: Slow)
     outcomes: list[object] = []
     thread = Thread(target=lambda: outcomes.append(recorder.found(["a", "b"])))
     thread.start()

@@ -13,7 +13,7 @@ from perjoule.analysis.claims import judged
 from perjoule.analysis.paper_comparison import held, rankings
 from perjoule.analysis.paper_facts import beside, measured
 from perjoule.analysis.replacement import machines, replacements
-from perjoule.figures import vega
+from perjoule.figures import rendering
 from perjoule.model import Clock, Point, Spec
 from perjoule.model.metrics import BY_LABEL
 from perjoule.model.units import MIB
@@ -34,7 +34,7 @@ CLAIM = "MooseFS performs better than CephFS on the ARM cluster"
 @pytest.fixture(autouse=True)
 def no_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
     """To bundle them takes longer than all else."""
-    monkeypatch.setattr(vega, "javascript", lambda: "")
+    monkeypatch.setattr(rendering, "javascript", lambda: "")
 
 
 @pytest.fixture

@@ -326,11 +326,11 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The devices that were shown to the user, on no terminal."""
     found: list[str] = []
 
-    def show(named: Overwrite) -> tuple[Permit, list[str]]:
+    def show(_: local.Local, named: Overwrite) -> tuple[Permit, list[str]]:
         found.append(named.device)
         return Permit(named.device, named.signature, "8:0 17"), ["model X"]
 
-    monkeypatch.setattr(local, "shown", show)
+    monkeypatch.setattr(local.Local, "shown", show)
     monkeypatch.setattr("sys.stdin.isatty", lambda: False)
     return found
 
@@ -381,10 +381,10 @@ def test_on_a_terminal_the_id_must_be_typed(typed: str, well: bool, shown: list[
 
 
 def test_a_device_that_can_not_be_overwritten_is_refused_before_anyone_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    def show(named: Overwrite) -> tuple[Permit, list[str]]:
+    def show(_: local.Local, named: Overwrite) -> tuple[Permit, list[str]]:
         raise CampaignError("is mounted")
 
-    monkeypatch.setattr(local, "shown", show)
+    monkeypatch.setattr(local.Local, "shown", show)
     with pytest.raises(CampaignError, match="is mounted"):
         confirmed("ata-X")
 
