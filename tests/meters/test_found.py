@@ -31,6 +31,6 @@ def test_all_addresses_are_asked_at_once_and_this_machines_meters_told_once(monk
         return ({"kind": "here"}, *({"kind": "there", "address": address} for address in addresses))
 
     monkeypatch.setattr(drivers, "kinds", lambda part: ("one",))
-    monkeypatch.setattr(drivers, "driver_class", lambda part, kind: SimpleNamespace(discover=discover))
+    monkeypatch.setattr(drivers, "meter_class", lambda kind: SimpleNamespace(discover=discover))
     there = [{"kind": "there", "address": address} for address in "abc"]
     assert recorder.found("abc") == ({"kind": "here"}, *there)
