@@ -290,6 +290,12 @@ def test_the_last_reading_counts_where_an_edge_lies_in_the_piece_before_it(made)
     assert term(found, "request").standard_j == pytest.approx(0.75 * 50 * 0.4 / sqrt(12))
 
 
+def test_the_joint_before_the_last_sample_moves_with_its_request(made):
+    series = made.stating("window mean", SECONDS, np.where(SECONDS == 100, 60.0, 40.0), 1.0)
+    found = budget(polled(series, np.where(SECONDS == 99, 0.4, 0.0)), 10, 99.5)
+    assert term(found, "request").standard_j == pytest.approx(20 * 0.4 / sqrt(12))
+
+
 def test_an_edge_is_known_no_better_where_one_sample_alone_lies_in_the_window(made):
     """A piece of 10 s is cut after 1 s; the rates before and in it differ by 10 W: L sqrt(f (1-f)) / 2 times that."""
     found = budget(made.stating("window mean", [10.0, 20.0, 30.0], [40.0, 60.0, 50.0], 10.0), 21.0, 30.3)

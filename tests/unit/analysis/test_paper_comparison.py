@@ -47,6 +47,15 @@ def test_maxima_are_held_against_maxima_and_have_no_interval_but_of_their_digits
     assert "version: 3.0.115 there, not stated here" in found[0].differs
 
 
+@pytest.mark.parametrize("high_ratio", [1.0, inf])
+def test_a_number_whose_digits_bound_nothing_adds_no_rounding(high_ratio):
+    """A count is exact; a bound on one side has no end."""
+    (pair,) = beside(PAPER, [measured("moosefs", VALUES["moosefs"])])
+    number = replace(pair.number, high=high_ratio * pair.number.value)
+    (found,) = held(PAPER, [replace(pair, number=number)], ())
+    assert found.ratio.low == found.ratio.mean == found.ratio.high
+
+
 def test_means_are_held_against_means_with_what_is_printed_behind_the_plus_minus() -> None:
     paper = published.paper("cubieboard")
     own = measured("rados", (80.0, 81.0, 82.0), cluster="cubieboard2", direction="read", clients=1, workload="rados bench")

@@ -7,6 +7,24 @@ import numpy as np
 import pytest
 
 from perjoule.analysis.energy import energy_j
+from perjoule.analysis.samples import in_order
+
+
+@pytest.mark.parametrize("places", [(1, 0), (2, 1, 0), (0, 2, 1)])
+def test_samples_that_arrive_out_of_order_are_placed_by_their_time(made, places):
+    t_s = np.array(places, dtype=float)
+    found = in_order(made.stating("instantaneous", t_s, 40 + t_s))
+    assert found.t_s.tolist() == sorted(places)
+    assert found.value.tolist() == [40.0 + place for place in sorted(places)]
+    assert [one.words.partition("{count} ")[2][:28] for one in found.faults] == ["samples arrived out of order"]
+
+
+def test_samples_in_order_are_not_copied(made):
+    """A campaign of days is read by many numbers."""
+    series = made.stating("instantaneous", [0.0, 1.0, 2.0], [40.0, 41.0, 42.0])
+    found = in_order(series)
+    assert found.t_s is series.t_s
+    assert found.value is series.value
 
 
 def runs(value):

@@ -289,19 +289,12 @@ def test_the_logarithm_of_a_ratio_is_what_is_judged():
     assert (found.value, found.freedom, found.count) == (pytest.approx(log(1.1)), 0, 1)
 
 
-def test_work_per_joule_has_a_power_law_and_no_law_of_speed_ups():
-    cells = [
-        Cell(
-            f"grows, {n} server{'s' * (n > 1)}",
-            "fio",
-            "write",
-            2,
-            {"efficiency_bytes_per_j": interval([v, 1.01 * v])},
-            servers_count=n,
-        )
-        for n, v in ((1, 10.0), (2, 9.0), (4, 8.0), (8, 7.0))
-    ]
+@pytest.mark.parametrize("metric", ["efficiency_bytes_per_j", "operations_per_j"])
+def test_work_per_joule_is_ideally_constant_and_has_a_power_law_but_no_law_of_speed_ups(metric):
+    cells = [cell(n, [v, 1.01 * v], metric) for n, v in ((1, 10.0), (2, 9.0), (4, 8.0), (8, 7.0))]
     (found,) = scaling(cells)
+    assert found.ideal(8) == pytest.approx(10.05)
+    assert found.of_ideal[8].mean == pytest.approx(0.7)
     assert ([law.kind for law in found.laws], found.refused) == (["power law"], ())
     (few,) = scaling(cells[:2])
     assert few.refused == ("no power law: 2 numbers of storage hosts, but it needs 3",)
