@@ -114,6 +114,17 @@ def test_what_differs_there_and_here_is_told(made) -> None:
     assert not any(words.startswith(("servers:", "scale:")) for words in alike.differs)
 
 
+def test_a_file_system_on_several_testbeds_is_told_by_its_records_there(made):
+    on = {label: made.trial("moosefs", "fio write", testbed=label) for label in ("boards", "racks")}
+    half, whole = (replace(made.record(on[label]), scale=scale) for label, scale in (("boards", 0.5), ("racks", 1.0)))
+    own = measured("moosefs", VALUES["moosefs"])
+    own = replace(own, cell=replace(own.cell, filesystem="moosefs on boards"))
+    (found,) = held(PAPER, beside(PAPER, [own]), [half, whole])
+    assert "scale: hardware there, emulated at 0.5 here" in found.differs
+    (failed,) = held(PAPER, beside(PAPER, [own]), [replace(half, status="failed"), whole])
+    assert not any(words.startswith("scale:") for words in failed.differs)
+
+
 def test_a_rank_is_apart_where_it_is_significantly_higher_than_the_next() -> None:
     three = [measured(kind, values) for kind, values in VALUES.items()]
     (found,) = rankings(held(PAPER, beside(PAPER, three), (), [one.cell for one in three]))
