@@ -100,6 +100,9 @@ def test_packages_are_a_boundary_of_their_own(made):
     assert {s.channel.component for _, s in component_parts(made.record(), rapl)} == {"package-0"}
     assert component_parts(made.record(), rapl[3:]) == ()
     assert component_parts(made.record(scale=0.2), rapl) == ()
+    power = [made.steady(host, 5.0, grade="component", component="package-0") for host in SERVERS]
+    found = component_parts(made.record(), [*rapl, *power, zone("client-1", "package-0")])
+    assert {(s.channel.host, s.channel.quantity) for _, s in found} == {(host, "energy") for host in SERVERS}
 
 
 def test_watts_that_meters_do_not_explain_are_shown(made):
