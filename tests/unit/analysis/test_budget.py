@@ -69,6 +69,13 @@ def test_a_counter_errs_by_its_step_and_its_update_at_both_ends(made):
     assert term(found, "update").standard_j == pytest.approx(50 / sqrt(6))
 
 
+def test_a_counter_that_is_updated_seldom_tells_what_was_before_the_window(made):
+    """Power steps from 40 to 60 W where the window begins: half a second earlier is 10 J less, later is no change."""
+    t_s = np.arange(0, 60.05, 0.1)
+    found = budget(made.stating("counter", t_s, 40 * t_s + 20 * np.maximum(t_s - 10, 0), period_s=1.0), 10, 50)
+    assert term(found, "update").standard_j == pytest.approx(sqrt(60**2 / 6 + 10**2), rel=1e-3)
+
+
 def test_the_noise_of_samples_is_found_beneath_jumps_of_the_load():
     dice = np.random.default_rng(3)
     value = np.where(np.arange(2000) % 40 < 20, 60.0, 40.0) + dice.normal(0, 0.5, 2000)

@@ -192,6 +192,13 @@ def test_a_trend_is_the_same_in_any_unit():
     assert (small.drift_ratio, small.drift_p) == pytest.approx((trend(timed).drift_ratio, trend(timed).drift_p))
 
 
+def test_exchanges_that_tie_with_what_was_measured_are_as_low_as_it():
+    """Of two values six times each, by runs (A. Wald, J. Wolfowitz 1940): 162 of 924 orders have 5 or fewer, 62 fewer."""
+    values = [1.01 if sign == "+" else 1 / 1.01 for sign in "++---++---++"]
+    found = trend([Timed("one", float(n), value) for n, value in enumerate(values)])
+    assert found.correlation_p == pytest.approx(162 / 924, abs=0.04)
+
+
 def told(correlation, p):
     return Trend(0.0, 0.0, 0.0, 1.0, correlation, p, error=0.0, freedom=9, span_s=1.0)
 
