@@ -273,6 +273,16 @@ def test_power_is_preferred_to_a_counter_twice_as_uncertain_and_by_more_than_a_p
     assert found.channel.quantity == kept
 
 
+@pytest.mark.parametrize(("stated", "kept"), [({}, "energy"), ({"latency_s": 0.0}, "power")])
+def test_power_of_an_unknown_latency_may_be_as_old_as_its_last_sample(made, stated, kept):
+    """Power rises by 40 W in the window: a second late is 2.4 % of the energy, and the counter has steps of 3 %."""
+    t_s = np.arange(0, 61.0)
+    counter = made.stating("counter", t_s, 20 * t_s + t_s**2, resolution=60.0)
+    of = replace(counter.channel, quantity="power", semantics="window mean", specification=Specification(**stated))
+    (found,) = one_quantity([counter, made.series(of, t_s, 19 + 2 * t_s, 1.0)], 20, 40)
+    assert found.channel.quantity == kept
+
+
 @pytest.mark.parametrize(("ratio", "kept"), [(0.0097, "energy"), (0.0103, "power")])
 def test_a_counter_to_one_percent_is_good_enough_whatever_is_beside_it(made, ratio, kept):
     t_s = np.arange(0, 60.5, 0.5)
