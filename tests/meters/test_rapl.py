@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from perjoule import drivers
+from perjoule.drivers.protocols import Sink
+from perjoule.drivers.protocols.hosts import planned
 from perjoule.meters import rapl
-from perjoule.model.errors import PerjouleError
+from perjoule.model.errors import CampaignError, PerjouleError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import rapl as simulator
 from perjoule.simulators._behaviour import Behaviour
@@ -160,3 +162,20 @@ def test_counters_that_go_and_come_back_leave_a_gap(listen):
 def test_a_simulated_cpu_wraps_where_it_is_told_to():
     with simulator.serve(Behaviour(WAVE, range_j=5.0)) as options:
         assert [z.range_j for z in rapl.zones(Path(str(options["root"])))] == [5.0, 3.0, 0.5]
+
+
+class Unused(Sink):
+    """Where no sample ever goes."""
+
+    def append(self, *_: object, **__: object) -> None:
+        raise AssertionError("a sample")
+
+
+def test_it_never_stands_for_the_cpus_of_other_machines(two_sockets):
+    several = planned(["storage", "storage", "client"])
+    meter = rapl.Rapl(root=two_sockets)
+    with (
+        pytest.raises(CampaignError, match="reads the CPU of the machine that runs perjoule, not those of 3 hosts"),
+        meter.record(several, Unused()),
+    ):
+        pass

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.boundary import Boundary
-from perjoule.drivers.protocols import Check
+from perjoule.drivers.boundary import Boundary, boundary
+from perjoule.drivers.protocols import Check, Hosts, Sink
 from perjoule.meters import _sysfs
 from perjoule.meters._metered import Metered, Read, Reading
 from perjoule.model import OPTIONS, Json, Specification
@@ -63,6 +63,17 @@ class Rapl(Metered):
     most_w: Watts = 1000.0
     """A power that no zone ever exceeds: it distinguishes a wrapped counter from a reset one, and sets the polling rate
     needed."""
+
+    @contextmanager
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+        """Stream its readings. Raises CampaignError: it would stand for the CPUs of other machines."""
+        covered = boundary(self.label, self.covers, hosts).covers
+        if hosts.all and hosts.machine is None and len(covered) > 1:
+            what = f"it reads the CPU of the machine that runs perjoule, not those of {len(covered)} hosts"
+            advice = "remove it, or record it on each host with `perjoule meters record` and join the recordings"
+            raise CampaignError(what, where=f"meter {self.label}", next=advice)
+        with super().record(hosts, sink) as doubts:
+            yield doubts
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
