@@ -125,7 +125,7 @@ def toml(options: Mapping[str, Any], filesystem: str, *workloads: str, clients: 
         f'name = "lab"\nrepetitions = 1\nsettle = "100 ms"\nquiet = "2 s"\nclients = [{clients}]\n[testbed]\nkind = "cluster"\n'
     )
     loads = "".join(f"[[workload]]\n{workload}\n" for workload in workloads)
-    return f"{head}{rest}\nhosts = [{', '.join(tables)}]\n[[filesystem]]\n{filesystem}\n{loads}"
+    return f"{head}{bed}[[filesystem]]\n{filesystem}\n{loads}"
 
 
 def left(options: Mapping[str, Any]) -> list[str]:
