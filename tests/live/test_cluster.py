@@ -121,9 +121,8 @@ def toml(options: Mapping[str, Any], filesystem: str, *workloads: str, clients: 
     """A campaign; what JSON and TOML write alike is written by json."""
     tables = ["{" + ", ".join(f"{key} = {json.dumps(value)}" for key, value in host.items()) + "}" for host in options["hosts"]]
     rest = "\n".join(f"{key} = {json.dumps(value)}" for key, value in options.items() if key != "hosts")
-    head = (
-        f'name = "lab"\nrepetitions = 1\nsettle = "100 ms"\nquiet = "2 s"\nclients = [{clients}]\n[testbed]\nkind = "cluster"\n'
-    )
+    head = f'name = "lab"\nrepetitions = 1\nsettle = "100 ms"\nquiet = "2 s"\nclients = [{clients}]\n'
+    bed = f'[testbed]\nkind = "cluster"\n{rest}\nhosts = [{", ".join(tables)}]\n'
     loads = "".join(f"[[workload]]\n{workload}\n" for workload in workloads)
     return f"{head}{bed}[[filesystem]]\n{filesystem}\n{loads}"
 
