@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # `--help` and completion need none of it, and it takes longe
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+AGAIN_S = 0.01  # after a signal that came while an object was being deleted
 
 
 def exit_code(call: Callable[[], object]) -> int:
@@ -98,10 +99,22 @@ def stopping() -> bool:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
+    if _in_destructor(frame):  # Python prints and drops what is raised there
+        signal.signal(signal.SIGALRM, _interrupt)
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
+        return
     for name in SIGNALS:
         signal.signal(name, _wait)
     _note("stopping: taking everything down")
     raise KeyboardInterrupt
+
+
+def _in_destructor(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _wait(number: int, frame: FrameType | None) -> None:
