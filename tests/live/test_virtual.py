@@ -16,6 +16,7 @@ from perjoule.model import Channel
 from perjoule.model.errors import MachineError, TransientError, WorkloadError
 from perjoule.testbeds import _format
 from perjoule.testbeds.virtual import Virtual, cgroup, clean, kept, mark
+from perjoule.testbeds.virtual.host import joining
 
 pytestmark = pytest.mark.live
 
@@ -83,6 +84,21 @@ def kill(process: "subprocess.Popen[str]") -> None:
 
 def run_of_owner(process: "subprocess.Popen[str]") -> str:
     return next(run.id for run in mark.runs() if run.alive() and run.lock.read_text() == str(process.pid))
+
+
+def test_a_process_that_joins_a_host_while_it_is_taken_down_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between its start and its program's, a process bears neither our mark nor a group."""
+    seen = cgroup.Groups.pids
+    before = iter([set[int]()])  # it has not joined when they are first counted
+    monkeypatch.setattr(cgroup.Groups, "pids", lambda groups: next(before, seen(groups)))
+    with bed().hold(1) as hosts:
+        run = run_of(hosts.clients[0])
+        late = subprocess.Popen([*joining(cgroup.groups(run), "client-1"), "sh", "-c", "echo; exec sleep 600"], stdout=-1)
+        assert late.stdout is not None
+        late.stdout.readline()  # it has joined
+        late.stdout.close()
+    assert late.wait(timeout=5) == -signal.SIGKILL
+    assert leftovers(run) == []
 
 
 def test_a_host_has_its_own_name_network_and_processes(client: Host) -> None:

@@ -4,7 +4,6 @@ https://docs.kernel.org/admin-guide/cgroup-v1/ and https://docs.kernel.org/admin
 """
 
 import contextlib
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -87,18 +86,12 @@ class Groups(ABC):
                     found.update(int(word) for word in procs.read_text().split())
         return found
 
-    def remove(self, *, timeout_s: float = 2.0) -> bool:
-        """Remove the run's groups, which stay busy for a moment after their last process. Returns whether they are gone."""
-        deadline_s = time.monotonic() + timeout_s
-        while True:
-            for root in self.roots:
-                for folder in (*root.glob("*/"), root):
-                    removal.remove_empty(folder)
-            if not any(root.exists() for root in self.roots):
-                return True
-            if time.monotonic() > deadline_s:
-                return False
-            time.sleep(0.01)
+    def remove(self) -> bool:
+        """Remove the run's groups as far as no process is in them. Returns whether they are gone."""
+        for root in self.roots:
+            for folder in (*root.glob("*/"), root):
+                removal.remove_empty(folder)
+        return not any(root.exists() for root in self.roots)
 
 
 @dataclass(frozen=True)

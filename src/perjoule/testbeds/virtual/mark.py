@@ -272,9 +272,10 @@ def remove(run: Run) -> str:
     _kill([process.pid for process in ours if process.holder])  # the kernel ends everything inside, its mounts and links
     _kill([process.pid for process in ours if not process.holder])
     deadline_s = time.monotonic() + _STUBBORN_S
-    while (left := groups.pids()) and time.monotonic() < deadline_s:
-        _kill(sorted(left))
-    gone = groups.remove()
+    # A process may join while others are killed, and a group stays busy for a moment after its last one.
+    while not (gone := groups.remove()) and time.monotonic() < deadline_s:
+        _kill(sorted(groups.pids()))
+        time.sleep(0.01)
     words = f"run {run.id}: {len({process.mark.host for process in ours})} hosts, {run.folder}"
     try:
         _disk.remove(run.folder)

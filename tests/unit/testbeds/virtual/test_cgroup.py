@@ -85,7 +85,7 @@ def test_runs_and_their_processes_are_found_and_what_is_busy_stays(kernel, kind)
     assert (groups.pids(), groups.unseen()) == ({11, 12, 13}, False)
     procs.write_text("11\n0\n")
     assert (groups.pids(), groups.unseen()) == ({11, 13}, True)
-    assert not groups.remove(timeout_s=0.0)
+    assert not groups.remove()
     for file in (procs, groups.roots[0] / "cgroup.procs", groups.roots[0] / "cgroup.subtree_control"):
         file.unlink(missing_ok=True)
     assert groups.remove()
