@@ -48,7 +48,7 @@ def together(
         try:
             gates = Gates(hosts)
             for name, (host, argv) in jobs.items():
-                pipe = gates.path(name).with_suffix(".pipe")
+                pipe = Path(f"{gates.path(name)}.pipe")
                 host.run(["mkfifo", "-m", "600", pipe], timeout_s=SHORT_S)
                 read = ["bash", "--norc", "-c", _READ, "perjoule-read", gates.path(name), pipe, there[host.name] / name]
                 readers[name] = host.spawn(read, log=folder / f"{name}.start.log")
