@@ -20,7 +20,7 @@ from pathlib import Path
 from perjoule.drivers.protocols import Check, Host, Mounted, Process
 from perjoule.machine import removal
 from perjoule.model.errors import TransientError, WorkloadError
-from perjoule.workloads._running import codes, last_words, stop
+from perjoule.workloads._running import codes, daemons_first, last_words, stop
 
 # Called with a host and a command; what is written is complete once it bears its name.
 AGENT = '#!/bin/sh\nhost=$1\nshift\nprintf "%s\\n" "$*" > "$0.$host.part"\nmv "$0.$host.part" "$0.$host"\n'
@@ -100,7 +100,7 @@ def run(
     """
     until_s = time.monotonic() + time_limit_s
     what = Path(argv[0]).name
-    try:
+    with daemons_first(mounted):
         for client in clients:
             # on a mount that is gone the disk below would be filled
             client.run(["test", "-d", mounted.directories[client.name]], timeout_s=SHORT_S)
@@ -108,9 +108,6 @@ def run(
             client.run(["mkdir", "-p", room(client)], timeout_s=SHORT_S)
         addresses = {client.name: ipv4(client, clients) for client in clients}
         _run(what, clients, addresses, _command(addresses, clients, mounted, argv, ranks_count), log, until_s, time_limit_s)
-    except WorkloadError:
-        mounted.alive()  # a daemon that died is the better reason
-        raise
 
 
 def _run(

@@ -58,6 +58,16 @@ def rooms(hosts: Sequence[Host], folder: Path) -> Generator[dict[str, Path]]:
         yield {host.name: stack.enter_context(host.room(folder)) for host in dict.fromkeys(hosts)}
 
 
+@contextmanager
+def daemons_first(mounted: Mounted) -> Generator[None]:
+    """If the block fails, and a daemon of the file system has died, that is the reason. Raises WorkloadError."""
+    try:
+        yield
+    except WorkloadError:
+        mounted.alive()
+        raise
+
+
 def last_words(text: str) -> str:
     """Return the last lines that are not empty."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perjoule.drivers.protocols import Host, Mounted
-from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.errors import TransientError
+from perjoule.workloads._running import daemons_first
 from perjoule.workloads.fio import rounds, server
 from perjoule.workloads.fio.report import AVERAGED_S
 from perjoule.workloads.fio.start import Job, together
@@ -55,16 +56,13 @@ def run_jobs(
     """
     require_folders(clients, mounted, time_limit_s)
     jobs = {prefix + c.name: (c, [*wanted[c.name], *LOGS, f"write_bw_log={prefix}{c.name}"]) for c in clients}
-    try:
+    with daemons_first(mounted):
         if by_server:
             server.together(jobs, folder, prefix, time_limit_s=time_limit_s)
             return None
         commands = {name: Job(client, partial(_argv, name, lines, steady)) for name, (client, lines) in jobs.items()}
         enough = partial(_enough, steady.most_count) if steady else None
         return together(commands, folder, time_limit_s=time_limit_s, ahead_s=ahead_s, enough=enough)
-    except WorkloadError:
-        mounted.alive()  # a daemon that died is the better reason
-        raise
 
 
 def prepare_file(text: str, clients: Sequence[Host], mounted: Mounted, folder: Path, *, time_limit_s: float) -> None:
@@ -91,11 +89,8 @@ def run_file(
         return ["env", "-C", place, "fio", *output, *logs, *options, there / "job.fio"]
 
     jobs = {prefix + c.name: Job(c, partial(argv, prefix + c.name, job_room(c, mounted))) for c in clients}
-    try:
+    with daemons_first(mounted):
         together(jobs, folder, time_limit_s=time_limit_s)
-    except WorkloadError:
-        mounted.alive()
-        raise
 
 
 def job_room(client: Host, mounted: Mounted) -> Path:

@@ -26,7 +26,7 @@ from perjoule.model.errors import WorkloadError
 from perjoule.model.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads._raw import Ran as Started
 from perjoule.workloads._raw import noted, prepared_doubts, reading
-from perjoule.workloads._running import cold
+from perjoule.workloads._running import cold, daemons_first
 from perjoule.workloads._start import clock_offsets_s
 from perjoule.workloads.rados.start import together
 
@@ -175,11 +175,8 @@ class RadosBench(Workload):
         load = ["bench", str(duration_s), operation, "-t", str(self.in_flight_count), "--run-name", RUN_NAME]
         load += writes if operation == "write" else ["--no-verify"]
         jobs = {prefix + client.name: (client, [*_rados(client, mounted), *load]) for client in clients}
-        try:
+        with daemons_first(mounted):
             return together(jobs, folder, ahead_s, time_limit_s=self.time_limit_s)
-        except WorkloadError:
-            mounted.alive()  # a daemon that died is the better reason
-            raise
 
     def _marker(self) -> str:
         return f"perjoule-{self.objects_count}-{self.object_bytes}"
