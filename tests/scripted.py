@@ -52,7 +52,7 @@ class ScriptedHost(Host):
 
     def run(self, argv: Sequence[str | Path], **_: Any) -> Completed:
         words = [str(word) for word in argv]
-        if "perjoule-look" in words or "perjoule-tell" in words:  # the common start, which has tests of its own
+        if "perjoule-look" in words:  # the common start, which has tests of its own
             return Completed(tuple(words), 0, "", "")
         self.ran.append(words)
         code, said = self.answers(words)
@@ -63,6 +63,9 @@ class ScriptedHost(Host):
 
     def put(self, content: str | bytes, path: Path, **_: Any) -> None:
         self.files[path] = content
+
+    def tell(self, gate: Path, line: str) -> None:
+        """Nobody waits."""
 
     def drop_caches(self) -> None:
         self.ran.append(["drop caches"])

@@ -55,7 +55,7 @@ class Scripted(Host):
     def _nothing(self, *_: object, **__: object) -> NoReturn:
         raise AssertionError("a meter has no business with this")
 
-    run = spawn = put = read = disk = drop_caches = _nothing
+    run = spawn = put = read = tell = disk = drop_caches = _nothing
 
 
 def record(kind: str, hosts: Hosts, **options: str) -> tuple[Kept, list[str]]:

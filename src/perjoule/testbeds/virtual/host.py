@@ -109,7 +109,7 @@ class Holder:
         os.write(self.lifeline, f"{word}\n".encode())
 
     def close(self, *, reap: bool) -> None:
-        """Close its pipe: it ends now, unless it was told to keep running."""
+        """Close its pipe: it ends now, unless it was asked to keep running."""
         for fd in (self.lifeline, self._words):
             os.close(fd)
         if reap:

@@ -16,7 +16,7 @@ HC4 = catalogue.cluster("odroid-hc4")
 
 
 class Groups:
-    """Keeps what it is told to cap, and counts what it is given."""
+    """Keeps what it has to cap, and counts what it is given."""
 
     def __init__(self):
         self.capped = {}
