@@ -13,6 +13,7 @@ class Deleted:
         for _ in range(1000):
             pass
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs inherit that it is ignored
 exits.listen()
 try:
     Deleted()
