@@ -47,3 +47,34 @@ def net_power_w(record: Record, series: Sequence[Series], began_s: float, ended_
     first = next(s for s in series if any(s is own for _, own in parts.net))
     edges_s = first.t_s[(first.t_s >= began_s) & (first.t_s <= ended_s)]
     return np.sum([sign * means(s, edges_s) for sign, s in parts.net], axis=0) if len(edges_s) > 1 else np.empty(0)
+
+
+def components_w(record: Record, series: Sequence[Series], began_s: float, ended_s: float, edges_s: Floats) -> dict[str, Floats]:
+    """Return the mean power between neighbouring edges by component, from the channels of a window's energy.
+
+    Args:
+        record: of the trial.
+        series: all of its channels.
+        began_s: begin of the window.
+        ended_s: end of the window.
+        edges_s: rising times, shape (N + 1,).
+
+    Returns:
+        By name, shape (N,): components of the servers and the switch, or "servers" where their power is a difference of channels.
+        Where meters cover no server whole, each of their components by itself, with the meter's name if there are several.
+    """
+    parts = boundaries(record, series, began_s, ended_s).parts
+    if parts is not None:
+        signed = parts.gross or parts.net
+        subtracted = any(sign < 0 for sign, _ in signed)
+        named = [("servers" if subtracted else s.channel.component, sign * means(s, edges_s)) for sign, s in signed]
+    else:
+        powers = [s for s in series if s.channel.quantity == "power"]
+        several = len({s.channel.meter for s in powers}) > 1
+        named = [
+            (f"{s.channel.meter} {s.channel.component}" if several else s.channel.component, means(s, edges_s)) for s in powers
+        ]
+    found: dict[str, Floats] = {}
+    for name, watts in sorted(named, key=lambda one: one[0]):
+        found[name] = found[name] + watts if name in found else watts
+    return found

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from perjoule.analysis.hosts import roles
 from perjoule.analysis.overhead import disk_limits
 from perjoule.analysis.points import points
-from perjoule.analysis.timeline import means, net_power_w, summed
+from perjoule.analysis.timeline import components_w, means, net_power_w, summed
 from perjoule.analysis.windows import windows
 from perjoule.figures.overhead import Overhead
 from perjoule.figures.timeline import Timeline
@@ -121,7 +121,7 @@ def _timeline(record: Record, series: Sequence[Series]) -> Timeline:
         | ({"disks hold the data": since(span.ended_s)} if span.durable else {}),
         rows={
             "rate": row("goodput", per),
-            "watts": _watts(series, edges_s),
+            "watts": {name: _rounded(w) for name, w in components_w(record, series, span.began_s, span.ended_s, edges_s).items()},
             "cpu": row("cpu", 1.0),
             "network": row("network_sent", per),
         },
@@ -131,16 +131,6 @@ def _timeline(record: Record, series: Sequence[Series]) -> Timeline:
 def _whose(channel: Channel) -> str:
     """Return the host, and the user if several load from it."""
     return f"{channel.host}, {channel.component}" if channel.component.startswith("user ") else channel.host
-
-
-def _watts(series: Sequence[Series], edges_s: NDArray[np.float64]) -> dict[str, Sequence[float | None]]:
-    summed: dict[str, NDArray[np.float64]] = {}
-    for one in series:
-        if one.channel.quantity == "power":
-            watts = means(one, edges_s)
-            before = summed.get(one.channel.component)
-            summed[one.channel.component] = watts if before is None else before + watts
-    return {name: _rounded(watts) for name, watts in sorted(summed.items())}
 
 
 def _rounded(values: NDArray[np.float64]) -> list[float | None]:

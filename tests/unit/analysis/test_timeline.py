@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from perjoule.analysis.energy import amount
 from perjoule.analysis.points import points
-from perjoule.analysis.timeline import means, net_power_w, summed
+from perjoule.analysis.timeline import components_w, means, net_power_w, summed
 from perjoule.figures import rendering
 from perjoule.figures.timeline import Timeline, completed, timeline
 from perjoule.model import Channel, Series, Specification
@@ -73,6 +73,37 @@ def test_power_is_by_the_quantity_that_is_known_better_in_the_window(made):
     series = [*stated, *both[1::2]]
     assert net_power_w(made.record(), series, 1.0, 29.0) == pytest.approx(np.full(140, 30.0), rel=0.1)
     assert net_power_w(made.record(), series, 1.0, 2.0) == pytest.approx(np.full(5, 36.0), rel=0.01)
+
+
+def test_two_meters_of_one_host_are_not_added_up_in_the_timeline(made):
+    """Definition: the watts drawn are those of the channels whose energy counts, a device once."""
+    both = [made.steady(host, watts, meter=meter) for meter, watts in (("a", 10.0), ("b", 11.0)) for host in SERVERS]
+    cpu = made.channel("storage-1", "package-0", grade="component")
+    record, series = made.record(), [*both, made.series(cpu, np.arange(0.0, 31.0), np.full(31, 3.0))]
+    edges_s = np.arange(5.0, 10.0)
+    assert components_w(record, series, 5.0, 9.0, edges_s) == {"all": pytest.approx([30] * 4)}
+    line = trial_summary(record, series).timeline
+    assert {name: set(row) - {None} for name, row in line.rows["watts"].items()} == {"all": {30.0}}
+
+
+def test_components_of_the_servers_and_the_switch_are_drawn_and_a_difference_as_the_servers(made):
+    edges_s = np.arange(5.0, 10.0)
+    parts = [made.steady(host, w, component=part) for host in SERVERS for part, w in (("board", 4.0), ("disks", 2.0))]
+    found = components_w(made.record(), [*parts, made.steady("", 15.0, component="switch")], 5.0, 9.0, edges_s)
+    assert found == {part: pytest.approx([w] * 4) for part, w in (("board", 12), ("disks", 6), ("switch", 15))}
+    strip = made.steady("", 40.0, component="group")
+    strip = replace(strip, channel=replace(strip.channel, covers=(*SERVERS, "client-1")))
+    found = components_w(made.record(), [strip, made.steady("client-1", 7.0)], 5.0, 9.0, edges_s)
+    assert found == {"servers": pytest.approx([33] * 4)}
+
+
+def test_meters_that_cover_no_server_are_drawn_by_themselves(made):
+    edges_s = np.arange(5.0, 10.0)
+    one = made.steady("storage-1", 4.0, meter="a")
+    other = made.steady("storage-1", 5.0, meter="b")
+    assert components_w(made.record(), [one], 5.0, 9.0, edges_s) == {"all": pytest.approx([4] * 4)}
+    found = components_w(made.record(), [one, other], 5.0, 9.0, edges_s)
+    assert found == {"a all": pytest.approx([4] * 4), "b all": pytest.approx([5] * 4)}
 
 
 def drawn(**rows):
