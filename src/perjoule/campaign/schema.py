@@ -2,8 +2,9 @@
 
 import ast
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import is_dataclass
+from functools import cache
 from itertools import pairwise
 from textwrap import dedent
 from typing import Any
@@ -69,8 +70,9 @@ def _object(cls: type, prefix: str) -> Schema:
 
 def _speak(found: Schema, cls: type) -> None:
     """Write the defaults of a dataclass of options as people do, and describe its options."""
-    for field, text in _docstrings(cls):
-        found["properties"][option_name(field)]["description"] = text
+    for base in reversed(cls.__mro__):
+        for field, text in _docstrings(base).items():
+            found["properties"][option_name(field)]["description"] = text
     for field in drivers.options(cls):
         option = found["properties"].get(option_name(field), {})
         units = next((units for suffix, units in OF_SUFFIX.items() if field.endswith(suffix)), None)
@@ -80,16 +82,18 @@ def _speak(found: Schema, cls: type) -> None:
             del option["default"]
 
 
-def _docstrings(cls: type) -> Iterator[tuple[str, str]]:
+@cache  # reading source takes most of the time of a schema, and drivers share their bases
+def _docstrings(cls: type) -> Mapping[str, str]:
     """Give the docstring below each field; pydantic would read the source of every class of options that is imported."""
-    for base in reversed(cls.__mro__):
-        parsed = ast.parse(dedent(inspect.getsource(base))).body[0] if is_dataclass(base) else None
-        for statement in pairwise(parsed.body if isinstance(parsed, ast.ClassDef) else ()):
-            match statement:
-                case ast.AnnAssign(target=ast.Name(id=field)), ast.Expr(value=ast.Constant(value=str(text))):
-                    yield field, inspect.cleandoc(text)
-                case _:
-                    pass
+    found: dict[str, str] = {}
+    parsed = ast.parse(dedent(inspect.getsource(cls))).body[0] if is_dataclass(cls) else None
+    for statement in pairwise(parsed.body if isinstance(parsed, ast.ClassDef) else ()):
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=field)), ast.Expr(value=ast.Constant(value=str(text))):
+                found[field] = inspect.cleandoc(text)
+            case _:
+                pass
+    return found
 
 
 def _spanning(option: Schema) -> Schema:

@@ -366,14 +366,20 @@ def test_a_table_is_said_with_all_in_which_it_differs_from_others_and_with_no_wh
     assert labels(asked, "filesystem") == expected
 
 
-def valid(text: str) -> bool:
-    return jsonschema.Draft202012Validator(campaign.schema()).is_valid(tomllib.loads(text))
+@pytest.fixture(scope="module")
+def validator() -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(campaign.schema())
 
 
-def test_the_schema_is_one_and_takes_a_campaign_with_lists_that_span() -> None:
-    jsonschema.Draft202012Validator.check_schema(campaign.schema())
-    assert valid(TEXT)
-    assert valid(BENEATH.replace("beneath = {", "beneath = [{").replace("}", "}]"))
+def valid(validator: jsonschema.Draft202012Validator, text: str) -> bool:
+    return validator.is_valid(tomllib.loads(text))
+
+
+def test_the_schema_is_one_and_takes_a_campaign_with_lists_that_span(validator: jsonschema.Draft202012Validator) -> None:
+    validator.check_schema(validator.schema)
+    assert valid(validator, TEXT)
+    assert valid(validator, BENEATH)
+    assert valid(validator, BENEATH.replace("beneath = {", "beneath = [{").replace("}", "}]"))
 
 
 @pytest.mark.parametrize(
@@ -390,14 +396,13 @@ def test_the_schema_is_one_and_takes_a_campaign_with_lists_that_span() -> None:
         ("block =", "blok ="),
     ],
 )
-def test_the_schema_refuses_what_the_campaign_refuses(right: str, wrong: str) -> None:
-    assert valid(BENEATH)
+def test_the_schema_refuses_what_the_campaign_refuses(validator: jsonschema.Draft202012Validator, right: str, wrong: str) -> None:
     assert right in BENEATH
-    assert not valid(BENEATH.replace(right, wrong))
+    assert not valid(validator, BENEATH.replace(right, wrong))
 
 
-def test_the_schema_describes_every_driver_there_is() -> None:
-    definitions = campaign.schema()["$defs"]
+def test_the_schema_describes_every_driver_there_is(validator: jsonschema.Draft202012Validator) -> None:
+    definitions = validator.schema["$defs"]
     assert isinstance(definitions, dict)
     for name in ("testbed", "filesystem", "workload", "meter"):
         for kind in drivers.kinds(f"{name}s"):
