@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from .energy import Pieces, averaged, counted, joules
+from .energy import Pieces, averaged, counted, joules_in_order, ordered
 
 LONG_S = 2.0  # pieces that have seen many jumps
 KEPT_RATIO, KEPT_VARIANCE = 0.8, 0.4377  # of squares of second differences, and of a normal without its largest fifth
@@ -30,18 +31,21 @@ class Said:
 
     def joules(self, began_s: float, ended_s: float) -> float:
         """The energy of a window."""
-        columns = {"t_s": self.t_s, "duration_s": self.duration_s, "value": self.value}
-        return joules(pd.DataFrame(columns).assign(semantics=self.semantics, more=""), began_s, ended_s)
+        return joules_in_order(self._table, began_s, ended_s)
 
     def of(self, name: str) -> float:
         """What is stated, or 0."""
         return self.stated.get(name, 0.0)
 
-    @property
+    @cached_property
     def pieces(self) -> Pieces:
         """Of a counter or window means."""
-        table = pd.DataFrame({"t_s": self.t_s, "duration_s": self.duration_s, "value": self.value})
-        return counted(table) if self.semantics == "counter" else averaged(table)
+        return counted(self._table) if self.semantics == "counter" else averaged(self._table)
+
+    @cached_property
+    def _table(self) -> pd.DataFrame:
+        columns = {"t_s": self.t_s, "duration_s": self.duration_s, "value": self.value}
+        return ordered(pd.DataFrame(columns).assign(semantics=self.semantics, more=""))
 
 
 def terms(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window] = ()) -> dict[str, float]:
@@ -64,6 +68,8 @@ def terms(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window] = 
 
 def shifted_j(said: Said, began_s: float, ended_s: float, shifts_s: Sequence[float]) -> float:
     """What the energy would be, were the window shifted; root mean square."""
+    if not any(shifts_s):
+        return 0.0
     energy_j = said.joules(began_s, ended_s)
     return float(np.sqrt(np.mean([(said.joules(began_s + s, ended_s + s) - energy_j) ** 2 for s in shifts_s])))
 

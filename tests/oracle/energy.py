@@ -25,7 +25,11 @@ def ordered(samples: pd.DataFrame) -> pd.DataFrame:
 
 def joules(samples: pd.DataFrame, began_s: float, ended_s: float) -> float:
     """The energy of one channel from `began_s` to `ended_s`, in wall time; NaN where the definitions refuse one."""
-    table = ordered(samples)
+    return joules_in_order(ordered(samples), began_s, ended_s)
+
+
+def joules_in_order(table: pd.DataFrame, began_s: float, ended_s: float) -> float:
+    """The same of samples that are `ordered`, for who asks for many windows."""
     semantics = table["semantics"].iloc[0]
     if semantics == "counter":
         return _in_pieces(counted(table), began_s, ended_s, cut=True)
