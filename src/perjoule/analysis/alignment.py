@@ -156,7 +156,7 @@ def _squares(began_s: Floats, ended_s: Floats, watts: Floats, edges_s: Floats, o
     share = _shares(began_s, ended_s, edges_s, offsets_s)
     x, y = share - share.mean(axis=1, keepdims=True), watts - watts.mean()
     sxx, sxy = np.einsum("ij,ij->i", x, x), x @ y
-    step = np.where(sxx > 1e-12, sxy / np.maximum(sxx, 1e-12), 0.0)
+    step = np.divide(sxy, sxx, out=np.zeros_like(sxy), where=sxx > 1e-12)
     return float(y @ y) - np.maximum(step, 0.0) * sxy, step
 
 

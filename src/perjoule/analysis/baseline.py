@@ -80,7 +80,7 @@ def dynamic(energy: Budget, without: Idle, length_s: float) -> Budget | None:
             terms.append(replace(term, standard_j=factor_j, factor_j=factor_j))
     terms.append(Term("baseline", length_s * without.standard_w))
     found = Budget(left_j, tuple(terms), energy.unknown)
-    return found if left_j > 0 and found.standard_j <= LARGE_RATIO * left_j else None
+    return found if found.standard_j <= LARGE_RATIO * left_j else None
 
 
 def rates(whole: Integral, began_s: float, ended_s: float) -> Floats:

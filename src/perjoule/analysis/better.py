@@ -94,12 +94,13 @@ class Verdict:
         one = self.estimate
         if not one.freedom or _excludes(self.ratio) or abs(one.value) < _RELEVANT:
             return ""
-        if one.drift and _excludes(replace(one, drift=0.0).interval(self.count)):
+        if _excludes(replace(one, drift=0.0).interval(self.count)):
             return "drift over the campaign may explain it"
-        if one.shared and _excludes(replace(one, shared=0.0).interval(self.count)):
+        if _excludes(replace(one, shared=0.0).interval(self.count)):
             return f"within the uncertainty of {one.source}"
-        both = (one.drift or one.shared) and _excludes(replace(one, drift=0.0, shared=0.0).interval(self.count))
-        return f"drift over the campaign and the uncertainty of {one.source} may explain it" if both else ""
+        if _excludes(replace(one, drift=0.0, shared=0.0).interval(self.count)):
+            return f"drift over the campaign and the uncertainty of {one.source} may explain it"
+        return ""
 
     def more_count(self) -> float:
         """Return how many more repetitions of each would settle it, if mean and scatter stay the same; infinite above MOST_COUNT.

@@ -11,7 +11,7 @@ rectangular term dominates, 2 standard uncertainties would promise too little).
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import erf, exp, hypot, inf, pi, sqrt
+from math import copysign, erf, exp, hypot, inf, pi, sqrt
 
 from perjoule.analysis.statistics import CONFIDENCE_RATIO, student_quantile
 
@@ -182,7 +182,7 @@ def combined(parts: Sequence[tuple[int, Budget]]) -> Budget:
             group[0],
             standard_j=sum(t.standard_j for t in group),
             factor_j=sum(t.factor_j for t in group),
-            sign=1 if sum(t.sign * t.standard_j for t in group) >= 0 else -1,
+            sign=int(copysign(1, sum(t.sign * t.standard_j for t in group))),
         )
         terms.append(total)
     for group in others.values():

@@ -16,7 +16,7 @@ same board or disk share its error, and so do all trials.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import copysign, isfinite
 
 import numpy as np
 
@@ -96,13 +96,13 @@ def coefficient_terms(record: Record, series: Sequence[Series], parts: Signed, w
     return tuple(_terms(cluster.file or cluster.name, slopes, values))
 
 
-def _terms(file: str, slopes: Mapping[str, float], values: Mapping[str, Value]) -> Iterator[Term]:
+def _terms(file: str, slopes: defaultdict[str, float], values: Mapping[str, Value]) -> Iterator[Term]:
     for name, value in values.items():
-        fitted = sum(slopes.get(other, 0.0) * one.follows.get(name, 0.0) for other, one in values.items())
-        error_j = (slopes.get(name, 0.0) + fitted) * value.sigma
+        fitted = sum(slopes[other] * one.follows.get(name, 0.0) for other, one in values.items())
+        error_j = (slopes[name] + fitted) * value.sigma
         if error_j:
             kind = next(term for words, term in _TERMS.items() if name.startswith(words))
-            yield Term(kind, abs(error_j), "modelled", shared=True, source=f"{file}: {name}", sign=1 if error_j > 0 else -1)
+            yield Term(kind, abs(error_j), "modelled", shared=True, source=f"{file}: {name}", sign=int(copysign(1, error_j)))
 
 
 @once

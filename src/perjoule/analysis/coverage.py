@@ -8,6 +8,7 @@ subtracted ones.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from math import inf
 
 from perjoule.model import Channel, Series
 
@@ -68,7 +69,7 @@ def cover(target: Devices, among: Sequence[Item]) -> Signed:
         for device in item.devices:
             by_device.setdefault(device, []).append(item)
     best: list[tuple[int, Item]] = []
-    best_cost = (len(ordered) + 1, 0)
+    best_cost: tuple[float, float] = (inf, inf)
     tried_count = 0
 
     def search(left: Mapping[str, int], plus: Devices, minus: Devices, chosen: list[tuple[int, Item]]) -> None:

@@ -156,7 +156,7 @@ class Integral:
     def _summed(self) -> tuple[Floats, Floats]:
         """Return amount and covered time before each block: shapes (blocks + 1,)."""
         blocks_count = -(-max(self._count - 1, 0) // BLOCK_COUNT)
-        amount, covered_s = np.zeros(blocks_count + 1), np.zeros(blocks_count + 1)
+        amount, covered_s = np.zeros((2, blocks_count + 1))
 
         def chunk(low: int) -> None:
             high = min(low + CHUNK_COUNT, self._count)

@@ -157,7 +157,7 @@ def candidates(record: Record, series: Sequence[Series], began_s: float, ended_s
         others = [[s for s in own if not any(s is kept for kept in one)] for own, one in zip(sets, better, strict=True)]
         for chosen_sets in (better, [other_quantity(own, other) for own, other in zip(sets, others, strict=True) if other]):
             found = [_parts(grade, one, server_names(record)) for one in chosen_sets]
-            yield from sorted(found, key=lambda parts: (not (parts.net and parts.gross), not parts.net, not parts.gross))
+            yield from sorted(found, key=lambda parts: (not (parts.net and parts.gross), not parts.net))
 
 
 def component_parts(record: Record, series: Sequence[Series]) -> Signed:

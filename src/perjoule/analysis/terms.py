@@ -16,12 +16,12 @@ gaps            missing time counts with the mean of the rest
 """
 
 from collections.abc import Iterator, Sequence
-from math import hypot, inf, sqrt
+from math import copysign, hypot, inf, sqrt
 
 import numpy as np
 
 from perjoule.analysis.budget import Budget, Term
-from perjoule.analysis.energy import LEAST_COVERAGE_RATIO, amount, inside
+from perjoule.analysis.energy import amount, inside
 from perjoule.analysis.integral import Integral, integral
 from perjoule.analysis.noise import calm, independent, noise
 from perjoule.analysis.once import once
@@ -87,7 +87,7 @@ def _terms(
             yield Term("resolution", counted_j, name)
             yield Term("update", updated_j, name)
         # Of three readings that are wrong by this, the rates differ by more than the load's.
-        noise_w = sqrt(3) * reading_j / whole.usual_s if whole.usual_s else 0.0
+        noise_w = sqrt(3) * reading_j / whole.usual_s
         yield Term("edges", edges_j(whole, began_s, ended_s, noise_w), name)
         yield Term("request", requests_j(whole, began_s, ended_s, 0.0), name)
     else:
@@ -95,18 +95,18 @@ def _terms(
     if request_s := _request_s(whole, began_s, ended_s):
         shift_s = request_s / sqrt(12)
         error_j = shifted_j(whole, began_s, ended_s, np.array([-shift_s, shift_s]))
-        yield Term("delay", abs(error_j), name, shared=True, sign=1 if error_j >= 0 else -1)
+        yield Term("delay", abs(error_j), name, shared=True, sign=int(copysign(1, error_j)))
     latency_s = stated.latency_s
     if latency_s is None and channel.semantics == "average":
         latency_s = stated.period_s or whole.usual_s
     if latency_s:
         error_j = shifted_j(whole, began_s, ended_s, latency_s * SHIFTS)
-        yield Term("latency", abs(error_j), name, shared=True, rectangular=True, sign=1 if error_j >= 0 else -1)
+        yield Term("latency", abs(error_j), name, shared=True, rectangular=True, sign=int(copysign(1, error_j)))
     # Coarse stamps may be cut off or rounded: a time is anywhere within one of them, on either side.
     if clock_s := hypot(stated.clock_s or 0.0, whole.samples.stamp_s / sqrt(3), whole.samples.ahead_s):
         error_j = shifted_j(whole, began_s, ended_s, np.array([-clock_s, clock_s]))
-        yield Term("clock", abs(error_j), name, shared=True, sign=1 if error_j >= 0 else -1)
-    if coverage < 1 - 1e-6 and coverage >= LEAST_COVERAGE_RATIO:
+        yield Term("clock", abs(error_j), name, shared=True, sign=int(copysign(1, error_j)))
+    if coverage < 1 - 1e-6:
         _, values = inside(whole, began_s, ended_s)
         rates = values if channel.semantics != "counter" else np.array([value_j / length_s])
         yield Term("gaps", float(np.std(rates) or abs(value_j) / length_s / sqrt(12)) * (1 - coverage) * length_s, name)

@@ -99,7 +99,7 @@ def _used_s() -> tuple[float, float, float]:
 def strangers_ratio(before: tuple[float, float, float], after: tuple[float, float, float]) -> float:
     """Return the share of the machine's CPU time that programs other than ours took between two results of `_used_s`."""
     wall_s, working, own = (b - a for a, b in zip(before, after, strict=True))
-    return max(0.0, working - own) / max(1e-9, wall_s * (os.cpu_count() or 1))
+    return max(0.0, working - own) / (wall_s * (os.cpu_count() or 1))
 
 
 def _remembered() -> dict[str, float]:
