@@ -295,3 +295,9 @@ def test_a_difference_is_relevant_from_two_percent_on_whichever_is_the_larger(ra
     known = Verdict(Estimate(log(ratio), 1e-12, 10.0))
     assert known.word == word
     assert (known.sentence("a") == "no relevant difference from a") == (word == "no relevant difference")
+
+
+def test_a_comparison_stands_alone_unless_it_is_told_of_others() -> None:
+    alone = Estimate(0.1, 0.0025, 10.0)
+    assert Verdict(alone).p == pytest.approx(2 * stats.t.sf(2, 10))
+    assert (Verdict(alone).ratio.low, Verdict(alone).ratio.high) == (alone.ratio.low, alone.ratio.high)

@@ -208,6 +208,8 @@ def test_a_bound_of_states_counts_the_higher_one_for_as_long_as_a_request_may_ha
     states = polled(made.stating("state", np.arange(0.0, 11.0), np.where(np.arange(11) < 5, 2.0, 6.0)), 0.2)
     assert most_j(states, 1, 9) == pytest.approx(2 * 2.9 + 6 * 5.1)
     assert most_j(states, 0.05, 9) is None
+    dated = replace(states, asked_s=None, arrived_s=None)
+    assert most_j(dated, 0, 10) == pytest.approx(2 * 4 + 6 * 6)
 
 
 def test_the_bound_of_states_always_holds():

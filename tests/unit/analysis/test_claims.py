@@ -1,7 +1,8 @@
 import pytest
 
 from perjoule import published
-from perjoule.analysis.claims import judged
+from perjoule.analysis.better import Judge, work
+from perjoule.analysis.claims import Case, judged
 from perjoule.analysis.paper_facts import beside, measured
 from perjoule.analysis.statistics import interval
 from perjoule.model import Cell, Spec, Trial
@@ -44,6 +45,16 @@ def cells(moosefs, cephfs, **words):
     ]
 
 
+def test_a_case_is_among_all_of_the_same_work_or_else_among_those_of_its_claim(made) -> None:
+    three = [*cells((110, 360), (60, 120)), cell("GlusterFS", "write", 4, 90)]
+    found = measured([made.record(trial(name)) for name in KINDS], three)
+    rates = {(one.cell.filesystem, *work(one.cell)[1:]): one for one in found if one.metric == "throughput_bytes_per_s"}
+    write, other, read = (rates[key] for key in (("MooseFS", "write", 4), ("CephFS", "write", 4), ("MooseFS", "read", 4)))
+    judge = Judge(three)
+    assert Case("", write, other).verdict(judge, 7).count == 3  # pairs of three file systems
+    assert Case("", write, read).verdict(judge, 7).count == 7
+
+
 BETTER = "MooseFS performs better than CephFS on the ARM cluster"
 
 
@@ -52,6 +63,28 @@ def test_a_claim_holds_when_it_is_significant_over_all_cases(verdicts) -> None:
     assert (one.verdict, one.cases_count) == ("holds here", 4)
     assert one.ratio.mean == pytest.approx((110 / 60 * 360 / 120) ** 0.5)
     assert one.p < 0.001
+
+
+def test_a_mean_over_cases_is_one_of_all_claims_that_have_several(made, verdicts) -> None:
+    found = verdicts(cells((70, 125), (60, 120)))
+    several = sum(one.cases_count > 1 for one in found.values())
+    records = [made.record(trial(name), cluster="odroid-hc4") for name in KINDS]
+    rates = [one.cell for one in measured(records, cells((70, 125), (60, 120))) if one.metric == "throughput_bytes_per_s"]
+    pairs = list(zip(rates[:4], rates[4:], strict=True))
+    assert several > 2
+    assert found[BETTER].p == pytest.approx(Judge(rates).judged(pairs, "throughput_bytes_per_s", several).p, rel=1e-9)
+
+
+def test_a_case_that_can_not_be_told_is_none_against_a_claim(verdicts) -> None:
+    one = verdicts(cells((60.5, 360), (60, 120)))[BETTER]
+    assert (one.verdict, one.why) == ("holds here", "")
+
+
+def test_of_many_cases_that_are_reversed_three_are_named(verdicts) -> None:
+    (why,) = (one.why for text, one in verdicts(cells((50, 100), (60, 120))).items() if text == BETTER)
+    assert why.startswith("reversed: ")
+    assert why.split("; over all cases")[0].endswith("; and 1 more")
+    assert why.count("client") == 3
 
 
 def test_a_claim_about_shares_is_judged_though_they_are_less_than_one(verdicts) -> None:

@@ -290,6 +290,17 @@ def test_what_is_far_above_is_a_spike_where_it_is_rare_or_soon_over(made, count,
     assert [told in said for said in far(made, count, *range_w, places, value_w)] == [True] * bool(told)
 
 
+def test_a_value_that_is_repeated_counts_once_in_a_spike(made):
+    """Each value is read three times; spikes of two values are over soon, those of three are not."""
+    for length, told in ((2, True), (3, False)):
+        value = 40 + np.arange(200) % 7.0
+        for first in range(20, 140, 20):
+            value[first : first + length] = 200 + np.arange(length)
+        polled = np.repeat(value, 3)
+        found = list(faults.of(Integral(made.stating("instantaneous", np.arange(600) / 10, polled)), 0.0, 60.0))
+        assert [AROUND in said for said in found] == [True] * told
+
+
 @pytest.mark.parametrize(("value_w", "doubted"), [(0.0, True), (-1.0, True), (0.01, False)])
 def test_nothing_and_less_is_doubted_where_the_median_is_something(made, value_w, doubted):
     value = 40 + np.arange(100) % 7.0

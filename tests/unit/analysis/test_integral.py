@@ -124,6 +124,23 @@ def test_the_first_and_the_last_pieces_have_no_neighbour_and_are_even(made, sema
     assert until_j == pytest.approx([40 * (m + 1) if before_first else one.joules(first_s, m) for m in moments_s])
 
 
+@pytest.mark.parametrize(("t_s", "usual_s"), [([], 0.0), ([3.0], 0.0), ([3.0, 5.0], 2.0), ([0.0, 1.0, 2.0, 9.0], 1.0)])
+def test_the_usual_distance_is_the_median_and_none_where_there_is_no_other_sample(made, t_s, usual_s):
+    assert Integral(made.stating("instantaneous", np.array(t_s), 50.0)).usual_s == usual_s
+
+
+@pytest.mark.parametrize("semantics", KINDS)
+@pytest.mark.parametrize("count", [5, 64, 65, 66, 130])
+def test_after_the_last_sample_nothing_is_added_and_before_the_first_there_is_nothing(made, semantics, count):
+    series, until_j = long(made, semantics, count)
+    whole = Integral(series)
+    last_s = float(series.t_s[-1])
+    found_j, covered_s = whole.until(np.array([-1.0, last_s, last_s + 0.5, last_s + 100]))
+    assert (found_j[0], covered_s[0]) == (0, 0)
+    assert found_j[1:] == pytest.approx(until_j[-1] - (until_j[0] if semantics != "window mean" else 0))
+    assert covered_s[1:] == pytest.approx(covered_s[1])
+
+
 def test_bytes_come_in_bursts_and_not_in_levels(made):
     """A counter of bytes is even between two readings, where one of joules would step."""
     t_s, value = np.arange(8.0), np.array([0.0, 40, 80, 120, 170, 230, 290, 350])

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from perjoule.analysis.hosts import server_names
-from perjoule.analysis.power import boundaries
+from perjoule.analysis.power import boundaries, energy, joules
 from perjoule.model import Specification
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
@@ -149,3 +149,13 @@ def test_a_cluster_has_watts_of_its_own_at_full_scale_alone(made):
     assert found.doubts == ("wall: power of the real machine is not that of a cluster emulated at scale 0.2",)
     plates = [made.steady(host, 20.0, grade="nameplate", meter="plate") for host in SERVERS]
     assert boundaries(made.record(scale=0.2), plates, 10, 20).net_j == pytest.approx(600)
+
+
+def test_a_sum_lacks_no_part_and_nothing_has_no_energy(made):
+    whole, short = made.steady("storage-1", 8.0), made.stating("window mean", [12.0], 5.0, 1.0)
+    for add in (energy, joules):
+        doubts = []
+        assert add(((1, whole), (1, short)), 10, 20, doubts) is None
+        assert any("its amount is refused" in doubt for doubt in doubts)
+        assert add((), 10, 20, []) is None
+    assert joules(((1, whole), (-1, whole), (1, whole)), 10, 20, []) == pytest.approx(80)
