@@ -1,12 +1,10 @@
 """What holds for every test: it lies where the package has what it tests, and it can fail."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
-
-import pytest
 
 from places import SOURCES, TESTS
 
@@ -27,24 +25,29 @@ class Function(NamedTuple):
         return bool(self.asserted) or "raises" in self.called
 
 
-def where(path: Path) -> str:
-    return str(path.relative_to(TESTS))
+def found(paths: Iterable[Path], faults: Callable[[Path], list[str]]) -> dict[str, list[str]]:
+    """The faults by file, of files that have any."""
+    return {str(path.relative_to(TESTS)): each for path in paths if (each := faults(path))}
+
+
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(path.read_text())))
 
 
 @cache
 def functions(path: Path) -> tuple[Function, ...]:
-    tree = ast.parse(path.read_text())
-    return tuple(function(node) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    return tuple(function(node) for node in nodes(path) if isinstance(node, ast.FunctionDef))
 
 
 def function(node: ast.FunctionDef) -> Function:
-    asserted = [one.test for one in ast.walk(node) if isinstance(one, ast.Assert)]
-    return Function(node.name, asserted, called(node))
+    within = list(ast.walk(node))
+    return Function(node.name, [one.test for one in within if isinstance(one, ast.Assert)], called(within))
 
 
-def called(node: ast.AST) -> set[str]:
+def called(within: Iterable[ast.AST]) -> set[str]:
     """The last names of what is called."""
-    calls = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
+    calls = [one.func for one in within if isinstance(one, ast.Call)]
     return {call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "") for call in calls}
 
 
@@ -52,43 +55,74 @@ def own(path: Path) -> Iterator[Function]:
     return (one for one in functions(path) if one.name.startswith("test_"))
 
 
+def checking(known: Iterable[Function], already: set[str] | frozenset[str]) -> set[str]:
+    """The names of functions that check something or call what does."""
+    found = {*already, *(one.name for one in known if one.checks)}
+    while more := {one.name for one in known if one.called & found} - found:
+        found |= more
+    return found
+
+
+@cache
+def shared() -> frozenset[str]:
+    return frozenset(checking([one for path in SHARED for one in functions(path)], set()))
+
+
 def unchecked(path: Path) -> list[str]:
-    """The tests that neither check anything nor call what does."""
-    known = [one for file in (path, *SHARED) for one in functions(file)]
-    checking = {one.name for one in known if one.checks}
-    while more := {one.name for one in known if one.called & checking} - checking:
-        checking |= more
-    return [one.name for one in own(path) if one.name not in checking]
+    known = checking(functions(path), shared())
+    return [one.name for one in own(path) if one.name not in known]
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.is_relative_to(UNIT)], ids=where)
-def test_unit_tests_lie_in_a_room_that_exists(path: Path) -> None:
-    room = path.parent.relative_to(UNIT)
-    assert path.parent != UNIT, "move it to the room of the module that it tests"
-    assert (SOURCES / room).is_dir(), f"src/perjoule/{room} does not exist; move the test to where its module has moved"
-
-
-@pytest.mark.parametrize("path", FILES, ids=where)
-def test_every_test_checks_something(path: Path) -> None:
-    assert unchecked(path) == []
-
-
-@pytest.mark.parametrize("path", [path for path in FILES if "live" not in path.parts], ids=where)
-def test_an_assertion_takes_one_outcome_and_no_clock_decides_it(path: Path) -> None:
-    """What real programs do may differ from run to run, so tests/live may take either outcome."""
+def loose(path: Path) -> list[str]:
+    """Assertions that take one outcome or another, or that a clock decides."""
     asserted = [one for test in own(path) for one in test.asserted]
     either = [one for one in asserted if isinstance(one, ast.BoolOp) and isinstance(one.op, ast.Or)]
     among = [one for one in asserted if isinstance(one, ast.Compare) and isinstance(one.ops[0], ast.In)]
     either += [one for one in among if isinstance(one.comparators[0], ast.Tuple | ast.Set | ast.List)]
-    assert [ast.unparse(one) for one in either] == []
-    assert [ast.unparse(one) for one in asserted if called(one) & CLOCKS] == []
+    return [ast.unparse(one) for one in (*either, *(one for one in asserted if called(ast.walk(one)) & CLOCKS))]
 
 
-@pytest.mark.parametrize("path", [*FILES, *SHARED], ids=where)
-def test_every_skip_has_its_reason_beside_it(path: Path) -> None:
-    """It names what is missing, and how to get it."""
-    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+def silent(path: Path) -> list[str]:
+    """Skips without a reason beside them, which names what is missing, and how to get it."""
+    calls = [node for node in nodes(path) if isinstance(node, ast.Call)]
     skips = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in SKIPS]
     reasons = [call.args if ast.unparse(call.func) == "pytest.skip" else [key.arg for key in call.keywords] for call in skips]
-    silent = [call for call, said in zip(skips, reasons, strict=True) if not said]
-    assert [ast.unparse(call) for call in silent] == []
+    return [ast.unparse(call) for call, said in zip(skips, reasons, strict=True) if not said]
+
+
+def test_unit_tests_lie_in_a_room_that_exists() -> None:
+    paths = [path for path in FILES if path.is_relative_to(UNIT)]
+    lost = [path for path in paths if path.parent == UNIT or not (SOURCES / path.parent.relative_to(UNIT)).is_dir()]
+    assert lost == [], "move it to the room of the module that it tests"
+
+
+def test_every_test_checks_something() -> None:
+    assert found(FILES, unchecked) == {}
+
+
+def test_an_assertion_takes_one_outcome_and_no_clock_decides_it() -> None:
+    """What real programs do may differ from run to run, so tests/live may take either outcome."""
+    assert found((path for path in FILES if "live" not in path.parts), loose) == {}
+
+
+def test_every_skip_has_its_reason_beside_it() -> None:
+    assert found([*FILES, *SHARED], silent) == {}
+
+
+def test_what_is_wrong_with_a_test_is_found(tmp_path: Path) -> None:
+    one = tmp_path / "test_one.py"
+    one.write_text("""
+def test_nothing(): build()
+def test_either(): assert a or b
+def test_among(): assert a in (1, 2)
+def test_late(): assert time.monotonic() < 5
+def helper(): assert a
+def test_by_a_helper(): helper()
+@pytest.mark.skipif(True)
+def test_skipped(): pytest.skip()
+def test_named():
+    with pytest.raises(OSError): pytest.skip("fio is missing: apt install fio")
+""")
+    assert unchecked(one) == ["test_nothing", "test_skipped"]
+    assert loose(one) == ["a or b", "a in (1, 2)", "time.monotonic() < 5"]
+    assert silent(one) == ["pytest.mark.skipif(True)", "pytest.skip()"]

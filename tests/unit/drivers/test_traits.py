@@ -42,9 +42,11 @@ def named(node: ast.expr) -> bool:
     return any(isinstance(one, ast.Constant) and one.value in NAMES for one in ast.walk(node))
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if path != DEFAULTS], ids=lambda path: str(path.relative_to(SOURCE)))
-def test_general_code_knows_no_driver(path: Path) -> None:
-    assert not list(faults(ast.parse(path.read_text("utf-8"))))
+def test_general_code_knows_no_driver() -> None:
+    paths = [path for path in MODULES if path != DEFAULTS]
+    assert len(paths) > 100
+    found = {str(path.relative_to(SOURCE)): list(faults(ast.parse(path.read_text("utf-8")))) for path in paths}
+    assert {path: said for path, said in found.items() if said} == {}
 
 
 @pytest.mark.parametrize(

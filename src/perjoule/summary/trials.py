@@ -1,0 +1,181 @@
+"""The terms of a budget, held against a second calculation from docs/explanations/uncertainty.md."""
+
+from dataclasses import replace
+from math import inf, sqrt
+
+import numpy as np
+import pytest
+
+from oracle.budget import Said, bounds, correlated, scatter, terms
+from perjoule.analysis.noise import independent
+from perjoule.analysis.terms import budget
+
+STATED = {
+    "nothing": {},
+    "accuracy": {"gain_ratio": 0.01, "offset": 0.2},
+    "a gain alone": {"gain_ratio": 1e-4},
+    "an offset alone": {"offset": 0.1},
+    "resolution": {"resolution": 5.0},
+    "a period": {"period_s": 0.15},
+    "a long period": {"period_s": 1.7, "resolution": 3.0},
+    "moments": {"latency_s": 0.35, "clock_s": 0.12, "period_s": 0.2},
+}
+QUIET = ((0.5, 6.2), (30.3, 36.0))
+WINDOWS = ((8.13, 24.71), (10.0, 20.0), (6.2, 30.3))
+KINDS = ("counter", "window mean", "instantaneous", "average")
+
+
+def said(semantics, stated, *, period_s=0.5, request_s=0.0, seed=1, coarse_w=0.0):
+    """Power of 40 W, and of about 60 W from 8 s to 25 s, as a meter has it: irregularly, with noise."""
+    dice = np.random.default_rng(seed)
+    t_s = np.cumsum(dice.uniform(0.7, 1.2, int(50 / period_s)) * period_s)
+    load_w = 2.0 if semantics == "average" else 20.0 * dice.uniform(0.5, 1.5, len(t_s))
+    power_w = 40.0 + load_w * ((t_s > 8) & (t_s < 25)) + dice.normal(0, 0.3, len(t_s))
+    if coarse_w:
+        power_w = np.round(power_w / coarse_w) * coarse_w
+    length_s = np.diff(t_s, prepend=0.0)
+    value = 100 + np.cumsum(power_w * length_s) if semantics == "counter" else power_w
+    duration_s = length_s if semantics == "window mean" else np.zeros(len(t_s))
+    return Said(semantics, t_s, value, duration_s, request_s * dice.uniform(0.2, 1.0, len(t_s)), stated)
+
+
+def series(made, one):
+    found = made.stating(one.semantics, one.t_s, one.value, one.duration_s, **one.stated)
+    return replace(found, asked_s=one.t_s - one.request_s / 2, arrived_s=one.t_s + one.request_s / 2)
+
+
+@pytest.mark.parametrize("stated", STATED)
+@pytest.mark.parametrize("semantics", KINDS)
+def test_terms_are_as_defined(made, semantics, stated):
+    for window in WINDOWS:
+        for request_s, quiet in ((0.0, ()), (0.1, QUIET)):
+            one = said(semantics, STATED[stated], request_s=request_s)
+            found = budget(series(made, one), *window, quiet=quiet)
+            assert {t.name: t.standard_j for t in found.terms} == pytest.approx(terms(one, *window, quiet), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("semantics", ["counter", "window mean"])
+def test_edges_of_pieces_of_any_length_are_as_defined(made, semantics, seed):
+    for period_s in (0.2, 1.8, 2.6):
+        one = said(semantics, {}, period_s=period_s, request_s=0.2, seed=seed)
+        window = (8.0 + 0.31 * seed, 24.0 + 0.17 * seed)
+        found = budget(series(made, one), *window)
+        assert {t.name: t.standard_j for t in found.terms} == pytest.approx(terms(one, *window), rel=1e-9)
+
+
+@pytest.mark.parametrize("coarse_w", [1.0, 4.0, 30.0])
+@pytest.mark.parametrize("semantics", ["window mean", "instantaneous"])
+def test_a_resolution_counts_where_samples_seldom_change(made, semantics, coarse_w):
+    one = said(semantics, {"resolution": coarse_w}, coarse_w=coarse_w, period_s=0.1)
+    for window in ((9.0, 20.0), (1.0, 7.0), (5.0, 30.0)):
+        found = budget(series(made, one), *window)
+        expected = terms(one, *window)
+        assert {t.name: t.standard_j for t in found.terms} == pytest.approx(expected, rel=1e-9)
+        low, high = np.searchsorted(one.t_s, window)
+        inside = one.value[low : high + 1]
+        flat = [t.name for t in found.terms if t.rectangular]
+        assert flat == (["resolution"] if len(set(inside)) == 1 else [])
+
+
+def test_samples_that_change_in_two_of_five_steps_have_the_resolution_in_their_noise(made):
+    """A period of ten samples with four or three steps in it."""
+    for values, named in (((1, 1, 1, 2, 2, 3, 3, 3, 2, 2), False), ((1, 1, 1, 2, 2, 3, 3, 3, 3, 3), True)):
+        value = 40.0 + np.resize(values, 201)
+        found = budget(made.stating("instantaneous", np.arange(201) / 10, value, resolution=1.0), 0, 20)
+        assert ("resolution" in [t.name for t in found.terms]) == named
+
+
+@pytest.mark.parametrize("semantics", KINDS)
+def test_what_repetitions_share_is_the_meters_accuracy_moments_and_clock(made, semantics):
+    stated = {"gain_ratio": 0.01, "offset": 0.2, "latency_s": 0.35, "clock_s": 0.12}
+    found = budget(series(made, said(semantics, stated, request_s=0.1)), *WINDOWS[0])
+    assert {t.name for t in found.terms if t.shared} == {"accuracy", "delay", "latency", "clock"}
+    assert {t.name for t in found.terms if t.rectangular} == {"accuracy", "latency"}
+    assert {t.meter for t in found.terms} == {"meter"}
+    (accuracy,) = (t for t in found.terms if t.name == "accuracy")
+    assert accuracy.factor_j == pytest.approx(0.01 * found.value_j / sqrt(3))
+
+
+@pytest.mark.parametrize("rising", [1, -1])
+def test_a_shift_to_later_times_has_the_sign_of_what_the_energy_does(made, rising):
+    t_s = np.arange(0, 100.05, 0.1)
+    ramp = made.stating("instantaneous", t_s, 60 + rising * 0.2 * t_s, latency_s=1.0, clock_s=0.5)
+    polled = replace(ramp, asked_s=t_s - 0.02, arrived_s=t_s + 0.02)
+    found = budget(polled, 10, 60)
+    assert {t.name: t.sign for t in found.terms if t.name in ("latency", "clock", "delay")} == dict.fromkeys(
+        ("delay", "latency", "clock"), rising
+    )
+
+
+def test_the_noise_of_samples_has_a_third_of_their_differences_as_degrees_of_freedom(made):
+    one = said("instantaneous", {})
+    found = budget(series(made, one), 10.0, 20.0)
+    count = np.count_nonzero((one.t_s >= 10) & (one.t_s < 20)) + 1
+    assert next(t for t in found.terms if t.name == "noise").freedom == pytest.approx(round(0.8 * (count - 2)) / 3)
+
+
+def test_the_noise_of_window_means_has_the_freedom_of_what_bounds_it(made):
+    one = said("window mean", {})
+    found = budget(series(made, one), *WINDOWS[0], quiet=QUIET)
+    began_s = one.t_s - one.duration_s
+    counts = [np.count_nonzero((began_s >= low_s) & (one.t_s <= high_s)) for low_s, high_s in QUIET]
+    assert next(t for t in found.terms if t.name == "noise").freedom == sum(counts) - 2
+    stated = said("window mean", {"offset": 1e-3})
+    found = budget(series(made, stated), *WINDOWS[0], quiet=QUIET)
+    assert next(t for t in found.terms if t.name == "noise").freedom == inf
+    assert bounds(stated, 50.0, QUIET)[-1] == min(bounds(stated, 50.0, QUIET))
+
+
+def test_idle_time_tells_the_noise_with_four_samples_and_not_with_three(made):
+    one = said("window mean", {})
+    fourth_s = one.t_s[3]
+    for quiet, told in ((((0.0, fourth_s),), True), (((0.0, fourth_s - 1e-6),), False)):
+        found = next(t for t in budget(series(made, one), *WINDOWS[0], quiet=quiet).terms if t.name == "noise")
+        assert (found.freedom == 3) == told
+
+
+@pytest.mark.parametrize("count", [4, 5, 12, 200])
+@pytest.mark.parametrize("correlation", [-0.5, 0.0, 0.7, 0.97])
+def test_correlated_averages_are_worth_as_many_as_defined(count, correlation):
+    dice = np.random.default_rng(count)
+    value = 50 + 0.01 * np.arange(count) + dice.normal(0, 0.1, count)
+    for n in range(1, count):
+        value[n] += correlation * (value[n - 1] - 50)
+    assert independent(value) == pytest.approx(correlated(value), rel=1e-9)
+
+
+def test_few_averages_are_taken_as_independent():
+    assert independent(np.array([50.0])) == (0.0, 1.0, 1.0)
+    assert independent(np.array([50.0, 52.0])) == (pytest.approx(sqrt(2)), 2.0, 1.0)
+    assert independent(np.array([50.0, 52.0, 54.0])) == (pytest.approx(2.0), 3.0, 2.0)
+    assert independent(np.full(5, 50.0)) == (0.0, 5.0, 4.0)
+
+
+def test_the_noise_of_few_samples_is_that_of_the_differences_there_are():
+    assert scatter(np.array([0.0, 0.0, 6.0])) == pytest.approx(6 / sqrt(6 * 0.4377))
+
+
+@pytest.mark.parametrize("semantics", ["window mean", "instantaneous"])
+def test_what_is_missing_may_be_wrong_by_what_the_samples_scatter(made, semantics):
+    t_s = np.concatenate((np.arange(0, 10.05, 0.1), np.arange(10.8, 30.05, 0.1)))
+    power_w = 50 + 5 * np.sin(3 * t_s)
+    found = budget(made.stating(semantics, t_s, power_w, 0.1 if semantics == "window mean" else 0.0), 5.05, 25.05)
+    gap_s = 0.7 if semantics == "window mean" else 0.8
+    inside = power_w[(t_s >= 5.05) & (t_s <= 25.15)]
+    assert next(t.standard_j for t in found.terms if t.name == "gaps") == pytest.approx(gap_s * np.std(inside), rel=1e-6)
+
+
+def test_what_a_counter_lost_may_be_wrong_by_its_mean_power_as_if_any_were_as_likely(made):
+    t_s = np.arange(0, 101.0)
+    found = budget(made.stating("counter", t_s, np.where(t_s < 50, 1000 + 30 * t_s, 30 * t_s)), 20.5, 80.5)
+    assert found.value_j == pytest.approx(30 * 60)
+    assert next(t.standard_j for t in found.terms if t.name == "gaps") == pytest.approx(30 * 1 / sqrt(12))
+
+
+def test_the_jump_between_the_first_two_samples_counts(made):
+    one = said("instantaneous", {}, request_s=0.1)
+    window = ((one.t_s[0] + one.t_s[1]) / 2, 20.0)
+    found = budget(series(made, one), *window)
+    name = "under-sampling"
+    assert {t.name: t.standard_j for t in found.terms}[name] == pytest.approx(terms(one, *window)[name], rel=1e-9)
