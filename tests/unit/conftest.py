@@ -105,7 +105,7 @@ def stating(semantics, t_s, value, duration_s=0.0, grade="wall", **stated):
     return series(replace(of, specification=Specification(**stated)), t_s, value, duration_s)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def made():
     """The makers above."""
     makers = (trial, results, record, channel, series, steady, counter, stating)

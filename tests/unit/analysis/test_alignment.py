@@ -92,7 +92,7 @@ def test_an_offset_is_as_probable_as_its_squares_to_the_power_of_half_the_sample
     plain = means(edges)
     noise_w = np.random.default_rng(seed).normal(0, 1.0, len(plain.t_s))
     found = offset(means(edges, noise_w), tuple(edges))
-    offsets_s, squares, watts = np.arange(-0.4, 0.4, 1e-4), [], plain.value + noise_w
+    offsets_s, squares, watts = np.arange(-0.4, 0.4, 5e-4), [], plain.value + noise_w
     for offset_s in offsets_s:
         share = on_share(plain.t_s - 1 - offset_s, plain.t_s - offset_s, edges)
         _, left, *_ = np.linalg.lstsq(np.column_stack([np.ones_like(share), share]), watts, rcond=None)

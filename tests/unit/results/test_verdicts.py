@@ -1,7 +1,9 @@
 """The same pair has the same words and the same numbers in cards, winners, comparisons, claims and rankings."""
 
+import itertools
 import random
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
 
@@ -31,13 +33,15 @@ KINDS = ("moosefs", "glusterfs", "cephfs")
 CLAIM = "MooseFS performs better than CephFS on the ARM cluster"
 
 
-@pytest.fixture(autouse=True)
-def no_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def no_scripts() -> Iterator[None]:
     """To bundle them takes longer than all else."""
-    monkeypatch.setattr(rendering, "javascript", lambda: "")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rendering, "javascript", lambda: "")
+        yield
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def campaign(made):
     """Three file systems of about the same speed, five repetitions each, in turns or one after the other."""
 
@@ -85,6 +89,14 @@ def report(side):
     return found, unescape(re.sub(r"<[^>]+>", "\n", page(found, ".")))
 
 
+@pytest.fixture(scope="module", params=itertools.product(range(3), (True, False)))
+def reported(request, campaign):
+    """A campaign, what its report has, and its text."""
+    seed, in_turns = request.param
+    side = campaign(seed, in_turns=in_turns)
+    return side, *report(side)
+
+
 def row(table, **words):
     (found,) = [
         dict(zip(table.headers, one, strict=True))
@@ -94,12 +106,9 @@ def row(table, **words):
     return found
 
 
-@pytest.mark.parametrize("in_turns", [True, False])
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("metric", ["MiB/s", "MiB/J"])
-def test_a_pair_is_the_same_everywhere(campaign, seed, in_turns, metric) -> None:
-    side = campaign(seed, in_turns=in_turns)
-    found, text = report(side)
+def test_a_pair_is_the_same_everywhere(reported, metric) -> None:
+    side, found, text = reported
     won = row(winners_table(found.winners), by=metric)
     finding = next(one for one in found.winners if one.metric == BY_LABEL[metric].key)
     first, second = finding.compared[:2]
@@ -119,11 +128,8 @@ def test_a_pair_is_the_same_everywhere(campaign, seed, in_turns, metric) -> None
         assert (f"{first} > {second}" in ordered) == (apart and ranking.own[:2] == (first, second))
 
 
-@pytest.mark.parametrize("in_turns", [True, False])
-@pytest.mark.parametrize("seed", range(3))
-def test_a_claim_of_one_pair_is_judged_as_that_pair(campaign, seed, in_turns) -> None:
-    side = campaign(seed, in_turns=in_turns)
-    found, text = report(side)
+def test_a_claim_of_one_pair_is_judged_as_that_pair(reported) -> None:
+    side, found, text = reported
     claimed = row(claims_table(found.claims), claim=CLAIM)
     compared = row(comparison_table(compare(*between(side, ("cephfs", "moosefs")), ["MiB/s"])))
     assert (claimed["ratio"], claimed["p"]) == (compared["ratio (95 %)"], compared["p"])
