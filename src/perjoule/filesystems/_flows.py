@@ -8,35 +8,22 @@ from perjoule.model import Amplification, Flow, Redundancy
 
 
 def explained(redundancy: Redundancy, *, by_client: bool) -> Amplification:
-    """Return what redundancy explains, if the client makes the copies or parts itself or leaves that to a server."""
-    if redundancy.data_count:
-        return coded(redundancy.data_count, redundancy.parity_count, by_client=by_client)
-    return copied(redundancy.copies_count, by_client=by_client)
+    """Return what redundancy explains, if the client makes the copies or parts itself or leaves that to the first one's server.
 
-
-def copied(copies: float, *, by_client: bool) -> Amplification:
-    """Whole copies: the client sends every one, or sends one that servers forward; any one copy is read."""
-    write = Flow(
-        client_sent_ratio=copies if by_client else 1.0,
-        storage_received_ratio=copies,
-        storage_sent_ratio=0.0 if by_client else copies - 1,
-        disk_written_ratio=copies,
-    )
-    return Amplification(write, Flow(client_received_ratio=1.0, storage_sent_ratio=1.0, disk_read_ratio=1.0))
-
-
-def coded(data_count: int, parity_count: int, *, by_client: bool) -> Amplification:
-    """An erasure code of k data and m parity parts on as many hosts: the client encodes, or the first part's server does."""
-    all_ratio, passed_ratio = (data_count + parity_count) / data_count, 0.0
+    Whole copies are a code of one data part: each further copy is a parity part that equals it.
+    """
+    data_count = redundancy.data_count or 1
+    parts_count = data_count + redundancy.tolerated_count
+    all_ratio = parts_count / data_count
+    sent_ratio, passed_ratio, gathered_ratio = all_ratio, 0.0, 0.0
     if not by_client:
-        passed_ratio = (data_count + parity_count - 1) / data_count
+        sent_ratio, passed_ratio, gathered_ratio = 1.0, (parts_count - 1) / data_count, (data_count - 1) / data_count
     write = Flow(
-        client_sent_ratio=all_ratio if by_client else 1.0,
-        storage_received_ratio=all_ratio if by_client else 1.0 + passed_ratio,
+        client_sent_ratio=sent_ratio,
+        storage_received_ratio=sent_ratio + passed_ratio,
         storage_sent_ratio=passed_ratio,
         disk_written_ratio=all_ratio,
     )
-    gathered_ratio = 0.0 if by_client else (data_count - 1) / data_count
     read = Flow(
         client_received_ratio=1.0,
         storage_received_ratio=gathered_ratio,

@@ -4,8 +4,8 @@ import pytest
 
 from perjoule.analysis.amplification import bounds, compare
 from perjoule.analysis.points import points
-from perjoule.filesystems._flows import coded, copied
-from perjoule.model import Flow
+from perjoule.filesystems import _flows
+from perjoule.model import Flow, Redundancy
 
 MEASURED = {  # MooseFS, goal 2, two clients writing 48 MiB each: what a real trial gave
     "network_sent_client_ratio": 1.045,
@@ -15,6 +15,14 @@ MEASURED = {  # MooseFS, goal 2, two clients writing 48 MiB each: what a real tr
     "disk_written_servers_ratio": 2.003,
     "disk_read_servers_ratio": 0.002,
 }
+
+
+def copied(count, *, by_client):
+    return _flows.explained(Redundancy(count), by_client=by_client)
+
+
+def coded(data_count, parity_count, *, by_client):
+    return _flows.explained(Redundancy(data_count=data_count, parity_count=parity_count), by_client=by_client)
 
 
 def explained(made, amplification, **words):

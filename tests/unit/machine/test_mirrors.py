@@ -10,10 +10,9 @@ from pydantic import ValidationError
 
 from measured import measured
 from perjoule.drivers.protocols import Host, Hosts
-from perjoule.filesystems import _beneath, simulated
-from perjoule.filesystems._flows import copied
+from perjoule.filesystems import _beneath, _flows, simulated
 from perjoule.machine import mirrors
-from perjoule.model import Disk
+from perjoule.model import Disk, Redundancy
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import _disk, local
 from perjoule.testbeds._mirror import Mirror, behind
@@ -238,7 +237,7 @@ def test_a_record_tells_each_doubt_of_its_hosts_once_and_explains_what_mirrors_w
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def explained(self: object, hosts: Hosts) -> object:
-        return copied(2, by_client=False)
+        return _flows.explained(Redundancy(2), by_client=False)
 
     monkeypatch.setattr(Host, "doubts", property(lambda host: ("no mirror beneath",)))
     monkeypatch.setattr(Host, "copies_count", property(lambda host: 2))
