@@ -17,7 +17,7 @@ from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.cluster import PYTHON, Cluster
 from perjoule.filesystems._ceph.commands import DATA_POOL, METADATA_POOL
 from perjoule.filesystems._daemons import Daemon
-from perjoule.model import OPTIONS
+from perjoule.model import OPTIONS, Redundancy
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import Bytes
 
@@ -57,18 +57,18 @@ class CephFs(ceph.Ceph):
 
     def layout(self, hosts: Hosts) -> ceph.Layout:
         """Place all daemons. Raises CampaignError if these hosts can't carry the configured layout."""
-        code = self.code(hosts)
-        if code and self.store == "memstore":
+        redundancy = self.redundancy(hosts)
+        if redundancy.data_count and self.store == "memstore":
             what = f'erasure = "{self.erasure}" needs BlueStore: objects in memory can\'t be overwritten in part'
             raise CampaignError(what, where="cephfs", next='set store = "bluestore"')
         metadata = hosts.by_role("metadata")[:1]
         apart = bool(metadata) and self.classes == "apart"
         places_count = self.metadata_osds_count if apart else len(self.data_hosts(hosts))
         kind = "" if self.classes == "together" else "hdd"
-        copies_count = min(self.copies_count, places_count)
+        copies = Redundancy(min(self.copies_count, places_count))
         pools = (
-            ceph.Pool(DATA_POOL, kind, "host", self.copies_count, code),
-            ceph.Pool(METADATA_POOL, "ssd" if apart else kind, "osd" if apart else "host", copies_count),
+            ceph.Pool(DATA_POOL, kind, "host", redundancy),
+            ceph.Pool(METADATA_POOL, "ssd" if apart else kind, "osd" if apart else "host", copies),
         )
         osds = self.osds(hosts.by_role("storage"), metadata, metadata_count=self.metadata_osds_count)
         return ceph.Layout(self, hosts.management.address, osds, pools, mds=hosts.metadata.name)
@@ -84,8 +84,7 @@ class _CephFs(Cluster):
     def locate(self, path: Path) -> tuple[str, ...]:
         """Return the hosts that hold a file's data: of its objects' copies or parts, first objects first."""
         said = self.hosts.clients[0].run([PYTHON, "-c", LAYOUT_OF, path], timeout_s=self.patience_s).stdout
-        file = answers.file(said)
-        return self.holders(file.pool, file.objects())
+        return self.holders(*answers.objects(said))
 
     def drop_caches(self) -> None:
         """Remount on every client, which ends its cache with its process, and empty the OSDs' data caches.

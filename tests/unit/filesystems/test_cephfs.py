@@ -91,7 +91,7 @@ def test_without_a_metadata_host_both_pools_spread_over_storage_hosts() -> None:
 def test_metadata_has_no_more_copies_than_osds_of_its_own() -> None:
     for copies_count, metadata_copies_count in ((3, 2), (1, 1)):
         pools = CephFs(copies=copies_count).layout(CLUSTER).pools
-        assert [pool.copies_count for pool in pools] == [copies_count, metadata_copies_count]
+        assert [pool.redundancy.copies_count for pool in pools] == [copies_count, metadata_copies_count]
 
 
 def test_classes_together_spread_both_pools_over_all_osds_with_data_on_the_metadata_host_too() -> None:
@@ -265,20 +265,18 @@ def test_a_refused_command_is_told_in_the_monitors_words() -> None:
 
 
 def test_a_file_knows_its_objects() -> None:
-    file = answers.file(FACTS["file"])
-    assert file == answers.File(0x10000000001, 16 * 2**20, "cephfs_data", 4 * 2**20, 1)
-    assert file.objects() == [f"10000000001.0000000{k}" for k in range(4)]
+    assert answers.objects(FACTS["file"]) == ("cephfs_data", [f"10000000001.0000000{k}" for k in range(4)])
 
 
 def test_a_striped_file_fills_whole_rows_and_an_empty_one_has_its_first_object() -> None:
-    assert len(answers.File(1, 9, "pool", 4, 2).objects()) == 4
-    assert answers.File(255, 0, "pool", 4, 1).objects() == ["ff.00000000"]
+    assert len(answers.objects("1 9 stripe_unit=4 stripe_count=2 object_size=4 pool=pool")[1]) == 4
+    assert answers.objects("255 0 stripe_unit=4 stripe_count=1 object_size=4 pool=pool") == ("pool", ["ff.00000000"])
 
 
-@pytest.mark.parametrize("text", ["1 2 stripe_unit=4", "1", "", "a b pool=c"])
+@pytest.mark.parametrize("text", ["1 2 stripe_unit=4", "1", "", "a b pool=c", "a b stripe_count=1 object_size=4 pool=c"])
 def test_a_layout_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"layout|unpack|int"):
-        answers.file(text)
+        answers.objects(text)
 
 
 def test_facts_are_what_the_daemons_report() -> None:

@@ -58,21 +58,13 @@ def keyring(keys: Mapping[str, str], caps: Mapping[str, Mapping[str, str]]) -> s
 
 def placement(layout: Layout) -> list[list[Command]]:
     """Return the commands that register and place OSDs, before they start; those of a stage are sent together."""
-    classes = dict.fromkeys(osd.device_class for osd in layout.osds)
     return [
         [{"prefix": "osd new", "uuid": osd.uuid, "id": osd.id} for osd in layout.osds],
         [
             {"prefix": "osd crush add", "id": osd.id, "weight": 1.0, "args": [f"host={osd.host}", "root=default"]}
             for osd in layout.osds
         ],
-        [
-            {
-                "prefix": "osd crush set-device-class",
-                "class": device_class,
-                "ids": [str(osd.id) for osd in layout.osds if osd.device_class == device_class],
-            }
-            for device_class in classes
-        ],
+        [{"prefix": "osd crush set-device-class", "class": osd.device_class, "ids": [str(osd.id)]} for osd in layout.osds],
         [_rule(pool) for pool in layout.pools],
     ]
 
@@ -82,10 +74,10 @@ def _rule(pool: Pool) -> Command:
 
     https://docs.ceph.com/en/pacific/rados/operations/erasure-code-profile/
     """
-    if pool.code is None:
+    if not pool.redundancy.data_count:
         rule = {"prefix": "osd crush rule create-replicated", "name": pool.name, "root": "default", "type": pool.apart}
         return rule | ({"class": pool.device_class} if pool.device_class else {})
-    k, m = pool.code
+    k, m = pool.redundancy.data_count, pool.redundancy.parity_count
     profile = ["plugin=jerasure", "technique=reed_sol_van", f"k={k}", f"m={m}", f"crush-failure-domain={pool.apart}"]
     profile += [f"crush-device-class={pool.device_class}"] if pool.device_class else []
     return {"prefix": "osd erasure-code-profile set", "name": pool.name, "profile": [*profile]}
@@ -104,7 +96,7 @@ def creation(layout: Layout) -> list[list[Command]]:
         enable: Command = {"prefix": "osd pool application enable", "app": "perjoule"}
         return [*stages, [{**enable, "pool": pool.name} for pool in layout.pools]]
     system: Command = {"prefix": "fs new", "fs_name": FILE_SYSTEM, "metadata": METADATA_POOL, "data": DATA_POOL}
-    if any(pool.code for pool in layout.pools):
+    if layout.options.erasure:
         stages.append([{"prefix": "osd pool set", "pool": DATA_POOL, "var": "allow_ec_overwrites", "val": "true"}])
         # Ceph would rather have copies of what it notes of each file beside its data: that is one attribute per file.
         system = {**system, "force": True}
@@ -113,6 +105,6 @@ def creation(layout: Layout) -> list[list[Command]]:
 
 def _pool(pool: Pool, groups_count: int) -> Command:
     asked: Command = {"prefix": "osd pool create", "pool": pool.name, "pg_num": groups_count, "pgp_num": groups_count}
-    if pool.code:
+    if pool.redundancy.data_count:
         return {**asked, "pool_type": "erasure", "erasure_code_profile": pool.name}
-    return {**asked, "pool_type": "replicated", "rule": pool.name, "size": pool.copies_count}
+    return {**asked, "pool_type": "replicated", "rule": pool.name, "size": pool.redundancy.copies_count}

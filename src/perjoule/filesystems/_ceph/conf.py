@@ -47,7 +47,7 @@ mon_data_avail_crit = 1
 mon_pg_warn_min_per_osd = 0
 mon_max_pg_per_osd = 1000
 # with fewer OSDs than this a cluster is never healthy; 3 when left out
-osd_pool_default_size = {min(layout.pools[0].copies_count, len(layout.osds))}
+osd_pool_default_size = {min(options.copies_count, len(layout.osds))}
 osd_pool_default_min_size = {options.acknowledged_count}
 osd_pool_default_pg_autoscale_mode = off
 # bring-up in seconds

@@ -55,12 +55,8 @@ def ask(cluster: Any, command: dict[str, Any]) -> Any:
     """Send one command and parse its answer, if it is JSON. Raises RuntimeError with the daemon's message."""
     target, _, number = command.get("target", "mon").partition(".")
     text = json.dumps({"format": "json"} | {key: value for key, value in command.items() if key != "target"})
-    if target == "osd":
-        code, answer, words = cluster.osd_command(int(number), text, b"")
-    elif target == "mgr":
-        code, answer, words = cluster.mgr_command(text, b"")
-    else:
-        code, answer, words = cluster.mon_command(text, b"")
+    numbers = [int(number)] if number else []
+    code, answer, words = getattr(cluster, f"{target}_command")(*numbers, text, b"")
     if code != 0:
         raise RuntimeError(f"{command['prefix']}: {words or 'error'} ({code})")
     try:

@@ -18,6 +18,7 @@ from perjoule.model.units import Bytes
 
 SMALLEST_OSD_BYTES = 1024**3
 
+DeviceClass = Literal["hdd", "ssd"]
 Store = Literal["bluestore", "memstore"]
 
 
@@ -27,8 +28,8 @@ class Osd:
 
     id: int
     host: str
-    device_class: Literal["hdd", "ssd"]
-    uuid: str
+    device_class: DeviceClass
+    uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     @property
     def name(self) -> str:
@@ -38,21 +39,13 @@ class Osd:
 
 @dataclass(frozen=True)
 class Pool:
-    """A pool: `copies_count` whole copies, or with a code of (k, m) each object in k + m parts, any k of which suffice."""
+    """A pool: each part or whole copy of an object is on another host or OSD."""
 
     name: str
-    device_class: Literal["hdd", "ssd", ""]  # of the OSDs that it lies on; "": all
+    device_class: DeviceClass | Literal[""]  # of the OSDs that it lies on; "": all
     apart: Literal["host", "osd"]  # of which each part or copy has one to itself
-    copies_count: int
-    code: tuple[int, int] | None = None
+    redundancy: Redundancy
     client: str = ""  # whose it is; "": all clients'
-
-    def redundancy(self, store: Store) -> Redundancy:
-        """The redundancy: all OSDs of the placement group that are up commit a write to their store before it is acknowledged."""
-        acknowledged = "on disk" if store == "bluestore" else "in memory"
-        if self.code:
-            return Redundancy(data_count=self.code[0], parity_count=self.code[1], acknowledged=acknowledged)
-        return Redundancy(self.copies_count, acknowledged=acknowledged)
 
 
 @dataclass(frozen=True)
@@ -110,10 +103,6 @@ class Ceph(Deployed):
     def layout(self, hosts: Hosts) -> Layout:
         """Place all daemons. Raises CampaignError if these hosts can't carry the configured layout."""
 
-    def redundancy(self, hosts: Hosts) -> Redundancy:
-        """The redundancy of the data pool, or of any client's."""
-        return self.layout(hosts).pools[0].redundancy(self.store)
-
     def amplification(self, hosts: Hosts) -> Amplification:
         """The amplification of the data pool, or of any client's; objects in memory have no disk."""
         found = super().amplification(hosts)
@@ -127,8 +116,12 @@ class Ceph(Deployed):
         fix = "" if module else "apt install python3-rados"
         return (*super().checks(), Check("python3-rados", bool(module), str(module[0]) if module else "not installed", fix))
 
-    def code(self, hosts: Hosts) -> tuple[int, int] | None:
-        """Parse `erasure` ("4+1" or ""). Raises CampaignError if these hosts can't carry as many copies or parts."""
+    def redundancy(self, hosts: Hosts) -> Redundancy:
+        """The redundancy of data. All OSDs of a placement group commit a write to their stores before it is acknowledged.
+
+        Raises:
+            CampaignError: these hosts can't carry as many copies or parts.
+        """
         wrong, then = "", ""
         hosts_count = len(self.data_hosts(hosts))
         split = tuple(int(part) for part in self.erasure.split("+")) if self.erasure else ()
@@ -149,7 +142,10 @@ class Ceph(Deployed):
                 then = 'use fewer parts, or set classes = "together" to let the metadata host store data too'
         if wrong:
             raise CampaignError(wrong, where="ceph", next=then)
-        return (split[0], split[1]) if split else None
+        acknowledged = "on disk" if self.store == "bluestore" else "in memory"
+        if split:
+            return Redundancy(data_count=split[0], parity_count=split[1], acknowledged=acknowledged)
+        return Redundancy(self.copies_count, acknowledged=acknowledged)
 
     def data_hosts(self, hosts: Hosts) -> tuple[Host, ...]:
         """Return the hosts whose OSDs carry data."""
@@ -157,7 +153,6 @@ class Ceph(Deployed):
 
     def osds(self, data: Sequence[Host], metadata: Sequence[Host], *, metadata_count: int) -> tuple[Osd, ...]:
         """Number the OSDs: class "hdd" on storage hosts, "ssd" on the metadata host, which has SSDs in the papers' clusters."""
-        names = [host.name for host in data for _ in range(self.osds_per_host_count)]
-        hdds = [Osd(n, name, "hdd", str(uuid.uuid4())) for n, name in enumerate(names)]
-        names = [host.name for host in metadata for _ in range(metadata_count)]
-        return (*hdds, *(Osd(n, name, "ssd", str(uuid.uuid4())) for n, name in enumerate(names, start=len(hdds))))
+        hdds: list[tuple[str, DeviceClass]] = [(host.name, "hdd") for host in data for _ in range(self.osds_per_host_count)]
+        ssds: list[tuple[str, DeviceClass]] = [(host.name, "ssd") for host in metadata for _ in range(metadata_count)]
+        return tuple(Osd(n, *place) for n, place in enumerate(hdds + ssds))

@@ -1,7 +1,6 @@
 """Parsers of Ceph's answers: pure functions over its JSON and its extended attributes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from perjoule.model import Json
@@ -9,27 +8,12 @@ from perjoule.model import Json
 FACTS = ("versions", "osd dump", "osd tree", "osd crush rule dump", "fs dump", "health")
 
 
-@dataclass(frozen=True)
-class File:
-    """A file as RADOS sees it: its objects are `inode.number` in a pool."""
+def objects(text: str) -> tuple[str, list[str]]:
+    """Return a file's pool and its objects that may hold data; at least one, which an empty file has not created.
 
-    inode: int
-    size_bytes: int
-    pool: str
-    object_bytes: int
-    stripes_count: int
-
-    def objects(self) -> list[str]:
-        """Return the names of the objects that may hold its data; at least one, which an empty file has not created.
-
-        https://docs.ceph.com/en/pacific/cephfs/file-layouts/
-        """
-        rows_count = max(1, -(-self.size_bytes // (self.object_bytes * self.stripes_count)))
-        return [f"{self.inode:x}.{k:08x}" for k in range(rows_count * self.stripes_count)]
-
-
-def file(text: str) -> File:
-    """Parse inode, size in bytes and the attribute `ceph.file.layout`, as in "1099511627776 16777216 stripe_unit=4194304 ...".
+    Args:
+        text: inode, size in bytes and the attribute `ceph.file.layout`, as in "1099511627776 16777216 stripe_unit=4194304 ...".
+            https://docs.ceph.com/en/pacific/cephfs/file-layouts/
 
     Raises:
         ValueError: it is something else.
@@ -37,9 +21,11 @@ def file(text: str) -> File:
     inode, size, *layout = text.split()
     words = dict(word.split("=", 1) for word in layout)
     try:
-        return File(int(inode), int(size), words["pool"], int(words["object_size"]), int(words["stripe_count"]))
+        pool, object_bytes, stripes_count = words["pool"], int(words["object_size"]), int(words["stripe_count"])
     except KeyError as error:
         raise ValueError(f"no {error} in the file layout {text.strip()!r}") from None
+    rows_count = max(1, -(-int(size) // (object_bytes * stripes_count)))
+    return pool, [f"{int(inode):x}.{k:08x}" for k in range(rows_count * stripes_count)]
 
 
 def facts(answers: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Json]:
