@@ -61,6 +61,9 @@ class Deployment(Mounted, Generic[Options]):
     def require(self) -> None:
         """Refuse hosts that can't run it, before touching anything on them. Raises MachineError."""
 
+    def require_clients(self) -> None:
+        """Refuse clients that can't mount it, before touching anything on any host. Raises MachineError."""
+
     @abstractmethod
     def serve(self) -> None:
         """Start the servers and wait until they are healthy."""
@@ -264,6 +267,7 @@ class Deployed(FileSystem):
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Deployment[Any]]:
         """Bring it up and mount it; healthy means that the servers report so and every client has written a file."""
+        self.deployment(hosts).require_clients()
         with self.serve(hosts) as deployment:
             with deployment.explained():
                 deployment.attach_all()

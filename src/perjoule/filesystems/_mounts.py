@@ -1,12 +1,17 @@
 """A host's report on a mount, and file systems on the clients themselves. https://man7.org/linux/man-pages/man8/findmnt.8.html"""
 
+import platform
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from perjoule.drivers.protocols import Check, Host, Hosts, Mounted
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.machine.untrusted import json_from
-from perjoule.model import Json
-from perjoule.model.errors import TransientError
+from perjoule.model import OPTIONS, Json, Redundancy
+from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.units import Bytes
 
 COLUMNS = {
     "target": "target",
@@ -23,8 +28,16 @@ _TIMEOUT_S = 20.0
 def in_kernel(kind: str) -> bool:
     """Return whether this machine's kernel has a file system, built in or as a module, which mounting it loads."""
     registered = {line.split()[-1] for line in Path("/proc/filesystems").read_text().splitlines()}
-    release = Path("/proc/sys/kernel/osrelease").read_text().strip()
-    return kind in registered or Path("/lib/modules", release, "kernel", "fs", kind).is_dir()
+    return kind in registered or any(Path("/lib/modules", platform.release()).rglob(f"{kind}.ko*"))
+
+
+def mounts(host: Host, kind: str) -> bool:
+    """Return whether a host's kernel has a file system, or would load it for a mount; nothing is loaded to find out."""
+    if f"\t{kind}\n".encode() in host.read(Path("/proc/filesystems")):
+        return True
+    with suppress(WorkloadError):  # a host without modprobe loads nothing
+        return host.run(["modprobe", "--dry-run", "--quiet", kind], timeout_s=_TIMEOUT_S, check=False).returncode == 0
+    return False
 
 
 def kernel_check(name: str, able: bool, lack: str, fix: str, *, needed: bool = True) -> Check:
@@ -59,6 +72,30 @@ def is_local(mount: Mapping[str, Json]) -> bool:
     """Return whether a mount keeps its data on the host itself: on a disk, in memory, on a pool of disks."""
     source = str(mount["source"])
     return mount["type"] in ("tmpfs", "ramfs", "zfs") or (source.startswith("/dev/") and not source.startswith(_REMOTE))
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class OnOwnDevices(FileSystem):
+    """What each client has on a device of its own."""
+
+    size_bytes: Bytes = 4 * 1024**3
+    """Size of the sparse file that stands in for a device; has no effect on a named one."""
+    device: str = ""
+    """A whole block device by its stable id (/dev/disk/by-id/...), instead of a file; only on real hosts, and only if `overwrite`
+    above the tables lists it and you confirm it."""
+
+    def folder(self, hosts: Path | None) -> Path | None:
+        """The hosts' folder, unless a device is named."""
+        return None if self.device else hosts
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The one that is named."""
+        return (self.device,) if self.device else ()
+
+    def redundancy(self, hosts: Hosts) -> Redundancy:
+        """One copy on the client's own device."""
+        return Redundancy(acknowledged="on disk")
 
 
 class OnClients(Mounted):

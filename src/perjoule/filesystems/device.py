@@ -11,12 +11,11 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Access, Check, FileSystem, Host, Hosts, Mounted
+from perjoule.drivers.protocols import Access, Check, Host, Hosts, Mounted
 from perjoule.filesystems._daemons import each, programs
-from perjoule.filesystems._mounts import OnClients
-from perjoule.model import OPTIONS, Json, Redundancy
+from perjoule.filesystems._mounts import OnClients, OnOwnDevices
+from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import WorkloadError
-from perjoule.model.units import Bytes
 
 EXAMPLE = '[[filesystem]]\nkind = "device"\nsize = "20 GiB"\n'
 
@@ -25,33 +24,14 @@ QUEUE = ("rotational", "logical_block_size", "physical_block_size", "write_cache
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Device(FileSystem):
+class Device(OnOwnDevices):
     """A raw block device for each client."""
 
     offers: ClassVar[Access] = "devices"
 
-    size_bytes: Bytes = 4 * 1024**3
-    """Size of the sparse file that stands in for a device; has no effect on a named one."""
-    device: str = ""
-    """A whole block device by its stable id (/dev/disk/by-id/...), instead of a file; only on real hosts, and only if `overwrite`
-    above the tables lists it and you confirm it."""
-
-    def folder(self, hosts: Path | None) -> Path | None:
-        """The hosts' folder, unless a device is named."""
-        return None if self.device else hosts
-
-    @property
-    def devices(self) -> tuple[str, ...]:
-        """The one that is named."""
-        return (self.device,) if self.device else ()
-
     def checks(self) -> tuple[Check, ...]:
         """Check for the tools that make loop devices and examine devices."""
         return programs({"losetup": "mount", "lsblk": "util-linux", "wipefs": "util-linux"})
-
-    def redundancy(self, hosts: Hosts) -> Redundancy:
-        """One copy on the client's own device."""
-        return Redundancy(acknowledged="on disk")
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:

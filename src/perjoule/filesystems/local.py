@@ -11,18 +11,18 @@ from typing import Any, Literal
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
+from perjoule.drivers.protocols import Check, Host, Hosts, Mounted
 from perjoule.filesystems._beneath import SHORT_S, facts, needs
 from perjoule.filesystems._daemons import each, programs
-from perjoule.filesystems._mounts import OnClients, is_mounted
-from perjoule.model import OPTIONS, Disk, Redundancy
+from perjoule.filesystems._mounts import OnClients, OnOwnDevices, is_mounted
+from perjoule.model import OPTIONS, Disk
 from perjoule.model.units import BYTES, Bytes, exact_text
 
 EXAMPLE = '[[filesystem]]\nkind = "local"\ntype = "xfs"\nblock = "4 KiB"\n'
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Local(FileSystem):
+class Local(OnOwnDevices):
     """ext4, xfs, btrfs or f2fs on a separate disk of each client."""
 
     type: Literal["ext4", "xfs", "btrfs", "f2fs"]
@@ -30,23 +30,10 @@ class Local(FileSystem):
     block_bytes: Bytes | None = None
     """Its block size (btrfs: sector size); mkfs's default if absent. Kernels mount blocks larger than a memory page (4 KiB on
     most machines) only on xfs, since Linux 6.12."""
-    size_bytes: Bytes = 4 * 1024**3
-    """Size of the sparse file that contains it; has no effect on a named device."""
-    device: str = ""
-    """A whole, empty block device by its stable id (/dev/disk/by-id/...), instead of a file; only on real hosts."""
     make: tuple[str, ...] = ()
     """More arguments for mkfs."""
     options: tuple[str, ...] = ()
     """More mount options."""
-
-    def folder(self, hosts: Path | None) -> Path | None:
-        """The hosts' folder, unless a device is named."""
-        return None if self.device else hosts
-
-    @property
-    def devices(self) -> tuple[str, ...]:
-        """The one that is named."""
-        return (self.device,) if self.device else ()
 
     def checks(self) -> tuple[Check, ...]:
         """Check for mkfs, kernel support, findmnt; f2fs, which many kernels lack, is reported even if not requested."""
@@ -60,10 +47,6 @@ class Local(FileSystem):
         words: dict[str, Any] = {name: exact_text(size, BYTES) for name, size in sizes.items() if size is not None}
         words |= {"kind": self.type, "device": self.device, "make": self.make, "options": self.options}
         return Disk(**words)
-
-    def redundancy(self, hosts: Hosts) -> Redundancy:
-        """One copy on the client's own disk."""
-        return Redundancy(acknowledged="on disk")
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:

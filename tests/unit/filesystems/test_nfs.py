@@ -1,13 +1,17 @@
 """NFS: what the server is told and says, what clients mount with, and hosts that can't mount it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
+from perjoule.drivers.protocols import Hosts
 from perjoule.filesystems import nfs
 from perjoule.filesystems.nfs import Nfs, parse
+from perjoule.model.errors import MachineError
 from places import TRANSCRIPTS
+from scripted import ScriptedHost
 
 SAID = TRANSCRIPTS / "nfs"
 EXPORT, RECOVERY = Path("/srv/pj/export"), Path("/srv/pj/recovery")
@@ -53,6 +57,23 @@ def test_a_kernel_without_a_client_is_told_with_what_mends_it(monkeypatch: pytes
     assert client.needed
     assert "no NFS client" in client.detail
     assert "CONFIG_NFS_FS" in client.fix
+
+
+class Bare(ScriptedHost):
+    """A host whose kernel has no NFS client, and no module of it either."""
+
+    def read(self, path: Path) -> bytes:
+        return b"nodev\tproc\n\txfs\n"
+
+    def answers(self, words: Sequence[str]) -> tuple[int, str]:
+        return 1, ""
+
+
+def test_clients_that_can_not_mount_are_refused_before_anything_is_touched() -> None:
+    server, client = Bare("storage-1"), Bare("client-1")
+    with pytest.raises(MachineError, match=r"^client-1: the kernel has no NFS client"), Nfs().mount(Hosts((server, client))):
+        pass
+    assert (server.ran, client.ran) == ([], [["modprobe", "--dry-run", "--quiet", "nfs"]])  # nothing is loaded to find out
 
 
 def test_version_3_alone_needs_rpcbind() -> None:

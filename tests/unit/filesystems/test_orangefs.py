@@ -10,8 +10,9 @@ from pydantic import ValidationError
 from perjoule.drivers.protocols import Hosts
 from perjoule.filesystems.orangefs import OrangeFS
 from perjoule.filesystems.orangefs import parse as words
-from perjoule.model.errors import CampaignError, WorkloadError
+from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from places import TRANSCRIPTS
+from scripted import ScriptedHost
 
 SAID = TRANSCRIPTS / "orangefs"
 STORAGE = [words.Server(f"storage-{n}", f"10.98.0.{n}", Path("/srv"), ("data",), Path("/srv")) for n in (1, 2)]
@@ -153,6 +154,18 @@ def test_wrong_options_are_refused(wrong: dict[str, object]) -> None:
 def test_what_can_not_be_is_refused_before_anything_is_started(options: dict[str, object], said_of_it: str) -> None:
     with pytest.raises(CampaignError, match=re.escape(said_of_it)), orangefs(**options).mount(Hosts(())):
         pass
+
+
+class OneKernel(ScriptedHost):
+    def read(self, path: Path) -> bytes:
+        return b"6d1c"
+
+
+def test_clients_that_share_a_kernel_are_refused_a_kernel_client_before_anything_is_touched() -> None:
+    hosts = [OneKernel(name) for name in ("storage-1", "client-1", "client-2")]
+    with pytest.raises(MachineError, match="clients that share one kernel"), orangefs(client="kernel").mount(Hosts((*hosts,))):
+        pass
+    assert [host.ran for host in hosts] == [[], [], []]
 
 
 def test_a_program_that_is_missing_is_named_with_where_it_was_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,8 @@ run the servers but not mount them. If no client can mount, the servers are star
 mount is refused.
 """
 
+import platform
 import shutil
-from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -21,7 +21,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Hosts
 from perjoule.filesystems._deployment import SelfBuilt
-from perjoule.filesystems._mounts import kernel_check
+from perjoule.filesystems._mounts import in_kernel, kernel_check
 from perjoule.filesystems.beegfs.client import FIX
 from perjoule.filesystems.beegfs.cluster import Cluster
 from perjoule.filesystems.beegfs.versions import ALL, MANAGEMENT, SERVERS, Series
@@ -61,7 +61,8 @@ class BeeGFS(SelfBuilt):
 
     def checks(self) -> tuple[Check, ...]:
         """Check also for the module; without it, the servers can run, but not be mounted."""
-        return (*super().checks(), _module())
+        lack = f"no module beegfs for {platform.release()}: servers can run, but not be mounted"
+        return (*super().checks(), kernel_check("BeeGFS", in_kernel("beegfs"), lack, FIX, needed=False))
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """One copy, or two on a pair of hosts; servers pass a client's fsync on to their disks (tuneRemoteFSync)."""
@@ -74,12 +75,3 @@ class BeeGFS(SelfBuilt):
     def series(self) -> Series | None:
         """The installed series, by its tool."""
         return next((series for series in ALL if shutil.which(series.tool, path=self.path)), None)
-
-
-def _module() -> Check:
-    """Check for the client's module without loading it."""
-    release = Path("/proc/sys/kernel/osrelease").read_text().strip()
-    files = Path("/lib/modules", release).rglob("beegfs.ko*")
-    there = "\tbeegfs\n" in Path("/proc/filesystems").read_text() or next(files, None) is not None
-    lack = f"no module beegfs for {release}: servers can run, but not be mounted"
-    return kernel_check("BeeGFS", there, lack, FIX, needed=False)

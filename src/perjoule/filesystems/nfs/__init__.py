@@ -5,8 +5,7 @@ NFS client, because Debian and Ubuntu have none in user space. Clients cache dat
 server's data are only in its kernel's page cache. The hosts drop both.
 """
 
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -15,7 +14,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Check, Host, Hosts
 from perjoule.filesystems._daemons import programs
 from perjoule.filesystems._deployment import SHORT_S, Deployed, Deployment
-from perjoule.filesystems._mounts import findmnt, has_own_mounts, in_kernel, kernel_check
+from perjoule.filesystems._mounts import findmnt, has_own_mounts, in_kernel, kernel_check, mounts
 from perjoule.filesystems.nfs import parse as words
 from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import MachineError, TransientError, WorkloadError
@@ -67,19 +66,6 @@ class Nfs(Deployed):
         """One server."""
         return (_Ganesha if self.server == "ganesha" else _Kernel)(self, hosts)
 
-    @contextmanager
-    def mount(self, hosts: Hosts) -> Generator[Deployment["Nfs"]]:
-        """Bring the server up and mount its folder on every client, if their kernels have an NFS client.
-
-        Raises:
-            MachineError: they have none, or the server can't run here.
-            TransientError: the server ended or a mount was refused.
-        """
-        for client in hosts.users:
-            _require_client(client)
-        with super().mount(hosts) as mounted:
-            yield mounted
-
 
 class _Nfs(Deployment[Nfs]):
     kind = "nfs"
@@ -89,6 +75,11 @@ class _Nfs(Deployment[Nfs]):
         metadata = self.hosts.metadata
         self.server = next(iter(self.hosts.by_role("storage")), metadata) if self.options.place == "storage" else metadata
         return (self.server,)
+
+    def require_clients(self) -> None:
+        for client in self.hosts.users:
+            if not mounts(client, "nfs"):
+                raise MachineError(NO_CLIENT, where=client.name, next=MEND)
 
     @property
     def export(self) -> Path:
@@ -169,11 +160,3 @@ class _Kernel(_Nfs):
         with suppress(WorkloadError):
             self.server.run(["exportfs", "-u", *self._names], timeout_s=SHORT_S, check=False)
         super().down()
-
-
-def _require_client(client: Host) -> None:
-    """Refuse a host that can't mount NFS. Raises MachineError."""
-    if b"\tnfs\n" not in client.read(Path("/proc/filesystems")):
-        module = client.run(["modprobe", "--dry-run", "--quiet", "nfs"], timeout_s=SHORT_S, check=False)
-        if module.returncode != 0:
-            raise MachineError(NO_CLIENT, where=client.name, next=MEND)

@@ -96,8 +96,8 @@ class _OrangeFS(Deployment[OrangeFS]):
             raise CampaignError(what, where=self.kind, next=mend)
         return self.options.data(self.hosts)
 
-    def require(self) -> None:
-        """Refuse clients that share a kernel, because a kernel has one device for one pvfs2-client-core."""
+    def require_clients(self) -> None:
+        """Refuse those that share a kernel, because a kernel has one device for one pvfs2-client-core."""
         if self.options.client == "kernel":
             kernels = {client.read(Path("/proc/sys/kernel/random/boot_id")) for client in self.hosts.users}
             if len(kernels) < len(self.hosts.users):
