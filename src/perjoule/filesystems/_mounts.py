@@ -31,7 +31,7 @@ def in_kernel(kind: str) -> bool:
     return kind in registered or any(Path("/lib/modules", platform.release()).rglob(f"{kind}.ko*"))
 
 
-def mounts(host: Host, kind: str) -> bool:
+def can_mount(host: Host, kind: str) -> bool:
     """Return whether a host's kernel has a file system, or would load it for a mount; nothing is loaded to find out."""
     if f"\t{kind}\n".encode() in host.read(Path("/proc/filesystems")):
         return True

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from perjoule.drivers.protocols import Hosts
 from perjoule.filesystems import nfs
-from perjoule.filesystems.nfs import Nfs, parse
+from perjoule.filesystems.nfs import Nfs
 from perjoule.model.errors import MachineError
 from places import TRANSCRIPTS
 from scripted import ScriptedHost
@@ -18,7 +18,7 @@ EXPORT, RECOVERY = Path("/srv/pj/export"), Path("/srv/pj/recovery")
 
 
 def test_only_the_clients_get_the_folder_and_under_the_same_path_in_every_version() -> None:
-    text = parse.ganesha_text(EXPORT, RECOVERY, ["10.99.0.7", "10.99.0.8"], "4.2")
+    text = nfs.ganesha_text(EXPORT, RECOVERY, ["10.99.0.7", "10.99.0.8"], "4.2")
     assert "Access_Type = None;" in text
     assert "CLIENT { Clients = 10.99.0.7, 10.99.0.8; Access_Type = RW; }" in text
     assert f"Path = {EXPORT};\n    Pseudo = {EXPORT};" in text
@@ -26,28 +26,28 @@ def test_only_the_clients_get_the_folder_and_under_the_same_path_in_every_versio
 
 
 @pytest.mark.parametrize(("version", "minor"), [("4.0", "0"), ("4.1", "1"), ("4.2", "2")])
-def test_the_server_speaks_the_version_asked_for_and_no_other(version: parse.Version, minor: str) -> None:
-    text = parse.ganesha_text(EXPORT, RECOVERY, ["10.99.0.7"], version)
+def test_the_server_speaks_the_version_asked_for_and_no_other(version: nfs.Version, minor: str) -> None:
+    text = nfs.ganesha_text(EXPORT, RECOVERY, ["10.99.0.7"], version)
     assert text.count("Protocols = 4;") == 2
     assert f"Minor_Versions = {minor};" in text
 
 
 def test_version_3_has_no_minor_version_and_needs_no_lock_manager() -> None:
-    text = parse.ganesha_text(EXPORT, RECOVERY, ["10.99.0.7"], "3")
+    text = nfs.ganesha_text(EXPORT, RECOVERY, ["10.99.0.7"], "3")
     assert text.count("Protocols = 3;") == 2
     assert "Minor_Versions" not in text
     assert "Enable_NLM = false;" in text
 
 
 def test_clients_find_every_port_without_asking_a_portmapper() -> None:
-    assert parse.mount_options("4.2", 1048576, ["hard"]) == (
+    assert nfs.mount_options("4.2", 1048576, ["hard"]) == (
         "vers=4.2,proto=tcp,port=2049,rsize=1048576,wsize=1048576,noatime,hard"
     )
-    assert parse.mount_options("3", 65536, []).endswith("noatime,nolock,mountport=20048,mountproto=tcp")
+    assert nfs.mount_options("3", 65536, []).endswith("noatime,nolock,mountport=20048,mountproto=tcp")
 
 
 def test_the_release_is_read() -> None:
-    assert parse.release((SAID / "ganesha-v.txt").read_text()) == "4.3"
+    assert nfs.release((SAID / "ganesha-v.txt").read_text()) == "4.3"
 
 
 def test_a_kernel_without_a_client_is_told_with_what_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:

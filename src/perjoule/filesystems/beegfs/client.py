@@ -7,7 +7,7 @@ that share a kernel with hosts of other addresses could never reach the servers.
 from pathlib import Path
 
 from perjoule.drivers.protocols import Hosts
-from perjoule.filesystems._mounts import mounts
+from perjoule.filesystems._mounts import can_mount
 
 FIX = "install beegfs-client-dkms (7: beegfs-client) for the running kernel, then modprobe beegfs"
 OWN_KERNEL = (
@@ -20,6 +20,6 @@ def obstacle(hosts: Hosts) -> tuple[str, str]:
     kernels = {host.name: host.read(Path("/proc/sys/kernel/random/boot_id")) for host in hosts.all}
     shared = any(kernels[a.name] == kernels[b.name] and a.address != b.address for a in hosts.clients for b in hosts.all)
     for client in hosts.clients:
-        if not mounts(client, "beegfs"):
+        if not can_mount(client, "beegfs"):
             return f"the kernel of {client.name} has no module beegfs", OWN_KERNEL if shared else FIX
     return ("its clients share a kernel with other hosts, but not an address", OWN_KERNEL) if shared else ("", "")

@@ -5,6 +5,7 @@ NFS client, because Debian and Ubuntu have none in user space. Clients cache dat
 server's data are only in its kernel's page cache. The hosts drop both.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -14,14 +15,15 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Check, Host, Hosts
 from perjoule.filesystems._daemons import programs
 from perjoule.filesystems._deployment import SHORT_S, Deployed, Deployment
-from perjoule.filesystems._mounts import findmnt, has_own_mounts, in_kernel, kernel_check, mounts
-from perjoule.filesystems.nfs import parse as words
+from perjoule.filesystems._mounts import can_mount, findmnt, has_own_mounts, in_kernel, kernel_check
 from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import MachineError, TransientError, WorkloadError
 from perjoule.model.units import Bytes
 
 EXAMPLE = '[[filesystem]]\nkind = "nfs"\nversion = "4.2"\n'
 
+Version = Literal["3", "4.0", "4.1", "4.2"]
+PORT, MOUNT_PORT = 2049, 20048  # of mountd, for version 3
 NO_CLIENT = "the kernel has no NFS client, and Debian and Ubuntu package none in user space (fuse-nfs)"
 MEND = "use hosts whose kernel has CONFIG_NFS_FS"
 
@@ -38,7 +40,7 @@ class Nfs(Deployed):
     """"ganesha": nfs-ganesha in user space; "kernel": the kernel's own, on a host where it is already running."""
     place: Literal["storage", "metadata"] = "storage"
     """Which host serves: the first storage host, or the metadata host."""
-    version: words.Version = "4.2"
+    version: Version = "4.2"
     """Version of the protocol; ganesha serves 3 only to hosts with their own namespaces, because it needs an rpcbind."""
     transfer_bytes: Bytes = 1024**2
     """Largest read and write of a client (rsize, wsize)."""
@@ -78,7 +80,7 @@ class _Nfs(Deployment[Nfs]):
 
     def require_clients(self) -> None:
         for client in self.hosts.users:
-            if not mounts(client, "nfs"):
+            if not can_mount(client, "nfs"):
                 raise MachineError(NO_CLIENT, where=client.name, next=MEND)
 
     @property
@@ -87,7 +89,7 @@ class _Nfs(Deployment[Nfs]):
         return self.store(self.server) / "export"
 
     def attach(self, client: Host, place: Path) -> None:
-        options = words.mount_options(self.options.version, self.options.transfer_bytes, self.options.options)
+        options = mount_options(self.options.version, self.options.transfer_bytes, self.options.options)
         argv = ["mount", "-t", "nfs", "-o", options, f"{self.server.address}:{self.export}", place]
         done = client.run(argv, timeout_s=self.patience_s, check=False)
         if done.returncode != 0:
@@ -126,13 +128,13 @@ class _Ganesha(_Nfs):
             rpcbind = self.start(host, "rpcbind", ["rpcbind", "-f"])
             self.daemons.wait("an rpcbind", lambda: bool(host.run(listens, timeout_s=SHORT_S)), rpcbind)
         clients = [client.address for client in self.hosts.users]
-        host.put(words.ganesha_text(self.export, folder / "recovery", clients, self.options.version), folder / "ganesha.conf")
+        host.put(ganesha_text(self.export, folder / "recovery", clients, self.options.version), folder / "ganesha.conf")
         argv = ["ganesha.nfsd", "-F", "-f", folder / "ganesha.conf", "-L", "/dev/stderr", "-p", folder / "ganesha.pid"]
         server = self.start(host, "ganesha.nfsd", argv)
         self.daemons.wait("an NFS server", lambda: "NFS SERVER INITIALIZED" in server.process.output(), server)
 
     def version(self) -> str:
-        return words.release(self.server.run(["ganesha.nfsd", "-v"], timeout_s=SHORT_S).stdout)
+        return release(self.server.run(["ganesha.nfsd", "-v"], timeout_s=SHORT_S).stdout)
 
 
 class _Kernel(_Nfs):
@@ -160,3 +162,58 @@ class _Kernel(_Nfs):
         with suppress(WorkloadError):
             self.server.run(["exportfs", "-u", *self._names], timeout_s=SHORT_S, check=False)
         super().down()
+
+
+def ganesha_text(export: Path, recovery: Path, clients: Sequence[str], version: Version) -> str:
+    """Write ganesha.conf: one folder, under its own path in every version, for these addresses alone.
+
+    From version 5 on Ganesha ends if the kernel does not let it flush under memory pressure (PR_SET_IO_FLUSHER needs
+    CAP_SYS_RESOURCE, which containers and some virtual machines lack), unless that is allowed to fail. Older versions warn that
+    they do not know the option.
+    """
+    protocol, _, minor = version.partition(".")
+    minors = f"Minor_Versions = {minor}; " if minor else ""
+    return f"""\
+NFS_CORE_PARAM {{
+    Protocols = {protocol};
+    NFS_Port = {PORT};
+    MNT_Port = {MOUNT_PORT};
+    Enable_NLM = false;
+    Enable_RQUOTA = false;
+    Enable_UDP = false;
+    allow_set_io_flusher_fail = true;
+}}
+NFSv4 {{
+    {minors}Graceless = true;
+    Only_Numeric_Owners = true;
+    RecoveryBackend = fs;
+    RecoveryRoot = {recovery};
+}}
+NFS_KRB5 {{ Active_krb5 = false; }}
+LOG {{ Default_Log_Level = EVENT; }}
+EXPORT {{
+    Export_Id = 1;
+    Path = {export};
+    Pseudo = {export};
+    Protocols = {protocol};
+    Transports = TCP;
+    SecType = sys;
+    Squash = No_Root_Squash;
+    Access_Type = None;
+    FSAL {{ Name = VFS; }}
+    CLIENT {{ Clients = {", ".join(clients)}; Access_Type = RW; }}
+}}
+"""
+
+
+def mount_options(version: Version, transfer_bytes: int, more: Sequence[str]) -> str:
+    """Return a client's mount options; version 3 without file locks, which nothing here needs."""
+    words = [f"vers={version}", "proto=tcp", f"port={PORT}", f"rsize={transfer_bytes}", f"wsize={transfer_bytes}", "noatime"]
+    if version == "3":
+        words += ["nolock", f"mountport={MOUNT_PORT}", "mountproto=tcp"]
+    return ",".join([*words, *more])
+
+
+def release(said: str) -> str:
+    """Parse `ganesha.nfsd -v`: "NFS-Ganesha Release = V4.3"."""
+    return said.partition("=")[2].split()[0].removeprefix("V")
