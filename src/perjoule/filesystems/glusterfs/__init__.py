@@ -66,7 +66,7 @@ class GlusterFS(Deployed):
     """Further options of the volume, as in `gluster volume set` ({"performance.io-cache" = "on"})."""
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
-        """The redundancy of one group of bricks."""
+        """The redundancy of one group: bricks pass a client's fsync on to their disks, and it waits for all bricks of a group."""
         return self.shape(len(hosts.bricks)).redundancy
 
     def shape(self, there_count: int) -> Layout:
@@ -100,8 +100,11 @@ class GlusterFS(Deployed):
             then += f"{' or ' if then else 'set '}bricks_per_host = {group_count // math.gcd(used_count, group_count)}"
         if wrong:
             raise CampaignError(wrong, where="glusterfs", next=then)
-        parity_count = self.redundancy_count if kind == "dispersed" else 0
-        return Layout(kind, used_count, self.bricks_per_host_count, group_count, parity_count)
+        redundancy = Redundancy(2 if kind == "arbiter" else group_count, acknowledged="on disk")
+        if kind == "dispersed":
+            data_count, parity_count = group_count - self.redundancy_count, self.redundancy_count
+            redundancy = Redundancy(data_count=data_count, parity_count=parity_count, acknowledged="on disk")
+        return Layout(kind, used_count, self.bricks_per_host_count, group_count, redundancy)
 
     def deployment(self, hosts: Hosts) -> "_GlusterFS":
         """Bricks in groups over the hosts with disks."""

@@ -19,7 +19,7 @@ class Layout:
     hosts_count: int
     bricks_per_host_count: int
     group_count: int
-    redundancy_count: int = 0  # of a dispersed group
+    redundancy: Redundancy  # of a group
 
     @property
     def bricks(self) -> tuple[tuple[int, int], ...]:
@@ -36,16 +36,8 @@ class Layout:
     def words(self) -> tuple[str, ...]:
         """Return the layout's arguments of `gluster volume create`."""
         return {
-            "dispersed": ("disperse", str(self.group_count), "redundancy", str(self.redundancy_count)),
+            "dispersed": ("disperse", str(self.group_count), "redundancy", str(self.redundancy.parity_count)),
             "replicated": ("replica", str(self.group_count)),
             "arbiter": ("replica", "3", "arbiter", "1"),
             "distributed": (),
         }[self.kind]
-
-    @property
-    def redundancy(self) -> Redundancy:
-        """The redundancy: bricks pass a client's fsync on to their disks, and it waits for all bricks of a group."""
-        if self.kind == "dispersed":
-            parity_count = self.redundancy_count
-            return Redundancy(data_count=self.group_count - parity_count, parity_count=parity_count, acknowledged="on disk")
-        return Redundancy(2 if self.kind == "arbiter" else self.group_count, acknowledged="on disk")
