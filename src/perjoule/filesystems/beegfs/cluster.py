@@ -88,7 +88,7 @@ class Cluster(Deployment["BeeGFS"]):
         super().attach_all()
 
     def attach(self, client: Host, place: Path) -> None:
-        """Mount it on all clients. Raises MachineError if that is impossible, with the state of the servers."""
+        """Mount it by the client's kernel module, which reads the secret from a file."""
         room = self.folder(client)
         client.put(self._secret, room / "client.auth", mode=0o600)
         configuration = self.series.client(self.hosts.management.address, room / "client.auth", self.options.cache)

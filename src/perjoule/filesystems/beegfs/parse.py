@@ -68,7 +68,6 @@ class Target:
     reachability: str
     consistency: str
     total_bytes: int | None = None
-    free_bytes: int | None = None
 
     @property
     def well(self) -> bool:
@@ -100,16 +99,13 @@ def _target(row: Mapping[str, str]) -> Target:
     def cell(*names: str) -> str:
         return next((row[name] for name in names if name in row), "-")
 
-    def size_bytes(text: str) -> int | None:
-        return None if text == "-" else round(quantity(text, BYTES, bare=True))
-
+    total = cell("total", "space")
     return Target(
         number=_number(cell("targetid", "id")),
         node=_number(cell("nodeid", "node")),
         reachability=cell("reachability"),
         consistency=cell("consistency"),
-        total_bytes=size_bytes(cell("total", "space")),
-        free_bytes=size_bytes(cell("free", "space_free")),
+        total_bytes=None if total == "-" else round(quantity(total, BYTES, bare=True)),
     )
 
 
