@@ -124,8 +124,7 @@ def programs(packages: Mapping[str, str]) -> tuple[Check, ...]:
 
     def check(program: str, package: str) -> Check:
         found = shutil.which(program, path=path)
-        fix = "" if found else f"apt install {package}"
-        return Check(program, found is not None, found or "not installed", fix, package=package)
+        return Check(program, found is not None, found or "not installed", f"apt install {package}", package=package)
 
     return tuple(check(*item) for item in packages.items())
 
@@ -133,4 +132,4 @@ def programs(packages: Mapping[str, str]) -> tuple[Check, ...]:
 def fuse() -> Check:
     """Check that this machine's kernel has FUSE."""
     found = Path("/dev/fuse").exists()
-    return Check("FUSE", found, "/dev/fuse" if found else "no /dev/fuse", fix="" if found else "modprobe fuse")
+    return Check("FUSE", found, "/dev/fuse" if found else "no /dev/fuse", "modprobe fuse")

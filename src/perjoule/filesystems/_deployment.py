@@ -296,7 +296,7 @@ class SelfBuilt(Deployed):
         fix = f"install {self.installation} and set {self.variable} to its prefix"
         found = {name: shutil.which(name, path=self.path) for name in self.names()}
         where = f"not in {self.path.replace(':', ' or ')}" if self._prefix() else "not on the PATH"
-        installed = (Check(name, bool(path), path or where, "" if path else fix) for name, path in found.items())
+        installed = (Check(name, bool(path), path or where, fix) for name, path in found.items())
         return (*installed, *programs({"setpriv": "util-linux"}), *super().checks())
 
     @property

@@ -42,7 +42,7 @@ def can_mount(host: Host, kind: str) -> bool:
 
 def kernel_check(name: str, able: bool, lack: str, fix: str, *, needed: bool = True) -> Check:
     """Report whether this machine's kernel has what a client needs there."""
-    return Check(f"{name} in the kernel", able, "there" if able else lack, "" if able else fix, needed)
+    return Check(f"{name} in the kernel", able, "there" if able else lack, fix, needed)
 
 
 def is_mounted(host: Host, path: Path) -> bool:

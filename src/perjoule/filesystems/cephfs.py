@@ -46,11 +46,6 @@ class CephFs(ceph.Ceph):
     client_cache_bytes: Bytes = 32 * 1024**2
     """Object cache of each client, half of which may be dirty. Files that are not much larger are read back from it."""
 
-    @property
-    def cache_bytes(self) -> int:
-        """Object cache of each client."""
-        return self.client_cache_bytes
-
     def deployment(self, hosts: Hosts) -> "_CephFs":
         """With a metadata server."""
         return _CephFs(self, hosts)
@@ -71,7 +66,7 @@ class CephFs(ceph.Ceph):
             ceph.Pool(METADATA_POOL, "ssd" if apart else kind, "osd" if apart else "host", copies),
         )
         osds = self.osds(hosts.by_role("storage"), metadata, metadata_count=self.metadata_osds_count)
-        return ceph.Layout(self, hosts.management.address, osds, pools, mds=hosts.metadata.name)
+        return ceph.Layout(self, hosts.management.address, osds, pools, hosts.metadata.name, self.client_cache_bytes)
 
 
 class _CephFs(Cluster):

@@ -55,8 +55,7 @@ class Nfs(Deployed):
         if self.server == "kernel":
             return programs({"exportfs": "nfs-kernel-server"})
         back_end = next(Path("/usr/lib").glob("*/ganesha/libfsalvfs.so"), None)
-        fix = "" if back_end else "apt install nfs-ganesha-vfs"
-        vfs = Check("ganesha's VFS", back_end is not None, str(back_end or "not installed"), fix)
+        vfs = Check("ganesha's VFS", back_end is not None, str(back_end or "not installed"), "apt install nfs-ganesha-vfs")
         packages = {"ganesha.nfsd": "nfs-ganesha", **({"rpcbind": "rpcbind"} if self.version == "3" else {})}
         return (*programs(packages), vfs)
 

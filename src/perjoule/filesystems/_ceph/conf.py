@@ -98,7 +98,7 @@ osd_heartbeat_grace = 60
 # a client's process may run many times, and side by side
 admin_socket = {folder}/run/$name.$pid.asok
 pid_file =
-client_oc_size = {options.cache_bytes}
-client_oc_max_dirty = {options.cache_bytes // 2}
-client_oc_target_dirty = {options.cache_bytes // 25}
+client_oc_size = {layout.client_cache_bytes}
+client_oc_max_dirty = {layout.client_cache_bytes // 2}
+client_oc_target_dirty = {layout.client_cache_bytes // 25}
 """

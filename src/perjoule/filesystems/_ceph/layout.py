@@ -57,6 +57,7 @@ class Layout:
     osds: tuple[Osd, ...]
     pools: tuple[Pool, ...]
     mds: str = ""  # host of the metadata server; "": no file system
+    client_cache_bytes: int = 0  # object cache of each client of the file system
     fsid: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     def hosts(self, device_class: str = "") -> tuple[str, ...]:
@@ -94,11 +95,6 @@ class Ceph(Deployed):
     osd_size_bytes: Annotated[Bytes, Field(ge=SMALLEST_OSD_BYTES)] = 8 * 1024**3
     """Size of each OSD's store; less if the host's disk is smaller."""
 
-    @property
-    def cache_bytes(self) -> int:
-        """Object cache of each client; a client without a file system has none."""
-        return 0
-
     @abstractmethod
     def layout(self, hosts: Hosts) -> Layout:
         """Place all daemons. Raises CampaignError if these hosts can't carry the configured layout."""
@@ -112,9 +108,9 @@ class Ceph(Deployed):
 
     def checks(self) -> tuple[Check, ...]:
         """Check for its programs, and librados for the system's Python."""
-        module = list(Path("/usr/lib/python3/dist-packages").glob("rados*.so"))
-        fix = "" if module else "apt install python3-rados"
-        return (*super().checks(), Check("python3-rados", bool(module), str(module[0]) if module else "not installed", fix))
+        module = next(Path("/usr/lib/python3/dist-packages").glob("rados*.so"), None)
+        rados = Check("python3-rados", module is not None, str(module or "not installed"), "apt install python3-rados")
+        return (*super().checks(), rados)
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """The redundancy of data. All OSDs of a placement group commit a write to their stores before it is acknowledged.

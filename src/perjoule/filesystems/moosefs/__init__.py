@@ -81,11 +81,9 @@ class _MooseFS(Deployment[MooseFS]):
     def plan(self) -> tuple[Host, ...]:
         goal, storage = self.options.goal, self.hosts.by_role("storage")
         if goal > len(storage):
-            raise CampaignError(
-                f"goal = {goal} needs {goal} chunk servers, but the testbed has {len(storage)} storage hosts",
-                where=self.kind,
-                next=f"set goal to at most {len(storage)}" if storage else "use a testbed with storage hosts",
-            )
+            what = f"goal = {goal} needs {goal} chunk servers, but the testbed has {len(storage)} storage hosts"
+            then = f"set goal to at most {len(storage)}" if storage else "use a testbed with storage hosts"
+            raise CampaignError(what, where=self.kind, next=then)
         return storage
 
     def require(self) -> None:
