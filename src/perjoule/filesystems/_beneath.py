@@ -11,12 +11,11 @@ from pathlib import Path
 
 from perjoule.drivers.protocols import Check, Host
 from perjoule.filesystems._daemons import programs
-from perjoule.filesystems._mounts import findmnt, in_kernel, kernel_check
+from perjoule.filesystems._mounts import SHORT_S, findmnt, in_kernel, kernel_check
 from perjoule.machine.mirrors import STEAD, WAYS, check
 from perjoule.model import Disk, Json
 
 PACKAGES = {"ext4": "e2fsprogs", "xfs": "xfsprogs", "btrfs": "btrfs-progs", "f2fs": "f2fs-tools"}
-SHORT_S = 20.0
 
 
 def needs(kind: str, *, needed: bool = True) -> tuple[Check, ...]:

@@ -19,12 +19,11 @@ from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted, 
 from perjoule.filesystems._beneath import beneath_facts, needs_beneath
 from perjoule.filesystems._daemons import SYSTEM, Daemon, Daemons, each, fuse, programs
 from perjoule.filesystems._flows import explained
-from perjoule.filesystems._mounts import is_mounted
+from perjoule.filesystems._mounts import SHORT_S, is_mounted
 from perjoule.model import OPTIONS, Amplification, Disk, Json, Redundancy
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.model.units import Seconds
 
-SHORT_S = 20.0  # for commands that only ask
 STOP_S = 0.2  # for a daemon to end by itself: its data are not needed any more, so it need not write them
 
 Options = TypeVar("Options", bound="Deployed")

@@ -22,7 +22,7 @@ COLUMNS = {
     "avail": "available_bytes",
 }
 _REMOTE = ("/dev/nbd", "/dev/rbd", "/dev/drbd")  # block devices whose data lie on other hosts
-_TIMEOUT_S = 20.0
+SHORT_S = 20.0  # for commands that only ask
 
 
 def in_kernel(kind: str) -> bool:
@@ -36,7 +36,7 @@ def can_mount(host: Host, kind: str) -> bool:
     if f"\t{kind}\n".encode() in host.read(Path("/proc/filesystems")):
         return True
     with suppress(WorkloadError):  # a host without modprobe loads nothing
-        return host.run(["modprobe", "--dry-run", "--quiet", kind], timeout_s=_TIMEOUT_S, check=False).returncode == 0
+        return host.run(["modprobe", "--dry-run", "--quiet", kind], timeout_s=SHORT_S, check=False).returncode == 0
     return False
 
 
@@ -47,19 +47,19 @@ def kernel_check(name: str, able: bool, lack: str, fix: str, *, needed: bool = T
 
 def is_mounted(host: Host, path: Path) -> bool:
     """Return whether something is mounted there, as the host sees it."""
-    return host.run(["mountpoint", "-q", path], timeout_s=_TIMEOUT_S, check=False).returncode == 0
+    return host.run(["mountpoint", "-q", path], timeout_s=SHORT_S, check=False).returncode == 0
 
 
 def has_own_mounts(host: Host) -> bool:
     """Return whether a host has its own mount namespace, so a mount over a system path hides nothing of this machine."""
-    there = host.run(["readlink", "/proc/self/ns/mnt"], timeout_s=_TIMEOUT_S).stdout.strip()
+    there = host.run(["readlink", "/proc/self/ns/mnt"], timeout_s=SHORT_S).stdout.strip()
     return there != str(Path("/proc/self/ns/mnt").readlink())
 
 
 def findmnt(host: Host, path: Path) -> dict[str, Json]:
     """Return the source, type, options and space of a folder's mount on a host. Raises WorkloadError."""
     argv = ["findmnt", "--json", "--bytes", "--target", path, "--output", ",".join(COLUMNS)]
-    return mount_facts(host.run(argv, timeout_s=_TIMEOUT_S).stdout)
+    return mount_facts(host.run(argv, timeout_s=SHORT_S).stdout)
 
 
 def mount_facts(said: str) -> dict[str, Json]:

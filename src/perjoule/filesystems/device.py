@@ -13,13 +13,12 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Access, Check, Host, Hosts, Mounted
 from perjoule.filesystems._daemons import each, programs
-from perjoule.filesystems._mounts import OnClients, OnOwnDevices
+from perjoule.filesystems._mounts import SHORT_S, OnClients, OnOwnDevices
 from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import WorkloadError
 
 EXAMPLE = '[[filesystem]]\nkind = "device"\nsize = "20 GiB"\n'
 
-SHORT_S = 20.0
 QUEUE = ("rotational", "logical_block_size", "physical_block_size", "write_cache", "scheduler")
 
 

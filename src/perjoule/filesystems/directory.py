@@ -13,13 +13,11 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.filesystems._daemons import programs
-from perjoule.filesystems._mounts import OnClients, findmnt, is_local
+from perjoule.filesystems._mounts import SHORT_S, OnClients, findmnt, is_local
 from perjoule.model import OPTIONS
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 
 EXAMPLE = '[[filesystem]]\nkind = "directory"\npath = "/mnt/scratch"\n'
-
-SHORT_S = 20.0
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
