@@ -8,6 +8,7 @@ https://doc.beegfs.io/latest/, https://github.com/ThinkParQ/beegfs-go, https://g
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from perjoule.filesystems.beegfs.parse import Kind, settings
@@ -42,12 +43,7 @@ class Series:
 
 def _management_of_7(store: Path, authentication: Path) -> str:
     # All targets are equal, however little space a test bed has: files are striped over all.
-    limits = {
-        f"tune{kind}{what}{limit}Limit": 0
-        for kind in ("Meta", "Storage")
-        for what in ("Space", "Inodes")
-        for limit in ("Low", "Emergency")
-    }
+    names = product(("Meta", "Storage"), ("Space", "Inodes"), ("Low", "Emergency"))
     return settings(
         {
             "storeMgmtdDirectory": store,
@@ -57,7 +53,7 @@ def _management_of_7(store: Path, authentication: Path) -> str:
             "connAuthFile": authentication,
             "tuneMetaDynamicPools": False,
             "tuneStorageDynamicPools": False,
-            **limits,
+            **{f"tune{kind}{what}{limit}Limit": 0 for kind, what, limit in names},
             "runDaemonized": False,
             "logType": "logfile",
             "logStdFile": "",
