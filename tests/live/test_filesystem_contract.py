@@ -42,6 +42,7 @@ settle = "0.1 s"
 [testbed]
 kind = "virtual"
 disk = "directory"
+cpu_cap = false
 servers = 2
 [[filesystem]]
 kind = "sshfs"

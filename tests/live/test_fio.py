@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from on_hosts import hosts_of
 from perjoule import drivers
 from perjoule.drivers.protocols import Check, FileSystem, Host, Mounted, Testbed, Workload
 from perjoule.model import Json, Outcome
@@ -25,7 +26,7 @@ def fio(**options: Json) -> Workload:
 def outcomes(testbed: str, clients_count: int, folder: Path, *loads: Workload, **options: Json) -> list[Outcome]:
     """Run the loads one after the other on one deployment, each in a raw folder of its own."""
     (folder / "files").mkdir(exist_ok=True)
-    bed = drivers.build("testbeds", testbed, options)
+    bed = hosts_of(**options) if testbed == "virtual" else drivers.build("testbeds", testbed, options)
     files = drivers.build("filesystems", "directory", {"path": str(folder / "files")})
     assert isinstance(bed, Testbed)
     assert isinstance(files, FileSystem)

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from on_hosts import hosts_of
 from perjoule import drivers
-from perjoule.drivers.protocols import FileSystem, Hosts, Mounted, Testbed, Workload
+from perjoule.drivers.protocols import FileSystem, Hosts, Mounted, Workload
 from perjoule.model import Json, Outcome
 from perjoule.model.errors import TransientError
 from perjoule.model.units import MIB
@@ -22,11 +23,9 @@ def bench(**options: Json) -> Workload:
 
 @pytest.fixture(scope="module")
 def deployment() -> Iterator[tuple[Hosts, Mounted]]:
-    bed = drivers.build("testbeds", "virtual", {"servers": 3, "disk": "directory"})
     store = drivers.build("filesystems", "rados", {"placement_groups": 8, "copies": 2})
-    assert isinstance(bed, Testbed)
     assert isinstance(store, FileSystem)
-    with bed.hold(2) as hosts, store.mount(hosts) as mounted:
+    with hosts_of(servers=3).hold(2) as hosts, store.mount(hosts) as mounted:
         yield hosts, mounted
 
 
