@@ -7,7 +7,6 @@ from math import isfinite
 from statistics import fmean
 
 from perjoule.analysis.efficiency import edp
-from perjoule.analysis.statistics import interval
 from perjoule.analysis.stopping import stopped_interval
 from perjoule.analysis.trends import window
 from perjoule.model import Cell, Direction, Interval, Point, Ran, Record, Trial
@@ -44,7 +43,7 @@ def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int
             for direction in record.traits.directions:
                 key = _key(record.trial, direction, several)
                 failed[key] = failed.get(key, 0) + 1
-    spread = interval if widening == 1 else partial(stopped_interval, factor=widening)
+    spread = partial(stopped_interval, factor=widening)
     found = {key: _cell(key, grouped.get(key, []), failed.get(key, 0), of, spread, widening) for key in grouped | failed}
     ordered = sorted(found, key=lambda k: (k[1], DIRECTIONS.index(k[2]), k[0], k[3]))
     return _with_edp_ratio([found[key] for key in ordered], edp_weight, spread)

@@ -290,6 +290,14 @@ def test_what_is_far_above_is_a_spike_where_it_is_rare_or_soon_over(made, count,
     assert [told in said for said in far(made, count, *range_w, places, value_w)] == [True] * bool(told)
 
 
+def test_a_step_of_a_counter_is_held_against_its_other_powers(made):
+    t_s = np.arange(0, 50.25, 0.5)
+    for power_w, told in ((400.0, True), (60.0, False)):
+        watts = np.where(np.arange(len(t_s)) == 50, power_w, 40 + np.arange(len(t_s)) % 7)
+        found = list(faults.of(Integral(made.stating("counter", t_s, np.cumsum(0.5 * watts))), 0.0, 50.0))
+        assert [one == "1 sample is far above all others, up to 400 W, and included" for one in found] == [True] * told
+
+
 def test_a_value_that_is_repeated_counts_once_in_a_spike(made):
     """Each value is read three times; spikes of two values are over soon, those of three are not."""
     for length, told in ((2, True), (3, False)):

@@ -19,15 +19,15 @@ def partner(of: Number, among: Iterable[Number], quantity: str, *, without: Sequ
 
 def siblings(of: Number, among: Iterable[Number]) -> list[Number]:
     """List numbers of the same quantity that differ in one thing: a fact, the statistic, or the place. The nearest first."""
-    ranked: list[tuple[int, int, Number]] = []
-    for index, one in enumerate(among):
+    ranked: list[tuple[int, Number]] = []
+    for one in among:
         if one.id == of.id or one.quantity != of.quantity:
             continue
         different = [key for key in one.own.keys() | of.own.keys() if one.own.get(key) != of.own.get(key)]
         count = len(different) + (one.statistic != of.statistic)
         if count <= 1:
-            ranked.append((count, index, one))
-    return [one for _, _, one in sorted(ranked, key=lambda r: r[:2])]
+            ranked.append((count, one))
+    return [one for _, one in sorted(ranked, key=lambda r: r[0])]
 
 
 def difference(of: Number, other: Number) -> str:
