@@ -157,10 +157,9 @@ def folded(half: float, spread: float) -> float:
 
 
 def _root(rising: Callable[[float], float], low: float, high: float) -> float:
-    for _ in range(50):
-        middle = (low + high) / 2
+    while low < (middle := (low + high) / 2) < high:  # until no number lies between them
         low, high = (middle, high) if rising(middle) < 0 else (low, middle)
-    return (low + high) / 2
+    return middle
 
 
 def combined(parts: Sequence[tuple[int, Budget]]) -> Budget:

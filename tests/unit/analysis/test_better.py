@@ -11,6 +11,7 @@ from scipy import stats
 
 from perjoule.analysis.better import MOST_COUNT, Judge, Verdict, hedges_g
 from perjoule.analysis.contrast import Estimate, Sample, contrast
+from perjoule.analysis.contrast import in_turns as measured_in_turns
 from perjoule.analysis.drift import Timed, Trend, inflation, trend
 from perjoule.analysis.outliers import outliers
 from perjoule.analysis.statistics import interval
@@ -301,3 +302,19 @@ def test_a_comparison_stands_alone_unless_it_is_told_of_others() -> None:
     alone = Estimate(0.1, 0.0025, 10.0)
     assert Verdict(alone).p == pytest.approx(2 * stats.t.sf(2, 10))
     assert (Verdict(alone).ratio.low, Verdict(alone).ratio.high) == (alone.ratio.low, alone.ratio.high)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "turns"),
+    [
+        ({1: (0, 1)}, {1: (1, 2)}, False),  # a single block
+        ({1: (0, 1), 2: (2, 3)}, {1: (1, 2), 2: (3, 4)}, True),
+        ({1: (0, 1), 2: (2, 3)}, {1: (1, 2.1), 2: (3, 4)}, False),  # the next block begins before the end of the first
+        ({1: (0, 1), 2: (2, 3)}, {2: (1, 2), 3: (3, 4)}, False),  # a single one in common
+    ],
+)
+def test_cells_took_turns_where_two_blocks_or_more_have_all_of_them(one, other, turns) -> None:
+    cells = [
+        cell(str(n), ONE[: len(ran)], ran=tuple(Ran(r, *when) for r, when in ran.items())) for n, ran in enumerate((one, other))
+    ]
+    assert measured_in_turns(cells) is turns
