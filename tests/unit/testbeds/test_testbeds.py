@@ -104,6 +104,14 @@ def test_a_rating_of_a_busy_machine_is_doubted_and_measured_again(tmp_path: Path
     assert runs.read_text() == "run\nrun\n"
 
 
+@pytest.mark.parametrize(("strangers_ratio", "doubted"), [(0.097, False), (0.103, True)])
+def test_a_tenth_of_the_cpus_for_others_is_too_much_to_rate_a_machine(
+    strangers_ratio: float, doubted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seven_zip(tmp_path, monkeypatch, strangers_ratio)
+    assert bool(cpu.mips_per_core().doubt) == doubted
+
+
 def test_what_strangers_took_is_what_our_own_children_did_not() -> None:
     cores = os.cpu_count() or 1
     assert cpu.strangers_ratio((10.0, 50.0, 3.0), (12.0, 50.0 + 2.0 + 1.0 * cores, 5.0)) == pytest.approx(0.5)

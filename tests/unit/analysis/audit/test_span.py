@@ -27,6 +27,8 @@ from perjoule.analysis.audit.span import Span, exactly
         ("abs(f)", 0, 3),
         ("abs(e)", 0, 3),
         ("abs(0 - b)", 4, 8),
+        ("abs(a / 2)", 0.5, 1),
+        ("abs(0 - a / 2)", 0.5, 1),
         ("2 * a - 0.5", 1.5, 3.5),
     ],
 )
