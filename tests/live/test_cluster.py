@@ -2,26 +2,26 @@
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from perjoule import drivers
-from perjoule.drivers.protocols import Hosts, Testbed
+from perjoule.drivers.protocols import Testbed
 from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, TransientError, WorkloadError
 from perjoule.model.units import MIB
 from perjoule.testbeds.cluster import Cluster
 from perjoule.workloads import _mpi as mpi
+from sshd import Lab, until
 
 pytestmark = [
     pytest.mark.live,
@@ -31,11 +31,6 @@ pytestmark = [
 PERJOULE = str(Path(sys.executable).with_name("perjoule"))
 ADDRESSES = {"storage-1": "127.0.0.2", "client-1": "127.0.0.3"}
 SLEEP = "86399"  # found in argument lists
-TREES = """
-for d in work results; do mkdir -p "$1/$d"; mount -t tmpfs none "$1/$d"; done
-[ ! -e ~/.bashrc ] || mount --bind /dev/null ~/.bashrc # which may start version managers, for each command anew
-exec /usr/sbin/sshd -D -e -f "$2"
-"""
 KILLED = """
 import json, sys, time
 from perjoule.model import Disk
@@ -54,49 +49,8 @@ with Cluster(**json.loads(sys.argv[1])).hold(1) as hosts:
 """.replace("SLEEP", SLEEP)
 
 
-def until(true: Callable[[], bool], timeout_s: float = 30.0) -> None:
-    until_s = time.monotonic() + timeout_s
-    while not true():
-        assert time.monotonic() < until_s, "waited in vain"
-        time.sleep(0.02)
-
-
 def sleepers() -> list[str]:
     return subprocess.run(["pgrep", "-xf", f"sleep {SLEEP}"], capture_output=True, text=True, check=False).stdout.split()
-
-
-class Lab:
-    """A folder with keys, and hosts that believe them."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        Path("/run/sshd").mkdir(exist_ok=True)  # sshd wants it to be there
-        for name in ("host", "key", "wrong"):
-            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
-        shutil.copy(folder / "key.pub", folder / "authorized")
-        for name in ("known", "nobody"):
-            (folder / f"{name}.cfg").write_text(f"UserKnownHostsFile {folder / name}\nGlobalKnownHostsFile none\n")
-
-    def server(self, name: str, port: int, *addresses: str) -> Path:
-        key = " ".join((self.folder / "host.pub").read_text().split()[:2])
-        with (self.folder / "known").open("a") as known:
-            known.writelines(f"{address if port == 22 else f'[{address}]:{port}'} {key}\n" for address in addresses)
-        path = self.folder / f"{name}.sshd"
-        lines = [f"Port {port}", *(f"ListenAddress {address}" for address in addresses)]
-        lines += ["KexAlgorithms curve25519-sha256"]  # a fifth of the default's CPU time, and there are many logins
-        lines += [f"HostKey {self.folder / 'host'}", f"AuthorizedKeysFile {self.folder / 'authorized'}", "PidFile none"]
-        path.write_text("\n".join([*lines, "UsePAM no", "StrictModes no", "PasswordAuthentication no", "MaxStartups 100", ""]))
-        return path
-
-    def options(self, hosts: list[dict[str, str]], port: int) -> dict[str, Any]:
-        return {
-            "hosts": hosts,
-            "user": "root",
-            "port": port,
-            "identity": str(self.folder / "key"),
-            "config": str(self.folder / "known.cfg"),
-            "work": str(self.folder / "work"),
-        }
 
 
 @pytest.fixture(scope="module")
@@ -278,7 +232,7 @@ def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_the
     testbed = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, "servers": 2})
     assert isinstance(testbed, Testbed)
     with testbed.hold(2) as hosts:
-        options = lab.options(_with_sshd(lab, hosts), 22)
+        options = lab.options(lab.serve(hosts.all), 22)
         (open_folder / "lab.toml").write_text(toml(options, filesystem, *workloads.values(), clients=2))
         (open_folder / "load.fio").write_text("[one]\nrw=write\nsize=16m\nbs=1m\nend_fsync=1\n")
         command = [PERJOULE, "run", open_folder / "lab.toml", "--into", open_folder / "results"]
@@ -291,17 +245,3 @@ def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_the
     assert (open_folder / "results" / "report.html").stat().st_size > 100_000
     verified = subprocess.run([PERJOULE, "verify", open_folder / "results"], capture_output=True, text=True, check=False)
     assert verified.returncode == 0, verified.stdout + verified.stderr
-
-
-def _with_sshd(lab: Lab, hosts: Hosts) -> list[dict[str, str]]:
-    """Start an sshd in each host, which sees a work folder of its own and no results."""
-    found: list[dict[str, str]] = []
-    for host in hosts.all:
-        server = lab.server(host.name, 22, host.address)
-        argv = ["unshare", "--mount", "sh", "-c", TREES, "sh", lab.folder, server]
-        host.spawn(argv, log=lab.folder / f"{host.name}.log")
-        node = {"node": f"odroid-hc4/{host.node.name}"} if host.node else {}
-        found.append({"name": host.name, "address": host.address, "role": host.role, **node})
-    for host in hosts.all:
-        until(lambda host=host: "listening" in (lab.folder / f"{host.name}.log").read_text())
-    return found
