@@ -116,11 +116,17 @@ def run(
         code, out, err = captured(led(lead, words), (text or "").encode(), timeout_s=timeout_s, env=env)
     except OSError as error:
         raise WorkloadError(f"{words[0]} could not be started ({error.strerror})", where=where) from None
-    stdout, stderr = out.decode(errors="replace"), err.decode(errors="replace")
-    if code is None:
-        raise TransientError(f"{words[0]} did not end within {timeout_s:g} s{_last_words(stdout, stderr)}", where=where)
-    completed = Completed(words, code, stdout, stderr)
-    refused = bool(lead) and code != 0 and stderr.startswith(_REFUSALS)
+    completed = Completed(words, code or 0, out.decode(errors="replace"), err.decode(errors="replace"))
+    return judged(completed, where=where, check=check, led=bool(lead), late_s=timeout_s if code is None else None)
+
+
+def judged(completed: Completed, *, where: str, check: bool, late_s: float | None, led: bool = True) -> Completed:
+    """Return what a command left, or raise as `Host.run` promises; `late_s` is the time limit at which it was ended."""
+    if late_s is not None:
+        said = _last_words(completed.stdout, completed.stderr)
+        raise TransientError(f"{completed.argv[0]} did not end within {late_s:g} s{said}", where=where)
+    code = completed.returncode
+    refused = led and code != 0 and completed.stderr.startswith(_REFUSALS)
     if refused or (check and code):
         raise WorkloadError(failure(completed, "could not be started" if refused else f"ended with {code}"), where=where)
     return completed

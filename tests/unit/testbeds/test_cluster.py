@@ -1,7 +1,10 @@
 """What is said to OpenSSH, and what its answers and those of hosts mean; recorded from OpenSSH 9.2."""
 
+import os
 import shlex
 import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -9,9 +12,12 @@ from pydantic import ValidationError
 
 from perjoule import campaign
 from perjoule.drivers.protocols import ClockOffset
-from perjoule.model.errors import CampaignError, MachineError
+from perjoule.model.errors import CampaignError, MachineError, TransientError
 from perjoule.testbeds import cluster
+from perjoule.testbeds._kernel import cpu_ticks
+from perjoule.testbeds._process import children
 from perjoule.testbeds.cluster.facts import clock_doubt, clock_s, counters, probe
+from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.openssh import Login, refusal
 from perjoule.testbeds.cluster.program import signalled
 from perjoule.testbeds.cluster.scripts import BASH, KEEP, LAUNCH
@@ -107,12 +113,12 @@ def test_a_clock_is_doubted_where_it_is_known_badly_and_not_where_it_is_only_ahe
 
 
 def test_exit_codes_of_a_shell_are_those_of_a_child() -> None:
-    assert [signalled(code) for code in (0, 1, 127, 143, 137, 254, 255)] == [0, 1, 127, -15, -9, 254, -9]
+    assert [signalled(code) for code in (0, 1, 127, 143, 137, 254, 255)] == [0, 1, 127, -15, -9, 254, 255]
 
 
 def test_a_program_that_a_host_does_not_have_is_told(tmp_path: Path) -> None:
     (tmp_path / "programs").mkdir()
-    argv = [*BASH, LAUNCH, "perjoule-program", str(tmp_path / "programs" / "1"), "run"]
+    argv = [*BASH, LAUNCH, "perjoule-program", str(tmp_path / "programs" / "1")]
     done = subprocess.run([*argv, "no-such-program"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (127, "perjoule: no-such-program is not installed on this host\n")
     both = subprocess.run([*argv, "sh", "-c", "echo out; echo err >&2; exit 7"], capture_output=True, text=True, check=False)
@@ -120,13 +126,61 @@ def test_a_program_that_a_host_does_not_have_is_told(tmp_path: Path) -> None:
     assert list((tmp_path / "programs").iterdir()) == []
 
 
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
+    """A keeper on this machine, instead of behind ssh."""
+    monkeypatch.setattr(Login, "command", lambda _self, argv, **_ways: list(argv))
+    keeper = Keeper(Login("h1", "here"), str(tmp_path / "work"))
+    keeper.keep("00000001")
+    try:
+        yield keeper
+    finally:
+        alive = keeper.alive
+        assert keeper.close() is alive
+        assert (tmp_path / "work/cluster/00000001-h1").exists() is not alive
+
+
+def test_a_keeper_runs_commands_side_by_side_and_starts_no_process_here(kept: Keeper) -> None:
+    words, data = ["a b", "$HOME", "it's", '"q"', "x\ny", "*", "", "\udcff\n\n"], bytes(range(256)) * 500
+    with ThreadPoolExecutor(3) as pool:
+        slow = pool.submit(kept.run, ["sh", "-c", "read -r line; echo $line; echo err >&2; exit 7"], b"in\n", timeout_s=20)
+        copied = pool.submit(kept.run, ["cat"], data, timeout_s=20)
+        said = kept.run(["printf", "%s|", *words], timeout_s=20)[0]
+    assert said[:3] == (0, b"".join(os.fsencode(word) + b"|" for word in words), b"")
+    assert copied.result()[0][:3] == (0, data, b"")
+    assert slow.result()[0][:3] == (7, b"in\n", b"err\n")
+    assert children(os.getpid()).count(kept._child.pid) == 1
+    assert cpu_ticks(kept.counters()[2].split(" ", 1)[1].partition("\n")[0]) > 0
+
+
+def test_a_program_that_takes_too_long_is_ended_with_its_children(kept: Keeper) -> None:
+    answer, late = kept.run(["sh", "-c", "trap '' TERM; echo begun; sleep 86398 & wait; sleep 86398"], timeout_s=0.2)
+    assert (late, answer.code, answer.out) == (True, 137, b"begun\n")
+    assert subprocess.run(["pgrep", "-xf", "sleep 86398"], capture_output=True, check=False).stdout == b""
+
+
+def test_a_command_whose_connection_ends_is_told_at_once(kept: Keeper) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(kept.run, ["sleep", "86397"], timeout_s=60)
+        while kept.run(["pgrep", "-xf", "sleep 86397"], timeout_s=9)[0].code:
+            pass
+        kept._child.kill()
+        with pytest.raises(TransientError, match="the connection was lost"):
+            running.result(9)
+    with pytest.raises(TransientError, match="the connection was lost"):
+        kept.run(["true"], timeout_s=9)
+    assert subprocess.run(["pgrep", "-xf", "sleep 86397"], capture_output=True, check=False).stdout == b""
+
+
 def keep(work: Path, text: str = "") -> list[str]:
-    argv = [*BASH, KEEP, "perjoule-keeper", str(work), "h1", "00000001"]
-    return subprocess.run(argv, input=text, capture_output=True, text=True, check=False, timeout=30).stdout.splitlines()
+    argv = [*BASH, KEEP, "perjoule-keeper", str(work), "h1"]
+    text = f"keep 00000001\n{text}"
+    said = subprocess.run(argv, input=text, capture_output=True, text=True, check=False, timeout=30).stdout
+    return said.partition("probed\n")[2].splitlines()
 
 
 def test_a_keeper_removes_what_dead_runs_left_and_its_own(tmp_path: Path) -> None:
-    assert keep(tmp_path / "work", "counters 3\n")[:2] == ["ready", "begin 3"]
+    assert [line[:10] for line in keep(tmp_path / "work", "counters 3\n")[:2]] == ["ready", "answer 3 0"]
     old, other = tmp_path / "work/cluster/00000000-h1", tmp_path / "work/cluster/00000000-h2"
     for folder in (old, other):
         folder.mkdir()

@@ -4,6 +4,7 @@ Uses OpenSSH's own client with your keys, known hosts and configuration, and nev
 `work`/cluster. A keeper there ends all our programs and removes our files as soon as it loses contact, for whatever reason.
 """
 
+import atexit
 import contextlib
 import ipaddress
 import secrets
@@ -24,13 +25,11 @@ from perjoule.drivers.protocols import Check, ClockOffset, Hosts, Testbed, plann
 from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.model.units import bytes_text
-from perjoule.testbeds import _process
 from perjoule.testbeds.cluster import notes
-from perjoule.testbeds.cluster.facts import Probe, clock_doubt, probe
+from perjoule.testbeds.cluster.facts import Probe, clock_doubt
 from perjoule.testbeds.cluster.host import SshHost
 from perjoule.testbeds.cluster.keeper import Keeper
-from perjoule.testbeds.cluster.openssh import Login, refusal
-from perjoule.testbeds.cluster.scripts import BASH, PROBE
+from perjoule.testbeds.cluster.openssh import Login
 
 EXAMPLE = """
 [testbed]
@@ -42,7 +41,6 @@ hosts = [
 ]
 """
 LEAST_FREE_BYTES = 512 * 1024**2
-_PROBE_S = 30.0
 # Documentation addresses (RFC 5737): an example's hosts are never contacted.
 _NOBODYS = tuple(map(ipaddress.ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")))
 
@@ -106,30 +104,32 @@ class Cluster(Testbed):
         run = secrets.token_hex(4)
         with contextlib.ExitStack() as stack:
             note = stack.enter_context(notes.noted(run, [(self._login(machine), self.work) for machine in chosen]))
-            sockets = stack.enter_context(notes.sockets())
             folders = [self._folder(run, machine) for machine in chosen]
             stack.callback(lambda: [notes.remove_logs(folder) for folder in folders])
-            keepers: list[Keeper] = []
-            stack.callback(lambda: all(_at_once(Keeper.close, keepers)) and notes.remove(note))
+            held: list[Keeper] = []
+            stack.callback(lambda: all(_at_once(Keeper.close, held)) and notes.remove(note))
 
-            def keep(number: int) -> Keeper:
-                keepers.append(keeper := Keeper(self._login(chosen[number]), str(sockets / str(number)), self.work, run))
+            def keep(machine: Machine) -> Keeper:
+                keeper = _checked.pop((self._login(machine), self.work), None)
+                if keeper is None or not keeper.fresh:
+                    keeper = Keeper(self._login(machine), self.work)
+                if not (check := _check(machine.name, keeper.probe)).ok:
+                    keeper.close()
+                    raise MachineError(check.detail, where=check.name, next=check.fix)
+                keeper.keep(run)
+                held.append(keeper)
                 return keeper
 
-            keepers[:] = _at_once(keep, range(len(chosen)))
+            keepers = _at_once(keep, chosen)
             for folder in folders:
                 notes.make_logs(folder)
-            probes = _at_once(lambda keeper: self._probe(keeper.login, keeper.socket), keepers)
-            for keeper, found in zip(keepers, probes, strict=True):
-                if not (check := _check(keeper.login.name, found)).ok:
-                    raise MachineError(check.detail, where=check.name, next=check.fix)
             clocks = _at_once(Keeper.clock, keepers)
-            there = zip(chosen, nodes, folders, keepers, probes, clocks, strict=True)
+            there = zip(chosen, nodes, folders, keepers, clocks, strict=True)
             hosts = tuple(
-                SshHost(one.name, one.role, one.address, node and node[1], folder, keeper, found, clock_doubt(one.name, clock))
-                for one, node, folder, keeper, found, clock in there
+                SshHost(one.name, one.role, one.address, node and node[1], folder, keeper, clock_doubt(one.name, clock))
+                for one, node, folder, keeper, clock in there
             )
-            yield Hosts(hosts, 1.0, _hardware(nodes), self._facts(run, keepers, probes, clocks))
+            yield Hosts(hosts, 1.0, _hardware(nodes), self._facts(run, keepers, clocks))
 
     def checks(self) -> tuple[Check, ...]:
         """Check that each host can be reached, and has enough space and the tools."""
@@ -141,10 +141,15 @@ class Cluster(Testbed):
         def look(machine: Machine) -> Check:
             if _nobodys(machine.address):
                 return Check(machine.name, True, "a documentation address (RFC 5737), skipped", needed=False)
+            login = self._login(machine)
             try:
-                return _check(machine.name, self._probe(self._login(machine)))
+                keeper = Keeper(login, self.work)
             except PerjouleError as error:
                 return Check(machine.name, False, error.what, error.next)
+            if old := _checked.pop((login, self.work), None):
+                old.close()
+            _checked[login, self.work] = keeper
+            return _check(machine.name, keeper.probe)
 
         return (*found, *_together(_at_once(look, self.hosts)))
 
@@ -165,28 +170,33 @@ class Cluster(Testbed):
     def _folder(self, run: str, machine: Machine) -> Path:
         return Path(self.work, "cluster", f"{run}-{machine.name}")
 
-    def _probe(self, login: Login, socket: str = "") -> Probe:
-        """Probe a host's tools and space. Raises MachineError."""
-        command = login.command([*BASH, PROBE, "perjoule-probe", self.work], socket=socket)
-        code, out, err = _process.captured(command, timeout_s=_PROBE_S)
-        if code != 0:
-            raise refusal(login, "it timed out" if code is None else err.decode(errors="replace"))
-        return probe(out.decode(errors="replace"), login.name)
-
-    def _facts(
-        self, run: str, keepers: Sequence[Keeper], probes: Sequence[Probe], clocks: Sequence[ClockOffset]
-    ) -> dict[str, Json]:
-        pairs = list(zip(keepers, probes, strict=True))
+    def _facts(self, run: str, keepers: Sequence[Keeper], clocks: Sequence[ClockOffset]) -> dict[str, Json]:
         return {
             "run": run,
             "counters": "of each whole machine, from its kernel",
-            "kernels": {keeper.login.name: found.kernel for keeper, found in pairs},
+            "kernels": {keeper.login.name: keeper.probe.kernel for keeper in keepers},
             "clocks": {
-                keeper.login.name: {**asdict(clock), "chronyc": found.chronyc, "timedatectl": found.timedatectl}
-                for (keeper, found), clock in zip(pairs, clocks, strict=True)
+                keeper.login.name: {
+                    **asdict(clock),
+                    "chronyc": keeper.probe.chronyc,
+                    "timedatectl": keeper.probe.timedatectl,
+                }
+                for keeper, clock in zip(keepers, clocks, strict=True)
             },
             "removed": [words for keeper in keepers for words in keeper.removed],
         }
+
+
+_checked: dict[tuple[Login, str], Keeper] = {}  # connections of checks, for those who hold the same hosts next
+
+
+@atexit.register
+def _close_checked() -> None:
+    left = [_checked.popitem()[1] for _ in tuple(_checked)]
+    for keeper in left:
+        keeper.hang_up()
+    for keeper in left:  # no pool: the interpreter ends
+        keeper.close()
 
 
 def clean() -> tuple[str, ...]:

@@ -10,10 +10,9 @@ from perjoule.drivers.protocols import ClockOffset, Completed, Counters, Host, P
 from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
 from perjoule.testbeds import _format, _process
-from perjoule.testbeds.cluster.connection import SSH_FAILED, Line
-from perjoule.testbeds.cluster.facts import Probe, counters
+from perjoule.testbeds.cluster.connection import Line, with_env
+from perjoule.testbeds.cluster.facts import counters
 from perjoule.testbeds.cluster.keeper import Keeper
-from perjoule.testbeds.cluster.openssh import lost
 from perjoule.testbeds.cluster.program import Room, SshProgram, signalled
 from perjoule.testbeds.cluster.scripts import BASH
 
@@ -25,11 +24,11 @@ class SshHost(Host):
     """A real host, over SSH."""
 
     def __init__(
-        self, name: str, role: str, address: str, node: Node | None, directory: Path, keeper: Keeper, probe: Probe, doubt: str
+        self, name: str, role: str, address: str, node: Node | None, directory: Path, keeper: Keeper, doubt: str
     ) -> None:
         self.name, self.role, self.address, self.node, self.directory = name, role, address, node, directory
-        self.cpu_capacity_cores = float(probe.cores_count)
-        self._line, self._probe, self._doubt = Line(keeper, directory), probe, doubt
+        self.cpu_capacity_cores = float(keeper.probe.cores_count)
+        self._line, self._probe, self._doubt = Line(keeper, directory), keeper.probe, doubt
         self._disks: dict[str, str] = {}
 
     def run(
@@ -42,33 +41,23 @@ class SshHost(Host):
         env: Mapping[str, str] | None = None,
     ) -> Completed:
         """Run a command to its end, from its root folder; at the time limit it is ended on the host, too."""
-        number = self._line.number()
-        try:
-            done = _process.run(
-                self._line.lead(number, "run", env), argv, where=self.name, timeout_s=timeout_s, check=False, text=text, env=None
-            )
-        except BaseException as error:
-            if not isinstance(error, WorkloadError) or error.transient:  # it may still run
-                self._line.end(number)
-            raise
-        if done.returncode == SSH_FAILED and not self._line.keeper.alive:
-            raise lost(self._line.keeper.login)
-        code = signalled(done.returncode)
-        if check and code:
-            raise WorkloadError(_process.failure(done, f"ended with {code}"), where=self.name)
-        return Completed(done.argv, code, done.stdout, done.stderr)
+        words = tuple(str(word) for word in argv)
+        answer, late = self._line.keeper.run([*with_env(env), *words], (text or "").encode(), timeout_s=timeout_s)
+        out, err = answer.out.decode(errors="replace"), answer.err.decode(errors="replace")
+        done = Completed(words, signalled(answer.code), out, err)
+        return _process.judged(done, where=self.name, check=check, late_s=timeout_s if late else None)
 
     def spawn(
         self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
     ) -> Process:
         """Start a program that keeps running; its output goes to `log` on this machine, even if that is a path on the host."""
-        number = self._line.number()
-        return SshProgram(self._line, number, self._line.lead(number, "spawn", env), argv, log=log, text=text)
+        number = self._line.keeper.number()
+        return SshProgram(self._line, number, self._line.lead(number, env), argv, log=log, text=text)
 
     @contextlib.contextmanager
     def room(self, folder: Path) -> Generator[Path]:
         """Lend a new folder: small files of the trial are copied there before, new ones copied back at the end."""
-        there = self.directory / "programs" / f"{self._line.number()}.room"
+        there = self.directory / "programs" / f"{self._line.keeper.number()}.room"
         room = Room(self._line, folder.resolve(), there)
         try:
             yield there

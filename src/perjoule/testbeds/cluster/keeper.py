@@ -1,75 +1,129 @@
-"""A host's keeper: a process on it that lives as long as we do, and whose connection all other commands share.
+"""A host's keeper: a process on it that lives as long as we do, whose connection carries all commands and their outputs.
 
-It holds the host's lock and sends its counters. When it loses contact with us (we ended, were killed, or the network is gone) it
-ends all processes with the run's mark and removes the run's folder. So nothing depends on what we manage to do at the end.
+It holds the host's lock, sends its counters and runs commands. When it loses contact with us (we ended, were killed, or the
+network is gone) it ends all processes with the run's mark and removes the run's folder. So nothing depends on what we manage to
+do at the end. A command on a host costs this machine no process, no connection and no thread.
 """
 
 import contextlib
 import os
 import select
+import shlex
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import NamedTuple
 
 from perjoule.drivers.protocols import ClockOffset
-from perjoule.model.errors import MachineError, PerjouleError
+from perjoule.machine import removal
+from perjoule.model.errors import MachineError, PerjouleError, TransientError
 from perjoule.testbeds import _process
-from perjoule.testbeds.cluster.facts import clock_s
-from perjoule.testbeds.cluster.openssh import CONNECT_S, Login, lost, refusal
+from perjoule.testbeds.cluster import hearing
+from perjoule.testbeds.cluster.facts import Probe, clock_s, probe
+from perjoule.testbeds.cluster.openssh import CONNECT_S, SSH_FAILED, Login, lost, refusal
 from perjoule.testbeds.cluster.scripts import BASH, KEEP
 
-START_S = CONNECT_S + 40.0  # it may have to remove what another run left
+PROBED_S = CONNECT_S + 20.0
+FRESH_S = 60.0  # it waits for two minutes
+KEPT_S = 50.0  # it may have to remove what another run left
 ANSWER_S = 10.0
-BEAT_S = 20.0  # it takes two minutes of silence for our end
-GONE_S = 30.0
+SILENT_S = 3 * hearing.BEAT_S + 1.0
+ENDED_S = 30.0
 _CLOCKS_COUNT = 5
+_MOST_READ_BYTES = 1024**2
+
+
+class Answer(NamedTuple):
+    """What a program left: its exit code and outputs, and the moment (monotonic, in s) when all was here."""
+
+    code: int
+    out: bytes
+    err: bytes
+    at_s: float
 
 
 class Keeper:
-    """The keeper of one host, and the connection to it at `socket`."""
+    """The keeper of one host; `probe` is what the host has."""
 
-    def __init__(self, login: Login, socket: str, work: str, run: str) -> None:
-        """Start it. Raises MachineError with the message of ssh or of the keeper."""
-        self.login, self.socket = login, socket
+    def __init__(self, login: Login, work: str) -> None:
+        """Log in and look; nothing changes on the host. Raises MachineError with the message of ssh."""
+        self.login, self.began_s = login, time.monotonic()
         self.removed: list[str] = []  # what dead runs had left
-        self._number, self._heard = 0, b""
-        self._lock = threading.Lock()
-        self._ended = threading.Event()
+        self._heard, self._number = bytearray(), 0
+        self._asked: dict[int, Future[Answer]] = {}
+        self._lock = threading.Lock()  # one word at a time
+        self._kept = self._ended = False
+        self._heard_s = self.began_s
+        self._own = contextlib.ExitStack()
+        self._socket = str(self._own.enter_context(removal.scratch("pjs-")) / "s")  # a socket's path must be short
         stdin, self._lifeline = os.pipe2(os.O_CLOEXEC)
         self._words, stdout = os.pipe2(os.O_CLOEXEC)
         self._errors = os.memfd_create("stderr")
         try:
-            command = login.command([*BASH, KEEP, "perjoule-keeper", work, login.name, run], socket=socket, master=True)
+            command = login.command([*BASH, KEEP, "perjoule-keeper", work, login.name], socket=self._socket, master=True)
             self._child = _process.Child(command, stdin=stdin, stdout=stdout, stderr=self._errors)
         except OSError as error:
+            self._own.close()
             raise MachineError(f"no ssh ({error.strerror})", next="apt install openssh-client") from None
         finally:
             os.close(stdin)
             os.close(stdout)
         try:
-            self._begin()
+            self.probe = self._probed()
         except BaseException:
             self.close()
             raise
-        threading.Thread(target=self._beat, daemon=True).start()
 
-    def _begin(self) -> None:
-        until_s = time.monotonic() + START_S
-        while (line := self._line(until_s)) != "ready":
-            verb, _, rest = (line or "").partition(" ")
-            if verb == "refused":
-                raise MachineError(rest, where=self.login.name, next="set work, or wait for the other run")
-            if line is None:
-                raise self.error()
-            if verb == "removed":
-                self.removed.append(rest)
+    def _probed(self) -> Probe:
+        lines: list[str] = []
+        while (line := self._line(self.began_s + PROBED_S)) != "probed":
+            if line is not None:
+                lines.append(line)
+            elif lines and self._child.ended(1.0) and self._child.returncode != SSH_FAILED:
+                break
+            else:
+                raise self._error()
+        return probe("\n".join(lines), self.login.name)
 
-    def error(self) -> PerjouleError:
+    def keep(self, run: str) -> None:
+        """Have it take the host for a run, and remove what dead runs left. Raises MachineError: another run has it."""
+        try:
+            self._say(f"keep {run}")
+            until_s = time.monotonic() + KEPT_S
+            while (line := self._line(until_s)) != "ready":
+                verb, _, rest = (line or "").partition(" ")
+                if verb == "refused":
+                    raise MachineError(rest, where=self.login.name, next="set work, or wait for the other run")
+                if line is None:
+                    raise self._error()
+                if verb == "removed":
+                    self.removed.append(rest)
+        except BaseException:
+            self.close()
+            raise
+        self._kept, self._heard_s = True, time.monotonic()
+        hearing.listen(self._words, self)
+
+    def _error(self) -> PerjouleError:
         """Return why there is no answer."""
-        if not self._child.ended(1.0) and not self._number:
+        if not self._child.ended(1.0):
             return refusal(self.login, "it timed out")
-        said = os.pread(self._errors, os.fstat(self._errors).st_size, 0).decode(errors="replace")
-        return lost(self.login) if self._number else refusal(self.login, said)
+        return refusal(self.login, os.pread(self._errors, os.fstat(self._errors).st_size, 0).decode(errors="replace"))
+
+    def _line(self, until_s: float) -> str | None:
+        """Return the next line that it sends before it keeps the host, or None if none has come by then."""
+        while b"\n" not in self._heard:
+            if not (_ready(self._words, select.POLLIN, until_s - time.monotonic()) and (got := os.read(self._words, 65536))):
+                return None
+            self._heard += got
+        line, _, self._heard = self._heard.partition(b"\n")
+        return line.decode(errors="replace")
+
+    @property
+    def fresh(self) -> bool:
+        """Whether it still waits to keep its host, and what it has seen there is new."""
+        return self.alive and time.monotonic() - self.began_s < FRESH_S
 
     @property
     def alive(self) -> bool:
@@ -83,32 +137,59 @@ class Keeper:
         """
         if not self.alive:
             raise lost(self.login)
-        return self.login.command(argv, socket=self.socket)
+        return self.login.command(argv, socket=self._socket)
 
-    def counters(self) -> tuple[float, float, str]:
-        """Return the time (monotonic, in s), half of the round trip (in s), and the kernel's texts. Raises TransientError."""
+    def number(self) -> int:
+        """Return a new number for a program or a question."""
         with self._lock:
             self._number += 1
-            began_s = time.monotonic()
-            try:
-                os.write(self._lifeline, f"counters {self._number}\n".encode())
-            except OSError:
-                raise lost(self.login) from None
-            lines: list[str] = []
-            while (line := self._line(began_s + ANSWER_S)) != f"end {self._number}":
-                if line is None:
-                    raise lost(self.login)
-                lines = [] if line == f"begin {self._number}" else [*lines, line]
-            ended_s = time.monotonic()
-        return (began_s + ended_s) / 2, (ended_s - began_s) / 2, "\n".join(lines)
+            return self._number
+
+    def run(self, argv: Sequence[str], content: bytes = b"", *, timeout_s: float) -> tuple[Answer, bool]:
+        """Run a command with `content` as input; return its answer, and whether it was ended at the time limit.
+
+        Raises:
+            TransientError: the connection was lost.
+        """
+        number = self.number()
+        # One line: a line feed within a quoted word becomes one in the quotes that bash has for it.
+        words = shlex.join(argv).replace("\n", "'$'\\n''")
+        future = self._ask(number, f"run {number} {len(content)} {words}", content)
+        try:
+            return future.result(timeout_s), False
+        except TimeoutError:
+            self.end(number)
+        except BaseException:
+            self.end(number)
+            raise
+        try:
+            return future.result(ENDED_S), True
+        except TimeoutError:
+            return Answer(-1, b"", b"", time.monotonic()), True
+
+    def ask(self, number: int) -> None:
+        """Send SIGTERM to a program."""
+        with contextlib.suppress(TransientError):
+            self._say(f"ask {number}")
+
+    def end(self, number: int) -> None:
+        """End a program with all its children."""
+        ending = self.number()
+        with contextlib.suppress(TransientError, TimeoutError):
+            self._ask(ending, f"end {ending} {number}").result(ENDED_S)
 
     def tell(self, gate: str, line: str) -> None:
         """Have it write a line to who waits at a gate. Raises TransientError."""
-        with self._lock:
-            try:
-                os.write(self._lifeline, f"tell {gate} {line}\n".encode())
-            except OSError:
-                raise lost(self.login) from None
+        self._say(f"tell {gate} {line}")
+
+    def counters(self) -> tuple[float, float, str]:
+        """Return the time (monotonic, in s), half of the round trip (in s), and the kernel's texts. Raises TransientError."""
+        number, began_s = self.number(), time.monotonic()
+        try:
+            answer = self._ask(number, f"counters {number}").result(ANSWER_S)
+        except TimeoutError:
+            raise lost(self.login) from None
+        return (began_s + answer.at_s) / 2, (answer.at_s - began_s) / 2, answer.out.decode(errors="replace")
 
     def clock(self) -> ClockOffset:
         """The host's clock against ours, by the quickest of several answers. Raises TransientError."""
@@ -119,32 +200,82 @@ class Keeper:
             found.append(ClockOffset(clock_s(said) - ours_s, half_s))
         return min(found, key=lambda clock: clock.uncertainty_s)
 
-    def _line(self, until_s: float) -> str | None:
-        """Return the next line that it sends, or None if none has come by then."""
-        while b"\n" not in self._heard:
-            left_s = until_s - time.monotonic()
-            if left_s <= 0 or not select.select([self._words], [], [], left_s)[0]:
-                return None
-            got = os.read(self._words, 65536)
-            if not got:
-                return None
-            self._heard += got
-        line, _, self._heard = self._heard.partition(b"\n")
-        return line.decode(errors="replace")
+    def _ask(self, number: int, line: str, content: bytes = b"") -> Future[Answer]:
+        self._asked[number] = future = Future[Answer]()
+        self._say(line, content)
+        return future
 
-    def _beat(self) -> None:
-        while not self._ended.wait(BEAT_S):
-            with self._lock, contextlib.suppress(OSError):
-                if not self._ended.is_set():
-                    os.write(self._lifeline, b"alive\n")
+    def _say(self, line: str, content: bytes = b"") -> None:
+        with self._lock:
+            if self._ended:
+                raise lost(self.login)
+            try:
+                left = memoryview(os.fsencode(f"{line}\n") + content)
+                while left:
+                    left = left[os.write(self._lifeline, left) :]
+            except OSError:
+                raise lost(self.login) from None
+            except BaseException:  # half of a word is out: nothing can follow it
+                self._child.kill()
+                raise
+
+    def beat(self) -> None:
+        """Say that we live, unless it is busy hearing something else; without an answer it is lost, though ssh may live on."""
+        if time.monotonic() - self._heard_s > SILENT_S:
+            self._child.kill()
+        elif self._lock.acquire(blocking=False):
+            try:
+                if not self._ended and _ready(self._lifeline, select.POLLOUT, 0):
+                    with contextlib.suppress(OSError):
+                        os.write(self._lifeline, b"alive\n")
+            finally:
+                self._lock.release()
+
+    def hear(self) -> bool:
+        """Take in what it has sent; return whether there may be more."""
+        got = os.read(self._words, _MOST_READ_BYTES)
+        self._heard_s = time.monotonic()
+        self._heard += got
+        while (found := self._heard.find(b"\n")) >= 0:
+            _, number, code, *sizes = self._heard[:found].decode(errors="replace").split()
+            out_bytes, err_bytes = map(int, sizes)
+            begin, end = found + 1, found + 1 + out_bytes + err_bytes
+            if len(self._heard) < end:
+                break
+            out, err = bytes(self._heard[begin : begin + out_bytes]), bytes(self._heard[begin + out_bytes : end])
+            del self._heard[:end]
+            if future := self._asked.pop(int(number), None):
+                future.set_result(Answer(int(code), out, err, time.monotonic()))
+        return bool(got)
+
+    def gone(self) -> None:
+        """Nothing more will come: whoever waits for an answer has lost the connection."""
+        os.close(self._words)
+        if not self._ended:  # it may have died while ssh lives on
+            self._child.kill()
+        for number in tuple(self._asked):
+            self._asked.pop(number).set_exception(lost(self.login))
+
+    def hang_up(self) -> None:
+        """Have it end, without waiting for it."""
+        with self._lock:
+            if not self._ended:
+                self._ended = True
+                os.close(self._lifeline)
 
     def close(self) -> bool:
         """Close the connection, and wait until the keeper has removed all that was ours; return whether it has."""
-        with self._lock:
-            self._ended.set()
-            os.close(self._lifeline)
-            os.close(self._words)
-        if not self._child.ended(GONE_S):
+        self.hang_up()
+        if not self._child.ended(ENDED_S):
             self._child.kill()
+        if not self._kept:
+            os.close(self._words)
         os.close(self._errors)
+        self._own.close()
         return self._child.returncode == 0
+
+
+def _ready(fd: int, event: int, timeout_s: float) -> bool:
+    poll = select.poll()
+    poll.register(fd, event)
+    return bool(poll.poll(max(0.0, timeout_s) * 1000))

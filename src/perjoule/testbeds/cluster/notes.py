@@ -43,11 +43,6 @@ def remove(note: Path) -> None:
     removal.remove_file(note)
 
 
-def sockets() -> contextlib.AbstractContextManager[Path]:
-    """Return a folder for the sockets of a run's connections, whose paths must be short."""
-    return removal.scratch("pjs-")
-
-
 def clean() -> tuple[str, ...]:
     """Make the hosts of dead runs remove what is left there; see `cluster.clean`."""
     said: list[str] = []
@@ -66,10 +61,11 @@ def _clean(path: Path, text: str) -> list[str]:
         removal.remove_file(path)
         return []
 
-    def clean_one(number: int) -> list[str]:
-        work, login = hosts[number]
+    def clean_one(host: tuple[str, Login]) -> list[str]:
+        work, login = host
         try:
-            keeper = Keeper(login, str(folder / str(number)), work, secrets.token_hex(4))
+            keeper = Keeper(login, work)
+            keeper.keep(secrets.token_hex(4))
         except PerjouleError as error:
             return [f"nothing on {error}; if it is gone for good, delete {path}"]
         if not keeper.close():
@@ -77,8 +73,8 @@ def _clean(path: Path, text: str) -> list[str]:
         remove_logs(Path(work, "cluster", f"{path.stem}-{login.name}"))
         return [f"{one} on {login.name}" for one in keeper.removed]
 
-    with sockets() as folder, ThreadPoolExecutor(32) as pool:
-        said = [words for some in pool.map(clean_one, range(len(hosts))) for words in some]
+    with ThreadPoolExecutor(32) as pool:
+        said = [words for some in pool.map(clean_one, hosts) for words in some]
     if not any(words.startswith("nothing") for words in said):
         removal.remove_file(path)
     return said

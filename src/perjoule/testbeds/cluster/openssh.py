@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from perjoule.model.errors import MachineError, PerjouleError, TransientError
 
 CONNECT_S = 10
+SSH_FAILED = 255
 # A lost network is noticed after 15 s. Nothing prompts on a terminal; which keys to trust is left to the user's own settings.
 _OPTIONS = {
     "BatchMode": "yes",

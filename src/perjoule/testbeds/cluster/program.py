@@ -8,17 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perjoule.testbeds import _process
-from perjoule.testbeds.cluster.connection import SSH_FAILED, Line
+from perjoule.testbeds.cluster.connection import Line
+from perjoule.testbeds.cluster.openssh import SSH_FAILED
 
 _MOST_SENT_BYTES = 1024**2
 
 
 def signalled(code: int) -> int:
-    """Return a shell's exit code as ours: negative for the signal that ended the program.
-
-    ssh's own 255 is SIGKILL here: ssh returns it when the connection is lost, or when we killed the program.
-    """
-    return -signal.SIGKILL if code == SSH_FAILED else 128 - code if 128 < code < 128 + 65 else code
+    """Return a shell's exit code as ours: negative for the signal that ended the program."""
+    return 128 - code if 128 < code < 128 + 65 else code
 
 
 class Room:
@@ -59,6 +57,8 @@ class SshProgram(_process.Program):
     def returncode(self) -> int | None:
         """Its exit code (negative: the signal that ended it), or None while it runs."""
         code = super().returncode
+        if code == SSH_FAILED:  # the connection was lost, or we killed the program
+            return -signal.SIGKILL
         return None if code is None else signalled(code)
 
     def wait(self, *, timeout_s: float) -> int:
@@ -69,9 +69,9 @@ class SshProgram(_process.Program):
     def stop(self, *, timeout_s: float = 2.0) -> None:
         """Send SIGTERM to the program; after the time limit, SIGKILL to it and all its children."""
         if super().returncode is None:
-            self._line.ask(self._number)
+            self._line.keeper.ask(self._number)
             with contextlib.suppress(TimeoutError):
                 super().wait(timeout_s=timeout_s)
         if super().returncode is None:
-            self._line.end(self._number)
+            self._line.keeper.end(self._number)
             self._child.kill()

@@ -9,12 +9,14 @@ BASH = ("bash", "--norc", "-c")  # which would read ~/.bashrc once more, as a ch
 
 _SWEEP = r"""
 marked() { grep -lzxF -e "$1" /proc/[0-9]*/environ 2> /dev/null | cut -d / -f 3; }
-sweep() { # end all that bear the mark $1, and their sessions
+sweep() { # end all that bear the mark $1, and their sessions but for ours
+  local pids session ours
   for _ in {1..50}; do
     pids=$(marked "$1")
     [ -n "$pids" ] || return 0
+    ours=$(($(ps -o sess= -p $$)))
     for session in $(ps -o sess= -p "${pids//$'\n'/,}" | sort -u); do
-      [ "$session" -le 1 ] || [ "$session" = "$$" ] || pkill -KILL -s "$session"
+      [ "$session" -le 1 ] || [ "$session" = "$ours" ] || pkill -KILL -s "$session"
     done
     kill -KILL $pids 2> /dev/null
     sleep 0.1
@@ -23,9 +25,10 @@ sweep() { # end all that bear the mark $1, and their sessions
 }
 remove() { # a folder of ours with all that is mounted and attached below
   [ -f "$1/perjoule-made-this" ] && [ -O "$1" ] || return 0
-  findmnt --raw --noheadings --output TARGET | grep -F "$1/" | sort -r | while read -r place; do
-    umount "$place" 2> /dev/null || umount --lazy "$place" 2> /dev/null
-  done
+  grep -qF "$1/" /proc/self/mountinfo &&
+    findmnt --raw --noheadings --output TARGET | grep -F "$1/" | sort -r | while read -r place; do
+      umount "$place" 2> /dev/null || umount --lazy "$place" 2> /dev/null
+    done
   losetup --noheadings --output NAME,BACK-FILE 2> /dev/null | while read -r loop file _; do
     case "$file" in "$1"/*) losetup --detach "$loop" ;; esac
   done
@@ -33,17 +36,42 @@ remove() { # a folder of ours with all that is mounted and attached below
 }
 """
 
-# $1 the work folder, $2 the host's name, $3 the run. It lives as long as its perjoule: its end, or two minutes without a word
-# from it, end everything. Words it hears: "alive", "counters N", and "tell GATE LINE" (see Host.tell).
+# $1 the work folder, $2 the host's name. It says what the host has, which changes nothing there, and waits for "keep RUN"; from
+# then on it lives as long as its perjoule: its end, or two minutes without a word from it, end everything.
+# Words that it hears: "alive", "tell GATE LINE" (see Host.tell), "counters N", "run N BYTES COMMAND" with the bytes of its input
+# after it, "ask N" (SIGTERM for program N), "end M N" (SIGKILL for it and its children). It answers "answer N CODE BYTES BYTES"
+# with the bytes of output and of errors. Whoever answers holds the token, a line in a pipe. Outputs wait in files, so a daemon
+# left behind can't hold the connection. A program's marks are in its environment before it has a session of its own.
 KEEP = (
     _SWEEP
     + r"""
 trap '' TERM INT HUP PIPE # it may be answering when we go
-export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+[ "$EUID" = 0 ] && user=root || user=$(id -un)
+there=$1
+until [ -d "$there" ]; do there=${there%/*}; there=${there:-/}; done
+read -r free_blocks block_bytes <<< "$(stat -f -c '%a %S' "$there")"
+read -r system < /proc/sys/kernel/ostype
+read -r release < /proc/sys/kernel/osrelease
+echo "user $user"
+echo "cores $(nproc)"
+echo "ticks_hz $(getconf CLK_TCK)"
+echo "free_bytes $((free_blocks * block_bytes))"
+echo "kernel $system $release $HOSTTYPE"
+[ -w "$there" ] || echo "readonly $there"
+for tool in flock findmnt losetup pkill ps tar setsid; do type -P "$tool" > /dev/null || echo "missing $tool"; done
+for disk in /sys/block/*/device; do [ ! -e "$disk" ] || { disk=${disk%/device}; echo "disk ${disk##*/}"; }; done
+tracking="" synchronized=""
+if type -P chronyc > /dev/null; then tracking=$(chronyc -c tracking 2> /dev/null); fi
+if [ -d /run/systemd/system ]; then synchronized=$(timedatectl show --property=NTPSynchronized 2> /dev/null); fi
+echo "chronyc $tracking"
+echo "timedatectl $synchronized"
+echo probed
+read -r -t 120 word run && [ "$word" = keep ] || exit 0
 refuse() { echo "refused $*"; exit 3; }
-root=$1/cluster folder=$1/cluster/$3-$2
-mkdir -p "$1" 2> /dev/null
-if mkdir "$root" 2> /dev/null; then echo "folders of runs by perjoule" > "$root/perjoule-made-this"; fi
+mark=$run-$2 root=$1/cluster folder=$1/cluster/$run-$2
+[ -d "$1" ] || mkdir -p "$1" 2> /dev/null
+if [ ! -d "$root" ] && mkdir "$root" 2> /dev/null; then echo "folders of runs by perjoule" > "$root/perjoule-made-this"; fi
 [ -d "$root" ] || refuse "$root can't be made"
 for _ in {1..20}; do [ -f "$root/perjoule-made-this" ] && break; sleep 0.05; done
 [ -f "$root/perjoule-made-this" ] && [ -O "$root" ] || refuse "$root is not ours"
@@ -53,68 +81,94 @@ for old in "$root"/????????-"$2"; do # a run has eight letters
   [ -d "$old" ] || continue
   sweep "PERJOULE_HOST=${old##*/}" && remove "$old" && echo "removed $old"
 done
-mkdir "$folder" "$folder/programs" && touch "$folder/perjoule-made-this" || refuse "$folder can't be made"
+own=$folder/programs
+mkdir "$folder" "$own" && : > "$folder/perjoule-made-this" && mkfifo "$own/token" && exec 7<> "$own/token" ||
+  refuse "$folder can't be made"
+echo >&7
+take() { read -r -u 7; }
+give() { echo >&7; }
+launch() { # the number, then the program
+  local number=$1 own=$own/$1 code text sizes=(0 0) input=/dev/null most=67108864
+  shift
+  cd /
+  if ! : > "$own.out" > "$own.err"; then
+    text="perjoule: $own.out can't be written to"
+    take
+    printf 'answer %s 125 0 %s\n%s' "$number" "${#text}" "$text"
+    give
+    return
+  fi
+  [ ! -e "$own.in" ] || input=$own.in
+  if type -P -- "$1" > /dev/null; then
+    (
+      trap - TERM INT HUP PIPE QUIT
+      echo "$BASHPID" > "$own.pid"
+      exec env LC_ALL=C.UTF-8 "PERJOULE_HOST=$mark" "PERJOULE_PROGRAM=$mark/$number" setsid "$@" 7>&- 9>&-
+    ) < "$input" > "$own.out" 2> "$own.err"
+    code=$?
+  else
+    code=127
+    echo "perjoule: $1 is not installed on this host" > "$own.err"
+  fi
+  if [ -s "$own.out" ] || [ -s "$own.err" ]; then
+    sizes=($(stat -c %s "$own.out" "$own.err"))
+    ((sizes[0] = sizes[0] < most ? sizes[0] : most, sizes[1] = sizes[1] < most ? sizes[1] : most))
+  fi
+  take
+  echo "answer $number $code ${sizes[*]}"
+  [ "${sizes[0]}" = 0 ] || head -c "${sizes[0]}" "$own.out"
+  [ "${sizes[1]}" = 0 ] || head -c "${sizes[1]}" "$own.err"
+  give
+  rm -f "$own".*
+}
 echo ready
-while read -r -t 120 word number line; do
-  case "$word $number" in "tell $folder"/*)
-    echo "$line" > "$number.told"
-    if [ -p "$number" ]; then echo "$line" 1<> "$number"; fi ;;
-  esac
-  [ "$word" = counters ] || continue
-  read -r stat < /proc/stat
-  echo "begin $number"
-  echo "$EPOCHREALTIME $stat"
-  cat /proc/net/dev - /proc/diskstats <<< disks
-  echo "end $number"
+while read -r -t 120 word number rest; do
+  case "$word" in
+    alive) take; echo "answer 0 0 0 0"; give ;;
+    tell) case "$number" in "$folder"/*)
+      echo "$rest" > "$number.told"
+      if [ -p "$number" ]; then echo "$rest" 1<> "$number"; fi ;;
+    esac ;;
+    counters)
+      read -r stat < /proc/stat
+      text="$EPOCHREALTIME $stat"$'\n'
+      IFS= read -r -d '' more < /proc/net/dev
+      text+=$more$'disks\n'
+      IFS= read -r -d '' more < /proc/diskstats
+      text+=$more
+      take
+      printf 'answer %s 0 %s 0\n%s' "$number" "${#text}" "$text"
+      give ;;
+    run)
+      bytes=${rest%% *}
+      [ "$bytes" = 0 ] || head -c "$bytes" | { cat > "$own/$number.in" || { cat > /dev/null; false; }; } ||
+        rest="0 bash --norc -c 'echo perjoule: no space left for its input >&2; exit 125'"
+      eval "launch $number ${rest#* }" < /dev/null & ;;
+    ask) read -r pid < "$own/$number.pid" && kill -TERM "$pid" ;;
+    end) { sweep "PERJOULE_PROGRAM=$mark/$rest"; take; echo "answer $number 0 0 0"; give; } < /dev/null & ;;
+  esac 2> /dev/null
 done
 exec > /dev/null 2>&1
-sweep "PERJOULE_HOST=$3-$2" && remove "$folder" && [ ! -e "$folder" ]
+for _ in {1..50}; do # what was just being started is not marked yet, but is waited for
+  sweep "PERJOULE_HOST=$mark" || exit 1
+  [ -z "$(jobs -pr)" ] && remove "$folder" && [ ! -e "$folder" ] && exit 0
+  sleep 0.05
+done
+exit 1
 """
 )
 
-# $1 the base name of the program's files, $2 "run" (its outputs wait in files, so that a daemon that it leaves behind can't
-# hold the connection) or "spawn"; then the program. It bears the marks itself, as what it is started with.
+# $1 the base name of a long-running program's files, then the program. It bears the marks itself, as what it is started with.
 LAUNCH = r"""
 export LC_ALL=C.UTF-8 PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
-own=$1 mode=$2
-shift 2
+own=$1
+shift
 cd /
 type -P -- "$1" > /dev/null || { echo "perjoule: $1 is not installed on this host" >&2; exit 127; }
-if [ "$mode" = run ]; then
-  [ -d "${own%/*}" ] || { echo "perjoule: $own can't be written to" >&2; exit 125; }
-  exec 5>&1 6>&2 > "$own.out" 2> "$own.err"
-fi
 exec 4>&2 2> /dev/null
-(echo "$BASHPID" > "$own.pid"; exec "$@" 2>&4 4>&- 5>&- 6>&-)
+(echo "$BASHPID" > "$own.pid"; exec "$@" 2>&4 4>&-)
 code=$?
-if [ "$mode" = run ]; then
-  cat "$own.out" >&5
-  cat "$own.err" >&6
-fi
 rm -f "$own".*
 [ $code != 255 ] || code=254 # 255 is ssh's own failure
 exit $code
-"""
-
-# $1 the program's mark, $2 the file with its number: ask it to end.
-ASK = 'kill -TERM "$(cat "$2")" 2> /dev/null'
-
-# $1 the program's mark: end it with all that it started.
-END = _SWEEP + 'sweep "$1"'
-
-# $1 the work folder; changes nothing.
-PROBE = r"""
-export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
-echo "user $(id -un)"
-echo "cores $(nproc)"
-echo "ticks_hz $(getconf CLK_TCK)"
-there=$1
-until [ -d "$there" ]; do there=$(dirname "$there"); done
-echo "free_bytes $(df --output=avail --block-size=1 "$there" | tail -n 1)"
-[ -w "$there" ] || echo "readonly $there"
-for tool in flock findmnt losetup pkill ps tar setsid; do type -P "$tool" > /dev/null || echo "missing $tool"; done
-for disk in /sys/block/*/device; do [ -e "$disk" ] && echo "disk $(basename "$(dirname "$disk")")"; done
-echo "kernel $(uname -srm)"
-echo "chronyc $(chronyc -c tracking 2> /dev/null)"
-echo "timedatectl $(timedatectl show --property=NTPSynchronized 2> /dev/null)"
 """
