@@ -9,13 +9,13 @@ import contextlib
 import ipaddress
 import secrets
 import shutil
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeVar, cast
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
 from perjoule import catalogue
@@ -29,6 +29,7 @@ from perjoule.testbeds.cluster import notes
 from perjoule.testbeds.cluster.facts import Probe, clock_doubt
 from perjoule.testbeds.cluster.host import SshHost
 from perjoule.testbeds.cluster.keeper import Keeper
+from perjoule.testbeds.cluster.names import fold, unfold
 from perjoule.testbeds.cluster.openssh import Login
 
 EXAMPLE = """
@@ -48,22 +49,43 @@ T = TypeVar("T")
 R = TypeVar("R")
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 Destination = Annotated[str, Field(pattern=r"^[A-Za-z0-9:][A-Za-z0-9_.:%-]*$")]
+_Patterned = WithJsonSchema({"type": "string", "pattern": r"^[A-Za-z0-9:\[][A-Za-z0-9_.:%,\[\]-]*$"})  # what `_unfolded` takes
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Machine:
     """One host of a lab."""
 
-    name: Word
+    name: Annotated[Word, _Patterned]
     """Its name in results."""
-    address: Destination
+    address: Annotated[Destination, _Patterned]
     """Its IP address in the network that file systems should use."""
     role: Literal["storage", "metadata", "management", "client"]
     """Its role: storage, metadata, management or client."""
     node: str = ""
     """Its hardware in the catalogue, such as "odroid-hc4/A"."""
-    ssh: Destination | Literal[""] = ""
+    ssh: Annotated[Destination | Literal[""], _Patterned] = ""
     """Its name for OpenSSH, if not its address."""
+
+
+def _unfolded(hosts: object) -> object:
+    """Make one table of each host out of tables whose names are patterns."""
+    if not isinstance(hosts, list | tuple):
+        return hosts
+    found: list[object] = []
+    for host in cast("Sequence[object]", hosts):
+        if not isinstance(host, Mapping):
+            found.append(host)
+            continue
+        table = dict(cast("Mapping[str, object]", host))
+        words = {key: value for key in ("name", "address", "ssh") if (value := table.get(key)) and isinstance(value, str)}
+        many = {key: unfold(value) for key, value in words.items()}
+        count = len(many.get("name", [""]))
+        for key, value in many.items():
+            if len(value) != count:
+                raise ValueError(f'name = "{words.get("name", "")}" is {count} hosts, but {key} = "{words[key]}" is {len(value)}')
+        found += [{**table, **{key: value[number] for key, value in many.items()}} for number in range(count)]
+    return found
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -72,8 +94,9 @@ class Cluster(Testbed):
 
     elsewhere: ClassVar[bool] = True
 
-    hosts: Annotated[tuple[Machine, ...], Field(min_length=1)]
-    """The hosts, as {name = "storage-1", address = "10.0.0.11", role = "storage", node = "odroid-hc4/A"}; node is optional."""
+    hosts: Annotated[tuple[Machine, ...], BeforeValidator(_unfolded), Field(min_length=1)]
+    """The hosts, as {name = "storage-1", address = "10.0.0.11", role = "storage", node = "odroid-hc4/A"}; node is optional. One
+    table can be many hosts: {name = "n[001-064]", address = "10.0.1.[1-64]", role = "client"}."""
     user: Word | Literal[""] = ""
     """User to log in as; file systems need root. OpenSSH's own configuration decides by default."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
@@ -255,6 +278,6 @@ def _together(checks: Sequence[Check]) -> list[Check]:
     for check in checks:
         same.setdefault((check.ok, check.detail), []).append(check)
     return [
-        replace(alike[0], name=f"host{'s' if len(alike) > 1 else ''} {', '.join(check.name for check in alike)}")
+        replace(alike[0], name=f"host{'s' if len(alike) > 1 else ''} {fold([check.name for check in alike])}")
         for alike in same.values()
     ]

@@ -1,0 +1,65 @@
+"""Names of many hosts as administrators write them: n[001-064], node[1-4,7]. A part of ClusterShell's syntax of node sets.
+
+https://clustershell.readthedocs.io/en/latest/tools/nodeset.html
+"""
+
+import itertools
+import re
+from collections.abc import Sequence
+
+MOST_COUNT = 10_000
+_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
+_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
+
+
+def unfold(pattern: str) -> list[str]:
+    """Return the names that a pattern stands for: numbers keep their leading zeros, and the last brackets vary fastest.
+
+    Raises:
+        ValueError: it is no pattern, or stands for too many names.
+    """
+    fixed = _BRACKETS.split(pattern)[::2]
+    if any("[" in part or "]" in part for part in fixed):
+        raise ValueError(f'"{pattern}" has a bracket without its partner')
+    numbers = [[one for part in inside.split(",") for one in _range(part, pattern)] for inside in _BRACKETS.findall(pattern)]
+    found = ["".join(itertools.chain(*zip(fixed, (*chosen, ""), strict=True))) for chosen in itertools.product(*numbers)]
+    if len(found) > MOST_COUNT:
+        raise ValueError(f'"{pattern}" stands for {len(found)} hosts; at most {MOST_COUNT} are possible')
+    return found
+
+
+def _range(part: str, pattern: str) -> list[str]:
+    match = _RANGE.fullmatch(part.strip())
+    if match is None:
+        raise ValueError(f'"{pattern}": write numbers in brackets, as in n[001-064] or n[1-4,7]')
+    first, last = match[1], match[2] or match[1]
+    if int(last) < int(first):
+        raise ValueError(f'"{pattern}": {first} is larger than {last}')
+    if int(last) - int(first) >= MOST_COUNT:
+        raise ValueError(f'"{pattern}" stands for too many hosts; at most {MOST_COUNT} are possible')
+    return [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
+
+
+def fold(names: Sequence[str]) -> str:
+    """Return names as a short text: those that differ in their last number become one pattern."""
+    groups: dict[tuple[str, str, int], list[tuple[int, str]]] = {}
+    for name in names:
+        match = _NUMBERED.fullmatch(name)
+        before, number, after = match.groups() if match else (name, "", "")
+        width = len(number) if number.startswith("0") else 0
+        groups.setdefault((before, after, width), []).append((int(number or 0), number))
+    return ", ".join(_folded(before, after, numbers) for (before, after, _), numbers in groups.items())
+
+
+def _folded(before: str, after: str, numbers: Sequence[tuple[int, str]]) -> str:
+    if len(numbers) == 1:
+        return f"{before}{numbers[0][1]}{after}"
+    runs: list[list[tuple[int, str]]] = []
+    for one in sorted(set(numbers)):
+        if runs and one[0] == runs[-1][-1][0] + 1:
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    texts = [run[0][1] if len(run) == 1 else f"{run[0][1]}-{run[-1][1]}" for run in runs]
+    return f"{before}[{','.join(texts)}]{after}"
