@@ -19,6 +19,9 @@ from perjoule.drivers.protocols import Testbed
 from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, TransientError, WorkloadError
 from perjoule.model.units import MIB
+from perjoule.model.waveform import Waveform
+from perjoule.simulators import rapl
+from perjoule.simulators._behaviour import Behaviour
 from perjoule.testbeds.cluster import Cluster
 from perjoule.workloads import _mpi as mpi
 from sshd import Lab, until
@@ -34,6 +37,9 @@ SLEEP = "86399"  # found in argument lists
 KILLED = """
 import json, sys, time
 from perjoule.model import Disk
+from perjoule.model.waveform import Waveform
+from perjoule.simulators import rapl
+from perjoule.simulators._behaviour import Behaviour
 from perjoule.testbeds.cluster import Cluster
 from perjoule.workloads import _mpi as mpi
 with Cluster(**json.loads(sys.argv[1])).hold(1) as hosts:
@@ -165,6 +171,31 @@ def test_a_killed_perjoule_leaves_nothing_on_its_hosts(
         assert sleepers() == []
         assert left(options) == []
         assert list((tmp_path / "perjoule" / "cluster").iterdir()) == []
+
+
+def test_sensors_are_sampled_on_the_hosts_until_one_is_lost(options: dict[str, Any], listen: Callable[..., Any]) -> None:
+    """The folder of counters is this machine's, and stands for that of each host."""
+    with rapl.serve(Behaviour(Waveform("constant", 40.0, 40.0, 1.0))) as served, Cluster(**options).hold(1) as hosts:
+        meter = {"kind": "rapl", "root": served["root"], "on": ["servers", "clients"], "zones": ["package-0"]}
+        for lost in (False, True):
+            end_s = time.monotonic() + 2.5
+
+            def over(lost: bool = lost, end_s: float = end_s) -> bool:
+                if over := time.monotonic() > end_s:
+                    pids = subprocess.run(["pgrep", "-f", "perjoule-sample"], capture_output=True, text=True, check=True).stdout
+                    for pid in pids.split() if lost else ():
+                        os.kill(int(pid), signal.SIGKILL)
+                return over
+
+            heard = listen(meter, lambda _: over(), hosts=hosts.all)
+            for host in ADDRESSES:
+                samples = [(channel, value) for channel, _, value, _ in heard.samples if channel.host == host]
+                energy_j = [value for _, value in samples]
+                assert len(samples) > (0 if lost else 4), heard.doubts  # what was on its way is lost
+                assert energy_j == sorted(energy_j)
+                assert all(0 < channel.specification.clock_s < 0.1 for channel, _ in samples)
+            ended = [doubt for doubt in heard.doubts if "were not read to the end" in doubt]
+            assert len(ended) == (2 if lost else 0), heard.doubts
 
 
 @pytest.mark.parametrize(

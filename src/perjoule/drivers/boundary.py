@@ -42,16 +42,24 @@ def boundary(meter: str, covers: tuple[str, ...], hosts: Hosts, component: str =
     Raises:
         CampaignError: the testbed has no host of such a name.
     """
-    servers = [host.name for host in hosts.servers or hosts.all]
-    words = {"servers": servers, "clients": [host.name for host in hosts.clients]}
-    known = {host.name for host in hosts.all}
-    named = tuple(dict.fromkeys(name for word in covers for name in (words.get(word) or [word])))
-    if known and (strange := [name for name in named if name not in known and name != SWITCH]):
-        there = ", ".join([*words, *sorted(known), SWITCH])
-        raise CampaignError(f'no host is called "{strange[0]}"', where=f"meter {meter}", next=f"known: {there}")
-    if set(named) == {*(servers or ["servers"]), SWITCH}:
+    named = names(meter, covers, hosts)
+    if set(named) == {*([host.name for host in hosts.servers or hosts.all] or ["servers"]), SWITCH}:
         return Boundary(meter, "", component or "total")
     if len(named) == 1:
         host = "" if named[0] == SWITCH else named[0]
         return Boundary(meter, host, component or (SWITCH if not host else "all"))
     return Boundary(meter, "", component or "group", named)
+
+
+def names(meter: str, words: tuple[str, ...], hosts: Hosts) -> tuple[str, ...]:
+    """Return the names that words like "servers" stand for, each once. Raises CampaignError: there is no host of such a name."""
+    groups = {
+        "servers": [host.name for host in hosts.servers or hosts.all],
+        "clients": [host.name for host in hosts.clients],
+    }
+    known = {host.name for host in hosts.all}
+    named = tuple(dict.fromkeys(name for word in words for name in (groups.get(word) or [word])))
+    if known and (strange := [name for name in named if name not in known and name != SWITCH]):
+        there = ", ".join([*groups, *sorted(known), SWITCH])
+        raise CampaignError(f'no host is called "{strange[0]}"', where=f"meter {meter}", next=f"known: {there}")
+    return named

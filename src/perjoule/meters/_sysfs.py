@@ -1,9 +1,26 @@
 """Numbers from the kernel's sysfs, for meters that the kernel itself reads."""
 
+import math
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
+from perjoule.model import Channel
 from perjoule.model.errors import MachineError
+
+
+@dataclass(frozen=True)
+class Sensor:
+    """A file with a number, and what it means."""
+
+    channel: Channel
+    path: Path
+    factor: float  # from the number to the channel's unit
+    unknown: float = math.inf  # a number that high means that the sensor knows none
+
+    def value(self, number: int) -> float:
+        """Return a reading in the channel's unit, NaN if there is none."""
+        return math.nan if number >= self.unknown else number * self.factor
 
 
 def word(path: Path) -> str:

@@ -5,8 +5,7 @@ voltage over a shunt; if the fitted shunt is not the one that the kernel assumes
 """
 
 import math
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,7 +16,9 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
 from perjoule.meters import _sysfs
-from perjoule.meters._metered import MOMENTS_HZ, RATE, Metered, Read, Reading
+from perjoule.meters._metered import MOMENTS_HZ, RATE
+from perjoule.meters._sensed import Sensed
+from perjoule.meters._sysfs import Sensor
 from perjoule.model import OPTIONS, Channel, Grade, Json, Semantics, Specification
 from perjoule.model.errors import MachineError
 from perjoule.model.units import Hertz
@@ -39,18 +40,20 @@ SEMANTICS: dict[str, Semantics] = {"energy": "counter", "average": "average", "i
 
 
 @plain_dataclass(frozen=True)
-class Sensor:
+class Attribute:
     """One attribute of a chip."""
 
     folder: Path
     chip: str
     device: str  # "1-0040": where the chip sits, the same after each start
-    attribute: str  # "power1_input"
+    name: str  # "power1_input"
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Hwmon(Metered):
-    """A power sensor on a board, as the kernel of this machine shows it."""
+class Hwmon(Sensed):
+    """A power sensor on a board, as the kernel shows it on this machine or on the hosts."""
+
+    patterns = ("name", "power*", "energy*", "update_interval", "shunt_resistor")
 
     covers: tuple[str, ...] = ("servers",)
     """The hosts that it feeds."""
@@ -75,23 +78,18 @@ class Hwmon(Metered):
 
     rate_hz: Annotated[Hertz, Field(description=RATE)] = MOMENTS_HZ
 
-    @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def sensors(self, root: Path, where: Boundary) -> Sequence[Sensor]:
         """Find the sensor. Raises MachineError unless exactly one matches."""
-        sensor = self._sensor()
-        channel = _channel(where, sensor)
+        attribute = self._attribute(root)
+        channel = _channel(where, attribute)
+        factor = 1e-6 * (self.shunt_correction_ratio or 1.0)
+        unknown = INVALID_UW if channel.quantity == "power" else math.inf
+        return [Sensor(channel, attribute.folder / attribute.name, factor, unknown)]
 
-        def read() -> Iterable[Reading]:
-            value_u, asked_s, arrived_s = _sysfs.timed(sensor.folder / sensor.attribute)
-            value = math.nan if channel.quantity == "power" and value_u >= INVALID_UW else value_u * 1e-6
-            yield Reading(channel, value * (self.shunt_correction_ratio or 1.0), asked_s=asked_s, arrived_s=arrived_s)
-
-        yield read
-
-    def caveats(self) -> Iterable[str]:
+    def doubts_of(self, root: Path) -> Iterable[str]:
         """A doubt about a shunt that nobody has verified."""
         if self.shunt_correction_ratio is None:
-            for sensor in sensors(self.root):
+            for sensor in attributes(root):
                 if self._meant(sensor) and (text := _sysfs.word(sensor.folder / "shunt_resistor")):
                     yield (
                         f"{self.label}: correct only if the shunt of {sensor.chip} at {sensor.device} has the "
@@ -100,66 +98,66 @@ class Hwmon(Metered):
 
     def checks(self) -> tuple[Check, ...]:
         """Check that the sensor exists."""
+        if self.on:  # the hosts are asked once they are held
+            return ()
         try:
-            sensor = self._sensor()
+            sensor = self._attribute(self.root)
         except MachineError as error:
             return (Check("power sensor", ok=False, detail=str(error), fix=error.next or "name another chip or device"),)
-        return (Check("power sensor", ok=True, detail=f"{sensor.attribute} of {sensor.chip} at {sensor.device}"),)
+        return (Check("power sensor", ok=True, detail=f"{sensor.name} of {sensor.chip} at {sensor.device}"),)
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         """Find all chips of this machine with a power sensor, by name and device."""
-        found = {(s.chip, s.device, s.attribute[len(_quantity(s)) :].partition("_")[0]): s for s in sensors(ROOT)}
+        found = {(s.chip, s.device, s.name[len(_quantity(s)) :].partition("_")[0]): s for s in attributes(ROOT)}
         return tuple({"kind": "hwmon", "chip": chip, "device": device, "sensor": int(n)} for chip, device, n in found)
 
-    def _meant(self, sensor: Sensor) -> bool:
+    def _meant(self, sensor: Attribute) -> bool:
         names = {f"power{self.sensor}_{self.reading}", f"{self.reading}{self.sensor}_input"}
         if not self.reading:
             names = {f"energy{self.sensor}_input", f"power{self.sensor}_average", f"power{self.sensor}_input"}
-        return sensor.attribute in names and self.chip in ("", sensor.chip) and self.device in ("", sensor.device)
+        return sensor.name in names and self.chip in ("", sensor.chip) and self.device in ("", sensor.device)
 
-    def _sensor(self) -> Sensor:
-        there = sensors(self.root)
+    def _attribute(self, root: Path) -> Attribute:
+        there = attributes(root)
         meant = [sensor for sensor in there if self._meant(sensor)]
         if not meant:
-            others = ", ".join(f"{s.attribute} of {s.chip} at {s.device}" for s in there) or "no power sensor"
-            raise MachineError(
-                f"no {self.chip or 'chip'} with sensor {self.sensor}", where=str(self.root), next=f"known: {others}"
-            )
+            others = ", ".join(f"{s.name} of {s.chip} at {s.device}" for s in there) or "no power sensor"
+            raise MachineError(f"no {self.chip or 'chip'} with sensor {self.sensor}", where=str(root), next=f"known: {others}")
         if len({sensor.folder for sensor in meant}) > 1:
             places = ", ".join(f'{s.chip} at "{s.device}"' for s in meant)
-            raise MachineError(f"several sensors match: {places}", where=str(self.root), next="name chip and device")
+            raise MachineError(f"several sensors match: {places}", where=str(root), next="name chip and device")
         return meant[0]
 
 
-def sensors(root: Path) -> list[Sensor]:
+def attributes(root: Path) -> list[Attribute]:
     """List the attributes of power and energy, the best of each sensor first."""
-    found: list[Sensor] = []
+    found: list[Attribute] = []
     for folder in sorted(root.iterdir()) if root.is_dir() else []:
         chip, device = _sysfs.word(folder / "name"), (folder / "device").resolve().name
         for pattern in ("energy*_input", "power*_average", "power*_input"):
-            found.extend(Sensor(folder, chip, device, path.name) for path in sorted(folder.glob(pattern)))
+            found.extend(Attribute(folder, chip, device, path.name) for path in sorted(folder.glob(pattern)))
     return found
 
 
-def _quantity(sensor: Sensor) -> Literal["energy", "power"]:
-    return "energy" if sensor.attribute.startswith("energy") else "power"
+def _quantity(sensor: Attribute) -> Literal["energy", "power"]:
+    return "energy" if sensor.name.startswith("energy") else "power"
 
 
-def _channel(where: Boundary, sensor: Sensor) -> Channel:
-    kind = "energy" if _quantity(sensor) == "energy" else sensor.attribute.partition("_")[2]
+def _channel(where: Boundary, sensor: Attribute) -> Channel:
+    kind = "energy" if _quantity(sensor) == "energy" else sensor.name.partition("_")[2]
     grade: Grade = "BMC" if sensor.chip == ACPI else "component"
     return where.channel(_quantity(sensor), SEMANTICS[kind], grade, _specification(sensor))
 
 
-def _specification(sensor: Sensor) -> Specification:
+def _specification(sensor: Attribute) -> Specification:
     """Return the specification that the chip's driver states, which never includes the tolerance of a shunt."""
 
     def number(name: str, factor: float) -> float | None:
         text = _sysfs.word(sensor.folder / name).removesuffix("%")
         return float(text) * factor if text else None
 
-    prefix = sensor.attribute.partition("_")[0]
+    prefix = sensor.name.partition("_")[0]
     accuracy_ratio = number(f"{prefix}_accuracy", 0.01)
     return Specification(
         gain_ratio=None if accuracy_ratio is None else 1 - accuracy_ratio,

@@ -6,7 +6,7 @@ They cover the CPU, at most its memory: never a disk, a board or a supply. Zones
 
 import os
 import re
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
@@ -16,7 +16,8 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import Boundary, boundary
 from perjoule.drivers.protocols import Check, Hosts, Sink
 from perjoule.meters import _sysfs
-from perjoule.meters._metered import Metered, Read, Reading
+from perjoule.meters._sensed import Sensed
+from perjoule.meters._sysfs import Sensor
 from perjoule.model import OPTIONS, Json, Specification
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import Hertz, Watts
@@ -45,8 +46,10 @@ class Zone:
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Rapl(Metered):
-    """The CPU's own energy counters on the machine that runs perjoule."""
+class Rapl(Sensed):
+    """The CPU's own energy counters, on the machine that runs perjoule or on the hosts."""
+
+    patterns = ("name", "max_energy_range_uj", "energy_uj")
 
     covers: tuple[str, ...] = ("servers", "clients")
     """The hosts whose work this machine's CPU does; on virtual hosts, all of them."""
@@ -68,46 +71,44 @@ class Rapl(Metered):
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
         """Stream its readings. Raises CampaignError: it would stand for the CPUs of other machines."""
         covered = boundary(self.label, self.covers, hosts).covers
-        if hosts.all and hosts.machine is None and len(covered) > 1:
+        if not self.on and hosts.all and hosts.machine is None and len(covered) > 1:
             what = f"it reads the CPU of the machine that runs perjoule, not those of {len(covered)} hosts"
-            advice = "remove it, or record it on each host with `perjoule meters record` and join the recordings"
-            raise CampaignError(what, where=f"meter {self.label}", next=advice)
+            raise CampaignError(what, where=f"meter {self.label}", next='write on = ["servers", "clients"] in place of covers')
         with super().record(hosts, sink) as doubts:
             yield doubts
 
-    @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def sensors(self, root: Path, where: Boundary) -> Sequence[Sensor]:
         """Find the zones and their ranges.
 
         Raises:
             MachineError: there are none, or a range can't be read.
             CampaignError: it is polled so seldom that a counter could wrap unseen, or a zone does not exist.
         """
-        chosen = zones(self.root)
+        chosen = zones(root)
         if strange := set(self.zones) - {zone.component for zone in chosen}:
             there = ", ".join(zone.component for zone in chosen) or "none"
-            raise CampaignError(f"no such zone: {', '.join(sorted(strange))}", where=str(self.root), next=f"known: {there}")
+            raise CampaignError(f"no such zone: {', '.join(sorted(strange))}", where=str(root), next=f"known: {there}")
         chosen = [zone for zone in chosen if not self.zones or zone.component in self.zones]
         if not chosen:
-            raise MachineError("no RAPL zone", where=str(self.root), next=_ABSENT)
+            raise MachineError("no RAPL zone", where=str(root), next=_ABSENT)
         shortest_s = min(zone.range_j for zone in chosen) / self.most_w
         if 1 / self.rate_hz > _POLL_RATIO * shortest_s:
             enough = f"set rate to at least {1 / (_POLL_RATIO * shortest_s):.2g} Hz"
             raise CampaignError(f"a counter may wrap within {shortest_s:.3g} s", where=f"meter {self.label}", next=enough)
-        channels = [
-            where.channel("energy", "counter", "component", _specification(zone, self.most_w), component=zone.component)
+        part = _specification
+        return [
+            Sensor(
+                where.channel("energy", "counter", "component", part(zone, self.most_w), component=zone.component),
+                zone.energy,
+                1e-6,
+            )
             for zone in chosen
         ]
 
-        def read() -> Iterable[Reading]:
-            for zone, channel in zip(chosen, channels, strict=True):
-                energy_uj, asked_s, arrived_s = _sysfs.timed(zone.energy)
-                yield Reading(channel, energy_uj * 1e-6, asked_s=asked_s, arrived_s=arrived_s)
-
-        yield read
-
     def checks(self) -> tuple[Check, ...]:
         """Check for zones, and permission to read them."""
+        if self.on:  # the hosts are asked once they are held
+            return ()
         files = [folder / "energy_uj" for folder in _folders(self.root)]
         if not files:
             return (Check("RAPL", ok=False, detail=f"no zone in {self.root}", fix=_ABSENT),)

@@ -1,0 +1,219 @@
+"""Sensors on other machines: sampled there, stamped by the host's own clock, and mapped to ours when the recording ends.
+
+A script on each host reads the kernel's files at the meter's rate. What it prints comes over the host's connection about once a
+second, and nobody looks at it before the end: many hosts cost this machine little. The clocks are compared at both ends; if one
+was set meanwhile, the host's samples are left out. A host that no longer answers leaves a gap.
+"""
+
+import itertools
+import math
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from perjoule.drivers.protocols import Host, Sink
+from perjoule.meters._sampler import JITTER, left_out
+from perjoule.meters._sysfs import Sensor
+from perjoule.model import Channel
+from perjoule.model.errors import MachineError, PerjouleError, TransientError
+
+SET_S, DRIFT_RATIO = 0.05, 5e-4  # a clock that moved by more than both together was set: no oscillator is that bad
+SHORT_S = 20.0
+STOP_S = 10.0  # a busy host takes its last sample by then
+_BASH = ("bash", "--norc", "-c")
+# $1 is a folder of folders, the rest are patterns. Prints FILE, its text and its folder's device, each with a NUL at its end.
+_LIST = r"""
+shopt -s nullglob
+root=$1; shift
+for folder in "$root"/*/; do
+  device=$(readlink -f "$folder/device" 2> /dev/null)
+  for pattern; do
+    for file in "$folder"$pattern; do
+      [ -f "$file" ] || continue
+      text=; { read -r text < "$file"; } 2> /dev/null
+      printf '%s\0%s\0%s\0' "${file#"$root"/}" "$text" "${device##*/}"
+    done
+  done
+done
+"""
+# $1 microseconds between samples on average, then the files. A line per sample, with the time before, the number ("nan" if it
+# can't be read) and the time after, for each file; one more sample at SIGTERM. Nothing but bash runs: under load the start of
+# another program would take longer than the sample.
+_SAMPLE = rf"""
+period_us=$1; shift
+exec 3<> <(:)
+sample() {{
+  for file; do
+    asked=${{EPOCHREALTIME/,/.}} value=
+    {{ read -r value < "$file"; }} 2> /dev/null || [ -n "$value" ] || value=nan
+    text+="$asked ${{value// /}} ${{EPOCHREALTIME/,/.}} "
+  done
+  text+=$'\n'
+}}
+say() {{ printf %s "$text"; text= said_us=${{EPOCHREALTIME/[.,]/}}; }}
+trap 'sample "$@"; say; exit' TERM
+text= n=0 said_us=0 began_us=${{EPOCHREALTIME/[.,]/}}
+while :; do
+  sample "$@"
+  [ $((${{EPOCHREALTIME/[.,]/}} - said_us)) -lt 1000000 ] || say
+  n=$((n + 1))
+  left_us=$((began_us + n * period_us + period_us * (RANDOM % {2 * round(JITTER * 1000)} - {round(JITTER * 1000)}) / 1000))
+  left_us=$((left_us - ${{EPOCHREALTIME/[.,]/}}))
+  if [ "$left_us" -gt 0 ]; then
+    printf -v left_s %d.%06d $((left_us / 1000000)) $((left_us % 1000000))
+    read -r -t "$left_s" <&3
+  fi
+done
+"""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The same moment by a host's clock (UTC) and by ours (CLOCK_MONOTONIC), in s."""
+
+    utc_s: float
+    monotonic_s: float
+    uncertainty_s: float
+
+    @classmethod
+    def of(cls, host: Host) -> "Moment":
+        """Compare the clocks now. Raises TransientError."""
+        found = host.clock_offset()
+        return cls(time.time() + found.offset_s, time.monotonic(), found.uncertainty_s)
+
+
+class Sampled:
+    """A host's sensors while they are sampled."""
+
+    def __init__(self, host: Host, sensors: Sequence[Sensor], rate_hz: float, folder: Path) -> None:
+        """Begin; the first sample has been taken.
+
+        Args:
+            host: where the sensors are.
+            sensors: with their paths on the host.
+            rate_hz: samples a second, on average.
+            folder: for what comes from the host.
+
+        Raises:
+            MachineError: a sensor can't be read.
+            WorkloadError: the host does not do it.
+        """
+        self._host, self._sensors, self._period_s = host, sensors, 1 / rate_hz
+        self._began = Moment.of(host)
+        self._log = folder / f"{host.name}.samples"
+        files = [sensor.path for sensor in sensors]
+        argv = [*_BASH, _SAMPLE, "perjoule-sample", f"{self._period_s * 1e6:.0f}", *files]
+        self._program = host.spawn(argv, log=self._log)
+        try:
+            first = self._first()
+            unread = [path for path, said in zip(files, first.split()[1::3], strict=True) if said == "nan"]
+            if unread:
+                advice = f"on {host.name}: sudo chmod a+r {' '.join(map(str, unread))}"
+                raise MachineError(f"{unread[0]} can't be read", where=host.name, next=advice)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _first(self) -> str:
+        until_s = time.monotonic() + SHORT_S
+        while time.monotonic() < until_s and self._program.returncode is None:
+            line, ended, _ = self._program.output().partition("\n")
+            if ended:
+                return line
+            time.sleep(0.02)
+        raise TransientError(
+            f"its sensors can't be sampled ({self._program.output().strip() or 'no answer'})", where=self._host.name
+        )
+
+    def stop(self) -> None:
+        """End it."""
+        with suppress(PerjouleError):  # the host is gone
+            self._program.stop(timeout_s=STOP_S)
+
+    def end(self) -> "Samples":
+        """End it with a last sample, and return all."""
+        ended, why = None, ""
+        try:
+            self._program.stop(timeout_s=STOP_S)
+            code = self._program.returncode
+            why = f"it ended with {code}" if code else ""
+            ended = Moment.of(self._host)
+        except PerjouleError as error:
+            why = str(error)
+        text = self._log.read_text(errors="replace")
+        return Samples(self._host.name, self._sensors, self._period_s, text, self._began, ended, why)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What was sampled on a host: lines of (time before, number, time after) for each sensor, by the host's clock."""
+
+    host: str
+    sensors: Sequence[Sensor]
+    period_s: float
+    text: str
+    began: Moment
+    ended: Moment | None  # None: the host did not answer any more
+    why: str = ""  # it was not sampled to the end
+
+    def keep(self, label: str, sink: Sink) -> list[str]:
+        """Give a sink the samples, in our clock; returns doubts, in the name of the meter `label`."""
+        doubts = [f"{label}: the sensors of {self.host} were not read to the end ({self.why})"] if self.why else []
+        if abs(self._set_s) > SET_S + DRIFT_RATIO * self._length_s:
+            what = f"the samples of {self.host} are left out: its clock was set by {self._set_s:+.3g} s during the trial"
+            return [*doubts, f"{label}: {what}"]
+        uncertainty_s = max(one.uncertainty_s for one in (self.began, self.ended) if one)
+        channels = [_dated(sensor.channel, uncertainty_s) for sensor in self.sensors]
+        begins_s: list[float] = []
+        for triples in self._lines():
+            for sensor, channel, (before, number, after) in zip(self.sensors, channels, triples, strict=True):
+                asked_s, arrived_s = self._ours_s(before), self._ours_s(after)
+                value = sensor.value(int(number)) if number.lstrip("-").isdecimal() else math.nan
+                sink.append(channel, (asked_s + arrived_s) / 2, value, 0.0, asked_s, arrived_s)
+            begins_s.append(self._ours_s(triples[0][0]))
+        absent = [round((then - before) / self.period_s) - 1 for before, then in itertools.pairwise(begins_s)]
+        return doubts + left_out(f"{label} on {self.host}", sum(count for count in absent if count > 1), len(begins_s))
+
+    @property
+    def _length_s(self) -> float:
+        return self.ended.monotonic_s - self.began.monotonic_s if self.ended else 0.0
+
+    @property
+    def _set_s(self) -> float:
+        """By how much the host's clock moved against ours."""
+        return self.ended.utc_s - self.began.utc_s - self._length_s if self.ended else 0.0
+
+    def _ours_s(self, utc_s: float) -> float:
+        """Return CLOCK_MONOTONIC of this machine at a moment of the host's clock."""
+        rate = self._length_s / (self._length_s + self._set_s) if self.ended else 1.0
+        return self.began.monotonic_s + (utc_s - self.began.utc_s) * rate
+
+    def _lines(self) -> Iterator[list[tuple[float, str, float]]]:
+        for line in self.text.splitlines():
+            words = line.split()
+            with suppress(ValueError):  # a line that was cut when the connection was lost
+                if len(words) == 3 * len(self.sensors):
+                    yield [(float(words[n]), words[n + 1], float(words[n + 2])) for n in range(0, len(words), 3)]
+
+
+def _dated(channel: Channel, uncertainty_s: float) -> Channel:
+    """Return a channel whose times are known to this, either way."""
+    return replace(channel, specification=replace(channel.specification, clock_s=uncertainty_s / math.sqrt(3)))
+
+
+def copied(host: Host, root: Path, patterns: Sequence[str], within: Path) -> Path:
+    """Copy the small files below a host's folder of sensors that match the patterns. Raises PerjouleError."""
+    listed = host.run([*_BASH, _LIST, "perjoule-list", root, *patterns], timeout_s=SHORT_S).stdout.split("\0")
+    copy = within / host.name
+    copy.mkdir()
+    for file, text, device in zip(listed[::3], listed[1::3], listed[2::3], strict=False):
+        here = copy / file
+        if len(Path(file).parts) != 2 or ".." in Path(file).parts:
+            raise MachineError(f"{file!r} is no path of a sensor", where=host.name)
+        here.parent.mkdir(exist_ok=True)
+        here.write_text(text)
+        if device and not (link := here.parent / "device").is_symlink():
+            link.symlink_to(Path("/devices", device))
+    return copy
