@@ -19,7 +19,7 @@ class Sensor:
     unknown: float = math.inf  # a number that high means that the sensor knows none
 
     def value(self, number: int) -> float:
-        """Return a reading in the channel's unit, NaN if there is none."""
+        """Return a reading in the channel's unit, NaN if the sensor has none."""
         return math.nan if number >= self.unknown else number * self.factor
 
 

@@ -98,7 +98,7 @@ class Hwmon(Sensed):
 
     def checks(self) -> tuple[Check, ...]:
         """Check that the sensor exists."""
-        if self.on:  # the hosts are asked once they are held
+        if self.on:  # on the hosts, when recording begins
             return ()
         try:
             sensor = self._attribute(self.root)

@@ -107,7 +107,7 @@ class Rapl(Sensed):
 
     def checks(self) -> tuple[Check, ...]:
         """Check for zones, and permission to read them."""
-        if self.on:  # the hosts are asked once they are held
+        if self.on:  # on the hosts, when recording begins
             return ()
         files = [folder / "energy_uj" for folder in _folders(self.root)]
         if not files:
