@@ -190,6 +190,20 @@ def test_what_is_not_said_can_t_be_checked_and_how_many_copies_would_fit_is_told
     assert any("the number of copies is not given; no more than" in v.cause for v in unchecked)
 
 
+@pytest.mark.parametrize(
+    ("words", "cause"),
+    [
+        ("", "the paper prints no numbers to derive it from"),
+        (', unchecked = "its inputs are elsewhere"', "its inputs are elsewhere"),
+    ],
+)
+def test_a_derived_number_that_no_rule_reaches_says_why_it_is_unchecked(words, cause):
+    more = f'{{ id = "gain", quantity = "gain", printed = "10 %", what = "gain"{words} }},\n  {{ id = "idle",'
+    text = CONSISTENT.replace('{ id = "idle",', more)
+    (found,) = [v for v in audit(published.read(text, "invented")) if v.id == "gain"]
+    assert (found.kind, found.cause) == ("unchecked", cause)
+
+
 def test_data_that_fit_into_memory_are_doubted():
     sizes = """{ id = "data", quantity = "size", printed = "6 GB", what = "data" },
   { id = "memory", quantity = "memory", printed = "8 GB", what = "memory" },

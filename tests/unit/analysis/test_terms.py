@@ -78,12 +78,6 @@ def test_a_resolution_counts_where_samples_seldom_change(made, semantics, coarse
         assert flat == (["resolution"] if len(set(inside)) == 1 else [])
 
 
-def test_a_jump_of_a_meter_that_is_updated_seldom_may_be_as_old_as_its_update(made):
-    one = said("instantaneous", {"period_s": 0.6}, coarse_w=1.0, period_s=0.2)
-    found = budget(series(made, one), *WINDOWS[0])
-    assert {t.name: t.standard_j for t in found.terms} == pytest.approx(terms(one, *WINDOWS[0]), rel=1e-9)
-
-
 def test_samples_that_change_in_two_of_five_steps_have_the_resolution_in_their_noise(made):
     """A period of ten samples with four or three steps in it."""
     for values, named in (((1, 1, 1, 2, 2, 3, 3, 3, 2, 2), False), ((1, 1, 1, 2, 2, 3, 3, 3, 3, 3), True)):
