@@ -7,7 +7,9 @@ AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 BIN := .venv/bin
 UNIT := tests/unit tests/repository
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of interpreters that tests start would compile all modules again
-SIDE_BY_SIDE := --numprocesses auto  # only the unit part: live tests would be in each other's way
+ALONE := tests/live tests/meters  # in each other's way, or held against the clock
+# Each process begins with its share of the files, so that few fixtures of modules are made twice.
+SIDE_BY_SIDE := --numprocesses auto --dist worksteal
 # --timeout: seconds for a test with its fixtures
 
 demo: .venv/ready
@@ -17,7 +19,8 @@ demo: .venv/ready
 test: .venv/ready-for-development
 	setup/install filesystems tests
 	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 $(UNIT)
-	$(AS_ROOT) $(BIN)/pytest --timeout 600 -m "not slow" $(addprefix --ignore=,$(UNIT)) $(TEST)
+	$(AS_ROOT) $(BIN)/pytest $(SIDE_BY_SIDE) --timeout 600 -m "not slow" $(addprefix --ignore=,$(UNIT) $(ALONE)) tests
+	$(AS_ROOT) $(BIN)/pytest --timeout 600 -m "not slow" $(ALONE) $(TEST)
 
 # What takes minutes by itself: a study of 96 experiments, whole; kills at any moment.
 slow: .venv/ready-for-development
