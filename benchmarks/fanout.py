@@ -10,15 +10,16 @@ this machine, so wall times are theirs, too: compare ratios. `--seconds 0` omits
 
 import argparse
 import json
+import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from perjoule.drivers.protocols import Host
+from perjoule.machine.removal import scratch
 from perjoule.testbeds.virtual import Virtual
 from sshd import CURVE25519, Lab
 
@@ -79,10 +80,11 @@ def main() -> None:
     parser.add_argument("--tools", default="", help="python of a venv with ClusterShell and asyncssh")
     parser.add_argument("--default-key-exchange", action="store_true", help="OpenSSH's; five times the CPU time")
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     testbed = Virtual(disk="directory", cpu_cap=False, disk_cap=False, servers=1)
-    with tempfile.TemporaryDirectory(prefix="pj-fanout-") as name, testbed.hold(asked.hosts) as hosts:
-        Path(name).chmod(0o755)
-        lab = Lab(Path(name), key_exchange="" if asked.default_key_exchange else CURVE25519)
+    with scratch("pj-fanout-") as folder, testbed.hold(asked.hosts) as hosts:
+        folder.chmod(0o755)
+        lab = Lab(folder, key_exchange="" if asked.default_key_exchange else CURVE25519)
         options = lab.options(lab.serve(hosts.clients), 22)
         controller = hosts.management
         if asked.rounds:
