@@ -113,10 +113,10 @@ def test_few_degrees_of_freedom_widen_the_interval():
 
 
 def test_what_meters_of_one_name_share_adds_up_and_the_rest_in_quadrature():
-    one = Budget(100.0, (Term("accuracy", 3.0, "pdu", shared=True, rectangular=True), Term("noise", 3.0, "pdu")))
+    one = Budget(100.0, (Term("accuracy", 3.0, "pdu", shared=True, rectangular=True), Term("noise", 4.0, "pdu")))
     two = combined([(1, one), (1, one)])
     assert (two.value_j, term(two, "accuracy").standard_j) == (200, 6)
-    assert term(two, "noise").standard_j == pytest.approx(3 * sqrt(2))
+    assert term(two, "noise").standard_j == pytest.approx(4 * sqrt(2))
     less = combined([(1, one), (-1, one)])
     assert less.value_j == 0
     assert less.sharing(["accuracy"]).standard_j == pytest.approx(3 * sqrt(2))
