@@ -38,7 +38,7 @@ def test_the_true_energy_is_the_integral_of_the_true_power(waveform: str):
     step_s = 0.002  # edges lie between steps, so that the sum is exact there
     count = round((ENDED_S - BEGAN_S) / step_s)
     summed_j = sum(simulated.truth.power_w(BEGAN_S + (n + 0.5) * step_s) for n in range(count)) * step_s
-    assert simulated.energy_j(BEGAN_S, ENDED_S) == pytest.approx(summed_j, rel=1e-5)
+    assert simulated.energy_j(BEGAN_S, ENDED_S) == pytest.approx(summed_j, rel=1e-8)
 
 
 @pytest.mark.parametrize("waveform", WAVEFORMS)
