@@ -91,7 +91,7 @@ def drifts(meter: Meter, runs_count: int, seed: int, length_s: float) -> np.ndar
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--length", type=float, default=60.0, metavar="S", help="of the pattern")

@@ -15,8 +15,8 @@ usage: .venv/bin/python benchmarks/better.py [RUNS]
 
 import random
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -140,7 +140,8 @@ def stopped(difference: float, runs_count: int) -> tuple[float, float]:
     return said / runs_count, holds / runs_count
 
 
-CONDITIONS: tuple[tuple[str, dict[str, object]], ...] = (
+Options = Mapping[str, object]  # of a Case
+CONDITIONS: tuple[tuple[str, Options], ...] = (
     ("nothing", {}),
     (f"drift {DRIFT:.0%}", {"drift": DRIFT}),
     (f"AR(1) {CORRELATION}", {"correlation": CORRELATION}),
@@ -148,7 +149,7 @@ CONDITIONS: tuple[tuple[str, dict[str, object]], ...] = (
 )
 
 
-def table(runs_count: int, extra: dict[str, object], title: str, conditions: Sequence[tuple[str, dict[str, object]]]) -> int:
+def table(runs_count: int, extra: Options, title: str, conditions: Sequence[tuple[str, Options]]) -> int:
     """Print the rows of a table; how many of them fail."""
     print(f"\n{title}")
     wrong = 0
@@ -157,9 +158,9 @@ def table(runs_count: int, extra: dict[str, object], title: str, conditions: Seq
     for name, words in conditions:
         for repetitions in (3, 5, 10):
             for systems_count in (2, 3, 6):
-                case = Case(systems_count=systems_count, repetitions=repetitions, **extra, **words)  # pyright: ignore
+                case = replace(Case(systems_count=systems_count, repetitions=repetitions), **extra, **words)
                 false, holds = false_and_holds(case, runs_count)
-                power = [finds(Case(**{**case.__dict__, "difference": one}), runs_count // 4) for one in DIFFERENCES]
+                power = [finds(replace(case, difference=one), runs_count // 4) for one in DIFFERENCES]
                 shown = "".join(f"{one:11.0%}" for one in power)
                 high = too_many(false, runs_count)
                 wrong += high

@@ -13,12 +13,11 @@ from contextlib import ExitStack
 
 from perjoule import drivers
 from perjoule.model import Json, Spec
-from perjoule.testbeds.virtual import Virtual
 
 
-def timed(kind: str, options: dict[str, Json], disk: str) -> dict[str, float]:
+def timed(kind: str, options: dict[str, Json], disk: Json) -> dict[str, float]:
     filesystem = drivers.filesystem(Spec(kind, options))
-    bed = Virtual(disk=disk, cpu_cap=False, disk_cap=False)
+    bed = drivers.testbed(Spec("virtual", {"disk": disk, "cpu_cap": False, "disk_cap": False}))
     marks = [time.monotonic()]
     with ExitStack() as stack:
         hosts = stack.enter_context(bed.hold(1))

@@ -502,7 +502,8 @@ def kind(doubt: str) -> str:
 
 def told(case: Callable[[Dice], tuple[Series, Load]], fault: Fault, runs_count: int, seed: int = 1) -> Told:
     """Run one fault in one meter; doubts that it has without the fault don't count, nor do runs without the fault."""
-    counts, example = [0, 0, 0], ""
+    refused_count = doubted_count = silent_count = 0
+    example = ""
     for run in range(runs_count):
         dice = np.random.default_rng([seed, run])
         clean, _ = case(dice)
@@ -515,9 +516,11 @@ def told(case: Callable[[Dice], tuple[Series, Load]], fault: Fault, runs_count: 
             continue
         got, before = amount(found, *window), {kind(doubt) for doubt in amount(clean, *window).doubts}
         new = [doubt for doubt in got.doubts if kind(doubt) not in before]
-        counts[0 if got.value is None else 1 if new else 2] += 1
+        refused_count += got.value is None
+        doubted_count += got.value is not None and bool(new)
+        silent_count += got.value is not None and not new
         example = example or next(iter(new), "")
-    return Told(*counts, example)
+    return Told(refused_count, doubted_count, silent_count, example)
 
 
 def false_alarms(case: Callable[[Dice], tuple[Series, Load]], runs_count: int, seed: int = 1) -> tuple[float, str]:
@@ -534,7 +537,7 @@ def false_alarms(case: Callable[[Dice], tuple[Series, Load]], runs_count: int, s
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()

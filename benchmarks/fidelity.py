@@ -10,9 +10,10 @@ import os
 import sys
 import time
 
+from perjoule import drivers
 from perjoule.drivers.protocols import Host
+from perjoule.model import Json, Spec
 from perjoule.model.units import MIB
-from perjoule.testbeds.virtual import Virtual
 
 PORT = 5001
 SEND = """
@@ -66,15 +67,16 @@ def compared(what: str, got: float, wanted: float, unit: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--cluster", default="odroid-hc4")
     parser.add_argument("--scale", type=float, action="append")
     parser.add_argument("--duration", type=float, default=6.0, metavar="S")
     asked = parser.parse_args()
     print(f"{os.cpu_count()} CPUs, load before: {os.getloadavg()[0]:.1f}")
+    options: dict[str, Json] = {"cluster": asked.cluster, "servers": 2, "disk": "directory"}
     for scale in asked.scale or [1.0, 0.1]:
         for capped in (False, True):
-            bed = Virtual(cluster=asked.cluster, scale=scale, servers=2, disk="directory", cpu_cap=capped)
+            bed = drivers.testbed(Spec("virtual", {**options, "scale": scale, "cpu_cap": capped}))
             with bed.hold(1) as hosts:
                 client, (one, two) = hosts.clients[0], hosts.by_role("storage")
                 assert one.node is not None
@@ -87,7 +89,8 @@ def main() -> None:
                     cores = hosts.facts["cpu_cap_cores"]
                     assert isinstance(cores, dict)
                     for count in (1, 2) if one.name in cores else ():
-                        cap = float(cores[one.name])
+                        cap = cores[one.name]
+                        assert isinstance(cap, int | float)
                         if cap < count:
                             got = busy_cores(one, count, asked.duration)
                             print(compared(f"scale {scale:g}: {count} busy threads", got, cap, "cores"), flush=True)

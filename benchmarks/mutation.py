@@ -29,6 +29,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing import connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -222,7 +223,7 @@ def verdicts(drawn: Sequence[Mutant], ran: Ran, jobs: int, folder: Path) -> Iter
         with suppress(ImportError):
             importlib.import_module(name)
     fork = multiprocessing.get_context("fork")
-    running: dict[int, tuple[Mutant, multiprocessing.process.BaseProcess, float, Callable[[], None]]] = {}
+    running: dict[int, tuple[Mutant, BaseProcess, float, Callable[[], None]]] = {}
     waiting = list(reversed(drawn))
     while waiting or running:
         while waiting and len(running) < jobs:

@@ -10,6 +10,7 @@ import argparse
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from contextlib import ExitStack
 from math import hypot
 from pathlib import Path
@@ -19,28 +20,13 @@ import numpy as np
 from perjoule import drivers
 from perjoule.analysis.coefficients import coefficient_terms
 from perjoule.catalogue import Cluster, idle_w
-from perjoule.drivers.protocols import Hosts, Sink
-from perjoule.model import Channel, Clock, HostFact, Outcome, Record, Series, Spec, Trial
+from perjoule.drivers.protocols import Hosts
+from perjoule.model import Clock, HostFact, Outcome, Record, Series, Spec, Trial
 from perjoule.model.units import MIB
-from perjoule.testbeds.virtual import Virtual
+from perjoule.monitoring.recorder import Memory
 
 PAPER_W = 63.68  # with the switch: the highest peak, section V-C
 WRITE_BACK = ("sh", "-c", 'while sleep 0.1; do sync -f "$0"; done')
-
-
-class Kept(Sink):
-    """Samples in memory."""
-
-    def __init__(self) -> None:
-        self._samples: dict[Channel, list[tuple[float, float, float]]] = defaultdict(list)
-
-    def append(self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0) -> None:
-        """Keep a sample."""
-        self._samples[channel].append((t_s, duration_s, value))
-
-    def series(self) -> list[Series]:
-        """All samples by channel."""
-        return [Series(channel, *np.array(samples).T) for channel, samples in self._samples.items()]
 
 
 def mean(series: Series, began_s: float, ended_s: float) -> float:
@@ -50,24 +36,24 @@ def mean(series: Series, began_s: float, ended_s: float) -> float:
     return float(series.value @ overlap_s / overlap_s.sum())
 
 
-def one(hosts: Hosts, size_mib: int, folder: Path) -> tuple[Outcome, list[Series]]:
+def one(hosts: Hosts, size_mib: int, folder: Path) -> tuple[Outcome, Sequence[Series]]:
     """Write once on a fresh MooseFS."""
-    filesystem = drivers.build("filesystems", "moosefs", {"goal": 1})
-    workload = drivers.build("workloads", "fio", {"operation": "write", "transfer": "4 MiB", "size": f"{size_mib} MiB"})
-    meter = drivers.build("meters", "modelled", {"rate": "5 Hz"})
-    kept = Kept()
-    with filesystem.mount(hosts) as mounted, ExitStack() as stack:  # type: ignore[attr-defined] # a file system
+    filesystem = drivers.filesystem(Spec("moosefs", {"goal": 1}))
+    workload = drivers.workload(Spec("fio", {"operation": "write", "transfer": "4 MiB", "size": f"{size_mib} MiB"}))
+    meter = drivers.meter(Spec("modelled", {"rate": "5 Hz"}))
+    kept = Memory()
+    with filesystem.mount(hosts) as mounted, ExitStack() as stack:
         for host in hosts.bricks:
             program = host.spawn([*WRITE_BACK, str(host.directory)], log=folder / f"{host.name}.sync.log")
             stack.callback(program.stop)
-        workload.prepare(hosts.clients, mounted, folder)  # type: ignore[attr-defined]
-        with meter.record(hosts, kept):  # type: ignore[attr-defined]
+        workload.prepare(hosts.clients, mounted, folder)
+        with meter.record(hosts, kept):
             time.sleep(2)
-            outcome = workload.run(hosts.clients, mounted, folder)  # type: ignore[attr-defined]
+            outcome = workload.run(hosts.clients, mounted, folder)
     return outcome, kept.series()
 
 
-def told(cluster: Cluster, hosts: Hosts, outcome: Outcome, series: list[Series], scale: float) -> dict[str, float]:
+def told(cluster: Cluster, hosts: Hosts, outcome: Outcome, series: Sequence[Series], scale: float) -> dict[str, float]:
     """Watts and what drives them while all clients wrote."""
     began_s, ended_s = max(r.began_s for r in outcome.results), min(r.ended_s for r in outcome.results)
     watts = {(s.channel.host, s.channel.component): mean(s, began_s, ended_s) for s in series}
@@ -93,7 +79,7 @@ def told(cluster: Cluster, hosts: Hosts, outcome: Outcome, series: list[Series],
     return found
 
 
-def sigma_w(hosts: Hosts, series: list[Series], windows: list[tuple[float, float, float]]) -> float:
+def sigma_w(hosts: Hosts, series: Sequence[Series], windows: list[tuple[float, float, float]]) -> float:
     """One standard uncertainty of the power with the switch, by the sigmas of the catalogue, in a window less another."""
     facts = tuple(HostFact(h.name, h.role, h.node.name if h.node else "") for h in hosts.all)
     nothing = Spec("", {}, "")
@@ -101,18 +87,18 @@ def sigma_w(hosts: Hosts, series: list[Series], windows: list[tuple[float, float
         Trial(nothing, nothing, nothing, (), 4, 1), "valid", "", 1, Clock(0.0, 0.0), hosts.scale, "odroid-hc4", facts, (), None,
         {"testbed": hosts.facts}, {}, hardware=hosts.cluster,
     )  # fmt: skip
-    terms = coefficient_terms(record, series, tuple((1, one) for one in series), windows)
+    terms = coefficient_terms(record, series, tuple((1, one) for one in series), tuple(windows))
     return hypot(*(term.standard_j for term in terms)) / (windows[0][1] - windows[0][0])
 
 
 def main() -> None:
     """Print the point, run by run."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--scale", type=float, default=0.2)
     parser.add_argument("--size", type=int, default=256, metavar="MIB", help="by each client")
     parser.add_argument("--runs", type=int, default=3)
     asked = parser.parse_args()
-    bed = Virtual(cluster="odroid-hc4", scale=asked.scale, disk="xfs")
+    bed = drivers.testbed(Spec("virtual", {"cluster": "odroid-hc4", "scale": asked.scale, "disk": "xfs"}))
     for _ in range(asked.runs):
         with bed.hold(4) as hosts, tempfile.TemporaryDirectory() as folder:
             outcome, series = one(hosts, asked.size, Path(folder))

@@ -17,13 +17,12 @@ from pathlib import Path
 
 import numpy as np
 
+from perjoule import drivers
 from perjoule.drivers.protocols import Hosts, Meter
 from perjoule.meters.modelled import Modelled
-from perjoule.meters.rapl import Rapl
-from perjoule.meters.simulated import Simulated
 from perjoule.meters.system import System
+from perjoule.model import Spec
 from perjoule.store.samples import ParquetSink, read_series
-from perjoule.testbeds.virtual import Virtual
 
 CHANNELS_COUNT = 20
 NOWHERE = Hosts(())
@@ -69,12 +68,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         if "one" in ways:
-            measure("one meter of 20 zones", [Rapl(root=zones(folder / "powercap"), rate=RATE)], duration_s, folder, RATE_HZ)
+            measure(
+                "one meter of 20 zones",
+                [drivers.meter(Spec("rapl", {"root": str(zones(folder / "powercap")), "rate": RATE}))],
+                duration_s,
+                folder,
+                RATE_HZ,
+            )
         if "many" in ways:
-            simulated = [Simulated(name=f"meter-{n}", rate=RATE) for n in range(CHANNELS_COUNT)]
+            simulated = [drivers.meter(Spec("simulated", {"name": f"meter-{n}", "rate": RATE})) for n in range(CHANNELS_COUNT)]
             measure("20 simulated meters", simulated, duration_s, folder, RATE_HZ)
         if "hosts" in ways:
-            with Virtual(scale=0.2, disk_size="2 GiB").hold(4) as hosts:
+            with drivers.testbed(Spec("virtual", {"scale": 0.2, "disk_size": "2 GiB"})).hold(4) as hosts:
                 name = f"counters and watts of {len(hosts.all)} virtual hosts"
                 measure(name, [System(), Modelled()], duration_s, folder, HOSTS_RATE_HZ, hosts)
 
