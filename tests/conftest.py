@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, settings
 
 from perjoule import drivers
 from perjoule.drivers.protocols import Hosts, Sink
+from perjoule.model import Spec
 from perjoule.simulators._behaviour import Behaviour
 
 # A busy machine is no fault of what is tested.
@@ -38,7 +39,7 @@ class Heard(Sink):
 def _listen(options, until, *, timeout_s=60.0, hosts=()):
     """Record the meter of a [[meter]] table until `until(heard)`; an AssertionError when that takes too long."""
     heard = Heard()
-    meter = drivers.build("meters", options["kind"], {k: v for k, v in options.items() if k != "kind"})
+    meter = drivers.meter(Spec(options["kind"], {k: v for k, v in options.items() if k != "kind"}))
     with meter.record(Hosts(tuple(hosts)), heard) as heard.doubts:
         deadline_s = time.monotonic() + timeout_s
         while not until(heard):

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -89,7 +90,7 @@ def test_file_systems_of_one_folder_that_took_turns_are_compared(folders: tuple[
     assert "not measured in turns" not in found.stdout
 
 
-def records(folder: Path) -> list[dict]:
+def records(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in folder.glob("trials/*/attempt-1/record.json")]
 
 
@@ -103,7 +104,9 @@ def records(folder: Path) -> list[dict]:
         (("--between", "one", "two"), 'no file system is called "'),
     ],
 )
-def test_what_can_not_be_compared_is_answered_in_one_sentence(folders: tuple[Path, Path], words: tuple, said: str) -> None:
+def test_what_can_not_be_compared_is_answered_in_one_sentence(
+    folders: tuple[Path, Path], words: tuple[str, ...], said: str
+) -> None:
     found = run("compare", folders[0], *words)
     assert found.returncode == 2
     assert said in found.stderr

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def perjoule(*words: str, code: int = 0) -> str:
 
 
 @contextmanager
-def running(*words: str) -> Iterator[subprocess.Popen[str]]:
+def running(*words: str) -> Generator[subprocess.Popen[str]]:
     process = subprocess.Popen(
         [*PERJOULE, *words], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
     )
@@ -39,7 +39,7 @@ def running(*words: str) -> Iterator[subprocess.Popen[str]]:
 
 
 @contextmanager
-def simulated(path: Path, *words: str) -> Iterator[Path]:
+def simulated(path: Path, *words: str) -> Generator[Path]:
     """A meter that is simulated while the block runs, and the file with the table that reads it."""
     with running("simulate", "shelly", *words) as process:
         assert process.stdout is not None

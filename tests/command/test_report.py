@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,7 +68,7 @@ def page(results: store.Results) -> str:
     return report.write(results, results.folder / "report.html").read_text()
 
 
-def embedded(page: str) -> dict[str, object]:
+def embedded(page: str) -> dict[str, Any]:
     found = re.search(r'<script id="data" type="application/json">(.*?)</script>', page, re.DOTALL)
     assert found
     return json.loads(found[1])

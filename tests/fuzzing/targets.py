@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from random import Random
@@ -21,9 +21,10 @@ from perjoule.drivers.boundary import Boundary
 from perjoule.importing.power import logs
 from perjoule.importing.sources import sources
 from perjoule.meters import _url, _visa, ipmi, plugwise, snmp_pdu
+from perjoule.meters._metered import Metered
 from perjoule.meters.csv import Csv
 from perjoule.meters.scpi import dialects
-from perjoule.model import Clock
+from perjoule.model import Clock, Spec
 from perjoule.model.errors import PerjouleError
 from perjoule.results import verification
 from perjoule.results.table import table
@@ -113,7 +114,7 @@ class Targets:
         said = io.StringIO()
         terminals = (display.out, display.err)
         with redirect_stdout(said), redirect_stderr(said):
-            before = [one._file for one in terminals]  # pyright: ignore[reportPrivateUsage]
+            before = [one._file for one in terminals]
             for one in terminals:
                 one.file = said
             try:
@@ -122,7 +123,7 @@ class Targets:
                 code = int(end.code or 0)
             finally:
                 for one, file in zip(terminals, before, strict=True):
-                    one._file = file  # pyright: ignore[reportPrivateUsage]
+                    one._file = file
         self.printed = said.getvalue()
         assert "\x1b" not in self.printed, f"an escape sequence reached the terminal: {self.printed!r}"
         return code
@@ -201,7 +202,7 @@ class Targets:
             shutil.copytree(TRANSCRIPTS / name, room / "raw")
             path = dice.choice(sorted(p for p in (room / "raw").iterdir() if p.is_file()))
             path.write_bytes(changed(path.read_bytes(), dice, self.others))
-            built = drivers.build("workloads", kind, options)
+            built = drivers.workload(Spec(kind, options))
             built.outcome(room / "raw")
 
     def fuzz_http_meter(self, dice: Random) -> None:
@@ -263,7 +264,7 @@ class Targets:
                 pass
 
         @contextmanager
-        def instrument(address: str, **_: Any) -> Iterator[_visa.Instrument]:
+        def instrument(address: str, **_: Any) -> Generator[_visa.Instrument]:
             yield _visa.Instrument(address, Wire(), 0.06)
 
         kind = dice.choice(("scpi", "scope"))
@@ -339,7 +340,8 @@ class Targets:
 
     @staticmethod
     def _metered(kind: str, options: Mapping[str, Any]) -> None:
-        meter = drivers.build("meters", kind, dict(options))
+        meter = drivers.meter(Spec(kind, options))
+        assert isinstance(meter, Metered)
         with meter.connect(Boundary("x", "", "total")) as read:
             for _ in range(2):
                 for reading in read():
@@ -354,14 +356,14 @@ class Targets:
             display.notes(cells, ())
 
     @contextmanager
-    def _room(self) -> Iterator[Path]:
+    def _room(self) -> Generator[Path]:
         room = self.folder / "room"
         shutil.rmtree(room, ignore_errors=True)
         room.mkdir()
         yield room
 
     @contextmanager
-    def _damaged(self, dice: Random) -> Iterator[Path]:
+    def _damaged(self, dice: Random) -> Generator[Path]:
         with self._room() as room:
             shutil.copytree(self.results, room / "results")
             paths = sorted(p for p in (room / "results").rglob("*") if p.is_file() and p.suffix != ".html")
@@ -397,7 +399,7 @@ RECORDING = (
 
 
 @contextmanager
-def patched(holder: Any, name: str, value: Any) -> Iterator[None]:
+def patched(holder: Any, name: str, value: Any) -> Generator[None]:
     before = getattr(holder, name)
     setattr(holder, name, value)
     try:

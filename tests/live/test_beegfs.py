@@ -65,6 +65,7 @@ def beegfs(**options: Json) -> BeeGFS:
 def deployment() -> Iterator[tuple[Hosts, Cluster]]:
     """One set of servers for the tests that leave it whole."""
     with hosts_of(servers=3).hold(1) as hosts, beegfs(chunk="1 MiB", targets=2).serve(hosts) as cluster:
+        assert isinstance(cluster, Cluster)
         yield hosts, cluster
 
 
@@ -130,6 +131,7 @@ def test_no_server_runs_as_root_and_each_has_its_log(deployment: tuple[Hosts, Cl
 def test_mirrors_hold_what_their_pair_holds_data_and_metadata() -> None:
     with hosts_of(servers=1).hold(1) as hosts, beegfs(mirror=True, roles="both").serve(hosts) as cluster:
         assert cluster.facts["mirrors"] in (["storage 1+2", "meta 1+2"], ["storage 1+2", "meta 2+1"])
+        assert isinstance(cluster, Cluster)
         entry = cluster.entry("/.perjoule")
         assert (entry.pattern, entry.numbers) == (MIRRORED, (101,))
         assert cluster.holders("/.perjoule") == ("storage-1", "metadata-1")

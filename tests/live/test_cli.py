@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -78,7 +78,7 @@ def perjoule(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 @contextmanager
-def started(*words: object) -> Iterator[subprocess.Popen[str]]:
+def started(*words: object) -> Generator[subprocess.Popen[str]]:
     """The command in a process group of its own, as a shell starts it on a terminal."""
     argv = ["env", "--default-signal=INT,TERM", PERJOULE, *map(str, words)]
     with subprocess.Popen(argv, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True) as process:

@@ -25,6 +25,7 @@ from perjoule.simulators._behaviour import Behaviour
 from perjoule.testbeds.cluster import Cluster
 from perjoule.workloads import _mpi as mpi
 from sshd import Lab, until
+from typed import as_written
 
 pytestmark = [
     pytest.mark.live,
@@ -139,7 +140,7 @@ def test_a_host_does_what_it_is_told_and_nothing_stays(options: dict[str, Any], 
         assert abs(float(str(found["offset_s"]))) < 1  # it is the same clock
         host.drop_caches()
 
-        place = host.disk("disk", Disk(kind="ext4", size="64 MiB"))  # type: ignore[call-arg] # as a campaign writes it
+        place = host.disk("disk", as_written(Disk, kind="ext4", size="64 MiB"))
         host.put("on it", place / "file")
         assert host.run(["findmnt", "-no", "FSTYPE", place], timeout_s=20).stdout == "ext4\n"
         assert str(host.device("raw", size_bytes=16 * MIB)).startswith("/dev/loop")

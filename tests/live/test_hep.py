@@ -14,6 +14,7 @@ from perjoule.results import verification
 from perjoule.store import Results
 from perjoule.workloads import hep
 from perjoule.workloads._muons import fit
+from typed import present
 
 pytestmark = pytest.mark.live
 
@@ -102,8 +103,8 @@ def test_the_analysis_reads_where_the_data_lie_and_finds_the_same_physics_everyw
     assert found["local"]["network_locality_ratio"] >= 0.95  # of two copies the one on the worker's own host is read
     assert found["anywhere"]["network_locality_ratio"] < 0.8
     assert found["client"]["locality_ratio"] == found["client"]["network_locality_ratio"] == 0.0
-    assert {result.host for result in outcomes["client"].results} == {"client-1"}
-    assert {result.host for result in outcomes["local"].results} == {f"storage-{n}" for n in (1, 2, 3, 4)}
+    assert {result.host for result in present(outcomes["client"]).results} == {"client-1"}
+    assert {result.host for result in present(outcomes["local"]).results} == {f"storage-{n}" for n in (1, 2, 3, 4)}
     assert len({sum(result.moved_bytes for result in outcome.results) for outcome in outcomes.values() if outcome}) == 1
 
     assert histogram(results, local) == histogram(results, anywhere) == histogram(results, client)

@@ -13,7 +13,7 @@ import pytest
 
 from perjoule import drivers
 from perjoule.drivers.protocols import FileSystem, Hosts, Mounted, Testbed
-from perjoule.filesystems.nfs import Nfs
+from perjoule.filesystems.nfs import Nfs, _Nfs
 from perjoule.machine import mirrors
 from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
@@ -188,6 +188,7 @@ def test_an_nfs_server_keeps_what_a_client_of_version_3_writes_and_lets_no_other
     nfs = filesystem("nfs", version="3", beneath={"kind": "ext4", "block": "1 KiB"})
     assert isinstance(nfs, Nfs)
     with nfs.serve(hosts) as server:
+        assert isinstance(server, _Nfs)
         url = f"nfs://{server.server.address}{server.export}"
         ports = "?version=3&nfsport=2049&mountport=20048"
         source, back = client.directory / "source", client.directory / "back"
@@ -209,6 +210,7 @@ def test_an_nfs_server_of_version_4_shows_its_files_without_a_portmapper(hosts: 
     nfs = filesystem("nfs", version="4.0", place="metadata")
     assert isinstance(nfs, Nfs)
     with nfs.serve(hosts) as server:
+        assert isinstance(server, _Nfs)
         assert server.server.name == "metadata-1"
         server.server.put(b"x" * 100_000, server.export / "file")
         url, back = f"nfs://{server.server.address}{server.export}/file?version=4", client.directory / "back4"

@@ -20,7 +20,7 @@ WAVE = Waveform("sine", 123.4, 246.8, 1.0)
 GAPS = ("late", "missing", "nan", "disconnect")  # what must leave a gap
 
 
-def needs(tool, package):
+def needs(tool: str, package: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(not shutil.which(tool), reason=f"{tool} is missing (sudo apt install {package})")
 
 

@@ -35,8 +35,12 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "report.html"
 
 
+class Chrome(webdriver.Chrome):
+    downloads: Path
+
+
 @pytest.fixture(scope="module", params=[1200, 390], ids=["desktop", "phone"])
-def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, report: Path) -> Iterator[webdriver.Chrome]:
+def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, report: Path) -> Iterator[Chrome]:
     os.environ["SE_OFFLINE"] = "true"  # selenium is to look nothing up
     options = Options()
     options.binary_location = "/usr/bin/chromium"
@@ -45,7 +49,7 @@ def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
         options.add_argument(flag)
-    chrome = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
+    chrome = Chrome(options=options, service=Service("/usr/bin/chromedriver"))
     try:
         metrics = {"width": request.param, "height": 900, "deviceScaleFactor": 1, "mobile": request.param < 500}
         chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
@@ -106,10 +110,9 @@ def test_another_trial_can_be_chosen(browser: webdriver.Chrome) -> None:
     assert "attempt-1" in (browser.find_element(By.ID, "raw").get_attribute("href") or "")
 
 
-def test_a_figure_is_saved_as_svg(browser: webdriver.Chrome) -> None:
+def test_a_figure_is_saved_as_svg(browser: Chrome) -> None:
     browser.execute_script("document.querySelector('button[data-save=efficiency]').click()")
-    folder: Path = browser.downloads
-    saved = folder / "demo-efficiency.svg"
+    saved = browser.downloads / "demo-efficiency.svg"
     WebDriverWait(browser, 30).until(lambda _: saved.exists() and saved.stat().st_size > 1000)
     assert saved.read_text().startswith("<svg")
     assert "#ffffff" in saved.read_text()  # the light theme, whatever the page shows

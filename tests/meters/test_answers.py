@@ -52,7 +52,7 @@ def numbers(parse, said):
         found = parse(said)
     except ValueError:
         return []
-    if is_dataclass(found):
+    if is_dataclass(found) and not isinstance(found, type):
         found = astuple(found)
     return list(found.values() if isinstance(found, Mapping) else np.atleast_1d(found) if found is not None else ())
 

@@ -5,18 +5,20 @@ import re
 import threading
 import time
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pytest
 
 from perjoule import drivers
-from perjoule.meters.csv import Csv
+from perjoule.meters.csv import Csv, Sample
 from perjoule.meters.csv.rows import number
 from perjoule.model import Clock
 from perjoule.model.errors import PerjouleError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import csv as simulator
 from places import TRANSCRIPTS
+from typed import as_written, present
 
 SAID = TRANSCRIPTS / "csv"
 WAVE = Waveform("sine", 20.0, 80.0, 1.0)
@@ -24,12 +26,12 @@ DECLARED = {"unit": "W", "semantics": "instantaneous", "grade": "wall", "value":
 NOON = Clock(100.0, datetime(2026, 10, 25, 12, tzinfo=UTC).timestamp())
 
 
-def samples(text, *, began_s=0.0, **options):
-    return list(drivers.build("meters", "csv", {"path": "log.csv", **DECLARED, **options}).samples(text, NOON, began_s))
+def samples(text: str, *, began_s: float = 0.0, **options: Any) -> list[Sample]:
+    return list(as_written(Csv, path="log.csv", **{**DECLARED, **options}).samples(text, NOON, began_s))
 
 
 def test_an_export_of_an_lmg_is_read_as_it_is():
-    lmg = {"time": ["Date", "Time"], "value": "P1", "delimiter": ";", "decimal": ",", "zone": "UTC"}
+    lmg: dict[str, Any] = {"time": ["Date", "Time"], "value": "P1", "delimiter": ";", "decimal": ",", "zone": "UTC"}
     text = (SAID / "lmg450.csv").read_text()
     whole = (
         text.replace(",5;230", ",500000;230").replace("00;230,1;1,0021", "00,0;230,1;1,0021").replace("01;230,0", "01,0;230,0")
@@ -41,7 +43,7 @@ def test_an_export_of_an_lmg_is_read_as_it_is():
 
 
 def test_an_export_of_a_yokogawa_is_read_as_it_is():
-    wt = {"time": ["Date", "Time"], "format": "%Y/%m/%d %H:%M:%S", "zone": "UTC"}
+    wt: dict[str, Any] = {"time": ["Date", "Time"], "format": "%Y/%m/%d %H:%M:%S", "zone": "UTC"}
     found = samples((SAID / "wt310.csv").read_text(), value="P-1 [W]", **wt)
     assert [s.t_s for s in found] == [100.0, 101.0, 102.0]
     assert [s.value for s in found if not math.isnan(s.value)] == [225.8, 226.1]  # -OL- is overload, not a power
@@ -58,7 +60,7 @@ def test_numbers(text, decimal, value):
 
 @pytest.mark.parametrize("text", ["", "-", "NaN", "inf", "9.91E37", "9.9E+37", "-9.91E37"])
 def test_what_instruments_write_for_no_number_is_none(text):
-    assert math.isnan(number(text))
+    assert math.isnan(present(number(text)))
 
 
 @pytest.mark.parametrize("text", ["abc", "1_000", "0x10", "12 W", "1.2.3"])
@@ -226,7 +228,7 @@ def test_what_was_logged_before_need_not_be_in_order_but_its_last_row_must_be_as
 
 
 def test_a_log_that_is_not_there_is_told(listen):
-    (check,) = drivers.build("meters", "csv", {"path": "/nonexistent.csv", **DECLARED}).checks()
+    (check,) = as_written(Csv, path="/nonexistent.csv", **DECLARED).checks()
     assert not check.ok
     with pytest.raises(PerjouleError, match="No such file"):
         listen({"kind": "csv", "path": "/nonexistent.csv", **DECLARED}, lambda h: True)

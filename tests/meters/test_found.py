@@ -18,7 +18,7 @@ def test_what_answers_is_found_in_the_order_of_the_addresses():
             stack.enter_context(simulators.serve(kind, Behaviour(Waveform("constant", 40, 40))))
             for kind in ("shelly", "tasmota", "kasa")
         )
-        found = recorder.found([strip["address"], NOBODY, plug["address"], other["address"]])
+        found = recorder.found([str(strip["address"]), NOBODY, str(plug["address"]), str(other["address"])])
         places = [(table["kind"], table["address"]) for table in found if "address" in table]
         assert places == [("kasa", strip["address"]), ("shelly", plug["address"]), ("tasmota", other["address"])]
 

@@ -6,8 +6,11 @@ import tracemalloc
 import numpy as np
 import pytest
 
+import typed
 from perjoule import drivers, simulators
 from perjoule.drivers.boundary import Boundary
+from perjoule.meters._metered import Metered
+from perjoule.model import Spec
 from perjoule.model.errors import PerjouleError
 from perjoule.model.waveform import Waveform
 from perjoule.monitoring import recorder
@@ -33,13 +36,15 @@ def test_a_hostile_answer_ends_in_time_and_in_little_memory(kind, fault):
     with serve(kind, behaviour) as table:
         options = {**table, "timeout": f"{TIMEOUT_S} s"}
         if kind == "plugwise":  # the limit is for each Circle
-            options["circles"] = dict([*table["circles"].items()][:1])
-        meter = drivers.build("meters", options.pop("kind"), options)
+            options["circles"] = dict([*typed.table(table["circles"]).items()][:1])
+        meter = drivers.meter(Spec(str(options.pop("kind")), options))
+        assert isinstance(meter, Metered)
         with meter.connect(Boundary("it", "", "total")) as read:
             while not (heard := list(read())):  # nothing new since: an analyser's cycle
                 time.sleep(0.01)
             assert np.isfinite([reading.value for reading in heard]).any()
             behaviour.faults, behaviour.share_ratio = (fault,), 1.0
+            began_s = time.monotonic()
             tracemalloc.start()
             try:
                 with pytest.raises((PerjouleError, OSError, ValueError)) as told:
@@ -81,7 +86,7 @@ def test_looking_for_meters_ends_whatever_answers(fault):
         pour(fault, client.sendall, stop)
 
     with connections(handle, "127.0.0.1", 0) as port:
-        assert not [table for table in recorder.found([f"127.0.0.1:{port}"]) if table.get("address", "").endswith(str(port))]
+        assert not [table for table in recorder.found([f"127.0.0.1:{port}"]) if str(table.get("address", "")).endswith(str(port))]
 
 
 def test_a_login_is_not_sent_to_another_host():

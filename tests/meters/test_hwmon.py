@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from perjoule import drivers
+from perjoule.model import Spec
 from perjoule.model.errors import PerjouleError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import hwmon as simulator
@@ -91,9 +92,9 @@ def test_a_wrong_shunt_is_made_good_and_one_nobody_vouches_for_is_doubted(board,
 
 
 def test_the_check_names_the_sensor_or_what_else_is_there(board):
-    (check,) = drivers.build("meters", "hwmon", {"root": str(board), "chip": "ina228"}).checks()
+    (check,) = drivers.meter(Spec("hwmon", {"root": str(board), "chip": "ina228"})).checks()
     assert (check.ok, check.detail) == (True, "energy1_input of ina228 at 2-0044")
-    (check,) = drivers.build("meters", "hwmon", {"root": str(board)}).checks()
+    (check,) = drivers.meter(Spec("hwmon", {"root": str(board)})).checks()
     assert not check.ok
     assert check.fix == "name chip and device"
 

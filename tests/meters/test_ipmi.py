@@ -6,6 +6,7 @@ import pytest
 
 from perjoule import drivers
 from perjoule.meters.ipmi import Ipmi, power_w
+from perjoule.model import Spec
 from perjoule.model.errors import PerjouleError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import ipmi as simulator
@@ -46,7 +47,7 @@ def test_a_password_is_never_an_argument(tmp_path):
 
 
 def test_a_password_file_that_is_not_there_is_told(tmp_path):
-    checks = drivers.build("meters", "ipmi", {"address": "192.0.2.1", "password_file": str(tmp_path / "none")}).checks()
+    checks = drivers.meter(Spec("ipmi", {"address": "192.0.2.1", "password_file": str(tmp_path / "none")})).checks()
     assert [check.name for check in checks if not check.ok and "none" in check.detail] == ["password"]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from perjoule import drivers
 from perjoule.meters.nvml import Nvml
+from perjoule.model import Spec
 from perjoule.model.errors import PerjouleError
 
 pynvml = pytest.importorskip("pynvml", reason="nvidia-ml-py is missing (.venv/bin/pip install 'perjoule[meters]')")
@@ -79,7 +80,7 @@ def once(listen, **options):
 
 
 def test_a_machine_without_the_driver_is_told_so(listen):
-    (check,) = drivers.build("meters", "nvml", {}).checks()
+    (check,) = drivers.meter(Spec("nvml", {})).checks()
     assert not check.ok
     assert "driver" in check.detail
     with pytest.raises(PerjouleError, match=r"no NVIDIA driver answers .*install NVIDIA's driver"):

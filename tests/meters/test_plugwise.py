@@ -9,11 +9,13 @@ from pydantic import ValidationError
 
 from perjoule import drivers
 from perjoule.cli.meters._common import table_text
-from perjoule.meters.plugwise import stick
+from perjoule.meters.plugwise import Plugwise, stick
+from perjoule.model import Json
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import plugwise as simulator
 from perjoule.simulators._behaviour import Behaviour
+from typed import as_written
 
 PLAIN = stick.Calibration(1.0, 0.0, 0.0, 0.0)
 
@@ -98,8 +100,8 @@ def test_a_stick_that_is_not_there_is_told(listen):
     ("wrong", "said"), [({"circles": {"B1B64B": "x"}}, "16 hexadecimal digits"), ({"window": "2 s"}, "last 1 s and the last 8 s")]
 )
 def test_wrong_options_are_told(wrong, said):
-    right = {"address": "/dev/ttyUSB0", "circles": {"000d6f0000b1b64b": "storage-1"}}
-    assert set(drivers.build("meters", "plugwise", right).circles) == {"000D6F0000B1B64B"}
+    right: dict[str, Json] = {"address": "/dev/ttyUSB0", "circles": {"000d6f0000b1b64b": "storage-1"}}
+    assert set(as_written(Plugwise, **right).circles) == {"000D6F0000B1B64B"}
     with pytest.raises(ValidationError, match=said):
         drivers.build("meters", "plugwise", {**right, **wrong})
 

@@ -18,6 +18,7 @@ from perjoule.model.errors import PerjouleError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import prometheus as simulator
 from places import TRANSCRIPTS
+from typed import as_written, present
 
 SAID = TRANSCRIPTS / "prometheus"
 WAVE = Waveform("sine", 20.0, 80.0, 1.0)
@@ -73,7 +74,7 @@ def test_two_series_are_not_guessed_between_and_none_is_told():
 
 def test_an_answer_of_a_server_is_samples_in_order():
     samples = exposition.queried(json.loads((SAID / "query.json").read_text()))
-    assert [(s.value, s.utc_s - 1790000000) for s in samples] == [(40.0, 0.0), (41.0, 1.0), (42.0, 2.0)]
+    assert [(s.value, present(s.utc_s) - 1790000000) for s in samples] == [(40.0, 0.0), (41.0, 1.0), (42.0, 2.0)]
     with pytest.raises(ValueError, match="query failed: invalid parameter"):
         exposition.queried(json.loads((SAID / "query-error.json").read_text()))
 
@@ -206,7 +207,7 @@ CUT = b"# TYPE power gauge\npower 12"  # of "power 120.5\n"
 )
 def test_a_page_that_was_cut_inside_a_number_is_no_reading(header, body):
     with torn_pages(header, body) as address:
-        meter = drivers.build("meters", "prometheus", {"address": address, "metric": "power", **DECLARED})
+        meter = as_written(Prometheus, address=address, metric="power", **DECLARED)
         with (
             meter.connect(boundary("prometheus", ("servers",), Hosts(()))) as read,
             pytest.raises((OSError, ValueError), match=r"truncated|cut off"),
@@ -223,6 +224,6 @@ def test_a_page_that_is_whole_is_read_however_its_end_is_told(end):
         (b"", page),
     ):
         with torn_pages(header, body) as address:
-            meter = drivers.build("meters", "prometheus", {"address": address, "metric": "power", **DECLARED})
+            meter = as_written(Prometheus, address=address, metric="power", **DECLARED)
             with meter.connect(boundary("prometheus", ("servers",), Hosts(()))) as read:
                 assert [reading.value for reading in read()] == [120.5]

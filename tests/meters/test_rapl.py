@@ -11,6 +11,7 @@ from perjoule import drivers
 from perjoule.drivers.protocols import Sink
 from perjoule.drivers.protocols.hosts import planned
 from perjoule.meters import rapl
+from perjoule.model import Spec
 from perjoule.model.errors import CampaignError, PerjouleError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import rapl as simulator
@@ -80,7 +81,7 @@ def test_a_zone_that_is_not_there_is_refused_with_those_that_are(two_sockets, li
 
 
 def test_a_machine_without_counters_is_told_what_to_load(tmp_path, listen):
-    meter = drivers.build("meters", "rapl", {"root": str(tmp_path / "none")})
+    meter = drivers.meter(Spec("rapl", {"root": str(tmp_path / "none")}))
     (check,) = meter.checks()
     assert not check.ok
     assert "modprobe intel_rapl_msr" in check.fix

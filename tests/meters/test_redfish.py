@@ -12,14 +12,17 @@ import numpy as np
 import pytest
 
 from perjoule import drivers
+from perjoule.drivers.boundary import Boundary
 from perjoule.meters._url import Place
 from perjoule.meters.redfish import Redfish, _specification
 from perjoule.meters.redfish import parse as words
+from perjoule.model import Spec
 from perjoule.model.errors import PerjouleError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import redfish as simulator
 from perjoule.simulators._behaviour import Behaviour
 from places import TRANSCRIPTS
+from typed import present
 
 SAID = TRANSCRIPTS / "redfish"
 WAVE = Waveform("sine", 120.4, 240.0, 0.4)
@@ -46,9 +49,9 @@ def test_an_energy_is_joules_whatever_its_unit():
 
 @pytest.mark.parametrize("nothing", [None, "216", True, [], {}])
 def test_what_is_no_number_is_not_known(nothing):
-    assert math.isnan(words.environment_w({"PowerWatts": {"Reading": nothing}}))
-    assert math.isnan(words.consumed_w({"PowerControl": [{"PowerConsumedWatts": nothing}]}, 0))
-    assert math.isnan(words.energy_j({"EnergykWh": {"Reading": nothing}}))
+    assert math.isnan(present(words.environment_w({"PowerWatts": {"Reading": nothing}})))
+    assert math.isnan(present(words.consumed_w({"PowerControl": [{"PowerConsumedWatts": nothing}]}, 0)))
+    assert math.isnan(present(words.energy_j({"EnergykWh": {"Reading": nothing}})))
 
 
 @pytest.mark.parametrize("odd", [{}, {"PowerControl": None}, {"PowerControl": []}, {"PowerControl": [None]}, {"PowerWatts": 5}])
@@ -59,7 +62,10 @@ def test_what_is_not_there_is_not_null(odd):
 @pytest.mark.parametrize("members", [3.5, {}, "x", [None, 4, {"@odata.id": 7}, {"@odata.id": ["/redfish"]}]])
 def test_a_list_of_chassis_that_is_none_has_none(members, monkeypatch):
     monkeypatch.setattr(Place, "json", lambda *_: {"Members": members, "Chassis": {"@odata.id": 1}})
-    with pytest.raises(PerjouleError, match="no chassis reports power"), Redfish(address="192.0.2.1").connect(None):
+    with (
+        pytest.raises(PerjouleError, match="no chassis reports power"),
+        Redfish(address="192.0.2.1").connect(Boundary("", "", "total")),
+    ):
         pass
 
 
@@ -136,7 +142,7 @@ def test_a_service_is_found_at_its_address():
 
 
 def test_a_password_file_that_is_not_there_is_told():
-    (check,) = drivers.build("meters", "redfish", {"address": "192.0.2.1", "password_file": "/nonexistent"}).checks()
+    (check,) = drivers.meter(Spec("redfish", {"address": "192.0.2.1", "password_file": "/nonexistent"})).checks()
     assert not check.ok
 
 

@@ -12,6 +12,7 @@ from perjoule.model.waveform import Waveform
 from perjoule.simulators import scpi as simulator
 from perjoule.simulators._behaviour import Behaviour
 from places import TRANSCRIPTS
+from typed import present
 
 SAID = TRANSCRIPTS / "scpi"
 MODELS = ("LMG450", "LMG670", "WT310")
@@ -39,7 +40,7 @@ def test_a_line_is_the_cycles_mean_its_length_and_its_place(name, dialect):
 def test_cycles_that_follow_each_other_leave_no_gap():
     dated = Dated(0.1)
     windows = [dated.window({"power": 50.0}, came_s) for came_s in (10.0, 10.11, 10.2, 10.32, 10.52)]
-    began_s = [end_s - duration_s for end_s, duration_s in windows]
+    began_s = [end_s - duration_s for end_s, duration_s in map(present, windows)]
     assert began_s[1:4] == pytest.approx([10.0, 10.11, 10.2])
     assert began_s[4] == pytest.approx(10.42)  # one was missed
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from perjoule.simulators._behaviour import Behaviour
 from places import TRANSCRIPTS
 
 SAID = TRANSCRIPTS / "shelly"
-FAST = {"late_s": 0.4, "away_s": 0.2}
+FAST: dict[str, Any] = {"late_s": 0.4, "away_s": 0.2}
 
 
 def said(name):
@@ -126,4 +127,4 @@ def test_a_plug_is_found_by_its_address():
     with simulator.serve(Behaviour()) as table:
         found = Shelly.discover([str(table["address"]), "127.0.0.1:1"])
     assert found == ({"kind": "shelly", "address": table["address"]},)
-    assert isinstance(drivers.build("meters", found[0]["kind"], {"address": "plug"}), Shelly)
+    assert isinstance(drivers.build("meters", str(found[0]["kind"]), {"address": "plug"}), Shelly)

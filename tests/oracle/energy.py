@@ -77,7 +77,7 @@ def _in_pieces(pieces: Pieces, began_s: float, ended_s: float, *, cut: bool) -> 
     starts_s, ends_s, _ = pieces
     within = np.flatnonzero((ends_s > began_s) & (starts_s < ended_s))
     found, covered_s = 0.0, 0.0
-    for i in within:
+    for i in within.tolist():
         low_s, high_s = max(starts_s[i], began_s), min(ends_s[i], ended_s)
         found += _until(pieces, i, high_s, cut=cut) - _until(pieces, i, low_s, cut=cut)
         covered_s += high_s - low_s

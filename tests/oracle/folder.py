@@ -35,7 +35,8 @@ class Attempt:
     def counters(self) -> dict[tuple[str, str], pd.DataFrame]:
         """What the kernels of hosts count, by quantity and host."""
         kernel = self.samples[self.samples["grade"] == "counter"]
-        return dict(list(kernel[kernel["semantics"] == "counter"].groupby(["quantity", "host"])))
+        counting = kernel[kernel["semantics"] == "counter"].groupby(["quantity", "host"])
+        return {(str(quantity), str(host)): table for (quantity, host), table in counting}
 
     def part(self, role: str) -> list[str]:
         """The hosts of a role that have a part in the trial: servers have none beside clients that hold their own data."""

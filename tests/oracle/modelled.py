@@ -15,7 +15,7 @@ def modelled(attempt: Attempt) -> pd.DataFrame:
     """Each modelled sample that lies between two readings which the meter `system` has, too: `theirs` and `own`, in W."""
     samples = attempt.samples[(attempt.samples["meter"] == "modelled") & (attempt.samples["host"] != "")]
     tables = [
-        _own(attempt, host, component, group)
+        _own(attempt, str(host), str(component), group)
         for (host, component), group in samples.groupby(["host", "component"])
         if component in ("board", "disks", "supply") and ("cpu", host) in attempt.counters
     ]

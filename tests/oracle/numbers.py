@@ -153,7 +153,9 @@ def overhead(attempt: Attempt, moved: int) -> dict[str, float]:
     """Bytes and CPU time of each role per byte of a user, from shortly before the baseline's end to the end of the tail."""
     found: dict[str, float] = {}
     after = attempt.phase("tail")
-    for role in ROLES if attempt.phase("baseline") and after and moved else []:
+    if not (attempt.phase("baseline") and after and moved):
+        return found
+    for role in ROLES:
         span = (attempt.part(role), before_s(attempt), after[1])
         found[f"cpu_{role}_s_per_byte"] = risen(attempt, "cpu", *span) / moved
         for quantity in MOVED:

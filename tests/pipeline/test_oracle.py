@@ -1,6 +1,7 @@
 """What perjoule exports is what a second calculation makes of the same files, for every kind of meter."""
 
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -12,7 +13,7 @@ SERVERS = [host["name"] for host in HOSTS if host["role"] != "client"]
 SWITCH = Meter("", "switch", "window mean", low_w=4, high_w=7)
 
 
-def beside_switch(semantics: str, **options: float) -> list[Meter]:
+def beside_switch(semantics: str, **options: Any) -> list[Meter]:
     return [Meter("", "total", semantics, **options), SWITCH]
 
 

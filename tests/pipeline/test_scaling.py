@@ -52,7 +52,12 @@ def grown(law: Any, counts: tuple[int, ...], noise: float = 0.01, repetitions_co
 
 def cell(servers_count: int, values: list[float], metric: str = "throughput_bytes_per_s", **words: Any) -> Cell:
     found = Interval(sum(values) / len(values), 0.0, 0.0, tuple(values))
-    where = {"filesystem": f"grows, {servers_count} servers", "workload": "fio", "direction": "write", "clients_count": 2}
+    where: dict[str, Any] = {
+        "filesystem": f"grows, {servers_count} servers",
+        "workload": "fio",
+        "direction": "write",
+        "clients_count": 2,
+    }
     return Cell(**{**where, **words}, metrics={metric: found}, servers_count=servers_count)
 
 

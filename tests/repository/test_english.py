@@ -1,20 +1,8 @@
 """What marks translated text is found, also where it is broken over two lines."""
 
-from importlib.util import module_from_spec, spec_from_file_location
-
 import pytest
 
-from places import ROOT
-
-PROGRAM = ROOT / "setup" / "english.py"
-
-
-@pytest.fixture
-def english():
-    spec = spec_from_file_location("english", PROGRAM)
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from setup import english
 
 
 @pytest.mark.parametrize(
@@ -30,7 +18,7 @@ def english():
         ("It works all the same.", 2, "all the same"),
     ],
 )
-def test_a_sign_of_translated_text_is_found_with_its_place(english, text, line, phrase, tmp_path, capsys):
+def test_a_sign_of_translated_text_is_found_with_its_place(text, line, phrase, tmp_path, capsys):
     (tmp_path / "planted.md").write_text(f"A first line.\n{text}\n")
     assert english.main([str(tmp_path / "planted.md")]) == 1
     said = capsys.readouterr().out
@@ -47,7 +35,7 @@ def test_a_sign_of_translated_text_is_found_with_its_place(english, text, line, 
         "re-told anewly",
     ],
 )
-def test_plain_text_passes(english, text, tmp_path, capsys):
+def test_plain_text_passes(text, tmp_path, capsys):
     (tmp_path / "plain.md").write_text(text)
     assert english.main([str(tmp_path / "plain.md")]) == 0
     assert capsys.readouterr().out == ""

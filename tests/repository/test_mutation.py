@@ -1,15 +1,7 @@
 """What `benchmarks/mutation.py` changes is still where it looks for it."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
-ROOT = Path(__file__).parents[2]
-_SPEC = importlib.util.spec_from_file_location("mutation_benchmark", ROOT / "benchmarks" / "mutation.py")
-assert _SPEC and _SPEC.loader
-mutation = importlib.util.module_from_spec(_SPEC)
-sys.modules[_SPEC.name] = mutation
-_SPEC.loader.exec_module(mutation)
+from benchmarks import mutation
+from places import ROOT
 
 
 def test_all_that_makes_numbers_is_there_and_can_be_changed():

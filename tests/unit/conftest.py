@@ -2,11 +2,27 @@
 
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Literal
 
 import numpy as np
 import pytest
 
-from perjoule.model import Channel, ClientResult, Clock, HostFact, Outcome, Phase, Record, Series, Spec, Specification, Trial
+from perjoule.model import (
+    Channel,
+    ClientResult,
+    Clock,
+    Grade,
+    HostFact,
+    Outcome,
+    Phase,
+    Quantity,
+    Record,
+    Semantics,
+    Series,
+    Spec,
+    Specification,
+    Trial,
+)
 from perjoule.store.records import declared
 
 HOSTS = (
@@ -28,7 +44,7 @@ def trial(filesystem="moosefs", workload="write 4 MiB", clients_count=2, repetit
     )
 
 
-def results(*windows, direction="write", moved_bytes=1000, latency=None):
+def results(*windows, direction: Literal["write", "read"] = "write", moved_bytes=1000, latency=None):
     return tuple(
         ClientResult(f"client-{n}", direction, began_s, ended_s, moved_bytes, 10, latency or {"p50": 0.1, "p99": 0.5})
         for n, (began_s, ended_s) in enumerate(windows, start=1)
@@ -39,12 +55,12 @@ def record(
     asked=None,
     moved=None,
     *,
-    status="valid",
+    status: Literal["valid", "failed"] = "valid",
     scale=1.0,
     cluster="",
     attempt=1,
     tail_s=0.0,
-    write_back_s=0.0,
+    write_back_s: float | None = 0.0,
     doubts=(),
     environment=None,
 ):
@@ -75,8 +91,18 @@ def record(
     )
 
 
-def channel(host="storage-1", component="all", quantity="power", semantics="instantaneous", grade="wall", meter="meter"):
-    unit = {"power": "W", "energy": "J", "cpu": "s", "goodput": "B/s"}.get(quantity, "B")
+UNITS: dict[Quantity, Literal["W", "J", "s", "B/s"]] = {"power": "W", "energy": "J", "cpu": "s", "goodput": "B/s"}
+
+
+def channel(
+    host="storage-1",
+    component="all",
+    quantity: Quantity = "power",
+    semantics: Semantics = "instantaneous",
+    grade: Grade = "wall",
+    meter="meter",
+):
+    unit = UNITS.get(quantity, "B")
     return Channel(meter, host, component, quantity, unit, semantics, grade)
 
 

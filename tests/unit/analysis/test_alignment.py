@@ -159,7 +159,7 @@ def test_an_offset_is_looked_for_within_ten_seconds(ahead_s: float) -> None:
 def test_moments_tell_whether_the_load_was_on() -> None:
     edges = np.array(pattern(60.0))
     t_s = np.arange(-3, edges[-1] + 3, 0.07)
-    watts = 40 + 20.0 * (np.searchsorted(edges, t_s - 0.3, side="right") % 2)
+    watts = np.where(np.searchsorted(edges, t_s - 0.3, side="right") % 2, 60.0, 40.0)
     series = Series(Channel("lmg", "", "total", "power", "W", "instantaneous", "wall"), t_s, np.zeros(len(t_s)), watts)
     found = offset(series, tuple(edges))
     assert found is not None

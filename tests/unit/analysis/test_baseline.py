@@ -13,6 +13,7 @@ from perjoule.analysis.integral import Integral
 from perjoule.analysis.points import points
 from perjoule.analysis.terms import budget
 from perjoule.model import Phase
+from typed import present
 
 BASELINE = Phase("baseline", 4.0, 10.0)
 
@@ -49,7 +50,7 @@ def stepping(made, before_w, load_w, after_w, host="storage-1"):
 
 def test_idle_power_is_the_mean_of_before_and_after_and_what_it_changed_by_is_as_likely_as_not(made):
     record = trial(made, BASELINE, Phase("tail", 20.0, 40.0))
-    found = idle(record, ((1, stepping(made, 10.0, 50.0, 14.0)), (-1, stepping(made, 2.0, 2.0, 2.0))))
+    found = present(idle(record, ((1, stepping(made, 10.0, 50.0, 14.0)), (-1, stepping(made, 2.0, 2.0, 2.0)))))
     assert (found.mean_w, found.standard_w) == (pytest.approx(10.0), pytest.approx(4 / sqrt(12)))
     assert len(found.windows) == 2
 
@@ -63,10 +64,10 @@ def test_the_scatter_of_idle_power_counts_as_that_of_correlated_samples(made, se
     value = np.cumsum(power_w * 0.5) if semantics == "counter" else power_w
     one = made.stating(semantics, t_s, value, 0.5 if semantics == "window mean" else 0.0, gain_ratio=0.01, resolution=0.3)
     record = trial(made, BASELINE, Phase("tail", 20.0, 40.0))
-    found = idle(record, ((1, one),))
+    found = present(idle(record, ((1, one),)))
     means, errors = [], []
     for began_s, ended_s in ((4.0, 10.0), (34.0, 40.0)):
-        stated = budget(one, began_s, ended_s)
+        stated = present(budget(one, began_s, ended_s))
         spread_w, count, _ = correlated(power_w[(t_s >= began_s) & (t_s <= ended_s)])
         terms_j = hypot(*(t.standard_j for t in stated.terms if t.name != "accuracy"))
         means.append(stated.value_j / 6)
@@ -90,14 +91,14 @@ def test_dynamic_energy_keeps_what_a_gain_makes_wrong_and_loses_what_an_offset_d
     accuracy = Term("accuracy", 8.0, "wall", shared=True, rectangular=True, factor_j=5.0)
     coefficient = Term("board idle", 3.0, "modelled", shared=True, source="odroid-hc4: idle of board")
     whole = Budget(500.0, (accuracy, Term("noise", 2.0), coefficient), ("clock",))
-    without = idle(trial(made, BASELINE, Phase("tail", 20.0, 40.0)), ((1, stepping(made, 10.0, 50.0, 12.0)),))
-    found = dynamic(whole, without, 10.0)
+    without = present(idle(trial(made, BASELINE, Phase("tail", 20.0, 40.0)), ((1, stepping(made, 10.0, 50.0, 12.0)),)))
+    found = present(dynamic(whole, without, 10.0))
     assert (found.value_j, found.unknown) == (pytest.approx(500 - 110), ("clock",))
     terms = {t.name: t for t in found.terms}
     assert terms.keys() == {"accuracy", "noise", "baseline"}
     assert (terms["accuracy"].standard_j, terms["accuracy"].factor_j) == (pytest.approx(5 * 390 / 500),) * 2
     assert terms["baseline"].standard_j == pytest.approx(10 * 2 / sqrt(12))
-    assert dynamic(Budget(500.0, (replace(accuracy, factor_j=0.0),)), without, 10.0).terms == (terms["baseline"],)
+    assert present(dynamic(Budget(500.0, (replace(accuracy, factor_j=0.0),)), without, 10.0)).terms == (terms["baseline"],)
     assert dynamic(Budget(100.0), without, 10.0) is None  # less than what idles
 
 

@@ -195,18 +195,18 @@ def cell(name, values, *, metric=RATE, **words):
 
 def test_redundancy_that_differs_is_in_the_same_line() -> None:
     cells = [cell("moosefs", (120.0, 121.0, 119.0), redundancy=Redundancy(1)), cell("cephfs", ONE[:3], redundancy=Redundancy(2))]
-    said = Judge(cells).verdict(*cells, RATE).sentence("cephfs")
+    said = Judge(cells).verdict(cells[0], cells[1], RATE).sentence("cephfs")
     assert said.endswith(f"; redundancy differs: {Redundancy(1).text} against {Redundancy(2).text}")
     alike = [replace(one, redundancy=Redundancy(2)) for one in cells]
-    assert "redundancy" not in Judge(alike).verdict(*alike, RATE).sentence("cephfs")
+    assert "redundancy" not in Judge(alike).verdict(alike[0], alike[1], RATE).sentence("cephfs")
 
 
 def test_different_grades_are_not_ranked() -> None:
     cells = [cell("a", ONE, metric=PER_J, grade="wall"), cell("b", OTHER, metric=PER_J, grade="modelled")]
-    found = Judge(cells).verdict(*cells, PER_J)
+    found = Judge(cells).verdict(cells[0], cells[1], PER_J)
     assert found.word == "can't tell"
     assert found.sentence("b") == "not compared with b: power is of different grades (modelled, wall)"
-    assert Judge(cells, across_grades=True).verdict(*cells, PER_J).refused == ""
+    assert Judge(cells, across_grades=True).verdict(cells[0], cells[1], PER_J).refused == ""
 
 
 def test_a_pair_is_one_of_all_pairs_that_did_the_same_work() -> None:

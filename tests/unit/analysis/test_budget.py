@@ -1,4 +1,3 @@
-import importlib.util
 from dataclasses import replace
 from math import inf, sqrt
 
@@ -6,15 +5,12 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from benchmarks import coverage as coverage_benchmark
 from perjoule.analysis.budget import Budget, Term, combined, edp_uncertainty, expanded, folded
 from perjoule.analysis.energy import most_j
 from perjoule.analysis.noise import independent, noise
 from perjoule.analysis.terms import budget
-from places import ROOT
-
-_SPEC = importlib.util.spec_from_file_location("coverage_benchmark", ROOT / "benchmarks/coverage.py")
-coverage_benchmark = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(coverage_benchmark)
+from typed import present
 
 
 def term(found, name):
@@ -25,15 +21,15 @@ SECONDS = np.arange(1.0, 101.0)
 
 
 def test_the_accuracy_is_the_stated_limit_over_the_root_of_three(made):
-    found = budget(made.stating("window mean", SECONDS, 50.0, 1.0, gain_ratio=0.01, offset=0.5), 10, 90)
+    found = present(budget(made.stating("window mean", SECONDS, 50.0, 1.0, gain_ratio=0.01, offset=0.5), 10, 90))
     assert term(found, "accuracy").standard_j == pytest.approx((0.01 * 50 + 0.5) * 80 / sqrt(3))
-    assert found.dominant.name == "accuracy"
+    assert present(found.dominant).name == "accuracy"
     assert found.expanded_j == pytest.approx(0.95 * (0.01 * 50 + 0.5) * 80)
     assert found.unknown == ()
 
 
 def test_what_a_meter_does_not_state_is_named(made):
-    assert budget(made.stating("instantaneous", SECONDS / 10, 50.0), 1, 9).unknown == ("accuracy", "latency")
+    assert present(budget(made.stating("instantaneous", SECONDS / 10, 50.0), 1, 9)).unknown == ("accuracy", "latency")
 
 
 def test_one_step_of_resolution_is_rectangular_and_as_long_as_the_window(made):
@@ -127,7 +123,7 @@ def test_the_delay_weighs_in_the_uncertainty_of_the_product():
 
 
 def test_a_budget_in_another_time_keeps_its_ratios(made):
-    found = budget(made.stating("window mean", SECONDS, 50.0, 1.0, gain_ratio=0.01, offset=0.5), 10, 90)
+    found = present(budget(made.stating("window mean", SECONDS, 50.0, 1.0, gain_ratio=0.01, offset=0.5), 10, 90))
     scaled = found.times(0.2)
     assert (scaled.value_j, scaled.expanded_j) == pytest.approx((found.value_j / 5, found.expanded_j / 5))
     assert replace(found, terms=()).expanded_j == 0
@@ -150,7 +146,7 @@ def polled(series, request_s):
 
 def test_a_counters_reading_is_anywhere_in_its_request_at_both_ends(made):
     t_s = np.arange(0, 101.0)
-    found = budget(polled(made.stating("counter", t_s, 50 * t_s), 0.2), 10, 90)
+    found = present(budget(polled(made.stating("counter", t_s, 50 * t_s), 0.2), 10, 90))
     assert term(found, "request").standard_j == pytest.approx(50 * 0.2 / sqrt(6))
     assert [t.name for t in found.terms] == ["request"]  # always as early or late cancels between the ends: no "delay"
 
@@ -190,8 +186,8 @@ def test_an_edge_that_cuts_a_piece_finds_the_step_of_power_in_it(made, moment_s,
     counted_j = np.where(t_s <= 10, 40 * t_s, 400 + 40 * 0.25 + 60 * (t_s - 10.25))  # steps from 40 to 60 W at 10.25 s
     counter = made.stating("counter", t_s, counted_j)
     means = made.stating("window mean", t_s[1:], np.diff(counted_j), 1.0)
-    assert budget(counter, 0, moment_s).value_j == pytest.approx(true_j)
-    assert budget(means, 0, moment_s).value_j == pytest.approx(true_j)
+    assert present(budget(counter, 0, moment_s)).value_j == pytest.approx(true_j)
+    assert present(budget(means, 0, moment_s)).value_j == pytest.approx(true_j)
 
 
 def test_a_load_that_bursts_is_not_taken_for_the_noise_of_a_meter_that_integrates(made):

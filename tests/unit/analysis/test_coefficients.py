@@ -15,6 +15,7 @@ from perjoule.meters import modelled
 from perjoule.model import Channel, HostFact, Phase, Specification
 from perjoule.report.metered import budget_table
 from perjoule.summary.metered import metered
+from typed import present
 
 HC4 = catalogue.cluster("odroid-hc4")
 MIPS = 4400.0
@@ -53,7 +54,7 @@ def series_of(made, cluster, busy=BUSY):
         for end_s in t_s:
             cpu, written, read = (busy if 10 < end_s <= 20 else IDLE)[host.name]
             before = Counters(end_s - 0.5, 0.0, 0, 0, 0, 0)
-            after = Counters(end_s, cpu * SCALE * 0.5, 0, 0, read * SCALE * 0.5, written * SCALE * 0.5)
+            after = Counters(end_s, cpu * SCALE * 0.5, 0, 0, round(read * SCALE * 0.5), round(written * SCALE * 0.5))
             samples.append(modelled.host_w(node, cluster, before, after, capacity_cores=capacity_cores, scale=SCALE))
         for component in samples[0]:
             channel = modelled.channel(host.name, component)
@@ -180,7 +181,7 @@ def test_watts_of_hardware_that_nobody_knows_have_no_terms_of_a_model(made):
 
 
 def test_a_budget_of_modelled_energy_names_the_coefficient_to_be_measured(made):
-    laid = budget_table([metered(record_of(made, HC4), series_of(made, HC4))])
+    laid = budget_table([present(metered(record_of(made, HC4), series_of(made, HC4)))])
     net = dict(zip(laid.headers, laid.rows[0], strict=True))
     assert net["energy"] == "net"
     shared = point_of(made, HC4).shared["energy_j"]
@@ -192,7 +193,7 @@ def test_a_budget_of_modelled_energy_names_the_coefficient_to_be_measured(made):
 def test_means_of_counters_have_no_noise_of_sampling_however_they_jump(made, grade, there):
     t_s = np.arange(0.5, 30.25, 0.5)
     jumping = made.series(made.channel(semantics="window mean", grade=grade), t_s, 10 + np.random.default_rng(1).random(60), 0.5)
-    found = budget(jumping, 10.0, 20.0)
+    found = present(budget(jumping, 10.0, 20.0))
     assert ("noise" in {term.name for term in found.terms}) == there
 
 

@@ -1,6 +1,7 @@
 from dataclasses import replace
 from functools import reduce
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +14,8 @@ SERVERS = ("storage-1", "storage-2", "metadata-1")
 
 
 def item(name, *devices):
-    return Item(Series(Channel("m", name, "all", "power", "W", "window mean", "wall"), None, None, None), frozenset(devices))
+    channel = Channel("m", name, "all", "power", "W", "window mean", "wall")
+    return Item(Series(channel, np.empty(0), np.empty(0), np.empty(0)), frozenset(devices))
 
 
 def names(signed):

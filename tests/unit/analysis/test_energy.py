@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
 from perjoule import drivers
 from perjoule.analysis.energy import amount, energy_j
@@ -11,7 +12,7 @@ from perjoule.analysis.integral import Integral
 from perjoule.model import Channel, Series, Specification
 
 
-def series(semantics, t_s, value, duration_s=0.0, **stated):
+def series(semantics, t_s, value, duration_s: ArrayLike = 0.0, **stated):
     kind = ("energy", "J") if semantics == "counter" else ("power", "W")
     channel = Channel("meter", "host", "all", *kind, semantics, "wall", specification=Specification(**stated))
     t_s = np.asarray(t_s, dtype=np.float64)

@@ -10,6 +10,7 @@ from oracle.budget import Said
 from perjoule.analysis.energy import amounts, energy_j
 from perjoule.analysis.integral import CHUNK_COUNT, Integral
 from perjoule.analysis.terms import budget
+from typed import present
 
 KINDS = ("counter", "window mean", "instantaneous")
 
@@ -161,9 +162,9 @@ def test_a_failed_read_is_a_gap_between_moments_and_none_between_readings(made, 
 
 def test_one_mean_that_holds_the_whole_window_may_have_had_anything_around_it(made):
     alone = made.stating("window mean", np.array([30.0]), 50.0, 30.0)
-    (term,) = budget(alone, 10.0, 30.0).terms
+    (term,) = present(budget(alone, 10.0, 30.0)).terms
     assert (term.name, term.standard_j) == ("edges", pytest.approx(50 * 10 / sqrt(12)))
-    assert budget(alone, 0.0, 30.0).terms == ()
+    assert present(budget(alone, 0.0, 30.0)).terms == ()
 
 
 def test_the_rows_of_a_stamp_are_spread_up_to_the_next_one_whatever_their_number(made):

@@ -9,10 +9,12 @@ import pytest
 
 from perjoule.analysis import interference
 from perjoule.analysis.points import points
-from perjoule.drivers.protocols import Hosts, Sink
+from perjoule.drivers.protocols import Hosts
 from perjoule.meters.system import System, machine_channel
 from perjoule.model import Phase
+from perjoule.monitoring.recorder import Memory
 from perjoule.testbeds._machine import ThisMachine, kernel_thread_s, working_s
+from typed import as_written
 
 CORES = {"cores_count": 2}
 HOSTS = ("storage-1", "storage-2", "metadata-1", "client-1", "client-2")
@@ -81,20 +83,13 @@ def test_a_kernel_thread_is_told_from_a_program_whatever_its_name():
 
 
 def test_a_program_beside_perjoule_shows_on_the_machine_and_perjoule_s_own_work_as_its_own():
-    class Kept(Sink):
-        def __init__(self):
-            self.samples = []
-
-        def append(self, channel, t_s, value, duration_s=0.0):
-            self.samples.append((channel.component, value))
-
-    kept, machine = Kept(), ThisMachine()
-    with System(rate="50 Hz").record(Hosts((), machine=machine), kept):
+    kept, machine = Memory(), ThisMachine()
+    with as_written(System, rate="50 Hz").record(Hosts((), machine=machine), kept):
         until_s = time.process_time() + 0.05
         while time.process_time() < until_s:
             pass
         threading.Event().wait(0.03)
-    took = {c: [v for name, v in kept.samples if name == c] for c in ("machine", "perjoule", "kernel")}
+    took = {one.channel.component: one.value for one in kept.series()}
     assert took["perjoule"][-1] - took["perjoule"][0] >= 0.05
     assert took["machine"][-1] >= took["machine"][0]
     assert len(took["kernel"]) == 2

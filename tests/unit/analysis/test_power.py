@@ -5,6 +5,7 @@ import pytest
 from perjoule.analysis.hosts import server_names
 from perjoule.analysis.power import boundaries, energy, joules
 from perjoule.model import Specification
+from typed import present
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 
@@ -107,7 +108,7 @@ def plug(made, meter, power_w, host="", **stated):
 def test_of_two_meters_of_a_grade_the_first_counts_unless_the_other_is_twice_as_certain(made, gain_ratio, chosen):
     both = [plug(made, "a", 30.0, gain_ratio=0.01), plug(made, "b", 30.0, **({"gain_ratio": gain_ratio} if gain_ratio else {}))]
     found = boundaries(made.record(), both, 10, 20)
-    assert (found.source, found.parts.meter, found.net_j) == (f"{chosen} power", chosen, pytest.approx(300))
+    assert (found.source, present(found.parts).meter, found.net_j) == (f"{chosen} power", chosen, pytest.approx(300))
 
 
 def test_a_meter_that_says_what_it_may_be_wrong_by_does_not_replace_one_that_tells_more(made):

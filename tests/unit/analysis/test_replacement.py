@@ -12,13 +12,13 @@ from perjoule.analysis.replacement import machine, machines, replacements
 from perjoule.analysis.statistics import interval
 from perjoule.figures import rendering
 from perjoule.figures.replacement import replacement
-from perjoule.model import Cell, HostFact, Interval, Replacement
+from perjoule.model import Cell, Direction, HostFact, Interval, Replacement
 from perjoule.results.table import replacement_table
 
 MB = 1e6
 
 
-def cell(label, rates_bytes_per_s, watts, *, workload="read 4 MiB", direction="read", **more):
+def cell(label, rates_bytes_per_s, watts, *, workload="read 4 MiB", direction: Direction = "read", **more):
     rates, watts = np.broadcast_arrays(np.asarray(rates_bytes_per_s, float), np.asarray(watts, float))
     metrics = {"throughput_bytes_per_s": rates, "mean_w": watts, "efficiency_bytes_per_j": rates / watts}
     return Cell(label, workload, direction, 1, {name: interval(values.tolist()) for name, values in metrics.items()}, **more)

@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise
+from math import ceil
 
 import numpy as np
 import pytest
@@ -92,7 +93,7 @@ def test_a_value_that_stands_still_is_doubted_as_defined(made, hold, semantics):
         dice = np.random.default_rng(seed)
         value, t_s = levels(dice, hold, 200), np.arange(200) * 0.5
         length, window = int(dice.integers(2, 60)), (30.0, 30.0 + dice.uniform(8, 60))
-        first = int(dice.integers(56, 2 * window[1] - 4))
+        first = int(dice.integers(56, ceil(2 * window[1]) - 4))
         value[first : first + length] = 45.0
         expected = stood(t_s, value, window, semantics)
         seen.add(expected)

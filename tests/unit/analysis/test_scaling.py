@@ -13,6 +13,7 @@ from perjoule.analysis.paper_comparison import kendall
 from perjoule.analysis.scaling import Law, power_law, scalability_law, scaling
 from perjoule.analysis.statistics import interval, student_p, student_quantile
 from perjoule.model import Cell, Ran
+from typed import present
 
 
 def grown(law, counts, noise=0.02, repetitions_count=3, seed=1):
@@ -56,7 +57,8 @@ def test_the_scalability_law_is_fitted_to_relative_errors_with_intervals_of_the_
     start = [found.scale, *(found.parameters[name].mean for name in names)]
     best = optimize.least_squares(off, start, x_scale=np.abs(start), xtol=1e-15, ftol=1e-15, gtol=1e-15)
     freedom = len(y) - len(start)
-    covariance = np.linalg.inv(best.jac.T @ best.jac) * 2 * best.cost / freedom
+    slopes = np.asarray(best.jac)
+    covariance = np.linalg.inv(slopes.T @ slopes) * 2 * best.cost / freedom
     assert found.scale == pytest.approx(best.x[0], rel=1e-6)
     for index, name in enumerate(names, start=1):
         half = stats.t.ppf(0.975, freedom) * sqrt(covariance[index, index])
@@ -145,7 +147,7 @@ def weighed(timed):
 @pytest.mark.parametrize("cells", [1, 3, 8])
 def test_a_drift_is_the_slope_of_weighted_residuals_with_students_interval(cells, seed):
     timed = campaign(drift=0.05, cells=cells, seed=seed, count=32)
-    found = trend(timed)
+    found = present(trend(timed))
     slope, error, _, freedom = weighed(timed)
     if found.correlated:
         error *= sqrt(inflation(found.correlation_ratio))
@@ -160,7 +162,7 @@ def test_a_drift_is_the_slope_of_weighted_residuals_with_students_interval(cells
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.8])
 def test_a_correlation_is_that_of_lag_one_less_what_exchanged_values_have(correlation):
     timed = campaign(correlation=correlation, count=40, seed=3)
-    found = trend(timed)
+    found = present(trend(timed))
     *_, rest, _ = weighed(timed)
     dice, of = np.random.default_rng(5), np.arange(40) % 3
     exchanged = np.tile(rest, (4000, 1))
@@ -188,14 +190,14 @@ def test_a_value_that_is_not_positive_has_no_trend():
 
 def test_a_trend_is_the_same_in_any_unit():
     timed = campaign(drift=0.05)
-    small = trend([Timed(one.cell, one.t_s, 1e-6 * one.value) for one in timed])
-    assert (small.drift_ratio, small.drift_p) == pytest.approx((trend(timed).drift_ratio, trend(timed).drift_p))
+    small = present(trend([Timed(one.cell, one.t_s, 1e-6 * one.value) for one in timed]))
+    assert (small.drift_ratio, small.drift_p) == pytest.approx((present(trend(timed)).drift_ratio, present(trend(timed)).drift_p))
 
 
 def test_exchanges_that_tie_with_what_was_measured_are_as_low_as_it():
     """Of two values six times each, by runs (A. Wald, J. Wolfowitz 1940): 162 of 924 orders have 5 or fewer, 62 fewer."""
     values = [1.01 if sign == "+" else 1 / 1.01 for sign in "++---++---++"]
-    found = trend([Timed("one", float(n), value) for n, value in enumerate(values)])
+    found = present(trend([Timed("one", float(n), value) for n, value in enumerate(values)]))
     assert found.correlation_p == pytest.approx(162 / 924, abs=0.04)
 
 

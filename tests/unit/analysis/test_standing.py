@@ -12,6 +12,7 @@ from perjoule.analysis.power import boundaries
 from perjoule.analysis.standing import Standing
 from perjoule.analysis.terms import budget
 from perjoule.model import Series, Specification
+from typed import present
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 
@@ -44,7 +45,7 @@ def test_good_power_is_preferred_to_a_counter_that_hardly_steps(made, phase_s):
     """A window of 20 s at 44 W is 880 J a plug; a step of its counter is 2640 J."""
     found = boundaries(made.record(), plugs(made, 60.0, phase_s, np.random.default_rng(1)), 40, 60)
     assert found.net_j == pytest.approx(3 * 880, rel=0.01)
-    assert found.net.expanded_j < 30
+    assert present(found.net).expanded_j < 30
     assert (found.source, found.doubts) == ("shelly power", ())
 
 
@@ -105,7 +106,7 @@ def test_the_interval_holds_what_a_counter_that_stands_does_not_show(made, state
         t_s, phase_s = np.arange(0.0, 199.0, 0.5), dice.uniform(0, 5)
         value = np.interp(np.maximum(np.floor((t_s - phase_s) / 5) * 5 + phase_s, 0.0), grid_s, true_j)
         began_s, ended_s = dice.uniform(20, 40), dice.uniform(90, 150)
-        found = budget(made.stating("counter", t_s, value, **stated), began_s, ended_s)
+        found = present(budget(made.stating("counter", t_s, value, **stated), began_s, ended_s))
         error_j = found.value_j - np.diff(np.interp([began_s, ended_s], grid_s, true_j))[0]
         held += abs(error_j) <= found.expanded_j
         errors.append(error_j)
@@ -139,7 +140,7 @@ def test_an_end_where_each_reading_is_a_new_one_has_no_step_under_way(made):
     """200 J every 4 s until 20 s, then 50 J a second."""
     t_s = np.arange(0, 41.0)
     value = 200 * np.floor(np.minimum(t_s, 20) / 4) + 50 * np.maximum(t_s - 20, 0)
-    found = budget(made.stating("counter", t_s, value), 10, 30)
+    found = present(budget(made.stating("counter", t_s, value), 10, 30))
     (update,) = (t.standard_j for t in found.terms if t.name == "update")
     assert update == pytest.approx((200**2 / 12 + 100**2) ** 0.5)
 
@@ -150,7 +151,7 @@ def test_an_edge_that_cuts_a_step_of_a_counter_that_stands_errs_by_what_is_not_t
     t_s = np.arange(0, 60.25, 0.5)
     first, second = steps_j
     value = first * np.floor(np.minimum(t_s, 20) / 4) + second * np.floor(np.maximum(t_s - 20, 0) / 4)
-    found = budget(made.stating("counter", t_s, value), *window)
+    found = present(budget(made.stating("counter", t_s, value), *window))
     d_w, sigma_w = 2**0.5 * 200 / 0.5, 200 / (2 * 0.5)
     (edges,) = (t.standard_j for t in found.terms if t.name == "edges")
     assert edges == pytest.approx(0.5 * 0.25 * (d_w**2 - 4 * sigma_w**2) ** 0.5)

@@ -9,6 +9,7 @@ import pytest
 from oracle.budget import Said, bounds, correlated, scatter, terms
 from perjoule.analysis.noise import independent
 from perjoule.analysis.terms import budget
+from typed import present
 
 STATED = {
     "nothing": {},
@@ -50,7 +51,7 @@ def test_terms_are_as_defined(made, semantics, stated):
     for window in WINDOWS:
         for request_s, quiet in ((0.0, ()), (0.1, QUIET)):
             one = said(semantics, STATED[stated], request_s=request_s)
-            found = budget(series(made, one), *window, quiet=quiet)
+            found = present(budget(series(made, one), *window, quiet=quiet))
             assert {t.name: t.standard_j for t in found.terms} == pytest.approx(terms(one, *window, quiet), rel=1e-9)
 
 
@@ -60,7 +61,7 @@ def test_edges_of_pieces_of_any_length_are_as_defined(made, semantics, seed):
     for period_s in (0.2, 1.8, 2.6):
         one = said(semantics, {}, period_s=period_s, request_s=0.2, seed=seed)
         window = (8.0 + 0.31 * seed, 24.0 + 0.17 * seed)
-        found = budget(series(made, one), *window)
+        found = present(budget(series(made, one), *window))
         assert {t.name: t.standard_j for t in found.terms} == pytest.approx(terms(one, *window), rel=1e-9)
 
 
@@ -69,7 +70,7 @@ def test_edges_of_pieces_of_any_length_are_as_defined(made, semantics, seed):
 def test_a_resolution_counts_where_samples_seldom_change(made, semantics, coarse_w):
     one = said(semantics, {"resolution": coarse_w}, coarse_w=coarse_w, period_s=0.1)
     for window in ((9.0, 20.0), (1.0, 7.0), (5.0, 30.0)):
-        found = budget(series(made, one), *window)
+        found = present(budget(series(made, one), *window))
         expected = terms(one, *window)
         assert {t.name: t.standard_j for t in found.terms} == pytest.approx(expected, rel=1e-9)
         low, high = np.searchsorted(one.t_s, window)
@@ -82,14 +83,14 @@ def test_samples_that_change_in_two_of_five_steps_have_the_resolution_in_their_n
     """A period of ten samples with four or three steps in it."""
     for values, named in (((1, 1, 1, 2, 2, 3, 3, 3, 2, 2), False), ((1, 1, 1, 2, 2, 3, 3, 3, 3, 3), True)):
         value = 40.0 + np.resize(values, 201)
-        found = budget(made.stating("instantaneous", np.arange(201) / 10, value, resolution=1.0), 0, 20)
+        found = present(budget(made.stating("instantaneous", np.arange(201) / 10, value, resolution=1.0), 0, 20))
         assert ("resolution" in [t.name for t in found.terms]) == named
 
 
 @pytest.mark.parametrize("semantics", KINDS)
 def test_what_repetitions_share_is_the_meters_accuracy_moments_and_clock(made, semantics):
     stated = {"gain_ratio": 0.01, "offset": 0.2, "latency_s": 0.35, "clock_s": 0.12}
-    found = budget(series(made, said(semantics, stated, request_s=0.1)), *WINDOWS[0])
+    found = present(budget(series(made, said(semantics, stated, request_s=0.1)), *WINDOWS[0]))
     assert {t.name for t in found.terms if t.shared} == {"accuracy", "delay", "latency", "clock"}
     assert {t.name for t in found.terms if t.rectangular} == {"accuracy", "latency"}
     assert {t.meter for t in found.terms} == {"meter"}
@@ -102,7 +103,7 @@ def test_a_shift_to_later_times_has_the_sign_of_what_the_energy_does(made, risin
     t_s = np.arange(0, 100.05, 0.1)
     ramp = made.stating("instantaneous", t_s, 60 + rising * 0.2 * t_s, latency_s=1.0, clock_s=0.5)
     polled = replace(ramp, asked_s=t_s - 0.02, arrived_s=t_s + 0.02)
-    found = budget(polled, 10, 60)
+    found = present(budget(polled, 10, 60))
     assert {t.name: t.sign for t in found.terms if t.name in ("latency", "clock", "delay")} == dict.fromkeys(
         ("delay", "latency", "clock"), rising
     )
@@ -110,19 +111,19 @@ def test_a_shift_to_later_times_has_the_sign_of_what_the_energy_does(made, risin
 
 def test_the_noise_of_samples_has_a_third_of_their_differences_as_degrees_of_freedom(made):
     one = said("instantaneous", {})
-    found = budget(series(made, one), 10.0, 20.0)
+    found = present(budget(series(made, one), 10.0, 20.0))
     count = np.count_nonzero((one.t_s >= 10) & (one.t_s < 20)) + 1
     assert next(t for t in found.terms if t.name == "noise").freedom == pytest.approx(round(0.8 * (count - 2)) / 3)
 
 
 def test_the_noise_of_window_means_has_the_freedom_of_what_bounds_it(made):
     one = said("window mean", {})
-    found = budget(series(made, one), *WINDOWS[0], quiet=QUIET)
+    found = present(budget(series(made, one), *WINDOWS[0], quiet=QUIET))
     began_s = one.t_s - one.duration_s
     counts = [np.count_nonzero((began_s >= low_s) & (one.t_s <= high_s)) for low_s, high_s in QUIET]
     assert next(t for t in found.terms if t.name == "noise").freedom == sum(counts) - 2
     stated = said("window mean", {"offset": 1e-3})
-    found = budget(series(made, stated), *WINDOWS[0], quiet=QUIET)
+    found = present(budget(series(made, stated), *WINDOWS[0], quiet=QUIET))
     assert next(t for t in found.terms if t.name == "noise").freedom == inf
     assert bounds(stated, 50.0, QUIET)[-1] == min(bounds(stated, 50.0, QUIET))
 
@@ -131,7 +132,7 @@ def test_idle_time_tells_the_noise_with_four_samples_and_not_with_three(made):
     one = said("window mean", {})
     fourth_s = one.t_s[3]
     for quiet, told in ((((0.0, fourth_s),), True), (((0.0, fourth_s - 1e-6),), False)):
-        found = next(t for t in budget(series(made, one), *WINDOWS[0], quiet=quiet).terms if t.name == "noise")
+        found = next(t for t in present(budget(series(made, one), *WINDOWS[0], quiet=quiet)).terms if t.name == "noise")
         assert (found.freedom == 3) == told
 
 
@@ -160,7 +161,7 @@ def test_the_noise_of_few_samples_is_that_of_the_differences_there_are():
 def test_what_is_missing_may_be_wrong_by_what_the_samples_scatter(made, semantics):
     t_s = np.concatenate((np.arange(0, 10.05, 0.1), np.arange(10.8, 30.05, 0.1)))
     power_w = 50 + 5 * np.sin(3 * t_s)
-    found = budget(made.stating(semantics, t_s, power_w, 0.1 if semantics == "window mean" else 0.0), 5.05, 25.05)
+    found = present(budget(made.stating(semantics, t_s, power_w, 0.1 if semantics == "window mean" else 0.0), 5.05, 25.05))
     gap_s = 0.7 if semantics == "window mean" else 0.8
     inside = power_w[(t_s >= 5.05) & (t_s <= 25.15)]
     assert next(t.standard_j for t in found.terms if t.name == "gaps") == pytest.approx(gap_s * np.std(inside), rel=1e-6)
@@ -168,7 +169,7 @@ def test_what_is_missing_may_be_wrong_by_what_the_samples_scatter(made, semantic
 
 def test_what_a_counter_lost_may_be_wrong_by_its_mean_power_as_if_any_were_as_likely(made):
     t_s = np.arange(0, 101.0)
-    found = budget(made.stating("counter", t_s, np.where(t_s < 50, 1000 + 30 * t_s, 30 * t_s)), 20.5, 80.5)
+    found = present(budget(made.stating("counter", t_s, np.where(t_s < 50, 1000 + 30 * t_s, 30 * t_s)), 20.5, 80.5))
     assert found.value_j == pytest.approx(30 * 60)
     assert next(t.standard_j for t in found.terms if t.name == "gaps") == pytest.approx(30 * 1 / sqrt(12))
 
@@ -176,6 +177,6 @@ def test_what_a_counter_lost_may_be_wrong_by_its_mean_power_as_if_any_were_as_li
 def test_the_jump_between_the_first_two_samples_counts(made):
     one = said("instantaneous", {}, request_s=0.1)
     window = ((one.t_s[0] + one.t_s[1]) / 2, 20.0)
-    found = budget(series(made, one), *window)
+    found = present(budget(series(made, one), *window))
     name = "under-sampling"
     assert {t.name: t.standard_j for t in found.terms}[name] == pytest.approx(terms(one, *window)[name], rel=1e-9)

@@ -9,6 +9,7 @@ from perjoule.analysis.drift import Timed, Trend, trend
 from perjoule.analysis.statistics import interval
 from perjoule.analysis.trends import campaign_doubts, campaign_trend, doubts, window
 from perjoule.model import Cell, Clock, Ran
+from typed import present
 
 FOUND = Trend(0.1, 0.05, 0.153, 0.001, 0.5, 0.002, error=0.02, freedom=9, span_s=1.0)
 DRIFTS = "MiB/s drifts by +10.0% from the first trial to the last (+5.0% to +15.3%, p = 0.001)"
@@ -61,7 +62,7 @@ def test_a_metric_is_told_by_the_name_that_people_use():
 
 def test_the_least_p_of_neighbours_that_are_alike_is_one_in_a_thousand():
     """Values are exchanged 999 times."""
-    found = trend([Timed("a", float(n), 100 + sin(n / 6)) for n in range(60)])
+    found = present(trend([Timed("a", float(n), 100 + sin(n / 6)) for n in range(60)]))
     assert found.correlation_p == pytest.approx(1e-3, rel=1e-9)
 
 

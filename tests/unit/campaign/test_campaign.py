@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from perjoule import campaign, drivers
 from perjoule.campaign.lines import key_lines, line_of
+from perjoule.campaign.tables import takes_list
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError
 from places import BROKEN_CAMPAIGNS
@@ -118,10 +119,10 @@ def test_a_drawn_seed_and_a_missing_name_are_recorded_so_that_the_campaign_can_b
 
 
 def test_an_option_that_is_a_list_itself_does_not_span() -> None:
-    assert campaign.tables.takes_list(tuple[int, ...])
-    assert campaign.tables.takes_list(list[str] | None)
-    assert not campaign.tables.takes_list(str)
-    assert not campaign.tables.takes_list(int | None)
+    assert takes_list(tuple[int, ...])
+    assert takes_list(list[str] | None)
+    assert not takes_list(str)
+    assert not takes_list(int | None)
 
 
 def test_a_list_in_the_testbed_gives_groups_of_their_own_with_names_that_tell_them_apart() -> None:

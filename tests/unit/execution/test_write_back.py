@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from tests.scripted import ScriptedHost, ScriptedMount
 
 from perjoule import catalogue
 from perjoule.analysis.points import points
@@ -15,6 +14,7 @@ from perjoule.drivers.protocols import Hosts
 from perjoule.execution.write_back import syncs, write_back
 from perjoule.model import Phase
 from perjoule.model.errors import TransientError
+from scripted import ScriptedHost, ScriptedMount
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 

@@ -6,6 +6,7 @@ import json
 import stat
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -16,6 +17,7 @@ from perjoule.importing.sources import sources
 from perjoule.model.errors import MachineError
 from perjoule.summary import summary
 from places import TRANSCRIPTS
+from typed import present
 
 REAL = TRANSCRIPTS / "imported"
 SAID = exporting.Said("a study", "what it is about", "CC-BY-4.0", ("Ada Lovelace",))
@@ -37,7 +39,7 @@ def bundle(results: store.Results) -> Path:
     return target
 
 
-def crate(bundle: Path) -> dict[str, dict[str, object]]:
+def crate(bundle: Path) -> dict[str, dict[str, Any]]:
     with zipfile.ZipFile(bundle) as opened:
         document = json.loads(opened.read("ro-crate-metadata.json"))
     return {entity["@id"]: entity for entity in document["@graph"]}
@@ -66,7 +68,7 @@ def test_every_metric_of_every_trial_and_cell_is_a_row_with_its_unit(results: st
     own = [row.value for row in of_trials if row.workload == "ior write 1 MiB"]
     assert mean.value == pytest.approx(sum(own) / 3)
     assert (mean.n, mean.unit) == (3, "B/s")
-    assert mean.low < mean.value < mean.high
+    assert present(mean.low) < mean.value < present(mean.high)
 
 
 def test_csv_and_parquet_hold_the_same_numbers(results: store.Results, tmp_path: Path) -> None:

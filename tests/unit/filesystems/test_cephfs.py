@@ -22,6 +22,7 @@ from perjoule.model import Flow
 from perjoule.model.errors import CampaignError, TransientError
 from places import TRANSCRIPTS
 from scripted import ScriptedHost
+from typed import as_written
 
 SAID = TRANSCRIPTS / "cephfs"
 BRING_UP: list[dict[str, Any]] = json.loads((SAID / "bring-up.json").read_text())
@@ -65,7 +66,7 @@ def test_options_are_as_in_the_paper_unless_told_otherwise() -> None:
 
 def test_no_more_osds_are_wanted_for_health_than_there_are() -> None:
     hosts = paper(storage=2, metadata=1, management=1, client=1)
-    assert "osd_pool_default_size = 1\n" in text_of(Rados(copies=1).layout(hosts))
+    assert "osd_pool_default_size = 1\n" in text_of(as_written(Rados, copies=1).layout(hosts))
 
 
 def text_of(layout: ceph.Layout) -> str:
@@ -73,7 +74,7 @@ def text_of(layout: ceph.Layout) -> str:
 
 
 def test_metadata_has_osds_of_its_own_on_the_metadata_host_and_data_spreads_over_storage_hosts() -> None:
-    layout = CephFs(osds_per_host=2).layout(CLUSTER)
+    layout = as_written(CephFs, osds_per_host=2).layout(CLUSTER)
     assert [osd.host for osd in layout.osds if osd.device_class == "hdd"] == [f"storage-{n}" for n in (1, 1, 2, 2, 3, 3, 4, 4)]
     assert [osd.host for osd in layout.osds if osd.device_class == "ssd"] == ["metadata-1"] * 2
     rules = {rule["name"]: (rule["class"], rule["type"]) for rule in stages(layout)["osd crush rule create-replicated"]}
@@ -81,7 +82,7 @@ def test_metadata_has_osds_of_its_own_on_the_metadata_host_and_data_spreads_over
 
 
 def test_without_a_metadata_host_both_pools_spread_over_storage_hosts() -> None:
-    layout = CephFs(copies=3, acknowledged=2).layout(paper(storage=3, client=1))
+    layout = as_written(CephFs, copies=3, acknowledged=2).layout(paper(storage=3, client=1))
     assert {osd.device_class for osd in layout.osds} == {"hdd"}
     rules = {rule["name"]: (rule["class"], rule["type"]) for rule in stages(layout)["osd crush rule create-replicated"]}
     assert rules == {"cephfs_data": ("hdd", "host"), "cephfs_metadata": ("hdd", "host")}
@@ -90,12 +91,12 @@ def test_without_a_metadata_host_both_pools_spread_over_storage_hosts() -> None:
 
 def test_metadata_has_no_more_copies_than_osds_of_its_own() -> None:
     for copies_count, metadata_copies_count in ((3, 2), (1, 1)):
-        pools = CephFs(copies=copies_count).layout(CLUSTER).pools
+        pools = as_written(CephFs, copies=copies_count).layout(CLUSTER).pools
         assert [pool.redundancy.copies_count for pool in pools] == [copies_count, metadata_copies_count]
 
 
 def test_classes_together_spread_both_pools_over_all_osds_with_data_on_the_metadata_host_too() -> None:
-    layout = CephFs(copies=3, classes="together").layout(CLUSTER)
+    layout = as_written(CephFs, copies=3, classes="together").layout(CLUSTER)
     rules = stages(layout)["osd crush rule create-replicated"]
     assert all("class" not in rule and rule["type"] == "host" for rule in rules)
     assert {pool["size"] for pool in stages(layout)["osd pool create"]} == {3}
@@ -151,7 +152,7 @@ def test_a_wrong_option_is_refused(options: dict[str, Any]) -> None:
 
 
 def test_every_osd_is_placed_once_and_has_one_class() -> None:
-    commands = stages(layout := CephFs(osds_per_host=2).layout(CLUSTER))
+    commands = stages(layout := as_written(CephFs, osds_per_host=2).layout(CLUSTER))
     places = {command["id"]: command["args"][0] for command in commands["osd crush add"]}
     assert places == {osd.id: f"host={osd.host}" for osd in layout.osds}
     classes = [number for command in commands["osd crush set-device-class"] for number in command["ids"]]
@@ -324,7 +325,7 @@ def test_what_placement_groups_do_beside_serving_is_background_work() -> None:
 
 def test_an_osd_passes_copies_on_or_codes_and_gathers() -> None:
     hosts = paper(management=1, metadata=1, storage=4)
-    copies = CephFs(copies=3).amplification(hosts)
+    copies = as_written(CephFs, copies=3).amplification(hosts)
     assert copies.write == Flow(client_sent_ratio=1, storage_received_ratio=3, storage_sent_ratio=2, disk_written_ratio=3)
     assert copies.read == Flow(client_received_ratio=1, storage_sent_ratio=1, disk_read_ratio=1)
     code = CephFs(erasure="2+1").amplification(hosts)

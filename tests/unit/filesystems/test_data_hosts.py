@@ -13,6 +13,7 @@ from perjoule.filesystems.orangefs import OrangeFS
 from perjoule.filesystems.rados import Rados
 from perjoule.filesystems.simulated import Simulated as SimulatedFileSystem
 from perjoule.testbeds.simulated import Simulated
+from typed import as_written
 
 STORAGE = tuple(f"storage-{n}" for n in range(1, 5))
 ALL = (*STORAGE, "metadata-1")
@@ -28,9 +29,9 @@ def hosts() -> Iterator[Hosts]:
     ("filesystem", "held"),
     [
         (GlusterFS(), ALL),
-        (GlusterFS(layout="distributed", hosts=3), STORAGE[:3]),
-        (GlusterFS(layout="arbiter", hosts=3), STORAGE[:2]),  # the third brick has names alone
-        (GlusterFS(layout="arbiter", bricks_per_host=3), ALL),  # arbiters in turn
+        (as_written(GlusterFS, layout="distributed", hosts=3), STORAGE[:3]),
+        (as_written(GlusterFS, layout="arbiter", hosts=3), STORAGE[:2]),  # the third brick has names alone
+        (as_written(GlusterFS, layout="arbiter", bricks_per_host=3), ALL),  # arbiters in turn
         (CephFs(), STORAGE),
         (CephFs(classes="together"), ALL),
         (Rados(), STORAGE),

@@ -13,6 +13,7 @@ from perjoule.filesystems._deployment import Deployed, Deployment
 from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import CampaignError, MachineError, TransientError
 from scripted import ScriptedHost, ScriptedProcess
+from typed import as_written
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -91,11 +92,13 @@ def test_the_end_ends_all_daemons_and_removes_all_folders() -> None:
         assert isinstance(host, Machine)
         assert all(process.stopped_count for process in host.processes)
         assert host.ran[-1] == ["rm", "-rf", "--one-file-system", "--", f"/of/{host.name}/made"]
-    assert ["umount", "--lazy", "/of/client-1/made/mnt"] in held.clients[0].ran  # pyright: ignore[reportAttributeAccessIssue]
+    client = held.clients[0]
+    assert isinstance(client, Machine)
+    assert ["umount", "--lazy", "/of/client-1/made/mnt"] in client.ran
 
 
 def test_patience_grows_as_emulated_time_slows() -> None:
-    assert Made(patience="2 s").deployment(hosts(0.1)).daemons.patience_s == 20
+    assert as_written(Made, patience="2 s").deployment(hosts(0.1)).daemons.patience_s == 20
 
 
 def test_hosts_without_a_place_for_data_are_refused_before_anything_is_touched() -> None:
@@ -124,7 +127,7 @@ def test_remounting_waits_for_the_end_of_clients_and_starts_others() -> None:
 
 def test_a_mount_without_a_daemon_that_is_gone_is_seen() -> None:
     class Kernel(Mounted):
-        def attach(self, client: Host, place: Path) -> None:
+        def attach(self, client: Host, place: Path) -> Daemon | None:
             """Mount it."""
 
     held = hosts()

@@ -12,6 +12,7 @@ from perjoule.model import Flow
 from perjoule.model.errors import CampaignError, TransientError
 from perjoule.testbeds.simulated import Simulated
 from places import TRANSCRIPTS
+from typed import as_written
 
 SAID = TRANSCRIPTS / "glusterfs"
 
@@ -160,10 +161,10 @@ def test_a_rebalance_is_background_work() -> None:
 @pytest.mark.parametrize(
     ("options", "sent", "stored"),
     [
-        (GlusterFS(redundancy=1), 1.25, 1.25),
-        (GlusterFS(redundancy=2), 5 / 3, 5 / 3),
-        (GlusterFS(layout="replicated", replicas=2, hosts=4), 2, 2),
-        (GlusterFS(layout="arbiter", hosts=3), 2, 2),
+        (as_written(GlusterFS, redundancy=1), 1.25, 1.25),
+        (as_written(GlusterFS, redundancy=2), 5 / 3, 5 / 3),
+        (as_written(GlusterFS, layout="replicated", replicas=2, hosts=4), 2, 2),
+        (as_written(GlusterFS, layout="arbiter", hosts=3), 2, 2),
         (GlusterFS(layout="distributed"), 1, 1),
     ],
     ids=["4+1", "3+2", "two copies", "two copies and an arbiter", "one copy"],

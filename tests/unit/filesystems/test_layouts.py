@@ -12,6 +12,7 @@ from perjoule.filesystems.orangefs import OrangeFS
 from perjoule.filesystems.rados import Rados
 from perjoule.filesystems.simulated import Simulated
 from perjoule.model.errors import CampaignError
+from typed import as_written
 
 PAPER = planned(["storage"] * 4 + ["metadata", "management", "client", "client"])
 
@@ -24,15 +25,30 @@ def served(storage_count: int) -> Hosts:
     ("asked", "hosts", "words", "fits"),
     [
         (MooseFS(goal=5), PAPER, "has 4 storage hosts; set goal to at most 4", MooseFS(goal=4)),
-        (GlusterFS(redundancy=3), PAPER, "half or more of 5 bricks; set redundancy to at most 2", GlusterFS(redundancy=2)),
-        (GlusterFS(disperse=6), PAPER, "there are 5; set disperse to at most 5", GlusterFS(disperse=5)),
-        (GlusterFS(layout="replicated", replicas=2), PAPER, "set hosts = 4 or", GlusterFS(layout="replicated", hosts=4)),
-        (CephFs(copies=5), PAPER, "there are 4; set copies to 4 or less", CephFs(copies=4)),
+        (
+            as_written(GlusterFS, redundancy=3),
+            PAPER,
+            "half or more of 5 bricks; set redundancy to at most 2",
+            as_written(GlusterFS, redundancy=2),
+        ),
+        (as_written(GlusterFS, disperse=6), PAPER, "there are 5; set disperse to at most 5", as_written(GlusterFS, disperse=5)),
+        (
+            GlusterFS(layout="replicated", replicas=2),
+            PAPER,
+            "set hosts = 4 or",
+            as_written(GlusterFS, layout="replicated", hosts=4),
+        ),
+        (as_written(CephFs, copies=5), PAPER, "there are 4; set copies to 4 or less", as_written(CephFs, copies=4)),
         (CephFs(erasure="4+1"), PAPER, 'set classes = "together"', CephFs(erasure="4+1", classes="together")),
-        (Rados(copies=3, classes="apart"), served(2), "there are 2; set copies to 2 or less", Rados(copies=2)),
+        (
+            as_written(Rados, copies=3, classes="apart"),
+            served(2),
+            "there are 2; set copies to 2 or less",
+            as_written(Rados, copies=2),
+        ),
         (BeeGFS(mirror=True), served(3), "even number of storage hosts", BeeGFS(mirror=False)),
         (OrangeFS(roles="separate"), planned(["metadata"]), "use a testbed with storage hosts", OrangeFS(roles="both")),
-        (Simulated(least_servers=5), PAPER, "set least_servers to at most 4", Simulated(least_servers=4)),
+        (as_written(Simulated, least_servers=5), PAPER, "set least_servers to at most 4", as_written(Simulated, least_servers=4)),
     ],
 )
 def test_an_impossible_layout_is_refused_with_what_fits(asked: FileSystem, hosts: Hosts, words: str, fits: FileSystem) -> None:

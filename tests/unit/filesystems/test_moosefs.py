@@ -15,6 +15,7 @@ from perjoule.model import Flow
 from perjoule.model.errors import CampaignError, TransientError, WorkloadError
 from places import TRANSCRIPTS
 from scripted import ScriptedHost, ScriptedProcess
+from typed import as_written
 
 SAID = TRANSCRIPTS / "moosefs"
 ADDRESSES = {3: ("10.98.0.1", "10.98.0.2"), 4: ("10.99.0.2", "10.99.0.3")}  # of the chunk servers in the transcripts
@@ -121,15 +122,15 @@ def test_a_client_on_a_chunk_servers_host_prefers_that_one_and_others_none() -> 
 
 
 def test_options_are_read_as_people_write_them() -> None:
-    options = MooseFS(**{"goal": 2, "trash": "24 h", "metalogger": True})
+    options = as_written(MooseFS, **{"goal": 2, "trash": "24 h", "metalogger": True})
     assert (options.goal, options.trash_s, options.metalogger) == (2, 86400.0, True)
-    assert MooseFS(**{"trash": "0 s"}).trash_s == 0
+    assert as_written(MooseFS, **{"trash": "0 s"}).trash_s == 0
 
 
 @pytest.mark.parametrize("wrong", [{"goal": 0}, {"goal": 10}, {"trash": 24}, {"trash": "-1 h"}, {"goals": 2}])
 def test_wrong_options_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
-        MooseFS(**wrong)
+        as_written(MooseFS, **wrong)
 
 
 def test_more_copies_than_chunk_servers_are_refused_before_anything_is_started() -> None:

@@ -12,6 +12,7 @@ from perjoule.filesystems.nfs import Nfs
 from perjoule.model.errors import MachineError
 from places import TRANSCRIPTS
 from scripted import ScriptedHost
+from typed import as_written
 
 SAID = TRANSCRIPTS / "nfs"
 EXPORT, RECOVERY = Path("/srv/pj/export"), Path("/srv/pj/recovery")
@@ -84,4 +85,4 @@ def test_version_3_alone_needs_rpcbind() -> None:
 @pytest.mark.parametrize("wrong", [{"version": "2"}, {"version": 3}, {"server": "nfsd"}, {"transfer": 4096}])
 def test_wrong_options_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
-        Nfs(**wrong)
+        as_written(Nfs, **wrong)

@@ -18,6 +18,7 @@ from perjoule.model import Point, Redundancy
 from perjoule.results.table import table
 from perjoule.store.records import record_from, record_text
 from perjoule.testbeds.simulated import Simulated
+from typed import as_written
 
 
 @pytest.mark.parametrize(
@@ -25,15 +26,18 @@ from perjoule.testbeds.simulated import Simulated
     [
         (MooseFS(), "1 copy, acknowledged in memory, no storage hosts may fail"),
         (MooseFS(goal=2), "2 copies, acknowledged in memory, 1 storage host may fail"),
-        (GlusterFS(redundancy=1), "4+1, acknowledged on disk, 1 storage host may fail"),
-        (GlusterFS(redundancy=2), "3+2, acknowledged on disk, 2 storage hosts may fail"),
-        (GlusterFS(layout="replicated", replicas=2, hosts=4), "2 copies, acknowledged on disk, 1 storage host may fail"),
-        (GlusterFS(layout="arbiter", hosts=3), "2 copies, acknowledged on disk, 1 storage host may fail"),
+        (as_written(GlusterFS, redundancy=1), "4+1, acknowledged on disk, 1 storage host may fail"),
+        (as_written(GlusterFS, redundancy=2), "3+2, acknowledged on disk, 2 storage hosts may fail"),
+        (
+            as_written(GlusterFS, layout="replicated", replicas=2, hosts=4),
+            "2 copies, acknowledged on disk, 1 storage host may fail",
+        ),
+        (as_written(GlusterFS, layout="arbiter", hosts=3), "2 copies, acknowledged on disk, 1 storage host may fail"),
         (GlusterFS(layout="distributed"), "1 copy, acknowledged on disk, no storage hosts may fail"),
-        (CephFs(copies=2), "2 copies, acknowledged on disk, 1 storage host may fail"),
+        (as_written(CephFs, copies=2), "2 copies, acknowledged on disk, 1 storage host may fail"),
         (CephFs(erasure="2+1"), "2+1, acknowledged on disk, 1 storage host may fail"),
-        (CephFs(copies=2, store="memstore"), "2 copies, acknowledged in memory, 1 storage host may fail"),
-        (Rados(copies=3), "3 copies, acknowledged on disk, 2 storage hosts may fail"),
+        (as_written(CephFs, copies=2, store="memstore"), "2 copies, acknowledged in memory, 1 storage host may fail"),
+        (as_written(Rados, copies=3), "3 copies, acknowledged on disk, 2 storage hosts may fail"),
         (OrangeFS(), "1 copy, acknowledged in memory, no storage hosts may fail"),
         (OrangeFS(sync_data=True), "1 copy, acknowledged on disk, no storage hosts may fail"),
         (BeeGFS(mirror=True), "2 copies, acknowledged on disk, 1 storage host may fail"),
@@ -47,7 +51,7 @@ def test_a_file_system_states_how_often_data_lie_there_and_how_many_hosts_may_fa
 
 def test_what_lies_behind_a_folder_is_not_known(tmp_path) -> None:
     with Simulated().hold(1) as hosts:
-        assert Directory(path=str(tmp_path)).redundancy(hosts) is None
+        assert Directory(path=tmp_path).redundancy(hosts) is None
 
 
 def test_mirrored_disks_beneath_stand_beside_the_copies() -> None:

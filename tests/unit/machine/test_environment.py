@@ -2,6 +2,7 @@ import json
 import subprocess
 
 from perjoule.machine.environment import clock, cpu_model, environment, packages
+from typed import present, table
 
 
 def test_the_environment_is_json_and_names_what_matters():
@@ -9,7 +10,8 @@ def test_the_environment_is_json_and_names_what_matters():
     assert json.loads(json.dumps(found)) == found
     for key in ("kernel", "cpu_model", "cores_count", "memory_bytes", "distribution", "python", "modules", "packages", "git"):
         assert key in found
-    assert found["modules"]["perjoule"]
+    assert table(found["modules"])["perjoule"]
+    assert isinstance(found["cores_count"], int)
     assert found["cores_count"] >= 1
 
 
@@ -24,11 +26,11 @@ def test_git_tells_the_commit_and_whether_all_is_in_it(tmp_path):
     (tmp_path / "campaign.toml").write_text("a")
     git("add", ".")
     git("commit", "-q", "-m", "a")
-    clean = environment(tmp_path)["git"]
-    assert len(clean["commit"]) == 40
+    clean = table(environment(tmp_path)["git"])
+    assert len(str(clean["commit"])) == 40
     assert clean["dirty"] is False
     (tmp_path / "campaign.toml").write_text("b")
-    assert environment(tmp_path)["git"]["dirty"] is True
+    assert table(environment(tmp_path)["git"])["dirty"] is True
 
 
 def test_processors_are_named_on_x86_and_on_arm():
@@ -49,7 +51,7 @@ def test_packages_that_drivers_name_are_kept_beside_the_usual_ones(monkeypatch, 
     dpkg.write_text('#!/bin/sh\nshift 3\nfor package; do printf "%s\\t1\\n" "$package"; done\n')
     dpkg.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert {"fio", "moosefs-master"} <= environment(tmp_path, ["moosefs-master"])["packages"].keys()
+    assert {"fio", "moosefs-master"} <= table(environment(tmp_path, ["moosefs-master"])["packages"]).keys()
 
 
 def test_without_any_tool_nothing_fails(monkeypatch, tmp_path):
@@ -60,7 +62,7 @@ def test_without_any_tool_nothing_fails(monkeypatch, tmp_path):
 
 def test_the_clock_is_told_as_chrony_knows_it_or_as_systemd_does():
     local = "7F7F0101,,10,1795271033.078398249,0.000000000,0.000000000,0.000000000,0.000,0.000,0.000,0.0,0.0,0.0,Normal\n"
-    assert clock(local, "")["kept_by"] == "chrony"
+    assert present(clock(local, ""))["kept_by"] == "chrony"
     far = "C0A80101,ntp1,3,1795271033.1,-0.000120000,0.000080000,0.000090000,12.3,0.01,0.2,0.004000000,0.000500000,64.2,Normal\n"
     assert clock(far, "") == {"kept_by": "chrony", "source": "ntp1", "offset_s": -0.00012, "most_s": 0.00012 + 0.002 + 0.0005}
     lost = far.replace("Normal", "Not synchronised")

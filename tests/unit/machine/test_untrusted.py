@@ -9,7 +9,7 @@ import pytest
 
 from perjoule import drivers
 from perjoule.machine.untrusted import from_json, json_from, json_of, read_as, text_of
-from perjoule.model import Clock
+from perjoule.model import Clock, Json
 from perjoule.model.errors import MachineError, WorkloadError
 from perjoule.store import open_results
 from perjoule.workloads._raw import Ran
@@ -23,7 +23,7 @@ DATAS = [{"sec": "1", "finished": "2"}]
 class Small:
     count: int
     times: tuple[Clock, ...] = ()
-    more: dict = field(default_factory=dict)
+    more: dict[str, Json] = field(default_factory=dict[str, Json])
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,9 @@ def test_a_wrong_type_is_told_with_file_and_key(tmp_path, data, words):
 
 
 def test_data_with_too_many_faults_are_refused_before_each_is_listed():
+    times: list[Json] = [7] * 200_001
     with pytest.raises(ValueError, match="more than 200000 values in one Small"):
-        from_json(Small, {"count": 1, "times": [7] * 200_001})
+        from_json(Small, {"count": 1, "times": times})
 
 
 @pytest.mark.parametrize("count", ["1", 1.5, True, None])

@@ -16,7 +16,7 @@ from perjoule import catalogue, drivers
 from perjoule.drivers.protocols import Counters, Host, Hosts, Meter, Sink
 from perjoule.meters import modelled
 from perjoule.meters._sampler import JITTER, moments, sampling
-from perjoule.model import Channel
+from perjoule.model import Channel, Spec
 from perjoule.model.errors import CampaignError, TransientError
 
 HC4 = catalogue.cluster("odroid-hc4")
@@ -106,7 +106,10 @@ def test_the_block_is_sampled_at_both_ends_and_stops_at_once_however_long_the_pe
 
 
 def test_a_sampler_that_can_not_keep_up_says_so():
-    _, doubts = sampled(1000, 5, sample=lambda: threading.Event().wait(0.01) and None)
+    def slow() -> None:
+        threading.Event().wait(0.01)
+
+    _, doubts = sampled(1000, 5, sample=slow)
     assert len(doubts) == 1
     assert "samples left out" in doubts[0]
 
@@ -258,7 +261,7 @@ def test_a_failed_reading_widens_the_next_window_so_that_no_energy_is_lost():
             raise
 
     host.counters = watched
-    with drivers.build("meters", "modelled", {"rate": "2 Hz"}).record(Hosts((host,), cluster=HC4), kept) as doubts:
+    with drivers.meter(Spec("modelled", {"rate": "2 Hz"})).record(Hosts((host,), cluster=HC4), kept) as doubts:
         assert failed.wait(5)
     assert [(t, v, d) for c, t, v, d in kept.samples if c.component == "board"] == [(5.0, pytest.approx(5.38), 4.0)]
     assert doubts == ["modelled: 1 of 3 readings of management-1 failed, the last with: gone"]

@@ -30,6 +30,7 @@ from perjoule.monitoring import exporter, recorder
 from perjoule.store.recordings import ClockError, Recording, read_recording
 from perjoule.testbeds.local import Local
 from places import ROOT
+from typed import as_written
 
 POWER = Channel("plug", "local", "all", "power", "W", "instantaneous", "wall")
 
@@ -255,7 +256,7 @@ def _recorded(meter: Slow) -> Series:
 
 
 def test_the_request_of_a_polled_sample_is_kept_and_its_moment_is_the_middle() -> None:
-    found = _recorded(Slow(rate="50 Hz"))
+    found = _recorded(as_written(Slow, rate="50 Hz"))
     assert found.asked_s is not None
     assert found.arrived_s is not None
     assert (found.arrived_s - found.asked_s >= 0.01).all()
@@ -263,12 +264,12 @@ def test_the_request_of_a_polled_sample_is_kept_and_its_moment_is_the_middle() -
 
 
 def test_a_sample_that_another_clock_dated_keeps_when_it_came_and_one_of_the_future_is_refused() -> None:
-    found = _recorded(Slow(rate="50 Hz", ahead=-0.5))
+    found = _recorded(as_written(Slow, rate="50 Hz", ahead=-0.5))
     assert found.asked_s is None
     assert found.arrived_s is not None
     assert ((found.arrived_s - found.t_s > 0.49) & (found.arrived_s - found.t_s < 5)).all()
     with pytest.raises(MachineError, match=r"its clock is at least \d\.\d s ahead"):
-        _recorded(Slow(rate="50 Hz", ahead=5.0))
+        _recorded(as_written(Slow, rate="50 Hz", ahead=5.0))
 
 
 def test_a_recording_keeps_when_samples_were_asked_for_and_older_ones_are_read_without(tmp_path: Path) -> None:
@@ -336,7 +337,7 @@ def test_prometheus_gets_live_watts_and_a_gap_in_the_place_of_a_failed_read() ->
 
 def test_meters_stream_into_a_memory_of_bounded_size() -> None:
     memory = recorder.Memory(10)
-    with recorder.recording([Simulated(rate="200 Hz")], memory):
+    with recorder.recording([as_written(Simulated, rate="200 Hz")], memory):
         deadline_s = time.monotonic() + 5
         while sum(len(s.t_s) for s in memory.series()) < 9 and time.monotonic() < deadline_s:
             time.sleep(0.01)

@@ -14,6 +14,7 @@ from perjoule.model import Clock, Phase, Specification
 from perjoule.report.metered import alignments, budget_table, relative, unexplained_table
 from perjoule.store.patterns import LoadPattern
 from perjoule.summary.metered import metered
+from typed import present
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 
@@ -87,7 +88,7 @@ def test_packages_are_labelled_and_stand_for_no_host(made):
 
 def test_the_budget_table_names_the_largest_term_and_what_shrinks_it(made):
     record, series = loaded(made, gain_ratio=0.02, resolution=0.5)
-    one = metered(record, series)
+    one = present(metered(record, series))
     laid = budget_table([one])
     net = dict(zip(laid.headers, laid.rows[0], strict=True))
     assert (net["energy"], net["J"], net["clients"]) == ("net", "600.0", "2")
@@ -102,7 +103,7 @@ def test_what_meters_cover_is_drawn_and_their_difference_is_laid_out(made):
     record, series = loaded(made)
     strip = made.steady("", 48.0, component="group", meter="strip", grade="PDU")
     strip = replace(strip, channel=replace(strip.channel, covers=SERVERS))
-    one = metered(record, [*series, strip])
+    one = present(metered(record, [*series, strip]))
     assert {(bar.row, bar.devices, bar.grade) for bar in one.bars} >= {("strip", tuple(sorted(SERVERS)), "PDU")}
     (row,) = unexplained_table([one]).rows
     assert row[2:6] == ("48.00", "60.00", "-12.00", "-25.0")

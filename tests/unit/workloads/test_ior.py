@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -45,7 +46,7 @@ class Client(ScriptedHost):
         log.write_text(self.log)
         return ScriptedProcess(self.code, self.log)
 
-    def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
+    def put(self, content: str | bytes, path: Path, **_: Any) -> None:
         assert path == self.directory / "mpi" / "agent"
 
     def read(self, path: Path) -> bytes:

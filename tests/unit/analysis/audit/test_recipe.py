@@ -7,6 +7,7 @@ from perjoule.analysis.audit.recipe import Recipe, is_range, text, uncertainty, 
 from perjoule.analysis.audit.span import Span, exactly
 from perjoule.analysis.audit.verdicts import judge
 from perjoule.published import Number, Uncertainty
+from typed import present
 
 
 def number(
@@ -48,9 +49,9 @@ def test_what_is_printed_is_digits_and_a_unit(printed, unit, digits):
 def test_what_stands_behind_each_plus_minus_is_a_number_of_its_own():
     kinds = (Uncertainty(0.1, 0.05, 0.15, "statistical"), Uncertainty(1.0, 0.95, 1.05, "systematic"))
     of = Number("p", "power", "41.1 ± 0.1 ± 1.0 W", 41.1, 41.0, 41.2, 1.0, "Table I", "mean", {}, {}, kinds)
-    found = uncertainty(of, "systematic")
+    found = present(uncertainty(of, "systematic"))
     assert (found.id, found.printed, found.value, found.low, found.high) == ("p_systematic", "1.0 W", 1.0, 0.95, 1.05)
-    assert (uncertainty(of, "statistical").printed, uncertainty(of, "rounding")) == ("0.1 W", None)
+    assert (present(uncertainty(of, "statistical")).printed, uncertainty(of, "rounding")) == ("0.1 W", None)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Each rule of an audit: from which numbers it makes a recipe, and what comes out of it by hand."""
 
+from typing import Any
+
 import pytest
 
 from perjoule import catalogue
@@ -87,7 +89,7 @@ def test_extremes_of_parts_need_not_fall_together(statistic, relation):
 
 
 def test_uncertainties_of_parts_add_up_in_quadrature_where_all_have_one():
-    of = {"plus_minus": [("statistical", 3.0), ("systematic", 5.0)]}
+    of: dict[str, Any] = {"plus_minus": [("statistical", 3.0), ("systematic", 5.0)]}
     whole, boards = (number(part, "power", 40.0, part=part, **of) for part in ("boards + disks", "boards"))
     rule = "± = root"
     one = number("disks", "power", 126.0, part="disks", plus_minus=[("systematic", 12.0)])

@@ -9,11 +9,15 @@ from types import SimpleNamespace
 import pytest
 
 from perjoule import catalogue, drivers
-from perjoule.drivers.protocols import Check, Counters, Hosts, Sink
+from perjoule.drivers.protocols import Check, Counters, Hosts
+from perjoule.model import Disk, Json, Spec
 from perjoule.model.errors import CampaignError, MachineError
+from perjoule.monitoring.recorder import Memory
 from perjoule.testbeds import local, virtual
 from perjoule.testbeds.virtual import cgroup, cpu
 from perjoule.testbeds.virtual import host as _host
+from perjoule.testbeds.virtual.topology import Place
+from typed import as_written
 
 HC4 = catalogue.cluster("odroid-hc4")
 MACHINE_MIPS = 4400.0  # per core, as `7zz b` would rate it
@@ -27,10 +31,12 @@ class _Rack:
 
     def __init__(self, mode: str) -> None:
         self.run, self.hosts = SimpleNamespace(id="0badcafe"), ()
-        self.mode, self.kept, self.removed = mode, False, None
+        self.mode, self.kept = mode, False
+        self.removed: bool | None = None
+        self.disk: Disk | None = None
         _Rack.last = self
 
-    def start(self, there: list, caps: dict, wanted: object) -> None:
+    def start(self, there: list[Place], caps: dict[str, float], wanted: Disk | None) -> None:
         groups = cgroup.Groups1("0badcafe")
         self.hosts = tuple(_host.VirtualHost(place, Path("/nowhere"), 1, groups, None) for place in there)
         self.caps, self.disk = caps, wanted
@@ -41,7 +47,7 @@ class _Rack:
     def keep(self) -> None:
         self.kept = True
 
-    def counters(self) -> dict:
+    def counters(self) -> dict[str, Counters]:
         return {}
 
     def close(self, *, remove: bool) -> None:
@@ -59,28 +65,21 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextlib.contextmanager
-def held(**options: object) -> Generator[Hosts]:
-    with drivers.build("testbeds", "virtual", {"disk": "directory", **options}).hold(1) as hosts:  # type: ignore[attr-defined]
+def held(**options: Json) -> Generator[Hosts]:
+    with drivers.testbed(Spec("virtual", {"disk": "directory", **options})).hold(1) as hosts:
         yield hosts
-
-
-class _Kept(Sink):
-    def __init__(self) -> None:
-        self.watts: dict[tuple[str, str], float] = {}
-
-    def append(self, channel, t_s, value, duration_s=0.0) -> None:
-        self.watts[channel.host, channel.component] = value
 
 
 def board_w(hosts: Hosts, used_cores: float) -> float:
     """What the meter says of storage-1's board when every host uses so many of this machine's cores for two seconds."""
     for host in hosts.all:
         script = iter([Counters(1.0, 5.0, 0, 0, 0, 0), Counters(3.0, 5.0 + 2 * used_cores, 0, 0, 0, 0)])
-        host.counters = script.__next__  # type: ignore[method-assign]
-    kept = _Kept()
-    with drivers.build("meters", "modelled", {"rate": "0.01 Hz"}).record(hosts, kept):  # type: ignore[attr-defined]
+        host.counters = script.__next__
+    kept = Memory()
+    with drivers.meter(Spec("modelled", {"rate": "0.01 Hz"})).record(hosts, kept):
         pass
-    return kept.watts["storage-1", "board"]
+    (board,) = (one for one in kept.series() if (one.channel.host, one.channel.component) == ("storage-1", "board"))
+    return board.value[-1]
 
 
 @pytest.mark.parametrize("scale", [0.2, 0.1, 1.0])
@@ -139,7 +138,7 @@ def test_facts_say_what_was_capped_and_how_much_of_this_machine_that_asks_for() 
         assert (hosts.scale, hosts.facts["disk"]) == (0.2, "ext4")
         assert str(hosts.facts["network_cap"]).endswith("at 0.2 of the catalogue's TCP goodput")
         assert _Rack.last.caps == hosts.facts["cpu_cap_cores"]
-        assert (_Rack.last.disk.kind, _Rack.last.disk.size_bytes) == ("ext4", 8 * 2**30)  # type: ignore[attr-defined]
+        assert _Rack.last.disk == as_written(Disk, kind="ext4", size="8 GiB")
     with held(cpu_cap=False, disk_cap=False) as hosts:
         assert hosts.facts["cpu_cap"] == hosts.facts["disk_cap"] == "none: not requested"
         assert not {"machine_mips_per_core", "cpu_cap_cores"} & hosts.facts.keys()
@@ -155,8 +154,8 @@ def test_a_machine_stronger_than_all_boards_caps_each_of_them(monkeypatch: pytes
 
 @pytest.mark.parametrize(("keep", "fails", "removed"), [(False, False, True), (True, False, False), (True, True, True)])
 def test_hosts_outlive_the_block_only_where_asked_and_where_it_did_not_fail(keep: bool, fails: bool, removed: bool) -> None:
-    built = drivers.build("testbeds", "virtual", {"disk": "directory"})
-    with contextlib.suppress(RuntimeError), built.hold(1, keep=keep):  # type: ignore[attr-defined]
+    built = drivers.testbed(Spec("virtual", {"disk": "directory"}))
+    with contextlib.suppress(RuntimeError), built.hold(1, keep=keep):
         if fails:
             raise RuntimeError
     rack = _Rack.last
@@ -179,4 +178,4 @@ def test_only_what_is_needed_and_missing_stops_a_testbed(
 def test_one_server_and_the_full_speed_are_possible() -> None:
     with held(scale=1, servers=1, disk_size="1 GiB", disk="xfs") as hosts:
         assert [h.name for h in hosts.servers if h.name.startswith("storage")] == ["storage-1"]
-        assert (_Rack.last.disk.kind, _Rack.last.disk.size_bytes) == ("xfs", 2**30)  # type: ignore[attr-defined]
+        assert _Rack.last.disk == as_written(Disk, kind="xfs", size="1 GiB")

@@ -1,7 +1,7 @@
 """What a virtual host is capped to and what it counts, without namespaces."""
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -9,17 +9,19 @@ import pytest
 from perjoule import catalogue
 from perjoule.model.errors import CampaignError
 from perjoule.testbeds import _disk
+from perjoule.testbeds.virtual import cgroup
 from perjoule.testbeds.virtual.host import VirtualHost
 from perjoule.testbeds.virtual.topology import places
 
 HC4 = catalogue.cluster("odroid-hc4")
 
 
-class Groups:
+@dataclass(frozen=True)
+class Groups(cgroup.Groups1):
     """Keeps what it has to cap, and counts what it is given."""
 
-    def __init__(self):
-        self.capped = {}
+    run: str = "0badcafe"
+    capped: dict[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
 
     def doors(self, host):
         return ()
@@ -60,8 +62,9 @@ def test_disks_share_what_those_of_the_board_do_at_the_scale_and_so_do_the_legs_
 def test_a_host_without_disks_in_the_catalogue_is_not_capped():
     client = next(p for p in places(HC4, clients_count=1, servers_count=None, scale=1.0) if p.role == "client")
     assert not client.node.disks
-    host = VirtualHost(client, Path("/nowhere"), os.getpid(), Groups(), loop(0))
-    assert (host.cap_disks(1.0), host._groups.capped, host.copies_count) == ("", {}, 1)
+    groups = Groups()
+    host = VirtualHost(client, Path("/nowhere"), os.getpid(), groups, loop(0))
+    assert (host.cap_disks(1.0), groups.capped, host.copies_count) == ("", {}, 1)
 
 
 def test_bytes_are_those_of_all_its_disks_or_else_of_its_group(host, monkeypatch):
