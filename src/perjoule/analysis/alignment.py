@@ -61,20 +61,19 @@ def pattern(duration_s: float, seed: int = 1) -> tuple[float, ...]:
     return tuple(edges_s)
 
 
-def offset(series: Series, edges_s: Sequence[float], *, most_s: float = 10.0) -> Offset | None:
+def offset(series: Series, edges_s: Sequence[float], *, most_s: float = 10.0, window_s: float = 0.0) -> Offset | None:
     """Find a pattern in the samples of a meter of power.
 
     Args:
         series: with times by the meter's clock; "window mean" samples have their windows with them.
         edges_s: when the load was switched by the hosts' clock, on first.
         most_s: the largest candidate offset, either way.
+        window_s: the averaging window of an "average" meter.
 
-    None if the pattern is not visible: too few samples, no step, or other loads; or if the meter shows a state and no power.
+    None if the pattern is not visible: too few samples, no step, or other loads.
     """
-    if series.channel.semantics == "state":
-        return None
     edges = np.asarray(edges_s, dtype=np.float64)
-    began_s, ended_s, watts = _windows(series)
+    began_s, ended_s, watts = _windows(series, window_s)
     about_s = _roughly(began_s, ended_s, watts, edges, np.arange(-most_s, most_s + ROUGH_S, ROUGH_S))
     near = (began_s > edges[0] + about_s - QUIET_S) & (ended_s < edges[-1] + about_s + QUIET_S)
     began_s, ended_s, watts = began_s[near], ended_s[near], watts[near]
@@ -104,24 +103,26 @@ def drift(before: Offset, after: Offset | None = None) -> Drift:
     return Drift((before.at_s + after.at_s) / 2, middle_s, spread_s / 2, ratio, spread_s / apart_s)
 
 
-def expected(series: Series, edges_s: Sequence[float], found: Offset) -> tuple[Floats, Floats, Floats]:
+def expected(series: Series, edges_s: Sequence[float], found: Offset, *, window_s: float = 0.0) -> tuple[Floats, Floats, Floats]:
     """Return the samples with their fit: times by the meter's clock, samples, and the fit (W)."""
-    began_s, ended_s, watts = _windows(series)
+    began_s, ended_s, watts = _windows(series, window_s)
     share = _shares(began_s, ended_s, np.asarray(edges_s, dtype=np.float64), np.array([found.offset_s]))[0]
     return ended_s, watts, watts.mean() + found.step_w * (share - share.mean())
 
 
-def _windows(series: Series) -> tuple[Floats, Floats, Floats]:
+def _windows(series: Series, window_s: float) -> tuple[Floats, Floats, Floats]:
     """Return each sample's window and mean: start, end, watts; an instant has no length, and a counter's steps are windows."""
     whole = integral(series)
     t_s, value = whole.samples.t_s, whole.samples.value
+    if series.channel.semantics == "state":
+        return t_s[:0], t_s[:0], value[:0]
     if series.channel.semantics == "counter":
         pieces = whole.pieces(np.arange(1, len(t_s)))
         known = pieces.length_s > 0
         return pieces.began_s[known], (pieces.began_s + pieces.length_s)[known], pieces.first_rate[known]
     if series.channel.semantics == "window mean":
         return t_s - whole.samples.duration_s, t_s, value
-    return t_s, t_s, value
+    return t_s - (window_s if series.channel.semantics == "average" else 0.0), t_s, value
 
 
 def _shares(began_s: Floats, ended_s: Floats, edges_s: Floats, offsets_s: Floats) -> Floats:

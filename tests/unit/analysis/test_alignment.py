@@ -31,6 +31,12 @@ def test_the_offset_of_an_averaging_meter_is_found_within_20_ms(ahead_s: float) 
     assert found.step_w == pytest.approx(20, rel=0.05)
 
 
+def test_the_window_of_a_meter_that_does_not_date_it_is_given() -> None:
+    edges_s = pattern(30.0)
+    found = offset(said(edges_s, 0.5, "average"), edges_s, window_s=1.0)
+    assert found is not None and found.offset_s == pytest.approx(0.5, abs=0.02)
+
+
 def test_a_pattern_that_is_not_in_the_samples_is_not_found() -> None:
     edges_s = pattern(30.0)
     assert offset(said(edges_s, 0.0, step_w=0.05), edges_s) is None
