@@ -31,6 +31,7 @@ def test_a_pattern_stands_for_names(pattern: str, names: list[str]) -> None:
         ("n[3-1]", "3 is larger than 1"),
         ("n[1-99999999]", "stands for too many hosts"),
         ("n[1-200][1-200]", "stands for 40000 hosts"),
+        ("n[1-9999][1-9999][1-9999]", "stands for 999700029999 hosts"),  # at once, and in no memory
     ],
 )
 def test_what_is_no_pattern_is_refused(pattern: str, what: str) -> None:

@@ -4,6 +4,7 @@ https://clustershell.readthedocs.io/en/latest/tools/nodeset.html
 """
 
 import itertools
+import math
 import re
 from collections.abc import Sequence
 
@@ -23,10 +24,9 @@ def unfold(pattern: str) -> list[str]:
     if any("[" in part or "]" in part for part in fixed):
         raise ValueError(f'"{pattern}" has a bracket without its partner')
     numbers = [[one for part in inside.split(",") for one in _range(part, pattern)] for inside in _BRACKETS.findall(pattern)]
-    found = ["".join(itertools.chain(*zip(fixed, (*chosen, ""), strict=True))) for chosen in itertools.product(*numbers)]
-    if len(found) > MOST_COUNT:
-        raise ValueError(f'"{pattern}" stands for {len(found)} hosts; at most {MOST_COUNT} are possible')
-    return found
+    if (count := math.prod(map(len, numbers))) > MOST_COUNT:  # before they are made: a few brackets can stand for billions
+        raise ValueError(f'"{pattern}" stands for {count} hosts; at most {MOST_COUNT} are possible')
+    return ["".join(itertools.chain(*zip(fixed, (*chosen, ""), strict=True))) for chosen in itertools.product(*numbers)]
 
 
 def _range(part: str, pattern: str) -> list[str]:
