@@ -18,7 +18,7 @@ from perjoule.drivers.protocols import Check, Hosts, Sink
 from perjoule.meters import _sysfs
 from perjoule.meters._sensed import Sensed
 from perjoule.meters._sysfs import Sensor
-from perjoule.model import OPTIONS, Json, Specification
+from perjoule.model import OPTIONS, Channel, Json, Specification
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import Hertz, Watts
 
@@ -95,15 +95,7 @@ class Rapl(Sensed):
         if 1 / self.rate_hz > _POLL_RATIO * shortest_s:
             enough = f"set rate to at least {1 / (_POLL_RATIO * shortest_s):.2g} Hz"
             raise CampaignError(f"a counter may wrap within {shortest_s:.3g} s", where=f"meter {self.label}", next=enough)
-        part = _specification
-        return [
-            Sensor(
-                where.channel("energy", "counter", "component", part(zone, self.most_w), component=zone.component),
-                zone.energy,
-                1e-6,
-            )
-            for zone in chosen
-        ]
+        return [Sensor(_channel(zone, where, self.most_w), zone.energy, 1e-6) for zone in chosen]
 
     def checks(self) -> tuple[Check, ...]:
         """Check for zones, and permission to read them."""
@@ -153,6 +145,10 @@ def _component(folder: Path) -> str:
         return name
     above = _sysfs.word(folder.parent / f"{match[1]}:{match[2]}" / "name")
     return name + above.removeprefix("package") if above.startswith("package") else f"{above}-{name}"
+
+
+def _channel(zone: Zone, where: Boundary, most_w: float) -> Channel:
+    return where.channel("energy", "counter", "component", _specification(zone, most_w), component=zone.component)
 
 
 def _specification(zone: Zone, most_w: float) -> Specification:
