@@ -1,5 +1,6 @@
 """Real hosts over SSH: Debian's sshd on loopback addresses, then one in each of several virtual hosts with files of their own."""
 
+import contextlib
 import json
 import os
 import signal
@@ -96,6 +97,14 @@ def left(options: Mapping[str, Any]) -> list[str]:
     return found + [line for line in (*mounts, *loops) if str(options["work"]) in line]
 
 
+def keepers(options: Mapping[str, Any], *, children: bool) -> list[int]:
+    """The processes of keepers on their hosts, with or without the children that wait for programs."""
+    said = subprocess.run(["ps", "-ewwo", "pid=,ppid=,comm=,args="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in said.splitlines() if f"perjoule-keeper {options['work']} " in line]
+    pids = {pid for pid, _, name, *_ in rows if name == "bash"}
+    return [int(pid) for pid, parent, *_ in rows if pid in pids and (children or parent not in pids)]
+
+
 def test_a_host_does_what_it_is_told_and_nothing_stays(options: dict[str, Any], tmp_path: Path) -> None:
     with Cluster(**options).hold(1) as hosts:
         host = hosts.clients[0]
@@ -153,25 +162,29 @@ def test_a_killed_perjoule_leaves_nothing_on_its_hosts(
     options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    for keepers_too in (False, True):
+    for killed in ("perjoule", "keepers", "keepers and their children"):
         owner = subprocess.Popen([sys.executable, "-c", KILLED, json.dumps(options)], stdout=-1, text=True)
         assert owner.stdout is not None
         assert owner.stdout.readline() == "up\n"
-        if keepers_too:  # as when the host lost its power: nothing there removes anything
-            pattern = f"perjoule-keeper {options['work']}"
-            for pid in subprocess.run(["pgrep", "-f", pattern], capture_output=True, text=True, check=True).stdout.split():
-                os.kill(int(pid), signal.SIGKILL)
+        if killed != "perjoule":  # as when the host lost its power: nothing there removes anything
+            while pids := keepers(options, children="children" in killed):
+                for pid in pids:  # a child may start while others are killed
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                if "children" not in killed:
+                    break
         owner.kill()
         owner.communicate()
-        if not keepers_too:
-            until(lambda: not sleepers() and not left(options), 10.0)
+        if killed == "perjoule":
+            until(lambda: not sleepers() and not left(options))
         else:
             assert len(sleepers()) >= 4
         said = subprocess.run([PERJOULE, "down"], capture_output=True, text=True, check=True).stdout
-        assert ("client-1" in said) is keepers_too, said
+        assert ("client-1" in said) is (killed != "perjoule"), said
         assert sleepers() == []
         assert left(options) == []
         assert list((tmp_path / "perjoule" / "cluster").iterdir()) == []
+        until(lambda: keepers(options, children=True) == [])
 
 
 def test_sensors_are_sampled_on_the_hosts_until_one_is_lost(options: dict[str, Any], listen: Callable[..., Any]) -> None:
@@ -179,7 +192,7 @@ def test_sensors_are_sampled_on_the_hosts_until_one_is_lost(options: dict[str, A
     with rapl.serve(Behaviour(Waveform("constant", 40.0, 40.0, 1.0))) as served, Cluster(**options).hold(1) as hosts:
         meter = {"kind": "rapl", "root": served["root"], "on": ["servers", "clients"], "zones": ["package-0"]}
         for lost in (False, True):
-            end_s = time.monotonic() + 2.5
+            end_s = time.monotonic() + 4.0  # samples come when the meter is done
 
             def over(lost: bool = lost, end_s: float = end_s) -> bool:
                 if over := time.monotonic() > end_s:
@@ -192,9 +205,9 @@ def test_sensors_are_sampled_on_the_hosts_until_one_is_lost(options: dict[str, A
             for host in ADDRESSES:
                 samples = [(channel, value) for channel, _, value, _ in heard.samples if channel.host == host]
                 energy_j = [value for _, value in samples]
-                assert len(samples) > (0 if lost else 4), heard.doubts  # what was on its way is lost
+                assert len(samples) > (0 if lost else 2), heard.doubts  # what was on its way is lost
                 assert energy_j == sorted(energy_j)
-                assert all(0 < channel.specification.clock_s < 0.1 for channel, _ in samples)
+                assert all(0 < channel.specification.clock_s < 1.0 for channel, _ in samples)
             ended = [doubt for doubt in heard.doubts if "were not read to the end" in doubt]
             assert len(ended) == (2 if lost else 0), heard.doubts
 

@@ -95,12 +95,14 @@ def test_a_full_disk_is_said_in_fios_words(tmp_path: Path) -> None:
         subprocess.run(["umount", small], check=True, timeout=10)
 
 
-def test_virtual_clients_start_together(tmp_path: Path) -> None:
-    loads = [fio(operation=operation, size="64 MiB") for operation in ("write", "read")]
-    for outcome in outcomes("virtual", 2, tmp_path, *loads):
+def test_virtual_clients_start_together_or_are_said_to_be_late(tmp_path: Path) -> None:
+    spreads_s: list[float] = []
+    for outcome in outcomes("virtual", 2, tmp_path, *(fio(operation=one, size="64 MiB") for one in ("write", "read") * 3)):
         assert [(r.host, r.moved_bytes) for r in outcome.results] == [("client-1", 64 * MIB), ("client-2", 64 * MIB)]
         starts_s = [r.began_s for r in outcome.results]
-        assert max(starts_s) - min(starts_s) < 0.05
+        spreads_s.append(max(starts_s) - min(starts_s))
+        assert spreads_s[-1] < 0.05 or any("ms late" in doubt for doubt in outcome.doubts)
+    assert min(spreads_s) < 0.05  # a machine whose CPU is taken away meanwhile starts some late
 
 
 def test_fios_own_servers_load_from_all_clients_and_are_gone_afterwards(tmp_path: Path) -> None:

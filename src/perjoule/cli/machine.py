@@ -75,15 +75,16 @@ def down(kept: str | None, everything: bool) -> None:
     if kept and kept not in known:
         advice = f"known: {', '.join(known)}" if known else "none are known"
         raise CampaignError(f'`perjoule up` made no cluster "{kept}"', next=advice)
+    on_hosts, not_cleaned = real_hosts.clean()
     removed = (
         *virtual.clean(everything=everything),
         *(virtual.clean(everything=True, run=kept) if kept else ()),
-        *real_hosts.clean(),
+        *on_hosts,
     )
     swept, left_alone = removal.sweep()
     for words in (*removed, *swept):
         out.print(f"removed {words}")
-    left_alone = (*left_alone, *virtual.strangers(), *virtual.blocked())
+    left_alone = (*left_alone, *virtual.strangers(), *virtual.blocked(), *not_cleaned)
     for words in left_alone:
         out.print(f"left {words}", soft_wrap=True)
     left = virtual.kept()
@@ -94,6 +95,8 @@ def down(kept: str | None, everything: bool) -> None:
     if stuck := virtual.dead():
         what = f"run {', '.join(one.id for one in stuck)} could not be removed entirely: something is still busy"
         raise MachineError(what, where=str(stuck[0].folder), next="run `perjoule down` again")
+    if not_cleaned:
+        raise MachineError("what killed runs left on some hosts could not be removed", next="run `perjoule down` again")
     if not (removed or swept or left_alone or left):
         unseen = " that this user may see; `sudo perjoule down` sees everything" if os.geteuid() != 0 else ""
         out.print(f"nothing left behind{unseen}")

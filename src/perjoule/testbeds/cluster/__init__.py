@@ -222,8 +222,8 @@ def _close_checked() -> None:
         keeper.close()
 
 
-def clean() -> tuple[str, ...]:
-    """Remove what dead runs left on their hosts; return what was removed, and which hosts could not be reached."""
+def clean() -> tuple[list[str], list[str]]:
+    """Remove what dead runs left on their hosts; return what was removed, and why hosts could not be cleaned."""
     return notes.clean()
 
 

@@ -43,41 +43,45 @@ def remove(note: Path) -> None:
     removal.remove_file(note)
 
 
-def clean() -> tuple[str, ...]:
+def clean() -> tuple[list[str], list[str]]:
     """Make the hosts of dead runs remove what is left there; see `cluster.clean`."""
-    said: list[str] = []
+    removed: list[str] = []
+    failures: list[str] = []
     for path in sorted(_folder().glob("*.json")):
         with contextlib.suppress(OSError), os.fdopen(locks.opened(path)) as note:
             if locks.taken(note.fileno()):  # else its perjoule lives
-                said += _clean(path, note.read())
-    return tuple(said)
+                found = _clean(path, note.read())
+                removed += [f"{words} on {name}" for name, some, _ in found for words in some]
+                failures += [failure for *_, failure in found if failure]
+                if not any(failure for *_, failure in found):
+                    removal.remove_file(path)
+    return removed, failures
 
 
-def _clean(path: Path, text: str) -> list[str]:
-    """Start a keeper on each host of a note: its first action is to remove what dead runs left."""
+def _clean(path: Path, text: str) -> list[tuple[str, list[str], str]]:
+    """Start a keeper on each host of a note: its first action is to remove what dead runs left.
+
+    Return each host's name, what it removed, and "" or why it could not remove all.
+    """
     try:
         hosts = [(one.pop("work"), Login(**one)) for one in json_from(text)]
     except UNEXPECTED:  # it was killed before it had written it, and before it connected
-        removal.remove_file(path)
         return []
 
-    def clean_one(host: tuple[str, Login]) -> list[str]:
+    def clean_one(host: tuple[str, Login]) -> tuple[str, list[str], str]:
         work, login = host
         try:
             keeper = Keeper(login, work)
             keeper.keep(secrets.token_hex(4))
         except PerjouleError as error:
-            return [f"nothing on {error}; if it is gone for good, delete {path}"]
+            return login.name, [], f"{error}; if it is gone for good, delete {path}"
         if not keeper.close():
-            return [f"nothing on {login.name}: something is still busy; run `perjoule down` again"]
+            return login.name, keeper.removed, f"{login.name}: something is still busy"
         remove_logs(Path(work, "cluster", f"{path.stem}-{login.name}"))
-        return [f"{one} on {login.name}" for one in keeper.removed]
+        return login.name, keeper.removed, ""
 
     with ThreadPoolExecutor(32) as pool:
-        said = [words for some in pool.map(clean_one, hosts) for words in some]
-    if not any(words.startswith("nothing") for words in said):
-        removal.remove_file(path)
-    return said
+        return list(pool.map(clean_one, hosts))
 
 
 def make_logs(folder: Path) -> None:

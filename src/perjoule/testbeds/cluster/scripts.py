@@ -41,7 +41,8 @@ remove() { # a folder of ours with all that is mounted and attached below
 # Words that it hears: "alive", "tell GATE LINE" (see Host.tell), "counters N", "run N BYTES COMMAND" with the bytes of its input
 # after it, "ask N" (SIGTERM for program N), "end M N" (SIGKILL for it and its children). It answers "answer N CODE BYTES BYTES"
 # with the bytes of output and of errors. Whoever answers holds the token, a line in a pipe. Outputs wait in files, so a daemon
-# left behind can't hold the connection. A program's marks are in its environment before it has a session of its own.
+# left behind can't hold the connection. The lock (9) is the keeper's alone: what outlives a killed keeper can't hold it. A
+# program's marks are in its environment before it has a session of its own.
 KEEP = (
     _SWEEP
     + r"""
@@ -103,7 +104,7 @@ launch() { # the number, then the program
     (
       trap - TERM INT HUP PIPE QUIT
       echo "$BASHPID" > "$own.pid"
-      exec env LC_ALL=C.UTF-8 "PERJOULE_HOST=$mark" "PERJOULE_PROGRAM=$mark/$number" setsid "$@" 7>&- 9>&-
+      exec env LC_ALL=C.UTF-8 "PERJOULE_HOST=$mark" "PERJOULE_PROGRAM=$mark/$number" setsid "$@" 7>&-
     ) < "$input" > "$own.out" 2> "$own.err"
     code=$?
   else
@@ -143,9 +144,9 @@ while read -r -t 120 word number rest; do
       bytes=${rest%% *}
       [ "$bytes" = 0 ] || head -c "$bytes" | { cat > "$own/$number.in" || { cat > /dev/null; false; }; } ||
         rest="0 bash --norc -c 'echo perjoule: no space left for its input >&2; exit 125'"
-      eval "launch $number ${rest#* }" < /dev/null & ;;
+      eval "launch $number ${rest#* }" < /dev/null 9>&- & ;;
     ask) read -r pid < "$own/$number.pid" && kill -TERM "$pid" ;;
-    end) { sweep "PERJOULE_PROGRAM=$mark/$rest"; take; echo "answer $number 0 0 0"; give; } < /dev/null & ;;
+    end) { sweep "PERJOULE_PROGRAM=$mark/$rest"; take; echo "answer $number 0 0 0"; give; } < /dev/null 9>&- & ;;
   esac 2> /dev/null
 done
 exec > /dev/null 2>&1
