@@ -1,4 +1,4 @@
-"""This machine's resources for a campaign: disk space, memory and processes, before it starts and while it runs.
+"""Resources for a campaign: disk space here and on its hosts, memory and processes, before it starts and while it runs.
 
 A campaign that does not fit is refused before anything is touched. Its needs are an estimate: the files of all its workloads at
 once with their copies or parity, an allowance for each disk that is made, the results. On every disk a reserve stays free for the
@@ -8,21 +8,23 @@ rest of the machine. If a disk fills up nevertheless, the campaign stops while t
 import shutil
 import signal
 import threading
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from perjoule import drivers
-from perjoule.drivers.protocols import Check, Hosts
+from perjoule.drivers.protocols import Check, Host, Hosts
 from perjoule.model import Trial
-from perjoule.model.errors import CampaignError, MachineError
+from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.model.units import MIB, bytes_text
 
 RESERVE_RATIO = 0.05  # of a disk
 RESERVE_BYTES = 2048 * MIB  # at least
 STOP_RATIO = 0.5  # of the reserve, below which a running campaign is stopped
 PERIOD_S = 0.25  # of the watch: a disk of 3 GB/s takes less than the reserve that is left
+HOSTS_PERIOD_S = 2.0  # of the watch over other machines, where looking costs a process: 400 MB/s for the least reserve
 DISK_BYTES = 64 * MIB  # of a new file system's journal and tables; 60 to 70 MiB measured on ext4 and xfs
 TRIAL_BYTES = 4 * MIB  # of results; 1.5 MB a trial measured in the demo
 PERJOULE_BYTES = 512 * MIB  # of memory: 170 MB measured in the demo, and the report
@@ -74,12 +76,18 @@ def require_on_hosts(trials: Sequence[Trial], hosts: Hosts) -> None:
     storage = hosts.by_role("storage")
     share_bytes = _stored_bytes(trials, hosts) // max(1, len(storage))
     for host in storage:
-        said = host.run(["df", "--block-size=1", "--output=avail,size", host.directory], timeout_s=20).stdout.split()
-        free_bytes, total_bytes = (int(word) for word in said[-2:])
+        free_bytes, total_bytes = _space_on(host)
         if free_bytes < share_bytes + (kept_bytes := reserve_bytes(total_bytes)):
             left = f"{bytes_text(free_bytes)} free, of which {bytes_text(kept_bytes)} stay in reserve"
             what = f"its share of the data, {bytes_text(share_bytes)}, does not fit below {host.directory}: {left}"
             raise MachineError(what, where=host.name, next="free space there, set work, or choose smaller sizes (--shrink)")
+
+
+def _space_on(host: Host) -> tuple[int, int]:
+    """Return the free bytes of a host's disk, and all of them."""
+    said = host.run(["df", "--block-size=1", "--output=avail,size", host.directory], timeout_s=20).stdout.split()
+    free_bytes, total_bytes = (int(word) for word in said[-2:])
+    return free_bytes, total_bytes
 
 
 def _stored_bytes(group: Sequence[Trial], hosts: Hosts) -> int:
@@ -190,15 +198,24 @@ def _left(proc: Path, cgroups: Path, names: Sequence[tuple[str, str, str]]) -> l
     return found
 
 
-@contextmanager
-def watched(folders: Iterable[Path]) -> Generator[None]:
-    """Stop the block as Ctrl-C would if a disk lacks half of its reserve, and name the disk.
+def watched(folders: Iterable[Path]) -> AbstractContextManager[None]:
+    """Stop the block as Ctrl-C would if a disk of this machine lacks half of its reserve, and name the disk.
 
-    Raises:
-        MachineError: a disk is nearly full.
+    The block raises MachineError then.
     """
     places = {(there := _existing(folder)).stat().st_dev: there for folder in folders}
-    watch = _Watch(tuple(places.values()))
+    return _watched({f"the disk of {place}": partial(_space, place) for place in places.values()}, PERIOD_S)
+
+
+def watched_on_hosts(hosts: Hosts) -> AbstractContextManager[None]:
+    """Do the same for the storage hosts of a deployment, which are other machines."""
+    disks = {f"the disk of {host.name} ({host.directory})": partial(_space_on, host) for host in hosts.by_role("storage")}
+    return _watched(disks, HOSTS_PERIOD_S)
+
+
+@contextmanager
+def _watched(disks: Mapping[str, Callable[[], tuple[int, int]]], period_s: float) -> Generator[None]:
+    watch = _Watch(disks, period_s)
     watch.start()
     try:
         yield
@@ -210,26 +227,33 @@ def watched(folders: Iterable[Path]) -> Generator[None]:
         watch.end()
 
 
-class _Watch(threading.Thread):
-    """Looks at disks a few times a second, and interrupts the main thread once."""
+def _space(place: Path) -> tuple[int, int]:
+    usage = shutil.disk_usage(place)
+    return usage.free, usage.total
 
-    def __init__(self, places: Sequence[Path]) -> None:
-        super().__init__(name="room", daemon=True)
+
+class _Watch(threading.Thread):
+    """Asks for the free bytes of disks, and all of them, again and again, and interrupts the main thread once."""
+
+    def __init__(self, disks: Mapping[str, Callable[[], tuple[int, int]]], period_s: float) -> None:
+        super().__init__(name="space", daemon=True)
         self.said = ""
-        self._places, self._over = places, threading.Event()
-        # A disk that lacks its reserve from the start is no matter of this campaign: `checks` has judged that.
-        self._least_bytes = {place: STOP_RATIO * reserve_bytes(shutil.disk_usage(place).total) for place in places}
+        self._disks, self._period_s, self._over = disks, period_s, threading.Event()
 
     def run(self) -> None:
-        while not self._over.wait(PERIOD_S):
-            for place in self._places:
-                usage = shutil.disk_usage(place)
-                if usage.total and usage.free < self._least_bytes[place]:
-                    self.said = f"the disk of {place} is nearly full ({bytes_text(usage.free)} left); stopped in time"
-                    main = threading.main_thread().ident
-                    assert main is not None
-                    signal.pthread_kill(main, _handled())
-                    return
+        while not self._over.wait(self._period_s):
+            for name, space in self._disks.items():
+                with suppress(PerjouleError):  # a host that is lost meanwhile is the trial's matter
+                    free_bytes, total_bytes = space()
+                    if total_bytes and free_bytes < STOP_RATIO * reserve_bytes(total_bytes):
+                        self._interrupt(f"{name} is nearly full ({bytes_text(free_bytes)} left); stopped in time")
+                        return
+
+    def _interrupt(self, why: str) -> None:
+        self.said = why
+        main = threading.main_thread().ident
+        assert main is not None
+        signal.pthread_kill(main, _handled())
 
     def end(self) -> None:
         self._over.set()

@@ -168,6 +168,7 @@ class _Group:
         with testbed.hold(clients_count) as held, ExitStack() as deployment:
             if testbed.elsewhere:
                 resources.require_on_hosts(todo, held)
+                deployment.enter_context(resources.watched_on_hosts(held))
             for host in held.all if self.campaign.confirmed else ():
                 host.overwrite = self.campaign.confirmed
             hosts = replace(held, using=using)

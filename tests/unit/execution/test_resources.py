@@ -14,7 +14,7 @@ from perjoule.drivers.protocols import Hosts
 from perjoule.execution import resources
 from perjoule.execution.runner import require
 from perjoule.model import Campaign
-from perjoule.model.errors import MachineError
+from perjoule.model.errors import MachineError, TransientError
 from scripted import ScriptedHost
 
 GIB = 1024**3
@@ -124,8 +124,11 @@ def test_processes_are_limited_by_every_group_above(tmp_path: Path) -> None:
 
 class Disk(ScriptedHost):
     free_bytes = 40 * GIB
+    lost = False
 
     def answers(self, words: Sequence[str]) -> tuple[int, str]:
+        if self.lost:
+            raise TransientError("the connection was lost", where=self.name)
         assert words == ["df", "--block-size=1", "--output=avail,size", str(self.directory)]
         return 0, f"       Avail    1B-blocks\n {self.free_bytes} {100 * GIB}\n"
 
@@ -170,6 +173,19 @@ def test_a_disk_that_fills_up_stops_the_block_and_is_named(
         time.sleep(2 * resources.PERIOD_S)  # half of the reserve of 5 GiB, and more, is free
         disk["free"] = 2 * GIB
         for _ in range(1000):  # a signal that comes just before a sleep begins is handled after it
+            time.sleep(0.01)
+
+
+@pytest.mark.usefixtures("handled")
+def test_a_disk_that_fills_up_on_a_host_stops_the_block_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "HOSTS_PERIOD_S", 0.01)
+    hosts = Hosts((Disk("storage-1"), lost := Disk("storage-2"), full := Disk("storage-3"), Disk("client-1")))
+    lost.lost = True  # which is its trial's matter
+    said = r"the disk of storage-3 \(.*\) is nearly full .2 GiB left.; stopped in time; free space, then run `perjoule resume`"
+    with pytest.raises(MachineError, match=said), resources.watched_on_hosts(hosts):
+        time.sleep(2 * resources.HOSTS_PERIOD_S)
+        full.free_bytes = 2 * GIB
+        for _ in range(1000):
             time.sleep(0.01)
 
 
