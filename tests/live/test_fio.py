@@ -130,13 +130,15 @@ def processes_with(*words: str) -> list[str]:
 
 def test_a_load_goes_on_until_it_is_steady_or_has_had_its_rounds(tmp_path: Path) -> None:
     load = fio(operation="randwrite", size="16 MiB", transfer="64 KiB", direct=True, round="0.5 s", rounds=8)
-    (outcome,) = outcomes("virtual", 2, tmp_path, load)
-    assert {r.host for r in outcome.results} == {"client-1", "client-2"}
-    assert all(r.ended_s - r.began_s == pytest.approx(2.5, abs=0.2) for r in outcome.results)
-    assert 0 <= outcome.measured["warm_up_rounds_count"] <= 3
-    assert bool(re.search("not steady after 8 rounds", " ".join(outcome.doubts))) <= (
-        outcome.measured["warm_up_rounds_count"] == 3
-    )
+    windows_s: list[float] = []
+    for outcome in outcomes("virtual", 2, tmp_path, load, load):
+        assert {r.host for r in outcome.results} == {"client-1", "client-2"}
+        windows_s.append(max(r.ended_s - r.began_s for r in outcome.results))
+        assert all(r.ended_s - r.began_s > 2.3 for r in outcome.results)
+        assert 0 <= outcome.measured["warm_up_rounds_count"] <= 3
+        unsteady = re.search("not steady after 8 rounds", " ".join(outcome.doubts))
+        assert not unsteady or outcome.measured["warm_up_rounds_count"] == 3
+    assert min(windows_s) < 2.7  # five rounds; a machine whose CPU is taken away meanwhile may end one late
 
 
 def test_what_was_written_is_verified_over_cold_caches_and_a_lie_is_found(tmp_path: Path) -> None:
