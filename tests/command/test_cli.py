@@ -538,6 +538,26 @@ def test_doctor_names_each_thing_missing_with_its_fix(typed: Typed, tmp_path: Pa
     assert "apt-get install" in alone(errors)
 
 
+def test_doctor_of_a_campaign_is_a_table_with_the_fix_of_each_finding(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, said, _ = typed("doctor", written(tmp_path))
+    assert code == 0
+    assert said.splitlines()[0].split() == ["where", "found", "fix"]
+    assert said.endswith("tried can run\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    path = tmp_path / "local.toml"
+    path.write_text(
+        'name = "tried"\n[testbed]\nkind = "local"\n[[filesystem]]\nkind = "directory"\npath = "/tmp"\n'
+        '[[workload]]\nkind = "fio"\noperation = "write"\nsize = "4 MiB"\n'
+    )
+    code, said, errors = typed("doctor", path)
+    assert code == 3
+    assert re.search(r"\nno +fio +not found +apt-get install fio *\n", said)
+    assert "tried can't run: 1 requirement not met; fix what the table names" in alone(errors)
+    assert "write `perjoule doctor CAMPAIGN.toml --set" in typed("doctor", "--set", "repetitions=1")[2]
+
+
 def test_check_tells_order_bytes_and_time(typed: Typed, tmp_path: Path) -> None:
     code, said, _ = typed("check", written(tmp_path))
     assert code == 0

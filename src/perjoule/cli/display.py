@@ -117,10 +117,23 @@ def show_checks(checks: Sequence[Check]) -> None:
     """Print the checks of this machine: those that passed first, the most urgent last, each with its fix."""
     ordered = sorted(checks, key=lambda one: (not one.ok, one.needed))
     for one, after in zip_longest(ordered, ordered[1:]):
-        mark, style = ("ok  ", "green") if one.ok else (("no  ", "red") if one.needed else ("less", "yellow"))
+        mark, style = _mark(one)
         out.print(f"{mark} {one.name}: {one.detail}", style=style)
         if not one.ok and one.fix and (after is None or after.fix != one.fix):
             show_line(f"     {one.fix}")
+
+
+def show_findings(checks: Sequence[Check]) -> None:
+    """Print checks as a table: those that passed first, the most urgent last."""
+    rich = RichTable("", "where", "found", "fix", box=None, header_style="bold", pad_edge=False)
+    for one in sorted(checks, key=lambda one: (not one.ok, one.needed)):
+        mark, style = _mark(one)
+        rich.add_row(mark.strip(), one.name, one.detail, "" if one.ok else one.fix, style=style)
+    out.print(rich)
+
+
+def _mark(check: Check) -> tuple[str, str]:
+    return ("ok  ", "green") if check.ok else (("no  ", "red") if check.needed else ("less", "yellow"))
 
 
 def show(table: Table, cells: Sequence[Cell], scales: Sequence[float]) -> None:

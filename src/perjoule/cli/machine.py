@@ -5,14 +5,17 @@ import os
 import sys
 import time
 from contextlib import ExitStack
+from pathlib import Path
 
 import click
 
 from perjoule import campaign, catalogue, drivers
-from perjoule.cli.display import counted, out, show_checks, show_line
+from perjoule.cli import parameters
+from perjoule.cli.display import counted, out, show_checks, show_findings, show_line
 from perjoule.cli.parameters import all_kinds, completing, examples
-from perjoule.execution import readiness
+from perjoule.execution import readiness, resources
 from perjoule.machine import removal
+from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import cluster as real_hosts
 from perjoule.testbeds import virtual
@@ -106,9 +109,26 @@ def _entrance(name: str, pid: int) -> str:
     return f"  {name}: nsenter -t {pid} -a"
 
 
-@click.command(short_help="Check what this machine can and can't do.", epilog=examples("perjoule doctor"))
-def doctor() -> None:
-    """Check what this machine can and can't do, with fixes. Exit code 3 if `perjoule demo` can't run."""
+@click.command(
+    short_help="Check what this machine, or a campaign's hosts, can and can't do.",
+    epilog=examples(
+        "perjoule doctor                what this machine can run",
+        "perjoule doctor lab.toml       what the hosts of a campaign lack for it",
+    ),
+)
+@click.argument("file", type=click.Path(path_type=Path), metavar="[CAMPAIGN.toml]", required=False)
+@parameters.overrides
+def doctor(file: Path | None, overrides: tuple[str, ...]) -> None:
+    """Check what this machine can and can't do, with fixes. Exit code 3 if `perjoule demo` can't run.
+
+    With a campaign: ask all of its hosts side by side what they lack for it, and print one table with a fix for each finding.
+    Hosts with the same finding share a line. Changes nothing on any host. Exit code 3 if the campaign can't run.
+    """
+    if file:
+        _doctor_of(campaign.read(file, parameters.options(overrides)))
+        return
+    if overrides:
+        raise CampaignError("--set needs a campaign", next="write `perjoule doctor CAMPAIGN.toml --set ...`")
     found = {part: {kind: campaign.example(part, kind).checks() for kind in drivers.kinds(part)} for part in drivers.PROTOCOLS}
     show_checks(tuple({one.name: one for kinds in found.values() for checks in kinds.values() for one in checks}.values()))
     out.print()
@@ -118,6 +138,17 @@ def doctor() -> None:
         show_line(f"{part:11} ready: {', '.join(kind for kind in kinds if kind not in unready)}{lacking}")
     readiness.require(readiness.checks(campaign.demo(), whole=True))
     out.print("`perjoule demo` can run")
+
+
+def _doctor_of(asked: Campaign) -> None:
+    for error in campaign.impossible(asked).values():
+        raise error
+    found = (*readiness.checks(asked, whole=True), *resources.checks(asked.trials, Path("results")))
+    show_findings(found)
+    if missing_count := sum(check.needed and not check.ok for check in found):
+        what = f"{asked.name} can't run: {counted(missing_count, 'requirement')} not met"
+        raise MachineError(what, next="fix what the table names")
+    out.print(f"{asked.name} can run")
 
 
 @click.command(

@@ -1,30 +1,60 @@
 """What a campaign lacks, found before anything is touched: tools, permissions, and layouts that are possible."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 from perjoule import drivers
 from perjoule.campaign import impossible
 from perjoule.campaign.layouts import Deployed, deployed
 from perjoule.drivers.protocols import Check, FileSystem, Meter, Testbed, Workload
-from perjoule.model import Campaign
-from perjoule.model.errors import MachineError, PerjouleError
+from perjoule.execution import resources
+from perjoule.model import Campaign, Trial
+from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 
+ROOT = Check("root rights", True, "", "log in as root, or set sudo = true", look="root", on="all")
 MOST_NAMED = 3  # missing things in one sentence
 
 
 def checks(campaign: Campaign, *, whole: bool = False) -> tuple[Check, ...]:
-    """Return what drivers of a campaign need on this machine; `whole` includes file systems that it can do without."""
+    """Return what drivers of a campaign need on this machine, and what hosts that are other machines lack.
+
+    `whole` includes file systems that it can do without.
+    """
     found: dict[str, Check] = {}
     without = dict[Deployed, MachineError]() if whole else unable(campaign)
+    testbeds = {trial.testbed.label: drivers.testbed(trial.testbed) for trial in campaign.trials}
+    parts: dict[str, Testbed | FileSystem | Workload | Meter] = {f"testbed {label}": bed for label, bed in testbeds.items()}
     for trial in campaign.trials:
-        testbed = drivers.testbed(trial.testbed)
-        parts: list[Testbed | FileSystem | Workload | Meter] = [testbed, *map(drivers.meter, trial.meters)]
-        if not testbed.elsewhere:
-            parts.append(drivers.workload(trial.workload))
-            parts += [] if deployed(trial) in without else [drivers.filesystem(trial.filesystem)]
-        for part in parts:
-            found |= {check.name: check for check in part.checks() if check.name not in found or found[check.name].ok}
-    return tuple(found.values())
+        parts |= {f"meter {spec.label}": drivers.meter(spec) for spec in trial.meters}
+        if not testbeds[trial.testbed.label].elsewhere:
+            parts[f"workload {trial.workload.label}"] = drivers.workload(trial.workload)
+            if deployed(trial) not in without:
+                parts[f"filesystem {trial.filesystem.label}"] = drivers.filesystem(trial.filesystem)
+    for part in parts.values():
+        found |= {check.name: check for check in part.checks() if check.name not in found or found[check.name].ok}
+    elsewhere = {label: bed for label, bed in testbeds.items() if bed.elsewhere}
+    lacking = (_lacking(bed, [one for one in campaign.trials if one.testbed.label == label]) for label, bed in elsewhere.items())
+    return (*found.values(), *(check for checks in lacking for check in checks))
+
+
+def _lacking(testbed: Testbed, trials: Sequence[Trial]) -> tuple[Check, ...]:
+    """Return what the hosts of a testbed lack for the file systems and workloads of trials."""
+    clients_count = max(trial.clients_count for trial in trials)
+    wanted: list[Check] = []
+    for label in dict.fromkeys(trial.filesystem.label for trial in trials):
+        group = [trial for trial in trials if trial.filesystem.label == label]
+        filesystem = drivers.filesystem(group[0].filesystem)
+        workloads = [drivers.workload(trial.workload) for trial in {trial.workload.label: trial for trial in group}.values()]
+        using = dict.fromkeys(role for workload in workloads for role in workload.using)
+        needed = [*filesystem.checks(), *(check for workload in workloads for check in workload.checks())]
+        wanted += [*needed, *(replace(check, on=role) for check in needed if check.on == "client" for role in using)]
+        wanted += [ROOT] if filesystem.needs_root else []
+        with suppress(CampaignError):  # `hold` refuses it
+            wanted += resources.on_hosts(group, testbed.planned(clients_count))
+    with suppress(CampaignError):
+        return testbed.lacking(clients_count, wanted)
+    return ()
 
 
 def unable(campaign: Campaign) -> Mapping[Deployed, PerjouleError]:

@@ -30,6 +30,8 @@ TRIAL_BYTES = 4 * MIB  # of results; 1.5 MB a trial measured in the demo
 PERJOULE_BYTES = 512 * MIB  # of memory: 170 MB measured in the demo, and the report
 
 CGROUPS = Path("/sys/fs/cgroup")
+_SPACE = "free space there, set work, or choose smaller sizes (--shrink)"
+_HOSTS = Path("/hosts")  # stands for the folder of hosts, to tell which file systems keep their data there
 
 
 @dataclass(frozen=True)
@@ -67,20 +69,31 @@ def folders(trials: Sequence[Trial], results: Path) -> tuple[Path, ...]:
     return (*dict.fromkeys(folder for folder in found if folder is not None), results)
 
 
+def on_hosts(trials: Sequence[Trial], hosts: Hosts) -> list[Check]:
+    """Return the space that the loads of one deployment need on storage hosts, as a question to them; see `require_on_hosts`."""
+    if drivers.filesystem(trials[0].filesystem).folder(_HOSTS) != _HOSTS or not (storage := hosts.by_role("storage")):
+        return []
+    share_bytes = _stored_bytes(trials, hosts) // len(storage)
+    look = f"free {share_bytes} {RESERVE_BYTES} {round(1 / RESERVE_RATIO)}"
+    what = f"space for its share of the data, {bytes_text(share_bytes)}, beside the reserve"
+    return [Check(what, True, "", _SPACE, look=look, on="storage")]
+
+
 def require_on_hosts(trials: Sequence[Trial], hosts: Hosts) -> None:
     """Check that the loads of one deployment fit on storage hosts that are other machines, each with an even share.
 
     Raises:
         MachineError: one of them lacks space.
     """
-    storage = hosts.by_role("storage")
+    filesystem = drivers.filesystem(trials[0].filesystem)
+    storage = hosts.by_role("storage") if filesystem.folder(_HOSTS) == _HOSTS else ()  # another folder, or devices
     share_bytes = _stored_bytes(trials, hosts) // max(1, len(storage))
     for host in storage:
         free_bytes, total_bytes = _space_on(host)
         if free_bytes < share_bytes + (kept_bytes := reserve_bytes(total_bytes)):
             left = f"{bytes_text(free_bytes)} free, of which {bytes_text(kept_bytes)} stay in reserve"
             what = f"its share of the data, {bytes_text(share_bytes)}, does not fit below {host.directory}: {left}"
-            raise MachineError(what, where=host.name, next="free space there, set work, or choose smaller sizes (--shrink)")
+            raise MachineError(what, where=host.name, next=_SPACE)
 
 
 def _space_on(host: Host) -> tuple[int, int]:

@@ -22,7 +22,7 @@ def needs(kind: str, *, needed: bool = True) -> tuple[Check, ...]:
     """Check what a machine needs to make and mount a file system of this kind."""
     (tool,) = programs({f"mkfs.{kind}": PACKAGES[kind]})
     lack, fix = "neither built in nor available as a module", f"a kernel with CONFIG_{kind.upper()}_FS"
-    kernel = kernel_check(kind, in_kernel(kind), lack, fix, needed=needed)
+    kernel = kernel_check(kind, in_kernel(kind), lack, fix, needed=needed, look=f"kernel {kind}")
     return replace(tool, needed=needed), kernel
 
 
@@ -31,9 +31,10 @@ def needs_beneath(beneath: Disk | None) -> tuple[Check, ...]:
     if beneath is None:
         return tuple(map(check, WAYS))  # what could lie beneath, for `doctor`
     mirror = (check(beneath.mirror),) if beneath.mirror != "none" else ()
-    if beneath.kind != "zfs":
-        return (*needs(beneath.kind), *mirror)
-    return mirror if all(one.ok for one in mirror) else (*needs(STEAD), *mirror)
+    if beneath.kind == "zfs" and all(one.ok for one in mirror):
+        return mirror
+    made = needs(STEAD if beneath.kind == "zfs" else beneath.kind)
+    return (*(replace(one, on="bricks") for one in made), *mirror)
 
 
 def beneath_facts(host: Host, beneath: Disk | None) -> dict[str, Json]:

@@ -118,13 +118,14 @@ class Daemons:
         each(self._started, lambda daemon: daemon.process.stop(timeout_s=timeout_s))
 
 
-def programs(packages: Mapping[str, str]) -> tuple[Check, ...]:
-    """Check that programs are installed on this machine; `packages` maps each to its Debian package."""
+def programs(packages: Mapping[str, str], on: str = "client") -> tuple[Check, ...]:
+    """Check that programs are installed on this machine; `packages` maps each to its Debian package, `on` is a Check's."""
     path = f"{os.environ.get('PATH', '')}:{SYSTEM}"
 
     def check(program: str, package: str) -> Check:
         found = shutil.which(program, path=path)
-        return Check(program, found is not None, found or "not installed", f"apt install {package}", package=package)
+        fix, look = f"apt install {package}", f"program {program}"
+        return Check(program, found is not None, found or "not installed", fix, package=package, look=look, on=on)
 
     return tuple(check(*item) for item in packages.items())
 
@@ -132,4 +133,4 @@ def programs(packages: Mapping[str, str]) -> tuple[Check, ...]:
 def fuse() -> Check:
     """Check that this machine's kernel has FUSE."""
     found = Path("/dev/fuse").exists()
-    return Check("FUSE", found, "/dev/fuse" if found else "no /dev/fuse", "modprobe fuse")
+    return Check("FUSE", found, "/dev/fuse" if found else "no /dev/fuse", "modprobe fuse", look="path /dev/fuse")

@@ -220,7 +220,8 @@ class Deployment(Mounted, Generic[Options]):
 class Deployed(FileSystem):
     """A file system that is deployed from scratch; a driver names its programs and returns its `Deployment`."""
 
-    runs: ClassVar[Mapping[str, str]] = MappingProxyType({})  # its programs, each with the Debian package that has it
+    # Its programs, each with the Debian package that has it, by the hosts that run them (`Hosts.at`)
+    runs: ClassVar[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
     in_user_space: ClassVar[bool] = True  # its client is one of FUSE
     removes_files: ClassVar[bool] = True  # at its end; otherwise they go with the host's disk, in less time
     copied_by_client: ClassVar[bool]  # clients send all copies or parts themselves; otherwise a server passes them on
@@ -249,7 +250,8 @@ class Deployed(FileSystem):
 
     def checks(self) -> tuple[Check, ...]:
         """Check for its programs, FUSE, and the file system beneath."""
-        return (*programs(self.runs), *([fuse()] if self.in_user_space else []), *needs_beneath(self.beneath))
+        own = (check for place, packages in self.runs.items() for check in programs(packages, place))
+        return (*own, *([fuse()] if self.in_user_space else []), *needs_beneath(self.beneath))
 
     @contextmanager
     def serve(self, hosts: Hosts) -> Generator[Deployment[Any]]:

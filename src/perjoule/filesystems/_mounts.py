@@ -40,9 +40,9 @@ def can_mount(host: Host, kind: str) -> bool:
     return False
 
 
-def kernel_check(name: str, able: bool, lack: str, fix: str, *, needed: bool = True) -> Check:
-    """Report whether this machine's kernel has what a client needs there."""
-    return Check(f"{name} in the kernel", able, "there" if able else lack, fix, needed)
+def kernel_check(name: str, able: bool, lack: str, fix: str, *, needed: bool = True, look: str = "") -> Check:
+    """Report whether this machine's kernel has what a client needs there; `look` is a Check's."""
+    return Check(f"{name} in the kernel", able, "there" if able else lack, fix, needed, look=look)
 
 
 def is_mounted(host: Host, path: Path) -> bool:

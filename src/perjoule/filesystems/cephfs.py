@@ -38,7 +38,7 @@ LAYOUT_OF = (
 class CephFs(ceph.Ceph):
     """CephFS on the hosts of a testbed."""
 
-    runs: ClassVar = {**ceph.Ceph.runs, "ceph-mds": "ceph-mds", "ceph-fuse": "ceph-fuse"}
+    runs: ClassVar = {**ceph.Ceph.runs, "metadata": {"ceph-mds": "ceph-mds"}, "client": {"ceph-fuse": "ceph-fuse"}}
     in_user_space: ClassVar = True
 
     metadata_osds_count: Annotated[int, Field(ge=1, le=16)] = 2

@@ -8,6 +8,7 @@ removed at the end. Caches other than the hosts' page caches are unknown, so non
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
@@ -23,6 +24,8 @@ EXAMPLE = '[[filesystem]]\nkind = "directory"\npath = "/mnt/scratch"\n'
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Directory(FileSystem):
     """A folder that every client already has, on any file system."""
+
+    needs_root: ClassVar = False
 
     path: Path
     """The folder, absolute, the same on every client; it must be writable."""

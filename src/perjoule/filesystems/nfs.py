@@ -32,7 +32,7 @@ MEND = "use hosts whose kernel has CONFIG_NFS_FS"
 class Nfs(Deployed):
     """One NFS server on a host of the testbed; all other servers idle."""
 
-    runs: ClassVar = {"mount.nfs": "nfs-common"}
+    runs: ClassVar = {"client": {"mount.nfs": "nfs-common"}}
     in_user_space: ClassVar = False
     copied_by_client: ClassVar = True  # its one copy goes to the one server
 
@@ -49,15 +49,17 @@ class Nfs(Deployed):
 
     def checks(self) -> tuple[Check, ...]:
         """Check for the server, its back end, and the kernel's client."""
-        return (*self._server_checks(), kernel_check("NFS", in_kernel("nfs"), NO_CLIENT, MEND), *super().checks())
+        kernel = kernel_check("NFS", in_kernel("nfs"), NO_CLIENT, MEND, look="kernel nfs")
+        return (*self._server_checks(), kernel, *super().checks())
 
     def _server_checks(self) -> tuple[Check, ...]:
+        on = "first storage" if self.place == "storage" else self.place
         if self.server == "kernel":
-            return programs({"exportfs": "nfs-kernel-server"})
+            return programs({"exportfs": "nfs-kernel-server"}, on)
         back_end = next(Path("/usr/lib").glob("*/ganesha/libfsalvfs.so"), None)
         vfs = Check("ganesha's VFS", back_end is not None, str(back_end or "not installed"), "apt install nfs-ganesha-vfs")
         packages = {"ganesha.nfsd": "nfs-ganesha", **({"rpcbind": "rpcbind"} if self.version == "3" else {})}
-        return (*programs(packages), vfs)
+        return (*programs(packages, on), vfs)
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """One copy on one host, which commits it to its disk when a client asks for fsync."""

@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -26,6 +26,8 @@ noise = "2 %"
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Simulated(FileSystem):
     """A file system of known speed, the same in both directions and for any number of clients."""
+
+    needs_root: ClassVar = False
 
     throughput_bytes_per_s: BytesPerSecond = 100 * MIB
     """Throughput of each client."""

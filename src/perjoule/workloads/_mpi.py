@@ -44,8 +44,8 @@ def checks(name: str, prefix: str) -> tuple[Check, ...]:
     found = program(name, prefix)
     path = shutil.which(found)
     where = f"not in {Path(found).parent}" if Path(found).is_absolute() else "not on the PATH"
-    fix = "" if path else f"install IOR with Open MPI as its documentation says, then set {PREFIX} to its prefix"
-    return (Check(name, bool(path), path or where, fix), _mpirun())
+    fix = f"install IOR with Open MPI as its documentation says, then set {PREFIX} to its prefix"
+    return (Check(name, bool(path), path or where, fix, look=f"program {found}"), _mpirun())
 
 
 def has_api(path: str, api: str) -> Check:
@@ -60,14 +60,14 @@ def has_api(path: str, api: str) -> Check:
 
 def _mpirun() -> Check:
     path = shutil.which("mpirun")
-    fix = "apt-get install openmpi-bin"
+    fix, look = "apt-get install openmpi-bin", "program mpirun"
     if path is None:
-        return Check("mpirun", False, "not found", fix)
+        return Check("mpirun", False, "not found", fix, look=look)
     said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=SHORT_S, check=False).stdout
     version = said.strip().partition("\n")[0]
     if "(Open MPI) 4." not in version:
-        return Check("mpirun", False, f"{path} is not Open MPI 4 ({version or 'no output'})", fix)
-    return Check("mpirun", True, f"{path}, {version}")
+        return Check("mpirun", False, f"{path} is not Open MPI 4 ({version or 'no output'})", fix, look=look)
+    return Check("mpirun", True, f"{path}, {version}", fix, look=look)
 
 
 def program(name: str, prefix: str) -> str:

@@ -168,8 +168,8 @@ def test_the_readme_names_every_driver(part: str, kind: str) -> None:
 @pytest.mark.parametrize("kind", drivers.kinds("filesystems"))
 def test_what_a_file_system_runs_is_installed_with_the_others(kind: str) -> None:
     packages = {line.split()[0] for line in DEBIAN_PACKAGES.splitlines() if line and not line.startswith("#")}
-    runs: Mapping[str, str] = getattr(drivers.driver_class("filesystems", kind), "runs", {})
-    lacking = set(runs.values()) - packages - BROUGHT_ALONG
+    runs: Mapping[str, Mapping[str, str]] = getattr(drivers.driver_class("filesystems", kind), "runs", {})
+    lacking = {package for by in runs.values() for package in by.values()} - packages - BROUGHT_ALONG
     assert not lacking, f"add {lacking} to the section [filesystems] of setup/debian-packages"
 
 

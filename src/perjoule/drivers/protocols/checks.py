@@ -13,3 +13,5 @@ class Check:
     fix: str = ""  # the exact command or sentence that mends it
     needed: bool = True  # False: optional, and the detail says what is lost without it
     package: str = ""  # the Debian package that has it: one whose version a record keeps
+    look: str = ""  # the same question to another host, as `Testbed.lacking` lists them; "": only this machine can be asked
+    on: str = "client"  # the hosts of a group that need it, as `Hosts.at` names them

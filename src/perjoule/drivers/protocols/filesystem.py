@@ -58,6 +58,7 @@ class FileSystem(ABC):
     """A file system that can be brought up on hosts."""
 
     offers: ClassVar[Access] = "folders"
+    needs_root: ClassVar[bool] = True  # on its hosts
     host_bytes: ClassVar[int] = 64 * 1024**2  # of memory that its daemons or its client take on one host, roughly
     host_tasks_count: ClassVar[int] = 64  # processes and threads, roughly
     beneath: Disk | None = None  # made for the data of each host; None: they lie on the host's own disk

@@ -231,6 +231,11 @@ class Hosts:
         """The hosts with disks, storage hosts first, for a file system without separate metadata."""
         return self.by_role("storage", "metadata")
 
+    def at(self, place: str) -> tuple[Host, ...]:
+        """Return the hosts of a role (the chosen one for metadata and management), "bricks", "first storage", or "all"."""
+        chosen = {"metadata": (self.metadata,), "management": (self.management,), "bricks": self.bricks, "all": self.all}
+        return (chosen | {"first storage": self.by_role("storage")[:1]}).get(place) or self.by_role(place)
+
     @property
     def metadata(self) -> Host:
         """The host for metadata services."""

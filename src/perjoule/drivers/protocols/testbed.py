@@ -1,6 +1,7 @@
 """Where hosts come from."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import ClassVar
@@ -50,3 +51,12 @@ class Testbed(ABC):
     @abstractmethod
     def checks(self) -> tuple[Check, ...]:
         """Check what this machine needs for it, without changing anything."""
+
+    def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:
+        """Return what its hosts lack, if they are other machines; call it right after `checks`.
+
+        `look` of a wanted check is "program NAME", "path PATH", "kernel FILESYSTEM", "setting PATH VALUE" (which a kernel without
+        that path passes), "root", or "free BYTES LEAST PART" (of the work folder; a reserve stays free, the larger of LEAST and a
+        PARTth of the disk).
+        """
+        return ()

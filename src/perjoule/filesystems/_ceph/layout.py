@@ -69,7 +69,10 @@ class Layout:
 class Ceph(Deployed):
     """The part that CephFS and RADOS share."""
 
-    runs: ClassVar = {"ceph-mon": "ceph-mon", "monmaptool": "ceph-base", "ceph-mgr": "ceph-mgr", "ceph-osd": "ceph-osd"}
+    runs: ClassVar = {
+        "management": {"ceph-mon": "ceph-mon", "monmaptool": "ceph-base", "ceph-mgr": "ceph-mgr"},
+        "storage": {"ceph-osd": "ceph-osd"},
+    }
     in_user_space: ClassVar = False
     copied_by_client: ClassVar = False  # a client speaks to one OSD, which copies or codes, and gathers the parts that are read
     host_bytes: ClassVar[int] = 384 * 1024**2  # an OSD at 120 MB and 56 threads, two on a host, were measured

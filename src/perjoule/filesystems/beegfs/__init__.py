@@ -62,7 +62,7 @@ class BeeGFS(SelfBuilt):
     def checks(self) -> tuple[Check, ...]:
         """Check also for the module; without it, the servers can run, but not be mounted."""
         lack = f"no module beegfs for {platform.release()}: servers can run, but not be mounted"
-        return (*super().checks(), kernel_check("BeeGFS", in_kernel("beegfs"), lack, FIX, needed=False))
+        return (*super().checks(), kernel_check("BeeGFS", in_kernel("beegfs"), lack, FIX, needed=False, look="kernel beegfs"))
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """One copy, or two on a pair of hosts; servers pass a client's fsync on to their disks (tuneRemoteFSync)."""

@@ -39,10 +39,8 @@ class GlusterFS(Deployed):
     """One GlusterFS volume with bricks on every host with disks (storage hosts first, then the metadata host)."""
 
     runs: ClassVar = {
-        "glusterd": "glusterfs-server",
-        "gluster": "glusterfs-cli",
-        "glusterfs": "glusterfs-client",
-        "getfattr": "attr",
+        "bricks": {"glusterd": "glusterfs-server", "gluster": "glusterfs-cli"},
+        "client": {"glusterfs": "glusterfs-client", "getfattr": "attr"},
     }
     copied_by_client: ClassVar = True  # it does it all: codes, or sends every copy; an arbiter gets names and attributes alone
     host_bytes: ClassVar[int] = 128 * 1024**2  # a brick, glusterd and a self-heal daemon of 25 MB each were measured

@@ -42,11 +42,10 @@ class MooseFS(Deployed):
     """MooseFS with chunk servers on the storage hosts and the master on the metadata host."""
 
     runs: ClassVar = {
-        "mfsmaster": "moosefs-master",
-        "mfschunkserver": "moosefs-chunkserver",
-        "mfsmetalogger": "moosefs-metalogger",
-        "mfsmount": "moosefs-client",
-        "mfscli": "moosefs-cli",
+        "metadata": {"mfsmaster": "moosefs-master"},
+        "storage": {"mfschunkserver": "moosefs-chunkserver"},
+        "management": {"mfsmetalogger": "moosefs-metalogger"},
+        "client": {"mfsmount": "moosefs-client", "mfscli": "moosefs-cli"},
     }
     copied_by_client: ClassVar = False  # it writes to the first of a chain of chunk servers, each of which passes the data on
 

@@ -67,7 +67,7 @@ class OrangeFS(SelfBuilt):
 
     def checks(self) -> tuple[Check, ...]:
         """Check also what the client needs in the kernel."""
-        kernel = kernel_check("OrangeFS", DEVICE.exists(), f"no {DEVICE}", "modprobe orangefs")
+        kernel = kernel_check("OrangeFS", DEVICE.exists(), f"no {DEVICE}", "modprobe orangefs", look=f"path {DEVICE}")
         return (*super().checks(), fuse() if self.client == "fuse" else kernel)
 
     def redundancy(self, hosts: Hosts) -> Redundancy:

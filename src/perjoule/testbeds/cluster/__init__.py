@@ -11,7 +11,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeVar, cast
 
@@ -21,15 +21,14 @@ from pydantic.dataclasses import dataclass
 from perjoule import catalogue
 from perjoule.catalogue import Cluster as Hardware
 from perjoule.catalogue import Node
-from perjoule.drivers.protocols import Check, ClockOffset, Hosts, Testbed, planned
+from perjoule.drivers.protocols import Check, ClockOffset, Host, Hosts, Testbed, planned
 from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
-from perjoule.model.units import bytes_text
-from perjoule.testbeds.cluster import notes
-from perjoule.testbeds.cluster.facts import Probe, clock_doubt
+from perjoule.testbeds.cluster import findings, notes
+from perjoule.testbeds.cluster.facts import clock_doubt
 from perjoule.testbeds.cluster.host import SshHost
 from perjoule.testbeds.cluster.keeper import Keeper
-from perjoule.testbeds.cluster.names import fold, unfold
+from perjoule.testbeds.cluster.names import unfold
 from perjoule.testbeds.cluster.openssh import Login
 
 EXAMPLE = """
@@ -41,7 +40,6 @@ hosts = [
     {name = "client-1", address = "192.0.2.21", role = "client", node = "odroid-hc4/G"},
 ]
 """
-LEAST_FREE_BYTES = 512 * 1024**2
 # Documentation addresses (RFC 5737): an example's hosts are never contacted.
 _NOBODYS = tuple(map(ipaddress.ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")))
 
@@ -136,7 +134,7 @@ class Cluster(Testbed):
                 keeper = _checked.pop((self._login(machine), self.work), None)
                 if keeper is None or not keeper.fresh:
                     keeper = Keeper(self._login(machine), self.work)
-                if not (check := _check(machine.name, keeper.probe)).ok:
+                if not (check := findings.readiness(machine.name, keeper.probe)).ok:
                     keeper.close()
                     raise MachineError(check.detail, where=check.name, next=check.fix)
                 keeper.keep(run)
@@ -172,9 +170,29 @@ class Cluster(Testbed):
             if old := _checked.pop((login, self.work), None):
                 old.close()
             _checked[login, self.work] = keeper
-            return _check(machine.name, keeper.probe)
+            return findings.readiness(machine.name, keeper.probe)
 
-        return (*found, *_together(_at_once(look, self.hosts)))
+        return (*found, *findings.together(_at_once(look, self.hosts)))
+
+    def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:
+        """Return what the hosts that `checks` has reached lack, and clocks that nothing synchronizes."""
+        chosen = self._chosen(clients_count)
+        places = planned(machine.role for machine in chosen)
+        needing = [(check, places.at(check.on)) for check in wanted if check.look]
+
+        def look(machine: Machine, place: Host) -> list[Check]:
+            if (keeper := _checked.get((self._login(machine), self.work))) is None:
+                return []
+            needed = list({check.look: check for check, hosts in needing if place in hosts}.values())
+            try:
+                answers = keeper.lacks([check.look for check in needed])
+            except PerjouleError as error:
+                return [Check(machine.name, False, error.what, error.next)]
+            found = [findings.lacking(machine.name, check) for check, lacks in zip(needed, answers, strict=True) if lacks]
+            return [*found, *findings.clock_finding(machine.name, keeper.probe)]
+
+        found = _at_once(lambda pair: look(*pair), list(zip(chosen, places.all, strict=True)))
+        return tuple(findings.installed_at_once(findings.together([check for checks in found for check in checks])))
 
     def _chosen(self, clients_count: int) -> list[Machine]:
         names = [machine.name for machine in self.hosts]
@@ -257,27 +275,3 @@ def _hardware(nodes: Sequence[tuple[Hardware, Node] | None]) -> Hardware | None:
     """Return the catalogue's cluster to which all hosts belong, if there is one."""
     names = {node[0].name if node else "" for node in nodes}
     return nodes[0][0] if len(names) == 1 and nodes[0] else None
-
-
-def _check(name: str, found: Probe) -> Check:
-    if found.readonly:
-        what = f"{found.user} can't write to {found.readonly}"
-        return Check(name, False, what, "log in as another user, or set work or sudo")
-    if found.missing:
-        return Check(name, False, f"no {', '.join(found.missing)}", "apt install procps util-linux tar on it")
-    if found.free_bytes < LEAST_FREE_BYTES:
-        what = f"only {bytes_text(found.free_bytes)} are free for the work folder"
-        return Check(name, False, what, "free space there, or set work")
-    root = "" if found.user == "root" else ", not root: no caches dropped, no disks made"
-    return Check(name, True, f"{found.user} on {found.kernel}, {bytes_text(found.free_bytes)} free{root}")
-
-
-def _together(checks: Sequence[Check]) -> list[Check]:
-    """Join hosts with the same message into one line; the fix is that of the first."""
-    same: dict[tuple[bool, str], list[Check]] = {}
-    for check in checks:
-        same.setdefault((check.ok, check.detail), []).append(check)
-    return [
-        replace(alike[0], name=f"host{'s' if len(alike) > 1 else ''} {fold([check.name for check in alike])}")
-        for alike in same.values()
-    ]

@@ -86,6 +86,16 @@ class Keeper:
                 raise self._error()
         return probe("\n".join(lines), self.login.name)
 
+    def lacks(self, looks: Sequence[str]) -> list[bool]:
+        """Say of each thing whether the host lacks it, before `keep`. Raises MachineError."""
+        found: list[bool] = []
+        for look in looks:  # one at a time: many could fill a pipe that nobody reads
+            self._say(f"look {look}")
+            if (line := self._line(time.monotonic() + ANSWER_S)) not in ("has", "lacks"):
+                raise self._error()
+            found.append(line == "lacks")
+        return found
+
     def keep(self, run: str) -> None:
         """Have it take the host for a run, and remove what dead runs left. Raises MachineError: another run has it."""
         try:

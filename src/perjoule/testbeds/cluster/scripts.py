@@ -36,8 +36,9 @@ remove() { # a folder of ours with all that is mounted and attached below
 }
 """
 
-# $1 the work folder, $2 the host's name. It says what the host has, which changes nothing there, and waits for "keep RUN"; from
-# then on it lives as long as its perjoule: its end, or two minutes without a word from it, end everything.
+# $1 the work folder, $2 the host's name. It says what the host has, answers "look ..." (see `Testbed.lacking`) by "has" or
+# "lacks", which changes nothing there, and waits for "keep RUN"; from then on it lives as long as its perjoule: its end, or two
+# minutes without a word from it, end everything.
 # Words that it hears: "alive", "tell GATE LINE" (see Host.tell), "counters N", "run N BYTES COMMAND" with the bytes of its input
 # after it, "ask N" (SIGTERM for program N), "end M N" (SIGKILL for it and its children). It answers "answer N CODE BYTES BYTES"
 # with the bytes of output and of errors. Whoever answers holds the token, a line in a pipe. Outputs wait in files, so a daemon
@@ -68,7 +69,23 @@ if [ -d /run/systemd/system ]; then synchronized=$(timedatectl show --property=N
 echo "chronyc $tracking"
 echo "timedatectl $synchronized"
 echo probed
-read -r -t 120 word run && [ "$word" = keep ] || exit 0
+while read -r -t 120 word run && [ "$word" = look ]; do
+  read -ra words <<< "$run"
+  set -- "$1" "$2" "${words[@]}"
+  case "$3" in
+    program) type -P -- "$4" > /dev/null ;;
+    path) [ -e "$4" ] ;;
+    kernel) grep -qw -- "$4" /proc/filesystems || modprobe --dry-run --quiet -- "$4" 2> /dev/null ;;
+    setting) [ ! -e "$4" ] || [ "$(< "$4")" = "$5" ] ;;
+    root) [ "$EUID" = 0 ] ;;
+    free)
+      read -r blocks <<< "$(stat -f -c %b "$there")"
+      reserve=$((blocks * block_bytes / $6))
+      ((free_blocks * block_bytes >= $4 + (reserve > $5 ? reserve : $5))) ;;
+    *) true ;;
+  esac && echo has || echo lacks
+done
+[ "$word" = keep ] || exit 0
 refuse() { echo "refused $*"; exit 3; }
 mark=$run-$2 root=$1/cluster folder=$1/cluster/$run-$2
 [ -d "$1" ] || mkdir -p "$1" 2> /dev/null

@@ -183,12 +183,13 @@ class Fio(Workload):
     def checks(self) -> tuple[Check, ...]:
         """Check for fio, and for io_uring if it is requested."""
         path = shutil.which("fio")
-        found = [Check("fio", bool(path), path or "not found", fix="apt-get install fio")]
+        found = [Check("fio", bool(path), path or "not found", fix="apt-get install fio", look="program fio")]
         if self._engine == "io_uring":
             switch = Path("/proc/sys/kernel/io_uring_disabled")
             off = switch.exists() and switch.read_text().strip() != "0"
             fix = "sysctl kernel.io_uring_disabled=0"
-            found.append(Check("io_uring", not off, "disabled in the kernel" if off else "allowed", fix=fix if off else ""))
+            detail, look = "disabled in the kernel" if off else "allowed", f"setting {switch} 0"
+            found.append(Check("io_uring", not off, detail, fix=fix, look=look))
         return tuple(found)
 
     @property

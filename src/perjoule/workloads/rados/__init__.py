@@ -110,7 +110,7 @@ class RadosBench(Workload):
     def checks(self) -> tuple[Check, ...]:
         """Check for rados."""
         path = shutil.which("rados")
-        return (Check("rados", bool(path), path or "not found", fix="" if path else "apt-get install ceph-common"),)
+        return (Check("rados", bool(path), path or "not found", fix="apt-get install ceph-common", look="program rados"),)
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
         """Remove old objects before a write, write missing ones before a read, then drop caches."""

@@ -1,0 +1,70 @@
+"""What hosts have and lack, as checks: one line for all hosts of which the same is said."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from perjoule.drivers.protocols import Check
+from perjoule.machine.environment import clock
+from perjoule.model.units import bytes_text
+from perjoule.testbeds.cluster.facts import Probe
+from perjoule.testbeds.cluster.names import fold
+
+LEAST_FREE_BYTES = 512 * 1024**2
+_INSTALL = re.compile(r"apt(?:-get)? install ([\w.+-]+)")
+
+
+def readiness(name: str, found: Probe) -> Check:
+    """Judge what every host of a campaign needs."""
+    if found.readonly:
+        what = f"{found.user} can't write to {found.readonly}"
+        return Check(name, False, what, "log in as another user, or set work or sudo")
+    if found.missing:
+        return Check(name, False, f"no {', '.join(found.missing)}", "apt install procps util-linux tar on it")
+    if found.free_bytes < LEAST_FREE_BYTES:
+        what = f"only {bytes_text(found.free_bytes)} are free for the work folder"
+        return Check(name, False, what, "free space there, or set work")
+    root = "" if found.user == "root" else ", not root: no caches dropped, no disks made"
+    return Check(name, True, f"{found.user} on {found.kernel}, {bytes_text(found.free_bytes)} free{root}")
+
+
+def clock_finding(name: str, found: Probe) -> list[Check]:
+    """Report a clock that nothing synchronizes, as far as the host knows. Loads are timed all the same, by its offset."""
+    kept = clock(found.chronyc, found.timedatectl)
+    if isinstance(kept, dict) and kept["kept_by"]:
+        return []
+    what = "its clock is not synchronized" if kept else "nothing is known to synchronize its clock"
+    return [Check(name, False, what, "apt install chrony", needed=False)]
+
+
+def lacking(name: str, wanted: Check) -> Check:
+    """Turn a check of this machine into what a host lacks."""
+    return replace(wanted, name=name, ok=False, detail=f"no {wanted.name}")
+
+
+def together(checks: Sequence[Check]) -> list[Check]:
+    """Join hosts with the same message into one line; the fix is that of the first."""
+    same: dict[tuple[bool, str], list[Check]] = {}
+    for check in checks:
+        same.setdefault((check.ok, check.detail), []).append(check)
+    return [
+        replace(alike[0], name=f"host{'s' if len(alike) > 1 else ''} {fold([check.name for check in alike])}")
+        for alike in same.values()
+    ]
+
+
+def installed_at_once(checks: Sequence[Check]) -> list[Check]:
+    """Join packages that the same hosts lack into one command."""
+    found: dict[tuple[str, bool, str], list[Check]] = {}
+    for check in checks:
+        own = "" if _INSTALL.fullmatch(check.fix) else check.detail
+        found.setdefault((check.name, check.needed, own), []).append(check)
+    joined: list[Check] = []
+    for (*_, own), alike in found.items():
+        if own:
+            joined += alike
+            continue
+        packages = dict.fromkeys(package for check in alike for package in _INSTALL.findall(check.fix))
+        detail = ", ".join([alike[0].detail, *(check.detail.removeprefix("no ") for check in alike[1:])])
+        joined.append(replace(alike[0], detail=detail, fix=f"apt install {' '.join(packages)}"))
+    return joined

@@ -1,0 +1,124 @@
+"""What hosts lack for a campaign, asked before anything is changed on them."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from perjoule import campaign, drivers
+from perjoule.drivers.protocols import Check
+from perjoule.execution import readiness
+from perjoule.testbeds import cluster
+from perjoule.testbeds.cluster.facts import probe
+from perjoule.testbeds.cluster.findings import clock_finding, installed_at_once, together
+from perjoule.testbeds.cluster.openssh import Login
+from places import TRANSCRIPTS
+
+TOOLS = "bash env flock findmnt getconf grep id losetup nproc pkill ps setsid stat tar"
+CAMPAIGN = """
+name = "lab"
+clients = [1, 3]
+[testbed]
+kind = "cluster"
+work = "WORK"
+hosts = [
+    {name = "s[1-2]", address = "10.0.0.[1-2]", role = "storage"},
+    {name = "n[01-04]", address = "10.0.1.[1-4]", role = "client"},
+]
+[[filesystem]]
+kind = "directory"
+path = "/mnt"
+[[workload]]
+kind = "fio"
+operation = ["write", "read"]
+size = "64 MiB"
+"""
+
+
+@pytest.fixture
+def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A campaign whose hosts are keepers on this machine, with the programs of a folder; n03 is not reached."""
+    for tool in TOOLS.split():
+        found = next(there for folder in os.get_exec_path() if (there := Path(folder, tool)).exists())
+        (tmp_path / tool).symlink_to(found)
+
+    def command(self: Login, argv: Sequence[str], **_ways: object) -> list[str]:
+        if self.name == "n03":
+            return ["sh", "-c", "echo 'ssh: connect to host 10.0.1.3 port 22: No route to host' >&2; exit 255"]
+        return [str(tmp_path / "env"), f"PATH={tmp_path}", *argv]
+
+    monkeypatch.setattr(Login, "command", command)
+    yield CAMPAIGN.replace("WORK", str(tmp_path / "work"))
+    cluster._close_checked()
+    assert not (tmp_path / "work").exists()
+
+
+def lines(checks: Sequence[Check]) -> list[tuple[str, str, str, bool]]:
+    return [(one.name, one.detail, one.fix, one.needed) for one in checks if not one.ok and one.fix != "apt install chrony"]
+
+
+def test_a_campaigns_hosts_are_asked_for_its_programs_and_one_that_is_not_reached_is_a_line(text: str) -> None:
+    assert lines(readiness.checks(campaign.parse(text, source="lab.toml"))) == [
+        ("host n03", "there is no route to it", "check that it is on, and check its address", True),
+        ("hosts n[01-02]", "no fio", "apt install fio", True),  # the second of two directions asks nothing new
+    ]
+
+
+@pytest.mark.parametrize(
+    ("on", "names"),
+    [
+        ("client", "hosts n[01-02]"),
+        ("storage", "hosts s[1-2]"),
+        ("first storage", "host s1"),
+        ("metadata", "host s1"),
+        ("all", "hosts s[1-2], n[01-02]"),
+    ],
+)
+def test_a_host_is_asked_only_for_what_it_would_run(text: str, on: str, names: str) -> None:
+    bed = drivers.testbed(campaign.parse(text, source="lab.toml").trials[0].testbed)
+    bed.checks()
+    wanted = Check("tool", True, "", "apt install tools", look="program no-such-tool", on=on)
+    assert lines(bed.lacking(2, [wanted])) == [(names, "no tool", "apt install tools", True)]
+
+
+@pytest.mark.parametrize(
+    ("look", "there"),
+    [
+        ("program flock", True),
+        ("path /proc/stat", True),
+        ("path /proc/no-such", False),
+        ("kernel proc", True),
+        ("kernel no-such", False),
+        ("setting /proc/no-such 0", True),
+        ("setting /proc/sys/kernel/ostype Linux", True),
+        ("setting /proc/sys/kernel/ostype 0", False),
+        ("root", os.geteuid() == 0),
+        ("free 1 1 1000000", True),
+        ("free 1 1 1", False),  # the whole disk is kept in reserve
+        ("free 1 999999999999999999 20", False),
+    ],
+)
+def test_a_host_says_of_each_thing_whether_it_has_it(text: str, look: str, there: bool) -> None:
+    bed = drivers.testbed(campaign.parse(text, source="lab.toml").trials[0].testbed)
+    bed.checks()
+    found = lines(bed.lacking(1, [Check("it", True, "", "mend it", look=look, on="first storage")]))
+    assert found == ([] if there else [("host s1", "no it", "mend it", True)])
+
+
+def test_packages_that_the_same_hosts_lack_are_one_command() -> None:
+    hosts = [Check(f"n{n}", False, f"no {p}", f"apt install {p}-tools") for p in ("a", "b") for n in (1, 2)]
+    other = [Check("n1", False, "no root rights", "log in as root"), Check("n1", False, "no c", "apt-get install c")]
+    assert lines(installed_at_once(together([*hosts, *other]))) == [
+        ("hosts n[1-2]", "no a, b", "apt install a-tools b-tools", True),
+        ("host n1", "no root rights", "log in as root", True),
+        ("host n1", "no c", "apt install c", True),
+    ]
+
+
+def test_a_clock_that_nothing_synchronizes_is_a_finding_but_no_obstacle() -> None:
+    said = (TRANSCRIPTS / "cluster" / "probe.txt").read_text()
+    for kept, what in (("", "nothing is known to"), ("NTPSynchronized=no", "not synchronized"), ("NTPSynchronized=yes", "")):
+        found = clock_finding("n1", probe(said.replace("timedatectl ", f"timedatectl {kept}"), "n1"))
+        assert [one.needed for one in found] == ([False] if what else [])
+        assert all(what in one.detail for one in found)
