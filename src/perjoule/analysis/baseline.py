@@ -16,7 +16,6 @@ import numpy as np
 
 from perjoule.analysis.budget import LARGE_RATIO, Budget, Term, combined
 from perjoule.analysis.coverage import Signed
-from perjoule.analysis.energy import inside
 from perjoule.analysis.integral import Integral, integral
 from perjoule.analysis.noise import independent
 from perjoule.analysis.samples import Floats
@@ -86,7 +85,7 @@ def dynamic(energy: Budget, without: Idle, length_s: float) -> Budget | None:
 def rates(whole: Integral, began_s: float, ended_s: float) -> Floats:
     """Return the rates of a series within a window: its samples, or a counter's steps."""
     if whole.channel.semantics != "counter":
-        return inside(whole, began_s, ended_s)[1]
+        return whole.inside(began_s, ended_s)[1]
     t_s = whole.samples.t_s
     low, high = int(np.searchsorted(t_s, began_s)), int(np.searchsorted(t_s, ended_s))
     pieces = whole.pieces(np.arange(max(low, 1), min(high + 1, len(t_s))))

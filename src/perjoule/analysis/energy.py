@@ -102,15 +102,9 @@ def most_j(series: Series, began_s: float, ended_s: float) -> float | None:
     return float(most @ np.maximum(np.diff(edges_s), 0.0))
 
 
-def inside(whole: Integral, began_s: float, ended_s: float) -> tuple[Floats, Floats]:
-    """Return times and values of the samples in a window."""
-    low, high = np.searchsorted(whole.samples.t_s, [began_s, ended_s], side="left")
-    return whole.samples.t_s[low : high + 1], whole.samples.value[low : high + 1]
-
-
 def _unsteady(whole: Integral, began_s: float, ended_s: float) -> bool:
     """Refuse averages over an unknown time unless the power was steady."""
-    _, value = inside(whole, began_s, ended_s)
+    _, value = whole.inside(began_s, ended_s)
     return len(value) < 2 or float(np.ptp(value)) > UNSTEADY_RATIO * float(value.mean())
 
 
@@ -152,7 +146,7 @@ def _doubts(whole: Integral, began_s: float, ended_s: float, coverage: float) ->
     elif (count := _count(whole, np.array([began_s]), np.array([ended_s]))[0]) < (least_count := _least_count(channel)):
         few = f"{count} samples, fewer than {least_count}, in a window of {ended_s - began_s:.2g} s"
         yield f"{name}: undersampled, {few}; its amount is refused"
-    t_s, _ = inside(whole, began_s, ended_s)
+    t_s, _ = whole.inside(began_s, ended_s)
     if semantics == "counter" and len(t_s) > 1 and (longest_s := float(np.diff(t_s).max())) > GAP_FACTOR * whole.usual_s:
         yield f"{name}: the counter was not read for {longest_s:.2g} s; its rise is spread evenly over that time"
     if (stood := standing.standing(whole, began_s, ended_s)) is not None and stood.steps_count < standing.FEW_STEPS:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from perjoule.analysis.integral import Integral
 from perjoule.analysis.samples import Floats
-from perjoule.model import Semantics
 
 NEVER = 1e-6  # how probable a run of equal samples may be, below which the meter is said to stand still
 LEAST_COUNT = 3  # steps in a row without a change that are called a run
@@ -34,7 +33,7 @@ def of(whole: Integral, began_s: float, ended_s: float) -> Iterator[str]:
         return
     t_s, value = whole.samples.t_s, whole.samples.value
     counter = channel.semantics == "counter"
-    yield from _still(t_s, value, began_s, ended_s, channel.semantics)
+    yield from _still(whole, began_s, ended_s)
     pieces = whole.pieces(np.arange(1, len(t_s)))
     known = pieces.length_s > 0
     if (request_s := whole.samples.request_s) is not None:  # the rate of a step that is shorter than that is any
@@ -44,7 +43,8 @@ def of(whole: Integral, began_s: float, ended_s: float) -> Iterator[str]:
     yield from _far(value, (t_s >= began_s) & (t_s <= ended_s), counter=counter)
 
 
-def _still(t_s: Floats, value: Floats, began_s: float, ended_s: float, semantics: Semantics) -> Iterator[str]:
+def _still(whole: Integral, began_s: float, ended_s: float) -> Iterator[str]:
+    t_s, value, semantics = whole.samples.t_s, whole.samples.value, whole.channel.semantics
     same = np.diff(value) == 0
     if same.all():
         if len(value) >= CONSTANT_COUNT:
@@ -60,7 +60,7 @@ def _still(t_s: Floats, value: Floats, began_s: float, ended_s: float, semantics
     counter = semantics == "counter"
     # Averages follow a load so slowly that one value soon lasts long; where they are not steady they are refused anyway.
     long = count + 1 >= LONG_COUNT and inside_s[longest] >= max(LONG_S, LONG_RATIO * (ended_s - began_s))
-    lone = long and semantics != "average" and _lasting(inside_s, longest, t_s, value, began_s, ended_s)
+    lone = long and semantics != "average" and _lasting(inside_s, longest, whole, began_s, ended_s)
     if lone or _improbable(same, count):
         yield f"the {'counter' if counter else 'meter'} was frozen for {length_s:.3g} s ({count + 1} equal samples)"
     elif long and not counter and t_s[first[longest] + BEFORE_COUNT - 1] <= began_s:
@@ -76,14 +76,13 @@ def _improbable(same: NDArray[np.bool_], count: int) -> bool:
     return count >= LEAST_COUNT and len(same) * others**count < NEVER
 
 
-def _lasting(inside_s: Floats, longest: int, t_s: Floats, value: Floats, began_s: float, ended_s: float) -> bool:
+def _lasting(inside_s: Floats, longest: int, whole: Integral, began_s: float, ended_s: float) -> bool:
     """Return whether one value lasted far longer than all others of a window in which they changed often, and by much.
 
     A meter that changes seldom, because it is coarse or the power steady, makes many long runs; a frozen one makes one. A load
     that begins with a few jumps and is steady then leaves no long rest.
     """
-    low, high = np.searchsorted(t_s, [began_s, ended_s], side="left")
-    here = value[max(low - 1, 0) : high + 1]
+    _, here = whole.inside(began_s, ended_s)
     least, median, most = np.percentile(here, [5, 50, 95])  # the ends of the load are cut by samples of their own
     if most - least <= MATTERS_RATIO * abs(float(median)):
         return False

@@ -76,6 +76,11 @@ class Integral:
         """The samples that differ from the one before."""
         return np.flatnonzero(np.diff(self.samples.value)) + 1
 
+    def inside(self, began_s: float, ended_s: float) -> tuple[Floats, Floats]:
+        """Return times and values of the samples from the first at or after a window's start to the first at or after its end."""
+        low, high = np.searchsorted(self.samples.t_s, [began_s, ended_s], side="left")
+        return self.samples.t_s[low : high + 1], self.samples.value[low : high + 1]
+
     def until(self, t_s: Floats) -> tuple[Floats, Floats]:
         """Integrate from the first sample up to each moment: the amount, and the covered time. Shapes those of `t_s`."""
         if self._count < (1 if self._semantics == "window mean" else 2):

@@ -21,7 +21,7 @@ from math import copysign, hypot, inf, sqrt
 import numpy as np
 
 from perjoule.analysis.budget import Budget, Term
-from perjoule.analysis.energy import amount, inside
+from perjoule.analysis.energy import amount
 from perjoule.analysis.integral import Integral, integral
 from perjoule.analysis.noise import calm, independent, noise
 from perjoule.analysis.once import once
@@ -107,7 +107,7 @@ def _terms(
         error_j = shifted_j(whole, began_s, ended_s, np.array([-clock_s, clock_s]))
         yield Term("clock", abs(error_j), name, shared=True, sign=int(copysign(1, error_j)))
     if coverage < 1 - 1e-6:
-        _, values = inside(whole, began_s, ended_s)
+        _, values = whole.inside(began_s, ended_s)
         rates = values if channel.semantics != "counter" else np.array([value_j / length_s])
         yield Term("gaps", float(np.std(rates) or abs(value_j) / length_s / sqrt(12)) * (1 - coverage) * length_s, name)
 
@@ -125,7 +125,7 @@ def _sampled(
 ) -> Iterator[Term]:
     """Return the terms that follow from power being sampled."""
     channel, length_s = whole.channel, ended_s - began_s
-    _, value = inside(whole, began_s, ended_s)
+    _, value = whole.inside(began_s, ended_s)
     if len(value) < 2:
         yield Term("edges", edges_j(whole, began_s, ended_s, 0.0), channel.meter)
         return
