@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import hypot, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perjoule.analysis.integral import integral
 from perjoule.analysis.samples import Floats
@@ -75,7 +76,7 @@ def offset(series: Series, edges_s: Sequence[float], *, most_s: float = 10.0, wi
     edges = np.asarray(edges_s, dtype=np.float64)
     began_s, ended_s, watts = _windows(series, window_s)
     about_s = _roughly(began_s, ended_s, watts, edges, np.arange(-most_s, most_s + ROUGH_S, ROUGH_S))
-    near = (began_s > edges[0] + about_s - QUIET_S) & (ended_s < edges[-1] + about_s + QUIET_S)
+    near = _near(began_s, ended_s, edges, about_s)
     began_s, ended_s, watts = began_s[near], ended_s[near], watts[near]
     if len(watts) < LEAST_COUNT or float(np.ptp(watts)) == 0:
         return None
@@ -137,11 +138,16 @@ def _shares(began_s: Floats, ended_s: Floats, edges_s: Floats, offsets_s: Floats
         return np.where(length_s > 0, (after_s - before_s) / length_s, on)
 
 
+def _near(began_s: Floats, ended_s: Floats, edges_s: Floats, offset_s: float) -> NDArray[np.bool_]:
+    """Return which samples are of the time of the pattern, or of the quiet time around it, if the clock is ahead by this."""
+    return (began_s > edges_s[0] + offset_s - QUIET_S) & (ended_s < edges_s[-1] + offset_s + QUIET_S)
+
+
 def _roughly(began_s: Floats, ended_s: Floats, watts: Floats, edges_s: Floats, offsets_s: Floats) -> float:
     """Return the offset for which the pattern explains most of the samples that would then be around it."""
     best_s, most_ratio = 0.0, 0.0
     for offset_s in offsets_s:
-        inside = (began_s > edges_s[0] + offset_s - QUIET_S) & (ended_s < edges_s[-1] + offset_s + QUIET_S)
+        inside = _near(began_s, ended_s, edges_s, offset_s)
         if int(inside.sum()) < LEAST_COUNT or not float(np.ptp(watts[inside])):
             continue
         squares, _ = _squares(began_s[inside], ended_s[inside], watts[inside], edges_s, np.array([offset_s]))
