@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from perjoule.analysis.baseline import idle_windows
 from perjoule.analysis.budget import Budget, combined
 from perjoule.analysis.coefficients import coefficient_terms
-from perjoule.analysis.coverage import SWITCH, Devices, Item, Signed, cover, devices_of, differences, items
+from perjoule.analysis.coverage import SWITCH, Signed, cover, devices_of, differences, items
 from perjoule.analysis.energy import energy_j
 from perjoule.analysis.hosts import server_names
 from perjoule.analysis.quantities import one_quantity, other_quantity
@@ -178,7 +178,7 @@ def unexplained(record: Record, series: Sequence[Series], began_s: float, ended_
     powers = [s for s in series if s.channel.quantity in ("power", "energy")]
     real = [s for s in powers if s.channel.grade not in DILATED and s.channel.grade in GRADES] if record.scale == 1 else []
     found: list[Unexplained] = []
-    for whole, parts in differences(_items(one_quantity(real, began_s, ended_s), server_names(record))):
+    for whole, parts in differences(items(one_quantity(real, began_s, ended_s), server_names(record), switch=True)):
         whole_j, parts_j = (joules(signed, began_s, ended_s, []) for signed in (((1, whole),), parts))
         if whole_j is not None and parts_j is not None:
             names = tuple(s.channel.name for _, s in parts)
@@ -205,18 +205,13 @@ def joules(parts: Signed, began_s: float, ended_s: float, doubts: list[str]) -> 
     return sum(known_j) if known_j and len(known_j) == len(amounts) else None
 
 
-def _items(series: Sequence[Series], servers: frozenset[str]) -> list[Item]:
-    metered = any(s.channel.component == SWITCH or SWITCH in s.channel.covers for s in series)
-    real = any(s.channel.grade != "simulated" for s in series)  # a waveform has no switch in it
-    return items(series, servers, switch=metered or real)
-
-
 def _parts(grade: str, series: Sequence[Series], servers: frozenset[str]) -> Parts:
-    among = _items(series, servers)
+    metered = any(s.channel.component == SWITCH or SWITCH in s.channel.covers for s in series)
+    switched = grade != "simulated" or metered  # a waveform has no switch in it
+    among = items(series, servers, switch=switched)
     meter = "+".join(sorted({s.channel.meter for s in series}))
     hosts = devices_of(servers, series)
-    switch: Devices = frozenset() if grade == "simulated" and all(SWITCH not in i.devices for i in among) else frozenset({SWITCH})
-    net, gross = cover(hosts, among), cover(hosts | switch, among)
+    net, gross = cover(hosts, among), cover(hosts | ({SWITCH} if switched else set()), among)
     disks = frozenset(device for device in hosts if device.endswith("/disks"))
     boards = cover(hosts - disks, among) if disks else ()
     if net or gross:

@@ -74,6 +74,12 @@ def test_a_simulated_waveform_has_no_switch_in_it(made):
     assert (found.net_j, found.gross_j) == pytest.approx((500, 500))
 
 
+def test_a_simulated_waveform_beside_one_of_a_switch_includes_it(made):
+    simulated = [made.steady("", watts, component=part, grade="simulated") for part, watts in (("total", 50), ("switch", 15))]
+    found = boundaries(made.record(), simulated, 10, 20)
+    assert (found.net_j, found.gross_j) == pytest.approx((350, 500))
+
+
 def test_real_watts_are_not_those_of_an_emulated_cluster(made):
     found = boundaries(made.record(scale=0.2), [made.steady(host, 10.0) for host in SERVERS], 10, 20)
     assert found.net_j is None
