@@ -231,3 +231,9 @@ def test_a_window_between_two_slow_samples_is_told_by_their_distance():
     found = energy_j(series("instantaneous", np.arange(0, 10.0), 40.0), 4.2, 4.8)
     assert found.value is None
     assert "one sample in 1 s misses bursts shorter than 3 s" in "".join(found.doubts)
+
+
+def test_a_counter_that_is_always_faster_than_possible_is_no_energy():
+    found = energy_j(series("counter", [0, 10, 20, 30], [0, 200, 400, 600], most_w=10), 5, 25)
+    assert found.value is None
+    assert "3 steps of the counter are neither a wrap nor a possible rate" in "".join(found.doubts)

@@ -148,3 +148,11 @@ def test_users_that_hardly_loaded_together_are_a_doubt_of_their_mix():
     ]
     assert _apart(mix(("analysis", 0.0, 60.0), ("backup", 20.0, 100.0))) == []
     assert _apart(mix(("analysis", 0.0, 60.0))) == []  # alone, as it is asked for
+
+
+def test_several_users_have_no_common_throughput_for_each_comes_and_goes_on_purpose(made):
+    moved = made.results((10.0, 20.0), (10.0, 20.0))
+    logs = [goodput(made, host, (10, 20, 100)) for host in ("client-1", "client-2")]
+    assert points(made.record(moved=moved), logs)[0].metrics[COMMON] == pytest.approx(200)
+    of_two = [replace(one, user=user) for one, user in zip(moved, ("analysis", "backup"), strict=True)]
+    assert COMMON not in points(made.record(moved=of_two), logs)[0].metrics

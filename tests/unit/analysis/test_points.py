@@ -4,6 +4,7 @@ import pytest
 
 from perjoule import catalogue
 from perjoule.analysis.points import points
+from perjoule.model import Specification
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 CLIENTS = ("client-1", "client-2")
@@ -166,6 +167,17 @@ def test_a_load_that_counts_events_has_their_rate_and_what_each_took(made):
     assert point.metrics["events_per_s"] == pytest.approx(50 / 5)
     assert point.metrics["energy_per_event_j"] == pytest.approx(point.metrics["energy_j"] / 50)
     assert "events_per_s" not in points(made.record(), watts(made))[0].metrics
+
+
+def test_the_energy_of_an_event_has_the_shared_errors_of_the_energy(made):
+    """The factor of a meter of 1 % is wrong by the same share in both; without events there is none of an event."""
+    record = made.record()
+    metered = [made.steady(host, 10.0) for host in SERVERS]
+    metered = [replace(s, channel=replace(s.channel, specification=Specification(gain_ratio=0.01))) for s in metered]
+    (without,) = points(record, metered)
+    (point,) = points(replace(record, outcome=replace(record.outcome, measured={"events_count": 50.0})), metered)
+    assert dict(point.shared["energy_per_event_j"]) == pytest.approx(dict(point.shared["energy_j"])) != {}
+    assert point.shared.keys() - without.shared.keys() == {"energy_per_event_j"}
 
 
 def test_a_tail_is_in_emulated_time_and_its_bytes_are_as_they_are(made):

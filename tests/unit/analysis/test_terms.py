@@ -180,3 +180,31 @@ def test_the_jump_between_the_first_two_samples_counts(made):
     found = present(budget(series(made, one), *window))
     name = "under-sampling"
     assert {t.name: t.standard_j for t in found.terms}[name] == pytest.approx(terms(one, *window)[name], rel=1e-9)
+
+
+def rising(t_s):
+    """A counter of 30 W."""
+    return 30 * t_s
+
+
+def stepped(t_s):
+    """40 W, and 41 W from 10 s on."""
+    return 40.0 + (t_s >= 10)
+
+
+@pytest.mark.parametrize(
+    ("semantics", "value", "stated", "window", "name", "standard_j"),
+    [
+        # q sqrt(s / 12), s = (1-f)^2 + f^2 of each edge: f = 1/2 in the first piece, f = 1/4 in a later one
+        ("counter", rising, {"resolution": 2.0}, (0.5, 10.25), "resolution", 2 * sqrt((0.5 + 0.625) / 12)),
+        # sqrt(sum((w p r)^2) / 12) of requests of 0.1 s; an edge after the last reading is counted from that alone
+        ("counter", rising, {}, (0.5, 20.2), "request", sqrt(((0.5 * 30 * 0.1) ** 2 * 2 + (30 * 0.1) ** 2) / 12)),
+        # sqrt(sum((D^2 - 2 sigma^2) L^2 v)): L is no less than the meter's period where the power steps, by 1 W, too
+        ("instantaneous", stepped, {"period_s": 4.0}, (2.0, 18.0), "under-sampling", sqrt(1**2 * 4**2 / 12)),
+    ],
+)
+def test_terms_at_the_ends_of_a_series_and_of_steps(made, semantics, value, stated, window, name, standard_j):
+    t_s = np.arange(21.0) if semantics == "counter" else np.arange(0, 21.0, 0.5)
+    plain = made.stating(semantics, t_s, value(t_s), **stated)
+    found = present(budget(replace(plain, asked_s=t_s - 0.05, arrived_s=t_s + 0.05), *window))
+    assert {t.name: t.standard_j for t in found.terms}[name] == pytest.approx(standard_j)
