@@ -41,7 +41,9 @@ began_s = time.monotonic()
 write(Path(sys.argv[1]) / "second", 5, nobody)
 most_s = time.monotonic() - began_s  # for 5 trials, however busy this machine is
 dice = random.Random(7)
-for _ in range(rounds_count):
+for number in range(4 * rounds_count):
+    if number >= rounds_count and (folder.parent / "told").read_text().count("\\n") >= 10:
+        break  # on a machine that is busier now than when it was timed, more rounds
     child = os.fork()
     if child == 0:
         write()
@@ -60,7 +62,7 @@ def test_nothing_that_was_kept_is_lost_or_doubled_by_many_kills(tmp_path):
     assert len(told) >= 10, "the writers were killed before they could keep anything: the test tests nothing"
     assert set(told) <= kept.keys()
     assert set(kept.values()) == {1}
-    assert len(kept) - len(told) <= ROUNDS_COUNT  # at most one was kept and not told in each round
+    assert len(kept) - len(told) <= 4 * ROUNDS_COUNT  # at most one was kept and not told in each round
     with results.hold():
         pass
     on_disk = {path.parent.name for path in (tmp_path / "results" / "trials").glob("*/*")}

@@ -80,11 +80,11 @@ def options(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]
         server.wait(10)
 
 
-def toml(options: Mapping[str, Any], filesystem: str, *workloads: str, clients: int = 1) -> str:
+def toml(options: Mapping[str, Any], filesystem: str, *workloads: str, clients: int = 1, header: str = "") -> str:
     """A campaign; what JSON and TOML write alike is written by json."""
     tables = ["{" + ", ".join(f"{key} = {json.dumps(value)}" for key, value in host.items()) + "}" for host in options["hosts"]]
     rest = "\n".join(f"{key} = {json.dumps(value)}" for key, value in options.items() if key != "hosts")
-    head = f'name = "lab"\nrepetitions = 1\nsettle = "100 ms"\nquiet = "2 s"\nclients = [{clients}]\n'
+    head = f'name = "lab"\nrepetitions = 1\nsettle = "100 ms"\nquiet = "2 s"\nclients = [{clients}]\n{header}\n'
     bed = f'[testbed]\nkind = "cluster"\n{rest}\nhosts = [{", ".join(tables)}]\n'
     loads = "".join(f"[[workload]]\n{workload}\n" for workload in workloads)
     return f"{head}{bed}[[filesystem]]\n{filesystem}\n{loads}"
@@ -281,6 +281,7 @@ MATRIX = {
     "rados": ('kind = "rados"\ncopies = 2', {"rados": 'kind = "rados"\noperation = ["write", "seq"]\nsize = "16 MiB"'}),
     "device": ('kind = "device"\nsize = "32 MiB"', {"device": 'kind = "device"\ntransfer = "1 MiB"\nsize = "16 MiB"'}),
     "moosefs with MPI": ('kind = "moosefs"', MPI),
+    "glusterfs that grows": ('kind = "glusterfs"\nlayout = "distributed"', {"fio": FIO}),
 }
 
 
@@ -302,7 +303,8 @@ def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_the
     assert isinstance(testbed, Testbed)
     with testbed.hold(2) as hosts:
         options = lab.options(lab.serve(hosts.all), 22)
-        (open_folder / "lab.toml").write_text(toml(options, filesystem, *workloads.values(), clients=2))
+        header = "servers = [1, 2]" if "grows" in name else ""
+        (open_folder / "lab.toml").write_text(toml(options, filesystem, *workloads.values(), clients=2, header=header))
         (open_folder / "load.fio").write_text("[one]\nrw=write\nsize=16m\nbs=1m\nend_fsync=1\n")
         command = [PERJOULE, "run", open_folder / "lab.toml", "--into", open_folder / "results"]
         env = {"XDG_STATE_HOME": str(open_folder)}

@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import tomlkit
 from pydantic import ValidationError
 
-from perjoule import campaign
+from perjoule import campaign, drivers
 from perjoule.drivers.protocols import ClockOffset
 from perjoule.model.errors import CampaignError, MachineError, TransientError
 from perjoule.testbeds import cluster
@@ -21,7 +22,7 @@ from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.openssh import Login, refusal
 from perjoule.testbeds.cluster.program import signalled
 from perjoule.testbeds.cluster.scripts import BASH, KEEP, LAUNCH
-from places import TRANSCRIPTS
+from places import EXAMPLES, TRANSCRIPTS
 
 SAID = TRANSCRIPTS / "cluster"
 LOGIN = Login("storage-1", "10.0.0.11", user="root", port=2222, identity="/home/user/.ssh/lab")
@@ -203,7 +204,7 @@ def test_addresses_of_documents_are_never_asked() -> None:
 @pytest.mark.parametrize(
     ("hosts", "count", "what"),
     [
-        ((HOST, CLIENT), 2, "2 clients requested, 1"),
+        ((HOST, CLIENT), 2, "2 client hosts requested, 1"),
         ((HOST, HOST, CLIENT), 1, 'two hosts are called "storage-1"'),
         (({**HOST, "node": "odroid-hc4/Z"}, CLIENT), 1, 'odroid-hc4 has no node "Z"; known: odroid-hc4/A'),
         (({**HOST, "node": "sun/A"}, CLIENT), 1, 'the catalogue has no cluster "sun"'),
@@ -212,6 +213,32 @@ def test_addresses_of_documents_are_never_asked() -> None:
 def test_impossible_hosts_are_refused_before_any_is_asked(hosts: tuple[dict[str, str], ...], count: int, what: str) -> None:
     with pytest.raises(CampaignError, match=what), bed(*hosts).hold(count):
         pass
+
+
+def test_the_first_storage_hosts_serve_if_their_number_is_set() -> None:
+    hosts = [HOST, {**HOST, "name": "storage-2"}, {**HOST, "name": "meta", "role": "metadata"}, CLIENT]
+    assert [host.role for host in bed(*hosts).planned(1).all] == ["storage", "storage", "metadata", "client"]
+    assert [host.role for host in bed(*hosts, servers=1).planned(1).all] == ["storage", "metadata", "client"]
+    with pytest.raises(CampaignError, match='3 storage hosts requested, 2 available; add hosts with role = "storage"'):
+        bed(*hosts, servers=3).planned(1)
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
+def test_each_example_runs_on_real_hosts_by_its_testbed_table_alone(path: Path) -> None:
+    """The same trials are planned, and their layouts fit; on the paper's hosts, and with as many as the example asks for."""
+    document = tomlkit.parse(path.read_text())
+    many = {"storage": 8, "metadata": 1, "management": 1, "client": 8}
+    hosts = [{"name": f"{role}-[1-{n}]", "address": f"{role}-[1-{n}].lab", "role": role} for role, n in many.items()]
+    document["testbed"] = {"kind": "cluster", "hosts": hosts}
+    before = campaign.parse(path.read_text(), folder=path.parent)
+    after = campaign.parse(tomlkit.dumps(document), folder=path.parent)  # pyright: ignore[reportUnknownMemberType]
+    what = [
+        {(t.workload.label, t.filesystem.label.partition(" on ")[0], t.clients_count, t.repetition) for t in one.trials}
+        for one in (before, after)
+    ]
+    assert what[0] == what[1]
+    for trial in after.trials:
+        drivers.filesystem(trial.filesystem).require_fit(drivers.testbed(trial.testbed).planned(trial.clients_count))
 
 
 @pytest.mark.parametrize("work", ["/", "relative", "/with blank", "/a/../$HOME"])

@@ -95,6 +95,8 @@ class Cluster(Testbed):
     hosts: Annotated[tuple[Machine, ...], BeforeValidator(_unfolded), Field(min_length=1)]
     """The hosts, as {name = "storage-1", address = "10.0.0.11", role = "storage", node = "odroid-hc4/A"}; node is optional. One
     table can be many hosts: {name = "n[001-064]", address = "10.0.1.[1-64]", role = "client"}."""
+    servers_count: Annotated[int, Field(gt=0)] | None = None
+    """How many storage hosts to use, the first ones; all by default."""
     user: Word | Literal[""] = ""
     """User to log in as; file systems need root. OpenSSH's own configuration decides by default."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
@@ -109,7 +111,7 @@ class Cluster(Testbed):
     """Whether to run everything with sudo, which must not ask for a password."""
 
     def planned(self, clients_count: int) -> Hosts:
-        """All servers, and the first clients."""
+        """The first clients, the first storage hosts if `servers` limits them, and all others."""
         return planned(machine.role for machine in self._chosen(clients_count))
 
     @contextlib.contextmanager
@@ -117,7 +119,7 @@ class Cluster(Testbed):
         """Hold the servers and the first clients; nothing of ours stays on them afterwards.
 
         Raises:
-            CampaignError: too few clients, two hosts of one name, or hardware that is not in the catalogue.
+            CampaignError: too few clients or storage hosts, two hosts of one name, or hardware that is not in the catalogue.
             MachineError: a host can't be reached, lacks something, or is in use by another perjoule.
         """
         chosen = self._chosen(clients_count)
@@ -198,11 +200,14 @@ class Cluster(Testbed):
         names = [machine.name for machine in self.hosts]
         if twice := next((name for name in names if names.count(name) > 1), ""):
             raise CampaignError(f'two hosts are called "{twice}"', where="testbed cluster", next="give each a name of its own")
-        clients = [machine for machine in self.hosts if machine.role == "client"]
-        if len(clients) < clients_count:
-            what = f"{clients_count} clients requested, {len(clients)} available"
-            raise CampaignError(what, where="testbed cluster", next='add hosts with role = "client"')
-        return [machine for machine in self.hosts if machine.role != "client" or machine in clients[:clients_count]]
+        unused: list[Machine] = []
+        for role, count in (("client", clients_count), ("storage", self.servers_count)):
+            there = [machine for machine in self.hosts if machine.role == role]
+            if count is not None and len(there) < count:
+                what = f"{count} {role} hosts requested, {len(there)} available"
+                raise CampaignError(what, where="testbed cluster", next=f'add hosts with role = "{role}"')
+            unused += there[count:] if count is not None else ()
+        return [machine for machine in self.hosts if machine not in unused]
 
     def _login(self, machine: Machine) -> Login:
         identity, config = (str(Path(path).expanduser()) if path else "" for path in (self.identity, self.config))
