@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,14 +56,14 @@ class Watch:
         self.memory_mib: dict[str, float] = {}
 
     @contextmanager
-    def __call__(self, name: str) -> Iterator[None]:
+    def __call__(self, name: str) -> Generator[None]:
         began_s, began_cpu_s = time.monotonic(), _cpu_s()
         yield
         self.wall_s.setdefault(name, []).append(time.monotonic() - began_s)
         self.cpu_s.setdefault(name, []).append(_cpu_s() - began_cpu_s)
 
     @contextmanager
-    def memory(self, name: str, period_s: float = 0.02) -> Iterator[None]:
+    def memory(self, name: str, period_s: float = 0.02) -> Generator[None]:
         """Look at the memory meanwhile, in a thread whose CPU time is this process's."""
         ended, seen = threading.Event(), list[float]()
 
@@ -154,7 +154,7 @@ def clustershell(options: dict[str, Any], watch: Watch) -> None:
 
 def asyncssh(options: dict[str, Any], watch: Watch) -> None:
     """First logins by one event loop, and commands over them."""
-    import asyncssh as library
+    import asyncssh as library  # pyright: ignore[reportMissingImports]  # of the Python that --tools names
 
     known = Path(options["config"]).with_suffix("")
 

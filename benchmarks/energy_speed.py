@@ -85,7 +85,7 @@ def main() -> None:
             f"perjoule: {prepared_s + asked_s:6.3f} s ({prepared_s:.3f} s to prepare the series, {asked_s:.3f} s for the windows)"
         )
     try:
-        import pandas  # pyright: ignore[reportMissingImports]  # beside, for comparison only
+        import pandas  # beside, for comparison only
     except ImportError:
         print("pandas: not installed here (pip install pandas in an environment of its own, for this comparison)")
         return

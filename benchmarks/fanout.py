@@ -22,6 +22,7 @@ from perjoule.drivers.protocols import Host
 from perjoule.machine.removal import scratch
 from perjoule.testbeds.virtual import Virtual
 from sshd import CURVE25519, Lab
+from typed import as_written
 
 STEPS = Path(__file__).with_name("_fanout.py")
 COMMAND_CPU_S, CAMPAIGN_CPU_S, SPREAD_S = 0.1, 8.0, 0.005  # the goals
@@ -81,7 +82,7 @@ def main() -> None:
     parser.add_argument("--default-key-exchange", action="store_true", help="OpenSSH's; five times the CPU time")
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    testbed = Virtual(disk="directory", cpu_cap=False, disk_cap=False, servers=1)
+    testbed = as_written(Virtual, disk="directory", cpu_cap=False, disk_cap=False, servers=1)
     with scratch("pj-fanout-") as folder, testbed.hold(asked.hosts) as hosts:
         folder.chmod(0o755)
         lab = Lab(folder, key_exchange="" if asked.default_key_exchange else CURVE25519)

@@ -7,6 +7,7 @@ its contract `private` from here, because its own `protected` wants each driver'
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import grimp
 from importlinter import Contract, ContractCheck, fields, output
@@ -37,11 +38,11 @@ def home(module: str, families: set[str]) -> str:
 class Private(Contract):
     """Hold every import of a private module within the package to which it is private."""
 
-    families = fields.SetField(subfield=fields.StringField())
+    families: Any = fields.SetField(subfield=fields.StringField())
 
     def check(self, graph: grimp.ImportGraph, verbose: bool) -> ContractCheck:
         """Find the imports from outside."""
-        families = set(self.families)  # type: ignore
+        families = set(self.families)
         found = [
             f"{module} imports {name}"
             for name in sorted(graph.modules)

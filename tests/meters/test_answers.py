@@ -52,9 +52,12 @@ def numbers(parse, said):
         found = parse(said)
     except ValueError:
         return []
-    if is_dataclass(found) and not isinstance(found, type):
-        found = astuple(found)
-    return list(found.values() if isinstance(found, Mapping) else np.atleast_1d(found) if found is not None else ())
+    if isinstance(found, Mapping):
+        return list(found.values())
+    if is_dataclass(found):
+        assert not isinstance(found, type)
+        return list(astuple(found))
+    return [] if found is None else list(np.atleast_1d(found))
 
 
 @settings(max_examples=300)

@@ -15,7 +15,7 @@ from perjoule import drivers
 from perjoule.drivers.protocols import ClockOffset, Hosts, Meter, Sink
 from perjoule.meters._on_hosts import Moment, Samples
 from perjoule.meters._sysfs import Sensor
-from perjoule.model import Channel, Series, Specification
+from perjoule.model import Channel, Json, Series, Specification
 from perjoule.model.errors import CampaignError, MachineError, TransientError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import hwmon, rapl
@@ -68,8 +68,8 @@ def hosts(tmp_path: Path) -> Iterator[Hosts]:
         host.stop()
 
 
-def build(**options: object) -> Meter:
-    meter = drivers.build("meters", str(options.pop("kind")), dict(options))  # type: ignore[arg-type] # as from a file
+def build(**options: Json) -> Meter:
+    meter = drivers.build("meters", str(options.pop("kind")), options)
     assert isinstance(meter, Meter)
     return meter
 
@@ -100,7 +100,8 @@ def test_every_server_is_sampled_by_itself_and_what_is_kept_is_what_its_sensors_
 def test_a_board_of_each_host_is_found_by_its_chip(hosts: Hosts) -> None:
     with hwmon.serve(Behaviour(Waveform("constant", 12.0, 12.0, 1.0))) as options:
         sink = Kept()
-        with build(**{**options, "on": ["storage-2"], "rate": "20 Hz"}).record(hosts, sink) as doubts:
+        one: dict[str, Json] = {**options, "on": ["storage-2"], "rate": "20 Hz"}
+        with build(**one).record(hosts, sink) as doubts:
             time.sleep(0.3)
     (series,) = sink.series
     assert (series.channel.host, series.channel.component) == ("storage-2", "all")

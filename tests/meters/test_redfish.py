@@ -71,12 +71,12 @@ def test_a_list_of_chassis_that_is_none_has_none(members, monkeypatch):
 
 @pytest.mark.parametrize("accuracy", ["1 %", [], None, -1, True])
 def test_an_accuracy_that_is_no_number_is_not_known(accuracy):
-    class Sensor:
-        def json(self, _):
+    class Sensor(Place):
+        def json(self, path):
             return {"Accuracy": accuracy}
 
     said = {"PowerWatts": {"DataSourceUri": "/sensor"}}
-    assert _specification(Sensor(), said, words.environment_w, 0).gain_ratio is None
+    assert _specification(Sensor("192.0.2.1"), said, words.environment_w, 0).gain_ratio is None
 
 
 def test_durations_are_iso_8601():

@@ -42,7 +42,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The trials that were computed."""
     found: list[str] = []
 
-    def computed(record, series):  # type: ignore[no-untyped-def]
+    def computed(record, series):
         found.append(record.trial.id)
         return trial_summary(record, series)
 

@@ -91,7 +91,7 @@ def record(
     )
 
 
-UNITS: dict[Quantity, Literal["W", "J", "s", "B/s"]] = {"power": "W", "energy": "J", "cpu": "s", "goodput": "B/s"}
+UNITS: dict[Quantity, Literal["W", "J", "s", "B", "B/s"]] = {"power": "W", "energy": "J", "cpu": "s", "goodput": "B/s"}
 
 
 def channel(
@@ -124,7 +124,7 @@ def counter(host, quantity, rate, *, began_s=0.0, ended_s=30.0):
     return series(channel(host, "all", quantity, "counter", "counter", "system"), t_s, 7.0 + rate * t_s)
 
 
-def stating(semantics, t_s, value, duration_s=0.0, grade="wall", **stated):
+def stating(semantics, t_s, value, duration_s=0.0, grade: Grade = "wall", **stated):
     """What one meter of a host said, with what it states of itself."""
     kind = "energy" if semantics == "counter" else "power"
     of = channel("host", "all", kind, semantics, grade)

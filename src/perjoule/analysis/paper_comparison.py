@@ -154,9 +154,9 @@ def kendall(one: Sequence[float], other: Sequence[float]) -> tuple[float, float,
         return 0.0, 1.0, 1.0
     found = _concordance(one, other)
     if len(one) > _RANKED_MOST_COUNT:
-        from scipy import stats  # pyright: ignore[reportMissingTypeStubs]  # slow to import, and rarely needed
+        from scipy import stats  # slow to import, and rarely needed
 
-        return found / norm, float(stats.kendalltau(one, other).pvalue), 0.0  # pyright: ignore  # untyped
+        return found / norm, float(stats.kendalltau(one, other).pvalue), 0.0
     sums = [abs(_concordance(one, order)) for order in permutations(other)]
     return found / norm, sum(s >= abs(found) for s in sums) / len(sums), sums.count(max(sums)) / len(sums)
 

@@ -161,7 +161,7 @@ def _doubts(values: Values) -> tuple[str, ...]:
     if repeated < 1 or left <= LEAST_SCATTER:
         return ()
     ratio = (left / (len(values) - 2)) / (max(scatter, LEAST_SCATTER) / repeated)
-    p = float(special.fdtrc(len(values) - 2, repeated, ratio))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  # untyped
+    p = float(special.fdtrc(len(values) - 2, repeated, ratio))
     if p >= 1 - CONFIDENCE_RATIO:
         return ()
     return ("the means deviate from the power law by more than the scatter of repetitions: no single exponent describes them",)

@@ -56,14 +56,14 @@ def student_quantile(freedom: float, beyond: float = 1 - CONFIDENCE_RATIO) -> fl
     """Return the quantile of Student's t with these degrees of freedom that leaves this share outside, half on either side."""
     from scipy import special  # every command imports this page, and few of them ask for a quantile
 
-    return -float(special.stdtrit(freedom, beyond / 2))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  # untyped
+    return -float(special.stdtrit(freedom, beyond / 2))
 
 
 def student_p(value: float, freedom: float) -> float:
     """Return the two-sided p of a value of Student's t."""
     from scipy import special
 
-    return float(2 * special.stdtr(freedom, -abs(value)))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  # untyped
+    return float(2 * special.stdtr(freedom, -abs(value)))
 
 
 def _mean_and_half_width(values: Sequence[float]) -> tuple[float, float]:

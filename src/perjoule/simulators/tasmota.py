@@ -96,7 +96,7 @@ def _at_broker(behaviour: Behaviour, broker: str, topic: str, tele_s: float) -> 
             client.publish(f"tele/{topic}/SENSOR", json.dumps(sensor(behaviour.truth())))
 
     client = Client(CallbackAPIVersion.VERSION2)
-    client.on_connect, client.on_subscribe, client.on_message = on_connect, on_subscribe, on_message  # pyright: ignore[reportAttributeAccessIssue]
+    client.on_connect, client.on_subscribe, client.on_message = on_connect, on_subscribe, on_message
     host, _, port = broker.partition(":")
     client.connect(host, int(port))
     client.loop_start()

@@ -12,6 +12,7 @@ from perjoule.figures import rendering
 from perjoule.figures.timeline import Timeline, completed, timeline
 from perjoule.model import Channel, Series, Specification
 from perjoule.summary.trial import trial_summary
+from typed import present
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 
@@ -82,7 +83,7 @@ def test_two_meters_of_one_host_are_not_added_up_in_the_timeline(made):
     record, series = made.record(), [*both, made.series(cpu, np.arange(0.0, 31.0), np.full(31, 3.0))]
     edges_s = np.arange(5.0, 10.0)
     assert components_w(record, series, 5.0, 9.0, edges_s) == {"all": pytest.approx([30] * 4)}
-    line = trial_summary(record, series).timeline
+    line = present(trial_summary(record, series).timeline)
     assert {name: set(row) - {None} for name, row in line.rows["watts"].items()} == {"all": {30.0}}
 
 

@@ -38,7 +38,7 @@ class Mounted(Deployment[Made]):
             self.furnish(host)
             self.start(host, "served", ["served"])
 
-    def attach(self, client: Host, place: Path) -> Daemon:
+    def attach(self, client: Host, place: Path) -> Daemon | None:
         return self.start(client, "client", ["client"])
 
     def report(self) -> dict[str, Json]:

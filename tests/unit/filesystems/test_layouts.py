@@ -11,6 +11,7 @@ from perjoule.filesystems.moosefs import MooseFS
 from perjoule.filesystems.orangefs import OrangeFS
 from perjoule.filesystems.rados import Rados
 from perjoule.filesystems.simulated import Simulated
+from perjoule.model import Json
 from perjoule.model.errors import CampaignError
 from typed import as_written
 
@@ -74,7 +75,7 @@ def test_a_testbed_plans_hosts_without_holding_any(kind: str) -> None:
     assert len(testbed.planned(1).clients) == 1
 
 
-HOSTS = {
+HOSTS: dict[str, Json] = {
     "hosts": [{"name": "a", "address": "192.0.2.1", "role": "storage"}, {"name": "b", "address": "192.0.2.2", "role": "client"}]
 }
 

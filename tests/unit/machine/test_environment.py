@@ -2,7 +2,7 @@ import json
 import subprocess
 
 from perjoule.machine.environment import clock, cpu_model, environment, packages
-from typed import present, table
+from typed import table
 
 
 def test_the_environment_is_json_and_names_what_matters():
@@ -62,7 +62,7 @@ def test_without_any_tool_nothing_fails(monkeypatch, tmp_path):
 
 def test_the_clock_is_told_as_chrony_knows_it_or_as_systemd_does():
     local = "7F7F0101,,10,1795271033.078398249,0.000000000,0.000000000,0.000000000,0.000,0.000,0.000,0.0,0.0,0.0,Normal\n"
-    assert present(clock(local, ""))["kept_by"] == "chrony"
+    assert table(clock(local, ""))["kept_by"] == "chrony"
     far = "C0A80101,ntp1,3,1795271033.1,-0.000120000,0.000080000,0.000090000,12.3,0.01,0.2,0.004000000,0.000500000,64.2,Normal\n"
     assert clock(far, "") == {"kept_by": "chrony", "source": "ntp1", "offset_s": -0.00012, "most_s": 0.00012 + 0.002 + 0.0005}
     lost = far.replace("Normal", "Not synchronised")

@@ -9,14 +9,14 @@ from pydantic import ValidationError
 from perjoule import drivers
 from perjoule.analysis.energy import amount
 from perjoule.meters.simulated import Sample, Simulated
-from perjoule.model import Series
+from perjoule.model import Json, Series
 
 WAVEFORMS = ["constant", "square", "sine", "random"]
 BEGAN_S, ENDED_S = 1000.3, 1037.9
 
 
-def meter(**options: object) -> Simulated:
-    built = drivers.build("meters", "simulated", options)  # pyright: ignore[reportArgumentType]  # as a campaign gives them
+def meter(**options: Json) -> Simulated:
+    built = drivers.build("meters", "simulated", options)
     assert isinstance(built, Simulated)
     return built
 

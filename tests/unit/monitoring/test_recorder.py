@@ -109,7 +109,7 @@ def test_two_meters_are_compared_over_ten_windows_of_their_common_time() -> None
     one, other = series(t_s, 50 + t_s), series(t_s[3:-4], np.full(54, 40.0))
     mean = Channel("lmg", "", "total", "power", "W", "window mean", "wall")
     pair = [Series(mean, s.t_s, np.ones(len(s.t_s)), s.value) for s in (one, other)]
-    found = agreement(*([s] for s in pair))
+    found = agreement([pair[0]], [pair[1]])
     assert found is not None and found.windows_count == 10
     edges_s = np.linspace(3, 56, 11)
     until = np.concatenate(([0.0], np.cumsum(50 + t_s[1:])))

@@ -23,6 +23,7 @@ from perjoule.testbeds.cluster.openssh import Login, refusal
 from perjoule.testbeds.cluster.program import signalled
 from perjoule.testbeds.cluster.scripts import BASH, KEEP, LAUNCH
 from places import EXAMPLES, TRANSCRIPTS
+from typed import as_written
 
 SAID = TRANSCRIPTS / "cluster"
 LOGIN = Login("storage-1", "10.0.0.11", user="root", port=2222, identity="/home/user/.ssh/lab")
@@ -35,7 +36,7 @@ def said(name: str) -> str:
 
 
 def bed(*hosts: dict[str, str], **options: object) -> cluster.Cluster:
-    return cluster.Cluster(hosts=hosts or (HOST, CLIENT), **options)  # type: ignore[arg-type] # as a campaign writes it
+    return as_written(cluster.Cluster, hosts=hosts or (HOST, CLIENT), **options)
 
 
 def test_an_argument_list_is_quoted_exactly_once() -> None:

@@ -11,6 +11,7 @@ from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import _disk, _format, local
 from places import TRANSCRIPTS
+from typed import table
 
 
 def disk(**words: Any) -> Disk:
@@ -88,8 +89,7 @@ def test_each_file_system_tells_how_it_was_made() -> None:
     xfs = _beneath.xfs_facts((TRANSCRIPTS / "local" / "xfs_info.txt").read_text())
     btrfs = _beneath.btrfs_facts((TRANSCRIPTS / "local" / "btrfs.txt").read_text())
     assert (ext4["block_bytes"], xfs["block_bytes"], btrfs["block_bytes"]) == (2048, 1024, 4096)
-    made = [facts["made"] for facts in (ext4, xfs, btrfs)]
-    assert all(isinstance(one, dict) for one in made)
+    made = [table(facts["made"]) for facts in (ext4, xfs, btrfs)]
     assert "metadata_csum" in str(made[0])
-    assert {"meta-data crc": "1", "log bsize": "1024", "data blocks": "409600"}.items() <= dict(made[1]).items()  # type: ignore[arg-type] # a dict
+    assert {"meta-data crc": "1", "log bsize": "1024", "data blocks": "409600"}.items() <= made[1].items()
     assert "free_space_tree" in str(made[2])

@@ -17,6 +17,7 @@ from perjoule.model.units import MIB
 from perjoule.testbeds import _disk, _kernel, _process, local, virtual
 from perjoule.testbeds.virtual import cgroup, cpu, mark, network, requirements, topology
 from places import TRANSCRIPTS
+from typed import as_written
 
 FOLDER = Path("/var/tmp/perjoule/pj-0badcafe")
 MARK = mark.Mark(mark.Run("0badcafe", FOLDER), "storage-1", "run")
@@ -212,7 +213,7 @@ def test_a_virtual_server_has_a_disk_of_8_gib_by_default() -> None:
 )
 def test_impossible_options_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
-        virtual.Virtual(**options)  # type: ignore[arg-type] # wrong on purpose
+        as_written(virtual.Virtual, **options)
 
 
 def test_an_unmet_need_stops_before_anything_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:

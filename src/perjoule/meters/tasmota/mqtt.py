@@ -73,7 +73,7 @@ def listening(
             heard.put(Said(said, t_s))  # pyright: ignore[reportUnknownArgumentType]
 
     client = Client(CallbackAPIVersion.VERSION2, reconnect_on_failure=False)
-    client.on_connect, client.on_subscribe, client.on_message = on_connect, on_subscribe, on_message  # pyright: ignore[reportAttributeAccessIssue]
+    client.on_connect, client.on_subscribe, client.on_message = on_connect, on_subscribe, on_message
     client.connect_timeout = timeout_s
     if password:
         client.username_pw_set(user, password)

@@ -103,7 +103,7 @@ def test_a_board_that_is_stronger_than_this_machine_is_used_by_what_the_whole_ma
         board = server.node.board
         worth_cores = board.mips.value / MACHINE_MIPS
         assert worth_cores > 2  # it is stronger than the two cores that are here, and not capped
-        assert "storage-1" in hosts.facts["cpu_cap_missing"]  # type: ignore[operator] # a list
+        assert "storage-1" in str(hosts.facts["cpu_cap_missing"])
         assert board_w(hosts, 2.0) == pytest.approx(board.idle_w.value + board.dynamic_w.value * 2 / worth_cores)
 
 
@@ -155,6 +155,7 @@ def test_a_machine_stronger_than_all_boards_caps_each_of_them(monkeypatch: pytes
 @pytest.mark.parametrize(("keep", "fails", "removed"), [(False, False, True), (True, False, False), (True, True, True)])
 def test_hosts_outlive_the_block_only_where_asked_and_where_it_did_not_fail(keep: bool, fails: bool, removed: bool) -> None:
     built = drivers.testbed(Spec("virtual", {"disk": "directory"}))
+    assert isinstance(built, virtual.Virtual)
     with contextlib.suppress(RuntimeError), built.hold(1, keep=keep):
         if fails:
             raise RuntimeError
