@@ -244,8 +244,11 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_a_file_system_that_this_machine_lacks_something_for_fails_and_the_others_are_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    checked: list[bool] = []
+
     def checks(filesystem: simulated.Simulated) -> tuple[Check, ...]:
         fast = filesystem.throughput_bytes_per_s > 50 * MIB
+        checked.append(fast)
         return (Check("mount.nfs", not fast, "not found", "apt install nfs-common"),)
 
     monkeypatch.setattr(simulated.Simulated, "checks", checks)
@@ -255,15 +258,17 @@ def test_a_file_system_that_this_machine_lacks_something_for_fails_and_the_other
         ("fast", "mount.nfs: not found; apt install nfs-common")
     ]
     results = create(tmp_path / "results", wanted.text, wanted.name)
+    checked.clear()
     with pytest.raises(MachineError, match=r"mount\.nfs: not found"):
         runner.run(wanted, results, lambda event: None)
+    assert checked.count(True) == 1
     assert {r.trial.filesystem.label: (r.status, r.reason) for r in results.records()} == {
         "slow": ("valid", ""),
         "fast": ("failed", "mount.nfs: not found; apt install nfs-common"),
     }
-    assert not all(check.ok for check in readiness.checks(wanted, whole=True))
-    readiness.require(readiness.checks(wanted))
+    assert not all(check.ok for check in readiness.checks(wanted))
+    readiness.require(readiness.checks(wanted, readiness.unable(wanted)))
 
     alone = asked(filesystem='label = "fast"').text.replace("40 MiB/s", "80 MiB/s")
     with pytest.raises(MachineError, match=r"mount\.nfs: not found"):  # with nothing to measure, nothing is begun
-        readiness.require(readiness.checks(campaign.parse(alone)))
+        runner.run(campaign.parse(alone), create(tmp_path / "alone", alone, "alone"), lambda event: None)

@@ -136,14 +136,14 @@ def doctor(file: Path | None, overrides: tuple[str, ...]) -> None:
         unready = [kind for kind, checks in kinds.items() if any(one.needed and not one.ok for one in checks)]
         lacking = f"; not ready: {', '.join(unready)}" if unready else ""
         show_line(f"{part:11} ready: {', '.join(kind for kind in kinds if kind not in unready)}{lacking}")
-    readiness.require(readiness.checks(campaign.demo(), whole=True))
+    readiness.require(readiness.checks(campaign.demo()))
     out.print("`perjoule demo` can run")
 
 
 def _doctor_of(asked: Campaign) -> None:
     for error in campaign.impossible(asked).values():
         raise error
-    found = (*readiness.checks(asked, whole=True), *resources.checks(asked.trials, Path("results")))
+    found = (*readiness.checks(asked), *resources.checks(asked.trials, Path("results")))
     show_findings(found)
     if missing_count := sum(check.needed and not check.ok for check in found):
         what = f"{asked.name} can't run: {counted(missing_count, 'requirement')} not met"

@@ -76,7 +76,7 @@ def start(asked: Campaign, into: Path | None, source: Path | None = None, device
     """Measure a campaign into a folder and conclude; `source` is the folder of its file, `devices` the confirmed ones."""
     folder = into or Path("results") / f"{asked.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     require_folder(folder)
-    readiness.require((*readiness.checks(asked), *resources.checks(asked.trials, folder)))
+    readiness.require((*readiness.checks(asked, readiness.unable(asked)), *resources.checks(asked.trials, folder)))
     asked = confirmed(asked, asked.trials, devices)
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     results = store.create(folder, asked.text, asked.name, asked.overrides, asked.files)

@@ -1,6 +1,6 @@
 """What a campaign lacks, found before anything is touched: tools, permissions, and layouts that are possible."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -16,13 +16,12 @@ ROOT = Check("root rights", True, "", "log in as root, or set sudo = true", look
 MOST_NAMED = 3  # missing things in one sentence
 
 
-def checks(campaign: Campaign, *, whole: bool = False) -> tuple[Check, ...]:
+def checks(campaign: Campaign, without: Container[Deployed] = ()) -> tuple[Check, ...]:
     """Return what drivers of a campaign need on this machine, and what hosts that are other machines lack.
 
-    `whole` includes file systems that it can do without.
+    Not the file systems of deployments that it does without, such as `unable`.
     """
     found: dict[str, Check] = {}
-    without = dict[Deployed, MachineError]() if whole else unable(campaign)
     testbeds = {trial.testbed.label: drivers.testbed(trial.testbed) for trial in campaign.trials}
     parts: dict[str, Testbed | FileSystem | Workload | Meter] = {f"testbed {label}": bed for label, bed in testbeds.items()}
     for trial in campaign.trials:

@@ -71,11 +71,11 @@ def run(
         left = missing(campaign, results, again_failed=again_failed)
         if not left:
             return
-        needed = checks(campaign)
+        without = unable(campaign)
+        needed = checks(campaign, without)
         require((*needed, *resources.checks(left, results.folder)))
         circumstances = environment(folder, [check.package for check in needed if check.package])
         group = _Group(campaign, results, observe, circumstances, Until(campaign, results))
-        without = unable(campaign)
         refused: list[PerjouleError] = []
         with resources.watched(resources.folders(left, results.folder)):
             for trials in campaign.groups:
