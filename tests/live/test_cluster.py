@@ -313,6 +313,9 @@ def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_the
     assert "failed: " not in done.stdout + done.stderr
     runs = [json.loads(path.read_text()) for path in (open_folder / "results").rglob("run.json")]
     assert "MPI" in name or any(run.get("start_utc_s") or "began_s" in run for run in runs), "no load waited for a common start"
+    bricks = [path.stat().st_size for path in (open_folder / "results").rglob("logs/*brick-1.log")]
+    assert bricks or "glusterfs" not in name, "no log of a brick came back from its host"
+    assert all(bricks)
     assert (open_folder / "results" / "report.html").stat().st_size > 100_000
     verified = subprocess.run([PERJOULE, "verify", open_folder / "results"], capture_output=True, text=True, check=False)
     assert verified.returncode == 0, verified.stdout + verified.stderr

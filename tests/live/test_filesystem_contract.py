@@ -204,7 +204,10 @@ def test_it_comes_up_empty_for_every_client_with_facts_and_logs(life: Life) -> N
         assert found == "", f"remove what bring-up leaves in the file system, or mount a folder below: {found}"
     assert json.dumps(dict(life.mounted.facts)) != "{}", "report facts: the version and layout, in the daemons' words"
     unread = [log for log in life.mounted.logs if not log.is_file()]
-    assert not unread, f"`logs` names files that are not there: {unread}; correct the paths that daemons log to"
+    unread += [
+        log for host, log in life.mounted.logs_there if host.run(["test", "-f", log], timeout_s=10, check=False).returncode
+    ]
+    assert not unread, f"`logs` or `logs_there` name files that are not there: {unread}; correct the paths that daemons log to"
     known = {host.name for host in life.hosts.all}
     assert set(life.mounted.data_hosts) <= known, f"`data_hosts` has names of no host: {life.mounted.data_hosts}"
     life.mounted.alive()

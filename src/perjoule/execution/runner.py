@@ -192,7 +192,7 @@ class _Group:
         with self.results.attempt(trial) as attempt:
             self.observe(Event("trial", trial=trial, latest=attempt.sink.latest, hosts=up.hosts))
             ended = load(self.campaign, up, attempt, lambda name: self.observe(Event("phase", name, trial=trial)))
-            keep_logs(up.mounted.logs, attempt.logs)
+            keep_logs(up.mounted, attempt.logs)
             made = record(attempt, ended, self.circumstances, up)
             attempt.keep(made)
         self.observe(Event("kept", trial=trial, record=made))

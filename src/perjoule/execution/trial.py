@@ -1,6 +1,5 @@
 """One trial on a deployment that is up: prepare, record, run, settle; and the record of it, valid or failed."""
 
-import shutil
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -113,10 +112,13 @@ def record(attempt: Attempt, ended: Ended, environment: Mapping[str, Json], up: 
     )
 
 
-def keep_logs(logs: Sequence[Path], folder: Path) -> None:
-    """Copy the end of each log into a folder."""
-    for log in logs:
-        with suppress(OSError), log.open("rb") as source:  # a log that can't be read must not cost the trial
+def keep_logs(mounted: Mounted, folder: Path) -> None:
+    """Keep the end of each log in a folder. A log that can't be read must not cost the trial."""
+    for log in mounted.logs:
+        with suppress(OSError), log.open("rb") as source:
             source.seek(max(0, log.stat().st_size - LOG_TAIL_BYTES))
-            with (folder / f"{log.parent.name}-{log.name}").open("wb") as kept:
-                shutil.copyfileobj(source, kept)
+            (folder / f"{log.parent.name}-{log.name}").write_bytes(source.read())
+    for host, log in mounted.logs_there:
+        with suppress(PerjouleError):
+            said = host.run(["tail", f"--bytes={LOG_TAIL_BYTES}", log], timeout_s=20).stdout
+            (folder / f"{host.name}-{log.name}").write_text(said)

@@ -213,7 +213,7 @@ class Deployment(Mounted, Generic[Options]):
     def note(self) -> None:
         """Record the facts and the logs."""
         self.facts = {**self.report(), **beneath_facts(self.bearers[0], self.options.beneath)}
-        self.logs = tuple(dict.fromkeys([*self.daemons.logs(), *self.logs]))
+        self.logs = self.daemons.logs()
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)

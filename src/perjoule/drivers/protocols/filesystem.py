@@ -1,7 +1,7 @@
 """A file system before and after it is brought up."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from perjoule.drivers.protocols.checks import Check
-from perjoule.drivers.protocols.hosts import Hosts
+from perjoule.drivers.protocols.hosts import Host, Hosts
 from perjoule.model import Amplification, Disk, Json, Redundancy
 
 Access = Literal["folders", "pools", "devices"]  # how a client gets at its data
@@ -32,7 +32,8 @@ class Mounted(ABC):
     devices: Mapping[str, Path] = MappingProxyType({})  # block devices by client name, without a file system
     facts: Mapping[str, Json]  # version, layout, settings, as the daemons report them
     data_hosts: tuple[str, ...]  # names of the hosts that hold users' data, clients with their own too; (): not known
-    logs: tuple[Path, ...]  # log files of daemons and clients, kept with the trial
+    logs: tuple[Path, ...]  # log files of daemons and clients on this machine, kept with the trial
+    logs_there: Sequence[tuple[Host, Path]] = ()  # the same for those that daemons write on their hosts
 
     @abstractmethod
     def locate(self, path: Path) -> tuple[str, ...]:

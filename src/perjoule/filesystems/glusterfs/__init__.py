@@ -124,7 +124,7 @@ class _GlusterFS(Deployment[GlusterFS]):
         self._members = tuple(dict.fromkeys([*self.bearers, *hosts.users]))
         self._uuids = {str(uuid.uuid4()): host.name for host in self.bearers}
         self._bricks = [(self.bearers[n], self.store(self.bearers[n]) / f"brick-{k + 1}") for n, k in self._layout.bricks]
-        self.logs = tuple(self._log(host, brick) for host, brick in self._bricks)
+        self.logs_there = [(host, self._log(host, brick)) for host, brick in self._bricks]
 
     def require(self) -> None:
         """Refuse hosts that share this process's mounts: this machine's own GlusterFS would be hidden."""
