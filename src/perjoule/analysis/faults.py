@@ -82,7 +82,9 @@ def _lasting(inside_s: Floats, longest: int, whole: Integral, began_s: float, en
     A meter that changes seldom, because it is coarse or the power steady, makes many long runs; a frozen one makes one. A load
     that begins with a few jumps and is steady then leaves no long rest.
     """
-    _, here = whole.inside(began_s, ended_s)
+    t_s, value = whole.samples.t_s, whole.samples.value
+    low, high = np.searchsorted(t_s, [began_s, ended_s], side="left")
+    here = value[max(low - 1, 0) : high + 1]  # from the value that the window begins with
     least, median, most = np.percentile(here, [5, 50, 95])  # the ends of the load are cut by samples of their own
     if most - least <= MATTERS_RATIO * abs(float(median)):
         return False
