@@ -211,7 +211,7 @@ def _parts(grade: str, series: Sequence[Series], servers: frozenset[str]) -> Par
     among = items(series, servers, switch=switched)
     meter = "+".join(sorted({s.channel.meter for s in series}))
     hosts = devices_of(servers, series)
-    net, gross = cover(hosts, among), cover(hosts | ({SWITCH} if switched else set()), among)
+    net, gross = cover(hosts, among), cover(hosts | {SWITCH} if switched else hosts, among)
     disks = frozenset(device for device in hosts if device.endswith("/disks"))
     boards = cover(hosts - disks, among) if disks else ()
     if net or gross:

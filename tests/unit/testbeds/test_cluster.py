@@ -232,7 +232,7 @@ def test_each_example_runs_on_real_hosts_by_its_testbed_table_alone(path: Path) 
     hosts = [{"name": f"{role}-[1-{n}]", "address": f"{role}-[1-{n}].lab", "role": role} for role, n in many.items()]
     document["testbed"] = {"kind": "cluster", "hosts": hosts}
     before = campaign.parse(path.read_text(), folder=path.parent)
-    after = campaign.parse(tomlkit.dumps(document), folder=path.parent)  # pyright: ignore[reportUnknownMemberType]
+    after = campaign.parse(tomlkit.dumps(document), folder=path.parent)
     what = [
         {(t.workload.label, t.filesystem.label.partition(" on ")[0], t.clients_count, t.repetition) for t in one.trials}
         for one in (before, after)

@@ -1,4 +1,4 @@
-"""What hosts have and lack, as checks: one line for all hosts of which the same is said."""
+"""What hosts have and lack, as checks: one line for all hosts with the same finding."""
 
 import re
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def readiness(name: str, found: Probe) -> Check:
 
 
 def clock_finding(name: str, found: Probe) -> list[Check]:
-    """Report a clock that nothing synchronizes, as far as the host knows. Loads are timed all the same, by its offset."""
+    """Report a clock that nothing synchronizes, as far as the host knows. Loads are nevertheless timed, by its offset."""
     kept = clock(found.chronyc, found.timedatectl)
     if isinstance(kept, dict) and kept["kept_by"]:
         return []
