@@ -251,7 +251,7 @@ def test_a_work_folder_needs_no_quoting(work: str) -> None:
 @pytest.mark.parametrize(
     ("host", "what"),
     [
-        ('{name = "b", adress = "192.0.2.2", role = "client"}', r'hosts \(number 2\) needs "address"'),
+        ('{name = "b", adress = "192.0.2.2", role = "client"}', r'host "b" has no address; write address = "..."'),
         ('{name = "b", address = "192.0.2.2", role = "clinet"}', 'did you mean "client"'),
         ('{name = "b", address = "192.0.2.2", role = "client", nod = "x"}', 'did you mean "node"'),
         ('"192.0.2.2"', r"hosts \(number 2\) is not a table"),

@@ -9,26 +9,26 @@ import contextlib
 import ipaddress
 import secrets
 import shutil
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, TypeVar, cast
+from typing import Annotated, ClassVar, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
 from perjoule import catalogue
 from perjoule.catalogue import Cluster as Hardware
 from perjoule.catalogue import Node
 from perjoule.drivers.protocols import Check, ClockOffset, Host, Hosts, Testbed, planned
-from perjoule.model import OPTIONS, Json
+from perjoule.model import OPTIONS, Json, TextFile
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.testbeds.cluster import findings, notes
 from perjoule.testbeds.cluster.facts import clock_doubt
 from perjoule.testbeds.cluster.host import SshHost
+from perjoule.testbeds.cluster.inventory import inventory, tables
 from perjoule.testbeds.cluster.keeper import Keeper
-from perjoule.testbeds.cluster.names import unfold
 from perjoule.testbeds.cluster.openssh import Login
 
 EXAMPLE = """
@@ -54,36 +54,28 @@ _Patterned = WithJsonSchema({"type": "string", "pattern": r"^[A-Za-z0-9:\[][A-Za
 class Machine:
     """One host of a lab."""
 
-    name: Annotated[Word, _Patterned]
-    """Its name in results."""
-    address: Annotated[Destination, _Patterned]
-    """Its IP address in the network that file systems should use."""
+    name: Annotated[Word, WithJsonSchema({"type": "string", "pattern": r"^(@?[A-Za-z0-9]|\\[)[A-Za-z0-9_.,\\[\\]-]*$"})]
+    """Its name in results, a pattern such as "n[001-064]", or "@" and a group of the inventory ("@all": all of its hosts)."""
+    address: Annotated[Destination, _Patterned] = ""
+    """Its IP address in the network that file systems should use; by default ansible_host in the inventory."""
     role: Literal["storage", "metadata", "management", "client"]
     """Its role: storage, metadata, management or client."""
     node: str = ""
     """Its hardware in the catalogue, such as "odroid-hc4/A"."""
     ssh: Annotated[Destination | Literal[""], _Patterned] = ""
     """Its name for OpenSSH, if not its address."""
+    user: Word | Literal[""] = ""
+    """User to log in as on this host."""
+    port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    """The port of its SSH server."""
+    count: Annotated[int, Field(ge=1)] | None = None
+    """How many hosts of the name to take, of those that no table above has; by default all of them."""
 
 
-def _unfolded(hosts: object) -> object:
-    """Make one table of each host out of tables whose names are patterns."""
-    if not isinstance(hosts, list | tuple):
-        return hosts
-    found: list[object] = []
-    for host in cast("Sequence[object]", hosts):
-        if not isinstance(host, Mapping):
-            found.append(host)
-            continue
-        table = dict(cast("Mapping[str, object]", host))
-        words = {key: value for key in ("name", "address", "ssh") if (value := table.get(key)) and isinstance(value, str)}
-        many = {key: unfold(value) for key, value in words.items()}
-        count = len(many.get("name", [""]))
-        for key, value in many.items():
-            if len(value) != count:
-                raise ValueError(f'name = "{words.get("name", "")}" is {count} hosts, but {key} = "{words[key]}" is {len(value)}')
-        found += [{**table, **{key: value[number] for key, value in many.items()}} for number in range(count)]
-    return found
+def _tables(hosts: object, info: ValidationInfo) -> object:
+    """Make one table of each host; see `tables`."""
+    file = info.data.get("inventory")
+    return tables(hosts, inventory(file.text) if file else None)
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -92,9 +84,12 @@ class Cluster(Testbed):
 
     elsewhere: ClassVar[bool] = True
 
-    hosts: Annotated[tuple[Machine, ...], BeforeValidator(_unfolded), Field(min_length=1)]
+    inventory: TextFile | None = None
+    """An Ansible inventory (INI) beside the campaign, as in "hosts.ini": addresses, ports, users and groups of hosts."""
+    hosts: Annotated[tuple[Machine, ...], BeforeValidator(_tables), Field(min_length=1)]
     """The hosts, as {name = "storage-1", address = "10.0.0.11", role = "storage", node = "odroid-hc4/A"}; node is optional. One
-    table can be many hosts: {name = "n[001-064]", address = "10.0.1.[1-64]", role = "client"}."""
+    table can be many hosts: {name = "n[001-064]", address = "10.0.1.[1-64]", role = "client"}. With an inventory, names suffice,
+    and {name = "@compute", role = "client", count = 4} takes 4 hosts of a group."""
     servers_count: Annotated[int, Field(gt=0)] | None = None
     """How many storage hosts to use, the first ones; all by default."""
     user: Word | Literal[""] = ""
@@ -211,7 +206,8 @@ class Cluster(Testbed):
 
     def _login(self, machine: Machine) -> Login:
         identity, config = (str(Path(path).expanduser()) if path else "" for path in (self.identity, self.config))
-        return Login(machine.name, machine.ssh or machine.address, self.user, self.port, identity, config, self.sudo)
+        user, port = machine.user or self.user, machine.port or self.port
+        return Login(machine.name, machine.ssh or machine.address, user, port, identity, config, self.sudo)
 
     def _folder(self, run: str, machine: Machine) -> Path:
         return Path(self.work, "cluster", f"{run}-{machine.name}")

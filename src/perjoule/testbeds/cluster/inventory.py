@@ -1,0 +1,140 @@
+"""Hosts and their groups in an Ansible inventory in INI format.
+
+https://docs.ansible.com/ansible/latest/inventory_guide/intro_inventory.html
+"""
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from perjoule.testbeds.cluster.names import unfold
+
+OPTIONS = {"ansible_host": "address", "ansible_port": "port", "ansible_user": "user"}  # of a host's table; others are ignored
+_HEADER = re.compile(r"\[([^\[\]:]+)(?::(children|vars))?\]\s*(?:[#;].*)?")
+_RANGE = re.compile(r"\[(\d+):(\d+)\]")
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """Names of hosts by group, in order, and each host's own options; "all" is the group of all hosts."""
+
+    groups: Mapping[str, tuple[str, ...]]
+    options: Mapping[str, Mapping[str, str | int]]
+
+
+@dataclass
+class _Group:
+    hosts: dict[str, dict[str, str | int]] = field(default_factory=dict[str, dict[str, str | int]])
+    children: list[str] = field(default_factory=list[str])
+    variables: dict[str, str | int] = field(default_factory=dict[str, str | int])
+
+
+def inventory(text: str) -> Inventory:
+    """Parse an inventory. Raises ValueError with the number of the line."""
+    groups: dict[str, _Group] = {"all": _Group()}
+    group, part = groups["all"], ""
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            if match := _HEADER.fullmatch(line.strip()):
+                group, part = groups.setdefault(match[1].strip(), _Group()), match[2] or ""
+            elif line.strip() and line.strip()[0] not in "#;":
+                _read(line, group, part)
+        except ValueError as error:
+            raise ValueError(f"line {number} of the inventory: {error}") from None
+    names = {name: tuple(_below(name, groups, ())) for name in groups}
+    inside = [host for name in groups for host in names[name]]  # what has no group is first
+    names["all"] = tuple(dict.fromkeys(inside))
+    options: dict[str, dict[str, str | int]] = {host: {} for host in names["all"]}
+    for name in sorted(groups, key=lambda name: len(names[name]), reverse=True):  # the smaller group is the more special one
+        for host in names[name]:
+            options[host] |= groups[name].variables
+    for one in groups.values():
+        for host, own in one.hosts.items():
+            options[host] |= own
+    return Inventory(names, options)
+
+
+def _read(line: str, group: _Group, part: str) -> None:
+    if part == "vars":
+        key, _, value = line.partition("=")
+        group.variables |= _known({key.strip(): " ".join(shlex.split(value, comments=True))})
+        return
+    first, *rest = shlex.split(line, comments=True)
+    if part == "children":
+        group.children.append(first)
+        return
+    if wrong := next((word for word in rest if "=" not in word), ""):
+        raise ValueError(f'"{wrong}" is not a variable (write key=value)')
+    own = _known(dict(word.split("=", 1) for word in rest))
+    for host in unfold(_RANGE.sub(r"[\1-\2]", first)):
+        group.hosts[host] = {**group.hosts.get(host, {}), **own}
+
+
+def _known(variables: Mapping[str, str]) -> dict[str, str | int]:
+    found: dict[str, str | int] = {OPTIONS[key]: value for key, value in variables.items() if key in OPTIONS}
+    if (port := str(found.get("port", ""))).isdigit():
+        found["port"] = int(port)
+    return found
+
+
+def _below(name: str, groups: Mapping[str, _Group], above: tuple[str, ...]) -> dict[str, None]:
+    """Return the hosts of a group and of its children, in order. Raises ValueError: a group is missing or inside itself."""
+    if name in above:
+        raise ValueError(f'group "{name}" of the inventory contains itself')
+    if name not in groups:
+        raise ValueError(f'the inventory has no group "{name}", a child of "{above[-1]}"')
+    found = dict.fromkeys(groups[name].hosts)
+    for child in groups[name].children:
+        found |= _below(child, groups, (*above, name))
+    return found
+
+
+def tables(hosts: object, known: Inventory | None) -> object:
+    """Make one table of each host out of tables whose names are patterns or groups. Raises ValueError."""
+    if not isinstance(hosts, list | tuple):
+        return hosts
+    found: list[object] = []
+    for host in cast("Sequence[object]", hosts):
+        if not isinstance(host, Mapping):
+            found.append(host)
+            continue
+        taken = {str(cast("Mapping[str, object]", one)["name"]) for one in found if isinstance(one, Mapping) and "name" in one}
+        found += _of_table(dict(cast("Mapping[str, object]", host)), taken, known)
+    return found
+
+
+def _of_table(table: dict[str, object], taken: set[str], known: Inventory | None) -> list[dict[str, object]]:
+    words = {key: value for key in ("name", "address", "ssh") if (value := table.get(key)) and isinstance(value, str)}
+    name, count = words.get("name", ""), table.pop("count", None)
+    many = {
+        key: _group(value, known) if key == "name" and value.startswith("@") else unfold(value) for key, value in words.items()
+    }
+    for key, value in many.items():
+        if len(value) != len(many.get("name", [""])):
+            raise ValueError(
+                f'name = "{name}" is {len(many.get("name", [""]))} hosts, but {key} = "{words[key]}" is {len(value)}'
+            )
+    rows: list[dict[str, object]] = []
+    for at, own in enumerate(many.get("name", [""])):
+        from_inventory: Mapping[str, str | int] = known.options.get(own, {}) if known else {}
+        rows.append({**from_inventory, **table, **{key: value[at] for key, value in many.items()}})
+    if name.startswith("@") or count is not None:
+        rows = [row for row in rows if row["name"] not in taken]
+    if isinstance(count, int) and len(rows) < count:
+        raise ValueError(f'{count} hosts of "{name}" requested, {len(rows)} left')
+    for row in rows:
+        if known and row.get("name") in known.options:
+            row.setdefault("address", row["name"])
+        if name and "address" not in row:
+            raise ValueError(f'host "{row["name"]}" has no address (write address = "...", or name an inventory that has it)')
+    return rows[: count if isinstance(count, int) else None]
+
+
+def _group(word: str, known: Inventory | None) -> Sequence[str]:
+    if known is None:
+        raise ValueError(f'name = "{word}" is a group (add inventory = "hosts.ini", which has it)')
+    if word[1:] not in known.groups:
+        raise ValueError(f'the inventory has no group "{word[1:]}" (known: {", ".join(known.groups)})')
+    return known.groups[word[1:]]

@@ -1,0 +1,117 @@
+"""Hosts by the groups of an Ansible inventory, with roles by group, pattern and count."""
+
+from pathlib import Path
+
+import pytest
+
+from perjoule import campaign, drivers
+from perjoule.model.errors import CampaignError
+from perjoule.testbeds.cluster import Cluster
+from perjoule.testbeds.cluster.inventory import inventory
+
+INI = """
+# the lab
+gateway.lab ansible_host=192.0.2.1
+
+[storage]
+s[1:2] ansible_port=2222  # two shelves
+s9 ansible_host=192.0.2.9 ansible_user=admin
+
+[compute]
+n[01:06]
+
+[compute:vars]
+ansible_user = "bench"
+http_port = 80
+
+[lab:children]
+storage
+compute
+
+[lab:vars]
+ansible_user=lab
+ansible_ssh_common_args=-J gateway.lab
+"""
+
+
+def parsed(folder: Path, *tables: str, text: str = INI, rest: str = 'inventory = "hosts.ini"') -> Cluster:
+    (folder / "hosts.ini").write_text(text)
+    loads = '[[filesystem]]\nkind = "simulated"\n[[workload]]\nkind = "simulated"\n'
+    source = f'[testbed]\nkind = "cluster"\n{rest}\nhosts = [{", ".join(tables)}]\n{loads}'
+    made = campaign.parse(source, source="lab.toml", folder=folder)
+    assert made.files == ({"hosts.ini": text} if rest else {})  # so that results can be measured further elsewhere
+    bed = drivers.testbed(made.trials[0].testbed)
+    assert isinstance(bed, Cluster)
+    return bed
+
+
+def test_an_inventory_has_groups_within_groups_and_options_of_the_nearest() -> None:
+    found = inventory(INI)
+    assert found.groups["storage"] == ("s1", "s2", "s9")
+    assert found.groups["lab"] == ("s1", "s2", "s9", "n01", "n02", "n03", "n04", "n05", "n06")
+    assert found.groups["all"] == ("gateway.lab", *found.groups["lab"])
+    assert found.options["s2"] == {"port": 2222, "user": "lab"}
+    assert found.options["s9"] == {"address": "192.0.2.9", "user": "admin"}
+    assert found.options["n06"] == {"user": "bench"}
+
+
+def test_roles_go_to_groups_patterns_and_counts(tmp_path: Path) -> None:
+    bed = parsed(
+        tmp_path,
+        '{name = "@storage", role = "storage"}',
+        '{name = "n06", address = "192.0.2.66", role = "management"}',
+        '{name = "@lab", role = "metadata", count = 1}',
+        '{name = "@compute", role = "client", node = "odroid-hc4/G"}',
+    )
+    assert [(one.name, one.role) for one in bed.hosts] == [
+        *((name, "storage") for name in ("s1", "s2", "s9")),
+        ("n06", "management"),
+        ("n01", "metadata"),
+        *((f"n0{n}", "client") for n in range(2, 6)),
+    ]
+    assert [one.address for one in bed.hosts[2:5]] == ["192.0.2.9", "192.0.2.66", "n01"]
+    login = bed._login(bed.hosts[0])
+    assert (login.destination, login.port, login.user) == ("s1", 2222, "lab")
+
+
+def test_a_count_of_a_pattern_needs_no_inventory(tmp_path: Path) -> None:
+    nodes = 'name = "n[1-4]", address = "192.0.2.[1-4]"'
+    both = (f'{{{nodes}, role = "storage", count = 3}}', f'{{{nodes}, role = "client", count = 1}}')
+    assert [(one.name, one.address, one.role) for one in parsed(tmp_path, *both, rest="").hosts] == [
+        *((f"n{n}", f"192.0.2.{n}", "storage") for n in (1, 2, 3)),
+        ("n4", "192.0.2.4", "client"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        ('{name = "@storag", role = "storage"}', 'the inventory has no group "storag"; known: all, storage, compute, lab'),
+        ('{name = "@storage", role = "storage", count = 4}', '4 hosts of "@storage" requested, 3 left'),
+        ('{name = "x1", role = "storage"}', 'host "x1" has no address; write address'),
+        ('{name = "@storage", address = "192.0.2.1", role = "storage"}', 'name = "@storage" is 3 hosts, but address'),
+    ],
+)
+def test_a_group_that_can_not_be_is_one_sentence(table: str, what: str, tmp_path: Path) -> None:
+    with pytest.raises(CampaignError, match=what):
+        parsed(tmp_path, table)
+
+
+def test_a_group_without_an_inventory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CampaignError, match=r'name = "@storage" is a group; add inventory = "hosts.ini"'):
+        parsed(tmp_path, '{name = "@storage", role = "storage"}', rest="")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("[a]\nn[1:3] ansible_host\n", 'line 2 of the inventory: "ansible_host" is not a variable; write key=value'),
+        ("[a]\nn[1:3\n", "line 2 of the inventory: .* bracket without its partner"),
+        ("[a]\nn1 ansible_host='x\n", "line 2 of the inventory: No closing quotation"),
+        ("[a:children]\nb\n", 'no group "b", a child of "a"'),
+        ("[a:children]\nb\n[b:children]\na\n", 'group "a" of the inventory contains itself'),
+    ],
+)
+def test_an_inventory_with_a_mistake_names_it(text: str, what: str, tmp_path: Path) -> None:
+    with pytest.raises(CampaignError, match=what):
+        parsed(tmp_path, '{name = "@a", role = "client"}', text=text)
