@@ -1,6 +1,7 @@
 """Every TOML example in the documents is a campaign, or a part of one."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -18,11 +19,12 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize("where", EXAMPLES)
-def test_toml_in_the_documents_is_a_campaign_or_a_part_of_one(where: str) -> None:
+def test_toml_in_the_documents_is_a_campaign_or_a_part_of_one(where: str, tmp_path: Path) -> None:
+    (tmp_path / "hosts.ini").write_text("[storage]\ns[1:2]\n[compute]\nn[001:064]\n")  # which documents name
     whole = EXAMPLES[where]
     if "[testbed]" not in whole:
         whole = '[testbed]\nkind = "simulated"\n' + whole
     for table in ("filesystem", "workload"):
         if f"[[{table}]]" not in whole:
             whole += f'\n[[{table}]]\nkind = "simulated"\n'
-    assert campaign.parse(whole, source=where).trials
+    assert campaign.parse(whole, source=where, folder=tmp_path).trials

@@ -26,6 +26,7 @@ from perjoule.model.units import BYTES, exact_text
 
 NAMES = ("testbed", "filesystem", "workload", "meter")  # of tables; the parts of perjoule are their plurals
 MOST_ROWS = 10_000
+MOUNTED = ("lustre", "gpfs", "spectrumscale", "storagescale", "weka", "panfs", "vast", "daos")  # which no campaign deploys
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,12 @@ def kind_of(name: str, path: Path, table: Table, source: Source) -> str:
         raise source.error(path, f"this {name} has no kind", f'write kind = "..."; known: {", ".join(kinds)}')
     if not isinstance(kind, str):
         raise source.error((*path, "kind"), f"kind = {written(kind)} is not a single name", f"write one table for each {name}")
+    if name == "filesystem" and kind.lower() in MOUNTED:
+        what, advice = (
+            f"{kind} is measured where it is mounted, not deployed",
+            'write kind = "directory"; see docs/how-to/mounted.md',
+        )
+        raise source.error((*path, "kind"), what, advice)
     if kind not in kinds:
         raise source.error((*path, "kind"), f'unknown {name} "{kind}"', instead(kind, kinds))
     if not isinstance(label, str) or ("label" in table and not any(map(str.isalnum, label))):

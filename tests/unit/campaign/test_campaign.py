@@ -424,6 +424,12 @@ def test_a_playground_takes_options_of_the_file_system_without_its_name() -> Non
     ("kind", "cluster", "override", "sentence"),
     [
         ("mosefs", "odroid-hc4", "goal=2", 'unknown filesystem "mosefs"; did you mean "moosefs"'),
+        (
+            "Lustre",
+            "odroid-hc4",
+            "goal=2",
+            'Lustre is measured where it is mounted, not deployed; write kind = "directory"',
+        ),
         ("moosefs", "odroid-hc5", "goal=2", 'no cluster "odroid-hc5"; did you mean "odroid-hc4"'),
         ("moosefs", "odroid-hc4", "gaol=2", 'did you mean "goal"'),
         (None, "odroid-hc4", "testbed.scal=2", 'did you mean "scale"'),

@@ -17,8 +17,10 @@ from pydantic import BeforeValidator
 from perjoule import campaign, drivers
 from perjoule.campaign.schema import driver_schema
 from perjoule.campaign.tables import fields_of
-from perjoule.drivers.protocols import Check
+from perjoule.drivers.boundary import names
+from perjoule.drivers.protocols import Check, planned
 from perjoule.model import UNIT_SUFFIXES, option_name
+from perjoule.model.errors import CampaignError
 from places import ROOT, TRANSCRIPTS
 
 DRIVERS = [(part, kind) for part in drivers.PROTOCOLS for kind in drivers.kinds(part)]
@@ -176,3 +178,11 @@ def test_what_a_file_system_runs_is_installed_with_the_others(kind: str) -> None
 def test_a_driver_that_is_not_there_is_a_key_error() -> None:
     with pytest.raises(KeyError):
         drivers.driver_class("filesystems", "no_such_driver")
+
+
+def test_a_meter_of_servers_is_not_one_of_clients_alone() -> None:
+    clients = planned(["client", "client"])
+    with pytest.raises(CampaignError, match='no host is called "servers"; known: '):
+        names("pdu", ("servers", "switch"), clients)
+    assert names("pdu", ("servers",), planned(["client"])) == ("client-1",)  # one machine is both
+    assert names("pdu", ("servers",), planned(["storage", "client"])) == ("storage-1",)

@@ -8,14 +8,15 @@ import pytest
 
 from perjoule import campaign, drivers
 from perjoule.drivers.protocols import Check
-from perjoule.execution import readiness
+from perjoule.execution import readiness, resources
+from perjoule.model.errors import MachineError
 from perjoule.testbeds import cluster
 from perjoule.testbeds.cluster.facts import probe
 from perjoule.testbeds.cluster.findings import clock_finding, installed_at_once, together
 from perjoule.testbeds.cluster.openssh import Login
 from places import TRANSCRIPTS
 
-TOOLS = "bash env flock findmnt getconf grep id losetup nproc pkill ps setsid stat tar"
+TOOLS = "bash cat chmod cut env flock findmnt getconf grep id losetup mkdir mkfifo nproc pkill ps rm setsid sleep sort stat tar"
 CAMPAIGN = """
 name = "lab"
 clients = [1, 3]
@@ -49,9 +50,10 @@ def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         return [str(tmp_path / "env"), f"PATH={tmp_path}", *argv]
 
     monkeypatch.setattr(Login, "command", command)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     yield CAMPAIGN.replace("WORK", str(tmp_path / "work"))
     cluster._close_checked()
-    assert not (tmp_path / "work").exists()
+    assert not [path for path in tmp_path.glob("work/cluster/*") if path.is_dir()]
 
 
 def lines(checks: Sequence[Check]) -> list[tuple[str, str, str, bool]]:
@@ -104,6 +106,19 @@ def test_a_host_says_of_each_thing_whether_it_has_it(text: str, look: str, there
     bed.checks()
     found = lines(bed.lacking(1, [Check("it", True, "", "mend it", look=look, on="first storage")]))
     assert found == ([] if there else [("host s1", "no it", "mend it", True)])
+
+
+def test_a_server_without_login_is_skipped_and_can_run_nothing(text: str) -> None:
+    text = text.replace('{name = "s[1-2]", address = "10.0.0.[1-2]",', '{name = "s[1-2]", login = false,').replace(", 3]", "]")
+    made = campaign.parse(text, source="lab.toml")
+    checked = {one.name: one.detail for one in readiness.checks(made)}
+    assert checked["hosts s[1-2]"] == "login = false, skipped"
+    with drivers.testbed(made.trials[0].testbed).hold(1) as hosts:
+        server = hosts.servers[1]
+        assert (server.name, server.role, server.counters().cpu_s) == ("s2", "storage", None)
+        resources.require_on_hosts(made.trials, hosts)  # data of a mounted folder don't lie below the servers' work folder
+        with pytest.raises(MachineError, match=r"s2: nothing can run on this host \(login = false\); .*directory"):
+            server.run(["true"], timeout_s=1)
 
 
 def test_packages_that_the_same_hosts_lack_are_one_command() -> None:

@@ -5,7 +5,18 @@ Drivers declare here what they can do and what they need; other code does not as
 
 from perjoule.drivers.protocols.checks import Check
 from perjoule.drivers.protocols.filesystem import Access, FileSystem, Mounted, Pool
-from perjoule.drivers.protocols.hosts import ClockOffset, Completed, Counters, Host, Hosts, Machine, Process, planned, wait_error
+from perjoule.drivers.protocols.hosts import (
+    ClockOffset,
+    Completed,
+    Counters,
+    Host,
+    Hosts,
+    Machine,
+    PlannedHost,
+    Process,
+    planned,
+    wait_error,
+)
 from perjoule.drivers.protocols.meter import Meter, Sink
 from perjoule.drivers.protocols.testbed import Testbed
 from perjoule.drivers.protocols.workload import ListsUsers, Workload, require_time
@@ -23,6 +34,7 @@ __all__ = [
     "Machine",
     "Meter",
     "Mounted",
+    "PlannedHost",
     "Pool",
     "Process",
     "Sink",

@@ -26,7 +26,7 @@ from perjoule.model import OPTIONS, Json, TextFile
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.testbeds.cluster import findings, notes
 from perjoule.testbeds.cluster.facts import clock_doubt
-from perjoule.testbeds.cluster.host import SshHost
+from perjoule.testbeds.cluster.host import MeteredHost, SshHost
 from perjoule.testbeds.cluster.inventory import inventory, tables
 from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.openssh import Login
@@ -54,7 +54,7 @@ _Patterned = WithJsonSchema({"type": "string", "pattern": r"^[A-Za-z0-9:\[][A-Za
 class Machine:
     """One host of a lab."""
 
-    name: Annotated[Word, WithJsonSchema({"type": "string", "pattern": r"^(@?[A-Za-z0-9]|\\[)[A-Za-z0-9_.,\\[\\]-]*$"})]
+    name: Annotated[Word, WithJsonSchema({"type": "string", "pattern": r"^[@A-Za-z0-9\[][A-Za-z0-9_.,\[\]-]*$"})]
     """Its name in results, a pattern such as "n[001-064]", or "@" and a group of the inventory ("@all": all of its hosts)."""
     address: Annotated[Destination, _Patterned] = ""
     """Its IP address in the network that file systems should use; by default ansible_host in the inventory."""
@@ -68,6 +68,8 @@ class Machine:
     """User to log in as on this host."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """The port of its SSH server."""
+    login: bool = True
+    """Whether perjoule logs in to it; false for a server of a mounted file system, which only power meters know."""
     count: Annotated[int, Field(ge=1)] | None = None
     """How many hosts of the name to take, of those that no table above has; by default all of them."""
 
@@ -117,8 +119,9 @@ class Cluster(Testbed):
             CampaignError: too few clients or storage hosts, two hosts of one name, or hardware that is not in the catalogue.
             MachineError: a host can't be reached, lacks something, or is in use by another perjoule.
         """
-        chosen = self._chosen(clients_count)
-        nodes = [_node(machine) for machine in chosen]
+        everybody = self._chosen(clients_count)
+        nodes = {machine.name: _node(machine) for machine in everybody}
+        chosen = [machine for machine in everybody if machine.login]
         run = secrets.token_hex(4)
         with contextlib.ExitStack() as stack:
             note = stack.enter_context(notes.noted(run, [(self._login(machine), self.work) for machine in chosen]))
@@ -142,12 +145,16 @@ class Cluster(Testbed):
             for folder in folders:
                 notes.make_logs(folder)
             clocks = _at_once(Keeper.clock, keepers)
-            there = zip(chosen, nodes, folders, keepers, clocks, strict=True)
-            hosts = tuple(
-                SshHost(one.name, one.role, one.address, node and node[1], folder, keeper, clock_doubt(one.name, clock))
-                for one, node, folder, keeper, clock in there
-            )
-            yield Hosts(hosts, 1.0, _hardware(nodes), self._facts(run, keepers, clocks))
+            held_hosts: dict[str, Host] = {}
+            for one, folder, keeper, clock in zip(chosen, folders, keepers, clocks, strict=True):
+                node, doubt = nodes[one.name], clock_doubt(one.name, clock)
+                held_hosts[one.name] = SshHost(one.name, one.role, one.address, node and node[1], folder, keeper, doubt)
+            for one in everybody:
+                if not one.login:
+                    node = nodes[one.name]
+                    held_hosts[one.name] = MeteredHost(one.name, one.role, one.address, node and node[1])
+            hosts = tuple(held_hosts[one.name] for one in everybody)
+            yield Hosts(hosts, 1.0, _hardware(list(nodes.values())), self._facts(run, keepers, clocks))
 
     def checks(self) -> tuple[Check, ...]:
         """Check that each host can be reached, and has enough space and the tools."""
@@ -159,6 +166,8 @@ class Cluster(Testbed):
         def look(machine: Machine) -> Check:
             if _nobodys(machine.address):
                 return Check(machine.name, True, "a documentation address (RFC 5737), skipped", needed=False)
+            if not machine.login:
+                return Check(machine.name, True, "login = false, skipped", needed=False)
             login = self._login(machine)
             try:
                 keeper = Keeper(login, self.work)

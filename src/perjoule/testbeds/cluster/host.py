@@ -4,9 +4,10 @@ import contextlib
 import time
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NoReturn
 
 from perjoule.catalogue import Node
-from perjoule.drivers.protocols import ClockOffset, Completed, Counters, Host, Process
+from perjoule.drivers.protocols import ClockOffset, Completed, Counters, Host, PlannedHost, Process
 from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
 from perjoule.testbeds import _format, _process
@@ -165,3 +166,24 @@ class SshHost(Host):
         except WorkloadError as error:
             mend = "log in as root, or set sudo = true" if self._probe.user != "root" else "check its tools and the free space"
             raise MachineError(f"can't make a disk ({error.what})", where=self.name, next=mend) from None
+
+
+class MeteredHost(PlannedHost):
+    """A server that perjoule doesn't log in to: it has a name for meters, and no counters."""
+
+    def __init__(self, name: str, role: str, address: str, node: Node | None) -> None:
+        super().__init__(role, 0)
+        self.name, self.address, self.node = name, address, node
+
+    def counters(self) -> Counters:
+        """Return a gap."""
+        return Counters(time.monotonic())
+
+    def _no_login(self, *_: Any, **__: Any) -> NoReturn:
+        what, mend = (
+            "nothing can run on this host (login = false)",
+            'remove login, or measure what is mounted: kind = "directory"',
+        )
+        raise MachineError(what, where=self.name, next=mend)
+
+    run = spawn = put = read = tell = disk = device = drop_caches = _no_login
