@@ -10,10 +10,13 @@ time correlated as AR(1), and file systems of unequal scatter. `analysis.better.
 
 A row fails if its false positives exceed 5 % significantly (one-sided, at 2.5 %).
 
-usage: .venv/bin/python benchmarks/better.py [RUNS]
+usage: .venv/bin/python benchmarks/better.py [RUNS [ROWS]]
+
+ROWS is a regular expression; it is searched in "TITLE, CONDITION, K file systems, n = N", as in "three times.*, n = 5".
 """
 
 import random
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -149,23 +152,40 @@ CONDITIONS: tuple[tuple[str, Options], ...] = (
 )
 
 
-def table(runs_count: int, extra: Options, title: str, conditions: Sequence[tuple[str, Options]]) -> int:
-    """Print the rows of a table; how many of them fail."""
-    print(f"\n{title}")
+ANEW = ("drift anew", {"drift": DRIFT, "anew": True})
+SIX = {"order": "grouped", "combinations_count": 6}
+TABLES: tuple[tuple[str, Options, Sequence[tuple[str, Options]]], ...] = (
+    ("interleaved, one combination", {}, CONDITIONS),
+    ("one file system after the other, one combination", {"order": "grouped"}, CONDITIONS),
+    ("one file system after the other, six combinations", SIX, (*CONDITIONS[:2], ANEW)),
+    ("interleaved, every other file system scatters three times as much", {"unequal": True}, CONDITIONS[:1]),
+    ("each file system's model is wrong by 4 % (standard uncertainty)", {"shared": 0.04}, CONDITIONS[:1]),
+)
+STOPPED = "repeated 3 to 8 times until the interval is within 10 %, scatter 8 %, two file systems"
+
+
+def table(runs_count: int, rows: str, title: str, extra: Options, conditions: Sequence[tuple[str, Options]]) -> int:
+    """Print the chosen rows of a table; how many of them fail."""
+    cases = [
+        (name, Case(systems_count=systems_count, repetitions=repetitions), words)
+        for name, words in conditions
+        for repetitions in (3, 5, 10)
+        for systems_count in (2, 3, 6)
+        if re.search(rows, f"{title}, {name}, {systems_count} file systems, n = {repetitions}")
+    ]
     wrong = 0
     powers = "".join(f"{f'finds {one:.0%}':>11}" for one in DIFFERENCES)
-    print(f"{'':14} {'file systems':>12} {'n':>3} {'false':>7} {'holds':>7}{powers}")
-    for name, words in conditions:
-        for repetitions in (3, 5, 10):
-            for systems_count in (2, 3, 6):
-                case = replace(Case(systems_count=systems_count, repetitions=repetitions), **extra, **words)
-                false, holds = false_and_holds(case, runs_count)
-                power = [finds(replace(case, difference=one), runs_count // 4) for one in DIFFERENCES]
-                shown = "".join(f"{one:11.0%}" for one in power)
-                high = too_many(false, runs_count)
-                wrong += high
-                more = "  <-- more than 5 %" if high else ""
-                print(f"{name:14} {systems_count:12} {repetitions:3} {false:7.1%} {holds:7.1%}{shown}{more}", flush=True)
+    if cases:
+        print(f"\n{title}\n{'':14} {'file systems':>12} {'n':>3} {'false':>7} {'holds':>7}{powers}")
+    for name, plain, words in cases:
+        case = replace(plain, **extra, **words)
+        false, holds = false_and_holds(case, runs_count)
+        power = [finds(replace(case, difference=one), runs_count // 4) for one in DIFFERENCES]
+        shown = "".join(f"{one:11.0%}" for one in power)
+        high = too_many(false, runs_count)
+        wrong += high
+        more = "  <-- more than 5 %" if high else ""
+        print(f"{name:14} {case.systems_count:12} {case.repetitions:3} {false:7.2%} {holds:7.2%}{shown}{more}", flush=True)
     return wrong
 
 
@@ -176,24 +196,16 @@ def too_many(share: float, count: int) -> bool:
 
 def main() -> None:
     runs_count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    rows = sys.argv[2] if len(sys.argv) > 2 else ""
     print(f"{runs_count} simulated campaigns a row, scatter {SCATTER:.0%}; standard error of a share of 5 %: ", end="")
-    print(f"{np.sqrt(0.05 * 0.95 / runs_count):.1%}")
-    wrong = table(runs_count, {}, "interleaved, one combination", CONDITIONS)
-    wrong += table(runs_count, {"order": "grouped"}, "one file system after the other, one combination", CONDITIONS)
-    six = {"order": "grouped", "combinations_count": 6}
-    anew = ("drift anew", {"drift": DRIFT, "anew": True})
-    wrong += table(runs_count, six, "one file system after the other, six combinations", (*CONDITIONS[:2], anew))
-    wrong += table(
-        runs_count, {"unequal": True}, "interleaved, every other file system scatters three times as much", CONDITIONS[:1]
-    )
-    wrong += table(
-        runs_count, {"shared": 0.04}, "each file system's model is wrong by 4 % (standard uncertainty)", CONDITIONS[:1]
-    )
-    print("\nrepeated 3 to 8 times until the interval is within 10 %, scatter 8 %, two file systems")
-    for difference in (0.0, *DIFFERENCES):
-        said, holds = stopped(difference, runs_count)
-        wrong += not difference and too_many(said, runs_count)
-        print(f"true difference {difference:4.0%}: said to differ {said:6.1%}, interval holds {holds:6.1%}", flush=True)
+    print(f"{np.sqrt(0.05 * 0.95 / runs_count):.2%}")
+    wrong = sum(table(runs_count, rows, *one) for one in TABLES)
+    if re.search(rows, STOPPED):
+        print(f"\n{STOPPED}")
+        for difference in (0.0, *DIFFERENCES):
+            said, holds = stopped(difference, runs_count)
+            wrong += not difference and too_many(said, runs_count)
+            print(f"true difference {difference:4.0%}: said to differ {said:6.2%}, interval holds {holds:6.2%}", flush=True)
     sys.exit(wrong > 0)
 
 
