@@ -11,7 +11,8 @@ The variance has three parts:
   its difference between them counts.
 
 Half the width of an interval is the root of t² x scatter + u² x drift + z² x shared: t by Welch's and Satterthwaite's degrees of
-freedom, u by those of the slope, z of the normal distribution, each for the requested level.
+freedom, truncated to an integer (GUM, G.4.1: otherwise few values of unequal scatter differ falsely in more than 5 %), u by those
+of the slope, z of the normal distribution, each for the requested level.
 
     B. L. Welch, The generalization of "Student's" problem, Biometrika 34 (1947), https://doi.org/10.1093/biomet/34.1-2.28
 """
@@ -19,7 +20,7 @@ freedom, u by those of the slope, z of the normal distribution, each for the req
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import exp, inf, log, log1p, sqrt
+from math import exp, floor, inf, log, log1p, sqrt
 from statistics import fmean, variance
 from typing import Literal
 
@@ -29,6 +30,7 @@ from perjoule.model import Cell, Interval, Ran
 
 _HIGHEST_LOG = 700.0  # beyond it a ratio is no float any more
 _LEAST_P, _HALVINGS_COUNT = 1e-15, 50
+_ROUNDING = 1e-9  # of degrees of freedom that are an integer
 Method = Literal["Welch", "paired"]
 
 
@@ -138,7 +140,8 @@ def _welch(terms: Sequence[Term], logs: Sequence[Sequence[float]]) -> tuple[floa
         grown = inflation(sample.trend.between(sample.gap)) if sample.trend else 1.0
         parts.append((weight**2 * variance(own) / len(own) * grown, max(len(own) / grown - 1, 1.0)))
     whole = sum(part for part, _ in parts)
-    return whole, whole**2 / sum(part**2 / own for part, own in parts) if whole else sum(own for _, own in parts)
+    freedom = whole**2 / sum(part**2 / own for part, own in parts) if whole else sum(own for _, own in parts)
+    return whole, float(floor(freedom + _ROUNDING))
 
 
 def _block_sums(terms: Sequence[Term], logs: Sequence[Sequence[float]]) -> list[float]:

@@ -2,9 +2,9 @@
 
 Both are determined from residuals: the logarithm of a value minus its cell's mean. Drift is their slope over time with as many
 means as cells (time is also taken relative to its cell's mean). Autocorrelation is that of lag 1 in running order without the
-slope, tested by von Neumann's ratio. Both weight a residual by its cell's scatter. Residuals of few repetitions are correlated by
-themselves, so the ratio is compared with its own distribution when values are permuted within cells, and the mean correlation of
-those is subtracted.
+slope, tested by von Neumann's ratio. Both weight a residual by its cell's scatter about the slope. Residuals of few repetitions
+are correlated by themselves, so the ratio is compared with its own distribution when values are permuted within cells, and the
+mean correlation of those is subtracted.
 
     J. von Neumann, Distribution of the ratio of the mean square successive difference to the variance, Ann. Math. Statist. 12
     (1941), https://doi.org/10.1214/aoms/1177731677
@@ -21,7 +21,7 @@ from perjoule.analysis.statistics import student_p, student_quantile
 
 LEAST_FREEDOM = 3  # residuals beyond the means, before which nothing is known
 DOUBTED_FREEDOM = 5  # the same, below which nothing is reported
-SIGNIFICANT = 0.05
+SIGNIFICANT = 0.01  # each metric is tested twice, and what is found by chance decides how pairs are compared
 MOST_CORRELATION = 0.9  # beyond it a campaign has hardly more than one value
 LEAST_SQUARE = 1e-18  # of a logarithm: rounding
 DRAWN_FREEDOM = 2
@@ -85,11 +85,12 @@ def trend(timed: Sequence[Timed]) -> Trend | None:
     members = [np.array([i for i, one in enumerate(told) if one.cell == cell]) for cell in cells]
     residual = _centred(np.log([one.value for one in told]), members)
     t_s = _centred(np.array([one.t_s for one in told]), members)
-    weight = _weights(residual, members)
-    residual, t_s = residual * weight, t_s * weight
-    time_square, span_s = float(t_s @ t_s), told[-1].t_s - told[0].t_s
-    if not time_square or not float(residual @ residual):
+    span_s = told[-1].t_s - told[0].t_s
+    if not t_s.any() or not residual.any():
         return None
+    weight = _weights(residual - t_s * (float(t_s @ residual) / float(t_s @ t_s)), members)
+    residual, t_s = residual * weight, t_s * weight
+    time_square = float(t_s @ t_s)
     slope = float(t_s @ residual) / time_square
     rest = residual - slope * t_s
     if not float(rest @ rest) > LEAST_SQUARE * float(weight @ weight):
@@ -120,6 +121,9 @@ def _centred(values: NDArray[np.float64], members: Sequence[NDArray[np.int_]]) -
 
 def _weights(residual: NDArray[np.float64], members: Sequence[NDArray[np.int_]]) -> NDArray[np.float64]:
     """Return 1 / scatter for each value, so a cell with much scatter does not hide a drift that the others show.
+
+    Residuals are those without the unweighted slope: a cell that drifts more by chance would else weigh less, and the slope would
+    be too small.
 
     The variance of a cell of few values is uncertain: it is shrunk towards the lower quartile of all cells, as if that were known
     with `DRAWN_FREEDOM` degrees of freedom.

@@ -24,14 +24,14 @@ CORRELATED = (
         ({}, [DRIFTS, CORRELATED]),
         ({"freedom": 5}, [DRIFTS, CORRELATED]),
         ({"freedom": 4}, []),
-        ({"drift_p": 0.0505}, [CORRELATED]),
-        ({"drift_p": 0.0495}, [DRIFTS.replace("0.001", "0.05"), CORRELATED]),
-        ({"correlation_p": 0.0505}, [DRIFTS]),
-        ({"correlation_p": 0.0495}, [DRIFTS, CORRELATED.replace("0.002", "0.05")]),
+        ({"drift_p": 0.0101}, [CORRELATED]),
+        ({"drift_p": 0.0099}, [DRIFTS.replace("0.001", "0.0099"), CORRELATED]),
+        ({"correlation_p": 0.0101}, [DRIFTS]),
+        ({"correlation_p": 0.0099}, [DRIFTS, CORRELATED.replace("0.002", "0.0099")]),
         ({"correlation_ratio": -0.5}, [DRIFTS]),
     ],
 )
-def test_what_is_significant_at_five_percent_is_told_of_enough_repetitions(words, told):
+def test_what_is_significant_at_one_percent_is_told_of_enough_repetitions(words, told):
     assert list(doubts("MiB/s", replace(FOUND, **words))) == told
 
 
