@@ -76,7 +76,7 @@ def cover(target: Devices, among: Sequence[Item]) -> Signed:
         """`left`: by how much each device still counts too little (+1) or too much (-1)."""
         nonlocal best, best_cost, tried_count
         tried_count += 1
-        cost = (sum(sign < 0 for sign, _ in chosen), len(chosen))
+        cost = ([sign for sign, _ in chosen].count(-1), len(chosen))
         if tried_count > MOST_TRIED or cost >= best_cost:
             return
         if not left:

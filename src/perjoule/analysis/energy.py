@@ -48,9 +48,9 @@ def amounts(series: Series, began_s: ArrayLike, ended_s: ArrayLike) -> Amounts:
     Up to 5 % of a window may lack samples; they count with the mean rate of the rest.
     """
     whole, channel = integral(series), series.channel
-    edges_s = np.array([began_s, ended_s], dtype=np.float64).reshape(2, -1)
+    edges_s = np.vstack((began_s, ended_s)).astype(np.float64)
     length_s = edges_s[1] - edges_s[0]
-    upto, covered_s = (a.reshape(2, -1) for a in whole.until(edges_s.ravel()))
+    upto, covered_s = (a.reshape(edges_s.shape) for a in whole.until(edges_s.ravel()))
     with np.errstate(divide="ignore", invalid="ignore"):
         coverage = np.where(length_s > 0, np.clip((covered_s[1] - covered_s[0]) / length_s, 0.0, 1.0), 0.0)
         value = (upto[1] - upto[0]) / np.where(coverage > 0, coverage, np.nan)

@@ -105,7 +105,7 @@ def _uneven(clients: Sequence[ClientResult], record: Record, series: Sequence[Se
     hosts = data_hosts(record) - {r.host for r in clients}
     moved = {s.channel.host: amount(s, *span).value for s in series if s.channel.quantity == quantity and s.channel.host in hosts}
     known = {host: value for host, value in moved.items() if value is not None}
-    if len(known) < 2 or known.keys() != hosts or not sum(known.values()) > 0:
+    if len(known) < 2 or known.keys() != hosts or not any(known.values()):
         return
     busiest = max(known, key=lambda host: known[host])
     share = known[busiest] / sum(known.values())

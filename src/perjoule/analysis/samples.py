@@ -93,7 +93,7 @@ def in_order(series: Series) -> Samples:
         again_s = t_s[again]
         faults.append(Fault(again_s, again_s, f"{name}: {{count}} samples are left out: another has the same timestamp"))
     series, failed_before = replace(series, t_s=t_s).at(~again), failed_before[~again]
-    broken = np.diff(failed_before, prepend=0) > 0
+    broken = np.diff(failed_before, prepend=failed_before[:1]) > 0
     request_s, gaps = _requests(series), broken if broken.any() else None
     return Samples(series.t_s, series.duration_s, series.value, request_s, gaps, ahead_s, tuple(faults), stamp_s)
 

@@ -75,6 +75,8 @@ def test_a_late_client_is_explained_by_a_host_that_served_most_of_the_bytes(made
     assert doubt.endswith(
         "client-2 ended 20 s after client-1 (storage-1 sent 90% of the bytes, where an even share of 2 hosts is 50%)"
     )
+    alone = [sent[0], made.counter("storage-2", "network_sent", 0, ended_s=45)]
+    assert any("storage-1 sent 100% of the bytes" in one for one in doubts(made.record(moved=moved), alone))
     even = [made.counter(f"storage-{n}", "network_sent", 50, ended_s=45) for n in (1, 2)]
     assert any(one.endswith("client-2 ended 20 s after client-1") for one in doubts(made.record(moved=moved), even))
 
