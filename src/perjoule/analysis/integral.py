@@ -148,9 +148,9 @@ class Integral:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     rate = (value[index] - value[before]) / length_s
                 return Pieces(began_s, length_s, rate, rate)
-            rate = self._rates[index]
-            known = np.isfinite(rate)
-            return Pieces(began_s, np.where(known, length_s, 0.0), np.where(known, rate, 0.0), np.where(known, rate, 0.0))
+            known = np.isfinite(self._rates[index])
+            rate = np.where(known, self._rates[index], 0.0)
+            return Pieces(began_s, np.where(known, length_s, 0.0), rate, rate)
         known = length_s <= self._limit_s
         if self.samples.broken is not None:  # a failed read between two good ones is a gap for what is read at moments
             known = known & ~self.samples.broken[index]

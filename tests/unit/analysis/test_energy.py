@@ -121,7 +121,7 @@ def test_a_small_gap_counts_with_the_mean_of_the_rest_and_is_told():
     t_s = np.concatenate([np.arange(0, 5, 0.1), np.arange(5.8, 20.05, 0.1)])
     found = energy_j(series("instantaneous", t_s, 50.0), 0, 20)
     assert found.value == pytest.approx(1000)
-    assert "has no samples" in found.doubts[0]
+    assert found.doubts[0] == "meter:host/all/power: 4.5% of the window has no samples and is counted at the mean of the rest"
 
 
 def test_failed_reads_of_an_instantaneous_meter_are_gaps():
@@ -158,7 +158,10 @@ def test_a_state_is_never_energy():
 def test_slow_instantaneous_samples_are_refused_and_slow_counters_are_not():
     slow = energy_j(series("instantaneous", np.arange(0, 100.0, 5), 50.0), 10, 90)
     assert slow.value is None
-    assert any("undersampled" in doubt for doubt in slow.doubts)
+    said = "undersampled, one sample in 5 s misses bursts shorter than 15 s"
+    assert slow.doubts[0] == f"meter:host/all/power: {said}; its amount is refused"
+    average = energy_j(series("average", np.arange(0, 100.0, 5), 50.0), 10, 90)
+    assert (average.value, average.doubts[0]) == (pytest.approx(4000), f"meter:host/all/power: {said}")
     assert energy_j(series("counter", np.arange(0, 100.0, 5), np.arange(0, 100.0, 5)), 10, 90).doubts == ()
 
 

@@ -315,3 +315,15 @@ def test_nothing_and_less_is_doubted_where_the_median_is_something(made, value_w
     value[30] = value_w
     told = list(faults.of(Integral(made.stating("instantaneous", np.arange(100.0) / 10, value)), 1.0, 9.0))
     assert ["at 0 W or below" in said for said in told] == [True] * doubted
+
+
+@pytest.mark.parametrize(("count", "stood"), [(5, False), (6, True)])
+@pytest.mark.parametrize("far_w", [40.0, 60.0])
+def test_power_differs_from_its_5th_to_its_95th_percentile(made, far_w, count, stood):
+    """Of 101 samples, in order, these are numbers 5 and 95 from 0: five that are further out do not count, six do."""
+    around = np.where(np.arange(46) // 5 % 2, 50.2, 49.8)
+    around[10 : 10 + count] = far_w
+    value = np.concatenate((around[:23], np.full(55, 50.0), around[23:]))
+    t_s = 0.2 * np.arange(len(value))
+    told = list(faults.of(Integral(made.stating("window mean", t_s, value, 0.2)), 0.0, float(t_s[-1])))
+    assert ["was frozen" in said for said in told] == [True] * stood

@@ -42,6 +42,11 @@ def test_what_hosts_perjoule_and_kernel_threads_do_not_explain_is_of_strangers(m
     assert DOUBT in point.doubts
 
 
+def test_strangers_take_no_more_than_the_machine_has_whatever_its_counters_say(made):
+    (doubt,) = interference.doubts(made.record(environment=CORES), shared(made, machine=3.4))
+    assert doubt == DOUBT.replace("30 %", "100 %")
+
+
 @pytest.mark.parametrize(("machine", "kernel"), [(1.02, 0.0), (1.2, 0.0), (1.5, 0.3)])
 def test_a_machine_with_nothing_but_the_trial_and_its_kernel_is_not_doubted(made, machine, kernel):
     assert not list(interference.doubts(made.record(environment=CORES), shared(made, machine=machine, kernel=kernel)))

@@ -352,3 +352,13 @@ def test_the_powers_of_a_counter_are_between_two_readings_and_a_fall_is_none(mad
     assert found.tolist() == watts
     assert len(t_s) == len(watts)
     assert powers(made.stating("instantaneous", np.arange(len(value)) * 2.0, value))[1].tolist() == [v for v in value if v == v]
+
+
+@pytest.mark.parametrize(("stated", "kept"), [({}, "power"), ({"period_s": 1.0}, "energy")])
+def test_the_age_of_power_is_its_period_or_the_distance_of_its_samples_if_that_is_longer(made, stated, kept):
+    """The power rises by 20 W: a latency of 0.1 s is an error of 0.2 %, one of 1 s of 2 %. The counter's resolution is 1.7 %."""
+    t_s = np.arange(0, 30.05, 0.1)
+    power = made.stating("instantaneous", t_s, 30 + 2 * np.clip(t_s - 10, 0, 10), **stated)
+    counted_j = 30 * t_s + np.clip(t_s - 10, 0, 10) ** 2 + 20 * np.clip(t_s - 20, 0, None)
+    counter = made.stating("counter", t_s[::5], counted_j[::5], resolution=30.0)
+    assert [s.channel.quantity for s in one_quantity([counter, power], 10, 20)] == [kept]

@@ -1,6 +1,7 @@
 """Samples that look wrong, held against a second reading of docs/explanations/uncertainty.md ("Samples that look wrong")."""
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from math import ceil
 
@@ -212,3 +213,11 @@ def test_no_power_at_all_in_a_load_is_doubted(made, shown_w, told):
     value[200:202] = shown_w, shown_w - 0.001 * (shown_w > 0)
     words = " ".join(energy_j(made.stating("instantaneous", t_s, value), 10, 30).doubts)
     assert ("2 samples are at 0 W or below" in words) == told
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_sample_without_a_time_is_left_out_at_either_end_too(made, place):
+    t_s = np.arange(5.0)
+    t_s[place] = -np.inf if place == 0 else np.inf
+    series = replace(made.stating("instantaneous", t_s, 40.0), asked_s=None, arrived_s=None)
+    assert in_order(series).t_s.tolist() == [t for t in t_s if np.isfinite(t)]

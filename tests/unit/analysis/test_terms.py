@@ -187,6 +187,11 @@ def rising(t_s):
     return 30 * t_s
 
 
+def fallen(t_s):
+    """The same, reset between 9 and 10 s."""
+    return 30 * t_s - 270 * (t_s >= 10)
+
+
 def stepped(t_s):
     """40 W, and 41 W from 10 s on."""
     return 40.0 + (t_s >= 10)
@@ -199,6 +204,8 @@ def stepped(t_s):
         ("counter", rising, {"resolution": 2.0}, (0.5, 10.25), "resolution", 2 * sqrt((0.5 + 0.625) / 12)),
         # sqrt(sum((w p r)^2) / 12) of requests of 0.1 s; an edge after the last reading is counted from that alone
         ("counter", rising, {}, (0.5, 20.2), "request", sqrt(((0.5 * 30 * 0.1) ** 2 * 2 + (30 * 0.1) ** 2) / 12)),
+        # L f (1-f) sqrt(d^2 - 4 sigma^2), sigma = sqrt(3) P r / sqrt(12): an unknown piece before the edge counts as 0 W
+        ("counter", fallen, {}, (10.5, 18.5), "edges", 0.25 * sqrt(30**2 - 4 * 1.5**2)),
         # sqrt(sum((D^2 - 2 sigma^2) L^2 v)): L is no less than the meter's period where the power steps, by 1 W, too
         ("instantaneous", stepped, {"period_s": 4.0}, (2.0, 18.0), "under-sampling", sqrt(1**2 * 4**2 / 12)),
     ],
