@@ -22,7 +22,7 @@ def ratio(cells: Mapping[str, pd.DataFrame], one: str, other: str) -> tuple[floa
     moved = (times[0] - times[1]) ** 2 * (slope**2 + error**2)
     half = np.sqrt(quantile(freedom, 1 - outside) ** 2 * scatter + quantile(drift_freedom, 1 - outside) ** 2 * moved)
     distance = np.log(a["value"]).mean() - np.log(b["value"]).mean()
-    return tuple(float(np.exp(distance + by)) for by in (0.0, -half, half))
+    return float(np.exp(distance)), float(np.exp(distance - half)), float(np.exp(distance + half))
 
 
 def drift(cells: Mapping[str, pd.DataFrame]) -> tuple[float, float, int]:
@@ -31,7 +31,7 @@ def drift(cells: Mapping[str, pd.DataFrame]) -> tuple[float, float, int]:
     of = rest.groupby("cell")
     x, t_s = (rest[c] - of[c].transform("mean") for c in ("x", "began_s"))
     count = of["x"].transform("size")
-    about = x - t_s * (x @ t_s) / (t_s @ t_s)
+    about = x - t_s * (float(np.dot(x, t_s)) / float(np.dot(t_s, t_s)))
     variance = (about**2).groupby(rest["cell"]).transform("sum") / (count - 1)
     quarter = sorted(variance.groupby(rest["cell"]).first())[len(cells) // 4]
     weight = (count + 1) / (2 * quarter + (count - 1) * variance)
