@@ -54,6 +54,8 @@ class Ran:
             for name, (before_s, after_s) in self.ahead_s.items()
             if abs(after_s - before_s) > SET_S
         ]
+        if abs(self.drift_s) > SET_S:
+            found.append(f"the clock was set by {self.drift_s:+.3g} s during the run: starts and ends are uncertain by as much")
         if self.start_utc_s is not None:
             late_s = {name: began - self.start_utc_s - self.offset_s for name, began in began_s.items()}
             found += [f"{name} began {late * 1e3:.0f} ms late" for name, late in late_s.items() if late > LATE_S]

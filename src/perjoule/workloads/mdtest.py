@@ -9,7 +9,6 @@ reports no latencies. Making and removing the few parent folders is not counted.
 import csv
 import json
 import re
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import field
@@ -20,14 +19,13 @@ from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload
-from perjoule.machine.untrusted import read_as, text_of
+from perjoule.machine.untrusted import json_of, read_as, text_of
 from perjoule.model import OPTIONS, ClientResult, Clock, Outcome
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import Seconds
 from perjoule.workloads import _mpi as mpi
-from perjoule.workloads._raw import prepared_doubts, reading
+from perjoule.workloads._raw import Ran, noted, prepared_doubts, reading
 from perjoule.workloads._running import cold
-from perjoule.workloads._start import clock_offsets_s
 
 EXAMPLE = """
 [[workload]]
@@ -45,8 +43,8 @@ _READY = re.compile(r"^(?:([\w.-]+):)?(\d+\.\d{9})$", re.MULTILINE)
 
 
 @plain_dataclass(frozen=True)
-class Ran:
-    """run.json: the clients, and all clocks before the run."""
+class Before:
+    """run.json of older folders: the clients, and all clocks before the run."""
 
     clients: tuple[str, ...]
     clock: Clock  # this machine's
@@ -113,21 +111,19 @@ class MdTest(Workload):
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Load from all clients together and read the reports. Raises WorkloadError, TransientError."""
-        pair, ahead_s = {"monotonic_s": time.monotonic(), "utc_s": time.time()}, clock_offsets_s(clients)
-        self._load(clients, mounted, folder, "", self.operation)
-        said = {"clients": [c.name for c in clients], "clock": pair, "ahead_s": ahead_s}
-        (folder / "run.json").write_text(json.dumps(said))
+        with noted(folder, clients):
+            self._load(clients, mounted, folder, "", self.operation)
         return self.outcome(folder)
 
     def outcome(self, folder: Path) -> Outcome:
         """Parse a raw folder. Raises WorkloadError if less was done than requested, or a file is damaged."""
         with reading("mdtest's raw output", folder):
-            ran, prepared = read_as(Ran, folder / "run.json"), prepared_doubts(folder)
+            ran, prepared = _ran(folder), prepared_doubts(folder)
             log = text_of(folder / "mdtest.log")
             client_of = mpi.client_of(ran.clients, self.ranks_count)
             column = f"{'Directory' if self.folders else 'File'} {COLUMNS[self.operation]}"
             done = ranks(text_of(folder / RANKS), column)
-            began_s = barrier_utc_s(log, len(client_of), ran.ahead_s) + ran.clock.monotonic_s - ran.clock.utc_s
+            began_s = barrier_s(log, len(client_of), ran)
             if lacking := [rank for rank in client_of if done.get(rank, (0, 0.0))[0] != self.files_count]:
                 found_count = done.get(lacking[0], (0, 0.0))[0]
                 told = f"rank {lacking[0]} of mdtest did {found_count} of {self.files_count} operations and reported no error"
@@ -135,7 +131,7 @@ class MdTest(Workload):
             results = tuple(self._result(name, client_of, done, began_s) for name in ran.clients)
             shortest_s = min(one.ended_s - one.began_s for one in results)
             short = f"a client ran only {shortest_s * 1e3:.0f} ms, whose start is known only to a few"
-            return Outcome(engine(log), results, (*prepared, *([short] if shortest_s < SHORTEST_S else [])))
+            return Outcome(engine(log), results, (*prepared, *ran.doubts({}), *([short] if shortest_s < SHORTEST_S else [])))
 
     def _result(
         self, client: str, client_of: Mapping[int, str], done: Mapping[int, tuple[int, float]], began_s: float
@@ -180,15 +176,22 @@ def ranks(text: str, column: str) -> dict[int, tuple[int, float]]:
     return found
 
 
-def barrier_utc_s(log: str, ranks_count: int, ahead_s: Mapping[str, float]) -> float:
-    """Return when the last rank was ready for the phase, by this machine's clock. Raises ValueError if a rank's time is missing.
+def _ran(folder: Path) -> Ran:
+    if "clock" not in json_of(folder / "run.json"):
+        return read_as(Ran, folder / "run.json")
+    before = read_as(Before, folder / "run.json")
+    return Ran(before.clients, (before.clock, before.clock), {name: (s, s) for name, s in before.ahead_s.items()})
+
+
+def barrier_s(log: str, ranks_count: int, ran: Ran) -> float:
+    """Return when the last rank was ready for the phase, in the monotonic clock. Raises ValueError if a rank's time is missing.
 
     Args:
         log: with a line "client-1:SECONDS" of each rank, by its client's clock.
         ranks_count: the number of such lines.
-        ahead_s: by how much each client's clock is ahead.
+        ran: the clocks of the run.
     """
-    moments = [float(said) - ahead_s.get(name, 0.0) for name, said in _READY.findall(log)]
+    moments = [float(said) + ran.offset_of_s(name) for name, said in _READY.findall(log)]
     if len(moments) != ranks_count:
         raise ValueError(f"{len(moments)} of {ranks_count} ranks reported when they were ready")
     return max(moments)

@@ -144,7 +144,7 @@ def test_a_rados_report_that_can_t_be_is_refused(tmp_path, report):
 
 @pytest.mark.parametrize("began_s", ["soon", None, [1], {}])
 def test_a_wrong_type_in_rados_run_json_names_file_and_key(tmp_path, began_s):
-    assert "run.json: Ran.began_s.client-1: expected a valid number" in refuse("rados", {}, rados(tmp_path, {}, began_s))
+    assert "run.json: Began.began_s.client-1: expected a valid number" in refuse("rados", {}, rados(tmp_path, {}, began_s))
 
 
 @pytest.mark.parametrize("kind", ["fio", "ior", "mdtest", "hep", "simulated", "rados"])

@@ -186,6 +186,27 @@ def test_bytes_that_came_over_the_network_all_the_same_are_a_doubt(raw: Path) ->
     assert outcome.doubts == ("100% of the bytes were read on hosts that hold their files, but only 56% not over the network",)
 
 
+def test_clocks_that_were_set_during_the_run_are_doubts(raw: Path) -> None:
+    older = json.loads((raw / "run.json").read_text())
+    ahead_s = {f"storage-{n}": 0.25 * n for n in (1, 2, 3, 4)}
+    changed(raw / "run.json", ahead_s=ahead_s)
+    steady = analysis().outcome(raw)
+    first, last = older["clocks"]
+    said = {
+        "clients": [*ahead_s],
+        "clocks": [first, {**last, "utc_s": last["utc_s"] - 3.0}],
+        "ahead_s": {name: [s, s - (name == "storage-2")] for name, s in ahead_s.items()},
+    }
+    (raw / "run.json").write_text(json.dumps(said))
+    (raw / "received.json").write_text(json.dumps(older["received_bytes"]))
+    outcome = analysis().outcome(raw)
+    assert (steady.doubts, outcome.results, outcome.measured) == ((), steady.results, steady.measured)
+    assert outcome.doubts == (
+        "the clock of storage-2 was set by -1 s during the run: its times are uncertain by as much",
+        "the clock was set by +3 s during the run: starts and ends are uncertain by as much",
+    )
+
+
 def test_hosts_that_do_not_count_bytes_have_no_locality_by_network(raw: Path) -> None:
     changed(raw / "run.json", received_bytes={"storage-1": 4})
     measured = analysis().outcome(raw).measured

@@ -82,14 +82,14 @@ def test_a_stonewalled_run_counts_what_was_moved() -> None:
 def test_shares_of_a_stonewalled_sum_give_a_doubt() -> None:
     found = report.results({"client-1": (1.0, 2.0), "client-2": (1.0, 2.5)}, "write", 5 * MIB + 1, MIB)
     assert [r.moved_bytes for r in found] == [5 * MIB // 2 + 1, 5 * MIB // 2]
-    assert "equal share" in report.doubts("", found, 0.0, equal=False)[0]
-    assert report.doubts("", found, 0.0, equal=True) == ()
+    assert "equal share" in report.doubts("", found, equal=False)[0]
+    assert report.doubts("", found, equal=True) == ()
 
 
 def test_iors_warnings_are_doubts() -> None:
     found = report.results({"client-1": (1.0, 2.0)}, "read", MIB, MIB)
     log = "WARNING: inconsistent file size by different tasks, (ior.c:377).\n"
-    assert report.doubts(log, found, 0.0, equal=True) == ("IOR warned: inconsistent file size by different tasks, (ior.c:377).",)
+    assert report.doubts(log, found, equal=True) == ("IOR warned: inconsistent file size by different tasks, (ior.c:377).",)
 
 
 def test_warnings_inside_the_json_are_why_the_summary_file_is_asked_for() -> None:

@@ -47,6 +47,22 @@ def test_the_window_is_from_the_last_rank_ready_to_the_last_operation() -> None:
     assert outcome.results[1].ended_s - outcome.began_s == pytest.approx(max(took_s[2:]))
 
 
+def test_clocks_that_were_set_during_the_run_are_doubts(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    shutil.copytree(SAID / "create", raw)
+    older = json.loads((raw / "run.json").read_text())
+    clock, ahead_s = older["clock"], {"client-1": [0.0, 0.0], "client-2": [0.25, -0.75]}
+    set_back = {**clock, "utc_s": clock["utc_s"] - 3.0}
+    (raw / "run.json").write_text(json.dumps({"clients": older["clients"], "clocks": [clock, set_back], "ahead_s": ahead_s}))
+    outcome = mdtest().outcome(raw)
+    assert outcome.doubts[:2] == (
+        "the clock of client-2 was set by -1 s during the run: its times are uncertain by as much",
+        "the clock was set by +3 s during the run: starts and ends are uncertain by as much",
+    )
+    (raw / "run.json").write_text(json.dumps({**older, "ahead_s": {"client-1": 0.0, "client-2": 0.25}}))
+    assert mdtest().outcome(raw).results == outcome.results
+
+
 def test_a_brief_run_gives_a_doubt() -> None:
     (doubt,) = mdtest(operation="stat").outcome(SAID / "stat").doubts
     assert doubt.startswith("a client ran only ")

@@ -1,5 +1,6 @@
 """rados bench: its reports of strings are read rightly, and what it is told fits what it can do."""
 
+import json
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -77,6 +78,25 @@ def test_a_raw_folder_gives_what_each_client_wrote() -> None:
     assert (first.began_s, first.ended_s) == (100.0, pytest.approx(104.001014))
     assert first.latency_s == {"mean": 0.002053, "max": 0.012235}
     assert outcome.doubts == ()
+
+
+def test_clients_begin_by_their_own_clocks_and_one_that_was_set_is_a_doubt(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    shutil.copytree(SAID / "bench", raw)
+    clocks = [{"monotonic_s": t_s, "utc_s": 1000.0 + t_s} for t_s in (99.0, 105.0)]
+    ahead_s = {"client-1": [0.5, 0.5], "client-2": [0.0, 2.0]}
+    said = {"clients": [*ahead_s], "clocks": clocks, "ahead_s": ahead_s, "start_utc_s": 1100.0}
+    for name, text in {
+        "run.json": json.dumps(said),
+        "version.txt": "rados bench of ceph version 16.2.15",
+        "client-1.began.txt": "1100.5\n",
+        "client-2.began.txt": "1100.01\n",
+    }.items():
+        (raw / name).write_text(text)
+    outcome, older = bench().outcome(raw), bench().outcome(SAID / "bench")
+    assert [r.began_s for r in outcome.results] == pytest.approx([r.began_s for r in older.results])
+    assert outcome.engine == older.engine
+    assert outcome.doubts == ("the clock of client-2 was set by +2 s during the run: its times are uncertain by as much",)
 
 
 def test_goodput_over_time_sums_to_the_bytes_written() -> None:

@@ -46,7 +46,7 @@ class Raw:
         require_time(results)
         logs = {name: [text_of(self.folder / f"{name}_bw.1.log")] for name in self.names}
         series, unlogged = self._goodput(logs, moved)
-        timed = report.doubts(results, self.ran.drift_s)
+        timed = report.doubts(results)
         return Outcome(
             engine=str(jobs[self.names[0]]["fio version"]),
             results=results,
@@ -91,7 +91,7 @@ class Raw:
         results = tuple(one for found in moved.values() for one in found)
         require_time(results)
         series, unlogged = self._goodput(logs, moved)
-        doubts += self.ran.doubts({}) + report.doubts(results, self.ran.drift_s) + unlogged
+        doubts += self.ran.doubts({}) + report.doubts(results) + unlogged
         version = str(jobs[self.names[0]][0]["fio version"])
         return Outcome(version, results, tuple(dict.fromkeys(doubts)), series)
 

@@ -200,15 +200,10 @@ def _lines(log: str, began_s: float, ended_s: float, offset_s: float) -> list[tu
     return lines
 
 
-def doubts(moved: Sequence[ClientResult], clock_drift_s: float) -> tuple[str, ...]:
-    """Return doubts from fio's own data: a window too short to time, a clock that was set."""
+def doubts(moved: Sequence[ClientResult]) -> tuple[str, ...]:
+    """Return a doubt about a window too short to time."""
     shortest_s = min(one.ended_s - one.began_s for one in moved)
-    found: list[str] = []
-    if shortest_s < SHORTEST_S:
-        found.append(f"a client ran only {shortest_s * 1e3:.0f} ms, which fio measures to 1 ms")
-    if abs(clock_drift_s) > 0.05:
-        found.append(f"the clock was set by {clock_drift_s:+.3g} s during the run: starts and ends are uncertain by as much")
-    return tuple(found)
+    return (f"a client ran only {shortest_s * 1e3:.0f} ms, which fio measures to 1 ms",) if shortest_s < SHORTEST_S else ()
 
 
 def ended_by_text(ended_by: Mapping[str, str]) -> str:

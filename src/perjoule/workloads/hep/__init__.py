@@ -25,9 +25,8 @@ from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB, Bytes, Seconds
 from perjoule.workloads._muons.data import EVENT_BYTES, file_name
 from perjoule.workloads._muons.fit import WINDOW_GEV, density, fit
-from perjoule.workloads._raw import reading
+from perjoule.workloads._raw import noted, reading
 from perjoule.workloads._running import codes, cold, daemons_first, last_words, stop
-from perjoule.workloads._start import clock_offsets_s
 from perjoule.workloads.hep import dask, report
 from perjoule.workloads.hep.report import Spectrum, spectrum
 
@@ -126,11 +125,9 @@ class Hep(Workload):
             "directories": {host.name: str(self._place(mounted, host)) for host in workers},
             "placed": dict[str, Json](**placed(holders, names, locality=self.locality, seed=self.seed)),
         }
-        clocks, ahead_s = [{"monotonic_s": time.monotonic(), "utc_s": time.time()}], clock_offsets_s(workers)
-        with daemons_first(mounted):
+        with noted(folder, workers), daemons_first(mounted):
             received_bytes = dask.job(clients[0], workers, asked, folder, time_limit_s=self.time_limit_s)
-        clocks.append({"monotonic_s": time.monotonic(), "utc_s": time.time()})
-        (folder / "run.json").write_text(json.dumps({"clocks": clocks, "ahead_s": ahead_s, "received_bytes": received_bytes}))
+        (folder / "received.json").write_text(json.dumps(received_bytes))
         return self.outcome(folder)
 
     def outcome(self, folder: Path) -> Outcome:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perjoule.machine.untrusted import json_from, json_of, text_of
-from perjoule.model import Channel, ClientResult, Outcome, Series
+from perjoule.machine.untrusted import from_json, json_from, json_of, read_as, text_of
+from perjoule.model import Channel, ClientResult, Json, Outcome, Series
 from perjoule.workloads._muons import fit as fits
+from perjoule.workloads._raw import Ran
 
 SHORTEST_S = 0.1
 MOST_BINS = 1_000_000
-MOST_DRIFT_S = 0.05
 PLACED_RATIO, REMOTE_RATIO = 0.9, 0.1  # this local by placement, yet this much over the network: a doubt
 MOST_PULL = 4.0  # errors between a peak and its truth, above which it is doubted; chance alone gives one in 16 000
 EV = 1e9  # electronvolts in a GeV
@@ -45,32 +45,25 @@ def spectrum(folder: Path) -> Spectrum:
 
 def outcome(folder: Path) -> Outcome:
     """Parse a raw folder. Raises OSError or one of UNEXPECTED."""
-    prepared, ran = (json_of(folder / f"{name}.json") for name in ("prepared", "run"))
-    first, last = ran["clocks"]
-    offset_s = first["monotonic_s"] - first["utc_s"]
-    drift_s = last["monotonic_s"] - last["utc_s"] - offset_s
+    prepared = json_of(folder / "prepared.json")
     tasks: list[dict[str, Any]] = [json_from(line) for line in text_of(folder / "tasks.jsonl").splitlines()]
     if sorted(task["file"] for task in tasks) != sorted(prepared["holders"]):
         raise ValueError(f"{len(tasks)} tasks for {len(prepared['holders'])} files")
     own = {name: [task for task in tasks if task["worker"] == name] for name in sorted({task["worker"] for task in tasks})}
-    ahead_s: dict[str, float] = ran.get(
-        "ahead_s", {}
-    )  # the clock of each worker's host; none in folders from before it was asked
-    own_s = {name: offset_s - ahead_s.get(name, 0.0) for name in own}
+    ran, received_bytes = _ran(folder, list(own))
+    own_s = {name: ran.offset_of_s(name) for name in own}
     results = tuple(result(name, done, own_s[name]) for name, done in own.items())
-    local = localities(tasks, prepared["holders"], ran["received_bytes"])
+    local = localities(tasks, prepared["holders"], received_bytes)
     measured, doubts = physics(spectrum(folder))
     if local["locality_ratio"] > PLACED_RATIO and local.get("network_locality_ratio", 1.0) < 1 - REMOTE_RATIO:
         read, placed = (f"{local[name]:.0%}" for name in ("network_locality_ratio", "locality_ratio"))
         doubts += (f"{placed} of the bytes were read on hosts that hold their files, but only {read} not over the network",)
     if any(one.ended_s - one.began_s < SHORTEST_S for one in results):
         doubts += (f"a worker was busy for less than {SHORTEST_S:g} s",)
-    if abs(drift_s) > MOST_DRIFT_S:
-        doubts += (f"the clock was set by {drift_s:+.3g} s during the run: starts and ends are uncertain by as much",)
     return Outcome(
         engine=str(json_of(folder / "histogram.json")["engine"]),
         results=results,
-        doubts=(*prepared["doubts"], *doubts),
+        doubts=(*prepared["doubts"], *ran.doubts({}), *doubts),
         series=tuple(goodput(name, done, own_s[name]) for name, done in own.items()),
         measured={
             "tasks_count": len(tasks),
@@ -79,6 +72,15 @@ def outcome(folder: Path) -> Outcome:
             **measured,
         },
     )
+
+
+def _ran(folder: Path, workers: list[str]) -> tuple[Ran, Mapping[str, int]]:
+    """Return the clocks and the received bytes; older folders keep these in run.json, and hosts' clocks only before the run."""
+    said = json_of(folder / "run.json")
+    if "received_bytes" not in said:
+        return read_as(Ran, folder / "run.json"), json_of(folder / "received.json")
+    ahead_s: dict[str, Json] = {name: [before_s, before_s] for name, before_s in said.get("ahead_s", {}).items()}
+    return from_json(Ran, {"clients": list[Json](workers), "clocks": said["clocks"], "ahead_s": ahead_s}), said["received_bytes"]
 
 
 def result(worker: str, tasks: Sequence[Mapping[str, Any]], offset_s: float) -> ClientResult:

@@ -99,7 +99,7 @@ def _run(version: str, jobs: Sequence[_Job], doubts: tuple[str, ...]) -> Run:
             against += [f"{host}: fio continued after {errors_count} errors"] if errors_count and not failed else []
     outcome = None
     if results and not failed:
-        outcome = Outcome(version, results, tuple(dict.fromkeys((*doubts, *against, *fio.doubts(results, 0.0)))))
+        outcome = Outcome(version, results, tuple(dict.fromkeys((*doubts, *against, *fio.doubts(results)))))
     return Run(
         operation="+".join(operations),
         details=tuple(_details(jobs, size if transfer is None else "")),

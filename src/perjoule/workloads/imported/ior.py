@@ -55,7 +55,7 @@ def _test(version: str, test: dict[str, Any], text: str, stated: list[int], told
         results = ior.results(windows, operation, moved_bytes, int(asked["transferSize"]))
         if nodes_count > 1:
             doubts += ("IOR reports the sum of all nodes: each node is assigned an equal share",)
-        against = (STARTS, *doubts, *ior.doubts(text, results, 0.0, equal=True))
+        against = (STARTS, *doubts, *ior.doubts(text, results, equal=True))
         yield Run(*work, Outcome(version, results, against))
 
 

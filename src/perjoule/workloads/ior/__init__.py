@@ -177,7 +177,7 @@ class Ior(Workload):
                 raise WorkloadError(told, where=str(folder))
             results = report.results(windows, self.operation, moved_bytes, self.transfer_bytes)
             equal = moved_bytes == wanted_bytes or self.wear_out
-            doubts = (*prepared, *ran.doubts({}), *report.doubts(log, results, ran.drift_s, equal=equal))
+            doubts = (*prepared, *ran.doubts({}), *report.doubts(log, results, equal=equal))
             return Outcome(summary.version, results, doubts)
 
     def _pattern(self) -> list[str]:

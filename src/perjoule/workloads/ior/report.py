@@ -101,7 +101,7 @@ def results(
     )
 
 
-def doubts(log: str, found: tuple[ClientResult, ...], clock_drift_s: float, *, equal: bool) -> tuple[str, ...]:
+def doubts(log: str, found: tuple[ClientResult, ...], *, equal: bool) -> tuple[str, ...]:
     """Return doubts from IOR's own data; `equal` is whether all ranks moved the same."""
     told = [f"IOR warned: {words}" for words in _WARNING.findall(log) if not words.startswith(_EXPECTED)]
     shortest_s = min(one.ended_s - one.began_s for one in found)
@@ -109,6 +109,4 @@ def doubts(log: str, found: tuple[ClientResult, ...], clock_drift_s: float, *, e
         told.append(f"a client ran only {shortest_s * 1e3:.0f} ms")
     if not equal and len(found) > 1:
         told.append("the stonewall ended the load: IOR reports the sum of the bytes, and each client is assigned an equal share")
-    if abs(clock_drift_s) > 0.05:
-        told.append(f"the clock was set by {clock_drift_s:+.3g} s during the run: starts and ends are uncertain by as much")
     return tuple(dict.fromkeys(told))

@@ -24,8 +24,7 @@ from perjoule.machine.untrusted import json_from, read_as, text_of
 from perjoule.model import OPTIONS, Channel, ClientResult, Direction, Outcome, Pattern, Series
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
-from perjoule.workloads._raw import Ran as Started
-from perjoule.workloads._raw import noted, prepared_doubts, reading
+from perjoule.workloads._raw import Ran, noted, prepared_doubts, reading
 from perjoule.workloads._running import cold, daemons_first
 from perjoule.workloads._start import clock_offsets_s
 from perjoule.workloads.rados.start import together
@@ -39,14 +38,15 @@ size = "256 MiB"
 """
 
 RUN_NAME = "perjoule"  # the object in which rados bench keeps what can be read
+VERSION = "version.txt"
 PREFIX = "benchmark_data"  # of the names of its objects
 SHORTEST_S = 0.1
 SHORT_S = 60.0  # for commands on one object
 
 
 @plain_dataclass(frozen=True)
-class Ran:
-    """run.json: rados's version, when each client began (in the monotonic clock), and doubts about the start."""
+class Began:
+    """rados's version, when each client began (in the monotonic clock), and doubts about it; run.json of older folders."""
 
     version: str
     began_s: Mapping[str, float]
@@ -131,10 +131,7 @@ class RadosBench(Workload):
         """Load from all clients together and read the reports. Raises WorkloadError, TransientError."""
         with noted(folder, clients) as run:
             run.start_utc_s = self._load(clients, mounted, folder, "", self.operation, round(self.duration_s), run.ahead_s)
-        ran = read_as(Started, folder / "run.json")
-        began_s = {c.name: float(text_of(folder / f"{c.name}.began.txt")) + ran.offset_of_s(c.name) for c in clients}
-        said = {"version": _version(clients[0]), "began_s": began_s, "doubts": ran.doubts(began_s)}
-        (folder / "run.json").write_text(json.dumps(said))
+        (folder / VERSION).write_text(_version(clients[0]))
         outcome = self.outcome(folder)
         for client, result in zip(clients, outcome.results, strict=True):
             if self.operation == "write" and result.operations_count == self.objects_count:
@@ -149,7 +146,7 @@ class RadosBench(Workload):
     def outcome(self, folder: Path) -> Outcome:
         """Parse a raw folder. Raises WorkloadError if a client moved nothing, or a file is damaged."""
         with reading("the raw output of rados", folder):
-            ran = read_as(Ran, folder / "run.json")
+            ran = _began(folder)
             found = (*prepared_doubts(folder), *ran.doubts)
             texts = {name: text_of(folder / f"{name}.json") for name in ran.began_s}
             results = tuple(result(name, self.operation, text, ran.began_s[name]) for name, text in texts.items())
@@ -195,6 +192,14 @@ class RadosBench(Workload):
             if name.startswith("perjoule-"):
                 client.run([*argv, "rm", name], timeout_s=SHORT_S)
         client.run([*argv, "cleanup", "--prefix", PREFIX], timeout_s=self.time_limit_s)
+
+
+def _began(folder: Path) -> Began:
+    if not (folder / VERSION).exists():
+        return read_as(Began, folder / "run.json")
+    ran = read_as(Ran, folder / "run.json")
+    began_s = {name: float(text_of(folder / f"{name}.began.txt")) + ran.offset_of_s(name) for name in ran.clients}
+    return Began(text_of(folder / VERSION), began_s, ran.doubts(began_s))
 
 
 def _rados(client: Host, mounted: Mounted) -> list[str | Path]:
