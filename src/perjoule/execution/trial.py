@@ -119,6 +119,6 @@ def keep_logs(mounted: Mounted, folder: Path) -> None:
             source.seek(max(0, log.stat().st_size - LOG_TAIL_BYTES))
             (folder / f"{log.parent.name}-{log.name}").write_bytes(source.read())
     for host, log in mounted.logs_there:
-        with suppress(PerjouleError):
+        with suppress(OSError, PerjouleError):
             said = host.run(["tail", f"--bytes={LOG_TAIL_BYTES}", log], timeout_s=20).stdout
             (folder / f"{host.name}-{log.name}").write_text(said)
