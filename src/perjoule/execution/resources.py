@@ -71,9 +71,9 @@ def folders(trials: Sequence[Trial], results: Path) -> tuple[Path, ...]:
 
 def on_hosts(trials: Sequence[Trial], hosts: Hosts) -> list[Check]:
     """Return the space that the loads of one deployment need on storage hosts, as a question to them; see `require_on_hosts`."""
-    if drivers.filesystem(trials[0].filesystem).folder(_HOSTS) != _HOSTS or not (storage := hosts.by_role("storage")):
+    storage, share_bytes = _shared(trials, hosts)
+    if not storage:
         return []
-    share_bytes = _stored_bytes(trials, hosts) // len(storage)
     look = f"free {share_bytes} {RESERVE_BYTES} {round(1 / RESERVE_RATIO)}"
     what = f"space for its share of the data, {bytes_text(share_bytes)}, beside the reserve"
     return [Check(what, True, "", _SPACE, look=look, on="storage")]
@@ -85,15 +85,20 @@ def require_on_hosts(trials: Sequence[Trial], hosts: Hosts) -> None:
     Raises:
         MachineError: one of them lacks space.
     """
-    filesystem = drivers.filesystem(trials[0].filesystem)
-    storage = hosts.by_role("storage") if filesystem.folder(_HOSTS) == _HOSTS else ()  # another folder, or devices
-    share_bytes = _stored_bytes(trials, hosts) // max(1, len(storage))
+    storage, share_bytes = _shared(trials, hosts)
     for host in storage:
         free_bytes, total_bytes = _space_on(host)
         if free_bytes < share_bytes + (kept_bytes := reserve_bytes(total_bytes)):
             left = f"{bytes_text(free_bytes)} free, of which {bytes_text(kept_bytes)} stay in reserve"
             what = f"its share of the data, {bytes_text(share_bytes)}, does not fit below {host.directory}: {left}"
             raise MachineError(what, where=host.name, next=_SPACE)
+
+
+def _shared(trials: Sequence[Trial], hosts: Hosts) -> tuple[Sequence[Host], int]:
+    """Return the storage hosts that keep a deployment's data below their own folder, and the bytes of each, an even share."""
+    keeps = drivers.filesystem(trials[0].filesystem).folder(_HOSTS) == _HOSTS  # not another folder, or devices
+    storage = hosts.by_role("storage") if keeps else ()
+    return storage, _stored_bytes(trials, hosts) // len(storage) if storage else 0
 
 
 def _space_on(host: Host) -> tuple[int, int]:

@@ -170,7 +170,7 @@ def test_a_load_that_counts_events_has_their_rate_and_what_each_took(made):
 
 
 def test_the_energy_of_an_event_has_the_shared_errors_of_the_energy(made):
-    """The factor of a meter of 1 % is wrong by the same share in both; without events there is none of an event."""
+    """A gain that is uncertain by 1 % has the same relative effect on both; without events there are no joules per event."""
     record = made.record()
     metered = [made.steady(host, 10.0) for host in SERVERS]
     metered = [replace(s, channel=replace(s.channel, specification=Specification(gain_ratio=0.01))) for s in metered]

@@ -52,8 +52,9 @@ def clean() -> tuple[list[str], list[str]]:
             if locks.taken(note.fileno()):  # else its perjoule lives
                 found = _clean(path, note.read())
                 removed += [f"{words} on {name}" for name, some, _ in found for words in some]
-                failures += [failure for *_, failure in found if failure]
-                if not any(failure for *_, failure in found):
+                failed = [failure for *_, failure in found if failure]
+                failures += failed
+                if not failed:
                     removal.remove_file(path)
     return removed, failures
 
