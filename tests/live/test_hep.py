@@ -64,6 +64,13 @@ kind = "hep"
 size = "24 MiB"
 files = 12
 compression = "none"
+
+[[workload]]
+kind = "hep"
+size = "24 MiB"
+files = 2
+tasks_per_file = 6
+locality = false
 """
 
 
@@ -115,9 +122,14 @@ def test_the_analysis_reads_where_the_data_lie_and_finds_the_same_physics_everyw
     assert point.metrics["energy_per_event_j"] == pytest.approx(point.metrics["energy_j"] / found["local"]["events_count"])
 
 
-def test_files_that_a_hash_places_are_analysed_where_they_lie(tmp_path: Path) -> None:
-    _, (record,) = measured(GLUSTERFS, tmp_path / "results")
+def test_files_that_a_hash_places_are_analysed_where_they_lie_and_few_of_them_by_all_workers(tmp_path: Path) -> None:
+    results, records = measured(GLUSTERFS, tmp_path / "results")
+    record, shared = sorted(records, key=lambda one: "tasks_per_file" in one.trial.workload.options)
     assert record.outcome is not None
+    assert {result.host: result.operations_count for result in present(shared.outcome).results} == {
+        f"storage-{n}": 3 for n in (1, 2, 3, 4)
+    }
+    assert sum(histogram(results, shared)) == pytest.approx(sum(histogram(results, record)), rel=0.05)
     assert record.outcome.measured["locality_ratio"] == 1.0
     assert record.outcome.measured["network_locality_ratio"] >= 0.95
     read_bytes = sum(result.moved_bytes for result in record.outcome.results)

@@ -5,6 +5,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def changed(path: Path, **values: Any) -> None:
 def counts() -> np.ndarray:
     """What the analysis counts in 150 000 events."""
     awkward = pytest.importorskip("awkward", reason="awkward is missing" + INSTALL)
-    per_event, columns = data.muons(seed=7, number=0, part=0, events_count=150_000)
+    per_event, columns = data.muons(seed=7, number=0, cluster=0, events_count=150_000)
     events = awkward.Array({f"Muon_{name}": awkward.unflatten(column, per_event) for name, column in columns.items()})
     return muon_analysis.counted(events)
 
@@ -63,12 +64,12 @@ def edges_gev() -> np.ndarray:
 
 def test_a_file_is_as_large_as_a_plan_believes(tmp_path: Path) -> None:
     pytest.importorskip("uproot", reason="uproot is missing" + INSTALL)
-    data.write(tmp_path / "muons.root", 5, 0, 20_000, "none")
+    data.write(tmp_path / "muons.root", 5, 0, 20_000, 1, "none")
     assert (tmp_path / "muons.root").stat().st_size / 20_000 == pytest.approx(data.EVENT_BYTES, rel=0.03)
 
 
 def test_events_are_jagged() -> None:
-    per_event, columns = data.muons(seed=3, number=0, part=0, events_count=20_000)
+    per_event, columns = data.muons(seed=3, number=0, cluster=0, events_count=20_000)
     assert set(per_event) >= {0, 1, 2, 3, 4}
     assert columns["pt"].min() >= 2
     assert set(columns["charge"]) == {-1, 1}
@@ -82,7 +83,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_number_others(tmp_path: 
     for folder, number in (("a", 0), ("b", 0), ("c", 1)):
         path = tmp_path / folder / "muons.root"
         path.parent.mkdir()
-        data.write(path, 5, number, 300, "zlib")
+        data.write(path, 5, number, 300, 1, "zlib")
         written.append(path.read_bytes())
     assert written[0] == written[1] != written[2]
     assert written[0].startswith(b"root")
@@ -95,7 +96,7 @@ def test_what_is_written_in_parts_is_a_tree_that_is_read_again(
     monkeypatch.setattr(data, "EVENTS_AT_ONCE", 300)
     uproot = pytest.importorskip("uproot", reason="uproot is missing" + INSTALL)
     path = tmp_path / "muons.root"
-    data.write(path, 5, 0, 400, compression)
+    data.write(path, 5, 0, 400, 1, compression)
     parts = [data.muons(5, 0, part, count) for part, count in ((0, 300), (1, 100))]
     per_event = np.concatenate([counts for counts, _ in parts])
     columns = {name: np.concatenate([found[name] for _, found in parts]) for name in data.COLUMNS}
@@ -104,6 +105,33 @@ def test_what_is_written_in_parts_is_a_tree_that_is_read_again(
         assert (tree["nMuon"].array(library="np") == per_event).all()
         for name, column in columns.items():
             assert (np.concatenate(tree[f"Muon_{name}"].array(library="np")) == column).all()
+
+
+@pytest.mark.parametrize(("events_count", "parts_count"), [(1000, 1), (1000, 3), (2, 4), (1_600_000, 3)])
+def test_parts_of_a_file_are_all_of_its_events_once(events_count: int, parts_count: int) -> None:
+    parts = [data.part_of(events_count, part, parts_count) for part in range(parts_count)]
+    assert [first for first, _ in parts] == [0, *[end for _, end in parts[:-1]]]
+    assert parts[-1][1] == events_count
+    ends = np.cumsum(data.clusters(events_count, parts_count))
+    assert {end for first, end in parts if end > first} <= set(ends.tolist())
+    assert max(data.clusters(events_count, parts_count)) <= data.EVENTS_AT_ONCE
+
+
+def test_tasks_that_share_a_file_count_what_one_task_does_and_read_hardly_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in hep.LIBRARIES:
+        pytest.importorskip(name, reason=name + " is missing" + INSTALL)
+    data.write(tmp_path / "muons.root", 5, 0, 20_000, 4, "zlib")
+    monkeypatch.setattr("distributed.get_worker", lambda: SimpleNamespace(name="here"))
+    whole, *parts = (
+        muon_analysis.analyse({"here": str(tmp_path)}, "muons.root", part, count)
+        for part, count in ((0, 1), (0, 4), (1, 4), (2, 4), (3, 4))
+    )
+    assert np.array_equal(np.sum([part["counts"] for part in parts], axis=0), whole["counts"])
+    assert [part["task"]["events"] for part in parts] == [5000] * 4
+    read_bytes = sum(part["task"]["bytes"] for part in parts)
+    assert read_bytes < 1.1 * whole["task"]["bytes"]
 
 
 def test_a_pair_decays_to_muons_of_its_mass() -> None:
@@ -144,18 +172,33 @@ def test_too_little_to_fit_is_said(counts: np.ndarray) -> None:
 HOLDERS = {f"f{n}": ["s1", "s2"] if n % 2 else ["s3"] for n in range(8)} | {"elsewhere": ["s9"]}
 
 
+def placed(holders: dict[str, list[str]], **options: Json) -> dict[tuple[str, int], list[str]]:
+    made = analysis(**options)
+    assert isinstance(made, hep.Hep)
+    return made.placed(holders, ["s1", "s2", "s3"])
+
+
 def test_with_locality_a_task_goes_to_those_that_hold_its_file_alone() -> None:
-    places = hep.placed(HOLDERS, ["s1", "s2", "s3"], locality=True, seed=1)
-    assert all(places[file] == holders for file, holders in HOLDERS.items() if file != "elsewhere")
-    assert len(places["elsewhere"]) == 1
-    assert list(places) == list(HOLDERS)
+    places = placed(HOLDERS)
+    assert all(places[file, 0] == holders for file, holders in HOLDERS.items() if file != "elsewhere")
+    assert len(places["elsewhere", 0]) == 1
+    assert list(places) == [(file, 0) for file in sorted(HOLDERS)]
 
 
 def test_without_locality_files_go_in_turns_whoever_holds_them() -> None:
-    places = hep.placed(HOLDERS, ["s1", "s2", "s3"], locality=False, seed=1)
-    elsewhere = hep.placed({file: ["s1"] for file in HOLDERS}, ["s1", "s2", "s3"], locality=False, seed=1)
-    assert places == elsewhere
+    places = placed(HOLDERS, locality=False)
+    assert places == placed({file: ["s1"] for file in HOLDERS}, locality=False)
     assert sorted(name for (name,) in places.values()) == ["s1"] * 3 + ["s2"] * 3 + ["s3"] * 3
+
+
+@pytest.mark.parametrize("locality", [True, False])
+def test_tasks_smaller_than_a_file_give_work_to_all_who_may_do_it(locality: bool) -> None:
+    places = placed({"one": ["s2"], "two": ["s1", "s3"]}, locality=locality, tasks_per_file=3)
+    assert list(places) == [(file, part) for file in ("one", "two") for part in range(3)]
+    if locality:
+        assert list(places.values()) == [["s2"]] * 3 + [["s1", "s3"]] * 3
+    else:
+        assert sorted(name for (name,) in places.values()) == ["s1", "s1", "s2", "s2", "s3", "s3"]
 
 
 def test_a_recorded_run_tells_who_read_what_and_the_physics() -> None:
@@ -235,7 +278,7 @@ def test_a_raw_folder_without_a_file_or_with_half_of_one_is_refused(raw: Path, n
 def test_a_file_that_nobody_analysed_is_an_error(raw: Path) -> None:
     lines = (raw / "tasks.jsonl").read_text().splitlines(keepends=True)
     (raw / "tasks.jsonl").write_text("".join(lines[:-1]))
-    with pytest.raises(WorkloadError, match="15 tasks for 16 files"):
+    with pytest.raises(WorkloadError, match="15 tasks, not 1 for each of 16 files"):
         analysis().outcome(raw)
 
 

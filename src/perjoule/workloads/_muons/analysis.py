@@ -1,4 +1,4 @@
-"""The muon analysis of one file: the invariant mass of all pairs of opposite charge, as a histogram. Runs on Dask's workers.
+"""The muon analysis of a file or a part of it: the masses of pairs of opposite charge, as a histogram. Runs on Dask's workers.
 
 Uproot reads (https://uproot.readthedocs.io), Awkward Array and Vector compute, Hist counts (https://scikit-hep.org).
 """
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perjoule.workloads._muons.data import EVENTS_AT_ONCE, MUON_GEV, TREE
+from perjoule.workloads._muons.data import EVENTS_AT_ONCE, MUON_GEV, TREE, part_of
 
 BINS_COUNT = 2000  # equal in the logarithm of the mass
 LOW_GEV, HIGH_GEV = 0.3, 300.0
@@ -41,8 +41,8 @@ def warm() -> None:
     counted(awkward.Array([{f"Muon_{name}": values for name, values in event.items()}]))
 
 
-def analyse(directories: dict[str, str], file: str) -> dict[str, Any]:
-    """Analyse one file on this worker, whose folder of the data set is `directories` by the worker's name.
+def analyse(directories: dict[str, str], file: str, part: int, parts_count: int) -> dict[str, Any]:
+    """Analyse a part of a file on this worker, whose folder of the data set is `directories` by the worker's name.
 
     Bytes are those requested from the file, as stored. Times are UTC.
     """
@@ -54,9 +54,11 @@ def analyse(directories: dict[str, str], file: str) -> dict[str, Any]:
     # Reads, not a mapping of the file into memory: some file systems (direct I/O in FUSE) have none.
     reader = uproot.source.file.MultithreadedFileSource
     with uproot.open({str(Path(directories[name]) / file): TREE}, handler=reader, num_workers=1) as tree:
-        for events in tree.iterate([f"Muon_{column}" for column in READ], step_size=EVENTS_AT_ONCE):
+        first, end = part_of(tree.num_entries, part, parts_count)
+        columns = [f"Muon_{column}" for column in READ]
+        for events in tree.iterate(columns, step_size=EVENTS_AT_ONCE, entry_start=first, entry_stop=end):
             events_count += len(events)
             counts += counted(events)
         read_bytes = int(tree.file.source.num_requested_bytes)
     task = {"began_utc_s": began_utc_s, "ended_utc_s": time.time(), "bytes": read_bytes, "events": events_count}
-    return {"task": {"file": file, "worker": name, **task}, "counts": counts.tolist()}
+    return {"task": {"file": file, "part": part, "worker": name, **task}, "counts": counts.tolist()}

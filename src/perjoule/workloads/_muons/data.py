@@ -1,6 +1,6 @@
 """The data set of the muon analysis: events with muons in ROOT files, generated from a seed, with known peaks.
 
-A program of its own on a client: `python -m perjoule.workloads._muons.data FOLDER SEED EVENTS COMPRESSION NUMBER...`
+A program of its own on a client: `python -m perjoule.workloads._muons.data FOLDER SEED EVENTS PARTS COMPRESSION NUMBER...`
 
 Each event has 0 to n muons. Pairs of opposite charge come from Z bosons (a Breit-Wigner shape), from J/psi mesons and from a
 falling continuum; other muons are alone. The detector's mass resolution is applied before the decay, so it is known exactly.
@@ -86,9 +86,9 @@ def pairs(rng: np.random.Generator, mass: Array) -> list[tuple[Array, Array, Arr
     return [(leg.pt, leg.eta, leg.phi) for leg in legs]
 
 
-def muons(seed: int, number: int, part: int, events_count: int) -> tuple[NDArray[np.int64], dict[str, NDArray[Any]]]:
-    """Generate a part of the events of file `number`: muons per event, and the columns of all muons, by event and falling pt."""
-    rng = np.random.default_rng([seed, number, part])
+def muons(seed: int, number: int, cluster: int, events_count: int) -> tuple[NDArray[np.int64], dict[str, NDArray[Any]]]:
+    """Generate a cluster of events of file `number`: muons per event, and the columns of all muons, by event and falling pt."""
+    rng = np.random.default_rng([seed, number, cluster])
     mass = masses_gev(rng, rng.random(events_count))
     paired = np.flatnonzero(np.isfinite(mass))
     lone = np.repeat(np.arange(events_count), rng.poisson(LONE_MEAN, events_count))
@@ -105,7 +105,18 @@ def muons(seed: int, number: int, part: int, events_count: int) -> tuple[NDArray
     return np.bincount(event[order], minlength=events_count), ordered
 
 
-def write(path: Path, seed: int, number: int, events_count: int, compression: str) -> None:
+def part_of(events_count: int, part: int, parts_count: int) -> tuple[int, int]:
+    """Return the first event of a part (from 0) of a file's events, and the first one after it."""
+    return events_count * part // parts_count, events_count * (part + 1) // parts_count
+
+
+def clusters(events_count: int, parts_count: int) -> list[int]:
+    """Return the events in each cluster of a file: a part is whole clusters, so no two tasks read the same bytes of data."""
+    parts = (part_of(events_count, part, parts_count) for part in range(parts_count))
+    return [min(EVENTS_AT_ONCE, end - begun) for first, end in parts for begun in range(first, end, EVENTS_AT_ONCE)]
+
+
+def write(path: Path, seed: int, number: int, events_count: int, parts_count: int, compression: str) -> None:
     """Write one ROOT file with a TTree; the same arguments give the same bytes (with the same versions of the libraries)."""
     uproot: Any = importlib.import_module("uproot")
     awkward: Any = importlib.import_module("awkward")
@@ -113,8 +124,8 @@ def write(path: Path, seed: int, number: int, events_count: int, compression: st
     packed = getattr(uproot, COMPRESSIONS[compression])(1) if COMPRESSIONS[compression] else None
     with uproot.recreate(path, compression=packed, uuid_function=lambda: uuid.UUID(int=seed << 32 | number)) as file:
         tree = file.mktree(TREE, {"Muon": MUON})
-        for part, begun_count in enumerate(range(0, events_count, EVENTS_AT_ONCE)):
-            per_event, columns = muons(seed, number, part, min(EVENTS_AT_ONCE, events_count - begun_count))
+        for cluster, cluster_count in enumerate(clusters(events_count, parts_count)):
+            per_event, columns = muons(seed, number, cluster, cluster_count)
             tree.extend({"Muon": awkward.zip({name: awkward.unflatten(column, per_event) for name, column in columns.items()})})
 
 
@@ -127,10 +138,10 @@ def file_name(number: int) -> str:
     return f"muons-{number + 1:04d}.root"
 
 
-def main(folder: str, seed: str, events_count: str, compression: str, *numbers: str) -> None:
+def main(folder: str, seed: str, events_count: str, parts_count: str, compression: str, *numbers: str) -> None:
     """Write the files of these numbers into a folder."""
     for number in map(int, numbers):
-        write(Path(folder) / file_name(number), int(seed), number, int(events_count), compression)
+        write(Path(folder) / file_name(number), int(seed), number, int(events_count), int(parts_count), compression)
 
 
 if __name__ == "__main__":

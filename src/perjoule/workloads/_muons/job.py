@@ -1,4 +1,4 @@
-"""The Dask job that analyses all files: `python -m perjoule.workloads._muons.job JOB.json`, on the first client.
+"""The Dask job that analyses a data set: `python -m perjoule.workloads._muons.job JOB.json`, on the first client.
 
 It writes `tasks.jsonl` (a line for each task as it ends) and `histogram.json` next to the job's file. It is a separate program,
 so the job runs in the client's network and Dask stays out of perjoule's process. https://distributed.dask.org
@@ -31,8 +31,17 @@ def main(path: str) -> None:
         client.wait_for_workers(len(workers), timeout=limit_s)
         client.run(analysis.warm)
         futures = [
-            client.submit(analysis.analyse, job["directories"], file, workers=names, allow_other_workers=False, pure=False)
-            for file, names in job["placed"].items()
+            client.submit(
+                analysis.analyse,
+                job["directories"],
+                task["file"],
+                task["part"],
+                job["tasks_per_file"],
+                workers=task["workers"],
+                allow_other_workers=False,
+                pure=False,
+            )
+            for task in job["tasks"]
         ]
         for _, result in distributed.as_completed(futures, with_results=True, timeout=limit_s):
             lines.write(json.dumps(result["task"]) + "\n")

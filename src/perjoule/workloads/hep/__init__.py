@@ -30,7 +30,7 @@ from perjoule.workloads._running import codes, cold, daemons_first, last_words, 
 from perjoule.workloads.hep import dask, report
 from perjoule.workloads.hep.report import Spectrum, spectrum
 
-__all__ = ["EXAMPLE", "WINDOW_GEV", "Hep", "Spectrum", "density", "fit", "placed", "spectrum"]
+__all__ = ["EXAMPLE", "WINDOW_GEV", "Hep", "Spectrum", "density", "fit", "spectrum"]
 
 EXAMPLE = """
 [[workload]]
@@ -46,13 +46,17 @@ SHORT_S = 60.0  # for commands on one file
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Hep(Workload):
-    """Read a data set of muons in ROOT files and find the Z and the J/psi in it, one task per file."""
+    """Read a data set of muons in ROOT files and find the Z and the J/psi in it."""
 
     size_bytes: Bytes = 128 * MIB
     """Size of the data set before compression, all files together; the paper's had 259.9 GB."""
 
     files_count: Annotated[int, Field(ge=1, le=9999)] = 16
-    """Number of files, which is the number of tasks; the paper's were 644."""
+    """Number of files; the paper's were 644."""
+
+    tasks_per_file: Annotated[int, Field(ge=1, le=1000)] = 1
+    """Tasks that share a file, each with as many of its events, so that few files give work to many workers. Each reads only its
+    own part of the data. The paper had one task per file."""
 
     compression: Literal["none", "zlib", "lz4", "zstd"] = "zlib"
     """How the files are compressed; zlib is ROOT's default. The paper's cluster read uncompressed files, to save CPU time."""
@@ -61,7 +65,7 @@ class Hep(Workload):
     """Where the analysis runs, with one worker of one thread per host: on the storage hosts, or on the clients."""
 
     locality: bool = True
-    """Whether a task runs on a host that holds its file's data; otherwise files go to workers in turn, in an order independent of
+    """Whether a task runs on a host that holds its file's data; otherwise tasks go to workers in turn, in an order independent of
     where the data are."""
 
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
@@ -113,7 +117,10 @@ class Hep(Workload):
         bare = sorted({host.name for host in clients if host.role == "storage"}.difference(*holders.values()))
         doubts = [f"no file of the data set lies on {', '.join(bare)}"] if bare else []
         doubts += cold(clients, mounted)
-        (folder / "prepared.json").write_text(json.dumps({"doubts": doubts, "holders": holders}))
+        if (tasks_count := self.files_count * self.tasks_per_file) < len(workers):
+            doubts.append(f"{tasks_count} tasks for {len(workers)} workers: raise files or tasks_per_file")
+        prepared = {"doubts": doubts, "holders": holders, "tasks_per_file": self.tasks_per_file}
+        (folder / "prepared.json").write_text(json.dumps(prepared))
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Analyse all files and read the results. Raises WorkloadError, TransientError."""
@@ -123,7 +130,11 @@ class Hep(Workload):
         asked: dict[str, Json] = {
             "workers": list[Json](names),
             "directories": {host.name: str(self._place(mounted, host)) for host in workers},
-            "placed": dict[str, Json](**placed(holders, names, locality=self.locality, seed=self.seed)),
+            "tasks_per_file": self.tasks_per_file,
+            "tasks": [
+                {"file": file, "part": part, "workers": list[Json](able)}
+                for (file, part), able in self.placed(holders, names).items()
+            ],
         }
         with noted(folder, workers), daemons_first(mounted):
             received_bytes = dask.job(clients[0], workers, asked, folder, time_limit_s=self.time_limit_s)
@@ -134,6 +145,22 @@ class Hep(Workload):
         """Parse a raw folder, and repeat the fits. Raises WorkloadError if a file was not analysed, or an output is damaged."""
         with reading("the raw output of the analysis", folder):
             return report.outcome(folder)
+
+    def placed(self, holders: Mapping[str, Sequence[str]], workers: Sequence[str]) -> dict[tuple[str, int], list[str]]:
+        """Choose the workers that may do each task: a part (from 0) of a file.
+
+        With locality, those that hold the file's data. If none does, and without locality: tasks in turns, in an order that is
+        independent of where data lie and always the same.
+
+        Args:
+            holders: names of the hosts that hold each file's data.
+            workers: names of the hosts with a worker.
+        """
+        tasks = [(file, part) for file in sorted(holders) for part in range(self.tasks_per_file)]
+        shuffled = random.Random(self.seed).sample(tasks, len(tasks))
+        turns = {task: [workers[n % len(workers)]] for n, task in enumerate(shuffled)}
+        local = {file: [name for name in workers if name in holders[file]] for file in holders if self.locality}
+        return {(file, part): local.get(file) or turns[file, part] for file, part in tasks}
 
     def _workers(self, hosts: Sequence[Host]) -> list[Host]:
         role = "storage" if self.workers == "storage" else "client"
@@ -146,7 +173,7 @@ class Hep(Workload):
 
     def _place(self, mounted: Mounted, host: Host) -> Path:
         """Return the folder of this data set, as a host sees it."""
-        name = f"hep-{self.file_events_count}x{self.files_count}-{self.compression}-{self.seed}"
+        name = f"hep-{self.file_events_count}x{self.files_count}-{self.tasks_per_file}-{self.compression}-{self.seed}"
         return mounted.directories[host.name] / name
 
     def _lay_out(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
@@ -157,7 +184,8 @@ class Hep(Workload):
         try:
             for n, client in enumerate(clients[: self.files_count]):
                 numbers = map(str, range(n, self.files_count, len(clients)))
-                words = [self._place(mounted, client), str(self.seed), str(self.file_events_count), self.compression, *numbers]
+                counts = (str(self.seed), str(self.file_events_count), str(self.tasks_per_file))
+                words = [self._place(mounted, client), *counts, self.compression, *numbers]
                 argv = [sys.executable, "-m", "perjoule.workloads._muons.data", *words]
                 running[client.name] = client.spawn(argv, log=folder / f"layout-{client.name}.log")
             ended = codes("the layout of the data set", running, until_s=until_s, time_limit_s=self.time_limit_s)
@@ -169,24 +197,6 @@ class Hep(Workload):
                 raise WorkloadError(
                     f"the data set could not be made (exit code {code}): {last_words(running[name].output())}", where=name
                 )
-
-
-def placed(holders: Mapping[str, Sequence[str]], workers: Sequence[str], *, locality: bool, seed: int) -> dict[str, list[str]]:
-    """Choose the workers that may do each file's task.
-
-    With locality, those that hold the file's data. If none does, and without locality: files in turns, in an order that is
-    independent of where data lie and always the same.
-
-    Args:
-        holders: names of the hosts that hold each file's data.
-        workers: names of the hosts with a worker.
-        locality: whether holders are preferred.
-        seed: of the order.
-    """
-    shuffled = random.Random(seed).sample(sorted(holders), len(holders))
-    turns = {file: [workers[n % len(workers)]] for n, file in enumerate(shuffled)}
-    local = {file: [name for name in workers if name in holders[file]] for file in holders} if locality else {}
-    return {file: local.get(file) or turns[file] for file in holders}
 
 
 def _library(name: str) -> Check:

@@ -47,8 +47,10 @@ def outcome(folder: Path) -> Outcome:
     """Parse a raw folder. Raises OSError or one of UNEXPECTED."""
     prepared = json_of(folder / "prepared.json")
     tasks: list[dict[str, Any]] = [json_from(line) for line in text_of(folder / "tasks.jsonl").splitlines()]
-    if sorted(task["file"] for task in tasks) != sorted(prepared["holders"]):
-        raise ValueError(f"{len(tasks)} tasks for {len(prepared['holders'])} files")
+    each = prepared.get("tasks_per_file", 1)  # folders of version 0.1.0 have one task per file
+    expected = [(file, part) for file in sorted(prepared["holders"]) for part in range(each)]
+    if sorted((task["file"], task.get("part", 0)) for task in tasks) != expected:
+        raise ValueError(f"{len(tasks)} tasks, not {each} for each of {len(prepared['holders'])} files")
     own = {name: [task for task in tasks if task["worker"] == name] for name in sorted({task["worker"] for task in tasks})}
     ran, received_bytes = _ran(folder, list(own))
     own_s = {name: ran.offset_of_s(name) for name in own}

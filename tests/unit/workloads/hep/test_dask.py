@@ -44,7 +44,7 @@ class Machine(ScriptedHost):
 def ran(folder: Path, first: Machine, codes: Mapping[str, int], *, limit_s: float = 5.0) -> tuple[object, list[Machine]]:
     workers = [Machine(f"storage-{n}", codes) for n in (1, 2)]
     try:
-        return dask.job(first, workers, {"placed": {}}, folder, time_limit_s=limit_s), workers
+        return dask.job(first, workers, {"tasks": []}, folder, time_limit_s=limit_s), workers
     except WorkloadError as error:
         return error, workers
 
@@ -66,7 +66,7 @@ def test_a_job_has_a_scheduler_and_a_worker_on_each_host_which_all_end_with_it(t
         (folder,) = {argv[-1] for argv in host.ran}
         assert [argv[0] for argv in host.ran] == ["mkdir", "rm"]
         assert folder.startswith(f"/of/{host.name}/hep-")
-    assert json.loads((tmp_path / "job.json").read_text()) == {"scheduler": ADDRESS, "time_limit_s": 5.0, "placed": {}}
+    assert json.loads((tmp_path / "job.json").read_text()) == {"scheduler": ADDRESS, "time_limit_s": 5.0, "tasks": []}
     assert not left(first, *workers)
 
 
