@@ -1,7 +1,9 @@
 """What is said to OpenSSH, and what its answers and those of hosts mean; recorded from OpenSSH 9.2."""
 
+import contextlib
 import os
 import shlex
+import signal
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,14 +21,14 @@ from perjoule.testbeds._kernel import cpu_ticks
 from perjoule.testbeds._process import children
 from perjoule.testbeds.cluster.facts import clock_doubt, clock_s, counters, probe
 from perjoule.testbeds.cluster.keeper import Keeper
-from perjoule.testbeds.cluster.openssh import Login, refusal
+from perjoule.testbeds.cluster.openssh import Ssh
 from perjoule.testbeds.cluster.program import signalled
 from perjoule.testbeds.cluster.scripts import BASH, KEEP, LAUNCH
 from places import EXAMPLES, TRANSCRIPTS
 from typed import as_written
 
 SAID = TRANSCRIPTS / "cluster"
-LOGIN = Login("storage-1", "10.0.0.11", user="root", port=2222, identity="/home/user/.ssh/lab")
+LOGIN = Ssh("storage-1", "10.0.0.11", user="root", port=2222, identity="/home/user/.ssh/lab")
 HOST = {"name": "storage-1", "address": "192.0.2.11", "role": "storage"}
 CLIENT = {"name": "client-1", "address": "192.0.2.21", "role": "client"}
 
@@ -57,7 +59,7 @@ def test_nothing_is_asked_and_a_destination_is_never_an_option() -> None:
 
 
 def test_sudo_never_asks() -> None:
-    assert Login("a", "b", sudo=True).command(["id"])[-1] == "exec sudo -n -- id"
+    assert Ssh("a", "b", sudo=True).command(["id"])[-1] == "exec sudo -n -- id"
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_sudo_never_asks() -> None:
     ],
 )
 def test_what_ssh_says_becomes_one_sentence_with_what_next(transcript: str, what: str, advice: str) -> None:
-    error = refusal(LOGIN, said(transcript))
+    error = LOGIN.refusal(said(transcript))
     assert isinstance(error, MachineError)
     assert error.exit_code == 3
     assert "\n" not in str(error)
@@ -83,8 +85,8 @@ def test_what_ssh_says_becomes_one_sentence_with_what_next(transcript: str, what
 
 
 def test_what_else_ssh_says_is_passed_on() -> None:
-    assert "kex_exchange" in str(refusal(LOGIN, "kex_exchange_identification: Connection closed by remote host\n"))
-    assert "ssh printed nothing" in str(refusal(LOGIN, ""))
+    assert "kex_exchange" in str(LOGIN.refusal("kex_exchange_identification: Connection closed by remote host\n"))
+    assert "ssh printed nothing" in str(LOGIN.refusal(""))
 
 
 def test_a_host_says_what_it_has() -> None:
@@ -131,8 +133,8 @@ def test_a_program_that_a_host_does_not_have_is_told(tmp_path: Path) -> None:
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
     """A keeper on this machine, instead of behind ssh."""
-    monkeypatch.setattr(Login, "command", lambda _self, argv, **_ways: list(argv))
-    keeper = Keeper(Login("h1", "here"), str(tmp_path / "work"))
+    monkeypatch.setattr(Ssh, "command", lambda _self, argv, **_ways: list(argv))
+    keeper = Keeper(Ssh("h1", "here"), str(tmp_path / "work"))
     keeper.keep("00000001")
     try:
         yield keeper
@@ -140,6 +142,19 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
         alive = keeper.alive
         assert keeper.close() is alive
         assert (tmp_path / "work/cluster/00000001-h1").exists() is not alive
+
+
+def test_a_keeper_that_is_ended_removes_what_is_ours_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a batch system does with all processes of a job."""
+    monkeypatch.setattr(Ssh, "command", lambda _self, argv, **_ways: list(argv))
+    keeper = Keeper(Ssh("h1", "here"), str(tmp_path / "work"))
+    keeper.keep("00000001")
+    (pid,) = [pid for pid in children(os.getpid()) if b"perjoule-keeper" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    os.kill(pid, signal.SIGTERM)
+    with contextlib.suppress(TransientError):
+        assert keeper.run(["sleep", "5"], timeout_s=5)[0].code != 0
+    assert keeper.close()
+    assert not (tmp_path / "work/cluster/00000001-h1").exists()
 
 
 def test_a_keeper_runs_commands_side_by_side_and_starts_no_process_here(kept: Keeper) -> None:

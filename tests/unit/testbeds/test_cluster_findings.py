@@ -13,7 +13,7 @@ from perjoule.model.errors import MachineError
 from perjoule.testbeds import cluster
 from perjoule.testbeds.cluster.facts import probe
 from perjoule.testbeds.cluster.findings import clock_finding, installed_at_once, together
-from perjoule.testbeds.cluster.openssh import Login
+from perjoule.testbeds.cluster.openssh import Ssh
 from places import TRANSCRIPTS
 
 TOOLS = "bash cat chmod cut env flock findmnt getconf grep id losetup mkdir mkfifo nproc pkill ps rm setsid sleep sort stat tar"
@@ -44,12 +44,12 @@ def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         found = next(there for folder in os.get_exec_path() if (there := Path(folder, tool)).exists())
         (tmp_path / tool).symlink_to(found)
 
-    def command(self: Login, argv: Sequence[str], **_ways: object) -> list[str]:
+    def command(self: Ssh, argv: Sequence[str], **_ways: object) -> list[str]:
         if self.name == "n03":
             return ["sh", "-c", "echo 'ssh: connect to host 10.0.1.3 port 22: No route to host' >&2; exit 255"]
         return [str(tmp_path / "env"), f"PATH={tmp_path}", *argv]
 
-    monkeypatch.setattr(Login, "command", command)
+    monkeypatch.setattr(Ssh, "command", command)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     yield CAMPAIGN.replace("WORK", str(tmp_path / "work"))
     cluster._close_checked()

@@ -8,6 +8,7 @@ from perjoule import campaign, drivers
 from perjoule.model.errors import CampaignError
 from perjoule.testbeds.cluster import Cluster
 from perjoule.testbeds.cluster.inventory import inventory
+from perjoule.testbeds.cluster.openssh import Ssh
 
 INI = """
 # the lab
@@ -71,6 +72,7 @@ def test_roles_go_to_groups_patterns_and_counts(tmp_path: Path) -> None:
     ]
     assert [one.address for one in bed.hosts[2:5]] == ["192.0.2.9", "192.0.2.66", "n01"]
     login = bed._login(bed.hosts[0])
+    assert isinstance(login, Ssh)
     assert (login.destination, login.port, login.user) == ("s1", 2222, "lab")
 
 

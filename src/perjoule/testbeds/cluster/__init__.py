@@ -29,7 +29,8 @@ from perjoule.testbeds.cluster.facts import clock_doubt
 from perjoule.testbeds.cluster.host import MeteredHost, SshHost
 from perjoule.testbeds.cluster.inventory import inventory, tables
 from perjoule.testbeds.cluster.keeper import Keeper
-from perjoule.testbeds.cluster.openssh import Login
+from perjoule.testbeds.cluster.login import Login
+from perjoule.testbeds.cluster.openssh import Ssh
 
 EXAMPLE = """
 [testbed]
@@ -124,7 +125,7 @@ class Cluster(Testbed):
         chosen = [machine for machine in everybody if machine.login]
         run = secrets.token_hex(4)
         with contextlib.ExitStack() as stack:
-            note = stack.enter_context(notes.noted(run, [(self._login(machine), self.work) for machine in chosen]))
+            note = stack.enter_context(notes.noted(run, self._noted(chosen)))
             folders = [self._folder(run, machine) for machine in chosen]
             stack.callback(lambda: [notes.remove_logs(folder) for folder in folders])
             held: list[Keeper] = []
@@ -159,9 +160,11 @@ class Cluster(Testbed):
     def checks(self) -> tuple[Check, ...]:
         """Check that each host can be reached, and has enough space and the tools."""
         there = shutil.which("ssh")
-        found = [Check("ssh", bool(there), there or "not installed", "" if there else "apt install openssh-client")]
-        if not there:
-            return tuple(found)
+        found = Check("ssh", bool(there), there or "not installed", "" if there else "apt install openssh-client")
+        return (found, *self.reached()) if there else (found,)
+
+    def reached(self) -> tuple[Check, ...]:
+        """Check each host; its connection is kept for who holds it next."""
 
         def look(machine: Machine) -> Check:
             if _nobodys(machine.address):
@@ -178,7 +181,7 @@ class Cluster(Testbed):
             _checked[login, self.work] = keeper
             return findings.readiness(machine.name, keeper.probe)
 
-        return (*found, *findings.together(_at_once(look, self.hosts)))
+        return tuple(findings.together(_at_once(look, self.hosts)))
 
     def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:
         """Return what the hosts that `checks` has reached lack, and clocks that nothing synchronizes."""
@@ -216,7 +219,11 @@ class Cluster(Testbed):
     def _login(self, machine: Machine) -> Login:
         identity, config = (str(Path(path).expanduser()) if path else "" for path in (self.identity, self.config))
         user, port = machine.user or self.user, machine.port or self.port
-        return Login(machine.name, machine.ssh or machine.address, user, port, identity, config, self.sudo)
+        return Ssh(machine.name, machine.ssh or machine.address, user, port, identity, config, self.sudo)
+
+    def _noted(self, chosen: Sequence[Machine]) -> list[tuple[Ssh, str]]:
+        """Return the hosts that `perjoule down` can reach when this run is over: not those of a batch job."""
+        return [(login, self.work) for machine in chosen if isinstance(login := self._login(machine), Ssh)]
 
     def _folder(self, run: str, machine: Machine) -> Path:
         return Path(self.work, "cluster", f"{run}-{machine.name}")

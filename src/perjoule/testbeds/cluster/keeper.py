@@ -21,7 +21,8 @@ from perjoule.model.errors import MachineError, PerjouleError, TransientError
 from perjoule.testbeds import _process
 from perjoule.testbeds.cluster import hearing
 from perjoule.testbeds.cluster.facts import Probe, clock_s, probe
-from perjoule.testbeds.cluster.openssh import CONNECT_S, SSH_FAILED, Login, lost, refusal
+from perjoule.testbeds.cluster.login import Login
+from perjoule.testbeds.cluster.openssh import CONNECT_S, SSH_FAILED
 from perjoule.testbeds.cluster.scripts import BASH, KEEP
 
 PROBED_S = CONNECT_S + 20.0
@@ -47,7 +48,7 @@ class Keeper:
     """The keeper of one host; `probe` is what the host has."""
 
     def __init__(self, login: Login, work: str) -> None:
-        """Log in and look; nothing changes on the host. Raises MachineError with the message of ssh."""
+        """Log in and look; nothing changes on the host. Raises MachineError with the message of what leads there."""
         self.login, self.began_s = login, time.monotonic()
         self.removed: list[str] = []  # what dead runs had left
         self._heard, self._number = bytearray(), 0
@@ -60,12 +61,12 @@ class Keeper:
         stdin, self._lifeline = os.pipe2(os.O_CLOEXEC)
         self._words, stdout = os.pipe2(os.O_CLOEXEC)
         self._errors = os.memfd_create("stderr")
+        command = login.command([*BASH, KEEP, "perjoule-keeper", work, login.name], socket=self._socket, master=True)
         try:
-            command = login.command([*BASH, KEEP, "perjoule-keeper", work, login.name], socket=self._socket, master=True)
             self._child = _process.Child(command, stdin=stdin, stdout=stdout, stderr=self._errors)
         except OSError as error:
             self._own.close()
-            raise MachineError(f"no ssh ({error.strerror})", next="apt install openssh-client") from None
+            raise MachineError(f"{command[0]} could not be started ({error.strerror})", next="install it") from None
         finally:
             os.close(stdin)
             os.close(stdout)
@@ -118,8 +119,8 @@ class Keeper:
     def _error(self) -> PerjouleError:
         """Return why there is no answer."""
         if not self._child.ended(1.0):
-            return refusal(self.login, "it timed out")
-        return refusal(self.login, os.pread(self._errors, os.fstat(self._errors).st_size, 0).decode(errors="replace"))
+            return self.login.refusal("it timed out")
+        return self.login.refusal(os.pread(self._errors, os.fstat(self._errors).st_size, 0).decode(errors="replace"))
 
     def _line(self, until_s: float) -> str | None:
         """Return the next line that it sends before it keeps the host, or None if none has come by then."""
@@ -146,7 +147,7 @@ class Keeper:
         Without this check ssh would make a new connection, to a host that no longer has our run.
         """
         if not self.alive:
-            raise lost(self.login)
+            raise self.login.lost()
         return self.login.command(argv, socket=self._socket)
 
     def number(self) -> int:
@@ -198,7 +199,7 @@ class Keeper:
         try:
             answer = self._ask(number, f"counters {number}").result(ANSWER_S)
         except TimeoutError:
-            raise lost(self.login) from None
+            raise self.login.lost() from None
         return (began_s + answer.at_s) / 2, (answer.at_s - began_s) / 2, answer.out.decode(errors="replace")
 
     def clock(self) -> ClockOffset:
@@ -218,13 +219,13 @@ class Keeper:
     def _say(self, line: str, content: bytes = b"") -> None:
         with self._lock:
             if self._ended:
-                raise lost(self.login)
+                raise self.login.lost()
             try:
                 left = memoryview(os.fsencode(f"{line}\n") + content)
                 while left:
                     left = left[os.write(self._lifeline, left) :]
             except OSError:
-                raise lost(self.login) from None
+                raise self.login.lost() from None
             except BaseException:  # half of a word is out: nothing can follow it
                 self._child.kill()
                 raise
@@ -264,7 +265,7 @@ class Keeper:
         if not self._ended:  # it may have died while ssh lives on
             self._child.kill()
         for number in tuple(self._asked):
-            self._asked.pop(number).set_exception(lost(self.login))
+            self._asked.pop(number).set_exception(self.login.lost())
 
     def hang_up(self) -> None:
         """Have it end, without waiting for it."""

@@ -14,7 +14,7 @@ from perjoule.machine import locks, removal
 from perjoule.machine.untrusted import UNEXPECTED, json_from
 from perjoule.model.errors import MachineError, PerjouleError
 from perjoule.testbeds.cluster.keeper import Keeper
-from perjoule.testbeds.cluster.openssh import Login
+from perjoule.testbeds.cluster.openssh import Ssh
 
 
 def _folder() -> Path:
@@ -22,7 +22,7 @@ def _folder() -> Path:
 
 
 @contextlib.contextmanager
-def noted(run: str, hosts: Sequence[tuple[Login, str]]) -> Generator[Path]:
+def noted(run: str, hosts: Sequence[tuple[Ssh, str]]) -> Generator[Path]:
     """Write a note, locked during the block, which removes it if nothing is left. Raises MachineError: it can't be written."""
     path = _folder() / f"{run}.json"
     try:
@@ -65,11 +65,11 @@ def _clean(path: Path, text: str) -> list[tuple[str, list[str], str]]:
     Return each host's name, what it removed, and "" or why it could not remove all.
     """
     try:
-        hosts = [(one.pop("work"), Login(**one)) for one in json_from(text)]
+        hosts = [(one.pop("work"), Ssh(**one)) for one in json_from(text)]
     except UNEXPECTED:  # it was killed before it had written it, and before it connected
         return []
 
-    def clean_one(host: tuple[str, Login]) -> tuple[str, list[str], str]:
+    def clean_one(host: tuple[str, Ssh]) -> tuple[str, list[str], str]:
         work, login = host
         try:
             keeper = Keeper(login, work)

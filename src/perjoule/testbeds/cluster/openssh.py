@@ -9,7 +9,8 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perjoule.model.errors import MachineError, PerjouleError, TransientError
+from perjoule.model.errors import MachineError, PerjouleError
+from perjoule.testbeds.cluster.login import Login
 
 CONNECT_S = 10
 SSH_FAILED = 255
@@ -47,8 +48,8 @@ _SAYINGS = (
 
 
 @dataclass(frozen=True)
-class Login:
-    """How to log in to one host."""
+class Ssh(Login):
+    """How to log in to one host over SSH."""
 
     name: str
     destination: str  # as OpenSSH knows it
@@ -57,6 +58,11 @@ class Login:
     identity: str = ""
     config: str = ""
     sudo: bool = False
+
+    @property
+    def where(self) -> str:
+        """The host and its name for OpenSSH."""
+        return f"{self.name} ({self.destination})"
 
     @property
     def key(self) -> str:
@@ -73,19 +79,12 @@ class Login:
         words += ["-l", self.user] if self.user else []
         return [*words, "--", self.destination, "exec " + shlex.join([*(["sudo", "-n", "--"] if self.sudo else []), *argv])]
 
-
-def refusal(login: Login, said: str) -> PerjouleError:
-    """Turn ssh's message, when it can't connect, into an error and its fix."""
-    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "ssh printed nothing")
-    where = f"{login.name} ({login.destination})"
-    if _BAD_FILE.search(said):
-        return MachineError(f"ssh rejects the key: {last}", where=where, next=f"chmod 600 {login.identity}")
-    for saying, what, advice in _SAYINGS:
-        if saying in said:
-            return MachineError(f"{what}", where=where, next=advice.format(host=login.destination, key=login.key))
-    return MachineError(f"no connection: {last}", where=where, next=f"try `ssh {login.destination}`")
-
-
-def lost(login: Login) -> TransientError:
-    """Return the error for a connection that has ended."""
-    return TransientError("the connection was lost", where=f"{login.name} ({login.destination})")
+    def refusal(self, said: str) -> PerjouleError:
+        """Turn ssh's message, when it can't connect, into an error and its fix."""
+        last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "ssh printed nothing")
+        if _BAD_FILE.search(said):
+            return MachineError(f"ssh rejects the key: {last}", where=self.where, next=f"chmod 600 {self.identity}")
+        for saying, what, advice in _SAYINGS:
+            if saying in said:
+                return MachineError(what, where=self.where, next=advice.format(host=self.destination, key=self.key))
+        return MachineError(f"no connection: {last}", where=self.where, next=f"try `ssh {self.destination}`")
