@@ -47,7 +47,8 @@ remove() { # a folder of ours with all that is mounted and attached below
 KEEP = (
     _SWEEP
     + r"""
-trap '' TERM INT HUP PIPE # it may be answering when we go
+trap '' INT HUP PIPE # it may be answering when we go
+trap 'exec < /dev/null' TERM # a batch system ends us: nothing more will come
 export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 [ "$EUID" = 0 ] && user=root || user=$(id -un)
 there=$1
