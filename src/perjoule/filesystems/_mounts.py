@@ -99,7 +99,7 @@ class OnOwnDevices(FileSystem):
 
 
 class OnClients(Mounted):
-    """A file system of each client's own: no daemons, and no caches except the kernel's page cache, which the hosts drop."""
+    """A file system without daemons of ours, and without caches except the kernel's page cache, which the hosts drop."""
 
     def __init__(
         self, hosts: Hosts, directories: Mapping[str, Path], facts: Mapping[str, Json], lost: Callable[[Host], str]
@@ -108,8 +108,8 @@ class OnClients(Mounted):
         self._clients, self._lost = hosts.clients, lost  # which says what of it a client has lost; "" is nothing
 
     def locate(self, path: Path) -> tuple[str, ...]:
-        """Return the client itself: what is behind that is unknown here."""
-        return (self._clients[0].name,)
+        """Return the client, if data lie on clients; what else is behind a mount is unknown here."""
+        return (self._clients[0].name,) if self.data_hosts else ()
 
     def drop_caches(self) -> None:
         """Do nothing."""

@@ -1,8 +1,8 @@
 """An existing folder: a file system that is already mounted, or a local disk.
 https://man7.org/linux/man-pages/man8/findmnt.8.html
 
-Nothing is deployed or tuned here. Each client works in a new empty folder of its own inside the given one, and only that is
-removed at the end. Caches other than the hosts' page caches are unknown, so none is dropped.
+Nothing is deployed or tuned here. Clients work in a new empty folder inside the given one, all in the same if they share the file
+system, and only that is removed at the end. Caches other than the hosts' page caches are unknown, so none is dropped.
 """
 
 from collections.abc import Generator
@@ -13,7 +13,7 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
-from perjoule.filesystems._daemons import programs
+from perjoule.filesystems._daemons import each, programs
 from perjoule.filesystems._mounts import SHORT_S, OnClients, findmnt, is_local
 from perjoule.model import OPTIONS
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
@@ -40,18 +40,24 @@ class Directory(FileSystem):
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
-        """Make a folder for every client, and remove these folders at the end."""
+        """Make a folder, and one more on each client that does not see it; remove these folders at the end."""
         if not self.path.is_absolute():
             raise CampaignError(f'path = "{self.path}" is relative', where="directory", next="write an absolute path")
         directories: dict[str, Path] = {}
+        first, *others = hosts.clients
+
+        def find(client: Host) -> None:
+            common = directories[first.name]
+            seen = client.run(["test", "-d", common], timeout_s=SHORT_S, check=False).returncode == 0
+            directories[client.name] = common if seen else self._folder(client)
 
         def lost(client: Host) -> str:
             there = client.run(["test", "-d", directories[client.name]], timeout_s=SHORT_S, check=False)
             return "" if there.returncode == 0 else f"{directories[client.name]} is gone"
 
         try:
-            for client in hosts.clients:
-                directories[client.name] = self._folder(client)
+            directories[first.name] = self._folder(first)
+            each(others, find)
             found = {client.name: findmnt(client, self.path) for client in hosts.clients}
             mounted = OnClients(hosts, directories, {"path": str(self.path), "mounts": found}, lost)
             mounted.data_hosts = tuple(directories) if all(map(is_local, found.values())) else ()

@@ -236,21 +236,6 @@ def check(what: str, returncode: int, log: str) -> None:
     raise WorkloadError(sentence, next=f"{what}'s full output is kept with the trial")
 
 
-def require_common(what: str, clients: Sequence[Host], mounted: Mounted) -> None:
-    """Check that all clients are in the same folder of one file system. Raises WorkloadError if each has its own."""
-    first, *others = clients
-    marker = f"perjoule-{time.monotonic_ns()}"
-    first.run(["touch", mounted.directories[first.name] / marker], timeout_s=SHORT_S)
-    try:
-        for client in others:
-            seen = client.run(["test", "-e", mounted.directories[client.name] / marker], timeout_s=SHORT_S, check=False)
-            if seen.returncode != 0:
-                told = f"{what} needs one folder for all clients, but here each has its own"
-                raise WorkloadError(told, where=client.name, next="use one client, or a file system that they share")
-    finally:
-        first.run(["rm", "-f", mounted.directories[first.name] / marker], timeout_s=SHORT_S, check=False)
-
-
 def client_of(clients: Sequence[str], ranks_count: int) -> Mapping[int, str]:
     """Return the client of each rank."""
     return {rank: clients[rank // ranks_count] for rank in range(len(clients) * ranks_count)}

@@ -10,6 +10,7 @@ from perjoule.drivers.protocols import Host, Mounted, Process
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.model.units import seconds_text
 
+SHORT_S = 60.0  # for commands on one file
 STOP_S = 3.0  # what hangs in a dead mount can't be killed: it is left to the testbed's end
 
 
@@ -83,3 +84,18 @@ def cold(clients: Sequence[Host], mounted: Mounted) -> list[str]:
     except WorkloadError as error:
         return [f"page caches were not dropped: {error}"]
     return []
+
+
+def require_common(what: str, clients: Sequence[Host], mounted: Mounted) -> None:
+    """Check that all clients are in the same folder of one file system. Raises WorkloadError if each has its own."""
+    first, *others = clients
+    marker = f"perjoule-{time.monotonic_ns()}"
+    first.run(["touch", mounted.directories[first.name] / marker], timeout_s=SHORT_S)
+    try:
+        for client in others:
+            seen = client.run(["test", "-e", mounted.directories[client.name] / marker], timeout_s=SHORT_S, check=False)
+            if seen.returncode != 0:
+                told = f"{what} needs one folder for all clients, but here each has its own"
+                raise WorkloadError(told, where=client.name, next="use one client, or a file system that they share")
+    finally:
+        first.run(["rm", "-f", mounted.directories[first.name] / marker], timeout_s=SHORT_S, check=False)

@@ -25,7 +25,7 @@ from perjoule.model.errors import WorkloadError
 from perjoule.model.units import Seconds
 from perjoule.workloads import _mpi as mpi
 from perjoule.workloads._raw import Ran, noted, prepared_doubts, reading
-from perjoule.workloads._running import cold
+from perjoule.workloads._running import cold, require_common
 
 EXAMPLE = """
 [[workload]]
@@ -101,7 +101,7 @@ class MdTest(Workload):
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
         """Remove everything, create what will be statted or removed, then drop caches."""
         if len(clients) > 1:
-            mpi.require_common("mdtest", clients, mounted)
+            require_common("mdtest", clients, mounted)
         clients[0].run(["rm", "-rf", "--", mounted.directories[clients[0].name] / TREE], timeout_s=self.time_limit_s)
         if self.operation != "create":
             self._load(clients, mounted, folder, "layout-", "create")

@@ -1,5 +1,7 @@
 """A folder that is there already, on this machine and without root."""
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from perjoule.filesystems.directory import Directory
 from perjoule.model.errors import CampaignError, MachineError, TransientError
 from perjoule.testbeds.local import Local
 from places import TRANSCRIPTS
+from scripted import ScriptedHost
 
 SAID = TRANSCRIPTS / "directory"
 
@@ -82,3 +85,59 @@ def test_what_is_no_writable_folder_is_refused_with_what_to_do(path: str, what: 
         Directory(path=Path(path)).mount(hosts),
     ):
         pass
+
+
+class Client(ScriptedHost):
+    """A client with the folders that its file system has; a file system may be that of others, too."""
+
+    def __init__(self, name: str, folders: set[str], mount: str) -> None:
+        super().__init__(name)
+        self.folders, self.mount = folders, mount
+
+    def answers(self, words: Sequence[str]) -> tuple[int, str]:
+        match words:
+            case ["test", "-d", path]:
+                return 0 if path in self.folders else 1, ""
+            case ["mktemp", *_, parent, _]:
+                made = f"{parent}/perjoule-of-{self.name}"
+                self.folders.add(made)
+                return 0, made + "\n"
+            case ["rm", *_, path]:
+                self.folders.discard(path)
+            case ["findmnt", *_]:
+                mount = {"target": "/scratch", "source": self.mount, "fstype": "lustre" if ":" in self.mount else "ext4"}
+                return 0, json.dumps({"filesystems": [mount]})
+            case _:
+                raise AssertionError(words)
+        return 0, ""
+
+
+def test_clients_that_see_the_same_file_system_share_a_folder_whose_files_lie_nobody_knows_where() -> None:
+    lustre = {"/scratch"}
+    clients = tuple(Client(f"client-{n}", lustre, "10.0.0.1@tcp:/lustre") for n in (1, 2, 3))
+    with Directory(path=Path("/scratch")).mount(Hosts(clients)) as mounted:
+        assert set(mounted.directories.values()) == {Path("/scratch/perjoule-of-client-1")}
+        assert list(mounted.directories) == ["client-1", "client-2", "client-3"]
+        assert (mounted.data_hosts, mounted.locate(Path("/scratch/perjoule-of-client-1/file"))) == ((), ())
+    assert lustre == {"/scratch"}
+
+
+def test_clients_with_disks_of_their_own_at_the_same_path_get_a_folder_each() -> None:
+    disks = [{"/scratch"}, {"/scratch"}]
+    clients = tuple(Client(f"client-{n}", disk, "/dev/sda1") for n, disk in enumerate(disks, 1))
+    with Directory(path=Path("/scratch")).mount(Hosts(clients)) as mounted:
+        assert [str(path) for path in mounted.directories.values()] == [f"/scratch/perjoule-of-client-{n}" for n in (1, 2)]
+        assert mounted.data_hosts == ("client-1", "client-2")
+        assert mounted.locate(Path("/scratch/perjoule-of-client-1/file")) == ("client-1",)
+    assert disks == [{"/scratch"}, {"/scratch"}]
+
+
+def test_what_was_made_is_removed_if_the_next_client_has_no_such_folder() -> None:
+    disks = [{"/scratch"}, set[str]()]
+    clients = tuple(Client(f"client-{n}", disk, "/dev/sda1") for n, disk in enumerate(disks, 1))
+    with (
+        pytest.raises(MachineError, match="client-2: /scratch is not a folder"),
+        Directory(path=Path("/scratch")).mount(Hosts(clients)),
+    ):
+        pass
+    assert disks == [{"/scratch"}, set()]

@@ -3,6 +3,7 @@
 import importlib.metadata
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,6 +29,7 @@ from perjoule.workloads._muons import data
 from perjoule.workloads._muons import fit as muon_fit
 from perjoule.workloads.hep import report
 from places import TRANSCRIPTS
+from scripted import ScriptedHost, ScriptedMount
 
 INSTALL = " (.venv/bin/pip install 'perjoule[hep]')"
 RECORDED = TRANSCRIPTS / "hep" / "local"  # 16 files on MooseFS with four chunk servers
@@ -257,6 +259,15 @@ def test_hosts_that_do_not_count_bytes_have_no_locality_by_network(raw: Path) ->
     assert measured["locality_ratio"] == 1.0
 
 
+def test_files_whose_place_is_not_known_have_no_locality_by_placement(raw: Path) -> None:
+    holders = json.loads((raw / "prepared.json").read_text())["holders"]
+    changed(raw / "prepared.json", holders={file: [] for file in holders})
+    outcome = analysis().outcome(raw)
+    assert "locality_ratio" not in outcome.measured
+    assert outcome.measured["network_locality_ratio"] == pytest.approx(0.9986, abs=1e-4)
+    assert outcome.doubts == ()
+
+
 def test_a_peak_that_lies_elsewhere_is_a_doubt(raw: Path) -> None:
     counts = json.loads((raw / "histogram.json").read_text())["counts"]
     changed(raw / "histogram.json", counts=[0, 0, *counts[:-2]])
@@ -293,6 +304,16 @@ def test_what_is_missing_is_said_with_what_mends_it(monkeypatch: pytest.MonkeyPa
         assert check.needed
         assert not check.ok
         assert check.fix == ".venv/bin/pip install 'perjoule[hep]'"
+
+
+def test_workers_with_folders_of_their_own_are_refused(tmp_path: Path) -> None:
+    class Apart(ScriptedHost):
+        def answers(self, words: Sequence[str]) -> tuple[int, str]:
+            return int(words[:2] == ["test", "-e"]), ""
+
+    clients = [Apart("client-1"), Apart("client-2")]
+    with pytest.raises(WorkloadError, match="client-2: the analysis needs one folder for all clients, but here each has its own"):
+        analysis(workers="clients").prepare(clients, ScriptedMount(*clients), tmp_path)
 
 
 def test_the_storage_hosts_work_only_where_they_are_asked_to() -> None:

@@ -37,7 +37,7 @@ class Mounted(ABC):
 
     @abstractmethod
     def locate(self, path: Path) -> tuple[str, ...]:
-        """Return the names of the hosts that hold a file's data (by its path on the first client)."""
+        """Return the names of the hosts that hold a file's data (by its path on the first client); () if that is not known."""
 
     @abstractmethod
     def drop_caches(self) -> None:

@@ -26,7 +26,7 @@ from perjoule.model.units import MIB, Bytes, Seconds
 from perjoule.workloads._muons.data import EVENT_BYTES, file_name
 from perjoule.workloads._muons.fit import WINDOW_GEV, density, fit
 from perjoule.workloads._raw import noted, reading
-from perjoule.workloads._running import codes, cold, daemons_first, last_words, stop
+from perjoule.workloads._running import codes, cold, daemons_first, last_words, require_common, stop
 from perjoule.workloads.hep import dask, report
 from perjoule.workloads.hep.report import Spectrum, spectrum
 
@@ -107,6 +107,7 @@ class Hep(Workload):
         if absent := [host.name for host in workers if host.name not in mounted.directories]:
             what = f"this file system is not mounted on {', '.join(absent)}, where the analysis should run"
             raise WorkloadError(what, where="hep", next='write workers = "clients"')
+        require_common("the analysis", [host for host in clients if host.name in mounted.directories], mounted)
         first, files = clients[0], [file_name(number) for number in range(self.files_count)]
         place = self._place(mounted, first)
         if first.run(["test", "-e", place / "complete"], timeout_s=SHORT_S, check=False).returncode != 0:

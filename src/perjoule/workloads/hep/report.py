@@ -57,7 +57,7 @@ def outcome(folder: Path) -> Outcome:
     results = tuple(result(name, done, own_s[name]) for name, done in own.items())
     local = localities(tasks, prepared["holders"], received_bytes)
     measured, doubts = physics(spectrum(folder))
-    if local["locality_ratio"] > PLACED_RATIO and local.get("network_locality_ratio", 1.0) < 1 - REMOTE_RATIO:
+    if local.get("locality_ratio", 0.0) > PLACED_RATIO and local.get("network_locality_ratio", 1.0) < 1 - REMOTE_RATIO:
         read, placed = (f"{local[name]:.0%}" for name in ("network_locality_ratio", "locality_ratio"))
         doubts += (f"{placed} of the bytes were read on hosts that hold their files, but only {read} not over the network",)
     if any(one.ended_s - one.began_s < SHORTEST_S for one in results):
@@ -107,11 +107,12 @@ def localities(
     """Return the share of bytes that were read where they lie, by placement and by network traffic.
 
     By placement a file is local on every host that holds a part of it, which overstates striped files. By network all bytes that
-    the workers' hosts received count as data, including Dask's own messages, which understates it.
+    the workers' hosts received count as data, including Dask's own messages, which understates it. No share by placement if the
+    place of a file is not known.
     """
     read_bytes = sum(task["bytes"] for task in tasks)
     local_bytes = sum(task["bytes"] for task in tasks if task["worker"] in holders[task["file"]])
-    found = {"locality_ratio": local_bytes / read_bytes}
+    found = {"locality_ratio": local_bytes / read_bytes} if all(holders.values()) else {}
     if {task["worker"] for task in tasks} <= received_bytes.keys():
         found["network_locality_ratio"] = max(0.0, 1 - sum(received_bytes.values()) / read_bytes)
     return found

@@ -22,7 +22,7 @@ from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.model.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads import _mpi as mpi
 from perjoule.workloads._raw import Ran, noted, prepared_doubts, reading
-from perjoule.workloads._running import cold
+from perjoule.workloads._running import cold, require_common
 from perjoule.workloads.ior import report
 from perjoule.workloads.ior.report import doubts, results
 
@@ -134,7 +134,7 @@ class Ior(Workload):
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
         """Remove old files before a write, lay missing ones out before a read, then drop caches."""
         if len(clients) > 1 and (self.shared_file or self.reorder):
-            mpi.require_common("a shared file" if self.shared_file else "reorder", clients, mounted)
+            require_common("a shared file" if self.shared_file else "reorder", clients, mounted)
         if self.operation == "write" or not self._laid_out(clients, mounted):
             for client in clients:
                 self._remove(client, mounted)
