@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from perjoule import drivers
+from perjoule import campaign, drivers
 from perjoule.drivers.protocols import Testbed
 from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, TransientError, WorkloadError
@@ -25,7 +25,6 @@ from perjoule.model.waveform import Waveform
 from perjoule.simulators import rapl
 from perjoule.simulators._behaviour import Behaviour
 from perjoule.testbeds.cluster import Cluster
-from perjoule.workloads import _mpi as mpi
 from sshd import Lab, until
 from typed import as_written
 
@@ -44,7 +43,6 @@ from perjoule.model.waveform import Waveform
 from perjoule.simulators import rapl
 from perjoule.simulators._behaviour import Behaviour
 from perjoule.testbeds.cluster import Cluster
-from perjoule.workloads import _mpi as mpi
 with Cluster(**json.loads(sys.argv[1])).hold(1) as hosts:
     host, log = hosts.clients[0], hosts.clients[0].directory / "log"
     host.disk("disk", Disk(kind="ext4", size="64 MiB"))
@@ -275,13 +273,23 @@ MPI = {
     "ior": 'kind = "ior"\noperation = ["write", "read"]\nsize = "8 MiB"\ntransfer = "1 MiB"\nranks = 2',
     "mdtest": 'kind = "mdtest"\noperation = ["create", "stat"]\nfiles = 50\nranks = 2',
 }
+ONE_CLIENT = FILES | {"mixed users": FILES["mixed users"].replace("clients = [2]", "clients = [1]")}
 MATRIX = {
     "moosefs": ('kind = "moosefs"\ngoal = 2', FILES),
-    "glusterfs": ('kind = "glusterfs"\nlayout = "distributed"\nhosts = 2', {"fio": FIO, "mixed users": FILES["mixed users"]}),
-    "cephfs": ('kind = "cephfs"\ncopies = 2', {"fio": FIO}),
+    "glusterfs": ('kind = "glusterfs"\nlayout = "distributed"\nhosts = 2', FILES),
+    "cephfs": ('kind = "cephfs"\ncopies = 2', FILES),
+    "orangefs": ('kind = "orangefs"', FILES),
+    "beegfs": ('kind = "beegfs"', FILES),
+    "nfs": ('kind = "nfs"', FILES),
+    "directory": ('kind = "directory"\npath = "FOLDER/mounted"', FILES),
+    "local": ('kind = "local"\ntype = "ext4"', ONE_CLIENT),
+    "moosefs with MPI": ('kind = "moosefs"', MPI),
+    "glusterfs with MPI": ('kind = "glusterfs"\nlayout = "distributed"\nhosts = 2', MPI),
+    "cephfs with MPI": ('kind = "cephfs"\ncopies = 2', MPI),
+    "orangefs with MPI": ('kind = "orangefs"', MPI),
+    "directory with MPI": ('kind = "directory"\npath = "FOLDER/mounted"', MPI),
     "rados": ('kind = "rados"\ncopies = 2', {"rados": 'kind = "rados"\noperation = ["write", "seq"]\nsize = "16 MiB"'}),
     "device": ('kind = "device"\nsize = "32 MiB"', {"device": 'kind = "device"\ntransfer = "1 MiB"\nsize = "16 MiB"'}),
-    "moosefs with MPI": ('kind = "moosefs"', MPI),
     "glusterfs that grows": ('kind = "glusterfs"\nlayout = "distributed"', {"fio": FIO}),
 }
 
@@ -294,19 +302,36 @@ def open_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
+def lacking(folder: Path, filesystem: str, *workloads: str, clients: int) -> set[str]:
+    """What a campaign needs and this machine does not have, each with what mends it."""
+    loads = "".join(f"[[workload]]\n{workload}\n" for workload in workloads)
+    head = f'name = "lab"\nclients = {clients}\n[testbed]\nkind = "virtual"\n'
+    (folder / "asked.toml").write_text(f"{head}[[filesystem]]\n{filesystem}\n{loads}")
+    trials = campaign.read(folder / "asked.toml").trials
+    asked = [of for trial in trials for of in (drivers.filesystem(trial.filesystem), drivers.workload(trial.workload))]
+    return {
+        f"{check.name}: {check.detail}; {check.fix}" for of in asked for check in of.checks() if check.needed and not check.ok
+    }
+
+
 @pytest.mark.parametrize("name", MATRIX)
 def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_their_own(name: str, open_folder: Path) -> None:
     filesystem, workloads = MATRIX[name]
-    if "MPI" in name and (missing := [c for c in mpi.checks("ior", "") if not c.ok]):
-        pytest.skip("; ".join(f"{c.name}: {c.detail} ({c.fix})" for c in missing))
+    (open_folder / "mounted").mkdir()
+    filesystem = filesystem.replace("FOLDER", str(open_folder))
+    clients_count = 1 if name == "local" else 2
+    (open_folder / "load.fio").write_text("[one]\nrw=write\nsize=16m\nbs=1m\nend_fsync=1\n")
+    if missing := lacking(open_folder, filesystem, *workloads.values(), clients=clients_count):
+        pytest.skip(" | ".join(sorted(missing)))
     lab = Lab(open_folder)
     testbed = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, "servers": 2})
     assert isinstance(testbed, Testbed)
-    with testbed.hold(2) as hosts:
+    with testbed.hold(clients_count) as hosts:
         options = lab.options(lab.serve(hosts.all), 22)
         header = "servers = [1, 2]" if "grows" in name else ""
-        (open_folder / "lab.toml").write_text(toml(options, filesystem, *workloads.values(), clients=2, header=header))
-        (open_folder / "load.fio").write_text("[one]\nrw=write\nsize=16m\nbs=1m\nend_fsync=1\n")
+        (open_folder / "lab.toml").write_text(
+            toml(options, filesystem, *workloads.values(), clients=clients_count, header=header)
+        )
         command = [PERJOULE, "run", open_folder / "lab.toml", "--into", open_folder / "results"]
         env = {"XDG_STATE_HOME": str(open_folder)}
         done = hosts.management.run(command, env=env, timeout_s=240, check=False)
