@@ -10,8 +10,10 @@ from typing import Any
 from perjoule.drivers.protocols import Host
 
 CURVE25519 = "curve25519-sha256"  # a fifth of the CPU time of OpenSSH 9's default key exchange
+USER, SUDOER = "pj-user", "pj-sudoer"  # without rights, and with sudo; the hosts alone know them
 TREES = """
-for d in work results; do mkdir -p "$1/$d"; mount -t tmpfs none "$1/$d"; done
+for d in work results home; do mkdir -p "$1/$d"; mount -t tmpfs none "$1/$d"; chmod 1777 "$1/$d"; done
+for f in passwd group sudoers; do [ ! -e /etc/$f ] || mount --bind "$1/$f" /etc/$f; done
 [ ! -e ~/.bashrc ] || mount --bind /dev/null ~/.bashrc # which may start version managers, for each command anew
 exec /usr/sbin/sshd -D -e -f "$2"
 """
@@ -33,6 +35,12 @@ class Lab:
         for name in ("host", "key", "wrong"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
         shutil.copy(folder / "key.pub", folder / "authorized")
+        users = list(enumerate((USER, SUDOER), 64998))
+        accounts = [f"{name}:*:{number}:{number}::{folder}/home:/bin/bash\n" for number, name in users]
+        (folder / "passwd").write_text(Path("/etc/passwd").read_text() + "".join(accounts))
+        (folder / "group").write_text(Path("/etc/group").read_text() + "".join(f"{name}:x:{number}:\n" for number, name in users))
+        (folder / "sudoers").write_text(f"root ALL=(ALL:ALL) ALL\n{SUDOER} ALL=(ALL:ALL) NOPASSWD: ALL\n")
+        (folder / "sudoers").chmod(0o440)
         for name in ("known", "nobody"):
             (folder / f"{name}.cfg").write_text(f"UserKnownHostsFile {folder / name}\nGlobalKnownHostsFile none\n")
 
@@ -47,10 +55,11 @@ class Lab:
         path.write_text("\n".join([*lines, "UsePAM no", "StrictModes no", "PasswordAuthentication no", "MaxStartups 100", ""]))
         return path
 
-    def options(self, hosts: list[dict[str, str]], port: int) -> dict[str, Any]:
+    def options(self, hosts: list[dict[str, str]], port: int, *, user: str = "root") -> dict[str, Any]:
         return {
             "hosts": hosts,
-            "user": "root",
+            "user": user,
+            "sudo": user == SUDOER,
             "port": port,
             "identity": str(self.folder / "key"),
             "config": str(self.folder / "known.cfg"),

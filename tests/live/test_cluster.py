@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -25,7 +26,7 @@ from perjoule.model.waveform import Waveform
 from perjoule.simulators import rapl
 from perjoule.simulators._behaviour import Behaviour
 from perjoule.testbeds.cluster import Cluster
-from sshd import Lab, until
+from sshd import SUDOER, USER, Lab, until
 from typed import as_written
 
 pytestmark = [
@@ -288,6 +289,12 @@ MATRIX = {
     "cephfs with MPI": ('kind = "cephfs"\ncopies = 2', MPI),
     "orangefs with MPI": ('kind = "orangefs"', MPI),
     "directory with MPI": ('kind = "directory"\npath = "FOLDER/mounted"', MPI),
+    # hep runs this checkout's Python, which may be where root alone may look
+    "directory without root": ('kind = "directory"\npath = "FOLDER/mounted"', {k: v for k, v in FILES.items() if k != "hep"}),
+    "directory with MPI without root": ('kind = "directory"\npath = "FOLDER/mounted"', MPI),
+    "moosefs with sudo": ('kind = "moosefs"\ngoal = 2', {"fio": FIO, "hep": FILES["hep"]}),
+    "glusterfs with MPI with sudo": ('kind = "glusterfs"\nlayout = "distributed"\nhosts = 2', MPI),
+    "cephfs with sudo": ('kind = "cephfs"\ncopies = 2', {"fio": FIO}),
     "rados": ('kind = "rados"\ncopies = 2', {"rados": 'kind = "rados"\noperation = ["write", "seq"]\nsize = "16 MiB"'}),
     "device": ('kind = "device"\nsize = "32 MiB"', {"device": 'kind = "device"\ntransfer = "1 MiB"\nsize = "16 MiB"'}),
     "glusterfs that grows": ('kind = "glusterfs"\nlayout = "distributed"', {"fio": FIO}),
@@ -317,7 +324,11 @@ def lacking(folder: Path, filesystem: str, *workloads: str, clients: int) -> set
 @pytest.mark.parametrize("name", MATRIX)
 def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_their_own(name: str, open_folder: Path) -> None:
     filesystem, workloads = MATRIX[name]
+    user = USER if "without root" in name else SUDOER if "sudo" in name else "root"
+    if user == SUDOER and not shutil.which("sudo"):
+        pytest.skip("sudo is missing: apt install sudo")
     (open_folder / "mounted").mkdir()
+    (open_folder / "mounted").chmod(0o1777)
     filesystem = filesystem.replace("FOLDER", str(open_folder))
     clients_count = 1 if name == "local" else 2
     (open_folder / "load.fio").write_text("[one]\nrw=write\nsize=16m\nbs=1m\nend_fsync=1\n")
@@ -327,7 +338,7 @@ def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_the
     testbed = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, "servers": 2})
     assert isinstance(testbed, Testbed)
     with testbed.hold(clients_count) as hosts:
-        options = lab.options(lab.serve(hosts.all), 22)
+        options = lab.options(lab.serve(hosts.all), 22, user=user)
         header = "servers = [1, 2]" if "grows" in name else ""
         (open_folder / "lab.toml").write_text(
             toml(options, filesystem, *workloads.values(), clients=clients_count, header=header)

@@ -55,6 +55,7 @@ LISTED = {
     "python3": "python3",
     "rpcbind": "rpcbind",
     "snmp": "snmpget",
+    "sudo": "sudo",
     "util-linux": "blockdev findmnt flock lsblk mkswap mountpoint nsenter setpriv setsid swapoff swapon unshare wipefs",
     "xfsprogs": "mkfs.xfs xfs_info",
 }
@@ -62,7 +63,7 @@ LISTED = {
 ALWAYS = "bash bsdutils coreutils dash diffutils dpkg findutils grep hostname libc-bin login mount passwd sed tar util-linux"
 # Used where they are; a driver's check says what is lost without, a test that wants one is skipped.
 OPTIONAL = """
-    beegfs beegfs-ctl chronyc exportfs git ior lvcreate lvm mdadm mdtest mkfs.f2fs mpirun orted pvfs2fuse sudo timedatectl
+    beegfs beegfs-ctl chronyc exportfs git ior lvcreate lvm mdadm mdtest mkfs.f2fs mpirun orted pvfs2fuse timedatectl
     vgcreate vgremove zpool
 """
 # Words that stand where a program could, and are the name of one that is not meant.
