@@ -154,7 +154,7 @@ class _OrangeFS(Deployment[OrangeFS]):
         probe = self.directories[client.name] / ".perjoule-probe"
         client.run(["touch", probe], timeout_s=self.patience_s)
         spread = self._spread(probe)
-        client.run(["rm", probe], timeout_s=self.patience_s)
+        client.run(["rm", "-r", "-f", probe, probe.with_name("lost+found")], timeout_s=self.patience_s)  # 2.10 comes up with it
         modes = words.modes(statfs)
         return {
             "version": words.version(self._servers[0].process.output()),
