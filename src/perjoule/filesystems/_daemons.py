@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from perjoule.drivers.protocols import Check, Host, Process, wait_error
+from perjoule.drivers.protocols import Check, Host, Process
 from perjoule.model.errors import TransientError, WorkloadError
 
 SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # where programs are that the PATH may not name
@@ -38,10 +38,6 @@ class Daemon:
     host: Host
     process: Process
     log: Path
-
-    def said(self) -> str:
-        """Its name and its last line."""
-        return f"{self.name} on {self.host.name}: {last_words(self.process.output())}"
 
 
 class Daemons:
@@ -82,17 +78,16 @@ class Daemons:
                 said = last_words(daemon.process.output(), 3)
                 raise TransientError(f"{daemon.name} ended with exit code {code}; it last said: {said}", where=daemon.host.name)
 
-    def wait(self, what: str, ready: Callable[[], bool], *witnesses: Daemon, every_s: float = 0.03) -> None:
+    def wait(self, what: str, ready: Callable[[], bool], *, every_s: float = 0.03) -> None:
         """Wait until something is ready, while all daemons live.
 
         Args:
             what: what is awaited, as a noun.
             ready: polled; a WorkloadError counts as "not yet".
-            witnesses: the daemons whose last output explains a failure.
             every_s: the pause between two polls.
 
         Raises:
-            TransientError: a daemon died or the time limit passed; with their last output.
+            TransientError: a daemon died, with its last output, or the time limit passed, with the last WorkloadError.
         """
         reason = ""
         until_s = time.monotonic() + self.patience_s
@@ -101,10 +96,10 @@ class Daemons:
                 if ready():
                     return
             except WorkloadError as error:
-                reason = str(error)
+                reason = f": {error}"
             self.alive()
             if time.monotonic() > until_s:
-                raise wait_error(what, self.patience_s, "\n".join([*(w.said() for w in witnesses), reason]))
+                raise TransientError(f"{what} not reached within {self.patience_s:g} s{reason}")
             time.sleep(every_s)
 
     def drop(self, host: Host, name: str) -> None:

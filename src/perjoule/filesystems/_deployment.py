@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted, wait_error
+from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.filesystems._beneath import beneath_facts, needs_beneath
 from perjoule.filesystems._daemons import SYSTEM, Daemon, Daemons, each, fuse, programs
 from perjoule.filesystems._flows import explained
@@ -127,8 +127,9 @@ class Deployment(Mounted, Generic[Options]):
 
     def remount(self) -> None:
         """Remount on all clients, which drops their caches. Raises WorkloadError if a file is still open."""
-        each(self._mounting(), self.detach)
-        each(self._mounting(), self._attach)
+        with self.explained():
+            each(self._mounting(), self.detach)
+            each(self._mounting(), self._attach)
 
     def detach(self, client: Host) -> None:
         """Unmount on a client and let its daemon end by itself: it may write back after the kernel has released it."""
@@ -137,7 +138,7 @@ class Deployment(Mounted, Generic[Options]):
             try:
                 daemon.process.wait(timeout_s=self.patience_s)
             except TimeoutError:
-                raise wait_error(f"the end of {daemon.name} on {client.name}", self.patience_s, daemon.said()) from None
+                raise TransientError(f"{daemon.name} did not end within {self.patience_s:g} s", where=client.name) from None
             self.daemons.drop(client, daemon.name)
 
     def folder(self, host: Host) -> Path:
@@ -195,20 +196,19 @@ class Deployment(Mounted, Generic[Options]):
     def _attach(self, client: Host) -> None:
         place = self.directories[client.name]
         client.run(["mkdir", "-p", place], timeout_s=SHORT_S)
-        daemon = self._attached[client.name] = self.attach(client, place)
-        witnesses = [daemon] if daemon else []
-        self.daemons.wait(f"the mount on {client.name}", lambda: is_mounted(client, place), *witnesses)
+        self._attached[client.name] = self.attach(client, place)
+        self.daemons.wait(f"the mount on {client.name}", lambda: is_mounted(client, place))
 
     def _write_first(self, client: Host) -> None:
         """Have a client write a file and remove it."""
-        probe, daemon = self.directories[client.name] / f".{client.name}-probe", self._attached[client.name]
+        probe = self.directories[client.name] / f".{client.name}-probe"
 
         def written() -> bool:
             client.run(["dd", f"of={probe}", "conv=fsync", "status=none"], text="perjoule", timeout_s=self.patience_s)
             client.run(["rm", probe], timeout_s=self.patience_s)
             return True
 
-        self.daemons.wait(f"a first write on {client.name}", written, *([daemon] if daemon else []))
+        self.daemons.wait(f"a first write on {client.name}", written)
 
     def note(self) -> None:
         """Record the facts and the logs."""

@@ -126,13 +126,13 @@ class _Ganesha(_Nfs):
             self.bind(host, folder / "run", Path("/run"))
         if self.options.version == "3":
             listens = ["test", "-S", "/run/rpcbind.sock"]
-            rpcbind = self.start(host, "rpcbind", ["rpcbind", "-f"])
-            self.daemons.wait("an rpcbind", lambda: bool(host.run(listens, timeout_s=SHORT_S)), rpcbind)
+            self.start(host, "rpcbind", ["rpcbind", "-f"])
+            self.daemons.wait("an rpcbind", lambda: bool(host.run(listens, timeout_s=SHORT_S)))
         clients = [client.address for client in self.hosts.users]
         host.put(ganesha_text(self.export, folder / "recovery", clients, self.options.version), folder / "ganesha.conf")
         argv = ["ganesha.nfsd", "-F", "-f", folder / "ganesha.conf", "-L", "/dev/stderr", "-p", folder / "ganesha.pid"]
         server = self.start(host, "ganesha.nfsd", argv)
-        self.daemons.wait("an NFS server", lambda: "NFS SERVER INITIALIZED" in server.process.output(), server)
+        self.daemons.wait("an NFS server", lambda: "NFS SERVER INITIALIZED" in server.process.output())
 
     def version(self) -> str:
         return release(self.server.run(["ganesha.nfsd", "-v"], timeout_s=SHORT_S).stdout)

@@ -49,11 +49,11 @@ class Mounted(Deployment[Made]):
 
 
 class Machine(ScriptedHost):
-    """Its client ends at once when it is `refused`; its user reaches nothing when it is `closed`."""
+    """Its client ends at once when it is `refused`, never when it is `stuck`; its user reaches nothing when it is `closed`."""
 
-    def __init__(self, name: str, *, refused: bool = False, closed: bool = False) -> None:
+    def __init__(self, name: str, *, refused: bool = False, closed: bool = False, stuck: bool = False) -> None:
         super().__init__(name)
-        self.refused, self.closed, self.mounted = refused, closed, False
+        self.refused, self.closed, self.stuck = refused, closed, stuck
         self.processes: list[ScriptedProcess] = []
 
     def starts(self, words: Sequence[str], log: Path) -> Process:
@@ -62,7 +62,7 @@ class Machine(ScriptedHost):
         return self.processes[-1]
 
     def answers(self, words: Sequence[str]) -> tuple[int, str]:
-        if words[0] == "umount":
+        if words[0] == "umount" and not self.stuck:
             for process in self.processes:
                 process.code = 0
         return int((words[0] == "mountpoint" and self.refused) or (words[0] == "setpriv" and self.closed)), ""
@@ -123,6 +123,12 @@ def test_remounting_waits_for_the_end_of_clients_and_starts_others() -> None:
         mounted.remount()
         assert [process.code for process in client.processes] == [0, None]
         mounted.alive()
+
+
+def test_remounting_in_vain_ends_with_the_last_words_of_all_daemons() -> None:
+    lasts = r"client-1: client did not end within 60 s; served on storage-1, storage-2 last said: .*; client on client-1 last"
+    with Made().mount(hosts(stuck=True)) as mounted, pytest.raises(TransientError, match=lasts):
+        mounted.remount()
 
 
 def test_a_mount_without_a_daemon_that_is_gone_is_seen() -> None:

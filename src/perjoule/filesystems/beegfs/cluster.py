@@ -209,7 +209,7 @@ class Cluster(Deployment["BeeGFS"]):
         return self.start(host, argv[0], [*self.options.environment, *self.as_user, *argv])
 
     def _wait(self, what: str, ready: Callable[[], bool]) -> None:
-        self.daemons.wait(what, ready, *self.daemons, every_s=0.2)
+        self.daemons.wait(what, ready, every_s=0.2)
 
     def _well(self) -> bool:
         """Return whether all targets, and no others, are Online and Good."""

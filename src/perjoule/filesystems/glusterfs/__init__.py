@@ -140,19 +140,19 @@ class _GlusterFS(Deployment[GlusterFS]):
         each(self._members, self._rooms)
         for host, number in zip(self.bearers, self._uuids, strict=True):
             host.put(words.info_text(number, self._release), self.folder(host) / "state" / "glusterd.info")
-        daemons = each(self.bearers, self._glusterd)
-        self.daemons.wait("glusterds that listen", lambda: all(each(self.bearers, _listens)), *daemons)
+        each(self.bearers, self._glusterd)
+        self.daemons.wait("glusterds that listen", lambda: all(each(self.bearers, _listens)))
         # Probed, not written into peers/ beforehand: a link that is refused at the start is tried again only after 3 s.
         for host in self.bearers[1:]:
             self._done(f"{host.name} in the pool", "peer", "probe", host.address)
-        self.daemons.wait("a pool of connected peers", self._is_connected, *daemons)
+        self.daemons.wait("a pool of connected peers", self._is_connected)
         bricks = [f"{host.address}:{brick}" for host, brick in self._bricks]
         allowed = ",".join(host.address for host in self._members)
         settings = [word for item in {"auth.allow": allowed, **self.options.volume}.items() for word in item]
         self._done("the volume", "volume", "create", VOLUME, *self._layout.words, *bricks, "force")
         self._gluster("volume", "set", VOLUME, *settings)
         self._done("the volume's start", "volume", "start", VOLUME, "force")
-        self.daemons.wait("all bricks online", lambda: not self._offline(), daemons[0])
+        self.daemons.wait("all bricks online", lambda: not self._offline())
 
     def attach(self, client: Host, place: Path) -> Daemon:
         log = self.log(client, "glusterfs")
@@ -211,12 +211,12 @@ class _GlusterFS(Deployment[GlusterFS]):
             host.put(words.GSYNCD, folder / "gsyncd", mode=0o755)
             self.bind(host, folder / "gsyncd", self._gsyncd)
 
-    def _glusterd(self, host: Host) -> Daemon:
+    def _glusterd(self, host: Host) -> None:
         config, log = self.folder(host) / "glusterd.vol", self.log(host, "glusterd")
         host.put(words.GLUSTERD, config)
         # As first process of a namespace of its own: bricks and self-heal daemons detach from it, but can't outlive it.
         own = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        return self.start(host, "glusterd", [*own, "glusterd", "-N", "-f", config, "-p", "/run/gluster/glusterd.pid", "-l", log])
+        self.start(host, "glusterd", [*own, "glusterd", "-N", "-f", config, "-p", "/run/gluster/glusterd.pid", "-l", log])
 
     def _gluster(self, *argv: str | Path, host: Host | None = None, timeout_s: float | None = None) -> str:
         socket = "--glusterd-sock=/run/gluster/glusterd.socket"
@@ -225,7 +225,7 @@ class _GlusterFS(Deployment[GlusterFS]):
 
     def _done(self, what: str, *argv: str) -> None:
         """Retry a command that fails while a peer is not connected."""
-        self.daemons.wait(what, lambda: bool([self._gluster(*argv)]), next(iter(self.daemons)))
+        self.daemons.wait(what, lambda: bool([self._gluster(*argv)]))
 
     def _is_connected(self) -> bool:
         """Return whether every host sees all others: otherwise a refusal by one may leave the others locked."""

@@ -107,12 +107,12 @@ class _MooseFS(Deployment[MooseFS]):
         settings |= {} if self.options.rebalance else words.no_rebalance(self._release)
         settings |= {f"{port}_LISTEN_HOST": host.address for port in ("MATOML", "MATOCS", "MATOCL")}
         master = self._daemon(host, "mfsmaster", settings)
-        self.daemons.wait("a listening master", lambda: "initialized properly" in master.process.output(), master)
-        chunkservers = each(self.bearers, self._chunkserver)
+        self.daemons.wait("a listening master", lambda: "initialized properly" in master.process.output())
+        each(self.bearers, self._chunkserver)
         if self.options.metalogger:
             self._daemon(management, "mfsmetalogger", {"BIND_HOST": management.address, **self._upstream()})
-        space = f"{len(chunkservers)} chunk servers with space"
-        self.daemons.wait(space, lambda: not self._missing(), master, *chunkservers, every_s=0.15)
+        space = f"{len(self.bearers)} chunk servers with space"
+        self.daemons.wait(space, lambda: not self._missing(), every_s=0.15)
 
     def attach(self, client: Host, place: Path) -> Daemon:
         config = self.folder(client) / "mfsmount.cfg"
@@ -190,7 +190,7 @@ class _MooseFS(Deployment[MooseFS]):
     def _upstream(self) -> dict[str, object]:
         return {"MASTER_HOST": self.hosts.metadata.address, "MASTER_RECONNECTION_DELAY": 1}
 
-    def _chunkserver(self, host: Host) -> Daemon:
+    def _chunkserver(self, host: Host) -> None:
         chunks, disks = self.store(host) / "chunks", self.folder(host) / "mfshdd.cfg"
         self.furnish(host, chunks)
         host.put(f"{chunks}\n", disks, owner=self.user)
@@ -202,7 +202,7 @@ class _MooseFS(Deployment[MooseFS]):
             "BIND_HOST": host.address,
         }
         label = {"LABELS": name} if (name := self._label(host)) else {}
-        return self._daemon(host, "mfschunkserver", settings | self._upstream() | label)
+        self._daemon(host, "mfschunkserver", settings | self._upstream() | label)
 
     def _label(self, host: Host) -> str:
         """Return the label of a chunk server whose host is also a client and should read from its own; MooseFS has 26."""

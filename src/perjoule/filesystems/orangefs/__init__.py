@@ -137,7 +137,7 @@ class _OrangeFS(Deployment[OrangeFS]):
         argv = [*self._lead(client), "pvfs2-client-core", *cached, "--logtype=file", f"--logfile={log}"]
         daemon = self.start(client, "pvfs2-client-core", argv)
         mount = ["mount", "-t", "pvfs2", url, place]  # fails while the daemon is not ready
-        self.daemons.wait(f"the mount on {client.name}", lambda: bool(client.run(mount, timeout_s=self.patience_s)), daemon)
+        self.daemons.wait(f"the mount on {client.name}", lambda: bool(client.run(mount, timeout_s=self.patience_s)))
         return daemon
 
     def detach(self, client: Host) -> None:
@@ -190,7 +190,7 @@ class _OrangeFS(Deployment[OrangeFS]):
         argv = [*self._lead(), *self.as_user, "pvfs2-server", "-a", host.name]
         host.run([*argv, "-f", configuration], timeout_s=self.patience_s)
         server = self.start(host, "pvfs2-server", [*argv, "-d", configuration])
-        self.daemons.wait("a server that is ready", lambda: words.READY in server.process.output(), server)
+        self.daemons.wait("a server that is ready", lambda: words.READY in server.process.output())
         return server
 
     def _answer(self) -> str:
@@ -201,7 +201,7 @@ class _OrangeFS(Deployment[OrangeFS]):
             said[0] = self._ask("pvfs2-statfs", "-m", self.directories[self.hosts.clients[0].name])
             return set(words.modes(said[0])) == addresses
 
-        self.daemons.wait("an answer of all servers", complete, *self._servers)
+        self.daemons.wait("an answer of all servers", complete)
         return said[0]
 
     def _spread(self, path: Path) -> words.Spread:
