@@ -71,9 +71,9 @@ def deployment() -> Iterator[tuple[Hosts, Cluster]]:
 
 def test_every_server_has_its_target_and_all_are_well(deployment: tuple[Hosts, Cluster]) -> None:
     hosts, cluster = deployment
-    assert {kind: [(t.number, t.node, t.well) for t in cluster.targets(kind)] for kind in KINDS} == {
-        "meta": [(1, 1, True)],
-        "storage": [(n, n, True) for n in (1, 2, 3)],
+    assert {kind: [(t.number, t.well) for t in cluster.targets(kind)] for kind in KINDS} == {
+        "meta": [(1, True)],
+        "storage": [(n, True) for n in (1, 2, 3)],
     }
     rows = cluster.facts["targets"]
     assert isinstance(rows, list)
@@ -85,7 +85,7 @@ def test_a_new_file_is_striped_as_asked_for_over_hosts_that_are_named(deployment
     hosts, cluster = deployment
     cluster.ask("create", path="/striped")
     entry = cluster.entry("/striped")
-    assert (entry.pattern, entry.chunk_bytes, entry.desired_count) == ("RAID0", MIB, 2)
+    assert (entry.pattern, entry.chunk_bytes, len(entry.numbers)) == ("RAID0", MIB, 2)
     holders = cluster.holders("/striped")
     assert len(set(holders)) == 2
     assert set(holders) <= {host.name for host in hosts.by_role("storage")}

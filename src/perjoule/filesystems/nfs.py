@@ -16,6 +16,7 @@ from perjoule.drivers.protocols import Check, Host, Hosts
 from perjoule.filesystems._daemons import programs
 from perjoule.filesystems._deployment import SHORT_S, Deployed, Deployment
 from perjoule.filesystems._mounts import can_mount, findmnt, has_own_mounts, in_kernel, kernel_check
+from perjoule.filesystems._said import found
 from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import MachineError, TransientError, WorkloadError
 from perjoule.model.units import Bytes
@@ -217,4 +218,4 @@ def mount_options(version: Version, transfer_bytes: int, more: Sequence[str]) ->
 
 def release(said: str) -> str:
     """Parse `ganesha.nfsd -v`: "NFS-Ganesha Release = V4.3"."""
-    return said.partition("=")[2].split()[0].removeprefix("V")
+    return found(r"Release = V(\S+)", said, "ganesha.nfsd -v")

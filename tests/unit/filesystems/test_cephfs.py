@@ -19,7 +19,7 @@ from perjoule.filesystems._ceph.control import ask, degraded, missing
 from perjoule.filesystems.cephfs import CephFs
 from perjoule.filesystems.rados import Rados
 from perjoule.model import Flow
-from perjoule.model.errors import CampaignError, TransientError
+from perjoule.model.errors import CampaignError, TransientError, WorkloadError
 from places import TRANSCRIPTS
 from scripted import ScriptedHost
 from typed import as_written
@@ -276,7 +276,7 @@ def test_a_striped_file_fills_whole_rows_and_an_empty_one_has_its_first_object()
 
 @pytest.mark.parametrize("text", ["1 2 stripe_unit=4", "1", "", "a b pool=c", "a b stripe_count=1 object_size=4 pool=c"])
 def test_a_layout_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"layout|unpack|int"):
+    with pytest.raises(WorkloadError, match=r"ceph\.file\.layout: unexpected output: "):
         answers.objects(text)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from perjoule.filesystems._said import found
 from perjoule.model import Json
 
 FACTS = ("versions", "osd dump", "osd tree", "osd crush rule dump", "fs dump", "health")
@@ -16,16 +17,13 @@ def objects(text: str) -> tuple[str, list[str]]:
             https://docs.ceph.com/en/pacific/cephfs/file-layouts/
 
     Raises:
-        ValueError: it is something else.
+        WorkloadError: it is something else.
     """
-    inode, size, *layout = text.split()
-    words = dict(word.split("=", 1) for word in layout)
-    try:
-        pool, object_bytes, stripes_count = words["pool"], int(words["object_size"]), int(words["stripe_count"])
-    except KeyError as error:
-        raise ValueError(f"no {error} in the file layout {text.strip()!r}") from None
-    rows_count = max(1, -(-int(size) // (object_bytes * stripes_count)))
-    return pool, [f"{int(inode):x}.{k:08x}" for k in range(rows_count * stripes_count)]
+    wanted = {"inode": r"^(\d+) ", "size": r"^\d+ (\d+) ", "object": r" object_size=(\d+)", "stripes": r" stripe_count=(\d+)"}
+    words = {name: int(found(pattern, text, "ceph.file.layout")) for name, pattern in wanted.items()}
+    rows_count = max(1, -(-words["size"] // (words["object"] * words["stripes"])))
+    objects = [f"{words['inode']:x}.{k:08x}" for k in range(rows_count * words["stripes"])]
+    return found(r" pool=(\S+)", text, "ceph.file.layout"), objects
 
 
 def facts(answers: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Json]:

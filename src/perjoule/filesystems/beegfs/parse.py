@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from perjoule.model.errors import WorkloadError
+from perjoule.filesystems._said import found, unexpected
 from perjoule.model.units import BYTES, RATES, quantity
 
 Kind = Literal["meta", "storage"]
@@ -64,7 +64,6 @@ class Target:
     """A server's store, as the management reports it."""
 
     number: int
-    node: int
     reachability: str
     consistency: str
     total_bytes: int | None = None
@@ -82,17 +81,17 @@ def targets(said: str) -> tuple[Target, ...]:
         WorkloadError: there is no such table.
     """
     head: list[str] = []
-    found: list[Target] = []
+    rows: list[Target] = []
     for line in said.splitlines():
         # Cells of 8 have spaces in them ("5s ago") and two or more between them; those of 7 have one at least between them.
         cells = re.split(r"\s{2,}" if head[:1] == ["id"] else r"\s+", line.strip())
         if cells[0].lower() in ("targetid", "id"):
             head = [cell.lower() for cell in line.split()]
         elif head and re.fullmatch(r"(?:[a-z]+:)?\d+", cells[0]) and len(cells) == len(head):
-            found.append(_target(dict(zip(head, cells, strict=True))))
+            rows.append(_target(dict(zip(head, cells, strict=True))))
     if not head:
-        raise WorkloadError(f"no table of targets: {said[:80]!r}", where="beegfs")
-    return tuple(found)
+        raise unexpected(said, "list of targets")
+    return tuple(rows)
 
 
 def _target(row: Mapping[str, str]) -> Target:
@@ -102,7 +101,6 @@ def _target(row: Mapping[str, str]) -> Target:
     total = cell("total", "space")
     return Target(
         number=_number(cell("targetid", "id")),
-        node=_number(cell("nodeid", "node")),
         reachability=cell("reachability"),
         consistency=cell("consistency"),
         total_bytes=None if total == "-" else round(quantity(total, BYTES, bare=True)),
@@ -121,33 +119,21 @@ class Entry:
 
     pattern: str  # "RAID0" or MIRRORED
     chunk_bytes: int
-    desired_count: int
     numbers: tuple[int, ...]  # of a file's targets, or of its groups where it is mirrored; a folder has none
     metadata: int  # the metadata server that has it
 
 
 def entry(said: str) -> Entry:
     """Parse `beegfs-ctl --getentryinfo` (7) and `beegfs entry info --retro` (8). Raises WorkloadError."""
-    words = {
-        "pattern": r"^\+ Type: (.+?)\s*$",
-        "chunk": r"^\+ Chunksize: (\d+[kKMG]?)",
-        "desired": r"^\+ Number of storage targets: desired: (\d+)",
-        "metadata": r"^(?:Metadata node|Current primary metadata node): .*\[ID: (\d+)\]",
-    }
-    found = {name: re.search(pattern, said, re.MULTILINE) for name, pattern in words.items()}
-    told = {name: match[1] for name, match in found.items() if match}
-    if len(told) < len(words):
-        raise WorkloadError(f"no stripe pattern: {said[:80]!r}", where="beegfs")
-    digits = told["chunk"].rstrip("kKMG")
-    prefix = told["chunk"].removeprefix(digits).upper()
+    program = "entry info"
+    chunk = found(r"^\+ Chunksize: (\d+[kKMG]?)", said, program)
     listed = re.split(r"^\+ (?:Storage targets|Storage mirror buddy groups):\s*$", said, maxsplit=1, flags=re.MULTILINE)
     numbers = re.findall(r"^\s*\+ (\d+)(?: @ .*)?$", listed[1], re.MULTILINE) if len(listed) > 1 else []
     return Entry(
-        pattern=told["pattern"],
-        chunk_bytes=int(digits) * round(BYTES[f"{prefix}iB" if prefix else "B"]),
-        desired_count=int(told["desired"]),
+        pattern=found(r"^\+ Type: (.+?)\s*$", said, program),
+        chunk_bytes=round(quantity(re.sub("[KMG]", r"\g<0>iB", chunk.upper()), BYTES, bare=True)),
         numbers=tuple(map(int, numbers)),
-        metadata=int(told["metadata"]),
+        metadata=int(found(r"^(?:Metadata node|Current primary metadata node): .*\[ID: (\d+)\]", said, program)),
     )
 
 
@@ -174,7 +160,7 @@ def bench(said: str) -> Bench:
     if "UNINITIALIZED" not in heads:
         if "Server benchmark status:" in said:
             return Bench(0, {})
-        raise WorkloadError(f"no benchmark status: {said[:80]!r}", where="beegfs")
+        raise unexpected(said, "benchmark status")
     counts = dict(zip(rows[heads["UNINITIALIZED"]], rows[heads["UNINITIALIZED"] + 1], strict=True))
     rates = [(row[2], row[1]) for row in rows if row[0] in ("read", "write") and len(row) == 5]
     return Bench(int(counts["FINISHED"]), {_number(number): quantity(rate, RATES) for number, rate in rates})
@@ -182,5 +168,5 @@ def bench(said: str) -> Bench:
 
 def version(log: str) -> str | None:
     """Parse the version that a server prints when it starts; a build from source may have none."""
-    found = re.search(r">> Version: (\S+)", log)
-    return found[1] if found else None
+    started = re.search(r">> Version: (\S+)", log)
+    return started[1] if started else None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+from perjoule.filesystems._said import found
 from perjoule.model.errors import TransientError
 
 # Where all hosts have their own, by bind mounts, so that glusterd, bricks, clients and the command line find it unasked.
@@ -48,10 +49,7 @@ def info_text(uuid: str, version: str) -> str:
 
 def version(said: str) -> str:
     """Parse the version from `glusterd --version` ("glusterfs 10.3 ...")."""
-    found = re.match(r"glusterfs (\d[\w.]*)", said)
-    if found is None:
-        raise TransientError(f"glusterd did not report its version but {said.strip()[:80]!r}")
-    return found[1]
+    return found(r"^glusterfs (\d[\w.]*)", said, "glusterd --version")
 
 
 def connected_count(pool: str) -> int:
@@ -100,14 +98,14 @@ def holders(uuids: str, names: Mapping[str, str], *, arbiters_count: int = 0) ->
     The list has a group's bricks in the order in which the volume was created; the last ones are those of arbiters.
     """
     listed = re.findall(r"[0-9a-f-]{36}", uuids)
-    found = set(listed[: len(listed) - arbiters_count])
-    return tuple(name for uuid, name in names.items() if uuid in found)
+    holding = listed[: len(listed) - arbiters_count]
+    return tuple(name for uuid, name in names.items() if uuid in holding)
 
 
 def lost_brick(log: str) -> str:
     """Return the brick that a client's log reports as lost, or "": the client continues as long as the layout allows."""
-    found = re.search(r"\d-(\S+-client-\d+): (disconnected from|server \S+ has not responded)", log)
-    return f"{found[1]} was lost by the client" if found else ""
+    lost = re.search(r"\d-(\S+-client-\d+): (disconnected from|server \S+ has not responded)", log)
+    return f"{lost[1]} was lost by the client" if lost else ""
 
 
 def brick_log(brick: Path) -> str:

@@ -1,13 +1,10 @@
-"""The input and output of MooseFS 3 and 4, as pure functions.
-
-A missing or unknown part of an answer is an error, never "none".
-"""
+"""The input and output of MooseFS 3 and 4, as pure functions."""
 
 import re
 from collections.abc import Mapping, Sequence
 
+from perjoule.filesystems._said import found, unexpected
 from perjoule.model import Json
-from perjoule.model.errors import WorkloadError
 
 EMPTY_METADATA = "MFSM NEW"  # what the package ships as metadata.mfs.empty
 
@@ -19,9 +16,7 @@ NO_REBALANCE = {"CHUNKS_WRITE_REP_LIMIT": "2,1,0,0,4", "CHUNKS_READ_REP_LIMIT": 
 
 def release(said: str) -> int:
     """Parse the major version, from `mfsmaster -v` ("version: 4.57.6-1 ; build: 2089")."""
-    if (found := re.match(r"version: (\d+)\.", said)) is None:
-        raise _unknown("mfsmaster -v", said)
-    return int(found[1])
+    return int(found(r"^version: (\d+)\.", said, "mfsmaster -v"))
 
 
 def no_rebalance(release: int) -> dict[str, str]:
@@ -56,17 +51,15 @@ def copies(fileinfo: str) -> set[str]:
     """Parse addresses of the hosts with a valid copy of any chunk, from `mfsfileinfo`."""
     lines = [line.strip() for line in fileinfo.splitlines()[1:]]
     remarks = [line for line in lines if re.match(r"chunk \d+: |no chunks - empty file$|.* !!!$", line)]
-    found = [re.fullmatch(r"copy \d+: ([^:\s]+):\d+ (?:; status:(.+)|\(status:(.+)\))", line) for line in lines]
-    if not lines or len(lines) != len(remarks) + sum(map(bool, found)):
-        raise _unknown("mfsfileinfo", fileinfo)
-    return {one[1] for one in found if one and (one[2] or one[3]) == "VALID"}
+    places = [re.fullmatch(r"copy \d+: ([^:\s]+):\d+ (?:; status:(.+)|\(status:(.+)\))", line) for line in lines]
+    if not lines or len(lines) != len(remarks) + sum(map(bool, places)):
+        raise unexpected(fileinfo, "mfsfileinfo")
+    return {one[1] for one in places if one and (one[2] or one[3]) == "VALID"}
 
 
 def last_number(said: str) -> int:
     """Parse the number at the end of `mfsgetsclass PATH` and `mfsgettrashtime PATH`; MooseFS 4 prints our class as "goal2"."""
-    if (found := re.search(r": (?:goal)?(\d+)\s*$", said)) is None:
-        raise _unknown("mfsgetsclass or mfsgettrashtime", said)
-    return int(found[1])
+    return int(found(r": (?:goal)?(\d+)\s*\Z", said, "mfsgetsclass or mfsgettrashtime"))
 
 
 def unanswered(said: str) -> str:
@@ -79,15 +72,9 @@ def unanswered(said: str) -> str:
 
 def summary(said: str) -> dict[str, Json]:
     """Parse version and space, from `mfscli -p -SIG` ("master info:", in MooseFS 4 "cluster summary:")."""
-    found = dict(re.findall(r"^(?:master info|cluster summary):\t(.+)\t(\S+)$", said, re.MULTILINE))
-    try:
-        return {
-            "version": found["master version"],
-            "total_bytes": int(found["total space"]),
-            "available_bytes": int(found["avail space"]),
-        }
-    except (LookupError, ValueError):
-        raise _unknown("mfscli -p -SIG", said) from None
+    wanted = {"version": r"master version\t(\S+)$", "total": r"total space\t(\d+)$", "available": r"avail space\t(\d+)$"}
+    words = {name: found(rf"^(?:master info|cluster summary):\t{row}", said, "mfscli -p -SIG") for name, row in wanted.items()}
+    return {"version": words["version"], "total_bytes": int(words["total"]), "available_bytes": int(words["available"])}
 
 
 def chunkserver_rows(said: str) -> list[dict[str, Json]]:
@@ -104,19 +91,14 @@ def _chunkserver(line: str) -> dict[str, Json]:
         if not (re.match(r"\d+\.\d+", row[4]) and len(row) == at + 8 and used <= total):
             raise ValueError
     except (LookupError, ValueError):
-        raise _unknown("mfscli -p -SCS", line) from None
+        raise unexpected(line, "mfscli -p -SCS") from None
     return {"address": row[0], "version": row[4], "used_bytes": used, "total_bytes": total}
 
 
 def chunk_work(said: str) -> str:
     """Parse the pending chunk repairs, from `mfscli -p -SIC`; "" if every chunk has its copies."""
-    counts = {name: int(count) for name, count in re.findall(r"chunkclass ([a-z]+):\t(\d+)", said)}
-    try:
-        due = {"too few copies": counts["endangered"] + counts["undergoal"], "too many": counts["overgoal"]}
-    except KeyError:
-        raise _unknown("mfscli -p -SIC", said) from None
+    few, fewer, many = (
+        int(found(rf"chunkclass {name}:\t(\d+)", said, "mfscli -p -SIC")) for name in ("undergoal", "endangered", "overgoal")
+    )
+    due = {"too few copies": few + fewer, "too many": many}
     return "; ".join(f"chunks with {what}: {count}" for what, count in due.items() if count)
-
-
-def _unknown(program: str, said: str) -> WorkloadError:
-    return WorkloadError(f"unexpected output: {' | '.join(said.split(chr(10)))[:200] or 'nothing'}", where=program)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from perjoule.model.errors import WorkloadError
+from perjoule.filesystems._said import found
 
 if TYPE_CHECKING:
     from perjoule.filesystems.orangefs import OrangeFS
@@ -142,21 +142,16 @@ class Spread:
 
 def spread(viewdist: str) -> Spread:
     """Parse the output of `pvfs2-viewdist -f FILE`. Raises WorkloadError."""
-    name = re.search(r"^dist_name = (\w+)$", viewdist, re.MULTILINE)
-    if name is None:
-        raise WorkloadError(f"pvfs2-viewdist names no distribution: {viewdist[:80]!r}", where="orangefs")
+    name = found(r"^dist_name = (\w+)$", viewdist, "pvfs2-viewdist")
     strip = re.search(r"strip_size:(\d+)", viewdist)
     data = re.findall(r"^Datafile \d+ - tcp://([^:\s]+):\d+", viewdist, re.MULTILINE)
-    return Spread(name[1], int(strip[1]) if strip else None, tuple(data))
+    return Spread(name, int(strip[1]) if strip else None, tuple(data))
 
 
 def space(statfs: str) -> dict[str, int]:
     """Parse total and available bytes, from `pvfs2-statfs -m MOUNTPOINT`. Raises WorkloadError."""
-    found = {name: re.search(rf"^\tbytes {name}:\s+(\d+)$", statfs, re.MULTILINE) for name in ("total", "available")}
-    known = {f"{name}_bytes": int(match[1]) for name, match in found.items() if match}
-    if len(known) < len(found):
-        raise WorkloadError(f"pvfs2-statfs reports no space: {statfs[:80]!r}", where="orangefs")
-    return known
+    names = ("total", "available")
+    return {f"{name}_bytes": int(found(rf"^\tbytes {name}:\s+(\d+)$", statfs, "pvfs2-statfs")) for name in names}
 
 
 def modes(statfs: str) -> dict[str, str]:
@@ -166,5 +161,5 @@ def modes(statfs: str) -> dict[str, str]:
 
 def version(log: str) -> str | None:
     """Parse the version that a server prints when it starts."""
-    found = re.search(r"PVFS2 Server on node \S+ version (\S+) starting", log)
-    return found[1] if found else None
+    started = re.search(r"PVFS2 Server on node \S+ version (\S+) starting", log)
+    return started[1] if started else None
