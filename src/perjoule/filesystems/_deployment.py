@@ -81,13 +81,24 @@ class Deployment(Mounted, Generic[Options]):
     def drop_caches(self) -> None:
         """Do nothing if only the hosts' kernels cache; otherwise see `remount`."""
 
+    def lost(self) -> str:
+        """Return what redundancy has lost although all daemons run, as the file system itself reports it; "" is nothing."""
+        return ""
+
     def alive(self) -> None:
-        """Check that every daemon runs and every mount exists. Raises TransientError with the last output of a dead one."""
+        """Check that every daemon runs, every mount exists and redundancy is complete.
+
+        Raises:
+            TransientError: with the last output of a daemon that died, or what was lost.
+        """
         self.daemons.alive()
         for client in self._mounting():
             place = self.directories[client.name]
             if client.name in self._attached and self._attached[client.name] is None and not is_mounted(client, place):
                 raise TransientError(f"{place} is no longer mounted", where=client.name)
+        if lost := self.lost():
+            self.daemons.alive()  # the better reason, if one has just died
+            raise TransientError(f"redundancy was lost: {lost}", where=self.kind)
 
     def up(self) -> None:
         """Start the servers until they are healthy."""

@@ -131,6 +131,18 @@ def test_remounting_in_vain_ends_with_the_last_words_of_all_daemons() -> None:
         mounted.remount()
 
 
+def test_redundancy_that_was_lost_is_reported_although_all_daemons_run() -> None:
+    class Degraded(Mounted):
+        def lost(self) -> str:
+            return "no server on storage-2"
+
+    held = hosts()
+    mounted = Degraded(Made(), held)
+    mounted.up()
+    with pytest.raises(TransientError, match="made: redundancy was lost: no server on storage-2"):
+        mounted.alive()
+
+
 def test_a_mount_without_a_daemon_that_is_gone_is_seen() -> None:
     class Kernel(Mounted):
         def attach(self, client: Host, place: Path) -> Daemon | None:

@@ -68,17 +68,10 @@ class Cluster(Deployment[ceph.Ceph]):
         *said, settings = self.ask([[*stage, {"prefix": "config diff", "target": self.layout.osds[0].name}]])[0]
         return answers.facts(dict(zip(answers.FACTS, said, strict=True)), settings)
 
-    def alive(self) -> None:
-        """Check that every daemon runs and that redundancy is complete.
-
-        Raises:
-            TransientError: with the last output of a daemon that died, or what the monitor reports as missing.
-        """
-        super().alive()
+    def lost(self) -> str:
+        """Return what the monitor reports as missing."""
         status = self.ask([[{"prefix": "status"}]], patience_s=HEALTH_S / self.hosts.scale)[0][0]
-        if lacks := degraded(status, len(self.layout.osds)):
-            self.daemons.alive()  # the better reason, if one has just died
-            raise TransientError(f"redundancy was lost: {lacks}", where=f"ceph on {self.hosts.management.name}")
+        return degraded(status, len(self.layout.osds))
 
     def busy(self) -> str:
         """Return the background work of placement groups: scrub, recovery, backfill, snapshot trimming."""

@@ -184,18 +184,13 @@ class _GlusterFS(Deployment[GlusterFS]):
         self.daemons.wait("bricks without pending writes", self._is_settled)
         self.remount()
 
-    def alive(self) -> None:
-        """Check that every daemon runs and that no client has lost a brick since it mounted.
-
-        Raises:
-            TransientError: with the last output of a dead daemon, or the brick that a client lost.
-        """
-        super().alive()
+    def lost(self) -> str:
+        """Return the bricks that clients have lost since they mounted. Raises TransientError if a service is dead."""
         for service in self._offline():
             raise self._death(service)
-        for client in (daemon for daemon in self.daemons if daemon.name == "glusterfs"):
-            if lost := words.lost_brick(client.process.output()):
-                raise TransientError(f"redundancy was lost: {lost}", where=client.host.name)
+        clients = [daemon for daemon in self.daemons if daemon.name == "glusterfs"]
+        lost = [f"{client.host.name}: {brick}" for client in clients if (brick := words.lost_brick(client.process.output()))]
+        return "; ".join(lost)
 
     def busy(self) -> str:
         """Return the background work of bricks: healing, or pending marks of the last writes; or a task of the volume."""

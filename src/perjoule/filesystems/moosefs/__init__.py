@@ -147,13 +147,10 @@ class _MooseFS(Deployment[MooseFS]):
         addresses = words.copies(self.hosts.clients[0].run(["mfsfileinfo", path], timeout_s=SHORT_S).stdout)
         return tuple(host.name for host in self.hosts.all if host.address in addresses)
 
-    def alive(self) -> None:
-        """Check that every daemon runs and that the master has all chunk servers: with fewer it continues, less redundant."""
-        super().alive()
-        if missing := self._missing():
-            self.daemons.alive()  # the better reason, if one has just died
-            where = f"mfsmaster on {self.hosts.metadata.name}"
-            raise TransientError(f"redundancy was lost: no chunk server on {', '.join(missing)}", where=where)
+    def lost(self) -> str:
+        """Return the chunk servers that the master doesn't have: it continues without them."""
+        missing = self._missing()
+        return f"no chunk server on {', '.join(missing)}" if missing else ""
 
     def busy(self) -> str:
         """Return copies to be made or removed. Chunks of deleted files are not reported: the master frees them within minutes."""
