@@ -80,10 +80,10 @@ class Cluster(Deployment["BeeGFS"]):
         """Mount it on all clients. Raises MachineError if that is impossible, with the state of the servers."""
         problem, mend = obstacle(self.hosts)
         if problem:
-            moved = self.bench(BENCH_BYTES)
+            self.bench()
             targets = [target for kind in words.KINDS for target in self.targets(kind)]
             well = f"BeeGFS {self.series.name} is up ({len(targets)} targets Online and Good"
-            wrote = f"each of {len(moved.bytes_per_s)} for data wrote {bytes_text(BENCH_BYTES)} in its own benchmark)"
+            wrote = f"each of {len(self.data_hosts)} for data wrote {bytes_text(BENCH_BYTES)} in its own benchmark)"
             raise MachineError(f"{well}, {wrote}, but nothing can mount it: {problem}", where=self.kind, next=mend)
         super().attach_all()
 
@@ -141,18 +141,15 @@ class Cluster(Deployment["BeeGFS"]):
         groups = self._groups["storage"] if entry.pattern == words.MIRRORED else {n: (n,) for n in entry.numbers}
         return tuple(self.data_hosts[number - 1] for group in entry.numbers for number in groups[group])
 
-    def bench(self, size_bytes: int) -> words.Bench:
+    def bench(self) -> None:
         """Have every storage target write a file to its disk, without a client. Raises TransientError."""
-        self.ask("bench", size_bytes=size_bytes, block_bytes=min(size_bytes, MIB))
-        said: list[words.Bench] = []
+        self.ask("bench", size_bytes=BENCH_BYTES, block_bytes=MIB)
 
         def finished() -> bool:
-            said[:] = [words.bench(self.ask("bench status"))]
-            return said[0].finished_count == len(said[0].bytes_per_s) == len(self.data_hosts)
+            return words.finished_count(self.ask("bench status")) == len(self.data_hosts)
 
         self.daemons.wait("the end of the storage benchmark", finished, every_s=0.1)
         self.ask("bench end")
-        return said[0]
 
     def ask(self, command: str, **values: object) -> str:
         """Query or command the servers from the management host, as root, without a mount. Raises WorkloadError."""

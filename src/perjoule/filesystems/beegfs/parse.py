@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from perjoule.filesystems._said import found, unexpected
-from perjoule.model.units import BYTES, RATES, quantity
+from perjoule.model.units import BYTES, quantity
 
 Kind = Literal["meta", "storage"]
 KINDS: tuple[Kind, ...] = ("meta", "storage")
@@ -137,33 +137,19 @@ def entry(said: str) -> Entry:
     )
 
 
-@dataclass(frozen=True)
-class Bench:
-    """The progress of BeeGFS's storage benchmark, and the bytes of each target."""
+def finished_count(said: str) -> int:
+    """Parse how many servers (7) or targets (8) have finished BeeGFS's storage benchmark, without errors.
 
-    finished_count: int  # servers (7) or targets (8)
-    bytes_per_s: Mapping[int, float]  # by target
-
-
-def bench(said: str) -> Bench:
-    """Parse `beegfs-ctl --storagebench --status --verbose` (7) and `beegfs benchmark status --verbose` (8).
-
-    Raises:
-        WorkloadError: there is no status in it.
+    From `beegfs-ctl --storagebench --status --verbose` (7) and `beegfs benchmark status --verbose` (8).
     """
-    counted = re.search(r"^Finished:\s+(\d+)", said, re.MULTILINE)
-    if counted:
-        rates = re.findall(r"^(\d+)\s+(\d+)\s+KiB/s\s+nodeID:", said, re.MULTILINE)
-        return Bench(int(counted[1]), {int(number): int(rate) * 1024.0 for number, rate in rates})
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in said.splitlines() if line.startswith("|")]
-    heads = {row[0]: n for n, row in enumerate(rows)}
-    if "UNINITIALIZED" not in heads:
-        if "Server benchmark status:" in said:
-            return Bench(0, {})
-        raise unexpected(said, "benchmark status")
-    counts = dict(zip(rows[heads["UNINITIALIZED"]], rows[heads["UNINITIALIZED"] + 1], strict=True))
-    rates = [(row[2], row[1]) for row in rows if row[0] in ("read", "write") and len(row) == 5]
-    return Bench(int(counts["FINISHED"]), {_number(number): quantity(rate, RATES) for number, rate in rates})
+    if table := re.search(r"^\| (UNINITIALIZED .*)\|\n\+.*\n\|(.*)\|$", said, re.MULTILINE):
+        counts = dict(zip(*(row.replace(" ", "").split("|") for row in table.groups()), strict=True))
+        return int(counts["FINISHED"])
+    if finished := re.search(r"^Finished:\s+(\d+)", said, re.MULTILINE):
+        return int(finished[1])
+    if "Server benchmark status:" in said:
+        return 0
+    raise unexpected(said, "benchmark status")
 
 
 def version(log: str) -> str | None:
