@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from perjoule.drivers.protocols import Host, Hosts, Pool, wait_error
+from perjoule.drivers.protocols import Host, Hosts, Pool
 from perjoule.filesystems._ceph import commands
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
@@ -145,7 +145,7 @@ class Cluster(Deployment[ceph.Ceph]):
         self,
         stages: Sequence[Sequence[commands.Command]],
         ready: Mapping[str, int] | None = None,
-        what: str = "",
+        what: str = "the cluster",
         *,
         patience_s: float | None = None,
     ) -> list[list[Any]]:
@@ -157,7 +157,7 @@ class Cluster(Deployment[ceph.Ceph]):
         host, patience_s = self.hosts.management, patience_s or self.patience_s
         conf, until_s = self.folder(host) / "ceph.conf", time.monotonic() + patience_s
         request = {"conf": str(conf), "patience_s": patience_s, "slice_s": self._slice_s, "stages": stages, "ready": ready}
-        text = json.dumps(request)
+        text, where = json.dumps(request), f"ceph on {host.name}"
         while True:
             said = host.run([PYTHON, self.folder(host) / "control.py"], timeout_s=2 * patience_s, text=text)
             reply = json_from(said.stdout)
@@ -165,11 +165,9 @@ class Cluster(Deployment[ceph.Ceph]):
                 return reply["answers"]
             self.daemons.alive()
             if reply["error"]:
-                raise TransientError(reply["error"], where=f"ceph on {host.name}")
-            if time.monotonic() > until_s and ready:
-                raise wait_error(what, patience_s, reply["missing"])
+                raise TransientError(reply["error"], where=where)
             if time.monotonic() > until_s:
-                raise TransientError(f"no answer within {patience_s:g} s from {reply['missing']}", where=f"ceph on {host.name}")
+                raise TransientError(f"{what} not reached within {patience_s:g} s; missing: {reply['missing']}", where=where)
 
 
 def _osd_bytes(host: Host, stores: Path, options: ceph.Ceph, osds_count: int) -> int:

@@ -15,23 +15,20 @@ def configuration(layout: Layout, folder: Path, address: str, *, osd_bytes: int,
     return f"""[global]
 fsid = {layout.fsid}
 mon_host = v2:{layout.monitor}:3300/0
-mon_initial_members = a
 auth_cluster_required = cephx
 auth_service_required = cephx
 auth_client_required = cephx
 keyring = {folder}/keyring
 ms_bind_msgr1 = false
-ms_bind_ipv6 = false
 ms_bind_retry_count = 1
 ms_bind_retry_delay = 1
 run_dir = {folder}/run
 admin_socket = {folder}/run/$name.asok
-pid_file = {folder}/run/$name.pid
+pid_file =
 crash_dir = {folder}/crash
 # one log for each daemon, which is its standard error; what ends it is the last line, without a dump of recent events
 log_file =
 log_to_stderr = true
-err_to_stderr = true
 log_max_recent = 1
 debug_ms = 0/0
 mon_cluster_log_to_file = false
@@ -61,8 +58,6 @@ mds_beacon_interval = 1
 mds_beacon_grace = 60
 [mon]
 mon_data = {folder}/mon
-[mon.a]
-mon_addr = v2:{layout.monitor}:3300/0
 [mgr]
 mgr_data = {folder}/mgr
 public_addr = {address}
@@ -77,11 +72,8 @@ mds_cache_memory_limit = 64M
 osd_data = {stores or folder}/osd.$id
 public_addr = {address}
 osd_objectstore = {options.store}
-osd_journal =
 memstore_device_bytes = {osd_bytes}
 bluestore_block_size = {osd_bytes}
-bluestore_block_wal_create = false
-bluestore_block_db_create = false
 bdev_aio_poll_ms = 50
 bluestore_cache_autotune = false
 bluestore_cache_size = 64M
@@ -97,7 +89,6 @@ osd_heartbeat_grace = 60
 [client]
 # a client's process may run many times, and side by side
 admin_socket = {folder}/run/$name.$pid.asok
-pid_file =
 client_oc_size = {layout.client_cache_bytes}
 client_oc_max_dirty = {layout.client_cache_bytes // 2}
 client_oc_target_dirty = {layout.client_cache_bytes // 25}
