@@ -20,8 +20,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Hosts
-from perjoule.filesystems._deployment import SelfBuilt
 from perjoule.filesystems._mounts import in_kernel, kernel_check
+from perjoule.filesystems._self_built import SelfBuilt
 from perjoule.filesystems.beegfs.client import FIX
 from perjoule.filesystems.beegfs.cluster import Cluster
 from perjoule.filesystems.beegfs.versions import ALL, MANAGEMENT, SERVERS, Series

@@ -19,8 +19,9 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Hosts
 from perjoule.filesystems._daemons import Daemon, each, fuse
-from perjoule.filesystems._deployment import Deployment, SelfBuilt
+from perjoule.filesystems._deployment import Deployment
 from perjoule.filesystems._mounts import kernel_check
+from perjoule.filesystems._self_built import SelfBuilt
 from perjoule.filesystems.orangefs import parse as words
 from perjoule.model import OPTIONS, Disk, Json, Redundancy
 from perjoule.model.errors import CampaignError, MachineError
