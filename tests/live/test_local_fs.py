@@ -19,7 +19,7 @@ from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import MIB
 from perjoule.testbeds._mirror import Mirror
-from perjoule.testbeds.virtual import clean, mark
+from perjoule.testbeds.virtual import clean, runs
 
 pytestmark = pytest.mark.live
 
@@ -252,7 +252,7 @@ def test_a_kill_while_hosts_make_disks_leaves_nothing(tmp_path: Path, monkeypatc
         owner.kill()
         rest, _ = owner.communicate()
         caught_count += "down" not in rest
-        for run in mark.runs():
+        for run in runs.runs():
             if run.folder.is_relative_to(tmp_path):
                 clean(run=run.id)
         assert traces(tmp_path) == []
@@ -262,8 +262,8 @@ def test_a_kill_while_hosts_make_disks_leaves_nothing(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize("way", mirrors.WAYS)
 def test_a_kill_before_its_mirror_was_made_leaves_no_disks(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PERJOULE_WORK", str(tmp_path))
-    run = mark.fresh()
-    lock = mark.claim(run)
+    run = runs.fresh()
+    lock = runs.claim(run)
     for image in Mirror(way, run.folder / "disks", "storage-1-beneath").images:
         image.parent.mkdir(exist_ok=True)
         image.write_bytes(b"\0" * 4096)

@@ -16,8 +16,8 @@ from perjoule.drivers.protocols import Host, Hosts, Meter, Sink
 from perjoule.model import Channel, Json
 from perjoule.model.errors import MachineError, TransientError, WorkloadError
 from perjoule.testbeds import _format
-from perjoule.testbeds.virtual import Virtual, cgroup, clean, kept, mark
-from perjoule.testbeds.virtual.host import joining
+from perjoule.testbeds.virtual import Virtual, cgroup, clean, kept, mark, runs
+from perjoule.testbeds.virtual.holder import joining
 from typed import as_written
 
 pytestmark = pytest.mark.live
@@ -85,7 +85,7 @@ def kill(process: "subprocess.Popen[str]") -> None:
 
 
 def run_of_owner(process: "subprocess.Popen[str]") -> str:
-    return next(run.id for run in mark.runs() if run.alive() and run.lock.read_text() == str(process.pid))
+    return next(run.id for run in runs.runs() if run.alive() and run.lock.read_text() == str(process.pid))
 
 
 def test_a_process_that_joins_a_host_while_it_is_taken_down_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -426,14 +426,14 @@ def test_a_run_whose_files_only_another_root_has_is_left_alone(where: str, tmp_p
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        cleaned = mark.clean(run=name)
+        cleaned = runs.clean(run=name)
         if where == "here":
             assert [words for words in cleaned if name in words]
             assert process.wait(5) == -9
         else:
             assert cleaned == ()
             assert process.poll() is None
-            (words,) = [words for words in mark.strangers() if name in words]
+            (words,) = [words for words in runs.strangers() if name in words]
             assert "a root of its own" in words
     finally:
         process.kill()

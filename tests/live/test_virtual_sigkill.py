@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from perjoule.testbeds.virtual import clean, mark
+from perjoule.testbeds.virtual import clean, runs
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
@@ -61,11 +61,11 @@ def test_a_kill_at_any_moment_leaves_nothing_after_cleaning(
         rest, _ = owner.communicate()
         whole_s = whole_s or time.monotonic() - began_s  # the first is let go, to know how long there is to kill it
         caught_count += rest == "" and bool(state(tmp_path))
-        for run in mark.runs():
+        for run in runs.runs():
             if run.folder.is_relative_to(tmp_path):
                 clean(everything=True, run=run.id)
         clean()  # groups whose folder is gone
         assert state(tmp_path) == [], f"killed after {delay_s:.3f} s"
         groups = {path.name.removeprefix("perjoule-") for path in Path("/sys/fs/cgroup").glob("*/perjoule-*/")}
-        assert groups <= {run.id for run in mark.runs() if run.alive() or run.kept.exists()}  # other people's
+        assert groups <= {run.id for run in runs.runs() if run.alive() or run.kept.exists()}  # other people's
     assert caught_count > KILLS_COUNT // 16

@@ -15,7 +15,7 @@ from perjoule.machine import removal
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.model.units import MIB
 from perjoule.testbeds import _disk, _kernel, _process, local, virtual
-from perjoule.testbeds.virtual import cgroup, cpu, mark, network, requirements, topology
+from perjoule.testbeds.virtual import cgroup, cpu, mark, network, requirements, runs, topology
 from places import TRANSCRIPTS
 from typed import as_written
 
@@ -224,11 +224,11 @@ def test_an_unmet_need_stops_before_anything_is_touched(monkeypatch: pytest.Monk
 
 
 def test_cleaning_needs_root_only_when_there_is_something_to_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mark.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(runs.os, "geteuid", lambda: 1000)
     run = mark.Run("0badcafe", tmp_path / "pj-0badcafe")
-    monkeypatch.setattr(mark, "runs", lambda: ())
+    monkeypatch.setattr(runs, "runs", lambda: ())
     assert virtual.clean() == ()
-    monkeypatch.setattr(mark, "runs", lambda: (run,))
+    monkeypatch.setattr(runs, "runs", lambda: (run,))
     with pytest.raises(MachineError, match="sudo perjoule down"):
         virtual.clean()
 
@@ -280,8 +280,8 @@ def test_locks_and_run_folders_are_for_us_alone_those_that_were_there_too(regist
         (registry / "lock").touch(0o644)
     before = os.umask(0o022)
     try:
-        run = mark.fresh()
-        os.close(mark.claim(run))
+        run = runs.fresh()
+        os.close(runs.claim(run))
     finally:
         os.umask(before)
     modes = {path: path.stat().st_mode & 0o777 for path in (registry, registry / "lock", run.folder, run.lock)}
@@ -291,8 +291,8 @@ def test_locks_and_run_folders_are_for_us_alone_those_that_were_there_too(regist
 def test_daemons_pass_through_a_run_folder_whatever_the_umask_is(registry: Path) -> None:
     before = os.umask(0o077)
     try:
-        run = mark.fresh()
-        os.close(mark.claim(run))
+        run = runs.fresh()
+        os.close(runs.claim(run))
     finally:
         os.umask(before)
     assert [path.stat().st_mode & 0o777 for path in (run.folder.parent, run.folder)] == [0o711, 0o711]
@@ -309,25 +309,25 @@ def test_a_folder_that_is_only_called_as_a_runs_is_left_and_named(registry: Path
     os.chown(work / "pj-00000004", 4711, 4711)
     (work / "pj-00000002").symlink_to(work / "pj-00000001")
     (work / "pj-00000003").touch()
-    dead = mark.fresh()
-    os.close(mark.claim(dead))
+    dead = runs.fresh()
+    os.close(runs.claim(dead))
     (dead.folder / "disks").mkdir()
-    assert set(mark.strangers()) == {f"{work / name}: {why}" for why, name in names.items()}
-    assert [words.split(":")[0] for words in mark.clean()] == [f"run {dead.id}"]
+    assert set(runs.strangers()) == {f"{work / name}: {why}" for why, name in names.items()}
+    assert [words.split(":")[0] for words in runs.clean()] == [f"run {dead.id}"]
     assert sorted(path.name for path in work.iterdir()) == sorted(names.values())
     assert len(list(work.rglob("thesis.tex"))) == 2
     assert [path.name for path in registry.iterdir()] == ["lock"]
 
 
 def test_who_keeps_the_lock_of_a_dead_run_is_named(registry: Path) -> None:
-    run = mark.fresh()
-    lock = mark.claim(run)
-    assert mark.blocked() == ()
+    run = runs.fresh()
+    lock = runs.claim(run)
+    assert runs.blocked() == ()
     os.pwrite(lock, b"4194305", 0)  # no process has such a number
-    (words,) = mark.blocked()
+    (words,) = runs.blocked()
     assert words.startswith(f"{run.folder}: its perjoule (process 4194305) is gone, but process {os.getpid()} (")
     os.close(lock)
-    assert mark.blocked() == ()
+    assert runs.blocked() == ()
 
 
 def test_busy_cpu_time_leaves_idle_and_guest_out() -> None:

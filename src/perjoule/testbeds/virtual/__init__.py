@@ -21,8 +21,9 @@ from perjoule.testbeds import _disk
 from perjoule.testbeds._machine import ThisMachine
 from perjoule.testbeds.virtual import cpu, requirements
 from perjoule.testbeds.virtual.host import VirtualHost
-from perjoule.testbeds.virtual.mark import blocked, clean, dead, kept, strangers, work_root
+from perjoule.testbeds.virtual.mark import work_root
 from perjoule.testbeds.virtual.rack import Rack
+from perjoule.testbeds.virtual.runs import blocked, clean, dead, kept, strangers
 from perjoule.testbeds.virtual.topology import Place, places
 
 __all__ = ["Virtual", "blocked", "clean", "dead", "kept", "strangers"]

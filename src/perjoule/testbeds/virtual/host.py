@@ -1,11 +1,6 @@
-"""A virtual host: a holder process that is pid 1 of namespaces of its own. When it ends, the kernel ends everything inside.
-
-The holder reads from a pipe whose other end only its perjoule has: if perjoule is killed, its hosts end at once.
-"""
+"""A virtual host: a computer in namespaces of this one, which a holder process keeps."""
 
 import contextlib
-import os
-import select
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,110 +13,10 @@ from perjoule.testbeds import _disk, _process
 from perjoule.testbeds._kernel import Kept, read_once
 from perjoule.testbeds.virtual import network
 from perjoule.testbeds.virtual.cgroup import Groups
-from perjoule.testbeds.virtual.mark import Mark
+from perjoule.testbeds.virtual.holder import joining
 from perjoule.testbeds.virtual.topology import Place
 
-# Joins control groups, then becomes the program: no Python runs between fork and exec.
-_JOIN = """
-while [ "$1" != -- ]; do
-  { echo 0 > "$1"; } 2> /dev/null || { echo "perjoule: the host is gone" >&2; exit 125; }
-  shift
-done
-shift
-exec "$@"
-"""
-# For bash, as pid 1 has to reap what its children leave behind, and dash does not.
-# $0 to $5 are the mark, $6 is the address ("" for the switch), the rest shapes what the host sends.
-_HOLD = """
-set -e
-hostname "$4"
-ip link set lo up
-[ -n "$6" ] || { ip link add name br0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0; ip link set br0 up; }
-echo ready
-if [ -n "$6" ]; then
-  read -r plugged
-  [ ! -e /proc/sys/net/ipv6/conf/eth0 ] || echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6
-  ip addr add "$6" dev eth0
-  ip link set eth0 up
-  shift 6
-  [ $# = 0 ] || tc qdisc add dev eth0 root "$@"
-  echo up
-fi
-exec > /dev/null
-trap '' TERM INT HUP
-while read -r word; do [ "$word" != keep ] || while :; do sleep 1000000 < /dev/null; done; done
-"""
-_NAMESPACES = (
-    "--net",
-    "--mount",
-    "--uts",
-    "--ipc",
-    "--pid",
-    "--fork",
-    "--kill-child",
-    "--mount-proc",
-    "--propagation",
-    "private",
-)
-_TIMEOUT_S = 20.0
-
-
-def joining(groups: Groups, host: str) -> list[str]:
-    """Return the prefix with which a command joins a host's control groups."""
-    return ["sh", "-c", _JOIN, "perjoule", *groups.doors(host), "--"]
-
-
-class Holder:
-    """A holder while it starts."""
-
-    def __init__(self, mark: Mark, groups: Groups, address: str, tbf: Sequence[str]) -> None:
-        self.name = mark.host
-        self._log = mark.run.folder / f"{mark.host}.holder.log"
-        stdin, self.lifeline = os.pipe2(os.O_CLOEXEC)
-        self._words, stdout = os.pipe2(os.O_CLOEXEC)
-        stderr = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        argv = [*joining(groups, mark.host), "unshare", *_NAMESPACES, "bash", "-c", _HOLD, *mark.words()]
-        argv += [f"{address}/{network.PREFIX}" if address else "", *tbf]
-        try:
-            self.child = _process.Child(argv, stdin=stdin, stdout=stdout, stderr=stderr)
-        finally:
-            for fd in (stdin, stdout, stderr):
-                os.close(fd)
-
-    def expect(self, word: str) -> None:
-        """Wait until the holder prints this word. Raises MachineError with its last output."""
-        deadline_s = time.monotonic() + _TIMEOUT_S
-        said = b""
-        while not said.endswith(b"\n"):
-            left_s = deadline_s - time.monotonic()
-            if left_s <= 0 or not select.select([self._words], [], [], left_s)[0]:
-                break
-            got = os.read(self._words, 1)
-            if not got:
-                break
-            said += got
-        if said.decode() != f"{word}\n":
-            last = " | ".join(self._log.read_text(errors="replace").strip().splitlines()[-3:]) or "no output"
-            raise MachineError(f"the virtual host did not start: {last}", where=self.name, next="see `perjoule doctor`")
-
-    def say(self, word: str) -> None:
-        """Send the holder a word."""
-        os.write(self.lifeline, f"{word}\n".encode())
-
-    def close(self, *, reap: bool) -> None:
-        """Close its pipe: it ends now, unless it was asked to keep running."""
-        for fd in (self.lifeline, self._words):
-            os.close(fd)
-        if reap:
-            self.child.ended(1.0)
-
-    @property
-    def pid(self) -> int:
-        """The holder's process number, outside."""
-        found = _process.children(self.child.pid)
-        if not found:
-            raise MachineError("the virtual host has ended", where=self.name, next="see `perjoule doctor`")
-        return found[0]
+_UNMOUNT_S = 20.0
 
 
 class VirtualHost(Host):
@@ -209,7 +104,7 @@ class VirtualHost(Host):
         inside = ("nsenter", "-t", str(self.pid), "-m", "--")
         if old := self._disks.pop(name, None):
             _disk.unplug(self._outside(place), f"/dev/{old[0].name}")
-            self.run(["umount", "--lazy", place], timeout_s=_TIMEOUT_S)
+            self.run(["umount", "--lazy", place], timeout_s=_UNMOUNT_S)
             if len(old) > 1:
                 _disk.end(lambda: [loop for loop in _disk.below(image.parent) if loop in old])
         wanted, self._doubts[name] = mirrors.possible(wanted)

@@ -9,8 +9,9 @@ from typing import Literal
 from perjoule.model import Disk, Json
 from perjoule.model.errors import MachineError
 from perjoule.testbeds import _disk
-from perjoule.testbeds.virtual import cgroup, mark, network
-from perjoule.testbeds.virtual.host import Holder, VirtualHost
+from perjoule.testbeds.virtual import cgroup, mark, network, runs
+from perjoule.testbeds.virtual.holder import Holder
+from perjoule.testbeds.virtual.host import VirtualHost
 from perjoule.testbeds.virtual.mark import Mark
 from perjoule.testbeds.virtual.topology import Place
 
@@ -23,7 +24,7 @@ class Rack:
     """Names a run at once and makes nothing; `close` takes down what exists of it, even if `start` was interrupted."""
 
     def __init__(self, mode: Literal["run", "keep"]) -> None:
-        self.run, self._lock = mark.fresh(), -1
+        self.run, self._lock = runs.fresh(), -1
         self._mode: Literal["run", "keep"] = mode
         self._groups = cgroup.groups(self.run.id)
         self._holders: list[Holder] = []
@@ -33,7 +34,7 @@ class Rack:
     def start(self, there: Sequence[Place], caps: Mapping[str, float], wanted: Disk | None) -> None:
         """Bring everything up: `caps` are cores by host, `wanted` is every server's disk. Raises MachineError."""
         try:
-            self._lock = mark.claim(self.run)
+            self._lock = runs.claim(self.run)
         except OSError as error:
             what = f"can't create a run's folder ({error.strerror})"
             raise MachineError(
@@ -122,7 +123,7 @@ class Rack:
     def close(self, *, remove: bool) -> None:
         """Release the run: take everything down, or leave it as it is."""
         if remove:
-            mark.remove(self.run)
+            runs.remove(self.run)
         for holder in self._holders:
             holder.close(reap=remove)
         for host in self.hosts if remove else ():
