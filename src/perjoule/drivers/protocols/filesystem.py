@@ -9,7 +9,8 @@ from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from perjoule.drivers.protocols.checks import Check
-from perjoule.drivers.protocols.hosts import Host, Hosts
+from perjoule.drivers.protocols.host import Host
+from perjoule.drivers.protocols.hosts import Hosts
 from perjoule.model import Amplification, Disk, Json, Redundancy
 
 Access = Literal["folders", "pools", "devices"]  # how a client gets at its data

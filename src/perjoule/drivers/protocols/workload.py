@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 from perjoule.drivers.protocols.checks import Check
 from perjoule.drivers.protocols.filesystem import Access, Mounted
-from perjoule.drivers.protocols.hosts import Host
+from perjoule.drivers.protocols.host import Host
 from perjoule.model import ClientResult, Direction, Outcome, Pattern
 from perjoule.model.errors import WorkloadError
 

@@ -9,8 +9,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from perjoule.drivers.protocols import Host, Process, wait_error
-from perjoule.model.errors import WorkloadError
+from perjoule.drivers.protocols import Host, Process
+from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.workloads._running import codes, last_words, stop
 from perjoule.workloads.fio import report
 from perjoule.workloads.fio.start import text_of
@@ -85,7 +85,9 @@ def _wait_listening(host: Host, server: Process, port: int) -> None:
     until_s = time.monotonic() + LISTENING_S
     while not listens(host.run(["cat", "/proc/self/net/tcp"], timeout_s=SHORT_S).stdout, port):
         if server.returncode is not None or time.monotonic() > until_s:
-            raise wait_error(f"fio's server on {host.name} at {host.address}, port {port},", LISTENING_S, server.output())
+            said = " | ".join(server.output().strip().splitlines()[-3:]) or "nothing"
+            what = f"fio's server did not listen at {host.address}, port {port}, within {LISTENING_S:g} s; it last said: {said}"
+            raise TransientError(what, where=host.name)
         time.sleep(0.02)
 
 

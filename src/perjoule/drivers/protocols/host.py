@@ -1,0 +1,177 @@
+"""A computer that takes commands, and the programs on it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from perjoule.model import Disk, Permit
+from perjoule.model.errors import CampaignError
+from perjoule.model.hardware import Node
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A command that has ended."""
+
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True)
+class Counters:
+    """A host's cumulative counters since some fixed moment; None if unknown on this host."""
+
+    t_s: float
+    cpu_s: float | None = None
+    network_received_bytes: int | None = None
+    network_sent_bytes: int | None = None
+    disk_read_bytes: int | None = None
+    disk_written_bytes: int | None = None
+    disk_busy_s: float | None = None  # with at least one request under way, summed over the host's disks
+
+
+@dataclass(frozen=True)
+class ClockOffset:
+    """By how much a host's clock (UTC) is ahead of this machine's, and the uncertainty."""
+
+    offset_s: float = 0.0
+    uncertainty_s: float = 0.0
+
+
+class Process(ABC):
+    """A program started with `Host.spawn`; it ends with its host at the latest."""
+
+    @property
+    @abstractmethod
+    def returncode(self) -> int | None:
+        """Its exit code, or None while it runs."""
+
+    @abstractmethod
+    def wait(self, *, timeout_s: float) -> int:
+        """Wait for its end and return the exit code.
+
+        Raises:
+            TimeoutError: it still runs.
+        """
+
+    @abstractmethod
+    def stop(self, *, timeout_s: float = 2.0) -> None:
+        """End it: SIGTERM, then SIGKILL after the time limit. Does nothing if it has ended."""
+
+    @abstractmethod
+    def output(self) -> str:
+        """Return its output so far, stdout and stderr (one file, kept with the trial)."""
+
+
+class Host(ABC):
+    """A computer that takes commands as argument lists, never as a shell string."""
+
+    name: str
+    role: str  # "storage", "metadata", "management" or "client"
+    address: str
+    node: Node | None  # the catalogue's hardware that it is or stands for
+    directory: Path  # on this host's own disk: ours to fill, gone after the run; the same path seen from inside and outside
+    overwrite: tuple[Permit, ...] = ()  # raw devices that the campaign names and the user has confirmed
+    cpu_capacity_cores: float | None = None  # CPU seconds (of `counters`) a second that are 100 % of its hardware
+
+    @abstractmethod
+    def run(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        timeout_s: float,
+        check: bool = True,
+        text: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Completed:
+        """Run a command to its end; `text` is its standard input.
+
+        Raises:
+            WorkloadError: it could not be started, or (with `check`) failed; the message ends with its last output.
+            TransientError: it did not end in time (it was killed).
+        """
+
+    @abstractmethod
+    def spawn(
+        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
+    ) -> Process:
+        """Start a program that keeps running; stdout and stderr are appended to `log`. Raises WorkloadError."""
+
+    @abstractmethod
+    def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
+        """Write a file on the host, making its folders if necessary; `owner` is a user name."""
+
+    @abstractmethod
+    def read(self, path: Path) -> bytes:
+        """Read a file as the host sees it (through its mounts). Raises WorkloadError if it can't."""
+
+    @contextmanager
+    def room(self, folder: Path) -> Generator[Path]:
+        """Lend a folder on the host that stands for `folder` of this machine; yields its path as the host's programs see it.
+
+        It contains the small files of `folder`, and files that programs create there are in `folder` when the block has ended;
+        until then, `read` shows them. Raises TransientError.
+        """
+        yield folder.resolve()
+
+    @abstractmethod
+    def tell(self, gate: Path, line: str) -> None:
+        """Write a line to a program that waits at a gate below `directory` (`perjoule.workloads._start`), within milliseconds.
+
+        The line is in the file `gate` + ".told" before it is in the pipe `gate`, if that exists. Raises WorkloadError.
+        """
+
+    def clock_offset(self) -> ClockOffset:
+        """Compare its clock with this machine's, now. Raises TransientError: it does not answer."""
+        return ClockOffset()
+
+    @abstractmethod
+    def counters(self) -> Counters:
+        """Read the host's counters, at no cost to the host."""
+
+    @abstractmethod
+    def disk(self, name: str, wanted: Disk) -> Path:
+        """Make a local file system on a separate disk and mount it in this host; it is removed with the host.
+
+        Args:
+            name: names its folder below `directory`; the returned path is where the host's programs see it.
+            wanted: the file system, its options and its device.
+
+        If this host can't make a mirror, it makes a single disk, and `doubts` says so.
+
+        Raises:
+            CampaignError: this file system does not support such blocks, or no such device may be used here.
+            MachineError: a tool or kernel support is missing, or the disk is full.
+        """
+
+    def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
+        """Lend a raw block device; a file that stands for one is removed with the host.
+
+        Args:
+            name: names its folder below `directory`.
+            size_bytes: of the sparse file that stands for a device.
+            device: a device by its stable ID below /dev/disk, instead of a file; one of `overwrite`.
+
+        Raises:
+            CampaignError: no such device may be used here.
+            MachineError: a tool or kernel support is missing, or the disk is full.
+        """
+        raise CampaignError("this host lends no block devices", where=self.name, next="use testbed virtual or local")
+
+    @property
+    def copies_count(self) -> int:
+        """The number of disks on which each byte is stored by `disk`."""
+        return 1
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What could not be made on it as requested, for the records of all trials."""
+        return ()
+
+    @abstractmethod
+    def drop_caches(self) -> None:
+        """Write back and drop the kernel's page cache. Raises WorkloadError if that is not permitted."""
