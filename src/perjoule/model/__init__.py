@@ -20,12 +20,10 @@ from perjoule.model.records import (
     SAMPLE,
     UNMEASURED,
     WRITE_BACK,
-    Amplification,
     Channel,
     ClientResult,
     Clock,
     Direction,
-    Flow,
     Grade,
     HostFact,
     Outcome,
@@ -34,13 +32,13 @@ from perjoule.model.records import (
     Quantity,
     Reality,
     Record,
-    Redundancy,
     Semantics,
     Series,
     Specification,
     Traits,
     covered_s,
 )
+from perjoule.model.redundancy import Amplification, Flow, Redundancy
 from perjoule.model.results import Cell, Interval, Point, Ran, Replacement
 
 __all__ = [

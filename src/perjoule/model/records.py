@@ -1,13 +1,14 @@
 """Observations: channels and their series, the results of a load, and the record of a trial, which has all of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
 from perjoule.model.campaign import Trial
 from perjoule.model.hardware import Cluster
 from perjoule.model.options import Json
+from perjoule.model.redundancy import Amplification, Redundancy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -210,62 +211,6 @@ class HostFact:
     node: str
     address: str = ""
     cpu_capacity_cores: float | None = None  # CPU seconds per second that count as 100 % of its hardware; None: not known
-
-
-@dataclass(frozen=True)
-class Flow:
-    """Bytes moved per user byte, in one direction; "storage" is all hosts with data, together."""
-
-    client_sent_ratio: float = 0.0
-    client_received_ratio: float = 0.0
-    storage_received_ratio: float = 0.0
-    storage_sent_ratio: float = 0.0
-    disk_written_ratio: float = 0.0
-    disk_read_ratio: float = 0.0
-
-
-@dataclass(frozen=True)
-class Amplification:
-    """The amplification due to redundancy alone, by who encodes and who forwards: no headers, metadata, journals, caches."""
-
-    write: Flow
-    read: Flow
-
-    def on_mirrors(self, copies_count: int) -> "Amplification":
-        """The same if each server mirrors what it writes on this many disks of its own; reads use any one of them."""
-        return replace(self, write=replace(self.write, disk_written_ratio=self.write.disk_written_ratio * copies_count))
-
-
-@dataclass(frozen=True)
-class Redundancy:
-    """The redundancy of a file system: whole copies on different hosts, or the parts of an erasure code on as many."""
-
-    copies_count: int = 1  # whole copies; 1 with a code
-    data_count: int = 0  # data parts: any this many parts restore the data; 0 without a code
-    parity_count: int = 0  # further parts
-    # Where all copies or parts are when a client's fsync has returned, with every host up; "" where that is not known.
-    acknowledged: Literal["in memory", "on disk", ""] = ""
-    beneath_count: int = 1  # disks of one host that hold the same (a mirror beneath)
-
-    @property
-    def tolerated_count(self) -> int:
-        """The number of storage hosts that may fail before data are lost."""
-        return self.parity_count if self.data_count else self.copies_count - 1
-
-    @property
-    def text(self) -> str:
-        """A short form for tables: "1 copy", "4+1", "2 copies, mirrored disks"."""
-        copies = f"{self.copies_count} cop{'y' if self.copies_count == 1 else 'ies'}"
-        kept = f"{self.data_count}+{self.parity_count}" if self.data_count else copies
-        return kept + (", mirrored disks" if self.beneath_count > 1 else "")
-
-    @property
-    def sentence(self) -> str:
-        """The long form: what is kept, where it is when a write is acknowledged, and how many hosts may fail."""
-        tolerated = self.tolerated_count
-        hosts = f"{tolerated or 'no'} storage host{'' if tolerated == 1 else 's'} may fail"
-        when = f"acknowledged {self.acknowledged}" if self.acknowledged else ""
-        return ", ".join(filter(None, (self.text, when, hosts)))
 
 
 Reality = Literal["real", "emulated", "simulated"]  # of a testbed's hosts

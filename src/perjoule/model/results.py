@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from math import ceil, inf, isfinite
 
 from perjoule.model.campaign import Trial
-from perjoule.model.records import Direction, Redundancy
+from perjoule.model.records import Direction
+from perjoule.model.redundancy import Redundancy
 
 
 @dataclass(frozen=True)
