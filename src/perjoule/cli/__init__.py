@@ -25,7 +25,7 @@ COMMANDS = {
     "import": ("exchange", "import_command", "Import what other tools measured."),
     "export": ("exchange", "export_command", "Export results: CSV, Parquet, or one verifiable file."),
     "papers": ("papers", "papers_command", "List published papers, or a paper's numbers."),
-    "audit": ("papers", "audit_command", "Recompute the derived numbers of a paper or results folder."),
+    "audit": ("audit", "audit_command", "Recompute the derived numbers of a paper or results folder."),
     "reproduce": ("papers", "reproduce_command", "Repeat a paper's study: write its campaign, or run it."),
     "meters": ("meters", "meters", "Find, watch, test, record, serve, simulate meters."),
     "up": ("machine", "up", "Bring up a virtual cluster to experiment with."),

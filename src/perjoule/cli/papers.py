@@ -1,8 +1,6 @@
-"""Commands about published numbers: papers, audit, reproduce."""
+"""Commands about published numbers: papers, reproduce."""
 
 import json
-import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from difflib import get_close_matches
 from itertools import groupby
@@ -11,8 +9,6 @@ from pathlib import Path
 import click
 
 from perjoule import campaign, published
-from perjoule.analysis.audit import Verdict, audit, audit_cells
-from perjoule.analysis.plausibility import doubts
 from perjoule.campaign import replication
 from perjoule.campaign.defaults import TESTBED
 from perjoule.cli import exits, parameters
@@ -106,118 +102,6 @@ def _show_paper(paper: Paper) -> None:
 def _as_json(one: Number) -> dict[str, object]:
     """Return a number as JSON data; the open end of "at least" is null."""
     return {**asdict(one), "high": None if one.high == float("inf") else one.high}
-
-
-@click.command(
-    "audit",
-    short_help="Recompute the derived numbers of a paper or results folder.",
-    epilog=examples("perjoule audit green-storage", "perjoule audit all --strict", "perjoule audit results/demo --json"),
-)
-@click.argument(
-    "target", metavar="PAPER|all|FILE.toml|DIR", shell_complete=parameters.completing(lambda: ("all", *published.names()))
-)
-@click.option("--strict", is_flag=True, help="Exit code 1 when something disagrees.")
-@click.option("--all", "everything", is_flag=True, help="Also list what agrees.")
-@click.option("--json", "as_json", is_flag=True, help="Machine-readable output: every verdict.")
-def audit_command(target: str, strict: bool, everything: bool, as_json: bool) -> None:
-    """Recompute every derived number of a paper, or of a results folder, and check its throughputs against physical bounds.
-
-    Prints what agrees, what doesn't (printed, recomputed, likely cause) and what can't be checked, and why.
-    """
-    found = _audited(target)
-    if as_json:
-        content = {name: [asdict(verdict) for verdict in verdicts] for name, verdicts in found.items()}
-        click.echo(json.dumps(content, indent=2, ensure_ascii=False))
-    else:
-        for name, verdicts in found.items():
-            _show(name, verdicts, everything)
-    if strict and any(verdict.kind == "disagrees" for verdicts in found.values() for verdict in verdicts):
-        sys.exit(1)
-
-
-def _audited(target: str) -> dict[str, Sequence[Verdict]]:
-    if target == "all":
-        return {name: audit(published.paper(name)) for name in published.names()}
-    if target not in published.names() and "/" in target and not Path(target).exists():
-        raise CampaignError(
-            "no such folder or file", where=target, next="name a paper without a path, as `perjoule papers` lists it"
-        )
-    if target not in published.names() and Path(target).is_dir():
-        return {target: _of_results(Path(target))}
-    return {target: audit(paper_named(target))}
-
-
-def _of_results(folder: Path) -> tuple[Verdict, ...]:
-    from perjoule.cli.results import measured
-    from perjoule.results import verification
-    from perjoule.summary import summary
-
-    results = measured(folder)
-    stored = results.table()
-    records = [record for record in results.latest() if record.status == "valid"]
-    implausible = {doubt for record in records for doubt in doubts(record, results.series(record))}
-    clusters = {record.cluster for record in records}
-    cells = stored if stored is not None else summary(results).cells
-    found = audit_cells(cells, clusters.pop() if len(clusters) == 1 else "", implausible)
-    rule = "the stored data reproduce the shown numbers"
-    differences = verification.verify(results).differences
-    return (*found, *(Verdict("disagrees", rule, "files", "stored numbers", recomputed=one) for one in differences))
-
-
-def _show(name: str, verdicts: Sequence[Verdict], everything: bool) -> None:
-    kinds = {kind: [v for v in verdicts if v.kind == kind] for kind in ("disagrees", "agrees", "unchecked")}
-    checks_count = len(kinds["agrees"]) + len(kinds["disagrees"])
-    out.print(f"{name}: {counted(checks_count, 'check')}, {len(kinds['disagrees'])} disagree", style="bold")
-    resting = [v for v in kinds["agrees"] if v.rests_on]
-    if kinds["disagrees"]:
-        out.print("Disagrees", style="red")
-        for verdict in kinds["disagrees"]:
-            _show_disagreement(verdict)
-    if resting:
-        out.print("Agrees, but depends on a number that disagrees", style="yellow")
-        for verdict in resting:
-            show_line(f"  {verdict.place}: {verdict.what}: {verdict.printed}")
-            show_line(f"    {verdict.rests_on}")
-    if kinds["unchecked"]:
-        out.print("Can't be checked", style="yellow")
-        _show_unchecked(kinds["unchecked"])
-    if everything:
-        out.print("Agrees", style="green")
-        for verdict in kinds["agrees"]:
-            shown = f": printed {verdict.printed}, recomputed {verdict.recomputed}" if verdict.printed else ""
-            show_line(f"  {verdict.place}: {verdict.what}{shown} ({verdict.rule})")
-    elif kinds["agrees"]:
-        rules = {rule: sum(v.rule == rule for v in kinds["agrees"]) for rule in dict.fromkeys(v.rule for v in kinds["agrees"])}
-        out.print("Agrees", style="green")
-        for rule, count in rules.items():
-            show_line(f"  {count:4d}  {rule}")
-
-
-def _show_disagreement(verdict: Verdict) -> None:
-    show_line(f"  {verdict.place}: {verdict.what}")
-    if verdict.printed:
-        show_line(f"    printed {verdict.printed}, recomputed {verdict.recomputed} ({verdict.rule})")
-        show_line(f"    of {verdict.of}")
-        show_line(f"    likely cause: {verdict.cause or 'no single error explains it'}")
-    else:
-        show_line(f"    {verdict.of + ': ' if verdict.of else ''}{verdict.recomputed}")
-
-
-def _show_unchecked(verdicts: Sequence[Verdict]) -> None:
-    """Print each reason once, with the numbers that it keeps from being checked."""
-    for cause, rule in dict.fromkeys((v.cause, v.rule) for v in verdicts):
-        there = [v for v in verdicts if (v.cause, v.rule) == (cause, rule)]
-        show_line(f"  {cause}{f' ({rule})' if rule else ''}")
-        places = {place: [v for v in there if v.place == place] for place in dict.fromkeys(v.place for v in there)}
-        for place, group in list(places.items())[:_SHOWN]:
-            what = ", ".join(v.printed for v in group) if len(group) > 1 and group[0].printed else "; ".join(map(_named, group))
-            show_line(f"    {place}: {what}")
-        if len(places) > _SHOWN:
-            out.print(f"    and {len(places) - _SHOWN} more")
-
-
-def _named(verdict: Verdict) -> str:
-    return f"{verdict.printed}, {verdict.what}" if verdict.printed else verdict.what
 
 
 @click.command(

@@ -11,7 +11,7 @@ from measured import STEADY, measured
 from perjoule import published
 from perjoule.analysis.audit import audit, audit_cells
 from perjoule.analysis.audit.span import Span, compare, evaluate, exactly
-from perjoule.cli.papers import audit_command
+from perjoule.cli.audit import audit_command
 from perjoule.model import Cell, Interval
 from perjoule.model.errors import PerjouleError
 from perjoule.summary import summary
