@@ -90,7 +90,7 @@ def _watched(asked: argparse.Namespace, folder: Path, began_s: float) -> int:
 def _drawn(asked: argparse.Namespace, folder: Path, began_s: float, last: Path) -> int:
     from .targets import PerjouleError, Targets
 
-    warnings.simplefilter("ignore")
+    warnings.simplefilter("ignore")  # random inputs make libraries warn; only errors count
     targets = Targets(folder).targets()
     names = [asked.only] if asked.only else sorted(targets)
     weights = [targets[name][0] for name in names]

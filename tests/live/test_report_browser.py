@@ -101,12 +101,14 @@ def test_a_column_sorts_the_table(browser: webdriver.Chrome) -> None:
 
 
 def test_another_trial_can_be_chosen(browser: webdriver.Chrome) -> None:
-    before = browser.find_element(By.CSS_SELECTOR, "#timeline .drawing").get_attribute("innerHTML")
+    def drawing(page: webdriver.Chrome) -> str | None:
+        return page.find_element(By.CSS_SELECTOR, "#timeline .drawing").get_attribute("innerHTML")
+
+    before = drawing(browser)
     browser.execute_script(
         "const s = document.getElementById('trial'); s.selectedIndex = 5; s.dispatchEvent(new Event('change'))"
     )
-    changed = lambda c: c.find_element(By.CSS_SELECTOR, "#timeline .drawing").get_attribute("innerHTML") != before  # noqa: E731
-    WebDriverWait(browser, 30).until(changed)
+    WebDriverWait(browser, 30).until(lambda page: drawing(page) != before)
     assert "attempt-1" in (browser.find_element(By.ID, "raw").get_attribute("href") or "")
 
 

@@ -84,7 +84,7 @@ def _set(table: Any, options: Mapping[str, Any]) -> None:
     for key, value in options.items():
         if isinstance(value, Mapping):
             for inner in table[key] if isinstance(table[key], list) else [table[key]]:
-                _set(inner, value)  # pyright: ignore[reportUnknownArgumentType]
+                _set(inner, value)  # pyright: ignore[reportUnknownArgumentType]  # tomlkit's
         elif table.get(key) != value:
             new = cast("Any", tomlkit.item(value))
             if key in table:

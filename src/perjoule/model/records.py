@@ -152,6 +152,7 @@ class ClientResult:
         numbers |= {"moved_bytes": self.moved_bytes, "operations_count": self.operations_count}
         for name, value in numbers.items():
             count = name in ("moved_bytes", "operations_count")
+            # a file may hold anything
             if not isinstance(value, int | float) or not isfinite(value) or (count and value < 0):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise ValueError(f"{name} of {self.host} is {value!r}, which is impossible")
 

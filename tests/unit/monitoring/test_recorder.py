@@ -173,7 +173,10 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[
             return written_count
 
     opened = Path.open
-    small = lambda p, mode="r", **words: Small(p, "x") if mode == "xb" else opened(p, mode, **words)  # noqa: E731
+
+    def small(path, mode="r", **words):
+        return Small(path, "x") if mode == "xb" else opened(path, mode, **words)
+
     monkeypatch.setattr(Path, "open", small)
     sink = Recording(tmp_path / "r.csv")
     yield sink, room

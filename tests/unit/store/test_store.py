@@ -476,7 +476,10 @@ def test_a_disk_that_fills_up_while_samples_come_is_told_and_nothing_is_kept(res
 
 def test_a_disk_that_is_full_from_the_start_is_told_and_nothing_is_left(results, made, monkeypatch):
     opened = Path.open
-    full = lambda p, mode="r", **w: opened(Path("/dev/full"), "wb", buffering=0) if mode == "xb" else opened(p, mode, **w)  # noqa: E731
+
+    def full(path, mode="r", **words):
+        return opened(Path("/dev/full"), "wb", buffering=0) if mode == "xb" else opened(path, mode, **words)
+
     monkeypatch.setattr(Path, "open", full)
     with results.hold(), pytest.raises(MachineError, match="the disk is full"), results.attempt(made.trial()):
         pass

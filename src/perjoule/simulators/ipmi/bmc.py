@@ -32,7 +32,7 @@ def main(address: str, port: int) -> None:
 
         def handle_raw_request(self, request: Any, session: Any) -> None:
             if (request["netfn"], request["command"]) != (GROUP, POWER_READING):
-                super().handle_raw_request(request, session)  # pyright: ignore[reportUnknownMemberType]
+                super().handle_raw_request(request, session)  # pyright: ignore[reportUnknownMemberType]  # pyghmi has no types
                 return
             manner, said = told()
             if not (manner.silent or manner.hang_up):

@@ -37,7 +37,7 @@ def _arrival(text: str) -> str:
 def _listed(value: object) -> object:
     if value == []:
         raise ValueError("[] names no client (remove clients for all of them)")
-    return value if isinstance(value, list | tuple) else (value,)  # pyright: ignore[reportUnknownVariableType]
+    return value if isinstance(value, list | tuple) else (value,)  # pyright: ignore[reportUnknownVariableType]  # from TOML
 
 
 _Client = Annotated[int, Strict(), Field(ge=1)]
