@@ -6,29 +6,25 @@ it is steady, and only the steady rounds count.
 """
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
-from pydantic.fields import FieldInfo
 
-from perjoule.drivers.protocols import Check, Host, Mounted, Workload
-from perjoule.model import OPTIONS, ClientResult, Direction, Outcome, Pattern, TextFile, option_name
+from perjoule.drivers.protocols import Host, Mounted
+from perjoule.model import OPTIONS, ClientResult, Outcome
 from perjoule.model.errors import WorkloadError
-from perjoule.model.units import BYTES, MIB, Bytes, Ratio, Seconds, bytes_text, exact_text, seconds_text
+from perjoule.model.units import MIB, bytes_text, seconds_text
 from perjoule.workloads._raw import noted, reading
 from perjoule.workloads._running import cold
-from perjoule.workloads.fio import job as file
 from perjoule.workloads.fio import report, server
 from perjoule.workloads.fio.job_report import results as job_results
 from perjoule.workloads.fio.load import Rounds, prepare_file, run_file, run_jobs
+from perjoule.workloads.fio.options import FioOptions
 from perjoule.workloads.fio.raw import BACK, Raw
 from perjoule.workloads.fio.report import documents, doubts, jobs
-from perjoule.workloads.fio.steady import ROUNDS_COUNT
 
 __all__ = ["EXAMPLE", "Fio", "documents", "doubts", "job_results", "jobs"]
 
@@ -42,161 +38,11 @@ size = "256 MiB"
 
 LAYOUT_TRANSFER_BYTES = 4 * MIB
 MORE_ROUNDS = 3  # beyond the limit, in case fio is ended late
-SHORTEST_ROUND_S = 0.5  # between two reports of fio's
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Fio(Workload):
+class Fio(FioOptions):
     """Sequential or random, read, write or mixed I/O, a file per client."""
-
-    operation: Literal["write", "read", "randwrite", "randread", "rw", "randrw"] = "write"
-    """The operation of the clients; rw and randrw mix reads and writes."""
-
-    transfer_bytes: Bytes = 4 * MIB
-    """Bytes per I/O call."""
-
-    size_bytes: Bytes = 256 * MIB
-    """Bytes that each client moves; also the size of its file."""
-
-    shared: bool = False
-    """Whether size is the total of all clients, in equal shares, so the amount of work stays constant."""
-
-    direct: bool = False
-    """Bypass the client's page cache (O_DIRECT)."""
-
-    read_share_ratio: Ratio | None = None
-    """The share of reads in a mix, in whole percent; half by default."""
-
-    in_flight_count: int = Field(default=1, ge=1, le=1024)
-    """I/O calls that a client has in flight at once: 1 with psync, more with libaio (direct) or io_uring."""
-
-    duration_s: Seconds | None = None
-    """End the load after this time even if not all is moved: the first of time and size ends it; a note says which."""
-
-    verify: Literal["crc32c", "md5", "sha256", "xxhash"] | None = None
-    """Give every block a checksum: a write is read back and verified after the measured window, a read while it is measured, both
-    over cold caches. A mismatch makes the trial fail."""
-
-    round_s: Seconds | None = None
-    """Run over the file again and again until five consecutive rounds of this length are steady by the SNIA's rule (range at most
-    20 % of the mean, fitted line at most 10 %). These are measured; earlier rounds are kept as warm-up."""
-
-    rounds_count: int = Field(default=25, ge=ROUNDS_COUNT, le=1000)
-    """Stop after this many rounds even if not steady: the last five are measured, with a doubt."""
-
-    client_server: bool = False
-    """Use fio's own client/server mode: a server on each client host, controlled by one fio on the first. They start within
-    milliseconds of each other; without it, perjoule starts all at the same instant."""
-
-    job: TextFile | None = None
-    """A fio job file, relative to the campaign, run as it is on each client in its own folder in the file system; then time_limit
-    is the only other option. A file that would reach outside that folder is refused."""
-
-    time_limit_s: Seconds = 600.0
-    """Time limit of a run, and of the layout before it; exceeding it fails the trial."""
-
-    @model_validator(mode="after")
-    def _possible_job(self) -> Self:
-        if self.job is not None:
-            known: Mapping[str, FieldInfo] = getattr(type(self), "__pydantic_fields__", {})
-            others = {name: info.default for name, info in known.items() if name not in ("job", "time_limit_s")}
-            if more := next((name for name, default in others.items() if getattr(self, name) != default), ""):
-                raise ValueError(f"a job file is run as it is (remove {option_name(more)})")
-            try:
-                file.check(self.job.text)
-            except ValueError as error:
-                raise ValueError(f"{self.job.name} {error}") from None
-        return self
-
-    @model_validator(mode="after")
-    def _possible(self) -> Self:
-        size, transfer = bytes_text(self.size_bytes), bytes_text(self.transfer_bytes)
-        if self.transfer_bytes > self.size_bytes:
-            raise ValueError(f'a transfer of "{transfer}" does not fit a size of "{size}" (lower transfer or raise size)')
-        if self.size_bytes % self.transfer_bytes:
-            whole = exact_text(self.size_bytes // self.transfer_bytes * self.transfer_bytes, BYTES)
-            raise ValueError(f'size "{size}" is not a whole number of transfers of "{transfer}" (write "{whole}")')
-        if self.direct and self.transfer_bytes % 512:
-            raise ValueError(f'direct I/O moves whole sectors of 512 B, not "{transfer}" (make transfer a multiple of "512 B")')
-        if self.read_share_ratio is not None and not self._mixed:
-            raise ValueError(f'read_share is for operation "rw" or "randrw", not "{self.operation}" (remove it)')
-        if self.read_share_ratio is not None and abs(self.read_share_ratio * 100 - self._read_percent) > 1e-6:
-            raise ValueError("read_share must be a whole percentage")
-        limit = seconds_text(self.time_limit_s)
-        if self.duration_s is not None and self.duration_s >= self.time_limit_s:
-            raise ValueError(f'duration must be below time_limit, "{limit}" (raise time_limit)')
-        if self.verify and (self._mixed or self.duration_s or self.round_s):
-            raise ValueError(
-                "verify is for whole files, written or read once (remove duration and round, and do not mix operations)"
-            )
-        if self.round_s is not None:
-            self._possible_rounds(self.round_s, limit)
-        return self
-
-    def _possible_rounds(self, round_s: float, limit: str) -> None:
-        if self.duration_s or self.client_server:
-            raise ValueError("rounds end when they are steady, with fio on each client (remove duration and client_server)")
-        if round_s < SHORTEST_ROUND_S:
-            raise ValueError(f"a round takes at least {seconds_text(SHORTEST_ROUND_S)}")
-        if (self.rounds_count + 1) * round_s >= self.time_limit_s:
-            all_text = seconds_text((self.rounds_count + 1) * round_s)
-            raise ValueError(f'rounds may take "{all_text}", and time_limit is "{limit}" (raise time_limit)')
-
-    @property
-    def _mixed(self) -> bool:
-        return self.operation in ("rw", "randrw")
-
-    @property
-    def _read_percent(self) -> int:
-        return 50 if self.read_share_ratio is None else round(self.read_share_ratio * 100)
-
-    @property
-    def directions(self) -> tuple[Direction, ...]:
-        """The directions measured; a mixed load has both."""
-        if self.job is not None:
-            return file.directions(self.job.text)
-        return ("write", "read") if self._mixed else ("write" if "write" in self.operation else "read",)
-
-    @property
-    def pattern(self) -> Pattern:
-        """As configured; a job file may do anything."""
-        if self.job is not None:
-            return Pattern()
-        access = "random" if self.operation.startswith("rand") else "sequential"
-        return Pattern(self.transfer_bytes, access, self.direct)
-
-    def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
-        """No longer than `duration`."""
-        whole_s = super().loading_s(clients_count, bytes_per_s)
-        return min(whole_s, self.duration_s or whole_s)
-
-    def moved_bytes(self, clients_count: int) -> int:
-        """Return the bytes of all clients, both directions together."""
-        return clients_count * (self.client_bytes(clients_count) if self.job is None else file.moved_bytes(self.job.text))
-
-    def client_bytes(self, clients_count: int) -> int:
-        """Return the bytes of each of this many clients."""
-        if not self.shared:
-            return self.size_bytes
-        return max(1, self.size_bytes // clients_count // self.transfer_bytes) * self.transfer_bytes
-
-    def checks(self) -> tuple[Check, ...]:
-        """Check for fio, and for io_uring if it is requested."""
-        path = shutil.which("fio")
-        found = [Check("fio", bool(path), path or "not found", fix="apt-get install fio", look="program fio")]
-        if self._engine == "io_uring":
-            switch = Path("/proc/sys/kernel/io_uring_disabled")
-            off = switch.exists() and switch.read_text().strip() != "0"
-            fix = "sysctl kernel.io_uring_disabled=0"
-            detail, look = "disabled in the kernel" if off else "allowed", f"setting {switch} 0"
-            found.append(Check("io_uring", not off, detail, fix=fix, look=look))
-        return tuple(found)
-
-    @property
-    def _engine(self) -> str:
-        if self.in_flight_count == 1:
-            return "psync"
-        return "libaio" if self.direct else "io_uring"  # libaio blocks on buffered files
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
         """Remove old files before a write, lay missing ones out before anything else, then drop caches."""
