@@ -10,7 +10,7 @@ from perjoule.analysis.efficiency import network_bytes_per_s
 from perjoule.analysis.plausibility import doubts
 from perjoule.analysis.points import points
 from perjoule.model import ClientResult
-from perjoule.workloads.together import _apart
+from perjoule.workloads.together.mix import _apart
 
 COMMON = "common_throughput_bytes_per_s"
 

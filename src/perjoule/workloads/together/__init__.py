@@ -9,10 +9,8 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from statistics import fmean
 from threading import Event, Thread
 from typing import Annotated, Any, Self, TypeVar
 
@@ -22,10 +20,11 @@ from pydantic.dataclasses import dataclass
 from perjoule import drivers
 from perjoule.drivers.protocols import Check, Host, ListsUsers, Mounted, Workload
 from perjoule.machine.untrusted import read_as
-from perjoule.model import OPTIONS, ClientResult, Direction, Outcome, Series, Spec, covered_s
+from perjoule.model import OPTIONS, Direction, Outcome, Spec
 from perjoule.model.errors import PerjouleError
 from perjoule.model.units import Seconds
 from perjoule.workloads._raw import reading
+from perjoule.workloads.together.mix import mixed
 from perjoule.workloads.together.user import Job, User
 
 EXAMPLE = """
@@ -48,8 +47,6 @@ class Starts:
     starts_s: Mapping[str, tuple[float, ...]]
 
 
-TOGETHER_RATIO = 1 / 3  # of the time with any load, below which a mix is mostly one user alone
-LATE_S = 0.05  # behind its time, above which a job is said to have waited
 _TABLE = {"type": "object", "required": ["user", "kind"], "properties": {"user": {"type": "string"}, "kind": {"type": "string"}}}
 _USERS = ListsUsers(User, tuple(User.__dataclass_fields__))
 _Tables = Annotated[
@@ -210,16 +207,7 @@ class Together(Workload):
             n: [_told(job, lambda job=job: job.workload.outcome(job.raw(folder))) for job in jobs]
             for n, jobs in self._jobs.items()
         }
-        every = [(name, outcome) for name, outcomes in found.items() for outcome in outcomes]
-        results = tuple(replace(result, user=name) for name, outcome in every for result in outcome.results)
-        doubts = [*(f"{n}: {d}" for n, outcome in every for d in outcome.doubts), *_late(waits_s), *_apart(results)]
-        return Outcome(
-            engine=" + ".join(dict.fromkeys(outcome.engine for _, outcome in every)),
-            results=results,
-            doubts=tuple(dict.fromkeys(doubts)),
-            series=tuple(_joined([(name, series) for name, outcome in every for series in outcome.series])),
-            measured=_measured(found),
-        )
+        return mixed(found, waits_s)
 
 
 def _told(job: Job, call: Callable[[], T]) -> T:
@@ -230,46 +218,3 @@ def _told(job: Job, call: Callable[[], T]) -> T:
         raise type(error)(
             error.what, where=", ".join(filter(None, (f"user {job.user.user}", error.where))), next=error.next
         ) from error
-
-
-def _late(waits_s: Mapping[str, Sequence[float]]) -> list[str]:
-    late = {name: sum(wait_s > LATE_S for wait_s in waits[1:]) for name, waits in waits_s.items()}
-    return [f"{name}: {n} of {len(waits_s[name])} jobs waited for the one before them" for name, n in late.items() if n]
-
-
-def _apart(results: Sequence[ClientResult]) -> list[str]:
-    """Doubt a mix whose users hardly ran together."""
-    users = [[r for r in results if r.user == user] for user in dict.fromkeys(r.user for r in results)]
-    share = covered_s(users, 2) / covered_s(users, 1)
-    if len(users) < 2 or share >= TOGETHER_RATIO:
-        return []
-    return [f"several users ran at once for only {share:.0%} of the time; for the rest, one user ran alone"]
-
-
-def _joined(series: Sequence[tuple[str, Series]]) -> list[Series]:
-    """Join the series of each user and channel, over all its jobs in order of time."""
-    import numpy as np  # `perjoule check` only builds the driver
-
-    found: dict[tuple[str, object], list[Series]] = {}
-    for name, one in series:
-        found.setdefault((name, one.channel), []).append(one)
-    return [
-        Series(
-            replace(parts[0].channel, component=f"user {name}"),
-            np.concatenate([part.t_s for part in parts]),
-            np.concatenate([part.duration_s for part in parts]),
-            np.concatenate([part.value for part in parts]),
-        )
-        for (name, _), parts in found.items()
-    ]
-
-
-def _measured(found: Mapping[str, Sequence[Outcome]]) -> dict[str, float]:
-    """Return the extra measurements of each user's workload, as means over its jobs; and the number of jobs, if several."""
-    measured: dict[str, float] = {}
-    for name, outcomes in found.items():
-        for key in dict.fromkeys(key for outcome in outcomes for key in outcome.measured):
-            measured[f"user/{name}/{key}"] = fmean(o.measured[key] for o in outcomes if key in o.measured)
-        if len(outcomes) > 1:
-            measured[f"user/{name}/jobs_count"] = len(outcomes)
-    return measured
