@@ -1,4 +1,4 @@
-"""The options of a load by fio: which go together, and what they ask for."""
+"""The options of a load by fio: which go together, and what follows from them."""
 
 import shutil
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ SHORTEST_ROUND_S = 0.5  # between two reports of fio's
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class FioOptions(Workload):
-    """What is asked of fio, and what that means before it runs."""
+    """The request to fio, and what follows from it before it runs."""
 
     operation: Literal["write", "read", "randwrite", "randread", "rw", "randrw"] = "write"
     """The operation of the clients; rw and randrw mix reads and writes."""
