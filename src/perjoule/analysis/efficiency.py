@@ -31,7 +31,8 @@ def peak_bytes_per_s(record: Record) -> float | None:
     cluster = _cluster(record)
     if cluster is None:
         return None
-    held = Counter(h.node for h in record.hosts if h.role != "client" and h.name in data_hosts(record))
+    holders = data_hosts(record)
+    held = Counter(h.node for h in record.hosts if h.role != "client" and h.name in holders)
     nodes = tuple(replace(node, role="storage", count=held[node.name]) for node in cluster.nodes if node.name in held)
     if record.data_hosts and len(nodes) < max(1, len(held)):
         return None
@@ -43,7 +44,8 @@ def network_bytes_per_s(record: Record, hosts: Sequence[str]) -> float | None:
 
     None if the catalogue lacks one of them, or one is a server or holds its own data: no network lies between.
     """
-    if any(h.role != "client" or h.name in data_hosts(record) for h in record.hosts if h.name in hosts):
+    asked, holders = set(hosts), data_hosts(record)
+    if any(h.role != "client" or h.name in holders for h in record.hosts if h.name in asked):
         return None
     cluster = _cluster(record)
     node_of = {host.name: host.node for host in record.hosts}

@@ -18,7 +18,7 @@ def data_hosts(record: Record) -> frozenset[str]:
     """
     clients = {h.name for h in record.hosts if h.role == "client"}
     declared = frozenset(record.data_hosts) or frozenset(h.name for h in record.hosts if h.role == "storage")
-    return frozenset(name for name in declared or clients if name not in clients or name in loading(record))
+    return (declared or frozenset(clients)) - (clients - loading(record))
 
 
 def server_names(record: Record) -> frozenset[str]:
@@ -39,10 +39,11 @@ def roles(record: Record) -> Mapping[str, frozenset[str]]:
 
     Clients are those that loaded. Servers next to clients that hold their own data have no part in the trial.
     """
-    part = server_names(record) | loading(record)
+    loaded = loading(record)
+    part = server_names(record) | loaded
     found: dict[str, set[str]] = {}
     for host in record.hosts:
-        if host.name in part and (host.role != "client" or host.name in loading(record)):
+        if host.name in part and (host.role != "client" or host.name in loaded):
             for role in (host.role, *(("servers",) if host.role != "client" else ())):
                 found.setdefault(role, set()).add(host.name)
     return {role: frozenset(names) for role, names in found.items()}

@@ -21,12 +21,13 @@ def doubts(record: Record, series: Sequence[Series]) -> tuple[str, ...]:
     """Return the doubts about a valid trial, each in one sentence; those about meters are in `analysis.power`."""
     if record.outcome is None or not record.outcome.results:
         return ()
+    served = loaded_servers(record)
     return tuple(
         dict.fromkeys(
             [
                 *overlap.doubts(record, series),
                 *_mixed(record.outcome.results),
-                *_bounds(record, [r for r in record.outcome.results if r.host not in loaded_servers(record)]),
+                *_bounds(record, [r for r in record.outcome.results if r.host not in served]),
                 *_cached(record, series, [r for r in record.outcome.results if r.direction == "read"]),
                 *_machine(record, series),
                 *interference.doubts(record, series),
@@ -51,9 +52,9 @@ def _bounds(record: Record, results: Sequence[ClientResult]) -> Iterator[str]:
         cluster = None
     if cluster is None:
         return
-    own = [r for r in results if r.host in data_hosts(record)]
-    yield from _disk_bounds(record, own, cluster)
-    results = [r for r in results if r not in own]
+    holders = data_hosts(record)
+    yield from _disk_bounds(record, [r for r in results if r.host in holders], cluster)
+    results = [r for r in results if r.host not in holders]
     nics = {n.name: n.board.nic_bytes_per_s.value for n in cluster.nodes}
     node_of = {h.name: h.node for h in record.hosts}
     tpp = peak_bytes_per_s(record)
@@ -74,10 +75,11 @@ def _disk_bounds(record: Record, results: Sequence[ClientResult], cluster: Clust
     """Doubt clients with their own data that exceeded their disks, up to the end of the write-back."""
     nodes = {n.name: n for n in cluster.nodes}
     of = {h.name: nodes[h.node] for h in record.hosts if h.node in nodes}
+    spans = {way: windows(record, [r for r in results if r.direction == way]) for way in {r.direction for r in results}}
     for r in (r for r in results if r.host in of):
         disks = of[r.host].disks
         most = sum((d.write_bytes_per_s if r.direction == "write" else d.read_bytes_per_s).value for d in disks)
-        span = windows(record, [other for other in results if other.direction == r.direction])
+        span = spans[r.direction]
         ended_s = span.ended_s if span.durable else r.ended_s
         rate = r.moved_bytes / max(1e-9, (ended_s - r.began_s) * record.scale)
         if most and rate > BOUND_RATIO * most:
