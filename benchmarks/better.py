@@ -206,7 +206,7 @@ def main() -> None:
             said, holds = stopped(difference, runs_count)
             wrong += not difference and too_many(said, runs_count)
             print(f"true difference {difference:4.0%}: said to differ {said:6.2%}, interval holds {holds:6.2%}", flush=True)
-    sys.exit(wrong > 0)
+    sys.exit(1 if wrong else 0)
 
 
 if __name__ == "__main__":
