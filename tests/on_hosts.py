@@ -1,9 +1,9 @@
-"""What the live tests of file systems do on hosts: hold virtual ones, write files there, look at them and at the network."""
+"""What the live tests do on hosts: hold virtual ones, write files there, look at them and at the network."""
 
 from pathlib import Path
 
 from perjoule import drivers
-from perjoule.drivers.protocols import Host, Testbed
+from perjoule.drivers.protocols import Host, Hosts, Mounted, Testbed
 from perjoule.model import Json
 from perjoule.model.units import MIB
 
@@ -31,3 +31,20 @@ def received_bytes(host: Host) -> int:
     count = host.counters().network_received_bytes
     assert count is not None
     return count
+
+
+class Shared(Mounted):
+    """A folder that all clients see, as that of a distributed file system."""
+
+    def __init__(self, hosts: Hosts, path: Path) -> None:
+        self.directories = {client.name: path for client in hosts.clients}
+        self.facts, self.logs = {}, ()
+
+    def locate(self, path: Path) -> tuple[str, ...]:
+        return ()
+
+    def drop_caches(self) -> None:
+        """The hosts' page cache is all there is."""
+
+    def alive(self) -> None:
+        """It is no daemon."""

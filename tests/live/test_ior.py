@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from on_hosts import Shared
 from perjoule import drivers
 from perjoule.drivers.protocols import Hosts, Mounted, Testbed, Workload
 from perjoule.model import Json, Outcome
@@ -23,23 +24,6 @@ pytestmark = [
     pytest.mark.live,
     pytest.mark.skipif(bool(MISSING), reason="; ".join(f"{c.name}: {c.detail} ({c.fix})" for c in MISSING)),
 ]
-
-
-class Shared(Mounted):
-    """A folder that all clients see, as that of a distributed file system."""
-
-    def __init__(self, hosts: Hosts, path: Path) -> None:
-        self.directories = {client.name: path for client in hosts.clients}
-        self.facts, self.logs = {}, ()
-
-    def locate(self, path: Path) -> tuple[str, ...]:
-        return ()
-
-    def drop_caches(self) -> None:
-        """The hosts' page cache is all there is."""
-
-    def alive(self) -> None:
-        """It is no daemon."""
 
 
 @pytest.fixture(scope="module")
