@@ -20,7 +20,8 @@ from click.testing import CliRunner
 
 import perjoule.cli
 from perjoule import drivers, store
-from perjoule.cli import cli, exits
+from perjoule.cli import cli, exits, measuring
+from perjoule.testbeds.simulated import Simulated
 from places import BROKEN_CAMPAIGNS, ROOT
 
 PERJOULE = Path(sys.executable).with_name("perjoule")
@@ -141,6 +142,15 @@ def test_0_all_is_well(measured: Path) -> None:
     done = run("show", measured)
     assert done.returncode == 0
     assert done.stderr == ""
+
+
+def test_a_run_looks_at_its_machines_once(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking at real hosts means logging in to each."""
+    looked = list[None]()
+    monkeypatch.setattr(Simulated, "checks", lambda _: looked.append(None) or ())
+    monkeypatch.setattr(measuring, "_conclude", lambda *_: 0)
+    assert typed("run", written(tmp_path, repetitions=1), "--into", tmp_path / "results")[0] == 0
+    assert len(looked) == 1
 
 
 def test_1_finished_with_invalid_trials(typed: Typed, tmp_path: Path) -> None:

@@ -76,14 +76,22 @@ def start(asked: Campaign, into: Path | None, source: Path | None = None, device
     """Measure a campaign into a folder and conclude; `source` is the folder of its file, `devices` the confirmed ones."""
     folder = into or Path("results") / f"{asked.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     require_folder(folder)
-    readiness.require((*readiness.checks(asked, readiness.unable(asked)), *resources.checks(asked.trials, folder)))
+    ready = readiness.look(asked)
+    readiness.require((*ready.checks, *resources.checks(asked.trials, folder)))
     asked = confirmed(asked, asked.trials, devices)
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     results = store.create(folder, asked.text, asked.name, asked.overrides, asked.files)
-    _go_on(asked, results, made[-1] if made else folder, source=source)
+    _go_on(asked, results, made[-1] if made else folder, ready=ready, source=source)
 
 
-def _go_on(asked: Campaign, results: store.Results, top: Path, again_failed: bool = False, source: Path | None = None) -> None:
+def _go_on(
+    asked: Campaign,
+    results: store.Results,
+    top: Path,
+    again_failed: bool = False,
+    ready: readiness.Ready | None = None,
+    source: Path | None = None,
+) -> None:
     """Measure what is missing and conclude; `top` is the outermost folder that is ours, `source` the campaign's folder."""
     missing = {trial.id for trial in runner.missing(asked, results, again_failed=again_failed)}
     plan = campaign.plan(asked)
@@ -93,7 +101,7 @@ def _go_on(asked: Campaign, results: store.Results, top: Path, again_failed: boo
     err.print(f"{asked.name}: {todo}; into {results.folder}")
     try:
         with Progress(planned_s, exits.stopping) as progress:
-            runner.run(asked, results, progress, again_failed=again_failed, folder=source)
+            runner.run(asked, results, progress, ready=ready, again_failed=again_failed, folder=source)
         code = _conclude(asked, results)
     except (CampaignError, MachineError):
         if not runner.missing(asked, results):  # one file system was refused, the others were measured

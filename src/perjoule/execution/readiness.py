@@ -3,6 +3,7 @@
 from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import NamedTuple
 
 from perjoule import drivers
 from perjoule.campaign import impossible
@@ -14,6 +15,19 @@ from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 
 ROOT = Check("root rights", True, "", "log in as root, or set sudo = true", look="root", on="all")
 MOST_NAMED = 3  # missing things in one sentence
+
+
+class Ready(NamedTuple):
+    """What was found before a campaign: what its drivers need and hosts lack, and the file systems that can't be measured."""
+
+    checks: tuple[Check, ...]
+    without: Mapping[Deployed, PerjouleError]
+
+
+def look(campaign: Campaign) -> Ready:
+    """Look at this machine and the hosts, once. Raises CampaignError, as `unable` does."""
+    without = unable(campaign)
+    return Ready(checks(campaign, without), without)
 
 
 def checks(campaign: Campaign, without: Container[Deployed] = ()) -> tuple[Check, ...]:

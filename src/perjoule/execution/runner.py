@@ -17,7 +17,7 @@ from perjoule import drivers
 from perjoule.campaign.layouts import deployed
 from perjoule.drivers.protocols import Hosts
 from perjoule.execution import clock_sync, resources
-from perjoule.execution.readiness import checks, require, unable
+from perjoule.execution.readiness import Ready, look, require
 from perjoule.execution.stopping import Until
 from perjoule.execution.trial import LOG_TAIL_BYTES, Ended, Up, keep_logs, load, record
 from perjoule.machine.environment import environment
@@ -54,11 +54,17 @@ def missing(campaign: Campaign, results: Results, *, again_failed: bool = False)
 
 
 def run(
-    campaign: Campaign, results: Results, observe: Observer, *, again_failed: bool = False, folder: Path | None = None
+    campaign: Campaign,
+    results: Results,
+    observe: Observer,
+    *,
+    ready: Ready | None = None,
+    again_failed: bool = False,
+    folder: Path | None = None,
 ) -> None:
     """Run what is missing of a campaign into a results folder.
 
-    `folder` is the campaign file's folder, whose git state is recorded.
+    `ready` is what `readiness.look` has just found, and `folder` the campaign file's folder, whose git state is recorded.
 
     Raises:
         CampaignError: a layout is impossible on these hosts.
@@ -71,8 +77,7 @@ def run(
         left = missing(campaign, results, again_failed=again_failed)
         if not left:
             return
-        without = unable(campaign)
-        needed = checks(campaign, without)
+        needed, without = ready or look(campaign)
         require((*needed, *resources.checks(left, results.folder)))
         circumstances = environment(folder, [check.package for check in needed if check.package])
         group = _Group(campaign, results, observe, circumstances, Until(campaign, results))
