@@ -4,10 +4,9 @@ Without this, background work of the file system (copies, scrub, rebalance, tras
 """
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perjoule.drivers.protocols import Host, Hosts, Mounted
+from perjoule.drivers.protocols import Counters, Hosts, Mounted
 from perjoule.model import Phase
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import bytes_text
@@ -77,14 +76,14 @@ def tail(hosts: Hosts, mounted: Mounted, *, settle_s: float, quiet_s: float, idl
     return Tail(Phase("tail", began_s, ended_s, "; ".join(notes)), tuple(doubts))
 
 
-def _watched(hosts: Hosts) -> Sequence[Host]:
-    return hosts.servers or hosts.all
+def _readings(hosts: Hosts) -> list[Counters]:
+    asked = [host.ask_counters() for host in hosts.servers or hosts.all]
+    return [answered() for answered in asked]
 
 
 def _moved_bytes(hosts: Hosts) -> int:
-    readings = [host.counters() for host in _watched(hosts)]
-    return sum(vars(reading)[counter] or 0 for reading in readings for counter in WATCHED)
+    return sum(vars(reading)[counter] or 0 for reading in _readings(hosts) for counter in WATCHED)
 
 
 def _written_bytes(hosts: Hosts) -> int:
-    return sum(host.counters().disk_written_bytes or 0 for host in _watched(hosts))
+    return sum(reading.disk_written_bytes or 0 for reading in _readings(hosts))

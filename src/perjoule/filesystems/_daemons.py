@@ -3,25 +3,15 @@
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from perjoule.drivers.protocols import Check, Host, Process
+from perjoule.machine.each import each
 from perjoule.model.errors import TransientError, WorkloadError
 
 SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # where programs are that the PATH may not name
-
-T = TypeVar("T")
-R = TypeVar("R")
-
-
-def each(things: Iterable[T], work: Callable[[T], R]) -> list[R]:
-    """Run a function for all (usually hosts) in parallel, and return the results in order; the first error is raised."""
-    with ThreadPoolExecutor(max_workers=32) as pool:
-        return list(pool.map(work, things))
 
 
 def last_words(text: str, lines_count: int = 1) -> str:

@@ -15,9 +15,10 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.filesystems._beneath import beneath_facts, needs_beneath
-from perjoule.filesystems._daemons import Daemon, Daemons, each, fuse, programs
+from perjoule.filesystems._daemons import Daemon, Daemons, fuse, programs
 from perjoule.filesystems._flows import explained
 from perjoule.filesystems._mounts import SHORT_S, is_mounted
+from perjoule.machine.each import each
 from perjoule.model import OPTIONS, Amplification, Disk, Json, Redundancy
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.model.units import Seconds

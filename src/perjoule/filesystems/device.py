@@ -12,8 +12,9 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Access, Check, Host, Hosts, Mounted
-from perjoule.filesystems._daemons import each, programs
+from perjoule.filesystems._daemons import programs
 from perjoule.filesystems._mounts import SHORT_S, OnClients, OnOwnDevices
+from perjoule.machine.each import each
 from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import WorkloadError
 

@@ -13,8 +13,9 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
-from perjoule.filesystems._daemons import each, programs
+from perjoule.filesystems._daemons import programs
 from perjoule.filesystems._mounts import SHORT_S, OnClients, findmnt, is_local
+from perjoule.machine.each import each
 from perjoule.model import OPTIONS
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 

@@ -13,8 +13,9 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Hosts, Mounted
 from perjoule.filesystems._beneath import facts, needs
-from perjoule.filesystems._daemons import each, programs
+from perjoule.filesystems._daemons import programs
 from perjoule.filesystems._mounts import SHORT_S, OnClients, OnOwnDevices, is_mounted
+from perjoule.machine.each import each
 from perjoule.model import OPTIONS, Disk
 from perjoule.model.units import BYTES, Bytes, exact_text
 

@@ -71,12 +71,13 @@ class _Rounds:
 
 
 def _readings(hosts: Iterable[Host]) -> dict[str, Counters | str]:
+    asked = {host.name: host.ask_counters() for host in hosts}
     found: dict[str, Counters | str] = {}
-    for host in hosts:
+    for name, answered in asked.items():
         try:
-            found[host.name] = host.counters()
+            found[name] = answered()
         except (PerjouleError, OSError, ValueError) as error:
-            found[host.name] = " ".join(str(error).split()) or type(error).__name__
+            found[name] = " ".join(str(error).split()) or type(error).__name__
     return found
 
 

@@ -1,12 +1,14 @@
 """Parts that loads share: drop caches before, wait for parallel programs together, leave none behind."""
 
+import sys
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 
 from perjoule.drivers.protocols import Host, Mounted, Process
+from perjoule.machine.each import each
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.model.units import seconds_text
 
@@ -53,10 +55,15 @@ def stop(processes: Iterable[Process]) -> None:
 
 
 @contextmanager
-def rooms(hosts: Sequence[Host], folder: Path) -> Generator[dict[str, Path]]:
+def rooms(hosts: Sequence[Host], folder: Path, *files: str) -> Generator[dict[str, Path]]:
     """Lend a folder on each host that stands for `folder` (`Host.room`), by host name. Raises TransientError."""
-    with ExitStack() as stack:
-        yield {host.name: stack.enter_context(host.room(folder)) for host in dict.fromkeys(hosts)}
+    lent = {host.name: host.room(folder, *files) for host in dict.fromkeys(hosts)}
+    there = dict(zip(lent, each(lent.values(), lambda one: one.__enter__()), strict=True))
+    try:
+        yield there
+    finally:
+        ended = sys.exc_info()
+        each(lent.values(), lambda one: one.__exit__(*ended))
 
 
 @contextmanager
@@ -79,8 +86,7 @@ def cold(clients: Sequence[Host], mounted: Mounted) -> list[str]:
     """Drop caches, and return doubts."""
     mounted.drop_caches()
     try:
-        for client in clients:
-            client.drop_caches()
+        each(clients, lambda client: client.drop_caches())
     except WorkloadError as error:
         return [f"page caches were not dropped: {error}"]
     return []

@@ -8,11 +8,11 @@ import secrets
 import shlex
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 from perjoule.drivers.protocols import Host, Process
+from perjoule.machine.each import each
 
 # $1 is the gate. A pipe opened for reading and writing never blocks, and `read -t` sleeps without a separate program.
 WAIT = """
@@ -37,8 +37,7 @@ class Gates:
 
     def __init__(self, hosts: Mapping[str, Host]) -> None:
         self._hosts, self._folder = hosts, f"start-{secrets.token_hex(4)}"
-        for host in dict.fromkeys(hosts.values()):
-            host.put(WAIT + BEGUN, self._place(host) / "wait.sh")
+        each(dict.fromkeys(hosts.values()), lambda host: host.put(WAIT + BEGUN, self._place(host) / "wait.sh"))
 
     def _place(self, host: Host) -> Path:
         return host.directory / self._folder
@@ -65,8 +64,7 @@ class Gates:
         Raises:
             WorkloadError: a host did not answer.
         """
-        with ThreadPoolExecutor(32) as pool:
-            list(pool.map(partial(self._wait, running=running, until_s=until_s), running))
+        each(running, partial(self._wait, running=running, until_s=until_s))
         moment_s = time.time() + AHEAD_S + AHEAD_S_PER_HOST * len(running)
         for name, host in self._hosts.items():
             host.tell(self.path(name), f"{moment_s + ahead_s[host.name]:.6f}")
@@ -82,8 +80,4 @@ class Gates:
 def clock_offsets_s(hosts: Sequence[Host]) -> dict[str, float]:
     """Return by how much the clock of each host is ahead of this machine's (UTC), in s. Raises TransientError."""
 
-    def asked(host: Host) -> tuple[str, float]:
-        return host.name, host.clock_offset().offset_s
-
-    with ThreadPoolExecutor(32) as pool:
-        return dict(pool.map(asked, hosts))
+    return dict(each(hosts, lambda host: (host.name, host.clock_offset().offset_s)))

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from perjoule.drivers.protocols import Process
-from perjoule.filesystems._daemons import Daemons, each, last_words
+from perjoule.filesystems._daemons import Daemons, last_words
+from perjoule.machine.each import each
 from perjoule.model.errors import TransientError, WorkloadError
 from scripted import ScriptedHost, ScriptedProcess
 

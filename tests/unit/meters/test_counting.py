@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -128,3 +128,15 @@ def test_a_kernel_s_text_is_read_anew_each_time_and_found_again_when_it_was_gone
         kept.text()
     file.write_text("usage_usec 3\n")
     assert kept.text() == "usage_usec 3\n"
+
+
+def test_all_hosts_are_asked_for_their_counters_before_any_has_answered() -> None:
+    order: list[str] = []
+
+    class Asked(ScriptedHost):
+        def ask_counters(self) -> Callable[[], Counters]:
+            order.append(f"ask {self.name}")
+            return lambda: order.append(f"hear {self.name}") or Counters(0.0)
+
+    with counting("system", 0.001, [Asked("h1"), Asked("h2")], lambda _: None):
+        assert order == ["ask h1", "ask h2", "hear h1", "hear h2"]

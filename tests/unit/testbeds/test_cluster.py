@@ -20,10 +20,12 @@ from perjoule.testbeds import cluster
 from perjoule.testbeds._kernel import cpu_ticks
 from perjoule.testbeds._process import children
 from perjoule.testbeds.cluster.facts import clock_doubt, clock_s, counters, probe
+from perjoule.testbeds.cluster.host import SshHost
 from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.openssh import Ssh
 from perjoule.testbeds.cluster.program import signalled
 from perjoule.testbeds.cluster.scripts import BASH, KEEP, LAUNCH
+from perjoule.workloads._running import rooms
 from places import EXAMPLES, TRANSCRIPTS
 from typed import as_written
 
@@ -167,7 +169,7 @@ def test_a_keeper_runs_commands_side_by_side_and_starts_no_process_here(kept: Ke
     assert copied.result()[0][:3] == (0, data, b"")
     assert slow.result()[0][:3] == (7, b"in\n", b"err\n")
     assert children(os.getpid()).count(kept._child.pid) == 1
-    assert cpu_ticks(kept.counters()[2].split(" ", 1)[1].partition("\n")[0]) > 0
+    assert cpu_ticks(kept.ask_counters()()[2].split(" ", 1)[1].partition("\n")[0]) > 0
 
 
 def test_a_program_that_takes_too_long_is_ended_with_its_children(kept: Keeper) -> None:
@@ -277,3 +279,27 @@ def test_a_slip_in_a_host_is_told_by_its_number(host: str, what: str) -> None:
     rest = '[[filesystem]]\nkind = "simulated"\n[[workload]]\nkind = "simulated"\n'
     with pytest.raises(CampaignError, match=what):
         campaign.parse(f'[testbed]\nkind = "cluster"\n{hosts}\n{rest}', source="lab.toml")
+
+
+def test_a_room_gets_the_files_it_asks_for_and_no_others(kept: Keeper, tmp_path: Path) -> None:
+    """The outputs of all other hosts would go to each host."""
+    here = tmp_path / "trial"
+    here.mkdir()
+    for name in ("job.fio", "other-host.json"):
+        (here / name).write_text(name)
+    host = SshHost("h1", "client", "here", None, tmp_path / "work/cluster/00000001-h1", kept, "")
+    with rooms([host], here, "job.fio") as there:
+        assert host.run(["ls", there["h1"]], timeout_s=9).stdout == "job.fio\n"
+        host.run(["cp", there["h1"] / "job.fio", there["h1"] / "out.json"], timeout_s=9)
+    assert sorted(path.name for path in here.iterdir()) == ["job.fio", "other-host.json", "out.json"]
+    with pytest.raises(KeyError, match="broken"), rooms([host], here) as there:
+        host.run(["touch", there["h1"] / "late.json"], timeout_s=9)
+        raise KeyError("broken")
+    assert (here / "late.json").exists()
+
+
+def test_counters_of_a_lost_host_are_a_gap(kept: Keeper, tmp_path: Path) -> None:
+    host = SshHost("h1", "client", "here", None, tmp_path / "work/cluster/00000001-h1", kept, "")
+    assert host.counters().cpu_s is not None
+    kept._child.kill()
+    assert host.counters().cpu_s is None

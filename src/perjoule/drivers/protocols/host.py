@@ -1,7 +1,7 @@
 """A computer that takes commands, and the programs on it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,11 +110,11 @@ class Host(ABC):
         """Read a file as the host sees it (through its mounts). Raises WorkloadError if it can't."""
 
     @contextmanager
-    def room(self, folder: Path) -> Generator[Path]:
+    def room(self, folder: Path, *files: str) -> Generator[Path]:
         """Lend a folder on the host that stands for `folder` of this machine; yields its path as the host's programs see it.
 
-        It contains the small files of `folder`, and files that programs create there are in `folder` when the block has ended;
-        until then, `read` shows them. Raises TransientError.
+        It contains `files` of `folder`, and files that programs create there are in `folder` when the block has ended; until
+        then, `read` shows them. Raises TransientError.
         """
         yield folder.resolve()
 
@@ -132,6 +132,10 @@ class Host(ABC):
     @abstractmethod
     def counters(self) -> Counters:
         """Read the host's counters, at no cost to the host."""
+
+    def ask_counters(self) -> Callable[[], Counters]:
+        """Ask for the counters without waiting; the result, called, gives them. So many hosts answer at the same time."""
+        return self.counters
 
     @abstractmethod
     def disk(self, name: str, wanted: Disk) -> Path:

@@ -13,8 +13,8 @@ from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.conf import configuration
 from perjoule.filesystems._ceph.control import degraded
-from perjoule.filesystems._daemons import each
 from perjoule.filesystems._deployment import Deployment
+from perjoule.machine.each import each
 from perjoule.machine.untrusted import json_from
 from perjoule.model import Json
 from perjoule.model.errors import MachineError, TransientError

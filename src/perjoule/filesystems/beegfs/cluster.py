@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perjoule.drivers.protocols import Host, Hosts
-from perjoule.filesystems._daemons import Daemon, each, last_words
+from perjoule.filesystems._daemons import Daemon, last_words
 from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems.beegfs import parse as words
 from perjoule.filesystems.beegfs.client import obstacle
 from perjoule.filesystems.beegfs.versions import ALL, SERVERS, Argv
+from perjoule.machine.each import each
 from perjoule.model import Json
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import MIB, bytes_text

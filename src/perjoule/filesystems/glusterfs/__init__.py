@@ -20,11 +20,12 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Host, Hosts
-from perjoule.filesystems._daemons import Daemon, each, last_words
+from perjoule.filesystems._daemons import Daemon, last_words
 from perjoule.filesystems._deployment import SHORT_S, Deployed, Deployment
 from perjoule.filesystems._mounts import has_own_mounts
 from perjoule.filesystems.glusterfs import parse as words
 from perjoule.filesystems.glusterfs.layout import Kind, Layout
+from perjoule.machine.each import each
 from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 

@@ -20,9 +20,10 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Host, Hosts
-from perjoule.filesystems._daemons import Daemon, each
+from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import SHORT_S, Deployed, Deployment
 from perjoule.filesystems.moosefs import parse as words
+from perjoule.machine.each import each
 from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.model.units import SECONDS, quantity

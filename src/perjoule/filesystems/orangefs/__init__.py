@@ -18,11 +18,12 @@ from typing import ClassVar, Literal
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Hosts
-from perjoule.filesystems._daemons import Daemon, each, fuse
+from perjoule.filesystems._daemons import Daemon, fuse
 from perjoule.filesystems._deployment import Deployment
 from perjoule.filesystems._mounts import kernel_check
 from perjoule.filesystems._self_built import SelfBuilt
 from perjoule.filesystems.orangefs import parse as words
+from perjoule.machine.each import each
 from perjoule.model import OPTIONS, Disk, Json, Redundancy
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import Bytes

@@ -9,11 +9,10 @@ import contextlib
 import ipaddress
 import secrets
 import shutil
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Generator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, TypeVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema
 from pydantic.dataclasses import dataclass
@@ -22,6 +21,7 @@ from perjoule import catalogue
 from perjoule.catalogue import Cluster as Hardware
 from perjoule.catalogue import Node
 from perjoule.drivers.protocols import Check, ClockOffset, Host, Hosts, Testbed, planned
+from perjoule.machine.each import each
 from perjoule.model import OPTIONS, Json, TextFile
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.testbeds.cluster import findings, notes
@@ -44,8 +44,6 @@ hosts = [
 # Documentation addresses (RFC 5737): an example's hosts are never contacted.
 _NOBODYS = tuple(map(ipaddress.ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")))
 
-T = TypeVar("T")
-R = TypeVar("R")
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 Destination = Annotated[str, Field(pattern=r"^[A-Za-z0-9:][A-Za-z0-9_.:%-]*$")]
 _Patterned = WithJsonSchema({"type": "string", "pattern": r"^[A-Za-z0-9:\[][A-Za-z0-9_.:%,\[\]-]*$"})  # what `_unfolded` takes
@@ -129,7 +127,7 @@ class Cluster(Testbed):
             folders = [self._folder(run, machine) for machine in chosen]
             stack.callback(lambda: [notes.remove_logs(folder) for folder in folders])
             held: list[Keeper] = []
-            stack.callback(lambda: all(_at_once(Keeper.close, held)) and notes.remove(note))
+            stack.callback(lambda: all(each(held, Keeper.close)) and notes.remove(note))
 
             def keep(machine: Machine) -> Keeper:
                 keeper = _checked.pop((self._login(machine), self.work), None)
@@ -142,10 +140,10 @@ class Cluster(Testbed):
                 held.append(keeper)
                 return keeper
 
-            keepers = _at_once(keep, chosen)
+            keepers = each(chosen, keep)
             for folder in folders:
                 notes.make_logs(folder)
-            clocks = _at_once(Keeper.clock, keepers)
+            clocks = each(keepers, Keeper.clock)
             held_hosts: dict[str, Host] = {}
             for one, folder, keeper, clock in zip(chosen, folders, keepers, clocks, strict=True):
                 node, doubt = nodes[one.name], clock_doubt(one.name, clock)
@@ -181,7 +179,7 @@ class Cluster(Testbed):
             _checked[login, self.work] = keeper
             return findings.readiness(machine.name, keeper.probe)
 
-        return tuple(findings.together(_at_once(look, self.hosts)))
+        return tuple(findings.together(each(self.hosts, look)))
 
     def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:
         """Return what the hosts that `checks` has reached lack, and clocks that nothing synchronizes."""
@@ -200,7 +198,7 @@ class Cluster(Testbed):
             found = [findings.lacking(machine.name, check) for check, lacks in zip(needed, answers, strict=True) if lacks]
             return [*found, *findings.clock_finding(machine.name, keeper.probe)]
 
-        found = _at_once(lambda pair: look(*pair), list(zip(chosen, places.all, strict=True)))
+        found = each(zip(chosen, places.all, strict=True), lambda pair: look(*pair))
         return tuple(findings.installed_at_once(findings.together([check for checks in found for check in checks])))
 
     def _chosen(self, clients_count: int) -> list[Machine]:
@@ -260,11 +258,6 @@ def _close_checked() -> None:
 def clean() -> tuple[list[str], list[str]]:
     """Remove what dead runs left on their hosts; return what was removed, and why hosts could not be cleaned."""
     return notes.clean()
-
-
-def _at_once(work: Callable[[T], R], things: Sequence[T]) -> list[R]:
-    with ThreadPoolExecutor(32) as pool:
-        return list(pool.map(work, things))
 
 
 def _nobodys(address: str) -> bool:

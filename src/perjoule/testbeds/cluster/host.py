@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -56,10 +56,10 @@ class SshHost(Host):
         return SshProgram(self._line, number, self._line.lead(number, env), argv, log=log, text=text)
 
     @contextlib.contextmanager
-    def room(self, folder: Path) -> Generator[Path]:
-        """Lend a new folder: small files of the trial are copied there before, new ones copied back at the end."""
+    def room(self, folder: Path, *files: str) -> Generator[Path]:
+        """Lend a new folder: `files` are copied there before, new ones copied back at the end."""
         there = self.directory / "programs" / f"{self._line.keeper.number()}.room"
-        room = Room(self._line, folder.resolve(), there)
+        room = Room(self._line, folder.resolve(), there, files)
         try:
             yield there
         except BaseException:
@@ -98,11 +98,20 @@ class SshHost(Host):
 
     def counters(self) -> Counters:
         """Return the counters of the whole machine, from its keeper; t_s is the middle of the round trip."""
-        try:
-            t_s, _, said = self._line.keeper.counters()
-        except PerjouleError:
-            return Counters(time.monotonic())  # a gap
-        return counters(said, t_s, self._probe)
+        return self.ask_counters()()
+
+    def ask_counters(self) -> Callable[[], Counters]:
+        """Ask its keeper."""
+        answer = self._line.keeper.ask_counters()
+
+        def read() -> Counters:
+            try:
+                t_s, _, said = answer()
+            except PerjouleError:
+                return Counters(time.monotonic())  # a gap
+            return counters(said, t_s, self._probe)
+
+        return read
 
     @property
     def doubts(self) -> tuple[str, ...]:

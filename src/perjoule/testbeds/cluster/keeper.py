@@ -11,7 +11,7 @@ import select
 import shlex
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import NamedTuple
 
@@ -193,27 +193,39 @@ class Keeper:
         """Have it write a line to who waits at a gate. Raises TransientError."""
         self._say(f"tell {gate} {line}")
 
-    def counters(self) -> tuple[float, float, str]:
-        """Return the time (monotonic, in s), half of the round trip (in s), and the kernel's texts. Raises TransientError."""
+    def ask_counters(self) -> Callable[[], tuple[float, float, str]]:
+        """Ask for the counters; the result, called, waits for them.
+
+        It gives the time (monotonic, in s), half of the round trip (in s), and the kernel's texts. Raises TransientError.
+        """
         number, began_s = self.number(), time.monotonic()
-        try:
-            answer = self._ask(number, f"counters {number}").result(ANSWER_S)
-        except TimeoutError:
-            raise self.login.lost() from None
-        return (began_s + answer.at_s) / 2, (answer.at_s - began_s) / 2, answer.out.decode(errors="replace")
+        asked = self._ask(number, f"counters {number}")
+
+        def answered() -> tuple[float, float, str]:
+            try:
+                answer = asked.result(max(0.0, began_s + ANSWER_S - time.monotonic()))
+            except TimeoutError:
+                raise self.login.lost() from None
+            return (began_s + answer.at_s) / 2, (answer.at_s - began_s) / 2, answer.out.decode(errors="replace")
+
+        return answered
 
     def clock(self) -> ClockOffset:
         """The host's clock against ours, by the quickest of several answers. Raises TransientError."""
         found: list[ClockOffset] = []
         for _ in range(_CLOCKS_COUNT):
-            t_s, half_s, said = self.counters()
+            t_s, half_s, said = self.ask_counters()()
             ours_s = time.time() - (time.monotonic() - t_s)
             found.append(ClockOffset(clock_s(said) - ours_s, half_s))
         return min(found, key=lambda clock: clock.uncertainty_s)
 
     def _ask(self, number: int, line: str, content: bytes = b"") -> Future[Answer]:
         self._asked[number] = future = Future[Answer]()
-        self._say(line, content)
+        try:
+            self._say(line, content)
+        except TransientError as error:
+            if self._asked.pop(number, None):
+                future.set_exception(error)
         return future
 
     def _say(self, line: str, content: bytes = b"") -> None:

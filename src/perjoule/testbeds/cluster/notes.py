@@ -6,11 +6,11 @@ import json
 import os
 import secrets
 from collections.abc import Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
 from perjoule.machine import locks, removal
+from perjoule.machine.each import each
 from perjoule.machine.untrusted import UNEXPECTED, json_from
 from perjoule.model.errors import MachineError, PerjouleError
 from perjoule.testbeds.cluster.keeper import Keeper
@@ -81,8 +81,7 @@ def _clean(path: Path, text: str) -> list[tuple[str, list[str], str]]:
         remove_logs(Path(work, "cluster", f"{path.stem}-{login.name}"))
         return login.name, keeper.removed, ""
 
-    with ThreadPoolExecutor(32) as pool:
-        return list(pool.map(clean_one, hosts))
+    return each(hosts, clean_one)
 
 
 def make_logs(folder: Path) -> None:

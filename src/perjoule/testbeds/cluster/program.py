@@ -11,8 +11,6 @@ from perjoule.testbeds import _process
 from perjoule.testbeds.cluster.connection import Line
 from perjoule.testbeds.cluster.openssh import SSH_FAILED
 
-_MOST_SENT_BYTES = 1024**2
-
 
 def signalled(code: int) -> int:
     """Return a shell's exit code as ours: negative for the signal that ended the program."""
@@ -22,15 +20,13 @@ def signalled(code: int) -> int:
 class Room:
     """A folder on a host that stands for one of this machine's."""
 
-    def __init__(self, line: Line, here: Path, there: Path) -> None:
-        self._line, self._here, self._there = line, here, there
-        small = [path for path in here.iterdir() if path.is_file() and path.stat().st_size <= _MOST_SENT_BYTES]
-        self._sent = {path.name for path in small}
+    def __init__(self, line: Line, here: Path, there: Path, files: Sequence[str]) -> None:
+        self._line, self._here, self._there, self._sent = line, here, there, files
         archive = io.BytesIO()
         with tarfile.open(fileobj=archive, mode="w") as tar:
-            for path in small:
-                data = path.read_bytes()
-                entry = tarfile.TarInfo(path.name)
+            for name in files:
+                data = (here / name).read_bytes()
+                entry = tarfile.TarInfo(name)
                 entry.size = len(data)
                 tar.addfile(entry, io.BytesIO(data))
         line.send(archive.getvalue(), there)

@@ -14,6 +14,7 @@ from typing import Literal
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Host, Mounted
+from perjoule.machine.each import each
 from perjoule.model import OPTIONS, ClientResult, Outcome
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB, bytes_text, seconds_text
@@ -51,13 +52,12 @@ class Fio(FioOptions):
             self._cool(clients, mounted, folder)
             return
         if "write" in self.operation:
-            for client in clients:
-                self._remove(client, mounted)
+            each(clients, lambda client: self._remove(client, mounted))
         else:
-            bare = [client for client in clients if not self._laid_out(client, mounted, self.client_bytes(len(clients)))]
-            for client in bare:
-                self._remove(client, mounted)
             size_bytes = self.client_bytes(len(clients))
+            laid_out = each(clients, lambda client: self._laid_out(client, mounted, size_bytes))
+            bare = [client for client, there in zip(clients, laid_out, strict=True) if not there]
+            each(bare, lambda client: self._remove(client, mounted))
             transfer_bytes = self.transfer_bytes if self.verify else min(size_bytes, LAYOUT_TRANSFER_BYTES)
             layout = ["rw=write", f"bs={transfer_bytes}", "ioengine=psync", "end_fsync=1", *self._checksums("write")]
             self._load(bare, mounted, folder, "layout-", [*layout, f"size={size_bytes}"])
@@ -162,8 +162,7 @@ class Fio(FioOptions):
 
     def _cool(self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str = "") -> None:
         """Write back and drop all caches, and record the doubts."""
-        for client in clients:
-            client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s)
+        each(clients, lambda one: one.run(["sync", "-f", mounted.directories[one.name]], timeout_s=self.time_limit_s))
         (folder / f"{prefix}prepared.json").write_text(json.dumps({"doubts": cold(clients, mounted)}))
 
     def _load(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perjoule.drivers.protocols import Host, Mounted
+from perjoule.machine.each import each
 from perjoule.model.errors import TransientError
 from perjoule.workloads._running import daemons_first
 from perjoule.workloads.fio import rounds, server
@@ -13,6 +14,7 @@ from perjoule.workloads.fio.report import AVERAGED_S
 from perjoule.workloads.fio.start import Job, together
 
 LOGS = ("lat_percentiles=1", "clat_percentiles=0", f"log_avg_msec={AVERAGED_S * 1e3:.0f}", "log_unix_epoch=1")
+JOB = "job.fio"
 
 
 class Rounds(NamedTuple):
@@ -67,10 +69,13 @@ def run_jobs(
 
 def prepare_file(text: str, clients: Sequence[Host], mounted: Mounted, folder: Path, *, time_limit_s: float) -> None:
     """Put a job file into `folder` as `job.fio`, and have fio make its files, on each client in an empty folder."""
-    for client in clients:
+
+    def empty(client: Host) -> None:
         client.run(["rm", "-rf", job_room(client, mounted)], timeout_s=time_limit_s)
         client.run(["mkdir", job_room(client, mounted)], timeout_s=time_limit_s)
-    (folder / "job.fio").write_text(text)
+
+    each(clients, empty)
+    (folder / JOB).write_text(text)
     run_file(clients, mounted, folder, "layout-", time_limit_s=time_limit_s, options=["--create_only=1"])
 
 
@@ -86,11 +91,11 @@ def run_file(
     def argv(name: str, place: Path, there: Path, _: str) -> list[str | Path]:
         output = ["--eta=never", "--output-format=json", f"--output={there / name}.json"]
         logs = [f"--{line}" for line in (*LOGS, f"write_bw_log={there / name}")]
-        return ["env", "-C", place, "fio", *output, *logs, *options, there / "job.fio"]
+        return ["env", "-C", place, "fio", *output, *logs, *options, there / JOB]
 
     jobs = {prefix + c.name: Job(c, partial(argv, prefix + c.name, job_room(c, mounted))) for c in clients}
     with daemons_first(mounted):
-        together(jobs, folder, time_limit_s=time_limit_s)
+        together(jobs, folder, JOB, time_limit_s=time_limit_s)
 
 
 def job_room(client: Host, mounted: Mounted) -> Path:
@@ -100,11 +105,15 @@ def job_room(client: Host, mounted: Mounted) -> Path:
 
 def require_folders(clients: Sequence[Host], mounted: Mounted, time_limit_s: float) -> None:
     """Check that the file system is mounted: fio makes missing folders, and without the mount it would fill the disk below."""
-    for client in clients:
-        directory = mounted.directories[client.name]
-        if client.run(["test", "-d", directory], timeout_s=time_limit_s, check=False).returncode != 0:
+
+    def has_none(client: Host) -> bool:
+        return client.run(["test", "-d", mounted.directories[client.name]], timeout_s=time_limit_s, check=False).returncode != 0
+
+    for client, gone in zip(clients, each(clients, has_none), strict=True):
+        if gone:
             mounted.alive()
-            raise TransientError(f"the folder in the file system is gone ({directory})", where=client.name)
+            what = f"the folder in the file system is gone ({mounted.directories[client.name]})"
+            raise TransientError(what, where=client.name)
 
 
 def _argv(name: str, lines: Sequence[str], steady: Rounds | None, there: Path, wait: str) -> list[str | Path]:

@@ -26,7 +26,7 @@ class Job(NamedTuple):
 def together(
     jobs: Mapping[str, Job],
     folder: Path,
-    *,
+    *files: str,
     time_limit_s: float,
     ahead_s: Mapping[str, float] | None = None,
     enough: Callable[[Mapping[str, str]], bool] | None = None,
@@ -36,6 +36,7 @@ def together(
     Args:
         jobs: with `ahead_s` their prerun is the command they get, which prints when they began.
         folder: for their output.
+        files: of that folder which they read.
         time_limit_s: by when all must have ended.
         ahead_s: by how much the clock of each host is ahead, for a common start; without, each begins as soon as it can.
         enough: polled with their reports so far (by name) while they run; once it is true, they are ended.
@@ -51,7 +52,7 @@ def together(
     running: dict[str, Process] = {}
     asked, moment_s = False, None
     hosts = {name: job.host for name, job in jobs.items()}
-    with rooms(list(hosts.values()), folder) as there:
+    with rooms(list(hosts.values()), folder, *files) as there:
         try:
             gates = Gates(hosts) if ahead_s is not None else None
             for name, job in jobs.items():

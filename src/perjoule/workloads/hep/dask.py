@@ -68,7 +68,7 @@ def job(first: Host, workers: Sequence[Host], asked: Mapping[str, Json], folder:
             running[f"the worker on {host.name}"] = start(f"worker-{host.name}", host, *words)
         (folder / "job.json").write_text(json.dumps({"scheduler": scheduler, "time_limit_s": time_limit_s, **asked}))
         before = {host.name: host.counters().network_received_bytes for host in workers}
-        with first.room(folder) as there:
+        with first.room(folder, "job.json") as there:
             worker_job = start("job", first, MODULE, there / "job.json")
             try:
                 code = wait("the job's end", lambda: worker_job.returncode)

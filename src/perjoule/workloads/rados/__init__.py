@@ -9,7 +9,6 @@ import json
 import math
 import shutil
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass as plain_dataclass
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Access, Check, Host, Mounted, Workload, require_time
+from perjoule.machine.each import each
 from perjoule.machine.untrusted import json_from, read_as, text_of
 from perjoule.model import OPTIONS, Channel, ClientResult, Direction, Outcome, Pattern, Series
 from perjoule.model.errors import WorkloadError
@@ -115,8 +115,7 @@ class RadosBench(Workload):
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
         """Remove old objects before a write, write missing ones before a read, then drop caches."""
         bare = [client for client in clients if self.operation == "write" or not self._laid_out(client, mounted)]
-        with ThreadPoolExecutor(32) as pool:
-            list(pool.map(partial(self._remove, mounted=mounted), bare))
+        each(bare, partial(self._remove, mounted=mounted))
         if self.operation != "write":
             self._load(bare, mounted, folder, "layout-", "write", math.ceil(self.time_limit_s), clock_offsets_s(bare))
             for client in bare:
