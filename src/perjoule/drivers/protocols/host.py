@@ -134,7 +134,7 @@ class Host(ABC):
         """Read the host's counters, at no cost to the host."""
 
     def ask_counters(self) -> Callable[[], Counters]:
-        """Ask for the counters without waiting; the result, called, gives them. So many hosts answer at the same time."""
+        """Ask for the counters without waiting; the result, called, gives them, so hosts answer side by side."""
         return self.counters
 
     @abstractmethod
