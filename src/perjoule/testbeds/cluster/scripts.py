@@ -48,7 +48,8 @@ KEEP = (
     _SWEEP
     + r"""
 trap '' INT HUP PIPE # it may be answering when we go
-trap 'exec < /dev/null' TERM # a batch system ends us: nothing more will come
+ended=
+trap 'ended=1; exec < /dev/null' TERM # a batch system ends us: nothing more will come
 export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 [ "$EUID" = 0 ] && user=root || user=$(id -un)
 there=$1
@@ -167,7 +168,8 @@ while read -r -t 120 word number rest; do
     end) { sweep "PERJOULE_PROGRAM=$mark/$rest"; take; echo "answer $number 0 0 0"; give; } < /dev/null 9>&- & ;;
   esac 2> /dev/null
 done
-exec > /dev/null 2>&1
+[ -n "$ended" ] || exec > /dev/null # whoever still listens takes an end of output for our death, and kills the connection
+exec 2> /dev/null
 for _ in {1..50}; do # what was just being started is not marked yet, but is waited for
   sweep "PERJOULE_HOST=$mark" || exit 1
   [ -z "$(jobs -pr)" ] && remove "$folder" && [ ! -e "$folder" ] && exit 0
