@@ -195,7 +195,16 @@ def instantaneous(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = N
 
 def average(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
     """A BMC: a running average over a time that nobody knows (up to 4 s), in 1 W, with noise that it smooths, too."""
-    load, polled, over_s = loaded(dice, alone, 48.0, 50.0), Polled.at(dice, 1.0, asking), dice.uniform(0.1, 4.0)
+    return averaged(dice, loaded(dice, alone, 48.0, 50.0), asking)
+
+
+def constant(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
+    """The same of a power that never changes, so all that is seen is the meter's noise."""
+    return averaged(dice, Load(np.array([-60.0, 0.0, 200.0]), np.full(3, dice.uniform(40.0, 60.0))), asking)
+
+
+def averaged(dice: Dice, load: Load, asking: Asking) -> tuple[Series, Load]:
+    polled, over_s = Polled.at(dice, 1.0, asking), dice.uniform(0.1, 4.0)
     mean_w = (load.until(polled.looked_s) - load.until(polled.looked_s - over_s)) / over_s
     shocks, noise_w = dice.normal(0, 1.0, len(mean_w)), np.zeros(len(mean_w))
     for index in range(1, len(mean_w)):
@@ -212,6 +221,7 @@ CASES: Mapping[str, Case] = {
     "mean since asked": since_asked,
     "instantaneous": instantaneous,
     "average (steady)": average,
+    "average, constant": constant,
 }
 
 

@@ -141,8 +141,10 @@ def _sampled(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window]
     if np.mean(np.diff(value) != 0) < DITHERED_RATIO:
         found["resolution"] = said.of("resolution") * length_s / np.sqrt(12 * len(set(value)))
     if said.semantics == "average":
-        spread_w, effective, _ = correlated(value)
-        return found | {"noise": spread_w * length_s / np.sqrt(effective)}
+        idle = [said.value[(said.t_s >= low_s) & (said.t_s <= high_s)] for low_s, high_s in quiet]
+        longest = next((own for own in sorted(idle, key=len, reverse=True) if len(own) > len(value)), value)
+        spread_w, worth, _ = correlated(longest)
+        return found | {"noise": spread_w * length_s / np.sqrt(worth * len(value) / len(longest))}
     noise_w = scatter(value)
     if said.semantics == "window mean":
         noise_w = min(noise_w, *bounds(said, said.joules(began_s, ended_s) / length_s, quiet))
@@ -186,10 +188,9 @@ def jumps_j(said: Said, began_s: float, ended_s: float, noise_w: float) -> float
 
 def correlated(value: Floats) -> tuple[float, float, float]:
     """Of averages: the deviation of a sample, how many independent ones they are worth, and its degrees of freedom."""
-    n, place = len(value), np.arange(len(value))
+    m, place = len(value), np.arange(len(value))
     rest = value - np.polyval(np.polyfit(place, value, 1), place)
     seen = float(rest[1:] @ rest[:-1] / (rest @ rest))
-    r = min(max(seen + (1 + 4 * seen) / n, 0.0), 0.99)
-    worth = max(n * (1 - r) / (1 + r), 1.5)
-    spread = np.sqrt(rest @ rest / (n - 2) * (1 - 1 / n) / max(1 - 1 / worth, 0.3))
-    return float(spread), worth, max(n * (1 - r**2) / (1 + r**2) - 1, 1.0)
+    r = min(max(seen + (2 + 5 * seen) / m, 0.0), 0.99)
+    worth = max(m * (1 - r) / (1 + r), 1.5)
+    return float(np.sqrt(np.mean(rest**2) / max(1 - 2 / worth, 0.3))), worth, max(worth - 1, 1.0)

@@ -28,7 +28,8 @@ def noise(value: Floats) -> tuple[float, int]:
 def independent(value: Floats) -> tuple[float, float, float]:
     """Return standard deviation, number of independent ones and degrees of freedom of correlated samples about their line.
 
-    The number, for the mean, is n (1-r)/(1+r); the degrees of freedom are those of the deviation.
+    The number, for the mean, is n (1-r)/(1+r); the degrees of freedom are one less: correlated samples tell as little of their
+    scatter as of their mean.
     """
     count = len(value)
     if count < 4:
@@ -39,21 +40,24 @@ def independent(value: Floats) -> tuple[float, float, float]:
     if not variance:
         return 0.0, float(count), float(count - 1)
     r = float(rest[1:] @ rest[:-1]) / variance
-    r = min(
-        max(r + (1 + 4 * r) / count, 0.0), 0.99
-    )  # what is estimated from few is too small (F. H. C. Marriott, J. A. Pope 1954)
+    # About a line that was fitted to few samples, both are too small: (M. G. Kendall 1954; F. H. C. Marriott, J. A. Pope 1954)
+    r = min(max(r + (2 + 5 * r) / count, 0.0), 0.99)
     effective = max(count * (1 - r) / (1 + r), 1.5)
-    spread = sqrt(variance / (count - 2) * (1 - 1 / count) / max(1 - 1 / effective, 0.3))
-    return spread, effective, max(count * (1 - r * r) / (1 + r * r) - 1, 1.0)
+    spread = sqrt(variance / count / max(1 - 2 / effective, 0.3))
+    return spread, effective, max(effective - 1, 1.0)
+
+
+def idle(whole: Integral, quiet: Sequence[tuple[float, float]]) -> list[Floats]:
+    """Return the samples that lie wholly within each window of idle time."""
+    t_s, began_s = whole.samples.t_s, whole.samples.t_s - whole.samples.duration_s
+    return [whole.samples.value[(began_s >= low_s) & (t_s <= high_s)] for low_s, high_s in quiet]
 
 
 def calm(whole: Integral, quiet: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
     """Return the noise of a sample in idle time, and its degrees of freedom; None if no window has enough samples.
 
-    About the mean of each window, of samples that lie wholly within.
+    About the mean of each window.
     """
-    t_s, began_s = whole.samples.t_s, whole.samples.t_s - whole.samples.duration_s
-    windows = [whole.samples.value[(began_s >= low_s) & (t_s <= high_s)] for low_s, high_s in quiet]
-    known = [value for value in windows if len(value) >= LEAST_COUNT]
+    known = [value for value in idle(whole, quiet) if len(value) >= LEAST_COUNT]
     freedom = sum(len(value) - 1 for value in known)
     return (sqrt(sum(float(((v - v.mean()) ** 2).sum()) for v in known) / freedom), float(freedom)) if freedom else None

@@ -3,7 +3,7 @@
 accuracy        (a*P + b*R) * T / sqrt(3): any error within the stated limit is equally likely
 resolution      q / sqrt(12) of a sample, once if the samples stand on one step; of a counter at either end
 noise           that of a sample, from second differences, over the root of their number; of averages, of the number that is
-                independent, n (1-r)/(1+r)
+                independent, n (1-r)/(1+r), by idle time if that is longer than the window
 under-sampling  between two samples that differ by D a jump may be anywhere: D*T/sqrt(12) each, dP*T*sqrt(edges/12) in all
 edges           an edge of the window cuts a piece of which only the sum is known: L f (1-f), times the difference of the rates
 around
@@ -23,7 +23,7 @@ import numpy as np
 from perjoule.analysis.budget import Budget, Term
 from perjoule.analysis.energy import amount
 from perjoule.analysis.integral import Integral, integral
-from perjoule.analysis.noise import calm, independent, noise
+from perjoule.analysis.noise import calm, idle, independent, noise
 from perjoule.analysis.once import once
 from perjoule.analysis.samples import Floats
 from perjoule.analysis.standing import standing
@@ -137,7 +137,7 @@ def _sampled(
         standard_j = resolution / sqrt(12) * length_s / sqrt(levels_count)
         yield Term("resolution", standard_j, channel.meter, rectangular=standing)
     if channel.semantics == "average":
-        yield _averaged(value, length_s, channel.meter)
+        yield _averaged(whole, value, length_s, quiet)
         return
     noise_w, count = noise(value)
     freedom = max(1.0, count / 3)
@@ -181,9 +181,11 @@ def _jumps_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) ->
     return sqrt(max(float(((step**2 - 2 * noise_w**2) * step_s**2 * variance).sum()), 0.0))
 
 
-def _averaged(value: Floats, length_s: float, meter: str) -> Term:
-    spread_w, count, freedom = independent(value)
-    return Term("noise", spread_w * length_s / sqrt(count), meter, freedom=freedom)
+def _averaged(whole: Integral, value: Floats, length_s: float, quiet: Sequence[tuple[float, float]]) -> Term:
+    """Return the noise of averages, by idle time as long as the window if there is: a load that changes looks like noise."""
+    told = max([value, *idle(whole, quiet)], key=len)
+    spread_w, count, freedom = independent(told)
+    return Term("noise", spread_w * length_s / sqrt(count * len(value) / len(told)), whole.channel.meter, freedom=freedom)
 
 
 def _share_of_readings(whole: Integral, began_s: float, ended_s: float) -> float:
