@@ -206,10 +206,45 @@ def constant(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) 
 def averaged(dice: Dice, load: Load, asking: Asking) -> tuple[Series, Load]:
     polled, over_s = Polled.at(dice, 1.0, asking), dice.uniform(0.1, 4.0)
     mean_w = (load.until(polled.looked_s) - load.until(polled.looked_s - over_s)) / over_s
-    shocks, noise_w = dice.normal(0, 1.0, len(mean_w)), np.zeros(len(mean_w))
-    for index in range(1, len(mean_w)):
+    value = np.round(mean_w + accuracy(dice, mean_w, 0.01, 0.0) + correlated(dice, len(mean_w)))
+    return series("average", polled, value, gain_ratio=0.01, resolution=1.0, latency_s=2.0), load
+
+
+def correlated(dice: Dice, count: int) -> Floats:
+    """Noise of 1 W, of which each sample keeps 0.6 of the one before."""
+    shocks, noise_w = dice.normal(0, 1.0, count), np.zeros(count)
+    for index in range(1, count):
         noise_w[index] = 0.6 * noise_w[index - 1] + shocks[index]
-    value = np.round(mean_w + accuracy(dice, mean_w, 0.01, 0.0) + noise_w)
+    return noise_w
+
+
+def constant(dice: Dice) -> Load:
+    """The same power all the time."""
+    return Load(np.array([-60.0, 200.0]), np.full(2, dice.uniform(40.0, 60.0)))
+
+
+def constant_mean(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
+    """A constant power in means since the last request, about 1 s, with correlated noise."""
+    load, polled = constant(dice), Polled.at(dice, 1.0, asking)
+    mean_w = load.power(polled.looked_s)
+    value = mean_w + accuracy(dice, mean_w, 0.001, 0.05) + NOISE_W * correlated(dice, len(mean_w))
+    lengths_s = np.diff(polled.looked_s, prepend=polled.looked_s[0] - 1)
+    return series("window mean", polled, value, lengths_s, gain_ratio=0.001, offset=0.05), load
+
+
+def constant_instantaneous(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
+    """A constant power, looked at ten times a second, with correlated noise."""
+    load, polled = constant(dice), Polled.at(dice, 10.0, asking)
+    true_w = load.power(polled.looked_s)
+    value = true_w + accuracy(dice, true_w, 0.002, 0.05) + correlated(dice, len(true_w))
+    return series("instantaneous", polled, value, gain_ratio=0.002, offset=0.05, latency_s=0.05), load
+
+
+def constant_average(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
+    """A constant power by a BMC: correlated noise, 1 W."""
+    load, polled = constant(dice), Polled.at(dice, 1.0, asking)
+    true_w = load.power(polled.looked_s)
+    value = np.round(true_w + accuracy(dice, true_w, 0.01, 0.0) + correlated(dice, len(true_w)))
     return series("average", polled, value, gain_ratio=0.01, resolution=1.0, latency_s=2.0), load
 
 
@@ -256,6 +291,13 @@ def level(dice: Dice) -> tuple[Series, Load]:
 # Faults are looked for in these, too: signals without noise, in which equal samples are usual.
 METERS = CASES | {"instantaneous, 1 W": whole_watts, "window mean, 1 W": whole_means}
 
+
+# A power that never changes, with noise that is correlated: looks better known than it is.
+CONSTANT: Mapping[str, Case] = {
+    "constant, mean": constant_mean,
+    "constant, inst.": constant_instantaneous,
+    "constant, average": constant_average,
+}
 
 # And these must not be doubted while they are well.
 HEALTHY = METERS | {"instantaneous, 10 W": coarse, "level load, 1 W": level}
@@ -552,22 +594,22 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     wrong = 0
-    heads = f"{'semantics':16} {'request':>7} {'held':>6} {'of that count':>15} {'half/rms':>8}"
+    heads = f"{'semantics':17} {'request':>7} {'held':>6} {'of that count':>15} {'half/rms':>8}"
     print(heads, f"{'refused':>8} {'doubted':>8} {'bias':>8} {'half':>6}  dominant term")
-    for name, case in CASES.items():
+    for name, case in (CASES | CONSTANT).items():
         for took, asking in ASKING.items():
             found = coverage(case, asked.runs, asked.seed, asking)
             low, high = found.held
             good = high >= 0.93 and low <= 0.97 and found.wide_ratio <= 3
             wrong += not good
-            row = f"{name:16} {took:>7} {found.held_ratio:6.1%} {f'{low:.1%} to {high:.1%}':>15} {found.wide_ratio:8.2f}"
+            row = f"{name:17} {took:>7} {found.held_ratio:6.1%} {f'{low:.1%} to {high:.1%}':>15} {found.wide_ratio:8.2f}"
             counts = f"{found.refused_count:8} {found.doubted_count:8}"
             size = f"{found.bias_ratio:+8.3%} {found.half_ratio:6.2%}  {found.dominant}"
             print(row, counts, size, "" if good else "  <-- not 93 to 97 %, or wider than 3 rms", flush=True)
     for took, asking in ASKING.items():
         kept = bounded(asked.runs, asked.seed, asking)
         wrong += kept < 1
-        print(f"{'state':16} {took:>7} {kept:6.1%}   a bound, which must always hold", flush=True)
+        print(f"{'state':17} {took:>7} {kept:6.1%}   a bound, which must always hold", flush=True)
     print(f"\n{'meter that works':20} {'doubted':>8}  the first words of one")
     for name, case in HEALTHY.items():
         ratio, words = false_alarms(case, asked.runs, asked.seed)
