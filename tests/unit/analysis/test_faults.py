@@ -298,6 +298,14 @@ def test_a_step_of_a_counter_is_held_against_its_other_powers(made):
         assert [one == "1 sample is far above all others, up to 400 W, and included" for one in found] == [True] * told
 
 
+def test_how_high_samples_are_is_that_of_the_window(made):
+    """A higher one after it is another window's."""
+    value = 40 + np.arange(200) % 7.0
+    value[[50, 150]] = 400.0, 500.0
+    whole = Integral(made.stating("instantaneous", np.arange(200) / 10, value))
+    assert list(faults.of(whole, 0.0, 10.0)) == ["1 sample is far above all others, up to 400 W, and included"]
+
+
 def test_a_value_that_is_repeated_counts_once_in_a_spike(made):
     """Each value is read three times; spikes of two values are over soon, those of three are not."""
     for length, told in ((2, True), (3, False)):
