@@ -100,6 +100,15 @@ def test_servers_are_all_hosts_but_clients(made) -> None:
     assert metrics["network_received_client_ratio"] == pytest.approx(0.2)
 
 
+@pytest.mark.parametrize(("reset_w", "refused"), [(0.0, False), (1000.0, True)])
+def test_a_counter_is_doubted_where_it_gives_no_metric(made, reset_w, refused) -> None:
+    """What is doubted and counts nevertheless, as samples out of order, is no finding of this table."""
+    channel = made.channel("client-1", quantity="network_sent", semantics="counter")
+    sent = made.series(channel, [9, 12, 11, 15, 18, 25], [0, 300, 200, 600 - reset_w, 900 - reset_w, 1600 - reset_w])
+    cost = overhead(made.record(moved=made.results((10.0, 20.0))), [sent], 10.0, 20.0, 1000)
+    assert ("network_sent_client_ratio" in cost.metrics, bool(cost.doubts)) == (not refused, refused)
+
+
 def test_the_wait_for_quiet_is_a_duration_or_none() -> None:
     assert parse(CAMPAIGN.format(top="", repetitions=1)).quiet_s == 30
     assert parse(CAMPAIGN.format(top='quiet = "2 min"', repetitions=1)).quiet_s == 120
