@@ -596,7 +596,7 @@ def main() -> None:
     wrong = 0
     heads = f"{'semantics':17} {'request':>7} {'held':>6} {'of that count':>15} {'half/rms':>8}"
     print(heads, f"{'refused':>8} {'doubted':>8} {'bias':>8} {'half':>6}  dominant term")
-    for name, case in (CASES | CONSTANT).items():
+    for name, case in {**CASES, **CONSTANT}.items():
         for took, asking in ASKING.items():
             found = coverage(case, asked.runs, asked.seed, asking)
             low, high = found.held
