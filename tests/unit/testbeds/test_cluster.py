@@ -1,9 +1,7 @@
 """What is said to OpenSSH, and what its answers and those of hosts mean; recorded from OpenSSH 9.2."""
 
-import contextlib
 import os
 import shlex
-import signal
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -146,17 +144,19 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
         assert (tmp_path / "work/cluster/00000001-h1").exists() is not alive
 
 
-def test_a_keeper_that_is_ended_removes_what_is_ours_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a batch system does with all processes of a job."""
-    monkeypatch.setattr(Ssh, "command", lambda _self, argv, **_ways: list(argv))
-    keeper = Keeper(Ssh("h1", "here"), str(tmp_path / "work"))
-    keeper.keep("00000001")
-    (pid,) = [pid for pid in children(os.getpid()) if b"perjoule-keeper" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-    os.kill(pid, signal.SIGTERM)
-    with contextlib.suppress(TransientError):
-        assert keeper.run(["sleep", "5"], timeout_s=5)[0].code != 0
-    assert keeper.close()
-    assert not (tmp_path / "work/cluster/00000001-h1").exists()
+def test_a_keeper_that_is_ended_removes_what_is_ours_first(tmp_path: Path) -> None:
+    """As a batch system does with all processes of a job, while their connection stays open."""
+    argv = [*BASH, KEEP, "perjoule-keeper", str(tmp_path / "work"), "h1"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as keeper:
+        assert keeper.stdin
+        assert keeper.stdout
+        keeper.stdin.write("keep 00000001\n")
+        keeper.stdin.flush()
+        assert "ready\n" in keeper.stdout
+        assert (tmp_path / "work/cluster/00000001-h1").exists()
+        keeper.terminate()
+        assert keeper.wait(timeout=20) == 0
+        assert not (tmp_path / "work/cluster/00000001-h1").exists()
 
 
 def test_a_keeper_runs_commands_side_by_side_and_starts_no_process_here(kept: Keeper) -> None:
