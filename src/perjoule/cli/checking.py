@@ -8,7 +8,7 @@ from perjoule import campaign
 from perjoule.cli import parameters
 from perjoule.cli.display import counted, out, trial_text
 from perjoule.cli.parameters import examples
-from perjoule.execution import readiness, resources
+from perjoule.execution import readiness, resources, time_limit
 from perjoule.model.units import bytes_text, seconds_text
 
 
@@ -38,6 +38,8 @@ def check(file: Path, overrides: tuple[str, ...], shrink: int | None) -> None:
             f"at most: each combination is repeated {asked.least_count} to {asked.until.most_count} times, "
             f"until {asked.until.metric} is known to ± {asked.until.interval_ratio:.1%}"
         )
+    if unfit := time_limit.beforehand(plan, asked.trials):
+        out.print(unfit)
     there = resources.checks(asked.trials, Path("results"))
     for one in there:
         out.print(f"{one.name}: {one.detail}")

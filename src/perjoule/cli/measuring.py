@@ -15,7 +15,7 @@ from perjoule.cli.display import counted, err, out, show, show_line, trial_text
 from perjoule.cli.outputs import require_folder
 from perjoule.cli.parameters import examples
 from perjoule.cli.progress import Progress
-from perjoule.execution import readiness, resources, runner
+from perjoule.execution import readiness, resources, runner, time_limit
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, Interrupted, MachineError, WorkloadError
 from perjoule.model.units import seconds_text
@@ -99,6 +99,8 @@ def _go_on(
     planned_s = {step.trial.id: step.duration_s + share_s for step in plan.steps if step.trial.id in missing}
     todo = f"{counted(len(missing), 'trial')}, about {seconds_text(sum(planned_s.values()))}" if missing else "nothing is missing"
     err.print(f"{asked.name}: {todo}; into {results.folder}")
+    if unfit := time_limit.beforehand(plan, [trial for trial in asked.trials if trial.id in missing]):
+        err.print(unfit, style="yellow")
     try:
         with Progress(planned_s, exits.stopping) as progress:
             runner.run(asked, results, progress, ready=ready, again_failed=again_failed, folder=source)

@@ -5,6 +5,7 @@ limit passed) it continues with a fresh deployment. A trial that the user interr
 again.
 """
 
+import shlex
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -14,11 +15,13 @@ from types import MappingProxyType
 from typing import Literal
 
 from perjoule import drivers
+from perjoule.campaign import plan
 from perjoule.campaign.layouts import deployed
 from perjoule.drivers.protocols import Hosts
-from perjoule.execution import clock_sync, resources
+from perjoule.execution import clock_sync, resources, time_limit
 from perjoule.execution.readiness import Ready, look, require
 from perjoule.execution.stopping import Until
+from perjoule.execution.time_limit import Pace
 from perjoule.execution.trial import LOG_TAIL_BYTES, Ended, Up, keep_logs, load, record
 from perjoule.machine.environment import environment
 from perjoule.model import Campaign, Channel, Json, Record, Trial
@@ -80,7 +83,7 @@ def run(
         needed, without = ready or look(campaign)
         require((*needed, *resources.checks(left, results.folder)))
         circumstances = environment(folder, [check.package for check in needed if check.package])
-        group = _Group(campaign, results, observe, circumstances, Until(campaign, results))
+        group = _Group(campaign, results, observe, circumstances, Until(campaign, results), Pace(plan(campaign)))
         refused: list[PerjouleError] = []
         with resources.watched(resources.folders(left, results.folder)):
             for trials in campaign.groups:
@@ -108,6 +111,11 @@ class _Group:
     observe: Observer
     circumstances: Mapping[str, Json]
     until: Until
+    pace: Pace
+
+    @property
+    def _again(self) -> str:
+        return f"perjoule resume {shlex.quote(str(self.results.folder))}"
 
     def run(self, todo: Sequence[Trial]) -> PerjouleError | None:
         """Measure trials on as few deployments as failures allow; return why this file system can't be run, if it can't."""
@@ -151,6 +159,7 @@ class _Group:
                         self.observe(Event("settled", settled, trial=trial))
                         failure = None
                     else:
+                        self.pace.require_time(up.hosts.lease, todo[number - 1 :], self._again)
                         failure = self._trial(trial, up)
                     left = todo[number:]
                     if failure and failure.transient:
@@ -170,6 +179,8 @@ class _Group:
         began_s = time.monotonic()
         using = tuple(dict.fromkeys(role for trial in todo for role in drivers.workload(trial.workload).using))
         testbed = drivers.testbed(first.testbed)
+        for words in testbed.awaited():
+            self.observe(Event("note", words))
         with testbed.hold(clients_count) as held, ExitStack() as deployment:
             if testbed.elsewhere:
                 resources.require_on_hosts(todo, held)
@@ -179,8 +190,11 @@ class _Group:
             hosts = replace(held, using=using)
             try:
                 mounted = deployment.enter_context(drivers.filesystem(first.filesystem).mount(hosts))
-            except MachineError as error:  # no client in this kernel, say: nothing that others need
-                raise _Refused(error) from error
+            except (MachineError, WorkloadError) as error:
+                time_limit.require_lent(held.lease, self._again)
+                if isinstance(error, WorkloadError):
+                    raise
+                raise _Refused(error) from error  # no client in this kernel, say: nothing that others need
             where = f" on {len(hosts.servers)} servers" if hosts.servers else ""
             took = f"{first.filesystem.label} is up{where} after {time.monotonic() - began_s:.1f} s"
             self.observe(Event("deployed", took, trial=first, hosts=hosts))
@@ -194,12 +208,16 @@ class _Group:
 
     def _trial(self, trial: Trial, up: Up) -> PerjouleError | None:
         """Measure a trial and keep its record; return why it failed, if it did."""
+        began_s = time.monotonic()
         with self.results.attempt(trial) as attempt:
             self.observe(Event("trial", trial=trial, latest=attempt.sink.latest, hosts=up.hosts))
             ended = load(self.campaign, up, attempt, lambda name: self.observe(Event("phase", name, trial=trial)))
+            if ended.failure:
+                time_limit.require_lent(up.hosts.lease, self._again)
             keep_logs(up.mounted, attempt.logs)
             made = record(attempt, ended, self.circumstances, up)
             attempt.keep(made)
+        self.pace.took(trial, time.monotonic() - began_s)
         self.observe(Event("kept", trial=trial, record=made))
         with suppress(PerjouleError):  # who reads the results will say so
             of_trial(self.results, made)

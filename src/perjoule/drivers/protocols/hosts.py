@@ -1,7 +1,7 @@
 """All computers of a group of trials, and the machine on which they run."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -30,6 +30,15 @@ class Machine(ABC):
 
 
 @dataclass(frozen=True)
+class Lease:
+    """For how long hosts are ours, where somebody lends them: a batch system."""
+
+    name: str  # such as "Slurm job 12"
+    ends_s: float  # monotonic; inf if it has no end
+    over: Callable[[], str]  # how it has ended, as in "was cancelled"; "" while it lasts
+
+
+@dataclass(frozen=True)
 class Hosts:
     """The hosts held for a group of trials. Their emulated time runs at `scale` times wall time (1: real time)."""
 
@@ -39,6 +48,7 @@ class Hosts:
     facts: Mapping[str, Json] = field(default_factory=dict[str, Json])  # caps in force, calibration, kernel limits
     using: tuple[str, ...] = ()  # roles of hosts, besides clients, that work on the file system
     machine: Machine | None = None  # that they all run on; None: each is a machine of its own, or none is real
+    lease: Lease | None = None  # None: they are ours for as long as we hold them
 
     def by_role(self, *roles: str) -> tuple[Host, ...]:
         """Return the hosts of these roles, in the order of the roles."""

@@ -1,7 +1,8 @@
 """Where hosts come from."""
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import ClassVar
@@ -43,6 +44,15 @@ class Testbed(ABC):
     @abstractmethod
     def planned(self, clients_count: int) -> Hosts:
         """Return the hosts that `hold` would provide, to plan a layout on. Raises CampaignError: it can't provide these."""
+
+    @property
+    def lease_s(self) -> float:
+        """For how long it can hold its hosts, from now on; inf if nobody ends that."""
+        return math.inf
+
+    def awaited(self) -> Iterator[str]:
+        """Wait until its hosts can be held, where somebody lends them; yields what it waits for. Raises MachineError."""
+        return iter(())
 
     @abstractmethod
     def hold(self, clients_count: int) -> AbstractContextManager[Hosts]:

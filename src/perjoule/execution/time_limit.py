@@ -1,0 +1,64 @@
+"""Trials against the time for which hosts are lent: a batch system ends what is left of a job."""
+
+import math
+import time
+from collections.abc import Sequence
+
+from perjoule import drivers
+from perjoule.campaign.plan import Plan
+from perjoule.drivers.protocols import Lease
+from perjoule.model import Trial
+from perjoule.model.errors import Interrupted
+from perjoule.model.units import seconds_text
+
+TAKE_DOWN_S = 10.0
+
+
+def beforehand(plan: Plan, wanted: Sequence[Trial]) -> str:
+    """Say how many trials fit into the time for which their hosts are lent; "" if all do."""
+    ids = {trial.id for trial in wanted}
+    steps = [step for step in plan.steps if step.trial.id in ids]
+    testbeds = {trial.testbed.label: trial.testbed for trial in wanted}.values()
+    lease_s = min((drivers.testbed(spec).lease_s for spec in testbeds), default=math.inf)
+    share_s = plan.deployments_s / max(1, len(plan.steps))
+    fitting_count, took_s = 0, TAKE_DOWN_S
+    for step in steps:
+        took_s += step.duration_s + share_s
+        fitting_count += took_s <= lease_s
+    if fitting_count == len(steps):
+        return ""
+    return (
+        f"the allocation lasts {seconds_text(lease_s)}: about {fitting_count} of {len(steps)} trials fit, "
+        "and `perjoule resume` continues in the next one"
+    )
+
+
+class Pace:
+    """How long trials take: by the plan, and by how much those so far took longer."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._planned_s = {step.trial.id: step.duration_s for step in plan.steps}
+        self._ratio = 0.0  # nothing is known yet: a plan can be far off on hosts that are not in the catalogue
+
+    def took(self, trial: Trial, took_s: float) -> None:
+        """Learn from a trial."""
+        self._ratio = max(self._ratio, took_s / self._planned_s[trial.id])
+
+    def require_time(self, lease: Lease | None, left: Sequence[Trial], again: str) -> None:
+        """Stop if the next trial does not fit into the time that is left. The first always begins.
+
+        Raises:
+            Interrupted: what is left, and how to go on (`again`).
+        """
+        needed_s = self._planned_s[left[0].id] * self._ratio
+        if lease and needed_s and (left_s := lease.ends_s - time.monotonic()) < needed_s + TAKE_DOWN_S:
+            ending = f"ends in {seconds_text(left_s)}" if left_s > 0 else "ends now"
+            what = f"{lease.name} {ending}, and the next trial takes about {seconds_text(needed_s)}"
+            count = f"{len(left)} trials are left" if len(left) > 1 else "1 trial is left"
+            raise Interrupted(f"{what}: {count}", next=f"continue in the next allocation with: {again}")
+
+
+def require_lent(lease: Lease | None, again: str) -> None:
+    """Stop if hosts are no longer ours: what failed on them says nothing. Raises Interrupted."""
+    if lease and (how := lease.over()):
+        raise Interrupted(f"{lease.name} {how}", next=f"continue in the next allocation with: {again}")
