@@ -18,7 +18,7 @@ from perjoule.machine import removal
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import cluster as real_hosts
-from perjoule.testbeds import virtual
+from perjoule.testbeds import slurm, virtual
 
 
 @click.command(
@@ -79,7 +79,9 @@ def down(kept: str | None, everything: bool) -> None:
         advice = f"known: {', '.join(known)}" if known else "none are known"
         raise CampaignError(f'`perjoule up` made no cluster "{kept}"', next=advice)
     on_hosts, not_cleaned = real_hosts.clean()
+    jobs, not_cancelled = slurm.clean()
     removed = (
+        *jobs,
         *virtual.clean(everything=everything),
         *(virtual.clean(everything=True, run=kept) if kept else ()),
         *on_hosts,
@@ -87,7 +89,7 @@ def down(kept: str | None, everything: bool) -> None:
     swept, left_alone = removal.sweep()
     for words in (*removed, *swept):
         out.print(f"removed {words}")
-    left_alone = (*left_alone, *virtual.strangers(), *virtual.blocked(), *not_cleaned)
+    left_alone = (*left_alone, *virtual.strangers(), *virtual.blocked(), *not_cleaned, *not_cancelled)
     for words in left_alone:
         out.print(f"left {words}", soft_wrap=True)
     left = virtual.kept()
@@ -98,7 +100,7 @@ def down(kept: str | None, everything: bool) -> None:
     if stuck := virtual.dead():
         what = f"run {', '.join(one.id for one in stuck)} could not be removed entirely: something is still busy"
         raise MachineError(what, where=str(stuck[0].folder), next="run `perjoule down` again")
-    if not_cleaned:
+    if not_cleaned or not_cancelled:
         raise MachineError("what killed runs left on some hosts could not be removed", next="run `perjoule down` again")
     if not (removed or swept or left_alone or left):
         unseen = " that this user may see; `sudo perjoule down` sees everything" if os.geteuid() != 0 else ""

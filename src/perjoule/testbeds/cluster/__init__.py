@@ -30,7 +30,10 @@ from perjoule.testbeds.cluster.host import MeteredHost, SshHost
 from perjoule.testbeds.cluster.inventory import inventory, tables
 from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.login import Login
+from perjoule.testbeds.cluster.names import unfold
 from perjoule.testbeds.cluster.openssh import Ssh
+
+__all__ = ["Cluster", "Login", "Machine", "clean", "unfold"]
 
 EXAMPLE = """
 [testbed]

@@ -1,0 +1,137 @@
+"""What Slurm's own commands answer. https://slurm.schedmd.com/squeue.html, https://slurm.schedmd.com/sinfo.html"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perjoule.model.errors import MachineError
+from perjoule.testbeds import _process
+
+ANSWER_S = 20.0
+_JOB = "%i|%T|%L|%R|%N"
+_STARTING = ("CONFIGURING", "PENDING", "REQUEUED", "SUSPENDED")
+_ENDS = {
+    "CANCELLED": "was cancelled",
+    "COMPLETING": "is ending: it was cancelled, or its time is over",
+    "NODE_FAIL": "lost a node",
+    "PREEMPTED": "was preempted",
+    "TIMEOUT": "reached its time limit",
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as squeue shows it."""
+
+    id: str
+    state: str
+    left_s: float  # inf: it has no limit, or has not begun
+    reason: str  # of a job that waits
+    nodes: str  # a pattern
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has no nodes yet."""
+        return self.state in _STARTING
+
+    @property
+    def end(self) -> str:
+        """How it has ended, or is ending; "" while it runs or waits."""
+        if self.waits or self.state == "RUNNING":
+            return ""
+        return _ENDS.get(self.state, f"has ended ({self.state.lower().replace('_', ' ')})")
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition as sinfo shows it."""
+
+    name: str
+    limit_s: float
+    nodes_count: int
+
+
+def ask(*argv: str) -> str:
+    """Return what a command of Slurm prints. Raises MachineError with its message."""
+    try:
+        code, out, err = _process.captured(argv, timeout_s=ANSWER_S)
+    except OSError as error:
+        raise MachineError(f"{argv[0]} could not be started ({error.strerror})", next="install Slurm's commands") from None
+    if code != 0:
+        said = " | ".join(message(err.decode(errors="replace"))) or f"{argv[0]} did not answer within {ANSWER_S:g} s"
+        raise MachineError(f"Slurm: {said}", next=f"try `{' '.join(argv)}`")
+    return out.decode(errors="replace")
+
+
+def message(said: str) -> list[str]:
+    """Return the errors among what a command of Slurm printed, without its name."""
+    lines = [re.sub(r"^\w+: (?:error: |fatal: )?", "", line.strip()) for line in said.splitlines() if line.strip()]
+    return lines[-1:]
+
+
+def jobs(*chosen: str) -> list[Job]:
+    """Return the jobs that squeue's arguments choose, of all states that Slurm still knows. Raises MachineError."""
+    return parsed_jobs(ask("squeue", "--noheader", "--states=all", f"--format={_JOB}", *chosen))
+
+
+def parsed_jobs(said: str) -> list[Job]:
+    """Parse the output of squeue."""
+    rows = [line.split("|") for line in said.splitlines() if line.count("|") >= 4]
+    return [Job(id.strip(), state, limit_s(left), "|".join(rest[:-1]).strip("()"), rest[-1]) for id, state, left, *rest in rows]
+
+
+def job(id: str) -> Job:
+    """Return a job; one that Slurm no longer knows has ended. Raises MachineError: Slurm does not answer."""
+    try:
+        found = jobs(f"--jobs={id}")
+    except MachineError as error:
+        if "Invalid job id" not in error.what:
+            raise
+        found = []
+    return found[0] if found else Job(id, "COMPLETED", 0.0, "", "")
+
+
+def partitions() -> list[Partition]:
+    """Return all partitions. Raises MachineError."""
+    return parsed_partitions(ask("sinfo", "--noheader", "--format=%R|%l|%D"))
+
+
+def parsed_partitions(said: str) -> list[Partition]:
+    """Parse the output of sinfo: nodes of one partition may be on several lines."""
+    found: dict[str, Partition] = {}
+    for line in said.splitlines():
+        name, limit, count = line.split("|")
+        before_count = found[name].nodes_count if name in found else 0
+        found[name] = Partition(name, limit_s(limit), before_count + int(count))
+    return list(found.values())
+
+
+def configured_energy() -> str:
+    """Return by what Slurm itself counts its nodes' energy, or "not configured". Raises MachineError."""
+    match = re.search(r"^AcctGatherEnergyType\s*=\s*acct_gather_energy/(\S+)", ask("scontrol", "show", "config"), re.MULTILINE)
+    return match[1] if match and match[1] != "none" else "not configured"
+
+
+def addresses(nodes: Sequence[str]) -> dict[str, str]:
+    """Return the address of each node, in Slurm's order. Raises MachineError."""
+    return parsed_addresses(ask("scontrol", "show", "node", "--oneliner", ",".join(nodes)))
+
+
+def parsed_addresses(said: str) -> dict[str, str]:
+    """Parse the output of scontrol."""
+    found: dict[str, str] = {}
+    for line in said.splitlines():
+        words = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        if "NodeName" in words:
+            found[words["NodeName"]] = words.get("NodeAddr", words["NodeName"])
+    return found
+
+
+def limit_s(text: str) -> float:
+    """Parse a time as Slurm writes it, [days-]hours:minutes:seconds; inf if it is none (UNLIMITED, NOT_SET)."""
+    match = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", text.strip())
+    if match is None:
+        return math.inf if text.strip() != "INVALID" else 0.0
+    days, hours, minutes, seconds = (int(word or 0) for word in match.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)

@@ -1,0 +1,236 @@
+"""What Slurm is asked and what its answers mean; recorded from Slurm 22.05. A lab of real daemons is in tests/live."""
+
+import math
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from perjoule.drivers.protocols import Check
+from perjoule.model.errors import CampaignError, MachineError
+from perjoule.testbeds import slurm
+from perjoule.testbeds.slurm import commands
+from perjoule.testbeds.slurm.allocated import allocated
+from perjoule.testbeds.slurm.srun import Srun
+from places import TRANSCRIPTS
+from typed import as_written
+
+SAID = TRANSCRIPTS / "slurm"
+TWO = {"hosts": [{"role": "storage", "count": 1}, {"role": "client"}]}
+# Slurm's commands, as small programs: a job is a file that bears its name; what they were asked is in the file `asked`.
+FAKES = {
+    "salloc": 'for w; do case $w in --job-name=*) echo 7 > "$JOBS/${w#*=}" ;; esac; done; [ ! -e "$JOBS/refuse" ] || '
+    '{ rm -f "$JOBS"/perjoule-*; echo "salloc: error: Job submit/allocate failed: Invalid account" >&2; exit 1; }; '
+    '[ ! -e "$JOBS/wait" ] || sleep 0.5',
+    "scancel": 'for w; do rm -f "$JOBS/$w"; done',
+    "squeue": 'state=RUNNING; [ ! -e "$JOBS/wait" ] || state=PENDING; [ ! -e "$JOBS/cancelled" ] || state=CANCELLED; '
+    'for w; do case $w in perjoule-*) [ -e "$JOBS/$w" ] || exit 0 ;; esac; done; echo "7|$state|1:00:00|(Priority)|n[1-2]"',
+    "sinfo": f"cat {SAID / 'sinfo.txt'}",
+    "scontrol": 'case "$*" in *hostnames*) printf "n1\\nn2\\n" ;; *node*) echo NodeName=n1 NodeAddr=127.0.0.1; '
+    "echo NodeName=n2 NodeAddr=127.0.0.2 ;; esac",
+    "srun": 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"',
+}
+
+
+def said(name: str) -> str:
+    return (SAID / f"{name}.txt").read_text()
+
+
+@pytest.fixture
+def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of the jobs of a Slurm that is not there."""
+    programs, folder = tmp_path / "bin", tmp_path / "jobs"
+    programs.mkdir()
+    folder.mkdir()
+    for name, text in FAKES.items():
+        (programs / name).write_text(f'#!/bin/sh\necho "{name} $*" >> "$JOBS/asked"\n{text}\n')
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("JOBS", str(folder))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    yield folder
+    assert not list(folder.glob("perjoule-*"))
+    assert not list((tmp_path / "state").rglob("slurm/*"))
+
+
+def bed(tmp_path: Path, **options: object) -> slurm.Slurm:
+    return as_written(slurm.Slurm, work=str(tmp_path / "work"), **{"nodes": 2, **TWO, **options})
+
+
+def test_jobs_are_read_with_their_state_time_and_reason() -> None:
+    waiting, running = commands.parsed_jobs(said("squeue"))
+    assert (waiting.id, waiting.waits, waiting.reason, waiting.nodes, waiting.end) == ("6", True, "PartitionConfig", "", "")
+    assert (running.id, running.waits, running.left_s, running.nodes, running.end) == ("4", False, 298.0, "n1", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "left_s"),
+    [("4:58", 298), ("1:00:00", 3600), ("2-01:00:00", 176400), ("UNLIMITED", math.inf), ("NOT_SET", math.inf), ("INVALID", 0)],
+)
+def test_a_time_of_slurm_is_a_number_of_seconds(text: str, left_s: float) -> None:
+    assert commands.limit_s(text) == left_s
+
+
+@pytest.mark.parametrize(
+    ("state", "end"),
+    [
+        ("RUNNING", ""),
+        ("CONFIGURING", ""),
+        ("CANCELLED", "was cancelled"),
+        ("TIMEOUT", "reached its time limit"),
+        ("OUT_OF_MEMORY", "has ended (out of memory)"),
+    ],
+)
+def test_the_end_of_a_job_is_told(state: str, end: str) -> None:
+    assert commands.Job("7", state, 0.0, "", "n1").end == end
+
+
+def test_partitions_and_addresses_are_read() -> None:
+    assert commands.parsed_partitions(said("sinfo") + "all|1:00:00|2\n") == [
+        commands.Partition("all", 3600.0, 6),
+        commands.Partition("short", 60.0, 4),
+    ]
+    assert commands.parsed_addresses(said("nodes")) == {"n1": "10.99.0.2"}
+
+
+def test_a_lone_colon_reaches_a_node_as_it_is() -> None:
+    """Else srun takes it, as between programs of mpirun, for the next part of a heterogeneous job."""
+    argv = ["printf", "%s|", ":", "a b", "$HOME", "it's"]
+    words = Srun("n1", "7").command(argv)
+    assert words[words.index("--") + 1 :][:2] == ["sh", "-c"]
+    assert ":" not in words
+    assert subprocess.run(words[-3:], capture_output=True, text=True, check=True).stdout == ":|a b|$HOME|it's|"
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("srun: error: Slurm job 7 has expired\nsrun: Check SLURM_JOB_ID environment variable.", "the job has ended"),
+        ("slurmstepd-n1: error: *** STEP 7.1 ON n1 CANCELLED AT 2026-11-23T01:24:40 ***", "the job was cancelled"),
+        ("it timed out", "its step did not start"),
+        ("srun: error: Unable to create step for job 7", "srun can't start a step: srun: error: Unable to create step for job 7"),
+    ],
+)
+def test_what_srun_says_becomes_one_sentence_with_what_next(text: str, what: str) -> None:
+    error = Srun("n1", "7").refusal(text)
+    assert str(error).startswith(f"n1 (Slurm job 7): {what}; ")
+
+
+def test_nodes_get_their_roles_in_order(tmp_path: Path) -> None:
+    nodes = {f"n{n}": f"10.0.0.{n}" for n in range(1, 5)}
+    roles = [
+        {"name": "n3", "role": "metadata"},
+        {"name": "@all", "role": "storage", "count": 2},
+        {"name": "@all", "role": "client"},
+    ]
+    found = allocated(nodes, roles, "7", work=str(tmp_path))
+    assert [(one.name, one.address, one.role) for one in found.hosts] == [
+        ("n3", "10.0.0.3", "metadata"),
+        ("n1", "10.0.0.1", "storage"),
+        ("n2", "10.0.0.2", "storage"),
+        ("n4", "10.0.0.4", "client"),
+    ]
+    with pytest.raises(CampaignError, match="5 hosts of the allocation requested, 4 left"):
+        allocated(nodes, [{"name": "@all", "role": "client", "count": 5}], "7")
+
+
+def test_a_job_is_asked_for_with_everything_that_was_set(jobs: Path, tmp_path: Path) -> None:
+    asked = bed(
+        tmp_path, partition="all", account="lab", constraint="fast", time="90 s", hosts=[{"role": "client", "name": "n[1-2]"}]
+    )
+    with asked.hold(2) as hosts:
+        assert [host.name for host in hosts.clients] == ["n1", "n2"]
+    salloc = next(line for line in (jobs / "asked").read_text().splitlines() if line.startswith("salloc"))
+    options = "--nodes=2 --partition=all --account=lab --constraint=fast --nodelist=n[1-2] --time=2 --exclusive"
+    assert salloc.endswith(options), salloc
+
+
+def test_a_job_is_held_and_cancelled_and_its_lease_says_how_it_ended(jobs: Path, tmp_path: Path) -> None:
+    with bed(tmp_path).hold(1) as hosts:
+        assert [(host.name, host.role, host.address) for host in hosts.all] == [
+            ("n1", "storage", "127.0.0.1"),
+            ("n2", "client", "127.0.0.2"),
+        ]
+        assert hosts.clients[0].run(["echo", "there"], timeout_s=5).stdout == "there\n"
+        assert hosts.lease
+        assert hosts.lease.over() == ""
+        assert hosts.facts["slurm"] == {"job": "7", "nodes": "n[1-2]", "ours": True, "energy_accounting": "not configured"}
+        (jobs / "cancelled").touch()
+        assert hosts.lease.over() == "was cancelled"
+    assert "scancel" in (jobs / "asked").read_text()
+
+
+def test_inside_an_allocation_nothing_is_asked_for_and_nothing_is_cancelled(
+    jobs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_JOB_NUM_NODES", "2")
+    asked = bed(tmp_path, nodes=None)
+    assert asked.lease_s == 3600
+    assert [check.detail for check in asked.checks()][:1] == ["job 7 on n[1-2], 1 h 0 min left"]
+    look = Check("no-such", True, "", "apt install no-such", look="program no-such", on="client")
+    assert [check.detail for check in asked.lacking(1, [look]) if check.needed] == ["no no-such"]
+    with asked.hold(1) as hosts:
+        assert [host.name for host in hosts.all] == ["n1", "n2"]
+    assert not re.search("^(salloc|scancel)", (jobs / "asked").read_text(), re.MULTILINE)
+
+
+def test_a_job_that_waits_is_reported_and_given_up_in_the_end(jobs: Path, tmp_path: Path) -> None:
+    (jobs / "wait").touch()
+    waiting = bed(tmp_path, wait="0.1 s").awaited()
+    assert next(waiting) == "Slurm job 7 is pending (Priority)"
+    with pytest.raises(MachineError, match=r"job 7 is pending \(Priority\), for 0.1 s now; ask for fewer nodes"):
+        list(waiting)
+
+
+def test_a_refused_job_is_one_sentence_with_what_to_set(jobs: Path, tmp_path: Path) -> None:
+    (jobs / "refuse").touch()
+    with pytest.raises(MachineError, match="Slurm refuses the job: Invalid account; set account"), bed(tmp_path).hold(1):
+        pass
+
+
+def test_the_job_of_a_dead_perjoule_is_cancelled_and_that_of_a_living_one_is_not(jobs: Path, tmp_path: Path) -> None:
+    with bed(tmp_path).hold(1):
+        dead = tmp_path / "state" / "perjoule" / "slurm" / "00000001"
+        dead.touch(mode=0o600)
+        (jobs / "perjoule-00000001").write_text("7\n")
+        assert slurm.clean() == (["Slurm job 7"], [])
+        assert len(list(jobs.glob("perjoule-*"))) == 1
+    assert slurm.clean() == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("options", "detail", "fix"),
+    [
+        ({"nodes": None}, "not inside an allocation, and nodes is not set", "set nodes, or start perjoule by sbatch"),
+        ({"partition": "batch"}, 'no partition "batch"', "set partition to one of: all, short"),
+        ({"nodes": 5}, "5 nodes requested, 4 in the partition", "ask for fewer nodes"),
+        ({"partition": "short", "time": "2 min"}, "2 min 0 s requested, the partition allows 1 min 0 s", "ask for less time"),
+        ({}, "4 nodes; perjoule will ask for 2, and look at them then", ""),
+    ],
+)
+def test_what_can_not_be_had_is_found_before(
+    jobs: Path, tmp_path: Path, options: dict[str, object], detail: str, fix: str
+) -> None:
+    (check,) = bed(tmp_path, **options).checks()
+    assert (check.ok, check.detail) == (not fix, detail)
+    assert check.fix.startswith(fix)
+    assert jobs.exists()
+
+
+def test_without_slurm_its_commands_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (check,) = bed(tmp_path).checks()
+    assert check.detail == "no salloc, scancel, scontrol, sinfo, squeue, srun"
+
+
+def test_roles_are_planned_before_there_are_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    monkeypatch.delenv("SLURM_JOB_NUM_NODES", raising=False)
+    assert [host.role for host in bed(tmp_path, nodes=3).planned(2).all] == ["storage", "client", "client"]
+    with pytest.raises(CampaignError, match="not inside an allocation"):
+        bed(tmp_path, nodes=None).planned(1)
