@@ -46,6 +46,7 @@ LISTED = {
     "moosefs-master": "mfsmaster",
     "moosefs-metalogger": "mfsmetalogger",
     "mosquitto": "mosquitto",
+    "munge": "munged",
     "nfs-common": "mount.nfs",
     "nfs-ganesha": "ganesha.nfsd",
     "openssh-client": "ssh ssh-keygen ssh-keyscan",
@@ -54,6 +55,7 @@ LISTED = {
     "procps": "kill pgrep pkill ps",
     "python3": "python3",
     "rpcbind": "rpcbind",
+    "slurm-wlm": "slurmctld slurmd",
     "snmp": "snmpget",
     "sudo": "sudo",
     "util-linux": "blockdev findmnt flock lsblk mkswap mountpoint nsenter setpriv setsid swapoff swapon unshare wipefs",
@@ -63,8 +65,8 @@ LISTED = {
 ALWAYS = "bash bsdutils coreutils dash diffutils dpkg findutils grep hostname libc-bin login mount passwd sed tar util-linux"
 # Used where they are; a driver's check says what is lost without, a test that wants one is skipped.
 OPTIONAL = """
-    beegfs beegfs-ctl chronyc exportfs git ior lvcreate lvm mdadm mdtest mkfs.f2fs mpirun orted pvfs2fuse sudo timedatectl
-    vgcreate vgremove zpool
+    beegfs beegfs-ctl chronyc exportfs git ior lvcreate lvm mdadm mdtest mkfs.f2fs mpirun orted pvfs2fuse salloc sbatch scancel
+    scontrol sinfo squeue srun sudo timedatectl vgcreate vgremove zpool
 """
 # Words that stand where a program could, and are the name of one that is not meant.
 WORDS = "bc file free init less lz4 make more node sar sensors size strip time view w watch write zstd"

@@ -1,0 +1,194 @@
+"""Nodes of a Slurm cluster: Debian's slurmctld, slurmd and munge in virtual hosts; perjoule runs there without root."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from on_hosts import hosts_of
+from slurm_lab import NOBODY, READING, SlurmLab, missing
+from sshd import until
+
+pytestmark = [pytest.mark.live, pytest.mark.skipif(bool(missing()), reason="; ".join(missing()))]
+
+PERJOULE = str(Path(sys.executable).with_name("perjoule"))
+TESTS = Path(__file__).parents[1]
+USER = (*NOBODY, *READING)
+FIO = 'kind = "fio"\noperation = ["write", "read"]\nsize = "8 MiB"\ntransfer = "1 MiB"'
+LONG = 'kind = "fio"\noperation = "write"\nsize = "512 MiB"\ntransfer = "1 MiB"\ndirect = true\nduration = "4 s"'
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[SlurmLab]:
+    with tempfile.TemporaryDirectory(prefix="pj-slurm-", dir="/mnt") as folder, hosts_of(servers=2).hold(2) as hosts:
+        Path(folder).chmod(0o755)
+        chosen = [host for host in hosts.all if host.role in ("storage", "client")]
+        yield SlurmLab(Path(folder), [hosts.management, *chosen])
+
+
+@pytest.fixture
+def home(lab: SlurmLab) -> Iterator[Path]:
+    """A folder of the unprivileged user, the same on all nodes."""
+    with tempfile.TemporaryDirectory(prefix="home-", dir=lab.folder) as folder:
+        os.chown(folder, 65534, 65534)
+        yield Path(folder)
+    assert lab.processes("perjoule", "fio") == []
+
+
+def campaign(home: Path, testbed: str, workload: str, header: str = "", settle: str = "100 ms") -> Path:
+    (home / "shared").mkdir(exist_ok=True)
+    os.chown(home / "shared", 65534, 65534)
+    text = f'name = "batch"\nsettle = "{settle}"\nquiet = "0 s"\n{header}\n[testbed]\nkind = "slurm"\n{testbed}\n'
+    text += f'[[filesystem]]\nkind = "directory"\npath = "{home / "shared"}"\n[[workload]]\n{workload}\n'
+    (home / "batch.toml").write_text(text)
+    return home / "batch.toml"
+
+
+def environment(home: Path) -> list[str]:
+    return ["env", "-C", str(home), f"HOME={home}", f"XDG_STATE_HOME={home}", f"TMPDIR={home}", f"PERJOULE_WORK={home}/work"]
+
+
+def perjoule(lab: SlurmLab, home: Path, *words: str | Path, node: str = "ctl") -> subprocess.CompletedProcess[str]:
+    return lab.run(*environment(home), PERJOULE, *words, node=node, user=USER)
+
+
+def started(lab: SlurmLab, home: Path, *words: str | Path) -> subprocess.Popen[str]:
+    """A perjoule that runs, in the middle of its first trial."""
+    command = lab.command(*environment(home), PERJOULE, *words, user=USER)
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    until(lambda: bool(lab.processes("^fio")) or running.poll() is not None, 60)
+    return running
+
+
+def test_a_job_is_asked_for_measured_in_and_ended(lab: SlurmLab, home: Path) -> None:
+    roles = 'nodes = 4\nhosts = [{role = "storage", count = 2}, {role = "client"}]'
+    file = campaign(home, roles, FIO, "clients = [1, 2]\nrepetitions = 1")
+    checked = perjoule(lab, home, "doctor", file)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "4 nodes; perjoule will ask for 4" in checked.stdout
+    done = perjoule(lab, home, "run", file, "--into", home / "results")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "directory is up on 2 servers" in done.stderr
+    assert lab.jobs() == ""
+    records = [json.loads(path.read_text()) for path in (home / "results").rglob("record.json")]
+    assert {record["facts"]["testbed"]["slurm"]["nodes"] for record in records} == {"n[1-4]"}
+    assert {host["name"] for record in records for host in record["hosts"]} == {"n1", "n2", "n3", "n4"}
+    verified = perjoule(lab, home, "verify", home / "results")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+
+
+def test_a_cancelled_job_is_a_sentence_and_the_next_allocation_goes_on(lab: SlurmLab, home: Path) -> None:
+    file = campaign(home, "nodes = 2", LONG, "clients = [2]\nrepetitions = 2")
+    running = started(lab, home, "run", file, "--into", home / "results")
+    (job,) = lab.jobs().splitlines()
+    began_s = time.monotonic()
+    lab.run("scancel", job.split()[0])
+    said, _ = running.communicate(timeout=30)
+    assert running.returncode == 5, said
+    assert re.search(rf"Slurm job {job.split()[0]} (was cancelled|is ending).*; continue in the next allocation with", said), said
+    assert list((home / "results").rglob("record.json")) == []
+    until(lambda: lab.processes("perjoule", "^fio") == [] and lab.jobs() == "")
+    assert time.monotonic() - began_s < 20  # after 30 s Slurm kills what is left
+    folders = [
+        lab.run("find", "/var/tmp/perjoule-nobody/cluster", "-mindepth", "1", "-type", "d", node=name) for name in ("n1", "n2")
+    ]
+    assert [(found.returncode, found.stdout) for found in folders] == [(0, "")] * 2
+
+    shell = ["salloc", "--nodes=2", "--exclusive", PERJOULE, "resume", "results"]
+    resumed = lab.run(*environment(home), *shell, user=USER)
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    assert "2 trials" in resumed.stderr
+    assert len(list((home / "results").rglob("record.json"))) == 2
+
+
+def test_a_run_ends_before_a_trial_that_its_job_has_no_time_for(lab: SlurmLab, home: Path) -> None:
+    limits = 'nodes = 1\ntime = "1 min"\npartition = "short"'
+    file = campaign(home, limits, FIO.replace('["write", "read"]', '"write"'), "repetitions = 4", settle="14 s")
+    assert "the allocation lasts 1 min 0 s: about 1 of 4 trials fit" in perjoule(lab, home, "check", file).stdout
+    done = perjoule(lab, home, "run", file, "--into", home / "results")
+    assert done.returncode == 5, done.stdout + done.stderr
+    assert re.search(
+        r"Slurm job \d+ ends in \d+ s, and the next trial takes about \d+ s: 3 trials are left; continue", done.stderr
+    )
+    assert len(list((home / "results").rglob("record.json"))) == 1
+    assert lab.jobs() == ""
+
+
+def test_the_job_of_a_killed_perjoule_is_cancelled_by_the_next_command(lab: SlurmLab, home: Path) -> None:
+    file = campaign(home, "nodes = 2", LONG, "clients = [2]\nrepetitions = 1")
+    running = started(lab, home, "run", file, "--into", home / "results")
+    pids = subprocess.run(["pgrep", "-f", f"{PERJOULE} run {file}"], capture_output=True, text=True, check=True).stdout
+    for pid in pids.split():
+        os.kill(int(pid), signal.SIGKILL)
+    running.communicate()
+    until(lambda: lab.processes("perjoule", "^fio") == [])  # by the keepers
+    (job,) = lab.jobs().splitlines()
+    down = perjoule(lab, home, "down")
+    assert f"removed Slurm job {job.split()[0]}\n" in down.stdout, down.stdout + down.stderr
+    assert lab.jobs() == ""
+    assert "Slurm" not in perjoule(lab, home, "down").stdout
+
+
+MPI = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from perjoule import drivers
+from perjoule.workloads import _mpi
+from scripted import ScriptedMount
+folder = Path(sys.argv[2])
+with drivers.build("testbeds", "slurm", {"nodes": 2}).hold(2) as hosts:
+    mounted = ScriptedMount(*hosts.clients)
+    mounted.directories = {client.name: folder for client in hosts.clients}
+    argv = ["sh", "-c", "echo rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE on $(hostname) for $PERJOULE_CLIENT"]
+    _mpi.run(hosts.clients, mounted, argv, ranks_count=2, log=folder / "log", time_limit_s=60)
+"""
+
+
+def test_ranks_of_mpi_run_on_the_nodes_of_a_job(lab: SlurmLab, home: Path) -> None:
+    if not shutil.which("mpirun"):
+        pytest.skip("mpirun is missing: apt-get install openmpi-bin")
+    done = lab.run(*environment(home), sys.executable, "-c", MPI, TESTS, home, user=USER)
+    assert done.returncode == 0, done.stdout + done.stderr
+    ranks = sorted(line for line in (home / "log").read_text().splitlines() if line.startswith("rank"))
+    assert ranks == [f"rank {rank} of 4 on {node} for {node}" for rank, node in enumerate(("n1", "n1", "n2", "n2"))]
+    assert lab.jobs() == ""
+
+
+@pytest.mark.parametrize(
+    ("testbed", "what"),
+    [
+        ("", "not inside an allocation, and nodes is not set; set nodes, or start perjoule by sbatch"),
+        ('nodes = 1\npartition = "none"', 'no partition "none"; set partition to one of: all, short'),
+        ('nodes = 1\nconstraint = "fast"', "Slurm refuses the job: Invalid feature specification; set constraint"),
+        ('nodes = 1\nhosts = [{role = "storage", count = 2}]', "2 hosts of the allocation requested, 1 left"),
+    ],
+)
+def test_what_slurm_can_not_give_is_one_sentence(lab: SlurmLab, home: Path, testbed: str, what: str) -> None:
+    done = perjoule(lab, home, "run", campaign(home, testbed, FIO))
+    assert done.returncode in (2, 3), done.stdout + done.stderr
+    assert what in done.stderr
+    assert "Traceback" not in done.stderr
+    assert lab.jobs() == ""
+
+
+def test_a_job_that_waits_too_long_is_given_up(lab: SlurmLab, home: Path) -> None:
+    lab.run("salloc", "--no-shell", "--nodes=4", "--exclusive", "--job-name=another")
+    try:
+        done = perjoule(lab, home, "run", campaign(home, 'nodes = 1\nwait = "3 s"', FIO))
+    finally:
+        lab.run("scancel", "--name=another")
+    assert done.returncode == 3, done.stdout + done.stderr
+    pending = re.findall(r"Slurm job \d+ is pending \((?:Resources|None|Priority)\)", done.stderr)
+    assert len(pending) >= 2, done.stderr  # while it waits, and at the end
+    assert "for 3 s now; ask for fewer nodes or less time, or raise wait" in done.stderr
+    until(lambda: lab.jobs() == "")
