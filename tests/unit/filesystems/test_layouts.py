@@ -70,13 +70,19 @@ def test_every_example_fits_on_the_papers_cluster_and_needs_no_host_for_it(kind:
 
 @pytest.mark.parametrize("kind", drivers.kinds("testbeds"))
 def test_a_testbed_plans_hosts_without_holding_any(kind: str) -> None:
-    testbed = drivers.build("testbeds", kind, {} if kind != "cluster" else HOSTS)
+    testbed = drivers.build("testbeds", kind, NEEDED.get(kind, {}))
     assert isinstance(testbed, Testbed)
     assert len(testbed.planned(1).clients) == 1
 
 
-HOSTS: dict[str, Json] = {
-    "hosts": [{"name": "a", "address": "192.0.2.1", "role": "storage"}, {"name": "b", "address": "192.0.2.2", "role": "client"}]
+NEEDED: dict[str, dict[str, Json]] = {
+    "cluster": {
+        "hosts": [
+            {"name": "a", "address": "192.0.2.1", "role": "storage"},
+            {"name": "b", "address": "192.0.2.2", "role": "client"},
+        ]
+    },
+    "slurm": {"nodes": 2},
 }
 
 
