@@ -35,6 +35,7 @@ ELSEWHERE = {
     "sudo perjoule run real.toml": "two disks, which are overwritten: tests/live/test_overwrite.py",
     "perjoule doctor lab.toml": "a lab's hosts: tests/unit/testbeds/test_cluster_findings.py",
     "perjoule doctor scratch.toml": "a lab's hosts: tests/unit/testbeds/test_cluster_findings.py",
+    "perjoule run scratch.toml": "a batch system: tests/live/test_slurm.py",
     "perjoule up ": "a real file system: tests/live/test_cli.py",
     "perjoule down --all": "ends other runs on this machine: tests/live/test_cli.py",
     "perjoule meters list bmc-1": "asks computers in the network: tests/meters/test_found.py",
