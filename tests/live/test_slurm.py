@@ -103,7 +103,7 @@ def test_a_cancelled_job_is_a_sentence_and_the_next_allocation_goes_on(lab: Slur
     ]
     assert [(found.returncode, found.stdout) for found in folders] == [(0, "")] * 2
 
-    # By env: salloc looks for its program by access(2), which knows nothing of the capability that opens this checkout to the user.
+    # By env: salloc looks for its program by access(2), which ignores the capability that opens this checkout to the user.
     shell = ["salloc", "--nodes=2", "--exclusive", "env", PERJOULE, "resume", "results"]
     resumed = lab.run(*environment(home), *shell, user=USER)
     assert resumed.returncode == 0, resumed.stdout + resumed.stderr
