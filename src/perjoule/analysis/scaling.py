@@ -18,10 +18,9 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from perjoule.analysis.contrast import Sample, contrast
-from perjoule.analysis.statistics import CONFIDENCE_RATIO, student_quantile
+from perjoule.analysis.statistics import CONFIDENCE_RATIO, fisher_p, student_quantile
 from perjoule.model import Cell, Direction, Interval
 from perjoule.model.metrics import PER_JOULE, RATES
 
@@ -161,7 +160,7 @@ def _doubts(values: Values) -> tuple[str, ...]:
     if repeated < 1 or left <= LEAST_SCATTER:
         return ()
     ratio = (left / (len(values) - 2)) / (max(scatter, LEAST_SCATTER) / repeated)
-    p = float(special.fdtrc(len(values) - 2, repeated, ratio))
+    p = fisher_p(ratio, len(values) - 2, repeated)
     if p >= 1 - CONFIDENCE_RATIO:
         return ()
     return ("the means deviate from the power law by more than the scatter of repetitions: no single exponent describes them",)

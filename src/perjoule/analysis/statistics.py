@@ -66,6 +66,13 @@ def student_p(value: float, freedom: float) -> float:
     return float(2 * special.stdtr(freedom, -abs(value)))
 
 
+def fisher_p(ratio: float, freedom: float, other_freedom: float) -> float:
+    """Return the p of a ratio of two variances with these degrees of freedom, F distributed if they are the same."""
+    from scipy import special
+
+    return float(special.fdtrc(freedom, other_freedom, ratio))
+
+
 def _mean_and_half_width(values: Sequence[float]) -> tuple[float, float]:
     mean = float(np.mean(values))
     if len(values) == 1:

@@ -7,6 +7,7 @@ import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from dataclasses import fields as dataclass_fields
+from functools import cache
 from typing import Any, Union, get_args, get_origin
 
 from pydantic import ValidationError
@@ -41,6 +42,7 @@ class Row:
     driver: object
 
 
+@cache
 def fields_of(name: str, kind: str) -> Mapping[str, tuple[str, FieldInfo]]:
     """Return the options of a driver: name in the campaign -> its field's name and type. Raises KeyError: no such driver."""
     driver = drivers.driver_class(f"{name}s", kind)

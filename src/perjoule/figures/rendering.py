@@ -2,8 +2,6 @@
 
 from importlib.metadata import version
 
-import vl_convert
-
 from perjoule.figures.vega import THEMES, Spec
 from perjoule.machine import kept
 
@@ -12,11 +10,15 @@ VERSION = "6.4"  # of Vega-Lite
 
 def svg(spec: Spec) -> str:
     """Draw a specification as SVG, in the light theme."""
+    import vl_convert  # a page needs none of it
+
     return vl_convert.vegalite_to_svg(spec, vl_version=VERSION, config=THEMES["light"])
 
 
 def pdf(spec: Spec) -> bytes:
     """Draw a specification as PDF, in the light theme."""
+    import vl_convert
+
     return vl_convert.vegalite_to_pdf(spec, vl_version=VERSION, config=THEMES["light"])
 
 
@@ -25,6 +27,8 @@ def javascript() -> str:
     path, origin = kept.in_home("vega.js"), f"vl-convert {version('vl-convert-python')}, Vega-Lite {VERSION}\n"
     found = kept.read(path, origin)
     if found is None:
+        import vl_convert
+
         found = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION).encode()
         kept.write(path, origin, found)
     return found.decode()

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from perjoule import __version__, published
 from perjoule.analysis.fairness import mixes
@@ -27,7 +27,7 @@ def page(found: Content, root: str) -> str:
         "report.html",
         found.name,
         dict(drawings(found)),
-        {trial: asdict(line) for trial, line in found.timelines.items()},
+        {trial: vars(line) for trial, line in found.timelines.items()},
         found=found,
         root=root,
         marks=marks,

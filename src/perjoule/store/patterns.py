@@ -8,12 +8,17 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from perjoule.machine.untrusted import read_as
 from perjoule.model import Clock, Series
 from perjoule.store.disk import replace_file, spoken
 from perjoule.store.records import to_json
-from perjoule.store.samples import ParquetSink, read_series
+
+if TYPE_CHECKING:
+    from perjoule.store.samples import ParquetSink
+
+# `samples` is imported where it is used: with pyarrow that takes longer than a page should whose campaign has no patterns.
 
 PATTERN, SERIES = "pattern.json", "series.parquet"
 
@@ -33,8 +38,10 @@ class LoadPattern:
 
 
 @contextmanager
-def new_pattern(results: Path) -> Generator[tuple[Path, ParquetSink]]:
+def new_pattern(results: Path) -> Generator[tuple[Path, "ParquetSink"]]:
     """Return the folder of the next pattern and the file for its samples. Nothing reads it before `keep_pattern`."""
+    from perjoule.store.samples import ParquetSink
+
     top = results / "alignment"
     with spoken(top):
         top.mkdir(exist_ok=True)
@@ -47,7 +54,7 @@ def new_pattern(results: Path) -> Generator[tuple[Path, ParquetSink]]:
         sink.abandon()
 
 
-def keep_pattern(folder: Path, sink: ParquetSink, pattern: LoadPattern) -> None:
+def keep_pattern(folder: Path, sink: "ParquetSink", pattern: LoadPattern) -> None:
     """Keep a pattern with its samples. Raises MachineError."""
     with spoken(folder):
         sink.close()
@@ -58,6 +65,8 @@ def read_patterns(results: Path) -> tuple[tuple[LoadPattern, tuple[Series, ...]]
     """Read the kept patterns, in order. Raises MachineError."""
     found: list[tuple[LoadPattern, tuple[Series, ...]]] = []
     for path in sorted((results / "alignment").glob(f"*/{PATTERN}"), key=lambda p: int(p.parent.name)):
+        from perjoule.store.samples import read_series
+
         with spoken(path.parent):
             pattern = read_as(LoadPattern, path)
             found.append((pattern, read_series(path.parent / SERIES)))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perjoule.analysis.statistics import half_width_ratio, interval, ratio_interval, student_factor
+from perjoule.analysis.statistics import fisher_p, half_width_ratio, interval, ratio_interval, student_factor
 from perjoule.analysis.stopping import campaign_widening, narrow_enough, stopped_interval
 from perjoule.model import Campaign
 from perjoule.model.campaign import StopRule
@@ -38,6 +38,10 @@ def test_no_value_has_no_interval():
 
 def test_student_factors_are_those_of_the_tables():
     assert [round(student_factor(n), 3) for n in (2, 3, 5, 10)] == [12.706, 4.303, 2.776, 2.262]
+
+
+def test_the_p_of_a_ratio_of_variances_is_that_of_the_tables():
+    assert [fisher_p(*row) for row in ((161.45, 1, 1), (4.1028, 2, 10), (2.9782, 10, 10))] == pytest.approx([0.05] * 3, rel=1e-4)
 
 
 def test_pairs_with_one_ratio_have_no_width_however_much_they_drift():

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import vl_convert
 
 from perjoule.figures import rendering
 
@@ -15,7 +16,7 @@ def test_it_is_bundled_once_for_each_version(tmp_path: Path, monkeypatch: pytest
         return f"{snippet} {len(bundled)} é"
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(rendering.vl_convert, "javascript_bundle", bundle)
+    monkeypatch.setattr(vl_convert, "javascript_bundle", bundle)
     first = rendering.javascript()
     assert first == "window.vegaEmbed = vegaEmbed; 1 é"
     assert [rendering.javascript(), rendering.javascript()] == [first, first]
