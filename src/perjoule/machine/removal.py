@@ -21,6 +21,7 @@ SCRATCH = (
     "perjoule-local-",
     "perjoule-simulated-",
     "perjoule-bundle-",
+    "pj-fanout-",
 )  # what names of scratch folders begin with
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _SCRATCH = re.compile(f"(?:{'|'.join(SCRATCH)})[a-z0-9_]{{8}}")

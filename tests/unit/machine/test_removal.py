@@ -12,7 +12,7 @@ import pytest
 
 from perjoule.machine import removal
 from perjoule.machine.removal import MARK, mark, remove_folder, scratch, sweep
-from places import SOURCES
+from places import ROOT, SOURCES
 
 KILLED = """
 import os, sys
@@ -52,7 +52,9 @@ def test_all_folders_for_a_while_are_scratch_folders_that_a_sweep_knows():
     texts = {path: path.read_text() for path in SOURCES.rglob("*.py")}
     making = re.compile(r"\b(mkdtemp|mkstemp|TemporaryDirectory|NamedTemporaryFile)\(")
     assert [path.name for path, text in texts.items() if making.search(text)] == ["removal.py"]
-    assert set(re.findall(r"\bscratch\(\"(.+?)\"", "".join(texts.values()))) == set(removal.SCRATCH)
+    named = re.compile(r"\bscratch\(\"(.+?)\"")
+    benchmarks = (path.read_text() for path in (ROOT / "benchmarks").glob("*.py"))
+    assert {name for text in (*texts.values(), *benchmarks) for name in named.findall(text)} == set(removal.SCRATCH)
 
 
 def test_a_marked_folder_goes_with_all_that_is_in_it(ours):
