@@ -124,6 +124,8 @@ def test_a_client_on_a_chunk_servers_host_prefers_that_one_and_others_none() -> 
 def test_options_are_read_as_people_write_them() -> None:
     options = as_written(MooseFS, **{"goal": 2, "trash": "24 h", "metalogger": True})
     assert (options.goal, options.trash_s, options.metalogger) == (2, 86400.0, True)
+    assert "mfsmetalogger" in {check.name for check in options.checks()}
+    assert "mfsmetalogger" not in {check.name for check in MooseFS().checks()}
     assert as_written(MooseFS, **{"trash": "0 s"}).trash_s == 0
 
 

@@ -19,7 +19,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Host, Hosts
+from perjoule.drivers.protocols import Check, Host, Hosts
 from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import SHORT_S, Deployed, Deployment
 from perjoule.filesystems.moosefs import parse as words
@@ -63,6 +63,10 @@ class MooseFS(Deployed):
     rebalance: bool = False
     """Whether the master may move chunks between chunk servers at any time to even out space, MooseFS's default. If off, no move
     falls into a measured window; copies that redundancy needs are still made."""
+
+    def checks(self) -> tuple[Check, ...]:
+        """Check for a metalogger only where one would run."""
+        return tuple(check for check in super().checks() if self.metalogger or check.name != "mfsmetalogger")
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """Whole copies. A client's fsync waits until chunk servers have the data, which are then in their page cache."""
