@@ -3,6 +3,7 @@
 import os
 import shutil
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
@@ -27,16 +28,23 @@ class SelfBuilt(Deployed):
     """Prefix of its installation, with bin and sbin; "" takes the environment's PERJOULE_..._PREFIX, then the PATH."""
 
     @abstractmethod
-    def names(self) -> tuple[str, ...]:
-        """Its programs."""
+    def names(self) -> Mapping[str, tuple[str, ...]]:
+        """Its programs, by who runs them: "metadata", "data", "management" or "client"; "a or b" is any of both."""
 
     def checks(self) -> tuple[Check, ...]:
         """Check for its programs, the tool that starts them as another user, FUSE, and the file system beneath."""
         fix = f"install {self.installation} and set {self.variable} to its prefix"
-        found = {name: shutil.which(name, path=self.path) for name in self.names()}
         where = f"not in {self.path.replace(':', ' or ')}" if self._prefix() else "not on the PATH"
-        installed = (Check(name, bool(path), path or where, fix) for name, path in found.items())
-        return (*installed, *programs({"setpriv": "util-linux"}), *super().checks())
+
+        def check(name: str, on: str) -> Check:
+            path = shutil.which(name, path=self.path)
+            look = f"program {name.replace(' or ', '|')} {self.path}"
+            return Check(name, bool(path), path or where, fix, look=look, on=on)
+
+        separate = self.roles == "separate"
+        places = {"metadata": "metadata" if separate else "bricks", "data": "storage" if separate else "bricks"}
+        installed = (check(name, places.get(whose, whose)) for whose, names in self.names().items() for name in names)
+        return (*installed, *programs({"setpriv": "util-linux"}, "bricks"), *super().checks())
 
     @property
     def path(self) -> str:

@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Host, Hosts
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
-from perjoule.filesystems._ceph.cluster import PYTHON, Cluster
+from perjoule.filesystems._ceph.cluster import Cluster
 from perjoule.filesystems._ceph.commands import DATA_POOL, METADATA_POOL
 from perjoule.filesystems._daemons import Daemon
 from perjoule.model import OPTIONS, Redundancy
@@ -78,7 +78,7 @@ class _CephFs(Cluster):
 
     def locate(self, path: Path) -> tuple[str, ...]:
         """Return the hosts that hold a file's data: of its objects' copies or parts, first objects first."""
-        said = self.hosts.clients[0].run([PYTHON, "-c", LAYOUT_OF, path], timeout_s=self.patience_s).stdout
+        said = self.hosts.clients[0].run([ceph.PYTHON, "-c", LAYOUT_OF, path], timeout_s=self.patience_s).stdout
         return self.holders(*answers.objects(said))
 
     def drop_caches(self) -> None:

@@ -1,6 +1,7 @@
 """What hosts lack for a campaign, asked before anything is changed on them."""
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -9,11 +10,13 @@ import pytest
 from perjoule import campaign, drivers
 from perjoule.drivers.protocols import Check
 from perjoule.execution import readiness, resources
+from perjoule.filesystems._ceph import layout
 from perjoule.model.errors import MachineError
 from perjoule.testbeds import cluster
 from perjoule.testbeds.cluster.facts import probe
 from perjoule.testbeds.cluster.findings import clock_finding, installed_at_once, together
 from perjoule.testbeds.cluster.openssh import Ssh
+from perjoule.workloads.hep import LIBRARIES
 from places import TRANSCRIPTS
 
 TOOLS = "bash cat chmod cut env flock findmnt getconf grep id losetup mkdir mkfifo nproc pkill ps rm setsid sleep sort stat tar"
@@ -88,6 +91,13 @@ def test_a_host_is_asked_only_for_what_it_would_run(text: str, on: str, names: s
     ("look", "there"),
     [
         ("program flock", True),
+        ("program no-such|flock", True),
+        ("program no-such|flock2", False),
+        ("program flock /no/such", False),
+        ("program sh /no/such:/bin:/usr/bin", True),
+        (f"library json {sys.executable}", True),
+        (f"library no_such {sys.executable}", False),
+        ("library json /no/such/python3", False),
         ("path /proc/stat", True),
         ("path /proc/no-such", False),
         ("kernel proc", True),
@@ -121,13 +131,55 @@ def test_a_server_without_login_is_skipped_and_can_run_nothing(text: str) -> Non
             server.run(["true"], timeout_s=1)
 
 
-def test_packages_that_the_same_hosts_lack_are_one_command() -> None:
+@pytest.mark.parametrize(
+    ("filesystem", "lacked"),
+    [
+        (
+            'kind = "beegfs"\nprefix = "/no/such"',
+            {
+                "beegfs-mgmtd": "host s1",
+                "beegfs-ctl or beegfs": "host s1",
+                "beegfs-meta": "host s1",
+                "beegfs-storage": "hosts s[1-2]",
+            },
+        ),
+        (
+            'kind = "orangefs"\nprefix = "/no/such"\nroles = "both"',
+            {"pvfs2-server": "hosts s[1-2]", "pvfs2-statfs": "hosts n[01-02]", "pvfs2fuse": "hosts n[01-02]"},
+        ),
+        ('kind = "cephfs"', {"python3-rados": "host s1"}),
+    ],
+)
+def test_each_host_is_asked_for_its_own_programs_and_libraries(
+    filesystem: str, lacked: dict[str, str], text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "PYTHON", "/no/such/python3")
+    made = campaign.parse(text.replace('kind = "directory"\npath = "/mnt"', filesystem), source="lab.toml")
+    found = [(what, line[0]) for line in lines(readiness.checks(made)) for what in line[1].removeprefix("no ").split(", ")]
+    assert sorted(one for one in found if one[0] in lacked) == sorted(lacked.items())
+
+
+@pytest.mark.parametrize(("workers", "names"), [("storage", "hosts s[1-2], n[01-02]"), ("clients", "hosts n[01-02]")])
+def test_hosts_of_an_analysis_are_asked_for_its_libraries(
+    workers: str, names: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = 'kind = "fio"\noperation = ["write", "read"]'
+    text = text.replace(load, f'kind = "hep"\nworkers = "{workers}"')
+    assert [one for one in lines(readiness.checks(campaign.parse(text))) if "pip install" in one[2]] == []
+    monkeypatch.setattr(sys, "executable", "/no/such/python3")
+    found = [one for one in lines(readiness.checks(campaign.parse(text))) if "pip install" in one[2]]
+    assert [one[:2] for one in found] == [(names, f"no {', '.join(LIBRARIES)}")]
+
+
+def test_what_the_same_hosts_lack_and_one_command_mends_is_one_line() -> None:
     hosts = [Check(f"n{n}", False, f"no {p}", f"apt install {p}-tools") for p in ("a", "b") for n in (1, 2)]
     other = [Check("n1", False, "no root rights", "log in as root"), Check("n1", False, "no c", "apt-get install c")]
+    other += [Check("n1", False, f"no {name}", "install it all") for name in ("d", "e")]
     assert lines(installed_at_once(together([*hosts, *other]))) == [
         ("hosts n[1-2]", "no a, b", "apt install a-tools b-tools", True),
         ("host n1", "no root rights", "log in as root", True),
         ("host n1", "no c", "apt install c", True),
+        ("host n1", "no d, e", "install it all", True),
     ]
 
 

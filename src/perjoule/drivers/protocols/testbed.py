@@ -65,8 +65,8 @@ class Testbed(ABC):
     def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:
         """Return what its hosts lack, if they are other machines; call it right after `checks`.
 
-        `look` of a wanted check is "program NAME", "path PATH", "kernel FILESYSTEM", "setting PATH VALUE" (which a kernel without
-        that path passes), "root", or "free BYTES LEAST PART" (of the work folder; a reserve stays free, the larger of LEAST and a
-        PARTth of the disk).
+        `look` of a wanted check is "program NAME|NAME FOLDERS" (any of the names, by default on the host's own PATH), "library
+        MODULE PYTHON", "path PATH", "kernel FILESYSTEM", "setting PATH VALUE" (which a kernel without that path passes), "root",
+        or "free BYTES LEAST PART" (of the work folder; a reserve stays free, the larger of LEAST and a PARTth of the disk).
         """
         return ()

@@ -20,7 +20,6 @@ from perjoule.model import Json
 from perjoule.model.errors import MachineError, TransientError
 from perjoule.model.units import MIB, bytes_text
 
-PYTHON = "/usr/bin/python3"  # the system's, which has librados
 # A new store needs no check, and each time BlueStore closes its device it waits for a poll to end: 250 ms unless told otherwise.
 QUICK_MKFS = ("--bluestore_fsck_on_mkfs=false", "--bdev_aio_poll_ms=5")
 SLICE_S = 2.0  # between two looks at whether all daemons live, at scale 1
@@ -159,7 +158,7 @@ class Cluster(Deployment[ceph.Ceph]):
         request = {"conf": str(conf), "patience_s": patience_s, "slice_s": self._slice_s, "stages": stages, "ready": ready}
         text, where = json.dumps(request), f"ceph on {host.name}"
         while True:
-            said = host.run([PYTHON, self.folder(host) / "control.py"], timeout_s=2 * patience_s, text=text)
+            said = host.run([ceph.PYTHON, self.folder(host) / "control.py"], timeout_s=2 * patience_s, text=text)
             reply = json_from(said.stdout)
             if not reply["missing"] and not reply["error"]:
                 return reply["answers"]

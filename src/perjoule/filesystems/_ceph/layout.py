@@ -17,6 +17,7 @@ from perjoule.model.errors import CampaignError
 from perjoule.model.units import Bytes
 
 SMALLEST_OSD_BYTES = 1024**3
+PYTHON = "/usr/bin/python3"  # the system's, which has librados
 
 DeviceClass = Literal["hdd", "ssd"]
 Store = Literal["bluestore", "memstore"]
@@ -112,7 +113,8 @@ class Ceph(Deployed):
     def checks(self) -> tuple[Check, ...]:
         """Check for its programs, and librados for the system's Python."""
         module = next(Path("/usr/lib/python3/dist-packages").glob("rados*.so"), None)
-        rados = Check("python3-rados", module is not None, str(module or "not installed"), "apt install python3-rados")
+        fix, look = "apt install python3-rados", f"library rados {PYTHON}"
+        rados = Check("python3-rados", module is not None, str(module or "not installed"), fix, look=look, on="management")
         return (*super().checks(), rados)
 
     def redundancy(self, hosts: Hosts) -> Redundancy:

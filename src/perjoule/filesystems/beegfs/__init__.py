@@ -14,6 +14,7 @@ mount is refused.
 
 import platform
 import shutil
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -24,7 +25,7 @@ from perjoule.filesystems._mounts import in_kernel, kernel_check
 from perjoule.filesystems._self_built import SelfBuilt
 from perjoule.filesystems.beegfs.client import FIX
 from perjoule.filesystems.beegfs.cluster import Cluster
-from perjoule.filesystems.beegfs.versions import ALL, MANAGEMENT, SERVERS, Series
+from perjoule.filesystems.beegfs.versions import ALL, MANAGEMENT, SERVERS
 from perjoule.model import OPTIONS, Redundancy
 from perjoule.model.units import Bytes
 
@@ -54,10 +55,11 @@ class BeeGFS(SelfBuilt):
     cache: Literal["buffered", "native"] = "buffered"
     """File data on clients: in a few small buffers, or in the kernel's page cache (tuneFileCacheType)."""
 
-    def names(self) -> tuple[str, ...]:
-        """Its programs: the servers, and the tool of their series."""
-        found = self.series()
-        return (MANAGEMENT, *SERVERS.values(), found.tool if found else " or ".join(series.tool for series in ALL))
+    def names(self) -> Mapping[str, tuple[str, ...]]:
+        """Its servers, and on the management host the tool of their series."""
+        tools = [series.tool for series in ALL]
+        found = next((tool for tool in tools if shutil.which(tool, path=self.path)), " or ".join(tools))
+        return {"management": (MANAGEMENT, found), "metadata": (SERVERS["meta"],), "data": (SERVERS["storage"],)}
 
     def checks(self) -> tuple[Check, ...]:
         """Check also for the module; without it, the servers can run, but not be mounted."""
@@ -71,7 +73,3 @@ class BeeGFS(SelfBuilt):
     def deployment(self, hosts: Hosts) -> Cluster:
         """Servers on the metadata host and the hosts with data."""
         return Cluster(self, hosts)
-
-    def series(self) -> Series | None:
-        """The installed series, by its tool."""
-        return next((series for series in ALL if shutil.which(series.tool, path=self.path)), None)

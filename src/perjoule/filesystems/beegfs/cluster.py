@@ -52,11 +52,14 @@ class Cluster(Deployment["BeeGFS"]):
         self._groups: dict[words.Kind, dict[int, tuple[int, int]]] = {kind: {} for kind in words.KINDS}
 
     def require(self) -> None:
-        """Find the installed series."""
-        if (series := self.options.series()) is None:
-            tools = " nor ".join(series.tool for series in ALL)
-            raise MachineError(f"neither {tools} is installed", where=self.kind, next=f"install {self.options.installation}")
-        self.series = series
+        """Find the installed series, by its tool on the management host."""
+        host, tools = self.hosts.management, {series.tool: series for series in ALL}
+        argv = ["bash", "-c", 'PATH=$1; shift; type -P -- "$@"', "perjoule-tools", self.options.path, *tools]
+        said = host.run(argv, timeout_s=SHORT_S, check=False).stdout
+        if not (found := [tools[Path(line).name] for line in said.splitlines()]):
+            what = f"neither {' nor '.join(tools)} is installed"
+            raise MachineError(what, where=host.name, next=f"install {self.options.installation}")
+        self.series = found[0]
 
     def serve(self) -> None:
         """Start the servers until they are healthy."""

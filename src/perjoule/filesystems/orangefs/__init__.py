@@ -12,6 +12,7 @@ pvfs2fuse serves one request at a time, of at most 128 KiB, and its fsync does n
 servers, and on their disks only with `sync_data`.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -63,9 +64,9 @@ class OrangeFS(SelfBuilt):
     """A dedicated file system beneath the data of each data server, as in {kind = "xfs", block = "4 KiB"}; the host's own disk if
     omitted. Metadata are on the latter."""
 
-    def names(self) -> tuple[str, ...]:
-        """The servers, the tools and the client."""
-        return (*words.PROGRAMS, words.CLIENTS[self.client])
+    def names(self) -> Mapping[str, tuple[str, ...]]:
+        """The servers, and on clients the tools and the client."""
+        return {"metadata": (words.SERVER,), "data": (words.SERVER,), "client": (*words.TOOLS, words.CLIENTS[self.client])}
 
     def checks(self) -> tuple[Check, ...]:
         """Check also what the client needs in the kernel."""

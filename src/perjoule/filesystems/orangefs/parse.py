@@ -19,7 +19,7 @@ READY = "PVFS2 Server ready."
 Role = Literal["metadata", "data"]
 ROLES: tuple[Role, ...] = ("metadata", "data")
 Client = Literal["fuse", "kernel"]
-PROGRAMS = ("pvfs2-server", "pvfs2-statfs", "pvfs2-viewdist")
+SERVER, TOOLS = "pvfs2-server", ("pvfs2-statfs", "pvfs2-viewdist")
 CLIENTS: dict[Client, str] = {"fuse": "pvfs2fuse", "kernel": "pvfs2-client-core"}
 
 # As pvfs2-genconfig of 2.10 writes it, but for names, places, time limits (longer where emulated time is slower), retries (ten

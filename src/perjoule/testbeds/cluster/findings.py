@@ -54,17 +54,14 @@ def together(checks: Sequence[Check]) -> list[Check]:
 
 
 def installed_at_once(checks: Sequence[Check]) -> list[Check]:
-    """Join packages that the same hosts lack into one command."""
+    """Join what the same hosts lack and one command mends, as packages do; the rest has the same fix."""
     found: dict[tuple[str, bool, str], list[Check]] = {}
     for check in checks:
-        own = "" if _INSTALL.fullmatch(check.fix) else check.detail
-        found.setdefault((check.name, check.needed, own), []).append(check)
+        fix = "" if _INSTALL.fullmatch(check.fix) else check.fix
+        found.setdefault((check.name, check.needed, fix), []).append(check)
     joined: list[Check] = []
-    for (*_, own), alike in found.items():
-        if own:
-            joined += alike
-            continue
+    for (*_, fix), alike in found.items():
         packages = dict.fromkeys(package for check in alike for package in _INSTALL.findall(check.fix))
         detail = ", ".join([alike[0].detail, *(check.detail.removeprefix("no ") for check in alike[1:])])
-        joined.append(replace(alike[0], detail=detail, fix=f"apt install {' '.join(packages)}"))
+        joined.append(replace(alike[0], detail=detail, fix=fix or f"apt install {' '.join(packages)}"))
     return joined

@@ -71,11 +71,13 @@ if [ -d /run/systemd/system ]; then synchronized=$(timedatectl show --property=N
 echo "chronyc $tracking"
 echo "timedatectl $synchronized"
 echo probed
+library="import sys, importlib.util as u; sys.exit(u.find_spec(sys.argv[1]) is None)"
 while read -r -t 120 word run && [ "$word" = look ]; do
   read -ra words <<< "$run"
   set -- "$1" "$2" "${words[@]}"
   case "$3" in
-    program) type -P -- "$4" > /dev/null ;;
+    program) [ -n "$([ $# = 4 ] || PATH=${*:5}; type -P -- ${4//|/ })" ] ;;
+    library) (cd / && "${*:5}" -c "$library" "$4") < /dev/null 2> /dev/null ;;
     path) [ -e "$4" ] ;;
     kernel) grep -qw -- "$4" /proc/filesystems || modprobe --dry-run --quiet -- "$4" 2> /dev/null ;;
     setting) [ ! -e "$4" ] || [ "$(< "$4")" = "$5" ] ;;

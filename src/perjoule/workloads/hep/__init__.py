@@ -201,7 +201,8 @@ class Hep(Workload):
 
 
 def _library(name: str) -> Check:
+    fix, look = ".venv/bin/pip install 'perjoule[hep]'", f"library {name} {sys.executable}"
     try:
-        return Check(name, True, version(name))
+        return Check(name, True, version(name), fix, look=look)
     except PackageNotFoundError:
-        return Check(name, False, "not installed", fix=".venv/bin/pip install 'perjoule[hep]'")
+        return Check(name, False, "not installed", fix, look=look)
