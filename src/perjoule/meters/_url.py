@@ -8,6 +8,7 @@ import urllib.request
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -156,11 +157,12 @@ class _Opens(urllib.request.AbstractHTTPHandler):
 
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
         """Connect and ask."""
-        return self.do_open(_Connection, req, deadline=self._deadline)  # pyright: ignore[reportArgumentType]
+        return self.do_open(partial(_Connection, deadline=self._deadline), req)
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
         """Connect and ask."""
-        return self.do_open(_SecureConnection, req, deadline=self._deadline, context=self._trusted())  # pyright: ignore[reportArgumentType]
+        connection = partial(_SecureConnection, deadline=self._deadline, context=self._trusted())
+        return self.do_open(connection, req)
 
     http_request = https_request = urllib.request.AbstractHTTPHandler.do_request_
 

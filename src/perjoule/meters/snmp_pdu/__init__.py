@@ -4,7 +4,6 @@ APC: the power of a whole strip has steps of 10 W, that of an outlet 1 W, a coun
 such meter. Raritan: whole numbers, scaled by the sensor's own DecimalDigits. Neither documents its averaging window.
 """
 
-import importlib.util
 import math
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -129,7 +128,7 @@ class SnmpPdu(Metered):
 
     def checks(self) -> tuple[Check, ...]:
         """Check for pysnmp."""
-        there = importlib.util.find_spec("pysnmp") is not None
+        there = snmp.installed()
         return (Check("pysnmp", ok=there, detail="found" if there else "missing", fix="" if there else snmp.FIX),)
 
     @classmethod

@@ -4,6 +4,7 @@ pysnmp runs only within an asyncio loop; ours runs just during a request, in the
 """
 
 import asyncio
+import importlib.util
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -92,13 +93,16 @@ class Agent:
         self._engine.close_dispatcher()
 
 
+def installed() -> bool:
+    """Whether pysnmp is there."""
+    return importlib.util.find_spec("pysnmp") is not None
+
+
 @contextmanager
 def agent(address: str, port: int, login: Login, timeout_s: float) -> Generator[Agent]:
     """Open an agent for the duration of the block. Raises MachineError if pysnmp is missing."""
-    try:
-        import pysnmp  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    except ImportError:
-        raise MachineError("pysnmp is missing", where=f"{address}:{port}", next=FIX) from None
+    if not installed():
+        raise MachineError("pysnmp is missing", where=f"{address}:{port}", next=FIX)
     loop = asyncio.new_event_loop()
     loop.set_exception_handler(_silent)  # what is not SNMP is no answer, which is reported
     try:
