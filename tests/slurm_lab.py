@@ -24,6 +24,12 @@ for place in /etc/munge /var/lib/munge /var/log/munge; do mount -t tmpfs -o mode
 cp "$1/munge.key" /etc/munge
 mkdir -p -m 755 /run/munge /var/spool/slurm
 mkdir -p /etc/slurm
+for lib in /usr/lib/*/pmix2/lib; do # Slurm looks for a name that only libpmix-dev has
+  [ -e "$lib/libpmix.so.2" ] || continue
+  cp -a "$lib/." /run/pmix
+  ln -sf libpmix.so.2 /run/pmix/libpmix.so
+  mount --bind /run/pmix "$lib"
+done
 mount --bind "$1/hosts" /etc/hosts
 mount --bind "$1/slurm" /etc/slurm
 munged --force

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -111,6 +112,58 @@ def test_a_cancelled_job_is_a_sentence_and_the_next_allocation_goes_on(lab: Slur
     assert len(list((home / "results").rglob("record.json"))) == 2
 
 
+BATCH = """#!/bin/sh
+#SBATCH --nodes=2 --exclusive --output=said
+if [ -d results ]; then exec {perjoule} resume results; else exec {perjoule} run batch.toml --into results; fi
+"""
+
+
+def test_a_batch_script_that_is_cancelled_leaves_nothing_and_the_next_one_goes_on(lab: SlurmLab, home: Path) -> None:
+    """As root: a script for sbatch has only its user's rights, and this checkout may lie in root's home."""
+    campaign(home, "", LONG, "clients = [2]\nrepetitions = 3")
+    (home / "job.sh").write_text(BATCH.format(perjoule=PERJOULE))
+    submit = [*environment(home), "sbatch", "--parsable"]
+    job = lab.run(*submit, "job.sh").stdout.strip()
+    until(lambda: len(list((home / "results").rglob("record.json"))) == 1 and bool(lab.processes("^fio")), 60)
+    lab.run("scancel", job)
+    until(lambda: lab.processes("perjoule", "^fio") == [] and lab.jobs() == "")
+    for name in ("n1", "n2"):
+        found = lab.run("find", "/var/tmp/perjoule-root/cluster", "-mindepth", "1", "-type", "d", node=name)
+        assert (found.returncode, found.stdout) == (0, ""), name
+    kept = list((home / "results").rglob("record.json"))
+    assert len(kept) == 1
+    before = kept[0].read_bytes()
+
+    next_job = lab.run(*submit, "--wait", "job.sh")
+    said = (home / "said").read_text()
+    assert next_job.returncode == 0, said
+    assert "2 trials" in said
+    assert len(list((home / "results").rglob("record.json"))) == 3
+    assert kept[0].read_bytes() == before
+    verified = lab.run(*environment(home), PERJOULE, "verify", "results")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+
+
+def test_a_time_limit_in_the_middle_of_a_trial_costs_that_trial_only(lab: SlurmLab, home: Path) -> None:
+    """Slurm looks at limits twice a minute; the trial lasts until then, as its loads stand still."""
+    file = campaign(home, "nodes = 2", LONG, "clients = [2]\nrepetitions = 1")
+    running = started(lab, home, "run", file, "--into", home / "results")
+    for name in ("n1", "n2"):
+        lab.run("pkill", "-STOP", "-x", "fio", node=name)
+    (job,) = lab.jobs().splitlines()
+    assert lab.run("scontrol", "update", f"JobId={job.split()[0]}", "EndTime=now+1").returncode == 0
+    said, _ = running.communicate(timeout=90)
+    assert running.returncode == 5, said
+    assert re.search(
+        rf"Slurm job {job.split()[0]} (reached its time limit|is ending).*; continue in the next allocation", said
+    ), said
+    assert list((home / "results").rglob("record.json")) == []
+    until(lambda: lab.processes("perjoule", "^fio") == [] and lab.jobs() == "")
+    resumed = perjoule(lab, home, "resume", home / "results")
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    assert len(list((home / "results").rglob("record.json"))) == 1
+
+
 def test_a_run_ends_before_a_trial_that_its_job_has_no_time_for(lab: SlurmLab, home: Path) -> None:
     limits = 'nodes = 1\ntime = "1 min"\npartition = "short"'
     file = campaign(home, limits, FIO.replace('["write", "read"]', '"write"'), "repetitions = 4", settle="14 s")
@@ -139,30 +192,88 @@ def test_the_job_of_a_killed_perjoule_is_cancelled_by_the_next_command(lab: Slur
     assert "Slurm" not in perjoule(lab, home, "down").stdout
 
 
+# It needs no headers of MPI: these names and types are those of Open MPI's library.
+HELLO = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int MPI_Init(int *, char ***), MPI_Comm_rank(void *, int *), MPI_Comm_size(void *, int *);
+int MPI_Barrier(void *), MPI_Finalize(void);
+extern char ompi_mpi_comm_world;
+int main(void)
+{
+    int rank, size;
+    char node[256];
+    gethostname(node, sizeof node);
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(&ompi_mpi_comm_world, &rank);
+    MPI_Comm_size(&ompi_mpi_comm_world, &size);
+    MPI_Barrier(&ompi_mpi_comm_world);
+    printf("rank %d of %d on %s for %s\\n", rank, size, node, getenv("PERJOULE_CLIENT"));
+    return MPI_Finalize();
+}
+"""
 MPI = """
-import sys
+import json, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from perjoule import drivers
 from perjoule.workloads import _mpi
+from perjoule.workloads._mpi import preflight
 from scripted import ScriptedMount
 folder = Path(sys.argv[2])
-with drivers.build("testbeds", "slurm", {"nodes": 2}).hold(2) as hosts:
+preflight.LIMIT_S = 8
+with drivers.build("testbeds", "slurm", {"nodes": 2, "hosts": json.loads(sys.argv[3])}).hold(2) as hosts:
     mounted = ScriptedMount(*hosts.clients)
     mounted.directories = {client.name: folder for client in hosts.clients}
-    argv = ["sh", "-c", "echo rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE on $(hostname) for $PERJOULE_CLIENT"]
-    _mpi.run(hosts.clients, mounted, argv, ranks_count=2, log=folder / "log", time_limit_s=60)
+    _mpi.ready(hosts.clients, mounted, str(folder / "hello"), folder)
+    _mpi.run(hosts.clients, mounted, [str(folder / "hello")], ranks_count=2, log=folder / "log", time_limit_s=60)
+    print(json.dumps(hosts.facts["slurm"]["mpi"]))
+"""
+# An srun whose PMIx hangs, as of versions that don't match.
+HANGS = """#!/bin/sh
+for word; do case $word in --mpi=pmix*) exec sleep 1000 ;; --mpi=pmi2) echo "no PMI-2 here" >&2; exit 1 ;; esac; done
+exec {srun} "$@"
 """
 
 
-def test_ranks_of_mpi_run_on_the_nodes_of_a_job(lab: SlurmLab, home: Path) -> None:
-    if not shutil.which("mpirun"):
-        pytest.skip("mpirun is missing: apt-get install openmpi-bin")
-    done = lab.run(*environment(home), sys.executable, "-c", MPI, TESTS, home, user=USER)
+def hello(home: Path) -> None:
+    """Build the program, or skip and say what is missing."""
+    wanted = {"mpirun": "openmpi-bin", "cc": "gcc", "ldd": "libc-bin"}
+    if lacking := [f"{tool} is missing: apt-get install {package}" for tool, package in wanted.items() if not shutil.which(tool)]:
+        pytest.skip("; ".join(lacking))
+    (home / "hello.c").write_text(HELLO)
+    subprocess.run(["cc", "-o", home / "hello", home / "hello.c", "-l:libmpi.so.40"], check=True)
+
+
+def ranks(lab: SlurmLab, home: Path, hosts: str, *env: str) -> tuple[dict[str, Any], list[str]]:
+    """Run the program with two ranks on each of two nodes; return what the facts say of it, and what its ranks say."""
+    hello(home)
+    done = lab.run(*environment(home), *env, sys.executable, "-c", MPI, TESTS, home, hosts, user=USER)
     assert done.returncode == 0, done.stdout + done.stderr
-    ranks = sorted(line for line in (home / "log").read_text().splitlines() if line.startswith("rank"))
-    assert ranks == [f"rank {rank} of 4 on {node} for {node}" for rank, node in enumerate(("n1", "n1", "n2", "n2"))]
     assert lab.jobs() == ""
+    facts = json.loads(done.stdout.splitlines()[-1])
+    assert list(facts) == [f"{home}/hello on several hosts"]
+    return facts[f"{home}/hello on several hosts"], sorted(
+        line for line in (home / "log").read_text().splitlines() if line.startswith("rank")
+    )
+
+
+def test_ranks_of_mpi_are_started_by_srun_in_the_order_of_the_clients(lab: SlurmLab, home: Path) -> None:
+    facts, said = ranks(lab, home, '[{"name": "n3", "role": "client"}, {"name": "n2", "role": "client"}]')
+    assert facts["launcher"] == "srun --mpi=pmix", facts
+    assert said == [f"rank {rank} of 4 on {node} for {node}" for rank, node in enumerate(("n3", "n3", "n2", "n2"))]
+
+
+def test_a_launcher_that_hangs_is_ended_in_time_and_the_next_that_works_starts_the_ranks(lab: SlurmLab, home: Path) -> None:
+    (home / "bin").mkdir()
+    (home / "bin" / "srun").write_text(HANGS.format(srun=shutil.which("srun")))
+    (home / "bin" / "srun").chmod(0o755)
+    facts, said = ranks(lab, home, '[{"role": "client"}]', f"PATH={home / 'bin'}:{os.environ['PATH']}")
+    assert facts["launcher"] == "mpirun"
+    assert "not finished within 8 s" in facts["failed"]["srun --mpi=pmix"]
+    assert "no PMI-2 here" in facts["failed"]["srun --mpi=pmi2"]
+    assert said == [f"rank {rank} of 4 on {node} for {node}" for rank, node in enumerate(("n1", "n1", "n2", "n2"))]
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,7 @@ class MdTest(Workload):
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
         """Remove everything, create what will be statted or removed, then drop caches."""
+        mpi.ready(clients, mounted, mpi.program("mdtest", self.prefix), folder)
         if len(clients) > 1:
             require_common("mdtest", clients, mounted)
         clients[0].run(["rm", "-rf", "--", mounted.directories[clients[0].name] / TREE], timeout_s=self.time_limit_s)

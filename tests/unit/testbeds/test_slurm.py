@@ -12,7 +12,7 @@ import pytest
 from perjoule.drivers.protocols import Check
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import slurm
-from perjoule.testbeds.slurm import commands
+from perjoule.testbeds.slurm import commands, ranks
 from perjoule.testbeds.slurm.allocated import allocated
 from perjoule.testbeds.slurm.srun import Srun
 from places import TRANSCRIPTS
@@ -31,7 +31,7 @@ FAKES = {
     "sinfo": f"cat {SAID / 'sinfo.txt'}",
     "scontrol": 'case "$*" in *hostnames*) printf "n1\\nn2\\n" ;; *node*) echo NodeName=n1 NodeAddr=127.0.0.1; '
     "echo NodeName=n2 NodeAddr=127.0.0.2 ;; esac",
-    "srun": 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"',
+    "srun": f'[ "$*" != --mpi=list ] || exec cat {SAID / "mpi.txt"}; while [ "$1" != -- ]; do shift; done; shift; exec "$@"',
 }
 
 
@@ -97,6 +97,29 @@ def test_partitions_and_addresses_are_read() -> None:
     assert commands.parsed_addresses(said("nodes")) == {"n1": "10.99.0.2"}
 
 
+def test_ways_to_start_ranks_are_read_the_best_first_and_none_that_starts_strangers() -> None:
+    assert ranks.kinds(said("mpi")) == ["pmix", "pmix_v4", "cray_shasta", "pmi2"]
+    assert ranks.kinds("MPI plugin types are...\n\tnone\n\tpmi2\n") == ["pmi2"]
+
+
+def test_a_rank_bears_its_nodes_mark_and_runs_in_its_clients_folder(tmp_path: Path) -> None:
+    prefixes = {name: ["env", "-C", str(tmp_path), f"CLIENT=it's {name}"] for name in ("n1", "n2")}
+    words = [
+        "bash",
+        "-c",
+        ranks.script("0a1b2c3d", prefixes),
+        "rank",
+        "sh",
+        "-c",
+        'echo "$CLIENT $PERJOULE_HOST $1"; pwd',
+        "sh",
+        "a b",
+    ]
+    done = subprocess.run(words, env={**os.environ, "SLURMD_NODENAME": "n2"}, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["it's n2 0a1b2c3d-n2 a b", str(tmp_path)]
+    assert subprocess.run(words, env={**os.environ, "SLURMD_NODENAME": "n3"}, check=False).returncode == 125
+
+
 def test_a_lone_colon_reaches_a_node_as_it_is() -> None:
     """Else srun takes it, as between programs of mpirun, for the next part of a heterogeneous job."""
     argv = ["printf", "%s|", ":", "a b", "$HOME", "it's"]
@@ -158,7 +181,13 @@ def test_a_job_is_held_and_cancelled_and_its_lease_says_how_it_ended(jobs: Path,
         assert hosts.clients[0].run(["echo", "there"], timeout_s=5).stdout == "there\n"
         assert hosts.lease
         assert hosts.lease.over() == ""
-        assert hosts.facts["slurm"] == {"job": "7", "nodes": "n[1-2]", "ours": True, "energy_accounting": "not configured"}
+        assert hosts.facts["slurm"] == {
+            "job": "7",
+            "nodes": "n[1-2]",
+            "ours": True,
+            "energy_accounting": "not configured",
+            "mpi": {},
+        }
         (jobs / "cancelled").touch()
         assert hosts.lease.over() == "was cancelled"
     assert "scancel" in (jobs / "asked").read_text()

@@ -14,7 +14,7 @@ from perjoule.drivers.protocols import Process, Workload
 from perjoule.model import Json
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.model.units import MIB
-from perjoule.workloads import _mpi as mpi
+from perjoule.workloads._mpi import mpirun, ranks
 from perjoule.workloads.ior import report
 from places import TRANSCRIPTS
 from scripted import ScriptedHost, ScriptedMount, ScriptedProcess
@@ -126,13 +126,13 @@ def test_a_summary_that_says_something_else_than_the_log_is_refused(tmp_path: Pa
 
 def test_a_full_disk_is_said_in_iors_words() -> None:
     with pytest.raises(WorkloadError, match=r"ior failed \(exit code 134\): WARNING: write.* No space left on device") as caught:
-        mpi.check("ior", 134, (SAID / "full" / "ior.log").read_text())
+        ranks.check("ior", 134, (SAID / "full" / "ior.log").read_text())
     assert not caught.value.transient
 
 
 def test_a_mount_that_is_gone_is_transient() -> None:
     with pytest.raises(TransientError, match="not connected"):
-        mpi.check("ior", 255, "ERROR: open64() failed, Transport endpoint is not connected, (aiori-POSIX.c:500)")
+        ranks.check("ior", 255, "ERROR: open64() failed, Transport endpoint is not connected, (aiori-POSIX.c:500)")
 
 
 def test_mpirun_starts_ranks_client_by_client_each_in_its_folder(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_mpirun_starts_ranks_client_by_client_each_in_its_folder(tmp_path: Path)
 
 
 def test_a_daemon_that_can_not_start_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mpi, "STUCK_S", 0.0)
+    monkeypatch.setattr(mpirun, "STUCK_S", 0.0)
     second = Client(2, code=127, log="env: 'orted': No such file or directory")
     first = Client(1, code=None, asked={second.address: (SAID / "orted.txt").read_text()})
     with pytest.raises(WorkloadError, match=r"client-2: MPI's daemon ended with 127: env: 'orted'"):
@@ -169,13 +169,13 @@ def test_a_daemon_of_the_file_system_that_died_is_the_better_reason(tmp_path: Pa
 
 
 def test_what_the_agent_was_asked_is_read_as_an_argument_list() -> None:
-    words = mpi.daemon((SAID / "orted.txt").read_text())
+    words = mpirun.daemon((SAID / "orted.txt").read_text())
     assert words[:3] == ["orted", "-mca", "orte_leave_session_attached"]
     assert "284688384.0;tcp://10.99.0.5:55537" in words
     prefixed = 'PATH=/opt/ompi/bin:$PATH ; export PATH ; /opt/ompi/bin/orted -mca ess "env"'
-    assert mpi.daemon(prefixed) == ["/opt/ompi/bin/orted", "-mca", "ess", "env"]
+    assert mpirun.daemon(prefixed) == ["/opt/ompi/bin/orted", "-mca", "ess", "env"]
     with pytest.raises(WorkloadError, match="something other than its daemon"):
-        mpi.daemon("hydra_pmi_proxy --control-port 1")
+        mpirun.daemon("hydra_pmi_proxy --control-port 1")
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_what_the_agent_was_asked_is_read_as_an_argument_list() -> None:
     ],
 )
 def test_mpi_uses_the_smallest_network_of_all_clients(addresses: Sequence[str], network: str) -> None:
-    assert mpi.network(addresses) == network
+    assert ranks.network(addresses) == network
 
 
 def test_a_write_begins_without_the_old_files(tmp_path: Path) -> None:

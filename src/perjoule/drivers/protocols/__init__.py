@@ -5,7 +5,7 @@ Drivers declare here what they can do and what they need; other code does not as
 
 from perjoule.drivers.protocols.checks import Check
 from perjoule.drivers.protocols.filesystem import Access, FileSystem, Mounted, Pool
-from perjoule.drivers.protocols.host import ClockOffset, Completed, Counters, Host, Process
+from perjoule.drivers.protocols.host import ClockOffset, Completed, Counters, Host, Launcher, Process
 from perjoule.drivers.protocols.hosts import Hosts, Lease, Machine, PlannedHost, planned
 from perjoule.drivers.protocols.meter import Meter, Sink
 from perjoule.drivers.protocols.testbed import Testbed
@@ -20,6 +20,7 @@ __all__ = [
     "FileSystem",
     "Host",
     "Hosts",
+    "Launcher",
     "Lease",
     "ListsUsers",
     "Machine",

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from perjoule.model import Disk, Permit
+from perjoule.model import Disk, Json, Permit
 from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Node
 
@@ -67,6 +67,38 @@ class Process(ABC):
         """Return its output so far, stdout and stderr (one file, kept with the trial)."""
 
 
+class Launcher(ABC):
+    """Starts the ranks of one MPI program on several hosts at once, as their batch system can."""
+
+    ways: tuple[str, ...]  # the best first; not all of them work with each MPI library
+    facts: dict[str, Json]  # what was found to work, for the records of all trials
+
+    @abstractmethod
+    def spawn(
+        self,
+        way: str,
+        prefixes: Mapping[str, Sequence[str]],
+        argv: Sequence[str],
+        *,
+        count: int,
+        log: Path,
+        env: Mapping[str, str],
+    ) -> Process:
+        """Start `count` ranks on each host, numbered host by host; stdout and stderr are appended to `log`.
+
+        Args:
+            way: one of `ways`.
+            prefixes: of the program on each host, by the host's name.
+            argv: the program, the same on all.
+            count: ranks on each host.
+            log: a file of this machine.
+            env: the whole environment of ranks, but for what the launcher itself adds.
+
+        Raises:
+            WorkloadError: it could not be started.
+        """
+
+
 class Host(ABC):
     """A computer that takes commands as argument lists, never as a shell string."""
 
@@ -76,6 +108,7 @@ class Host(ABC):
     node: Node | None  # the catalogue's hardware that it is or stands for
     directory: Path  # on this host's own disk: ours to fill, gone after the run; the same path seen from inside and outside
     overwrite: tuple[Permit, ...] = ()  # raw devices that the campaign names and the user has confirmed
+    launcher: Launcher | None = None  # of ranks on it and others; None: their workload starts them, one host at a time
     cpu_capacity_cores: float | None = None  # CPU seconds (of `counters`) a second that are 100 % of its hardware
 
     @abstractmethod

@@ -21,7 +21,7 @@ from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import Seconds, seconds_text
 from perjoule.testbeds.cluster import unfold
-from perjoule.testbeds.slurm import commands
+from perjoule.testbeds.slurm import commands, ranks
 from perjoule.testbeds.slurm.allocated import Allocated, allocated
 from perjoule.testbeds.slurm.allocation import Allocation, clean, user
 from perjoule.testbeds.slurm.commands import Job
@@ -137,6 +137,10 @@ class Slurm(Testbed):
             lease = Lease(f"Slurm job {job.id}", began_s + job.left_s, lambda: commands.job(job.id).end)
             facts: dict[str, Json] = {"job": job.id, "nodes": job.nodes, "ours": not _around()}
             facts["energy_accounting"] = commands.configured_energy()
+            launcher = ranks.Srun(job.id, str(held.facts["run"]))
+            for host in held.all:
+                host.launcher = launcher
+            facts["mpi"] = launcher.facts  # filled by workloads with ranks
             yield replace(held, lease=lease, facts={**held.facts, "slurm": facts})
 
     def checks(self) -> tuple[Check, ...]:
@@ -163,8 +167,10 @@ class Slurm(Testbed):
         id = _around()
         if not id:
             return ()
+        # srun starts ranks as well
+        asked = [replace(check, needed=check.needed and check.look != "program mpirun") for check in wanted]
         try:
-            return self._bed(_nodes(commands.job(id)), id).lacking(clients_count, wanted)
+            return self._bed(_nodes(commands.job(id)), id).lacking(clients_count, asked)
         except MachineError:  # `checks` says so
             return ()
 

@@ -133,6 +133,7 @@ class Ior(Workload):
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
         """Remove old files before a write, lay missing ones out before a read, then drop caches."""
+        mpi.ready(clients, mounted, mpi.program("ior", self.prefix), folder)
         if len(clients) > 1 and (self.shared_file or self.reorder):
             require_common("a shared file" if self.shared_file else "reorder", clients, mounted)
         if self.operation == "write" or not self._laid_out(clients, mounted):

@@ -1,0 +1,68 @@
+"""Ranks of MPI programs, started by srun. https://slurm.schedmd.com/mpi_guide.html"""
+
+import contextlib
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from perjoule.drivers.protocols import Launcher, Process
+from perjoule.model import Json
+from perjoule.model.errors import MachineError
+from perjoule.testbeds import _process
+from perjoule.testbeds.slurm import commands
+
+# Ranks may be more than CPUs, and all of them end when one fails.
+_STEP = ("--quiet", "--overlap", "--overcommit", "--cpu-bind=none", "--mem=0", "--kill-on-bad-exit=1", "--export=ALL")
+_USELESS = ("none", "openmpi")  # these start ranks that know nothing of each other
+_PASSED = "SLURM_CONF"
+
+
+class Srun(Launcher):
+    """Starts ranks on nodes of a job, under the mark by which their keepers end them."""
+
+    def __init__(self, job: str, run: str) -> None:
+        """Ask srun for its ways."""
+        self._job, self._run = job, run
+        said = ""
+        with contextlib.suppress(MachineError):  # mpirun is left, and most loads have no ranks
+            said = commands.ask("srun", "--mpi=list")
+        self._kinds = {f"srun --mpi={kind}": kind for kind in kinds(said)}
+        self.ways = tuple(self._kinds)
+        self.facts: dict[str, Json] = {}
+
+    def spawn(
+        self,
+        way: str,
+        prefixes: Mapping[str, Sequence[str]],
+        argv: Sequence[str],
+        *,
+        count: int,
+        log: Path,
+        env: Mapping[str, str],
+    ) -> Process:
+        """Start one step on all nodes; killed, srun takes its ranks with it."""
+        passed = {_PASSED: os.environ[_PASSED]} if _PASSED in os.environ else {}
+        # Ranks in the order of these nodes, not in Slurm's.
+        there = {"SLURM_HOSTFILE": str(log.with_name(f"{log.stem}-hosts"))}
+        Path(there["SLURM_HOSTFILE"]).write_text("".join(f"{name}\n" * count for name in prefixes))
+        words = ["env", "-i", *(f"{name}={value}" for name, value in {**env, **passed, **there}.items()), "srun", *_STEP]
+        words += [f"--jobid={self._job}", f"--mpi={self._kinds[way]}", "--distribution=arbitrary"]
+        words += [f"--nodes={len(prefixes)}", f"--ntasks={count * len(prefixes)}", "--"]
+        words += ["bash", "--norc", "-c", script(self._run, prefixes), "perjoule-rank", *argv]
+        return _process.Program((), words, where=f"Slurm job {self._job}", log=log, env=None, text=None)
+
+
+def script(run: str, prefixes: Mapping[str, Sequence[str]]) -> str:
+    """Return what each rank does first: bear its host's mark, and look up the prefix of its host."""
+    cases = "".join(f'{name}) exec {shlex.join(prefix)} "$@" ;;\n' for name, prefix in prefixes.items())
+    return f"export PERJOULE_HOST={run}-$SLURMD_NODENAME\ncase $SLURMD_NODENAME in\n{cases}esac\nexit 125"
+
+
+def kinds(said: str) -> list[str]:
+    """Parse kinds of MPI that `srun --mpi=list` prints, the best first. One of several versions of PMIx may be the right one."""
+    general = re.findall(r"^\s+(\w+)$", said, re.MULTILINE)
+    versions = re.findall(r"pmix_\w+", said.partition("specific pmix")[2])
+    there = [name for name in dict.fromkeys(general) if name not in _USELESS]
+    return [*(name for name in there if name == "pmix"), *versions, *(name for name in there if name != "pmix")]

@@ -1,0 +1,106 @@
+"""Which launcher starts ranks here: each one is tried with two ranks before it starts a load.
+
+A batch system starts ranks itself (`Host.launcher`), in ways of which some fail or hang with some MPI libraries. The two ranks
+load the library that the program is linked with, and wait for each other. What worked is kept in the hosts' facts, and used from
+then on.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from perjoule.drivers.protocols import Host, Launcher
+from perjoule.model import Json
+from perjoule.model.errors import WorkloadError
+from perjoule.workloads._mpi import launched, mpirun
+from perjoule.workloads._mpi.ranks import SHORT_S, Ranks
+
+MPIRUN = "mpirun"
+LIMIT_S = 20.0  # for two ranks
+# MPI_COMM_WORLD is an object in Open MPI, a number in MPICH and what comes from it.
+HELLO = """
+import ctypes, sys
+mpi = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
+mpi.MPI_Init(None, None)
+try:
+    world = ctypes.byref(ctypes.c_char.in_dll(mpi, "ompi_mpi_comm_world"))
+except ValueError:
+    world = ctypes.c_int(0x44000000)
+rank, size = ctypes.c_int(), ctypes.c_int()
+mpi.MPI_Comm_rank(world, ctypes.byref(rank))
+mpi.MPI_Comm_size(world, ctypes.byref(size))
+mpi.MPI_Barrier(world)
+print(f"perjoule: rank {rank.value} of {size.value}", flush=True)
+mpi.MPI_Finalize()
+"""
+_LINKED = 'type -P python3 > /dev/null || { echo "no python3"; exit; }; ldd "$(type -P -- "$1")"'
+
+
+def ready(clients: Sequence[Host], ranks: Ranks) -> str:
+    """Return the launcher for a program on these clients: a way of theirs, or MPIRUN.
+
+    Raises:
+        WorkloadError: none starts two ranks, and why.
+    """
+    launcher = clients[0].launcher
+    if launcher is None:
+        return MPIRUN
+    several = len(clients) > 1
+    key = f"{ranks.argv[0]} on {'several hosts' if several else 'one host'}"
+    known = launcher.facts.get(key)
+    if not isinstance(known, dict):
+        known = _tried(launcher, clients[:2], ranks)
+        launcher.facts[key] = known
+    if found := known.get("launcher"):
+        return str(found)
+    failed = known["failed"]
+    reasons = "; ".join(f"{way}: {why}" for way, why in failed.items()) if isinstance(failed, dict) else ""
+    advice = "load the MPI module that the program was built with, or ask who runs the cluster"
+    raise WorkloadError(f"nothing starts two ranks of MPI here: {reasons}", next=advice)
+
+
+def _tried(launcher: Launcher, clients: Sequence[Host], ranks: Ranks) -> dict[str, Json]:
+    """Try one way after the other; return the first that works, and why others failed."""
+    said = clients[0].run(["bash", "--norc", "-c", _LINKED, "perjoule-ldd", ranks.argv[0]], timeout_s=SHORT_S, check=False).stdout
+    library = linked(said)
+    if not library:
+        why = "python3 is missing on the nodes" if "no python3" in said else "the program is linked with no shared library of MPI"
+        return {"launcher": MPIRUN, "preflight": f"none: {why}"}
+    failed: dict[str, Json] = {}
+    count = 1 if len(clients) > 1 else 2
+    for number, way in enumerate((*launcher.ways, MPIRUN)):
+        log = ranks.log.with_name(f"preflight-{number}.log")
+        log.unlink(missing_ok=True)
+        hello = replace(ranks, argv=["python3", "-c", HELLO, library], count=count, log=log)
+        try:
+            start(way, clients, hello, time_limit_s=LIMIT_S)
+            if why := apart(log.read_text(errors="replace")):
+                failed[way] = why
+                continue
+        except WorkloadError as error:
+            failed[way] = error.what
+            continue
+        return {"launcher": way, "library": library, "failed": failed}
+    return {"launcher": "", "library": library, "failed": failed}
+
+
+def start(way: str, clients: Sequence[Host], ranks: Ranks, *, time_limit_s: float) -> None:
+    """Run a program to its end by a launcher. Raises WorkloadError, TransientError."""
+    if way == MPIRUN:
+        mpirun.run(clients, ranks, time_limit_s=time_limit_s)
+    else:
+        launched.run(way, clients, ranks, time_limit_s=time_limit_s)
+
+
+def linked(said: str) -> str:
+    """Return the path of the MPI library among what ldd prints; "" if there is none."""
+    found = re.search(r"^\s*libmpi(?:ch)?(?:_\w+)?\.so\S* => (/\S+)", said, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def apart(said: str) -> str:
+    """Return why two ranks are not two ranks of one program; "" if they are."""
+    found = sorted(re.findall(r"^perjoule: rank (\d+) of (\d+)$", said, re.MULTILINE))
+    if found == [("0", "2"), ("1", "2")]:
+        return ""
+    return f"the ranks did not find each other ({', '.join(f'rank {rank} of {size}' for rank, size in found) or 'no output'})"

@@ -1,0 +1,89 @@
+"""What all ranks have, however they are started: a folder, a small environment, and how their end is judged.
+
+Ranks communicate by TCP, even within one client: killed processes would leave shared memory in /dev/shm.
+"""
+
+import ipaddress
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perjoule.drivers.protocols import Host
+from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.workloads._running import last_words
+
+CLIENT = "PERJOULE_CLIENT"  # of each rank's environment: the name of its client
+KEPT = ("PATH", "HOME", "LD_LIBRARY_PATH")  # of the environment
+OPEN_MPI = {"pml": "ob1", "btl": "self,tcp"}  # its parameters
+SHORT_S = 20.0
+# What a mount says whose daemon is gone
+GONE = ("Transport endpoint is not connected", "Input/output error", "Stale file handle", "Connection timed out")
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """A program with this many ranks in each client, numbered client by client; its output goes to `log`."""
+
+    argv: Sequence[str]
+    folders: Mapping[str, Path]  # in which the ranks of each client start
+    count: int
+    log: Path
+
+    @property
+    def name(self) -> str:
+        """The program's name."""
+        return Path(self.argv[0]).name
+
+    def prefix(self, client: Host) -> list[str]:
+        """Return the prefix that runs it in its client's folder."""
+        return ["env", "-C", str(self.folders[client.name]), f"{CLIENT}={client.name}"]
+
+
+def room(client: Host) -> Path:
+    """Return a client's own folder for the launch, and for reports that are read from there."""
+    return client.directory / "mpi"
+
+
+def environment() -> dict[str, str]:
+    """Return an environment that is the same whoever runs perjoule, because IOR prints all of it into its log."""
+    return {name: os.environ[name] for name in KEPT if name in os.environ} | {"LC_ALL": "C.UTF-8"}
+
+
+def ipv4(client: Host, clients: Sequence[Host]) -> str:
+    """Return a client's IPv4 address; if its address is a name, another client looks it up.
+
+    On the client itself its name is often 127.0.1.1. mpirun gets numbers because it would call its agent with a shortened name.
+
+    Raises:
+        WorkloadError: it has no address that others reach.
+    """
+    try:
+        return str(ipaddress.IPv4Address(client.address))
+    except ValueError:
+        asked = next((other for other in clients if other is not client), client)
+    said = asked.run(["getent", "ahostsv4", client.address], timeout_s=SHORT_S, check=False)
+    found = said.stdout.split()[:1] if said.returncode == 0 else []
+    if not found or (ipaddress.IPv4Address(found[0]).is_loopback and len(clients) > 1):
+        told = f'MPI needs an IPv4 address, and {asked.name} finds {found[0] if found else "none"} for "{client.address}"'
+        raise WorkloadError(told, where=client.name, next="set its IPv4 address in the testbed's table")
+    return found[0]
+
+
+def network(addresses: Iterable[str]) -> str:
+    """Return the smallest network with all addresses: MPI uses the interfaces that have an address in it."""
+    numbers = [int(ipaddress.IPv4Address(address)) for address in addresses]
+    prefix = 32 - (min(numbers) ^ max(numbers)).bit_length()
+    return str(ipaddress.ip_network((numbers[0], prefix), strict=False))
+
+
+def check(what: str, returncode: int, log: str) -> None:
+    """Judge how a run ended. Raises WorkloadError with the program's message, TransientError if a mount is gone."""
+    if returncode == 0:
+        return
+    told = [line for line in log.splitlines() if any(word in line for word in ("ERROR", "failed", "Assertion"))]
+    words = " | ".join(dict.fromkeys(line.strip() for line in told[:2])) or last_words(log.replace("---", ""))
+    sentence = f"{what} failed (exit code {returncode}): {words}"
+    if any(reason in words for reason in GONE):
+        raise TransientError(sentence, next="check the file system's logs, kept with the trial")
+    raise WorkloadError(sentence, next=f"{what}'s full output is kept with the trial")
