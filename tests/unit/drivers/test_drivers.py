@@ -5,6 +5,7 @@ import importlib
 import os
 import re
 import sys
+import threading
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -109,11 +110,16 @@ class Witness:
     harmless = re.compile(r"'--(version|help)'|'unshare', '--net', '--mount',")  # a question; a trial in namespaces of its own
 
     def __init__(self) -> None:
-        self.awake, self.noted = False, list[str]()
+        self.awake, self.noted, self._others = False, list[str](), set[int | None]()
         sys.addaudithook(self.note)
 
+    def watch(self) -> None:
+        """Note from now on what this thread does, and those that it starts; what others do that run already is not ours."""
+        self._others = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
+        self.noted, self.awake = [], True
+
     def note(self, event: str, words: tuple[Any, ...]) -> None:
-        if not self.awake:
+        if not self.awake or threading.get_ident() in self._others:
             return
         if event == "open":
             written = words[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC) and "__pycache__" not in str(words[0])
@@ -130,7 +136,7 @@ def witness() -> Witness:
 @every
 def test_a_driver_tells_what_it_needs_without_changing_anything(part: str, kind: str, witness: Witness) -> None:
     driver = campaign.example(part, kind)
-    witness.noted, witness.awake = [], True
+    witness.watch()
     try:
         checks = driver.checks()
     finally:

@@ -173,22 +173,25 @@ def test_a_keeper_runs_commands_side_by_side_and_starts_no_process_here(kept: Ke
 
 
 def test_a_program_that_takes_too_long_is_ended_with_its_children(kept: Keeper) -> None:
-    answer, late = kept.run(["sh", "-c", "trap '' TERM; echo begun; sleep 86398 & wait; sleep 86398"], timeout_s=0.2)
+    nap = f"sleep {2 * 10**6 + os.getpid()}"  # of no other process on this machine
+    answer, late = kept.run(["sh", "-c", f"trap '' TERM; echo begun; {nap} & wait; {nap}"], timeout_s=0.2)
     assert (late, answer.code, answer.out) == (True, 137, b"begun\n")
-    assert subprocess.run(["pgrep", "-xf", "sleep 86398"], capture_output=True, check=False).stdout == b""
+    assert subprocess.run(["pgrep", "-xf", nap], capture_output=True, check=False).stdout == b""
 
 
 def test_a_command_whose_connection_ends_is_told_at_once(kept: Keeper) -> None:
+    seconds = str(10**6 + os.getpid())  # of no other process on this machine
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(kept.run, ["sleep", "86397"], timeout_s=60)
-        while kept.run(["pgrep", "-xf", "sleep 86397"], timeout_s=9)[0].code:
+        running = pool.submit(kept.run, ["sleep", seconds], timeout_s=60)
+        while kept.run(["pgrep", "-xf", f"sleep {seconds}"], timeout_s=9)[0].code:
             pass
         kept._child.kill()
         with pytest.raises(TransientError, match="the connection was lost"):
             running.result(9)
     with pytest.raises(TransientError, match="the connection was lost"):
         kept.run(["true"], timeout_s=9)
-    assert subprocess.run(["pgrep", "-xf", "sleep 86397"], capture_output=True, check=False).stdout == b""
+    while subprocess.run(["pgrep", "-xf", f"sleep {seconds}"], capture_output=True, check=False).stdout:
+        pass  # the other end hears of it a moment later
 
 
 def keep(work: Path, text: str = "") -> list[str]:
