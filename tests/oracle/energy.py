@@ -47,10 +47,14 @@ def amount(samples: pd.DataFrame, began_s: float, ended_s: float) -> float:
 
 def _too_rough(table: pd.DataFrame, began_s: float, ended_s: float) -> bool:
     """Whether readings are too seldom to see bursts or, where they are averages over an unknown time, too unsteady."""
-    inside = table["value"][table["t_s"].between(began_s, ended_s)]
-    unsteady = np.ptp(inside) > STEADY_RATIO * inside.mean()
-    steps_s = np.diff(table["t_s"])
-    return len(inside) < 2 or steps_s.mean() > BURST_S / 3 or (table["semantics"].iloc[0] == "average" and unsteady)
+    t_s, value = table["t_s"].to_numpy(), table["value"].to_numpy()
+    if table["semantics"].iloc[0] == "average":
+        low, high = np.searchsorted(t_s, [began_s, ended_s])
+        inside = value[low : high + 1]
+        return len(inside) < 2 or bool(np.ptp(inside) > STEADY_RATIO * inside.mean())
+    around_s = t_s[np.flatnonzero(t_s <= began_s).max(initial=0) :]
+    around_s = around_s[: np.count_nonzero(around_s < ended_s) + 1]
+    return table["t_s"].between(began_s, ended_s).sum() < 2 or bool(np.diff(around_s).mean() > BURST_S / 3)
 
 
 Pieces = tuple[np.ndarray, np.ndarray, np.ndarray]  # when each begins, when it ends, and its rate

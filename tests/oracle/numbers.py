@@ -225,6 +225,8 @@ def dynamic(attempt: Attempt, results: list[dict[str, Any]], found: dict[str, fl
     if tail and tail[1] > tail[0]:
         idle.append((tail[1] - min(baseline[1] - baseline[0], (tail[1] - tail[0]) / 2), tail[1]))
     watts = [total(attempt, boundaries(attempt)[""], *span) / (span[1] - span[0]) for span in idle]
+    if np.isnan(watts).all():
+        return {}
     energy_j = found["energy_j"] - float(np.nanmean(watts)) * found["duration_s"]
     moved = found["efficiency_bytes_per_j"] * found["energy_j"]
     names = ("energy_j", "mean_w", "efficiency_bytes_per_j")

@@ -27,6 +27,7 @@ METERS = {
     "instantaneous": beside_switch("instantaneous", lost_ratio=0.05),
     "too slow": beside_switch("instantaneous", rate_hz=1),
     "average": beside_switch("average", high_w=42),
+    "seldom average": beside_switch("average", high_w=42, rate_hz=1),
     "unsteady average": beside_switch("average"),
     "state": beside_switch("state"),
     "wrapping counter": [Meter("", "group", "counter", covers=SERVERS, specification={"range_value": 300.0, "most_w": 80.0})],

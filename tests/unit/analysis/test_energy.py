@@ -1,11 +1,13 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
+from oracle.energy import joules
 from perjoule import drivers
 from perjoule.analysis.energy import amount, energy_j
 from perjoule.analysis.integral import Integral
@@ -149,6 +151,23 @@ def test_averages_over_an_unknown_time_give_energy_only_when_steady():
     unsteady = energy_j(series("average", t_s, 100 + 30 * np.sin(t_s)), 10, 50)
     assert unsteady.value is None
     assert any("unless they are steady" in doubt for doubt in unsteady.doubts)
+
+
+@pytest.mark.parametrize("period_s", [0.3, 0.64, 0.7, 5.0])
+@pytest.mark.parametrize("semantics", ["average", "instantaneous"])
+def test_what_is_sampled_seldom_or_unsteadily_is_refused_as_defined(semantics, period_s):
+    """Power that is twice as high, and read at a tenth of the rate, far from the window."""
+    near_s = np.arange(period_s * 1.5, 60.0, period_s)
+    t_s = np.concatenate((near_s, near_s[-1] + 10 * period_s * np.arange(1, 9)))
+    level_w = np.where((t_s > 20) & (t_s < 40.2), 50.0 + 4 * np.sin(t_s), 100.0)
+    samples = pd.DataFrame({"t_s": t_s, "duration_s": 0.0, "value": level_w, "semantics": semantics, "more": ""})
+    amounts = []
+    for began_s, ended_s in ((20.0, 40.0), (20.2, 39.8), (21.0, 21.3), (25.0, 35.0), (40.5, 59.0), (50.0, 70.0), (0.0, 10.0)):
+        found = energy_j(series(semantics, t_s, level_w), began_s, ended_s).value
+        amounts.append(found)
+        assert (np.nan if found is None else found) == pytest.approx(joules(samples, began_s, ended_s), nan_ok=True)
+    assert any(found is None for found in amounts)
+    assert any(found is not None for found in amounts) == (semantics == "average" or period_s < 2 / 3)
 
 
 def test_a_state_is_never_energy():
