@@ -284,7 +284,7 @@ def level(dice: Dice) -> tuple[Series, Load]:
 METERS = CASES | {"instantaneous, 1 W": whole_watts, "window mean, 1 W": whole_means}
 
 
-# A power that never changes, with noise that is correlated, of meters whose samples count as independent: known to be missed.
+# A power that never changes, with noise that is correlated.
 CONSTANT: Mapping[str, Case] = {"constant, mean": constant_mean, "constant, inst.": constant_instantaneous}
 
 # And these must not be doubted while they are well.

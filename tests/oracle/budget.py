@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 
 from .energy import Pieces, averaged, counted, joules_in_order, ordered
+from .students import quantile
 
 LONG_S = 2.0  # pieces that have seen many jumps
 KEPT_RATIO, KEPT_VARIANCE = 0.8, 0.4377  # of squares of second differences, and of a normal without its largest fifth
 DITHERED_RATIO = 0.4  # of samples that change, from which on a resolution is part of the noise
 LEAST_IDLE = 4  # samples in idle time
+LEAST_ALIKE = 8  # that tell a correlation
 
 Window = tuple[float, float]
 Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -146,15 +148,19 @@ def _sampled(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window]
         spread_w, worth, _ = correlated(longest)
         return found | {"noise": spread_w * length_s / np.sqrt(worth * len(value) / len(longest))}
     noise_w = scatter(value)
+    r, free = alike(said, value, quiet)
+    own_w = noise_w * np.sqrt(3 / ((1 - r) * (3 - r)))
     if said.semantics == "window mean":
-        noise_w = min(noise_w, *bounds(said, said.joules(began_s, ended_s) / length_s, quiet))
+        mean_w = said.joules(began_s, ended_s) / length_s
+        noise_w = min(noise_w, *(one for one, _ in bounds(said, mean_w, quiet, 0.0)))
+        own_w, _ = min([(own_w, free), *bounds(said, mean_w, quiet, r)], key=lambda one: one[0] * times(one[1]))
         found["edges"] = edges_j(said.pieces, began_s, ended_s, noise_w)
         moved = [((said.value[i + 1] - said.value[i]) ** 2 - 2 * noise_w**2) for i in range(low, high + 1)]
     else:
         found["under-sampling"] = jumps_j(said, began_s, ended_s, noise_w)
         moved = [((said.value[i + 1] - said.value[i - 1]) ** 2 / 4 - noise_w**2 / 2) for i in range(low, high + 1)]
     found["request"] = float(np.sqrt(max(moved @ said.request_s[low : high + 1] ** 2, 0.0) / 12))
-    return found | {"noise": noise_w * length_s / np.sqrt(len(value))}
+    return found | {"noise": own_w * length_s / np.sqrt(max(len(value) * (1 - r) / (1 + r), 1.5))}
 
 
 def scatter(value: Floats) -> float:
@@ -163,14 +169,23 @@ def scatter(value: Floats) -> float:
     return float(np.sqrt(np.mean(squares[: round(KEPT_RATIO * len(squares))]) / (6 * KEPT_VARIANCE)))
 
 
-def bounds(said: Said, mean_w: float, quiet: Sequence[Window]) -> list[float]:
-    """What the noise of a meter that integrates is at most: by idle time, and by what it states of its readings."""
-    found = [np.inf]
+def times(freedom: float) -> float:
+    """By how much a deviation is multiplied for an interval."""
+    return 1.959963984540054 if freedom == np.inf else quantile(int(freedom))
+
+
+def bounds(said: Said, mean_w: float, quiet: Sequence[Window], r: float) -> list[tuple[float, float]]:
+    """What the noise of a meter that integrates is at most, with its freedom: by idle time, and by its stated accuracy."""
+    found = [(np.inf, np.inf)]
     idle = [said.value[(said.t_s - said.duration_s >= low_s) & (said.t_s <= high_s)] for low_s, high_s in quiet]
     if enough := [own - own.mean() for own in idle if len(own) >= LEAST_IDLE]:
-        found.append(float(np.sqrt(sum(own @ own for own in enough) / sum(len(own) - 1 for own in enough))))
+        counts = np.array([len(own) for own in enough])
+        lost = (1 + r) / (1 - r) - 2 * r * (1 - r**counts) / (counts * (1 - r) ** 2)
+        squares = sum(float(own @ own) for own in enough)
+        free = np.sum(counts * (1 - r) / (1 + r) - 1)
+        found.append((float(np.sqrt(squares / np.sum(counts - lost))), max(float(free), 1.0)))
     if {"gain_ratio", "offset"} & said.stated.keys():
-        found.append(float((said.of("gain_ratio") * mean_w + said.of("offset")) / np.sqrt(3)))
+        found.append((float((said.of("gain_ratio") * mean_w + said.of("offset")) / np.sqrt(3)), np.inf))
     return found
 
 
@@ -184,6 +199,36 @@ def jumps_j(said: Said, began_s: float, ended_s: float, noise_w: float) -> float
             length_s = max(after_s - before_s, said.of("period_s"))
             total += (jump**2 - 2 * noise_w**2) * length_s**2 * variance
     return float(np.sqrt(max(total, 0.0)))
+
+
+def alike(said: Said, value: Floats, quiet: Sequence[Window]) -> tuple[float, float]:
+    """The correlation of neighbouring samples, and the degrees of freedom of the noise of second differences."""
+    jumps = np.diff(value)
+    squares = np.sort(jumps**2)
+    usual = np.mean(squares[: round(KEPT_RATIO * len(squares))]) / KEPT_VARIANCE
+    window = pd.DataFrame({"value": value, "stretch": np.cumsum(np.append(0.0, jumps**2 > 36 * usual))})
+    inside = [(said.t_s - said.duration_s >= low_s) & (said.t_s <= high_s) for low_s, high_s in quiet]
+    idle = [pd.DataFrame({"value": said.value[own], "stretch": n}) for n, own in enumerate(inside) if own.sum() >= LEAST_ALIKE]
+    calm = pd.concat(idle) if idle else window
+    told = calm if len(calm) > len(window) else window
+    r = lag_1(told)
+    if idle and told is window:
+        r = min(r, lag_1(calm) + 2 / np.sqrt(len(calm)))
+    free = len(told) * (1 - r) / (1 + r) - told["stretch"].nunique()
+    return r, max(min(round(KEPT_RATIO * (len(value) - 2)) / 3, float(free)), 1.0)
+
+
+def lag_1(table: pd.DataFrame) -> float:
+    """The correlation of lag 1 about the means of stretches and a common slope, as much larger as fitting made it too small."""
+    m, by = len(table), table["stretch"]
+    number = table.groupby(by).cumcount().astype(float)
+    level = table["value"] - table["value"].groupby(by).transform("first")
+    x, y = (one - one.groupby(by).transform("mean") for one in (number, level))
+    rest = y - x * (float(np.dot(x, y)) / max(float(np.dot(x, x)), 1.0))
+    if m < LEAST_IDLE or not rest.any():
+        return 0.0
+    seen = float((rest * rest.groupby(by).shift(-1)).sum() / (rest**2).sum())
+    return min(max(seen + ((1 + 3 * seen) * by.nunique() + 1 + 2 * seen) / m, 0.0), 0.99)
 
 
 def correlated(value: Floats) -> tuple[float, float, float]:

@@ -2,8 +2,8 @@
 
 accuracy        (a*P + b*R) * T / sqrt(3): any error within the stated limit is equally likely
 resolution      q / sqrt(12) of a sample, once if the samples stand on one step; of a counter at either end
-noise           that of a sample, from second differences, over the root of their number; of averages, of the number that is
-                independent, n (1-r)/(1+r), by idle time if that is longer than the window
+noise           that of a sample over the root of the number that is independent, n (1-r)/(1+r), r by idle time if that is longer
+                than the window
 under-sampling  between two samples that differ by D a jump may be anywhere: D*T/sqrt(12) each, dP*T*sqrt(edges/12) in all
 edges           an edge of the window cuts a piece of which only the sum is known: L f (1-f), times the difference of the rates
 around
@@ -23,10 +23,11 @@ import numpy as np
 from perjoule.analysis.budget import Budget, Term
 from perjoule.analysis.energy import amount
 from perjoule.analysis.integral import Integral, integral
-from perjoule.analysis.noise import calm, idle, independent, noise
+from perjoule.analysis.noise import calm, idle, independent, neighbours, noise
 from perjoule.analysis.once import once
 from perjoule.analysis.samples import Floats
 from perjoule.analysis.standing import standing
+from perjoule.analysis.statistics import student_quantile
 from perjoule.analysis.timing import edges_j, requests_j, shifted_j
 from perjoule.model import Series
 
@@ -130,7 +131,6 @@ def _sampled(
         yield Term("edges", edges_j(whole, began_s, ended_s, 0.0), channel.meter)
         return
     step = np.diff(value)
-    weights_s = np.full(len(value), length_s / len(value))
     if (resolution := channel.specification.resolution) and float((step != 0).mean()) < DITHERED_RATIO:
         levels_count = len(np.unique(value))
         standing = levels_count == 1
@@ -140,30 +140,33 @@ def _sampled(
         yield _averaged(whole, value, length_s, quiet)
         return
     noise_w, count = noise(value)
-    freedom = max(1.0, count / 3)
+    quiet_w = idle(whole, quiet)
+    like = neighbours(value, quiet_w)
+    r = like.ratio
+    bounds = [(noise_w * sqrt(3 / ((1 - r) * (3 - r))), min(max(1.0, count / 3), like.freedom))]
     if channel.semantics == "window mean":
-        noise_w, freedom = _integrating(whole, value_j / length_s, quiet, (noise_w, freedom))
+        bounds += _integrating(whole, value_j / length_s, calm(quiet_w, r))
+        noise_w = min([noise_w, *(one for one, _ in _integrating(whole, value_j / length_s, calm(quiet_w)))])
         yield Term("edges", edges_j(whole, began_s, ended_s, noise_w), channel.meter)
     else:
         yield Term("under-sampling", _jumps_j(whole, began_s, ended_s, noise_w), channel.meter)
     yield Term("request", requests_j(whole, began_s, ended_s, noise_w), channel.meter)
     if channel.grade != "modelled":  # the means of counters, which add up to what they counted
-        yield Term("noise", noise_w * float(np.linalg.norm(weights_s)), channel.meter, freedom=freedom)
+        spread_w, freedom = min(bounds, key=lambda one: one[0] * student_quantile(float(np.floor(one[1]))))
+        yield Term("noise", spread_w * length_s / sqrt(like.worth(len(value))), channel.meter, freedom=freedom)
 
 
-def _integrating(
-    whole: Integral, mean_w: float, quiet: Sequence[tuple[float, float]], seen: tuple[float, float]
-) -> tuple[float, float]:
-    """Return the noise of a meter that integrates, and its degrees of freedom: the least of several upper bounds.
+def _integrating(whole: Integral, mean_w: float, calm: tuple[float, float] | None) -> list[tuple[float, float]]:
+    """Return upper bounds of the noise of a meter that integrates, with their degrees of freedom.
 
     A load that changes from sample to sample looks like noise, but isn't. Idle time reveals the difference; so does the stated
     accuracy, which no reading exceeds, whatever its scatter.
     """
     stated = whole.channel.specification
-    bounds = [seen, *([idle] if (idle := calm(whole, quiet)) else [])]
+    bounds = [calm] if calm else []
     if stated.gain_ratio is not None or stated.offset is not None:
         bounds.append((((stated.gain_ratio or 0.0) * abs(mean_w) + (stated.offset or 0.0)) / sqrt(3), inf))
-    return min(bounds)
+    return bounds
 
 
 def _jumps_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) -> float:
