@@ -93,7 +93,7 @@ def start(way: str, clients: Sequence[Host], ranks: Ranks, *, time_limit_s: floa
 
 
 def linked(said: str) -> str:
-    """Return the path of the MPI library among what ldd prints; "" if there is none."""
+    """Return the path of the MPI library among what ldd prints; "" without one."""
     found = re.search(r"^\s*libmpi(?:ch)?(?:_\w+)?\.so\S* => (/\S+)", said, re.MULTILINE)
     return found[1] if found else ""
 
