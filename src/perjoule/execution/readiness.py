@@ -9,7 +9,7 @@ from perjoule import drivers
 from perjoule.campaign import impossible
 from perjoule.campaign.layouts import Deployed, deployed
 from perjoule.drivers.protocols import Check, FileSystem, Meter, Testbed, Workload
-from perjoule.execution import resources
+from perjoule.execution import host_disks
 from perjoule.model import Campaign, Trial
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 
@@ -64,7 +64,7 @@ def _lacking(testbed: Testbed, trials: Sequence[Trial]) -> tuple[Check, ...]:
         wanted += [*needed, *(replace(check, on=role) for check in needed if check.on == "client" for role in using)]
         wanted += [ROOT] if filesystem.needs_root else []
         with suppress(CampaignError):  # `hold` refuses it
-            wanted += resources.on_hosts(group, testbed.planned(clients_count))
+            wanted += host_disks.looks(group, testbed.planned(clients_count))
     with suppress(CampaignError):
         return testbed.lacking(clients_count, wanted)
     return ()

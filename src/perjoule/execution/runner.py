@@ -18,7 +18,7 @@ from perjoule import drivers
 from perjoule.campaign import plan
 from perjoule.campaign.layouts import deployed
 from perjoule.drivers.protocols import Hosts
-from perjoule.execution import clock_sync, resources, time_limit
+from perjoule.execution import clock_sync, disk_watch, host_disks, resources, time_limit
 from perjoule.execution.readiness import Ready, look, require
 from perjoule.execution.stopping import Until
 from perjoule.execution.time_limit import Pace
@@ -85,7 +85,7 @@ def run(
         circumstances = environment(folder, [check.package for check in needed if check.package])
         group = _Group(campaign, results, observe, circumstances, Until(campaign, results), Pace(plan(campaign)))
         refused: list[PerjouleError] = []
-        with resources.watched(resources.folders(left, results.folder)):
+        with disk_watch.watched(resources.folders(left, results.folder)):
             for trials in campaign.groups:
                 if todo := [trial for trial in trials if trial in left]:
                     error = without.get(deployed(todo[0]))
@@ -183,8 +183,8 @@ class _Group:
             self.observe(Event("note", words))
         with testbed.hold(clients_count) as held, ExitStack() as deployment:
             if testbed.elsewhere:
-                resources.require_on_hosts(todo, held)
-                deployment.enter_context(resources.watched_on_hosts(held))
+                host_disks.require(todo, held)
+                deployment.enter_context(host_disks.watched(todo, held))
             for host in held.all if self.campaign.confirmed else ():
                 host.overwrite = self.campaign.confirmed
             hosts = replace(held, using=using)

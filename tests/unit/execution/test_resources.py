@@ -1,21 +1,14 @@
-"""What does not fit is not begun, and a disk that fills up stops a campaign."""
+"""What does not fit on this machine is not begun."""
 
-import shutil
-import signal
-import time
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from perjoule import campaign
-from perjoule.drivers.protocols import Hosts
 from perjoule.execution import resources
 from perjoule.execution.runner import require
 from perjoule.model import Campaign
-from perjoule.model.errors import MachineError, TransientError
-from scripted import ScriptedHost
+from perjoule.model.errors import MachineError
 
 GIB = 1024**3
 MIB = 1024**2
@@ -37,22 +30,8 @@ transfer = "4 MiB"
 """
 
 
-class Usage(NamedTuple):
-    total: int
-    used: int
-    free: int
-
-
 def asked(kind: str = "moosefs", options: str = "", size: str = "1 GiB") -> Campaign:
     return campaign.parse(TEXT.format(kind=kind, options=options, size=size), source="large.toml")
-
-
-@pytest.fixture
-def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
-    """A disk of 100 GiB on which 72 GiB are free, the same for all folders."""
-    state = {"total": 100 * GIB, "free": 72 * GIB}
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(state["total"], state["total"] - state["free"], state["free"]))
-    yield state
 
 
 def test_data_of_the_largest_trial_count_with_what_redundancy_adds(tmp_path: Path) -> None:
@@ -122,27 +101,6 @@ def test_processes_are_limited_by_every_group_above(tmp_path: Path) -> None:
     assert resources.free_tasks_count(proc, groups) == 70
 
 
-class Disk(ScriptedHost):
-    free_bytes = 40 * GIB
-    lost = False
-
-    def answers(self, words: Sequence[str]) -> tuple[int, str]:
-        if self.lost:
-            raise TransientError("the connection was lost", where=self.name)
-        assert words == ["df", "--block-size=1", "--output=avail,size", str(self.directory)]
-        return 0, f"       Avail    1B-blocks\n {self.free_bytes} {100 * GIB}\n"
-
-
-def test_real_hosts_that_lack_room_for_their_share_are_named() -> None:
-    hosts = Hosts((Disk("storage-1"), two := Disk("storage-2")))
-    trials = asked(size="15 GiB").trials  # 60 GiB of four clients
-    resources.require_on_hosts(trials, hosts)
-    two.free_bytes = 35 * GIB
-    said = "storage-2: its share of the data, 30.06 GiB, does not fit below .*: 35 GiB free, of which 5 GiB stay in reserve"
-    with pytest.raises(MachineError, match=said):
-        resources.require_on_hosts(trials, hosts)
-
-
 def test_too_little_memory_and_too_few_processes_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(resources, "free_memory_bytes", lambda: 600 * MIB)
     monkeypatch.setattr(resources, "free_tasks_count", lambda: 400)
@@ -151,44 +109,3 @@ def test_too_little_memory_and_too_few_processes_are_refused(monkeypatch: pytest
     assert "about 4.25 GiB needed, 600 MiB free" in checks["memory"].detail  # 512 MiB, and 10 hosts of 384 MiB
     assert not checks["processes and threads"].ok
     assert "about 1920 needed, 400 more allowed here" in checks["processes and threads"].detail
-
-
-@pytest.fixture(params=[signal.SIGINT, signal.SIGTERM])
-def handled(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Only one signal has a handler, as where a shell has made SIGINT ignored in its background."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    signal.signal(request.param, signal.default_int_handler)
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
-
-
-@pytest.mark.usefixtures("handled")
-def test_a_disk_that_fills_up_stops_the_block_and_is_named(
-    disk: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(resources, "PERIOD_S", 0.01)
-    said = f"the disk of {tmp_path} is nearly full .2 GiB left.; stopped in time; free space, then run `perjoule resume`"
-    with pytest.raises(MachineError, match=said), resources.watched([tmp_path / "not" / "yet"]):
-        time.sleep(2 * resources.PERIOD_S)  # half of the reserve of 5 GiB, and more, is free
-        disk["free"] = 2 * GIB
-        for _ in range(1000):  # a signal that comes just before a sleep begins is handled after it
-            time.sleep(0.01)
-
-
-@pytest.mark.usefixtures("handled")
-def test_a_disk_that_fills_up_on_a_host_stops_the_block_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resources, "HOSTS_PERIOD_S", 0.01)
-    hosts = Hosts((Disk("storage-1"), lost := Disk("storage-2"), full := Disk("storage-3"), Disk("client-1")))
-    lost.lost = True  # which is its trial's matter
-    said = r"the disk of storage-3 \(.*\) is nearly full .2 GiB left.; stopped in time; free space, then run `perjoule resume`"
-    with pytest.raises(MachineError, match=said), resources.watched_on_hosts(hosts):
-        time.sleep(2 * resources.HOSTS_PERIOD_S)
-        full.free_bytes = 2 * GIB
-        for _ in range(1000):
-            time.sleep(0.01)
-
-
-def test_an_interrupt_stays_one(disk: dict[str, int], tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), resources.watched([tmp_path]):
-        raise KeyboardInterrupt

@@ -9,7 +9,7 @@ import pytest
 
 from perjoule import campaign, drivers
 from perjoule.drivers.protocols import Check
-from perjoule.execution import readiness, resources
+from perjoule.execution import host_disks, readiness
 from perjoule.filesystems._ceph import layout
 from perjoule.model.errors import MachineError
 from perjoule.testbeds import cluster
@@ -126,7 +126,7 @@ def test_a_server_without_login_is_skipped_and_can_run_nothing(text: str) -> Non
     with drivers.testbed(made.trials[0].testbed).hold(1) as hosts:
         server = hosts.servers[1]
         assert (server.name, server.role, server.counters().cpu_s) == ("s2", "storage", None)
-        resources.require_on_hosts(made.trials, hosts)  # data of a mounted folder don't lie below the servers' work folder
+        host_disks.require(made.trials, hosts)  # data of a mounted folder don't lie below the servers' work folder
         with pytest.raises(MachineError, match=r"s2: nothing can run on this host \(login = false\); .*directory"):
             server.run(["true"], timeout_s=1)
 

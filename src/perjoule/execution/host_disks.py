@@ -1,0 +1,64 @@
+"""Disk space on the storage hosts of a testbed that are other machines, before a campaign and while it runs."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+
+from perjoule import drivers
+from perjoule.drivers.protocols import Check, Host, Hosts
+from perjoule.execution.disk_watch import watched_disks
+from perjoule.execution.resources import RESERVE_BYTES, RESERVE_RATIO, reserve_bytes, stored_bytes
+from perjoule.model import Trial
+from perjoule.model.errors import MachineError
+from perjoule.model.units import bytes_text
+
+PERIOD_S = 2.0  # of the watch, where looking costs a process: 400 MB/s for the least reserve
+
+_SPACE = "free space there, set work, or choose smaller sizes (--shrink)"
+_HOSTS = Path("/hosts")  # stands for the folder of hosts, to tell which file systems keep their data there
+
+
+def looks(trials: Sequence[Trial], hosts: Hosts) -> list[Check]:
+    """Return the space that the loads of one deployment need on storage hosts, as a question to them; see `require`."""
+    storage, share_bytes = _shared(trials, hosts)
+    if not storage:
+        return []
+    look = f"free {share_bytes} {RESERVE_BYTES} {round(1 / RESERVE_RATIO)}"
+    what = f"space for its share of the data, {bytes_text(share_bytes)}, beside the reserve"
+    return [Check(what, True, "", _SPACE, look=look, on="storage")]
+
+
+def require(trials: Sequence[Trial], hosts: Hosts) -> None:
+    """Check that the loads of one deployment fit on storage hosts that are other machines, each with an even share.
+
+    Raises:
+        MachineError: one of them lacks space.
+    """
+    storage, share_bytes = _shared(trials, hosts)
+    for host in storage:
+        free_bytes, total_bytes = _space(host)
+        if free_bytes < share_bytes + (kept_bytes := reserve_bytes(total_bytes)):
+            left = f"{bytes_text(free_bytes)} free, of which {bytes_text(kept_bytes)} stay in reserve"
+            what = f"its share of the data, {bytes_text(share_bytes)}, does not fit below {host.directory}: {left}"
+            raise MachineError(what, where=host.name, next=_SPACE)
+
+
+def watched(trials: Sequence[Trial], hosts: Hosts) -> AbstractContextManager[None]:
+    """Stop the block as Ctrl-C would if the disk of a host with data of these trials lacks half of its reserve."""
+    storage, _ = _shared(trials, hosts)
+    return watched_disks({f"the disk of {host.name} ({host.directory})": partial(_space, host) for host in storage}, PERIOD_S)
+
+
+def _shared(trials: Sequence[Trial], hosts: Hosts) -> tuple[Sequence[Host], int]:
+    """Return the storage hosts that keep a deployment's data below their own folder, and the bytes of each, an even share."""
+    keeps = drivers.filesystem(trials[0].filesystem).folder(_HOSTS) == _HOSTS  # not another folder, or devices
+    storage = hosts.by_role("storage") if keeps else ()
+    return storage, stored_bytes(trials, hosts) // len(storage) if storage else 0
+
+
+def _space(host: Host) -> tuple[int, int]:
+    """Return the free bytes of a host's disk, and all of them."""
+    said = host.run(["df", "--block-size=1", "--output=avail,size", host.directory], timeout_s=20).stdout.split()
+    free_bytes, total_bytes = (int(word) for word in said[-2:])
+    return free_bytes, total_bytes
