@@ -79,13 +79,15 @@ def tool(*argv: str | Path, lock: int) -> str:
             timeout=_TIMEOUT_S,
             pass_fds=(lock,),
             check=False,
+            env={**os.environ, "LVM_SUPPRESS_FD_WARNINGS": "1"},
         )
     except FileNotFoundError:
         raise MachineError(f"{argv[0]} is not installed", next="see `perjoule doctor`") from None
     except subprocess.TimeoutExpired:
         raise MachineError(f"{argv[0]} did not end within {_TIMEOUT_S:g} s", where=str(argv[-1])) from None
     if done.returncode:
-        words = (done.stderr.strip() or done.stdout.strip() or f"ended with {done.returncode}").splitlines()[0]
+        said = (done.stderr.strip() or done.stdout.strip() or f"ended with {done.returncode}").splitlines()
+        words = next((line.strip() for line in said if not line.lstrip().startswith("WARNING")), said[0])
         raise MachineError(
             f"{argv[0]}: {words.removeprefix(f'{argv[0]}: ')}", where=str(argv[-1]), next="check its options and the free space"
         )
