@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from on_hosts import FILE_BYTES, hosts_of, write
+from on_hosts import FILE_BYTES, checksum, hosts_of, write
 from perjoule import drivers
 from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted
+from perjoule.filesystems._mounts import in_kernel
 from perjoule.model import Json
-from perjoule.model.errors import TransientError
+from perjoule.model.errors import MachineError, TransientError
 from perjoule.model.units import MIB
 
 pytestmark = pytest.mark.live
@@ -136,3 +137,30 @@ def test_a_monitor_that_finds_its_port_taken_is_told_in_its_own_words_and_nothin
         assert time.monotonic() - began_s < 20
         assert taken.returncode is None
         assert not any((host.directory / "ceph").exists() for host in hosts.all)
+
+
+@pytest.mark.skipif(not in_kernel("ceph"), reason="this kernel has no client of CephFS (CONFIG_CEPH_FS); run `make kernels`")
+def test_the_kernels_client_reads_what_another_wrote_over_cold_caches_and_says_what_it_is(
+    verified: Callable[[Hosts, Mounted], Path],
+) -> None:
+    with hosts_of().hold(2) as hosts, cephfs(client="kernel", placement_groups=16).mount(hosts) as mounted:
+        holders = mounted.locate(verified(hosts, mounted))
+        assert set(holders) <= {host.name for host in hosts.by_role("storage")}
+        one, two = hosts.clients
+        written = write(one, mounted.directories[one.name] / "shared")
+        mounted.drop_caches()
+        assert checksum(two, mounted.directories[two.name] / "shared") == written
+        assert mounted.facts["client"] == "kernel"
+        assert isinstance(mounts := mounted.facts["mounts"], dict)
+        assert all(isinstance(found := mounts[client.name], dict) and found["type"] == "ceph" for client in hosts.clients)
+        mounted.alive()
+
+
+@pytest.mark.skipif(in_kernel("ceph"), reason="this kernel has a client of CephFS")
+def test_the_kernels_client_is_refused_before_anything_starts_where_there_is_none() -> None:
+    with (
+        hosts_of().hold(1) as hosts,
+        pytest.raises(MachineError, match=r'client-1: the kernel has no client of CephFS; set client = "fuse"'),
+        cephfs(client="kernel").mount(hosts),
+    ):
+        pass

@@ -2,23 +2,25 @@
 
 The monitor and the manager run on the management host, the metadata server (MDS) on the metadata host, object storage daemons
 (OSDs) for data on all storage hosts. A dedicated metadata host carries OSDs for the metadata pool only, as in the paper. All
-daemons run as user `ceph`, authenticate with cephx and speak protocol msgr2; clients mount with ceph-fuse, each with its own key.
+daemons run as user `ceph`, authenticate with cephx and speak protocol msgr2; clients mount with ceph-fuse or by the kernel, each
+with its own key.
 """
 
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Host, Hosts
+from perjoule.drivers.protocols import Check, Host, Hosts
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.cluster import Cluster
-from perjoule.filesystems._ceph.commands import DATA_POOL, METADATA_POOL
-from perjoule.filesystems._daemons import Daemon
-from perjoule.model import OPTIONS, Redundancy
-from perjoule.model.errors import CampaignError
+from perjoule.filesystems._ceph.commands import DATA_POOL, FILE_SYSTEM, METADATA_POOL
+from perjoule.filesystems._daemons import Daemon, fuse, programs
+from perjoule.filesystems._mounts import can_mount, findmnt, in_kernel, kernel_check
+from perjoule.model import OPTIONS, Json, Redundancy
+from perjoule.model.errors import CampaignError, MachineError, TransientError
 from perjoule.model.units import Bytes
 
 EXAMPLE = """\
@@ -29,6 +31,8 @@ copies = 2
 acknowledged = 1
 """
 
+NO_CLIENT = "the kernel has no client of CephFS"
+MEND = 'set client = "fuse", or use hosts whose kernel has CONFIG_CEPH_FS'
 LAYOUT_OF = (
     "import os, sys; s = os.stat(sys.argv[1]); print(s.st_ino, s.st_size, os.getxattr(sys.argv[1], 'ceph.file.layout').decode())"
 )
@@ -38,13 +42,23 @@ LAYOUT_OF = (
 class CephFs(ceph.Ceph):
     """CephFS on the hosts of a testbed."""
 
-    runs: ClassVar = {**ceph.Ceph.runs, "metadata": {"ceph-mds": "ceph-mds"}, "client": {"ceph-fuse": "ceph-fuse"}}
-    in_user_space: ClassVar = True
+    runs: ClassVar = {**ceph.Ceph.runs, "metadata": {"ceph-mds": "ceph-mds"}}
+    in_user_space: ClassVar = False  # its checks depend on the client
 
+    client: Literal["fuse", "kernel"] = "fuse"
+    """"fuse": ceph-fuse; "kernel": the kernel's client (since Linux 5.11), which caches file data in the page cache. Its CPU time
+    is the kernel's own, which a virtual host does not count."""
     metadata_osds_count: Annotated[int, Field(ge=1, le=16)] = 2
     """OSDs on a dedicated metadata host; with classes = "apart", metadata have at most as many copies."""
     client_cache_bytes: Bytes = 32 * 1024**2
-    """Object cache of each client, half of which may be dirty. Files that are not much larger are read back from it."""
+    """Object cache of each ceph-fuse, half of which may be dirty. Files that are not much larger are read back from it."""
+
+    def checks(self) -> tuple[Check, ...]:
+        """Check also for the client."""
+        if self.client == "fuse":
+            return (*super().checks(), *programs({"ceph-fuse": "ceph-fuse"}, "client"), fuse())
+        kernel = kernel_check("CephFS", in_kernel("ceph"), NO_CLIENT, MEND, look="kernel ceph")
+        return (*super().checks(), *programs({"mount.ceph": "ceph-common"}, "client"), kernel)
 
     def deployment(self, hosts: Hosts) -> "_CephFs":
         """With a metadata server."""
@@ -70,11 +84,33 @@ class CephFs(ceph.Ceph):
 
 
 class _CephFs(Cluster):
-    """A Ceph cluster with its file system mounted by ceph-fuse."""
+    """A Ceph cluster with its file system mounted by every client."""
 
-    def attach(self, client: Host, place: Path) -> Daemon:
-        who = ["-c", self.folder(client) / "ceph.conf", "-n", f"client.{client.name}"]
-        return self.start(client, "ceph-fuse", ["ceph-fuse", "-f", *who, "--client_mountpoint=/", place])
+    options: CephFs
+
+    def require_clients(self) -> None:
+        if self.options.client == "kernel":
+            for client in self.hosts.users:
+                if not can_mount(client, "ceph"):
+                    raise MachineError(NO_CLIENT, where=client.name, next=MEND)
+
+    def attach(self, client: Host, place: Path) -> Daemon | None:
+        conf = self.folder(client) / "ceph.conf"
+        if self.options.client == "fuse":
+            who = ["-c", conf, "-n", f"client.{client.name}"]
+            return self.start(client, "ceph-fuse", ["ceph-fuse", "-f", *who, "--client_mountpoint=/", place])
+        options = (
+            f"name={client.name},conf={conf},fs={FILE_SYSTEM},ms_mode=crc,noatime"  # the key is in the keyring that conf names
+        )
+        argv = ["mount", "-t", "ceph", "-o", options, f"{self.layout.monitor}:3300:/", place]
+        done = client.run(argv, timeout_s=self.patience_s, check=False)
+        if done.returncode != 0:
+            raise TransientError(f"CephFS was not mounted: {done.stderr.strip()}", where=client.name)
+        return None
+
+    def report(self) -> dict[str, Json]:
+        mounts: dict[str, Json] = {name: findmnt(self.host(name), place) for name, place in self.directories.items()}
+        return {**super().report(), "client": self.options.client, "mounts": mounts}
 
     def locate(self, path: Path) -> tuple[str, ...]:
         """Return the hosts that hold a file's data: of its objects' copies or parts, first objects first."""

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.drivers.protocols import Hosts
+from perjoule.drivers.protocols import Completed, Hosts
 from perjoule.filesystems._ceph import commands
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
@@ -19,7 +19,7 @@ from perjoule.filesystems._ceph.control import ask, degraded, missing
 from perjoule.filesystems.cephfs import CephFs
 from perjoule.filesystems.rados import Rados
 from perjoule.model import Flow
-from perjoule.model.errors import CampaignError, TransientError, WorkloadError
+from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 from places import TRANSCRIPTS
 from scripted import ScriptedHost
 from typed import as_written
@@ -356,3 +356,57 @@ def test_a_monitor_that_does_not_answer_is_not_a_cluster_that_has_lost_something
         TransientError, match=r"^ceph on management-6: the cluster not reached within 0 s; missing: a monitor \(\[errno 110\]"
     ):
         cluster.busy()
+
+
+class KernelClient(PaperHost):
+    """A client whose kernel has CephFS, or not, and whose mount command ends with this code."""
+
+    has, code = True, 0
+
+    def read(self, path: Path) -> bytes:
+        assert path == Path("/proc/filesystems")
+        return b"nodev\tceph\n" if self.has else b"\text4\n"
+
+    def run(self, argv: Sequence[str | Path], **_: Any) -> Completed:
+        self.ran.append([str(word) for word in argv])
+        return Completed(tuple(self.ran[-1]), self.code, "", "mount error 22 = Invalid argument\n" if self.code else "")
+
+
+def kernel_clients() -> tuple[Hosts, KernelClient]:
+    client = KernelClient("client", 9)
+    return Hosts((*paper(storage=4, metadata=1, management=1).all, client)), client
+
+
+def test_the_kernel_mounts_the_file_system_with_the_clients_own_key_and_never_shows_it() -> None:
+    hosts, client = kernel_clients()
+    deployment = CephFs(client="kernel").deployment(hosts)
+    deployment.require_clients()
+    assert deployment.attach(client, Path("/mnt")) is None
+    (argv,) = client.ran
+    monitor = hosts.management.address
+    conf = client.directory / "ceph" / "ceph.conf"
+    assert argv[:4] == ["mount", "-t", "ceph", "-o"]
+    assert {f"name={client.name}", f"conf={conf}", "fs=perjoule", "ms_mode=crc"} <= set(argv[4].split(","))
+    assert argv[5:] == [f"{monitor}:3300:/", "/mnt"]
+    assert "secret" not in argv[4]
+
+
+def test_a_kernel_that_can_not_mount_it_is_refused_or_quoted() -> None:
+    hosts, client = kernel_clients()
+    deployment = CephFs(client="kernel").deployment(hosts)
+    client.code = 32
+    with pytest.raises(TransientError, match="client-9: CephFS was not mounted: mount error 22 = Invalid argument"):
+        deployment.attach(client, Path("/mnt"))
+    client.has = False
+    client.code = 1  # of modprobe
+    with pytest.raises(MachineError, match=r'client-9: the kernel has no client of CephFS; set client = "fuse"'):
+        deployment.require_clients()
+
+
+@pytest.mark.parametrize(("client", "needs"), [("fuse", "ceph-fuse"), ("kernel", "CephFS in the kernel")])
+def test_only_what_the_client_needs_is_checked(client: str, needs: str) -> None:
+    names = " ".join(check.name for check in as_written(CephFs, client=client).checks())
+    assert needs in names
+    other = "CephFS in the kernel" if client == "fuse" else "ceph-fuse"
+    assert other not in names
+    assert ("FUSE" in names) == (client == "fuse")
