@@ -1,5 +1,5 @@
 # Two commands matter: `make demo` (the main job) and `make test` (all tests). Both do their own set-up.
-.PHONY: demo test slow unit coverage check clean
+.PHONY: demo test slow kernels unit coverage check clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -29,6 +29,11 @@ slow: .venv/ready-for-development
 
 unit: .venv/ready-for-development
 	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 $(UNIT)
+
+# Live tests that need another kernel, in a virtual machine. KERNELS="nfs --debian 13", for instance; KERNELS=--help says more.
+kernels: .venv/ready-for-development
+	setup/install base kernels
+	$(AS_ROOT) $(BIN)/python -m tests.kernels $(KERNELS)
 
 # The lines that the unit part runs. Apart from `make test`: a tracer takes longer than the tests by themselves.
 coverage: .venv/ready-for-development

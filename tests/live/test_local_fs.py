@@ -13,6 +13,7 @@ import pytest
 
 from perjoule import drivers
 from perjoule.drivers.protocols import FileSystem, Hosts, Mounted, Testbed
+from perjoule.filesystems._mounts import in_kernel
 from perjoule.filesystems.nfs import Nfs, _Nfs
 from perjoule.machine import mirrors
 from perjoule.model import Disk
@@ -97,9 +98,12 @@ def hosts() -> Iterator[Hosts]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "block"), [*((kind, f"{size} KiB") for kind in ("ext4", "xfs") for size in (1, 2, 4)), ("btrfs", "4 KiB")]
+    ("kind", "block"),
+    [*((kind, f"{size} KiB") for kind in ("ext4", "xfs") for size in (1, 2, 4)), ("btrfs", "4 KiB"), ("f2fs", "4 KiB")],
 )
 def test_what_is_written_to_a_local_file_system_is_read_back(kind: str, block: str, hosts: Hosts, verified: Verified) -> None:
+    if not in_kernel(kind):
+        pytest.skip(f"this kernel has no {kind}; run `make kernels`")
     with filesystem("local", type=kind, block=block).mount(hosts) as mounted:
         path = verified(hosts, mounted)
         facts = mounted.facts["client-1"]

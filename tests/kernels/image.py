@@ -1,0 +1,147 @@
+"""A disk with Debian, its stock kernel, and all that the tests need; made once, and kept for as long as setup/ stays the same.
+
+https://manpages.debian.org/mmdebstrap, https://man7.org/linux/man-pages/man8/mke2fs.8.html
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SETUP = ROOT / "setup"
+REQUIREMENTS = ("requirements.txt", "requirements-development.txt")
+SECTIONS = ("base", "filesystems", "tests", "inside")  # of setup/debian-packages
+LEFT_OUT = (
+    "chromium",
+    "chromium-driver",
+    "slurm-wlm",
+    "munge",
+    "mosquitto",
+    "openmpi-bin",
+    "gcc",
+    "libc6-dev",
+)  # for no test of a kernel
+DISK = "6G"  # sparse
+BUILD_S = 1800.0
+# The rest comes from outside, so that the image outlives its changes.
+FIRST = """\
+#!/bin/sh
+modprobe 9pnet_virtio
+mkdir -p /share
+mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000 share /share
+exec sh /share/first.sh
+"""
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release of Debian: its name, and the version of its Python."""
+
+    suite: str
+    python: str
+
+
+RELEASES = {"12": Release("bookworm", "3.11"), "13": Release("trixie", "3.13")}
+
+
+@dataclass(frozen=True)
+class Image:
+    """What QEMU boots."""
+
+    disk: Path
+    kernel: Path
+    initrd: Path
+
+    @property
+    def version(self) -> str:
+        """The kernel's own, as in 6.1.0-40-amd64."""
+        return self.kernel.name.removeprefix("vmlinuz-")
+
+
+def packages(*sections: str) -> list[str]:
+    """Return the packages of these sections of setup/debian-packages."""
+    found, on = [], False
+    for line in (SETUP / "debian-packages").read_text().splitlines():
+        if line.startswith("#"):
+            on = line.split()[1].strip("[]") in sections
+        elif on and line:
+            found.append(line.split()[0])
+    return found
+
+
+def cache() -> Path:
+    """Return the folder outside the checkout where images are kept."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return home / "perjoule" / "kernels"
+
+
+def image(name: str, say: Callable[[str], object]) -> Image:
+    """Return the image of a release, made if there is none of what setup/ lists now; older ones of it are removed."""
+    release = RELEASES[name]
+    made_of = [SETUP / "debian-packages", *(SETUP / one for one in REQUIREMENTS), Path(__file__)]
+    key = hashlib.sha256(b"\0".join(path.read_bytes() for path in made_of)).hexdigest()[:12]
+    folder = cache() / f"{release.suite}-{key}"
+    if not folder.is_dir():
+        cache().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="making-", dir=cache()) as parts:
+            _make(release, Path(parts), say)
+            Path(parts, "kept").rename(folder)
+        for older in cache().glob(f"{release.suite}-*"):
+            if older != folder:
+                shutil.rmtree(older)
+    return Image(folder / "disk.img", next(folder.glob("vmlinuz-*")), next(folder.glob("initrd.img-*")))
+
+
+def _make(release: Release, parts: Path, say: Callable[[str], object]) -> None:
+    root, kept = parts / "root", parts / "kept"
+    kept.mkdir()
+    wanted = ",".join(name for name in packages(*SECTIONS) if name not in LEFT_OUT)
+    say(f"packages of {release.suite} (a minute or two)")
+    slim = [f"--dpkgopt=path-exclude=/usr/share/{what}/*" for what in ("doc", "man", "locale")]
+    # Debian's snapshots have old dates, and a mirror of this machine's apt may have, too.
+    apt = ["--aptopt=Acquire::Check-Valid-Until false", "--aptopt=APT::Install-Recommends false"]
+    _run("mmdebstrap", "--quiet", "--variant=minbase", *slim, *apt, f"--include={wanted}", release.suite, str(root))
+    say("Python's packages")
+    _environment(release, root)
+    (root / "first").write_text(FIRST)
+    (root / "first").chmod(0o755)
+    for name in ("vmlinuz", "initrd.img"):
+        shutil.copy(next((root / "boot").glob(f"{name}-*")), kept)
+    say("the disk")
+    _run("mke2fs", "-q", "-t", "ext4", "-d", str(root), str(kept / "disk.img"), DISK)
+
+
+def _environment(release: Release, root: Path) -> None:
+    """Make /venv by hand: nothing of the other system runs here."""
+    venv = root / "venv"
+    (venv / "bin").mkdir(parents=True)
+    (venv / "bin/python").symlink_to("/usr/bin/python3")
+    (venv / "pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = false\n")
+    site = venv / f"lib/python{release.python}/site-packages"
+    platforms = [f"--platform=manylinux{tag}_x86_64" for tag in ("_2_28", "_2_17", "2014")]
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(site), "--python-version", release.python]
+    _run(*pip, "--only-binary=:all:", *platforms, *(f"--requirement={SETUP / one}" for one in REQUIREMENTS))
+    _run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(ROOT))
+    shutil.rmtree(site / "perjoule")  # the source comes from the checkout, its version and commands from here
+    (site / "perjoule.pth").write_text("/perjoule/src\n")
+    command = venv / "bin/perjoule"
+    command.write_text("#!/venv/bin/python\nfrom perjoule.__main__ import main\nmain()\n")
+    command.chmod(0o755)
+
+
+def _run(*argv: str) -> None:
+    """Run a tool to its end; its own words are the reason when it fails."""
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=BUILD_S, check=False)
+    if done.returncode:
+        sys.exit(f"{argv[0]} failed with {done.returncode}:\n{done.stderr.strip()[-4000:]}")
+
+
+def lacking(tools: Sequence[str]) -> list[str]:
+    """Return which of these programs this machine lacks."""
+    return [tool for tool in tools if not shutil.which(tool)]
