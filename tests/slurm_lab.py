@@ -30,6 +30,15 @@ for lib in /usr/lib/*/pmix2/lib; do # Slurm looks for a name that only libpmix-d
   ln -sf libpmix.so.2 /run/pmix/libpmix.so
   mount --bind /run/pmix "$lib"
 done
+mkdir /run/sys # with the sensor of a Cray, whose files a test writes
+mount -t tmpfs none /run/sys
+for part in /sys/*; do
+  mkdir "/run/sys/${part##*/}"
+  mount --rbind "$part" "/run/sys/${part##*/}"
+done
+mkdir -p /run/sys/cray/pm_counters
+mount --bind "$1/sensors/$2" /run/sys/cray/pm_counters
+mount --rbind /run/sys /sys
 mount --bind "$1/hosts" /etc/hosts
 mount --bind "$1/slurm" /etc/slurm
 munged --force
@@ -50,6 +59,10 @@ SlurmdPidFile=/run/slurmd.pid
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 InactiveLimit=30
+AcctGatherEnergyType=acct_gather_energy/pm_counters
+AcctGatherNodeFreq=1
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=energy=1
 {nodes}
 PartitionName=all Nodes=ALL Default=YES MaxTime=60
 PartitionName=short Nodes=ALL MaxTime=1
@@ -68,6 +81,9 @@ class SlurmLab:
     def __init__(self, folder: Path, hosts: Sequence[Host]) -> None:
         self.folder, self.names = folder, dict(zip(("ctl", *(f"n{n}" for n in range(1, len(hosts)))), hosts, strict=True))
         (folder / "slurm").mkdir()
+        for name in self.names:
+            (folder / "sensors" / name).mkdir(parents=True)
+            self.sense(name, 1000, 100)
         (folder / "munge.key").write_bytes(os.urandom(1024))
         (folder / "munge.key").chmod(0o400)
         known = "".join(f"{host.address} {name}\n" for name, host in self.names.items())
@@ -85,6 +101,13 @@ class SlurmLab:
             raise AssertionError(self._said("ctl")) from None
         self._pids = {name: self._pid(name) for name in self.names}
         until(lambda: self.run("sinfo", "-h", "-o", "%t %D").stdout == f"idle {len(nodes)}\n")
+
+    def sense(self, name: str, energy_j: int, power_w: int) -> None:
+        """Have a node's sensor show this, as a Cray's does."""
+        for quantity, text in {"energy": f"{energy_j} J\n", "power": f"{power_w} W\n"}.items():
+            path = self.folder / "sensors" / name / quantity
+            path.with_suffix(".new").write_text(text)
+            path.with_suffix(".new").rename(path)
 
     def _said(self, name: str) -> str:
         path = self.folder / f"{name}.log"

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -274,6 +275,56 @@ def test_a_launcher_that_hangs_is_ended_in_time_and_the_next_that_works_starts_t
     assert "not finished within 8 s" in facts["failed"]["srun --mpi=pmix"]
     assert "no PMI-2 here" in facts["failed"]["srun --mpi=pmi2"]
     assert said == [f"rank {rank} of 4 on {node} for {node}" for rank, node in enumerate(("n1", "n1", "n2", "n2"))]
+
+
+METERS = """
+[[meter]]
+kind = "slurm"
+rate = "5 Hz"
+[[meter]]
+kind = "csv"
+path = "{log}"
+covers = ["n1"]
+time = ["time"]
+clock = "unix"
+value = "joules"
+unit = "J"
+semantics = "counter"
+grade = "wall"
+"""
+
+
+def test_slurms_own_energy_lies_beside_that_of_another_meter_with_the_difference(lab: SlurmLab, home: Path) -> None:
+    """Debian's plugin for Crays reads the files that this test writes; the other meter reads a log of half as much again."""
+    log, ended = home / "joules.csv", threading.Event()
+    log.write_text("time,joules\n")
+    log.chmod(0o644)
+
+    def feed() -> None:
+        began_s = time.monotonic()
+        while not ended.wait(0.1):
+            lab.sense("n1", int(5000 + 200 * (ran_s := time.monotonic() - began_s)), 200)
+            with log.open("a") as file:
+                file.write(f"{time.time():.3f},{300 * ran_s:.1f}\n")
+
+    writer = threading.Thread(target=feed)
+    writer.start()
+    try:
+        file = campaign(home, 'nodes = 1\nhosts = [{name = "n1", role = "client"}]', LONG, "repetitions = 1")
+        file.write_text(file.read_text() + METERS.format(log=log))
+        done = perjoule(lab, home, "run", file, "--into", home / "results")
+    finally:
+        ended.set()
+        writer.join()
+    assert done.returncode == 0, done.stdout + done.stderr
+    shown = perjoule(lab, home, "show", home / "results", "--budget").stdout
+    assert "slurm:n1/all/energy" in shown, shown + done.stderr
+    row = next(line for line in shown.splitlines() if "slurm:n1/all/energy" in line)
+    wall_w, slurm_w, difference_w, percent, _ = map(float, row.split()[-5:])
+    assert wall_w == pytest.approx(300, rel=0.1)
+    assert slurm_w == pytest.approx(200, rel=0.1)
+    assert difference_w == pytest.approx(wall_w - slurm_w, abs=0.1)
+    assert percent == pytest.approx(100 * difference_w / wall_w, abs=0.1)
 
 
 @pytest.mark.parametrize(

@@ -108,5 +108,15 @@ def differences(among: Sequence[Item]) -> Iterator[tuple[Series, Signed]]:
                 yield whole.series, sums
 
 
+def rivals(among: Sequence[Item], grades: Sequence[str]) -> Iterator[tuple[Series, Signed]]:
+    """Pair the channel of the best grade with each other meter's of exactly the same devices: the two should agree."""
+    same: dict[Devices, list[Series]] = {}
+    for item in among:
+        same.setdefault(item.devices, []).append(item.series)
+    for found in same.values():
+        best, *others = sorted(found, key=lambda one: grades.index(one.channel.grade))
+        yield from ((best, ((1, other),)) for other in others if other.channel.meter != best.channel.meter)
+
+
 def _hosts(channel: Channel) -> tuple[str, ...]:
     return (channel.host,) if channel.host else tuple(name for name in channel.covers if name != SWITCH)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from perjoule.analysis.baseline import idle_windows
 from perjoule.analysis.budget import Budget, combined
 from perjoule.analysis.coefficients import coefficient_terms
-from perjoule.analysis.coverage import SWITCH, Signed, cover, devices_of, differences, items
+from perjoule.analysis.coverage import SWITCH, Signed, cover, devices_of, differences, items, rivals
 from perjoule.analysis.energy import energy_j
 from perjoule.analysis.hosts import server_names
 from perjoule.analysis.quantities import one_quantity, other_quantity
@@ -73,7 +73,7 @@ class Boundaries:
 
 @dataclass(frozen=True)
 class Unexplained:
-    """The difference between a meter of several devices and the meters of each, in watts; `parts` are their channels' names."""
+    """The difference between a meter and others that cover the same devices, in watts; `parts` are their channels' names."""
 
     whole: str
     parts: tuple[str, ...]
@@ -174,11 +174,12 @@ def component_parts(record: Record, series: Sequence[Series]) -> Signed:
 
 
 def unexplained(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> tuple[Unexplained, ...]:
-    """Compare every meter of several devices with those of each of them, over a window; refused energies are not compared."""
+    """Compare every meter with others that cover the same devices, alone or together; refused energies are not compared."""
     powers = [s for s in series if s.channel.quantity in ("power", "energy")]
     real = [s for s in powers if s.channel.grade not in DILATED and s.channel.grade in GRADES] if record.scale == 1 else []
     found: list[Unexplained] = []
-    for whole, parts in differences(items(one_quantity(real, began_s, ended_s), server_names(record), switch=True)):
+    among = items(one_quantity(real, began_s, ended_s), server_names(record), switch=True)
+    for whole, parts in (*differences(among), *rivals(among, GRADES)):
         whole_j, parts_j = (joules(signed, began_s, ended_s, []) for signed in (((1, whole),), parts))
         if whole_j is not None and parts_j is not None:
             names = tuple(s.channel.name for _, s in parts)

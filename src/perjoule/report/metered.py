@@ -77,7 +77,7 @@ def relative(budgets: Sequence[Budget]) -> dict[str, float]:
 
 
 def unexplained_table(found: Sequence[Metered]) -> Table:
-    """Lay out the difference between a meter of several devices and the meters of each of them, the mean over trials."""
+    """Lay out the difference between a meter and others that cover the same devices, the mean over trials."""
     seen: dict[tuple[str, tuple[str, ...]], list[Unexplained]] = {}
     for one in found:
         for pair in one.unexplained:
@@ -88,4 +88,4 @@ def unexplained_table(found: Sequence[Metered]) -> Table:
         whole_w, parts_w = sum(p.whole_w for p in pairs) / count, sum(p.parts_w for p in pairs) / count
         share = f"{100 * (whole_w - parts_w) / whole_w:.1f}" if whole_w else "–"
         rows.append((whole, ", ".join(parts), number(whole_w), number(parts_w), number(whole_w - parts_w), share, str(count)))
-    return Table(("meter of several devices", "meters of each", "W", "sum in W", "unexplained W", "%", "trials"), tuple(rows))
+    return Table(("meter", "others of the same devices", "W", "sum in W", "unexplained W", "%", "trials"), tuple(rows))

@@ -11,6 +11,7 @@ from perjoule.analysis.power import boundaries, candidates, component_parts, une
 from perjoule.model import Channel, Series
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
+RISES = [float(t) for t in range(31)], [10.0 * t for t in range(31)]  # a counter of 10 W
 
 
 def item(name, *devices):
@@ -119,6 +120,18 @@ def test_watts_that_meters_do_not_explain_are_shown(made):
         assert unexplained(made.record(), [strip, *other], 10, 20) == ()
     off = [replace(one, value=0 * one.value) for one in bmc]
     assert unexplained(made.record(), [strip, *off], 10, 20)[0].parts_w == 0
+
+
+def test_two_meters_of_one_host_are_compared_with_each_other(made):
+    wall = [made.steady(host, 11.0, meter="plug", grade="wall") for host in SERVERS]
+    batch = [made.series(made.channel(host, "all", "energy", "counter", "BMC", "slurm"), *RISES) for host in SERVERS[:2]]
+    found = unexplained(made.record(), [*batch, *wall], 10, 20)
+    assert [(one.whole, one.parts) for one in found] == [
+        (f"plug:{host}/all/power", (f"slurm:{host}/all/energy",)) for host in SERVERS[:2]
+    ]
+    assert [one.difference_w for one in found] == [pytest.approx(1)] * 2
+    part = [made.series(made.channel(host, "cpu", "energy", "counter", "component", "slurm"), *RISES) for host in SERVERS]
+    assert unexplained(made.record(), [*part, *wall], 10, 20) == ()
 
 
 def test_an_energy_counter_that_is_refused_leaves_the_word_to_the_power(made):

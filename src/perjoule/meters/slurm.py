@@ -1,0 +1,136 @@
+"""Slurm's own energy of the nodes of a job, as `sstat` prints it: https://slurm.schedmd.com/acct_gather.conf.html
+
+It covers compute nodes, never storage, and as much of a node as the plugin's sensor does. It is a check on other meters. Each
+step counts whole joules of its node since the step's start; `sstat` reads them again, if the plugin does (`pm_counters`), or shows
+the last of its own polls (`ipmi`: every 30 s by default).
+"""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from copy import copy
+from math import nan
+
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.boundary import Boundary
+from perjoule.drivers.protocols import Check, Hosts, Sink
+from perjoule.meters._metered import Metered, Read, Reading
+from perjoule.model import OPTIONS, Channel, Grade, Specification
+from perjoule.model.errors import CampaignError, MachineError, PerjouleError
+from perjoule.model.units import Hertz
+
+EXAMPLE = """
+[[meter]]
+kind = "slurm"
+rate = "1 Hz"
+"""
+ANSWER_S = 20.0
+# What a plugin measures; others read a sensor of the whole node.
+_PARTS: Mapping[str, str] = {"rapl": "cpu", "gpu": "gpus"}
+_UNKNOWN_J = 2**63  # Slurm's mark for no value is above
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Slurm(Metered):
+    """The energy that Slurm counts for the job's nodes; without energy accounting a doubt says so, and nothing is recorded."""
+
+    covers: tuple[str, ...] = ()
+    """The nodes, each of which is a channel of its own; all by default."""
+
+    rate_hz: Hertz = 1.0
+    """How often `sstat` is called, on average."""
+
+    job: str = ""
+    """The number of the job; that of testbed slurm by default."""
+
+    @contextmanager
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+        """Stream its counters. Raises CampaignError: the hosts are of no job."""
+        facts = hosts.facts.get("slurm")
+        job = self.job or (str(facts["job"]) if isinstance(facts, Mapping) else "")
+        if not job:
+            advice = "use testbed slurm, set job, or remove this meter"
+            raise CampaignError("these hosts are of no Slurm job", where=f"meter {self.label}", next=advice)
+        try:
+            if not (kind := configured(_asked("scontrol", "show", "config"))):
+                raise MachineError("AcctGatherEnergyType is not set")
+            if not counters(_asked(*_sstat(job))):
+                raise MachineError(f"{kind} shows no energy")
+        except PerjouleError as error:
+            yield [f"{self.label}: Slurm counts no energy of this job: {error.what}"]
+            return
+        own = copy(self)  # `replace` can't: options have other names than fields
+        object.__setattr__(own, "job", job)
+        object.__setattr__(own, "covers", self.covers or tuple(host.name for host in hosts.all))
+        with super(Slurm, own).record(hosts, sink) as doubts:
+            yield doubts
+
+    @contextmanager
+    def connect(self, where: Boundary) -> Generator[Read]:
+        """Choose the first step of each node, which lives as long as our keepers. Raises PerjouleError."""
+        kind = configured(_asked("scontrol", "show", "config"))
+        channels = {node: channel(self.label, node, kind) for node in where.covers or (where.host,)}
+        chosen: dict[str, str] = {}
+
+        def read() -> Iterable[Reading]:
+            found = counters(_asked(*_sstat(self.job)))
+            for node, own in channels.items():
+                steps = found.get(node, {})
+                step = chosen.setdefault(node, next(iter(steps), ""))
+                yield Reading(own, steps.get(step, nan))
+
+        yield read
+
+    def checks(self) -> tuple[Check, ...]:
+        """Check for Slurm's command; whether energy is counted, the recording says."""
+        path = shutil.which("sstat")
+        return (Check("sstat", bool(path), path or "missing", "run perjoule where Slurm's commands are", needed=False),)
+
+
+def channel(meter: str, node: str, kind: str) -> Channel:
+    """Return the channel of a node, as much of which is covered as the plugin's sensor sees."""
+    grade: Grade = "component" if kind in _PARTS else "BMC"
+    return Boundary(meter, node, _PARTS.get(kind, "all")).channel("energy", "counter", grade, Specification(resolution=1.0))
+
+
+def configured(said: str) -> str:
+    """Parse the plugin's name in the output of `scontrol show config`; "" if there is no energy accounting."""
+    found = re.search(r"^AcctGatherEnergyType\s*=\s*acct_gather_energy/(\w+)", said, re.MULTILINE)
+    return found[1] if found and found[1] != "none" else ""
+
+
+def counters(said: str) -> dict[str, dict[str, float]]:
+    """Parse the output of sstat: the joules of each step that runs on one node, by node and step, the oldest step first."""
+    found: dict[str, dict[str, float]] = {}
+    for line in said.splitlines():
+        step, joules, nodes = (*line.split("|"), "", "")[:3]
+        if joules.isdecimal() and int(joules) < _UNKNOWN_J and re.fullmatch(r"[\w.-]+", nodes):
+            found.setdefault(nodes, {})[step] = float(joules)
+    return {node: dict(sorted(steps.items(), key=lambda item: _number(item[0]))) for node, steps in found.items()}
+
+
+def _number(step: str) -> int:
+    words = re.findall(r"\d+$", step)
+    return int(words[0]) if words else 2**31  # "7.batch" and "7.extern" come last
+
+
+def _sstat(job: str) -> list[str]:
+    columns = "--format=JobID,ConsumedEnergyRaw,Nodelist"
+    return ["sstat", "--allsteps", "--noheader", "--parsable2", columns, f"--jobs={job}"]
+
+
+def _asked(*argv: str) -> str:
+    """Return what a command of Slurm prints. Raises MachineError with its message."""
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=ANSWER_S, stdin=subprocess.DEVNULL, check=False)
+    except OSError as error:
+        raise MachineError(f"{argv[0]} could not be started ({error.strerror})", next="install Slurm's commands") from None
+    except subprocess.TimeoutExpired:
+        raise MachineError(f"{argv[0]} did not answer within {ANSWER_S:g} s") from None
+    if done.returncode:
+        words = (done.stderr.strip() or "no message").splitlines()[-1]
+        raise MachineError(f"{argv[0]} failed ({words})")
+    return done.stdout
