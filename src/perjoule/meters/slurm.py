@@ -1,8 +1,8 @@
 """Slurm's own energy of the nodes of a job, as `sstat` prints it: https://slurm.schedmd.com/acct_gather.conf.html
 
 It covers compute nodes, never storage, and as much of a node as the plugin's sensor does. It is a check on other meters. Each
-step counts whole joules of its node since the step's start; `sstat` reads them again, if the plugin does (`pm_counters`), or shows
-the last of its own polls (`ipmi`: every 30 s by default).
+step counts whole joules of its node since the step's start. `sstat` shows what the plugin reads at that moment (`pm_counters`),
+or the last of its polls (`ipmi`: every 30 s by default).
 """
 
 import re
