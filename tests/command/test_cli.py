@@ -195,7 +195,7 @@ def test_5_interrupted_and_resume_measures_what_is_missing_and_nothing_twice(
         errors = process.stderr.read()
         assert process.wait(timeout=30) == 5
     assert "stopping: taking everything down" in errors
-    assert f"interrupted; everything is taken down; continue with: perjoule resume {folder}" in sentence(errors)
+    assert f"interrupted; everything was taken down; continue with: perjoule resume {folder}" in sentence(errors)
     kept_count = len(store.open_results(folder).records())
     assert 2 <= kept_count < 12
     done = run("resume", folder)
@@ -564,7 +564,7 @@ def test_doctor_of_a_campaign_is_a_table_with_the_fix_of_each_finding(
     code, said, errors = typed("doctor", path)
     assert code == 3
     assert re.search(r"\nno +fio +not found +apt-get install fio *\n", said)
-    assert "tried can't run: 1 requirement not met; fix what the table names" in alone(errors)
+    assert "tried can't run: 1 requirement not met; fix what the table lists" in alone(errors)
     assert "write `perjoule doctor CAMPAIGN.toml --set" in typed("doctor", "--set", "repetitions=1")[2]
 
 

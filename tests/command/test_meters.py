@@ -74,6 +74,6 @@ def test_what_a_meter_leaves_out_is_told(tmp_path: Path) -> None:
 def test_wrong_words_are_told_with_what_there_is() -> None:
     assert 'did you mean "shelly"?' in perjoule("simulate", "shely", code=2)
     assert "unknown meter" in perjoule("watch", "shely", code=2)
-    assert "can't express the fault" in perjoule("simulate", "rapl", "--fault", "late", code=2)
+    assert "has no way to show the fault" in perjoule("simulate", "rapl", "--fault", "late", code=2)
     assert "[[meter]] is missing" in perjoule("watch", str(EXAMPLES / "local.toml"), code=2)
     assert perjoule("list", "127.0.0.1:1")

@@ -125,7 +125,7 @@ def test_a_cluster_to_play_with_is_entered_by_the_printed_line_kept_by_down_and_
 
     wrong = perjoule("down", "nothere")
     assert wrong.returncode == 2
-    assert '`perjoule up` made no cluster "nothere"; known: ' in wrong.stderr
+    assert '`perjoule up` has not made a cluster "nothere"; known: ' in wrong.stderr
     assert run in wrong.stderr
 
     down = perjoule("down", run)
@@ -227,7 +227,7 @@ def test_ctrl_c_while_hosts_come_up_leaves_nothing(moment: str, count: int, work
         errors = process.stderr.read()
         assert process.wait(timeout=60) == 5, errors
     assert "Traceback" not in errors
-    assert "interrupted; everything is taken down; continue with: perjoule resume" in errors
+    assert "interrupted; everything was taken down; continue with: perjoule resume" in errors
     assert state(work, runs) == []
 
 

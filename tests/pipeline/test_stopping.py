@@ -105,5 +105,5 @@ def test_a_wrong_rule_is_told_with_its_line(until: str, told: str) -> None:
 
 
 def test_too_few_repetitions_to_judge_by_are_refused() -> None:
-    with pytest.raises(CampaignError, match="repetitions = 2 are too few for until"):
+    with pytest.raises(CampaignError, match="repetitions = 2 is too few for the stop rule \\(until\\)"):
         campaign.parse("repetitions = 2\n" + CAMPAIGN.replace("WIDTH", "5 %"))

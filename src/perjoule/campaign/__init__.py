@@ -174,7 +174,7 @@ def _check_access(filesystems: Sequence[Spec], workloads: Sequence[Spec], place:
         offers, needs = drivers.filesystem(filesystem).offers, drivers.workload(workload).needs
         if offers != needs:
             what = f"workload {workload.kind} needs {needs}, and filesystem {filesystem.kind} offers {offers}"
-            raise CampaignError(what, where=place.name, next="measure them in campaigns of their own")
+            raise CampaignError(what, where=place.name, next="measure them in separate campaigns")
 
 
 def _override(document: Table, overrides: Sequence[str], place: Source) -> Source:
@@ -205,7 +205,7 @@ def _header(keys: Table, place: Source) -> Header:
         what = f'no paper is called "{header.reproduces}"'
         raise place.error(("reproduces",), what, instead(header.reproduces, published.names()))
     if header.until and header.repetitions_count < LEAST_COUNT:
-        what = f"repetitions = {header.repetitions_count} are too few for until"
+        what = f"repetitions = {header.repetitions_count} is too few for the stop rule (until)"
         raise place.error(("repetitions",), what, f"write {LEAST_COUNT} or more")
     for key, counts in (("clients", header.clients_count), ("servers", header.servers_count or ())):
         if twice := [n for n in counts if counts.count(n) > 1]:

@@ -21,7 +21,7 @@ def specs(rows: Sequence[Row], source: Source) -> tuple[Spec, ...]:
         label = names[id(row)]
         plain = "".join(filter(str.isalnum, label.lower()))  # what is left of it in the name of a trial
         if plain in named:
-            raise source.error(row.path, f'two {row.name}s are called "{label}"', 'give one a name of its own: label = "..."')
+            raise source.error(row.path, f'two {row.name}s are called "{label}"', 'give one a different name: label = "..."')
         named[plain] = row
     return tuple(Spec(row.kind, row.options, names[id(row)]) for row in rows)
 

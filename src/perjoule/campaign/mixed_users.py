@@ -28,7 +28,7 @@ def users(
     names = [one["user"] for one in checked]
     for n, name in enumerate(names):
         if name in names[:n]:
-            raise source.error((*path, option, n), f"two users are called {written(name)}", "give each a name of its own")
+            raise source.error((*path, option, n), f"two users are called {written(name)}", "give each a different name")
     for name in [only] if not is_list(only := table.get("only", "")) else only:
         if name not in ("", *names):
             raise source.error((*path, "only"), f"only = {written(name)} is not a user", instead(str(name), names))

@@ -35,7 +35,7 @@ def reproduction(paper: str) -> Reproduction:
     known = published.paper(paper)
     rows: dict[str, dict[str, Any]] = tomllib.loads(_CAMPAIGNS.joinpath("reproductions.toml").read_text("utf-8"))
     if known.name not in rows:
-        raise CampaignError(f"there is no campaign that repeats {known.name}", next=f"campaigns exist for {', '.join(rows)}")
+        raise CampaignError(f"no campaign repeats {known.name}", next=f"campaigns exist for {', '.join(rows)}")
     row = rows[known.name]
     template = _CAMPAIGNS.joinpath(f"{row.pop('campaign')}.toml").read_text("utf-8")
     missing, changed = tuple(row.pop("missing", ())), row.pop("changed", "")
@@ -97,7 +97,7 @@ def _replace(document: Any, file: Path) -> None:
     text = text_of(file)
     names = read_toml(text, str(file))[0].keys()
     if "testbed" not in names or not names <= {"testbed", "meter"}:
-        what = "a testbed file contains a [testbed] and, if you like, [[meter]] tables"
+        what = "a testbed file has a [testbed] table and, optionally, [[meter]] tables"
         raise CampaignError(what, where=str(file), next="perjoule drivers lists the testbeds")
     own: Any = tomlkit.parse(text)
     for name, table in own.items():

@@ -141,7 +141,7 @@ def _plain(path: Path, option: str, value: object, annotation: object, source: S
             path, f"{option} = {written(value)} is not a valid value", "write a number or a text in quotes"
         ) from None
     if value == [] and not takes_list(annotation):
-        raise source.error(path, f"{option} = [] spans nothing", "name at least one value")
+        raise source.error(path, f"{option} = [] is empty", "name at least one value")
     accepted = get_args(annotation) or (annotation,)
     if isinstance(value, bool) and bool not in accepted and {int, float} & set(accepted):
         raise source.error(path, f"{option} = {written(value)} is not a number")

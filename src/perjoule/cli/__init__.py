@@ -20,7 +20,7 @@ COMMANDS = {
     "check": ("checking", "check", "Dry run: the trials in order, bytes, time."),
     "show": ("results", "show_command", "Print the table of a results folder."),
     "report": ("results", "report_command", "Write the report of one results folder, or of many."),
-    "verify": ("results", "verify_command", "Recompute every number from raw."),
+    "verify": ("results", "verify_command", "Recompute every number from the raw data."),
     "compare": ("compare", "compare_command", "Compare results with others, or with a paper."),
     "import": ("exchange", "import_command", "Import what other tools measured."),
     "export": ("exchange", "export_command", "Export results: CSV, Parquet, or one verifiable file."),

@@ -106,8 +106,8 @@ def _with_paper(folder: Path, name: str, metrics: Sequence[str], target: Path | 
     paper = paper_named(name)
     found = paper_comparison.alongside(measured(folder), paper, [BY_LABEL[known(metric)].key for metric in metrics])
     if not found:
-        what = f"{paper.name} prints nothing comparable with what was measured here"
-        raise CampaignError(what, where=str(folder), next=f"see what it prints: perjoule papers {name}")
+        what = f"{paper.name} has no numbers that are comparable with these results"
+        raise CampaignError(what, where=str(folder), next=f"list its numbers: perjoule papers {name}")
     if as_json:
         click.echo(json.dumps(paper_comparison.as_data(paper, found), indent=2, ensure_ascii=False))
     else:

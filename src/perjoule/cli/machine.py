@@ -26,7 +26,7 @@ from perjoule.testbeds import slurm, virtual
     epilog=examples(
         "sudo perjoule up moosefs",
         "sudo perjoule up cephfs --clients 2 --set copies=3 --set testbed.scale=0.1",
-        "sudo perjoule up               (hosts alone)",
+        "sudo perjoule up               (hosts only)",
     ),
 )
 @click.argument("kind", required=False, shell_complete=completing(lambda: drivers.kinds("filesystems")))
@@ -77,7 +77,7 @@ def down(kept: str | None, everything: bool) -> None:
     known = [one.id for one in virtual.kept()]
     if kept and kept not in known:
         advice = f"known: {', '.join(known)}" if known else "none are known"
-        raise CampaignError(f'`perjoule up` made no cluster "{kept}"', next=advice)
+        raise CampaignError(f'`perjoule up` has not made a cluster "{kept}"', next=advice)
     on_hosts, not_cleaned = real_hosts.clean()
     jobs, not_cancelled = slurm.clean()
     removed = (
@@ -123,7 +123,7 @@ def _entrance(name: str, pid: int) -> str:
 def doctor(file: Path | None, overrides: tuple[str, ...]) -> None:
     """Check what this machine can and can't do, with fixes. Exit code 3 if `perjoule demo` can't run.
 
-    With a campaign: ask all of its hosts side by side what they lack for it, and print one table with a fix for each finding.
+    With a campaign: check all of its hosts in parallel, and print one table of what they lack, with a fix for each finding.
     Hosts with the same finding share a line. Changes nothing on any host. Exit code 3 if the campaign can't run.
     """
     if file:
@@ -149,7 +149,7 @@ def _doctor_of(asked: Campaign) -> None:
     show_findings(found)
     if missing_count := sum(check.needed and not check.ok for check in found):
         what = f"{asked.name} can't run: {counted(missing_count, 'requirement')} not met"
-        raise MachineError(what, next="fix what the table names")
+        raise MachineError(what, next="fix what the table lists")
     out.print(f"{asked.name} can run")
 
 

@@ -33,7 +33,7 @@ from perjoule.summary import report_is_current, summary
 @parameters.overrides
 @parameters.simulate
 def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool) -> None:
-    """Run the demo: three parallel file systems on a virtual cluster like green-storage's, from bring-up to MiB/J.
+    """Run the demo: three parallel file systems on a virtual cluster like that of green-storage, from bring-up to MiB/J.
 
     Takes about ten minutes on two cores. Ctrl-C takes everything down; `perjoule resume DIR` continues.
     """
@@ -111,7 +111,7 @@ def _go_on(
         raise
     except KeyboardInterrupt:
         advice = f"continue with: perjoule resume {shlex.quote(str(results.folder))}"
-        raise Interrupted("interrupted; everything is taken down", next=advice) from None
+        raise Interrupted("interrupted; everything was taken down", next=advice) from None
     finally:
         _give_back(top)
     sys.exit(code)

@@ -53,7 +53,7 @@ overrides = click.option(
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change an option: filesystem.goal=2; repetitions=1 (and no until).",
+    help="Change an option: filesystem.goal=2; repetitions=N also removes until.",
 )
 overwrite = click.option(
     "--overwrite", "devices", multiple=True, metavar="ID", help="Confirm that this device of the campaign may be overwritten."

@@ -126,7 +126,7 @@ def report_command(folder: Path, figures: Path | None) -> None:
 
 @click.command(
     "verify",
-    short_help="Recompute every number from raw.",
+    short_help="Recompute every number from the raw data.",
     epilog=examples("perjoule verify results/demo", "perjoule verify demo.zip"),
 )
 @parameters.folder

@@ -76,7 +76,7 @@ def test_what_can_not_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(CampaignError, match="no such file"):
         replication.written("green-storage", testbed=tmp_path / "none.toml")
     own.write_text('[testbed]\nkind = "local"\n[[workload]]\nkind = "fio"\n')
-    with pytest.raises(CampaignError, match="contains a \\[testbed\\]"):
+    with pytest.raises(CampaignError, match="has a \\[testbed\\]"):
         replication.written("green-storage", testbed=own)
     with pytest.raises(CampaignError, match="no paper is called"):
         replication.written("green-storag")

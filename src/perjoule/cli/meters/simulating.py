@@ -56,7 +56,7 @@ def simulate(
         raise CampaignError(f'there is no simulator for meter "{kind}"', next=advice)
     if strange := set(faults) - set(simulators.faults(kind)):
         can = ", ".join(simulators.faults(kind))
-        raise CampaignError(f'the protocol of {kind} can\'t express the fault "{min(strange)}"', next=f"it can {can}")
+        raise CampaignError(f'the protocol of {kind} has no way to show the fault "{min(strange)}"', next=f"choose one of: {can}")
     truth = Waveform(waveform, low_w, high_w, period_s)
     behaviour = simulators.Behaviour(truth, tuple(faults), share_ratio if faults else 0.0, seed)
     with simulators.serve(kind, behaviour, address=address, port=port) as table, suppress(KeyboardInterrupt):

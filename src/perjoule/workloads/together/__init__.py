@@ -76,7 +76,7 @@ class Together(Workload):
     def _possible(self) -> Self:
         names = [user.user for user, _ in self._users]
         if twice := [name for name in names if names.count(name) > 1]:
-            raise ValueError(f"two users are called {twice[0]} (give each a name of its own)")
+            raise ValueError(f"two users are called {twice[0]} (give each a different name)")
         if self.only and self.only not in names:
             raise ValueError(f'only = "{self.only}" is not a user (known: {", ".join(names)})')
         for user, workload in self._users:
