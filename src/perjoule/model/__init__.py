@@ -17,29 +17,22 @@ from perjoule.model.options import (
     option_name,
 )
 from perjoule.model.records import (
-    SAMPLE,
-    UNMEASURED,
     WRITE_BACK,
-    Channel,
     ClientResult,
     Clock,
     Direction,
-    Grade,
     HostFact,
     Outcome,
     Pattern,
     Phase,
-    Quantity,
     Reality,
     Record,
-    Semantics,
-    Series,
-    Specification,
     Traits,
     covered_s,
 )
 from perjoule.model.redundancy import Amplification, Flow, Redundancy
 from perjoule.model.results import Cell, Interval, Point, Ran, Replacement
+from perjoule.model.series import SAMPLE, UNMEASURED, Channel, Grade, Quantity, Semantics, Series, Specification
 
 __all__ = [
     "LEAST_COUNT",

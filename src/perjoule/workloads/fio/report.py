@@ -7,7 +7,7 @@ from typing import Any, Literal, NoReturn, cast
 from perjoule.machine.untrusted import check_size, json_at
 from perjoule.model import Channel, ClientResult, Series
 from perjoule.model.errors import TransientError, WorkloadError
-from perjoule.model.records import Floats
+from perjoule.model.series import Floats
 from perjoule.workloads._running import last_words
 
 DIRECTIONS: tuple[Literal["write", "read"], ...] = ("write", "read")
