@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from perjoule.drivers.protocols import Host, Launcher
+from perjoule.machine.removal import remove_file
 from perjoule.model import Json
 from perjoule.model.errors import WorkloadError
 from perjoule.workloads._mpi import launched, mpirun
@@ -70,7 +71,7 @@ def _tried(launcher: Launcher, clients: Sequence[Host], ranks: Ranks) -> dict[st
     count = 1 if len(clients) > 1 else 2
     for number, way in enumerate((*launcher.ways, MPIRUN)):
         log = ranks.log.with_name(f"preflight-{number}.log")
-        log.unlink(missing_ok=True)
+        remove_file(log)
         hello = replace(ranks, argv=["python3", "-c", HELLO, library], count=count, log=log)
         try:
             start(way, clients, hello, time_limit_s=LIMIT_S)
