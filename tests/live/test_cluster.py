@@ -26,6 +26,7 @@ from perjoule.model.waveform import Waveform
 from perjoule.simulators import rapl
 from perjoule.simulators._behaviour import Behaviour
 from perjoule.testbeds.cluster import Cluster
+from perjoule.workloads.hep import LIBRARIES
 from sshd import SUDOER, USER, Lab, until
 from typed import as_written
 
@@ -95,6 +96,38 @@ def left(options: Mapping[str, Any]) -> list[str]:
     mounts = Path("/proc/mounts").read_text().splitlines()
     loops = subprocess.run(["losetup", "-l", "-n"], capture_output=True, text=True, check=True).stdout.splitlines()
     return found + [line for line in (*mounts, *loops) if str(options["work"]) in line]
+
+
+def test_an_analysis_runs_on_a_dask_that_somebody_else_started(options: dict[str, Any], tmp_path: Path) -> None:
+    for library in LIBRARIES:
+        pytest.importorskip(library, reason=f"{library} is missing: .venv/bin/pip install 'perjoule[hep]'")
+    file, files = tmp_path / "scheduler.json", tmp_path / "files"
+    files.mkdir()
+    python, quiet = [sys.executable, "-m"], ["--no-dashboard"]
+    scheduler = [*python, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-show", *quiet]
+    worker = [*python, "distributed.cli.dask_worker", "--name", "theirs", "--nthreads", "1", "--no-nanny", *quiet]
+    worker += ["--host", ADDRESSES["client-1"], "--local-directory", str(tmp_path)]
+    theirs: list[subprocess.Popen[bytes]] = []
+    try:
+        for argv in (scheduler, worker):
+            theirs.append(subprocess.Popen([*argv, "--scheduler-file", file], stderr=-3))
+            until(file.exists)
+        load = f'kind = "hep"\nsize = "8 MiB"\nfiles = 4\nworkers = "clients"\nscheduler_file = "{file}"'
+        (tmp_path / "dask.toml").write_text(toml(options, f'kind = "directory"\npath = "{files}"', load))
+        results = tmp_path / "results"
+        done = subprocess.run(
+            [PERJOULE, "run", tmp_path / "dask.toml", "--into", results], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert [one.poll() for one in theirs] == [None, None]
+    finally:
+        for one in theirs:
+            one.terminate()
+            one.wait(20)
+    (tasks,) = results.rglob("tasks.jsonl")
+    assert [json.loads(line)["worker"] for line in tasks.read_text().splitlines()] == ["client-1"] * 4
+    assert not list(results.rglob("scheduler.log"))
+    assert left(options) == []
 
 
 def keepers(options: Mapping[str, Any], *, children: bool) -> list[int]:

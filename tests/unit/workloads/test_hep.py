@@ -125,9 +125,9 @@ def test_tasks_that_share_a_file_count_what_one_task_does_and_read_hardly_more(
     for name in hep.LIBRARIES:
         pytest.importorskip(name, reason=name + " is missing" + INSTALL)
     data.write(tmp_path / "muons.root", 5, 0, 20_000, 4, "zlib")
-    monkeypatch.setattr("distributed.get_worker", lambda: SimpleNamespace(name="here"))
+    monkeypatch.setattr("distributed.get_worker", lambda: SimpleNamespace(address="here"))
     whole, *parts = (
-        muon_analysis.analyse({"here": str(tmp_path)}, "muons.root", part, count)
+        muon_analysis.analyse({"here": ("storage-1", str(tmp_path))}, "muons.root", part, count)
         for part, count in ((0, 1), (0, 4), (1, 4), (2, 4), (3, 4))
     )
     assert np.array_equal(np.sum([part["counts"] for part in parts], axis=0), whole["counts"])

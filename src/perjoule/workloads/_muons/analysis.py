@@ -41,19 +41,19 @@ def warm() -> None:
     counted(awkward.Array([{f"Muon_{name}": values for name, values in event.items()}]))
 
 
-def analyse(directories: dict[str, str], file: str, part: int, parts_count: int) -> dict[str, Any]:
-    """Analyse a part of a file on this worker, whose folder of the data set is `directories` by the worker's name.
+def analyse(places: dict[str, tuple[str, str]], file: str, part: int, parts_count: int) -> dict[str, Any]:
+    """Analyse a part of a file on this worker; `places` has its host and folder of the data set by the worker's address.
 
     Bytes are those requested from the file, as stored. Times are UTC.
     """
     uproot: Any = importlib.import_module("uproot")
     distributed: Any = importlib.import_module("distributed")
-    name = str(distributed.get_worker().name)
+    name, directory = places[str(distributed.get_worker().address)]
     began_utc_s = time.time()
     events_count, counts = 0, np.zeros(BINS_COUNT, dtype=np.int64)
     # Reads, not a mapping of the file into memory: some file systems (direct I/O in FUSE) have none.
     reader = uproot.source.file.MultithreadedFileSource
-    with uproot.open({str(Path(directories[name]) / file): TREE}, handler=reader, num_workers=1) as tree:
+    with uproot.open({str(Path(directory) / file): TREE}, handler=reader, num_workers=1) as tree:
         first, end = part_of(tree.num_entries, part, parts_count)
         columns = [f"Muon_{column}" for column in READ]
         for events in tree.iterate(columns, step_size=EVENTS_AT_ONCE, entry_start=first, entry_stop=end):

@@ -7,9 +7,11 @@ so the job runs in the client's network and Dask stays out of perjoule's process
 import importlib
 import json
 import sys
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -21,23 +23,25 @@ ENGINE = ("distributed", "uproot", "awkward", "vector", "hist")
 def main(path: str) -> None:
     """Run a job."""
     job: dict[str, Any] = json.loads(Path(path).read_text())
-    folder, workers, limit_s = Path(path).parent, job["workers"], job["time_limit_s"]
+    folder, hosts, limit_s = Path(path).parent, job["addresses"], job["time_limit_s"]
     distributed: Any = importlib.import_module("distributed")
     counts = np.zeros(analysis.BINS_COUNT, dtype=np.int64)
     with (
         distributed.Client(job["scheduler"], timeout=limit_s) as client,
         (folder / "tasks.jsonl").open("w") as lines,
     ):
-        client.wait_for_workers(len(workers), timeout=limit_s)
-        client.run(analysis.warm)
+        client.wait_for_workers(len(hosts), timeout=limit_s)
+        workers = chosen(client.run(own_name), hosts)
+        places = {address: (host, job["directories"][host]) for host, address in workers.items()}
+        client.run(analysis.warm, workers=list(places))
         futures = [
             client.submit(
                 analysis.analyse,
-                job["directories"],
+                places,
                 task["file"],
                 task["part"],
                 job["tasks_per_file"],
-                workers=task["workers"],
+                workers=[workers[host] for host in task["workers"]],
                 allow_other_workers=False,
                 pure=False,
             )
@@ -49,6 +53,34 @@ def main(path: str) -> None:
     edges = {"low_gev": analysis.LOW_GEV, "high_gev": analysis.HIGH_GEV, "bins_count": analysis.BINS_COUNT}
     engine = ", ".join(f"{name} {version(name)}" for name in ENGINE)
     (folder / "histogram.json").write_text(json.dumps({"engine": engine, **edges, "counts": counts.tolist()}))
+
+
+def own_name(dask_worker: Any) -> str:
+    """Return the name of the worker that runs this."""
+    return str(dask_worker.name)
+
+
+def chosen(names: Mapping[str, str], hosts: Mapping[str, str]) -> dict[str, str]:
+    """Choose one worker for each host: the one of its name, or else the first at its address.
+
+    Args:
+        names: of workers by their addresses, such as "tcp://10.0.0.7:4321".
+        hosts: addresses of hosts by their names.
+
+    Returns:
+        Addresses of workers by the names of hosts.
+
+    Raises:
+        SystemExit: a host has no worker.
+    """
+    found: dict[str, str] = {}
+    for host, address in hosts.items():
+        own = [worker for worker, name in names.items() if name == host]
+        own += sorted(worker for worker in names if urlsplit(worker).hostname == address)
+        if not own:
+            sys.exit(f"no worker of Dask on {host} ({address}); workers: {', '.join(sorted(names))}")
+        found[host] = own[0]
+    return found
 
 
 if __name__ == "__main__":

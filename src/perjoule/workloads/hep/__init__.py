@@ -68,6 +68,10 @@ class Hep(Workload):
     """Whether a task runs on a host that holds its file's data; otherwise tasks go to workers in turn, in an order independent of
     where the data are."""
 
+    scheduler_file: Annotated[str, Field(pattern=r"^(/.*)?$")] = ""
+    """The scheduler file of a Dask that already runs, as the first client sees it. Its workers do the analysis, one on each host;
+    perjoule neither starts nor ends them. By default each trial has a Dask of its own."""
+
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
     """Seed of the data set: the same seed gives the same bytes."""
 
@@ -138,7 +142,8 @@ class Hep(Workload):
             ],
         }
         with noted(folder, workers), daemons_first(mounted):
-            received_bytes = dask.job(clients[0], workers, asked, folder, time_limit_s=self.time_limit_s)
+            limits = {"time_limit_s": self.time_limit_s}
+            received_bytes = dask.job(clients[0], workers, asked, folder, **limits, scheduler_file=self.scheduler_file)
         (folder / "received.json").write_text(json.dumps(received_bytes))
         return self.outcome(folder)
 

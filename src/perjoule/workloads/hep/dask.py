@@ -24,10 +24,19 @@ MODULE = "perjoule.workloads._muons.job"
 QUIET = ("--no-dashboard", "--no-show")
 
 
-def job(first: Host, workers: Sequence[Host], asked: Mapping[str, Json], folder: Path, *, time_limit_s: float) -> dict[str, int]:
+def job(
+    first: Host,
+    workers: Sequence[Host],
+    asked: Mapping[str, Json],
+    folder: Path,
+    *,
+    time_limit_s: float,
+    scheduler_file: str = "",
+) -> dict[str, int]:
     """Run a job on a Dask of its own, to its end; it leaves its outputs in `folder`, and each process a log.
 
-    The scheduler and the job run on the first client. Returns the bytes that each worker's host received meanwhile, if it knows.
+    The scheduler and the job run on the first client. With a scheduler file there, the job runs on the workers of that scheduler.
+    Returns the bytes that each worker's host received meanwhile, if it knows.
 
     Raises:
         TransientError: a process of Dask ended, or the time limit passed.
@@ -56,17 +65,21 @@ def job(first: Host, workers: Sequence[Host], asked: Mapping[str, Json], folder:
     try:
         for host in (first, *workers):
             host.run(["mkdir", "-p", rooms[host.name]], timeout_s=SHORT_S)
-        address = rooms[first.name] / "scheduler.json"
-        first.run(["rm", "-f", address], timeout_s=SHORT_S)
+        address = Path(scheduler_file or rooms[first.name] / "scheduler.json")
+        if not scheduler_file:
+            first.run(["rm", "-f", address], timeout_s=SHORT_S)
         bound = ["--host", first.address, "--port", "0", "--scheduler-file", address, *QUIET]
-        running["the scheduler"] = start("scheduler", first, "distributed.cli.dask_scheduler", *bound)
+        if not scheduler_file:
+            running["the scheduler"] = start("scheduler", first, "distributed.cli.dask_scheduler", *bound)
         scheduler = wait("Dask's scheduler", lambda: _address(first, address))
-        for host in workers:
+        for host in workers if not scheduler_file else ():
             place = ["--host", host.address, "--name", host.name, "--local-directory", rooms[host.name]]
             size = ["--nthreads", "1", "--nworkers", "1", "--no-nanny", "--memory-limit", "0", "--no-dashboard"]
             words = ("distributed.cli.dask_worker", scheduler, *place, *size, "--death-timeout", f"{time_limit_s:.0f}")
             running[f"the worker on {host.name}"] = start(f"worker-{host.name}", host, *words)
-        (folder / "job.json").write_text(json.dumps({"scheduler": scheduler, "time_limit_s": time_limit_s, **asked}))
+        addresses = {host.name: host.address for host in workers}
+        job = {"scheduler": scheduler, "time_limit_s": time_limit_s, "addresses": addresses, **asked}
+        (folder / "job.json").write_text(json.dumps(job))
         before = {host.name: host.counters().network_received_bytes for host in workers}
         with first.room(folder, "job.json") as there:
             worker_job = start("job", first, MODULE, there / "job.json")

@@ -10,6 +10,7 @@ from perjoule import drivers
 from perjoule.drivers.protocols import Counters, Host, Hosts, Mounted, Process, Workload
 from perjoule.model import Json
 from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.workloads._muons import job
 from perjoule.workloads.hep import dask
 from scripted import ScriptedHost, ScriptedProcess
 
@@ -49,6 +50,25 @@ def ran(folder: Path, first: Machine, codes: Mapping[str, int], *, limit_s: floa
         return error, workers
 
 
+def test_a_dask_of_somebody_else_is_used_and_neither_started_nor_ended(tmp_path: Path) -> None:
+    first, workers = Machine("client-1", {"_muons.job": 0}), [Machine("storage-1", {}), Machine("storage-2", {})]
+    dask.job(first, workers, {"tasks": []}, tmp_path, time_limit_s=5.0, scheduler_file="/scratch/scheduler.json")
+    assert ["_muons.job" in words for words, _ in first.started] == [True]
+    assert [host.started for host in workers] == [[], []]
+    told = json.loads((tmp_path / "job.json").read_text())
+    assert told["scheduler"] == ADDRESS
+    assert told["addresses"] == {"storage-1": "10.0.0.1", "storage-2": "10.0.0.1"}
+    assert not any("/scratch/scheduler.json" in words for host in (first, *workers) for words in host.ran)
+
+
+def test_each_host_has_the_worker_of_its_name_or_of_its_address_and_one_only() -> None:
+    names = {"tcp://10.0.0.1:7": "0", "tcp://10.0.0.1:5": "1", "tcp://10.0.0.9:5": "n2", "tls://[fd00::3]:8": "x"}
+    hosts = {"n1": "10.0.0.1", "n2": "10.0.0.2", "n3": "fd00::3"}
+    assert job.chosen(names, hosts) == {"n1": "tcp://10.0.0.1:5", "n2": "tcp://10.0.0.9:5", "n3": "tls://[fd00::3]:8"}
+    with pytest.raises(SystemExit, match=r"no worker of Dask on n4 \(10.0.0.4\); workers: tcp://10.0.0.1:5"):
+        job.chosen(names, {"n4": "10.0.0.4"})
+
+
 def left(*hosts: Machine) -> list[str]:
     return [words for host in hosts for words, process in host.started if process.returncode is None]
 
@@ -66,7 +86,12 @@ def test_a_job_has_a_scheduler_and_a_worker_on_each_host_which_all_end_with_it(t
         (folder,) = {argv[-1] for argv in host.ran}
         assert [argv[0] for argv in host.ran] == ["mkdir", "rm"]
         assert folder.startswith(f"/of/{host.name}/hep-")
-    assert json.loads((tmp_path / "job.json").read_text()) == {"scheduler": ADDRESS, "time_limit_s": 5.0, "tasks": []}
+    assert json.loads((tmp_path / "job.json").read_text()) == {
+        "scheduler": ADDRESS,
+        "time_limit_s": 5.0,
+        "addresses": {"storage-1": "10.0.0.1", "storage-2": "10.0.0.1"},
+        "tasks": [],
+    }
     assert not left(first, *workers)
 
 
