@@ -5,7 +5,7 @@ Usage: .venv/bin/python setup/metrics.py
 
 from pathlib import Path
 
-from perjoule.model.metrics import BOUNDARIES, ENTRIES, ROLES, Metric
+from perjoule.model.metrics import BOUNDARIES, ENTRIES, PIECES, ROLES, Metric
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "metrics.md"
 HEAD = """# Metrics
@@ -17,9 +17,9 @@ and exports hold values in that unit; tables and figures use the unit listed her
 |---|---|---|---|---|
 """
 TAIL = """
-**†** Stop rules (`until`), `compare --metric` and `--fail-if` accept the label, and of keys with a boundary also "gross" before
-the label. A write has the metric a second time, until its last client's fsync has returned, with `burst_` before the key and
-"burst" before the label.
+**†** Stop rules (`until`), `compare --metric` and `--fail-if` accept the label, and of keys with a boundary also "gross",
+"clients" or "all" before the label. A write has the metric a second time (but not with the switch), until its last client's
+fsync has returned, with `burst_` before the key and "burst" before the label.
 
 **‡** The metric rests on joules: if the power of two values is of different grades, they are not ranked.
 
@@ -31,6 +31,10 @@ Energies, and the work per joule, have an uncertainty if the meter states its er
 `device_`): half of the 95 % interval of one trial (`energy_uncertainty_j`, `efficiency_uncertainty_bytes_per_j`), and the part of
 it that all repetitions on one meter share (`energy_shared_uncertainty_j`).
 
+`{piece}` stands for
+
+"""
+PARTS = """
 `{role}` stands for
 
 """
@@ -43,12 +47,13 @@ def page() -> str:
     """Lay out the page."""
     boundaries = "".join(f"- {f'`{one.prefix}`' if one.prefix else 'nothing'}: {one.hosts}\n" for one in BOUNDARIES)
     roles = "".join(f"- `{role}`: {hosts}\n" for role, hosts in ROLES.items())
-    return "".join((HEAD, *map(row, ENTRIES), TAIL, boundaries, REST, roles, USERS))
+    pieces = "".join(f"- `{piece}`: {name}\n" for piece, name in PIECES.items())
+    return "".join((HEAD, *map(row, ENTRIES), TAIL, boundaries, REST, pieces, PARTS, roles, USERS))
 
 
 def row(one: Metric) -> str:
     """Lay out an entry."""
-    definition = one.definition.replace("{boundary}", "the boundary").replace("{role}", "the role")
+    definition = one.definition.format(boundary="the boundary", role="the role", piece="the piece")
     label = f"{one.label} {'†' * one.headline}{'‡' * one.energy}".strip()
     unit, better = one.unit.symbol or "1", one.better or "–"
     return f"| `{one.key}` | {label} | {unit} | {better} | {definition} |\n"

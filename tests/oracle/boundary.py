@@ -10,15 +10,16 @@ from .folder import Attempt
 Devices = frozenset[tuple[str, str]]  # (host, part), and SWITCH
 Channels = list[tuple[int, pd.DataFrame]]  # each with its sign
 
-GRADES = ["wall", "PDU", "BMC", "component", "modelled", "nameplate", "simulated"]  # the best first
+GRADES = ["wall", "PDU", "BMC", "component", "simulated", "modelled", "nameplate"]  # the best first
 SWITCH = ("switch", "")
 
 
 def parts(attempt: Attempt, host: str) -> Devices:
-    """What a host is made of: its board, what its supply loses, and its disks if it has any."""
-    name = next(h["node"] for h in attempt.record["hosts"] if h["name"] == host)
+    """What a host is made of: its board, what its supply loses (not that of a client beside servers), and its disks if any."""
+    roles, name = attempt.roles, next(h["node"] for h in attempt.record["hosts"] if h["name"] == host)
     disks = not name or node(cluster(attempt.record["cluster"]), name).get("disks")
-    return frozenset((host, part) for part in ("board", "supply", *(["disks"] if disks else [])))
+    fed = roles[host] != "client" or set(roles.values()) == {"client"}
+    return frozenset((host, part) for part in ("board", *(["supply"] if fed else []), *(["disks"] if disks else [])))
 
 
 def boundaries(attempt: Attempt) -> dict[str, Devices]:

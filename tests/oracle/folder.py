@@ -31,6 +31,11 @@ class Attempt:
         named = [h["name"] for h in self.record["hosts"] if h["role"] == role or (role == "servers" and h["role"] != "client")]
         return [host for host in named if host in self.loading] if role == "client" else named
 
+    @property
+    def roles(self) -> dict[str, str]:
+        """The role of each host."""
+        return {h["name"]: h["role"] for h in self.record["hosts"]}
+
     @cached_property
     def counters(self) -> dict[tuple[str, str], pd.DataFrame]:
         """What the kernels of hosts count, by quantity and host."""

@@ -10,13 +10,21 @@ from .boundary import Devices, boundaries, cover
 from .catalogue import cluster, disks_bytes_per_s, node, peak_bytes_per_s, si
 from .energy import amount, joules
 from .folder import Attempt
+from .sides import pieces, processors_j, sides
 
 AHEAD_S = 0.4  # before the window, whence bytes on networks and disks are counted
 TOGETHER_RATIO = 0.1  # of the window, below which clients did not load together
 LOG_RATIO = 0.05  # of a client's bytes, by which its log may be off
 ABOVE_RATIO = 1.02  # of what hardware can, above which it did not
 AFTER_RATIO = 0.05  # of its burst, by which all else may end after a write that is one
-BURST = ["duration_s", "throughput_bytes_per_s", "tpp_ratio", "energy_j", "mean_w", "efficiency_bytes_per_j", "edp_js"]
+PER_BURST = ["energy_j", "mean_w", "efficiency_bytes_per_j"]
+BURST = [
+    "duration_s",
+    "throughput_bytes_per_s",
+    "tpp_ratio",
+    "edp_js",
+    *(f"{p}{n}" for p in ("", "clients_", "all_") for n in PER_BURST),
+]
 MOVED = ["network_received", "network_sent", "disk_read", "disk_written"]
 ROLES = ["storage", "servers", "metadata", "management", "client"]
 
@@ -34,7 +42,9 @@ def numbers(attempt: Attempt, direction: str, results: list[dict[str, Any]], edp
     """Recompute what perjoule prints of one trial; what the definitions refuse is not there."""
     began_s, ended_s = min(r["began_s"] for r in results), max(r["ended_s"] for r in results)
     headline_s = durable_s(attempt, results)
-    found = over(attempt, results, began_s, headline_s, edp_weight)
+    went = pieces(attempt, began_s, headline_s)
+    found = {key: part_j * attempt.record["scale"] for key, part_j in went.items()}
+    found |= over(attempt, results, began_s, headline_s, edp_weight)
     if headline_s != ended_s:
         burst = over(attempt, results, began_s, ended_s, edp_weight)
         found |= {f"burst_{key}": burst[key] for key in BURST}
@@ -53,8 +63,10 @@ def over(attempt: Attempt, results: list[dict[str, Any]], began_s: float, ended_
     rated = moved if overlap_ratio(results) >= TOGETHER_RATIO else np.nan
     found = {"duration_s": duration_s, "throughput_bytes_per_s": rated / duration_s, "tpp_bytes_per_s": tpp(attempt)}
     found["tpp_ratio"] = rated / duration_s / found["tpp_bytes_per_s"]
-    for prefix, devices in boundaries(attempt).items():
-        energy_j = total(attempt, devices, began_s, ended_s) * attempt.record["scale"]
+    energies_j = {prefix: total(attempt, devices, began_s, ended_s) for prefix, devices in boundaries(attempt).items()}
+    energies_j["cpu_package_"] = processors_j(attempt, attempt.hosts("servers"), began_s, ended_s)
+    for prefix, wall_j in (energies_j | sides(attempt, began_s, ended_s)).items():
+        energy_j = wall_j * attempt.record["scale"]
         found |= {f"{prefix}energy_j": energy_j, f"{prefix}mean_w": energy_j / duration_s}
         found[f"{prefix}efficiency_bytes_per_j"] = rated / energy_j
     return found | {"edp_js": found["energy_j"] * duration_s**weight * rated / moved}

@@ -21,7 +21,42 @@ def emulated(semantics: str) -> list[Meter]:
     return [replace(meter, grade="simulated") for meter in beside_switch(semantics)]
 
 
-METERS = {
+def wall(*hosts: str, grade: str = "wall") -> list[Meter]:
+    """Meters of their own; a machine that others load draws as much as each server."""
+    return [Meter(host, "all", "window mean", grade=grade) for host in hosts]
+
+
+def together(*hosts: str) -> Meter:
+    return Meter("", "group", "window mean", covers=hosts, low_w=400, high_w=500)
+
+
+def parts(component: str, semantics: str, *hosts: str) -> list[Meter]:
+    return [Meter(host, component, semantics, grade="component", low_w=3, high_w=6) for host in hosts]
+
+
+LOADING = ["client-1", "client-2"]  # client-3 does not
+BOTH = {
+    "both sides": [*wall(*SERVERS, *LOADING), SWITCH],
+    "clients of a worse grade": [*beside_switch("counter"), *wall(*LOADING, grade="BMC")],
+    "one meter of both sides": [together(*SERVERS, *LOADING), SWITCH],
+    "one meter of both and each server's": [together(*SERVERS, *LOADING), *wall(*SERVERS)],
+    "one meter of both, better than the servers'": [together(*SERVERS, *LOADING), *wall(*SERVERS, grade="PDU")],
+    "a client that is idle": [*wall(*SERVERS), together(*LOADING, "client-3")],
+    "a client that is idle, and metered": [*wall(*SERVERS, "client-3"), together(*LOADING, "client-3")],
+    "a client without a meter": wall(*SERVERS, "client-1"),
+    "processors and disks": [
+        *wall(*SERVERS, *LOADING),
+        *parts("package-0", "counter", *SERVERS, *LOADING),
+        *parts("disks", "window mean", *SERVERS[:5]),
+        SWITCH,
+    ],
+    "processors of servers": [*wall(*SERVERS, *LOADING), *parts("package-0", "counter", *SERVERS)],
+    "processors that draw more than their hosts": [
+        *wall(*SERVERS),
+        *(replace(meter, high_w=200) for meter in parts("package-0", "counter", *SERVERS)),
+    ],
+}
+METERS = BOTH | {
     "counter": beside_switch("counter", lost_ratio=0.1),
     "window mean": beside_switch("window mean", lost_ratio=0.02),
     "instantaneous": beside_switch("instantaneous", lost_ratio=0.05),
@@ -52,5 +87,26 @@ def test_every_kind_of_meter_gives_the_same_energy_twice(measured: pd.DataFrame)
 
 def test_what_must_have_an_energy_has_one_and_what_must_not_has_none(measured: pd.DataFrame) -> None:
     energies = measured[(measured["metric"] == "energy_j") & measured["theirs"].notna()]
-    refused = {"too slow", "unsteady average", "state"}
+    refused = {"too slow", "unsteady average", "state", "one meter of both sides"}
     assert set(energies["filesystem"]) == METERS.keys() - refused
+
+
+def have(measured: pd.DataFrame, metric: str) -> set[str]:
+    return set(measured.loc[(measured["metric"] == metric) & measured["theirs"].notna(), "filesystem"])
+
+
+def test_the_clients_and_all_have_an_energy_where_meters_tell(measured: pd.DataFrame) -> None:
+    whole = {"both sides", "clients of a worse grade", "processors and disks", "processors of servers"}
+    apart = {"one meter of both and each server's", "a client that is idle, and metered"}  # by a difference
+    assert have(measured, "clients_energy_j") == whole | apart
+    assert have(measured, "all_energy_j") == whole | apart | {
+        "one meter of both sides",
+        "one meter of both, better than the servers'",
+    }
+
+
+def test_where_the_joules_went_is_known_as_far_as_meters_tell(measured: pd.DataFrame) -> None:
+    assert have(measured, "part_disks_j") == {"processors and disks"}
+    assert have(measured, "part_server_cpu_j") == {"processors and disks", "processors of servers"}
+    assert have(measured, "part_client_cpu_j") == {"processors and disks"}
+    assert have(measured, "part_unsplit_j") >= BOTH.keys() - {"processors and disks"}

@@ -189,14 +189,15 @@ def refused_verdict(why: str) -> Verdict:
 
 def refusal(cells: Sequence[Cell], metric: str, *, across_grades: bool = False) -> str:
     """Return why cells are not compared in a metric; "" if they are."""
-    if grades := (() if across_grades or not metric_of(metric).energy else differing(cells)):
+    if grades := (() if across_grades or not metric_of(metric).energy else differing(cells, metric)):
         return f"power is of different grades ({', '.join(grades)})"
     return "" if all(min(cell.metrics[metric].values) > 0 for cell in cells) else "not all values are positive"
 
 
-def differing(cells: Sequence[Cell]) -> tuple[str, ...]:
+def differing(cells: Sequence[Cell], metric: str) -> tuple[str, ...]:
     """Return the grades of the cells' power, if they differ: then nothing per joule is ranked among them."""
-    different = sorted({cell.grade for cell in cells if cell.grade})
+    boundary = metric_of(metric).boundary
+    different = sorted({grade for cell in cells if (grade := cell.grade_of(boundary))})
     return tuple(different) if len(different) > 1 else ()
 
 

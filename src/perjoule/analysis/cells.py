@@ -73,6 +73,8 @@ def _cell(
     grades = sorted({p.grade for p in ordered if p.grade})
     if len(grades) > 1:
         doubts[f"repetitions have power of different grades ({', '.join(grades)})"] = None
+    others = dict.fromkeys(name for p in ordered for name in p.grades if name not in omitted)
+    of_others = {name: "+".join(sorted({p.grades[name] for p in ordered if name in p.grades})) for name in others}
     sources = sorted({p.source for p in ordered if p.source})
     if len(sources) > 1:
         doubts[f"repetitions take their energy from different sources ({'; '.join(sources)})"] = None
@@ -94,6 +96,7 @@ def _cell(
         shared={name: _shared(name, ordered) for name in names if any(name in p.shared for p in ordered)},
         ran=tuple(Ran(record.trial.repetition, *window(record)) for record in measured if record.outcome),
         widening=widening,
+        grades=of_others,
     )
 
 

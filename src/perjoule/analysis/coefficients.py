@@ -78,7 +78,6 @@ def coefficient_terms(record: Record, series: Sequence[Series], parts: Signed, w
     nodes = {node.name: node for node in cluster.nodes}
     of = {host.name: nodes[host.node] for host in record.hosts if host.node in nodes}
     slopes: dict[str, float] = defaultdict(float)
-    values: dict[str, Value] = {}
     for sign, one in parts:
         host, component = one.channel.host, one.channel.component
         if component == SWITCH:
@@ -89,11 +88,21 @@ def coefficient_terms(record: Record, series: Sequence[Series], parts: Signed, w
         if host not in of or component not in ("board", "disks", "supply") or board_j is None or disks_j is None:
             return ()
         use = _Use(length_s, board_j, disks_j)
-        for name, slope, value in _slopes(component, of[host], use, cluster.supply_efficiency.value, rated=_rated(record)):
+        for name, slope in _slopes(component, of[host], use, cluster.supply_efficiency.value, rated=_rated(record)):
             slopes[name] += sign * slope
-            values[name] = value
-    values |= {"supply efficiency": cluster.supply_efficiency, "switch": cluster.switch_w}
-    return tuple(_terms(cluster.file or cluster.name, slopes, values))
+    return tuple(_terms(cluster.file or cluster.name, slopes, _values(cluster, rated=_rated(record))))
+
+
+def _values(cluster: Cluster, *, rated: bool) -> dict[str, Value]:
+    """Return all coefficients by name: a fitted one also follows those of disks that its hosts lack."""
+    found = {"supply efficiency": cluster.supply_efficiency, "switch": cluster.switch_w}
+    for node in cluster.nodes:
+        board = node.board
+        found |= {f"idle of board {board.name}": board.idle_w, f"dynamic of board {board.name}": board.dynamic_w}
+        found |= {f"7-zip rating of board {board.name}": board.mips} if rated else {}
+        for disk in node.disks:
+            found |= {f"idle of disk {disk.name}": disk.idle_w, f"active of disk {disk.name}": disk.active_w}
+    return found
 
 
 def _terms(file: str, slopes: defaultdict[str, float], values: Mapping[str, Value]) -> Iterator[Term]:
@@ -113,28 +122,28 @@ def _joules(series: Series, windows: tuple[Window, ...]) -> float | None:
     return total_j if isfinite(total_j) else None
 
 
-def _slopes(component: str, node: Node, use: _Use, efficiency: float, *, rated: bool) -> Iterator[tuple[str, float, Value]]:
+def _slopes(component: str, node: Node, use: _Use, efficiency: float, *, rated: bool) -> Iterator[tuple[str, float]]:
     """Return the sensitivity of a host component's energy to each coefficient, in joules by its unit."""
     if component == "supply":
         per_load = 1 / efficiency - 1
         for part in ("board", "disks"):
-            yield from ((name, per_load * slope, value) for name, slope, value in _slopes(part, node, use, 1.0, rated=rated))
-        yield "supply efficiency", -(use.board_j + use.disks_j) / efficiency**2, Value(efficiency, "-", "assumed")
+            yield from ((name, per_load * slope) for name, slope in _slopes(part, node, use, 1.0, rated=rated))
+        yield "supply efficiency", -(use.board_j + use.disks_j) / efficiency**2
     elif component == "board":
         board = node.board
         dynamic_j = use.board_j - board.idle_w.value * use.length_s
-        yield f"idle of board {board.name}", use.length_s, board.idle_w
+        yield f"idle of board {board.name}", use.length_s
         if board.dynamic_w.value:
-            yield f"dynamic of board {board.name}", dynamic_j / board.dynamic_w.value, board.dynamic_w
+            yield f"dynamic of board {board.name}", dynamic_j / board.dynamic_w.value
         if rated:
-            yield f"7-zip rating of board {board.name}", -dynamic_j / board.mips.value, board.mips
+            yield f"7-zip rating of board {board.name}", -dynamic_j / board.mips.value
     else:
         more_w = sum(disk.active_w.value - disk.idle_w.value for disk in node.disks)
         idle_j = use.length_s * sum(disk.idle_w.value for disk in node.disks)
         busy_s = (use.disks_j - idle_j) / more_w if more_w else 0.0
         for disk in node.disks:
-            yield f"idle of disk {disk.name}", use.length_s - busy_s, disk.idle_w
-            yield f"active of disk {disk.name}", busy_s, disk.active_w
+            yield f"idle of disk {disk.name}", use.length_s - busy_s
+            yield f"active of disk {disk.name}", busy_s
 
 
 def _rated(record: Record) -> bool:

@@ -14,6 +14,8 @@ from perjoule.analysis.budget import NORMAL, Budget, edp_uncertainty
 from perjoule.analysis.coefficients import coefficient_terms
 from perjoule.analysis.efficiency import edp
 from perjoule.analysis.power import Boundaries, boundaries, component_parts, joules
+from perjoule.analysis.sides import sides
+from perjoule.analysis.split import split_j
 from perjoule.model import Record, Series
 from perjoule.model.metrics import metric_of
 
@@ -41,18 +43,24 @@ class Energies:
     doubts: tuple[str, ...] = ()
     shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])  # as `Point.shared`
     omitted: Mapping[str, str] = field(default_factory=dict[str, str])  # as `Point.omitted`
+    grades: Mapping[str, str] = field(default_factory=dict[str, str])  # as `Point.grades`
 
 
 def energies(record: Record, series: Sequence[Series], began_s: float, ended_s: float, work: Work) -> Energies:
-    """Return the energy of a window in every boundary that meters cover: net, gross, dynamic, without disks, CPU packages."""
+    """Return the energy of a window in every boundary that meters cover: of the servers, of the clients, and of all."""
     found = boundaries(record, series, began_s, ended_s)
-    budgets = {name: one.times(record.scale) for name, one in _budgets(record, series, found, began_s, ended_s).items()}
+    both = sides(record, series, found, began_s, ended_s)
+    known = _budgets(record, series, found, began_s, ended_s) | {
+        name: one.net for name, one in both.named.items() if one.net is not None and one.net.value_j > 0
+    }
+    budgets = {name: one.times(record.scale) for name, one in known.items()}
+    grades = {name: one.grade for name, one in both.named.items()}
     metrics: dict[str, float] = {}
     shared: dict[str, Mapping[str, float]] = {}
     for name, one in budgets.items():
         prefix = "" if name == "net" else f"{name}_"
         metrics |= energy_metrics(prefix, one.value_j, work)
-        if found.grade not in UNBUDGETED and one.terms:
+        if grades.get(name, found.grade) not in UNBUDGETED and one.terms:
             metrics |= _uncertainties(prefix, one, work)
             shared |= _shared(prefix, one, work)
     if (net := budgets.get("net")) is not None:
@@ -61,13 +69,14 @@ def energies(record: Record, series: Sequence[Series], began_s: float, ended_s: 
         if found.grade not in UNBUDGETED and net.terms:
             time_ratio = TIMER_S * record.scale / work.duration_s
             metrics["edp_uncertainty_js"] = metrics["edp_js"] * edp_uncertainty(net.expanded_j / net.value_j, NORMAL * time_ratio)
-    doubts = list(found.doubts)
-    omitted = {"dynamic": OMITTED} if found.net is not None and "dynamic" not in budgets else {}
+    doubts = [*found.doubts, *(doubt for one in both.named.values() for doubt in one.doubts)]
+    omitted = {**both.refused, **({"dynamic": OMITTED} if found.net is not None and "dynamic" not in budgets else {})}
     packages_j = joules(component_parts(record, series), began_s, ended_s, [])
     if packages_j:
         metrics |= energy_metrics("cpu_package_", packages_j * record.scale, work)
         doubts.append("cpu_package_* are joules of the processors alone (RAPL), not of a whole server")
-    return Energies(metrics, budgets, found.grade, found.source, tuple(doubts), shared, omitted)
+    metrics |= {key: part_j * record.scale for key, part_j in split_j(record, series, found, both, began_s, ended_s).items()}
+    return Energies(metrics, budgets, found.grade, found.source, tuple(doubts), shared, omitted, grades)
 
 
 def energy_metrics(prefix: str, energy_j: float, work: Work) -> dict[str, float]:

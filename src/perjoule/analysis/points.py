@@ -86,7 +86,17 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
         for name in ("energy", "gross_energy")
         if f"{name}_per_event_j" in metrics and f"{name}_j" in shared
     }
-    return Point(record.trial, direction, told, tuple(dict.fromkeys(against)), power.grade, shared, power.source, power.omitted)
+    return Point(
+        record.trial,
+        direction,
+        told,
+        tuple(dict.fromkeys(against)),
+        power.grade,
+        shared,
+        power.source,
+        power.omitted,
+        power.grades,
+    )
 
 
 def _rates(record: Record, work: Work) -> dict[str, float]:

@@ -8,7 +8,7 @@ from perjoule.analysis.budget import Budget, combined
 from perjoule.analysis.coefficients import coefficient_terms
 from perjoule.analysis.coverage import SWITCH, Signed, cover, devices_of, differences, items, rivals
 from perjoule.analysis.energy import energy_j
-from perjoule.analysis.hosts import server_names
+from perjoule.analysis.hosts import data_hosts, server_names
 from perjoule.analysis.quantities import one_quantity, other_quantity
 from perjoule.analysis.terms import budget
 from perjoule.model import Record, Series
@@ -86,17 +86,19 @@ class Unexplained:
         return self.whole_w - self.parts_w
 
 
-def boundaries(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> Boundaries:
-    """Add up the energy of all servers in a window, by the meters of the best grade that cover them all.
+def boundaries(
+    record: Record, series: Sequence[Series], began_s: float, ended_s: float, hosts: frozenset[str] | None = None
+) -> Boundaries:
+    """Add up the energy of hosts in a window, by the meters of the best grade that cover them all; by default of the servers.
 
     Of several ways within that grade the first one counts, unless another one is twice as certain.
     """
     refused: list[str] = []
     best: Boundaries | None = None
-    for parts in candidates(record, series, began_s, ended_s):
+    for parts in candidates(record, series, began_s, ended_s, hosts):
         if best is not None and parts.grade != best.grade:
             break
-        found = _added(record, series, parts, began_s, ended_s)
+        found = added(record, series, parts, began_s, ended_s)
         if found.net is None and found.gross is None:
             refused.extend(found.doubts)
         elif best is None or _better(found, best):
@@ -104,17 +106,17 @@ def boundaries(record: Record, series: Sequence[Series], began_s: float, ended_s
     return best or Boundaries(doubts=tuple(dict.fromkeys(refused)))
 
 
-def _added(record: Record, series: Sequence[Series], parts: Parts, began_s: float, ended_s: float) -> Boundaries:
+def added(record: Record, series: Sequence[Series], parts: Parts, began_s: float, ended_s: float) -> Boundaries:
+    """Add up the energy of series over a window, with its budget; the coefficients of those that are modelled are in it."""
     doubts = list(parts.doubts)
-    quiet = idle_windows(record)
-    net, gross = (energy(signed, began_s, ended_s, doubts, quiet) for signed in (parts.net, parts.gross))
-    boards = energy(parts.boards, began_s, ended_s, [], quiet)
-    if parts.grade == "modelled":
-        whole = ((began_s, ended_s, 1.0),)
-        net, gross, boards = (
-            one and one.and_terms(coefficient_terms(record, series, signed, whole))
-            for one, signed in ((net, parts.net), (gross, parts.gross), (boards, parts.boards))
-        )
+    quiet, whole = idle_windows(record), ((began_s, ended_s, 1.0),)
+
+    def sum_of(signed: Signed, doubts: list[str]) -> Budget | None:
+        found = energy(signed, began_s, ended_s, doubts, quiet)
+        modelled = tuple((sign, s) for sign, s in signed if s.channel.grade == "modelled")
+        return found.and_terms(coefficient_terms(record, series, modelled, whole)) if found and modelled else found
+
+    net, gross, boards = sum_of(parts.net, doubts), sum_of(parts.gross, doubts), sum_of(parts.boards, [])
     if net is None and gross is None:
         return Boundaries(doubts=tuple(doubts))
     count = min(int(((s.t_s > began_s) & (s.t_s <= ended_s)).sum()) for _, s in (parts.net or parts.gross))
@@ -135,13 +137,17 @@ def _better(one: Boundaries, other: Boundaries) -> bool:
     return not set(known.unknown) - set(before.unknown) and 0 < known.expanded_j < before.expanded_j / 2
 
 
-def candidates(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> Iterator[Parts]:
-    """List the possible sums for the boundaries in a window, best grade first; grades are never mixed.
+def candidates(
+    record: Record, series: Sequence[Series], began_s: float, ended_s: float, hosts: frozenset[str] | None = None
+) -> Iterator[Parts]:
+    """List the possible sums for the boundaries of hosts in a window, best grade first; grades are never mixed.
 
     Within a grade each meter alone comes before all of them together, unless these give more boundaries. If a meter has both a
     counter and power of one boundary, the more certain one there comes first.
     """
     powers = [s for s in series if s.channel.quantity in ("power", "energy")]
+    servers = server_names(record)
+    wanted = servers if hosts is None else hosts
     if powers and not any(s.channel.grade in GRADES for s in powers):
         yield Parts("", "", doubts=("no meter covers a whole server",))
     for grade in GRADES:
@@ -151,21 +157,33 @@ def candidates(record: Record, series: Sequence[Series], began_s: float, ended_s
             why = "power of the real machine is not that of a cluster emulated at scale"
             yield from (Parts(meter, grade, doubts=(f"{meter}: {why} {record.scale:g}",)) for meter in meters)
             continue
+        if grade == "modelled" and (bare := _diskless(record, chosen) & wanted):
+            yield Parts("modelled", grade, doubts=(f"modelled: the catalogue has no disks for {', '.join(sorted(bare))}",))
+            continue
         sets = [[s for s in chosen if s.channel.meter == meter] for meter in meters]
         sets += [chosen] if len(meters) > 1 else []
         better = [one_quantity(own, began_s, ended_s) for own in sets]
         others = [[s for s in own if not any(s is kept for kept in one)] for own, one in zip(sets, better, strict=True)]
         for chosen_sets in (better, [other_quantity(own, other) for own, other in zip(sets, others, strict=True) if other]):
-            found = [_parts(grade, one, server_names(record)) for one in chosen_sets]
+            found = [_parts(grade, one, servers, wanted) for one in chosen_sets]
             yield from sorted(found, key=lambda parts: (not (parts.net and parts.gross), not parts.net))
 
 
-def component_parts(record: Record, series: Sequence[Series]) -> Signed:
+def _diskless(record: Record, modelled: Sequence[Series]) -> frozenset[str]:
+    """Name the clients that hold data beside servers on disks that are in no model, so their modelled watts lack something."""
+    if all(host.role == "client" for host in record.hosts):
+        return frozenset()
+    having = {s.channel.host for s in modelled if s.channel.component == "disks"}
+    seen = {s.channel.host for s in modelled} - having
+    return frozenset(host.name for host in record.hosts if host.role == "client") & data_hosts(record) & seen
+
+
+def component_parts(record: Record, series: Sequence[Series], hosts: frozenset[str] | None = None) -> Signed:
     """Return the packages (RAPL) of all servers: a boundary of its own that represents no host; () if a server's is missing.
 
-    Empty on an emulated cluster: its hosts share this machine's packages.
+    Empty on an emulated cluster: its hosts share this machine's packages. `hosts` are others than the servers.
     """
-    servers = server_names(record)
+    servers = server_names(record) if hosts is None else hosts
     packages = [
         s for s in series if s.channel.grade == "component" and s.channel.component.startswith("package") and s.channel.host
     ]
@@ -206,12 +224,12 @@ def joules(parts: Signed, began_s: float, ended_s: float, doubts: list[str]) -> 
     return sum(known_j) if known_j and len(known_j) == len(amounts) else None
 
 
-def _parts(grade: str, series: Sequence[Series], servers: frozenset[str]) -> Parts:
+def _parts(grade: str, series: Sequence[Series], servers: frozenset[str], wanted: frozenset[str]) -> Parts:
     metered = any(s.channel.component == SWITCH or SWITCH in s.channel.covers for s in series)
     switched = grade != "simulated" or metered  # a waveform has no switch in it
     among = items(series, servers, switch=switched)
     meter = "+".join(sorted({s.channel.meter for s in series}))
-    hosts = devices_of(servers, series)
+    hosts = devices_of(wanted, series)
     net, gross = cover(hosts, among), cover(hosts | {SWITCH} if switched else hosts, among)
     disks = frozenset(device for device in hosts if device.endswith("/disks"))
     boards = cover(hosts - disks, among) if disks else ()

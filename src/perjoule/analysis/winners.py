@@ -137,7 +137,7 @@ def _finding(among: str, workload: str, of: Complete, metric: str, judge: Judge,
         best=best,
         over_average=over_average(of[best], [of[other] for other in others], metric, judge),
         verdicts={other: judge.judged(own, metric, count) for other, own in pairs.items()},
-        grades=differing(cells) if refused else (),
+        grades=differing(cells, metric) if refused else (),
     )
 
 

@@ -49,15 +49,15 @@ def rows(results: Results, cells: Sequence[Cell]) -> Iterator[Row]:
     """
     for point in points_of(results, results.latest()):
         for metric, value in point.metrics.items():
-            words = _words(point.trial, point.direction)
-            yield Row(
-                "trial", *words, metric, metric_of(metric).unit.si, value, None, None, 1, point.grade, "\n".join(point.doubts)
-            )
+            words, of = _words(point.trial, point.direction), metric_of(metric)
+            grade = point.grade_of(of.boundary)
+            yield Row("trial", *words, metric, of.unit.si, value, None, None, 1, grade, "\n".join(point.doubts))
     for cell in cells:
         where = ("", cell.filesystem, cell.workload, cell.direction, cell.clients_count, None, "")
         for metric, found in cell.metrics.items():
             numbers = (found.mean, found.low, found.high, len(found.values))
-            yield Row("cell", *where, metric, metric_of(metric).unit.si, *numbers, cell.grade, "\n".join(cell.doubts))
+            of = metric_of(metric)
+            yield Row("cell", *where, metric, of.unit.si, *numbers, cell.grade_of(of.boundary), "\n".join(cell.doubts))
 
 
 def csv_text(found: Sequence[Row]) -> str:

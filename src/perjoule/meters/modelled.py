@@ -1,7 +1,8 @@
-"""Power from a linear model with the catalogue's coefficients, driven by each server's counters: never a measurement.
+"""Power from a linear model with the catalogue's coefficients, driven by each host's counters: never a measurement.
 
-Per server: board = idle + dynamic x CPU use; disks = idle + (active - idle) x use of their throughput; supply = the power
-supply's losses on both. The switch is constant. The form is that of X. Fan, W.-D. Weber, L. A. Barroso, Power Provisioning for a
+Per host: board = idle + dynamic x CPU use; disks = idle + (active - idle) x use of their throughput; supply = the power
+supply's losses on both. Clients of a cluster are at the wall, without such losses: its supply is that of the servers. The switch
+is constant. The form is that of X. Fan, W.-D. Weber, L. A. Barroso, Power Provisioning for a
 Warehouse-sized Computer, ISCA 2007: https://doi.org/10.1145/1250662.1250665
 """
 
@@ -55,11 +56,12 @@ def disks_w(disks: tuple[Disk, ...], read_bytes_per_s: float, written_bytes_per_
 
 
 def host_w(
-    node: Node, cluster: Cluster, before: Counters, after: Counters, *, capacity_cores: float, scale: float
+    node: Node, cluster: Cluster, before: Counters, after: Counters, *, capacity_cores: float, scale: float, supplied: bool = True
 ) -> Mapping[Component, float]:
-    """Return a server's mean watts between two readings, by component; none if CPU time is missing or a counter fell.
+    """Return a host's mean watts between two readings, by component; none if CPU time is missing or a counter fell.
 
-    Unknown disk bytes count as zero: the disks then draw their idle power, a lower bound.
+    `supplied` says whether the cluster's supply feeds it. Unknown disk bytes count as zero: the disks then draw their idle power,
+    a lower bound.
     """
     duration_s = after.t_s - before.t_s
     grown = {counter: _grown(getattr(before, counter), getattr(after, counter)) for counter in COUNTERS}
@@ -70,7 +72,8 @@ def host_w(
     if node.disks:
         read_bytes, written_bytes = grown["disk_read_bytes"] or 0.0, grown["disk_written_bytes"] or 0.0
         watts["disks"] = disks_w(node.disks, read_bytes / duration_s, written_bytes / duration_s, scale)
-    watts["supply"] = sum(watts.values()) * (1 / cluster.supply_efficiency.value - 1)
+    if supplied:
+        watts["supply"] = sum(watts.values()) * (1 / cluster.supply_efficiency.value - 1)
     return watts
 
 
@@ -80,21 +83,25 @@ def _grown(before: float | None, after: float | None) -> float | None:
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Modelled(Meter):
-    """Watts of the servers and the switch, modelled from the catalogue and the hosts' counters."""
+    """Watts of the servers, the switch and clients of known hardware, modelled from the catalogue and the hosts' counters."""
 
     rate_hz: Hertz = 5.0
     """How often the counters are read, on average; each sample is the mean over the time since the one before."""
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
-        """Stream modelled watts per server and component, and the switch.
+        """Stream modelled watts per host and component, and the switch. Clients of unknown hardware or capacity are left out.
 
         Raises:
             CampaignError: the testbed, or a server, has no hardware in the catalogue, or a server states no CPU capacity.
         """
         cluster, nodes = _hardware(hosts)
-        model = _Model(hosts, cluster, nodes, _capacity_cores(hosts), sink)
-        with counting("modelled", self.rate_hz, _metered(hosts), model.take) as doubts:
+        capacity_cores = _capacity_cores(hosts)
+        beside = _beside(hosts)
+        nodes |= {host.name: host.node for host in beside if host.node}
+        capacity_cores |= {host.name: host.cpu_capacity_cores for host in beside if host.cpu_capacity_cores}
+        model = _Model(hosts, cluster, nodes, capacity_cores, sink)
+        with counting("modelled", self.rate_hz, (*_metered(hosts), *beside), model.take) as doubts:
             yield doubts
         doubts.extend(model.doubts())
 
@@ -108,7 +115,12 @@ def _metered(hosts: Hosts) -> tuple[Host, ...]:
     return hosts.servers or hosts.clients
 
 
-def _hardware(hosts: Hosts) -> tuple[Cluster, Mapping[str, Node]]:
+def _beside(hosts: Hosts) -> tuple[Host, ...]:
+    """Return the clients beside servers whose hardware the catalogue knows."""
+    return tuple(host for host in hosts.clients if host.node and host.cpu_capacity_cores) if hosts.servers else ()
+
+
+def _hardware(hosts: Hosts) -> tuple[Cluster, dict[str, Node]]:
     where, remedy = 'meter "modelled"', 'give the testbed a cluster (cluster = "odroid-hc4"), or remove this meter'
     if hosts.cluster is None:
         raise CampaignError(
@@ -121,7 +133,7 @@ def _hardware(hosts: Hosts) -> tuple[Cluster, Mapping[str, Node]]:
     return hosts.cluster, {name: node for name, node in nodes.items() if node is not None}
 
 
-def _capacity_cores(hosts: Hosts) -> Mapping[str, float]:
+def _capacity_cores(hosts: Hosts) -> dict[str, float]:
     """Return each host's CPU capacity. This machine's cores are not those of an emulated board, so there is no fallback."""
     stated = {host.name: host.cpu_capacity_cores for host in _metered(hosts)}
     if unknown := [name for name, cores in stated.items() if not cores]:
@@ -141,6 +153,7 @@ class _Model:
     ) -> None:
         self._cluster, self._nodes, self._sink, self._scale = cluster, nodes, sink, hosts.scale
         self._capacity_cores = capacity_cores
+        self._supplied = frozenset(host.name for host in _metered(hosts))
         self._before: dict[str, Counters] = {}
         self._untold: dict[str, set[str]] = {counter: set() for counter in COUNTERS}
         self._switch_s: float | None = None
@@ -166,7 +179,8 @@ class _Model:
 
     def _host(self, name: str, before: Counters, after: Counters) -> None:
         node, cores = self._nodes[name], self._capacity_cores[name]
-        watts = host_w(node, self._cluster, before, after, capacity_cores=cores, scale=self._scale)
+        supplied = name in self._supplied
+        watts = host_w(node, self._cluster, before, after, capacity_cores=cores, scale=self._scale, supplied=supplied)
         for component, value in watts.items():
             self._sink.append(channel(name, component), after.t_s, value, after.t_s - before.t_s)
         for counter, hosts in self._untold.items():

@@ -2,7 +2,7 @@
 
 To add a metric, add an entry to `ENTRIES`: tables, figures, the stop rule, comparison, export and audit look it up here, and
 `python setup/metrics.py` writes it into the docs. A key ends in its SI unit. An entry with "{boundary}" or "{role}" in its key is
-one metric for each of `BOUNDARIES` or `ROLES`.
+one metric for each of `BOUNDARIES` or `ROLES`; likewise "{piece}" for `PIECES`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -62,11 +62,14 @@ class Boundary(NamedTuple):
     hosts: str
     headline: bool = False
     budgeted: bool = True
+    printed: bool = False  # by papers
 
 
 BOUNDARIES = (
-    Boundary("", "net", "the servers without the switch", headline=True),
-    Boundary("gross_", "gross", "the servers with the switch", headline=True),
+    Boundary("", "net", "the servers without the switch", headline=True, printed=True),
+    Boundary("gross_", "gross", "the servers with the switch", headline=True, printed=True),
+    Boundary("clients_", "clients", "the clients that ran the load", headline=True),
+    Boundary("all_", "all", "the servers and the clients that ran the load, each host once, without the switch", headline=True),
     Boundary("dynamic_", "dynamic", "the servers without the switch, less what they draw idle"),
     Boundary("controller_", "controller", "the servers without their disks"),
     Boundary("cpu_package_", "CPU package", "the servers' processor packages", budgeted=False),
@@ -78,6 +81,15 @@ ROLES: Mapping[str, str] = {
     "metadata": "the metadata hosts",
     "management": "the management hosts",
     "servers": "all hosts but clients",
+}
+PIECES: Mapping[str, str] = {  # of the joules of both sides
+    "client_cpu": "client CPU",
+    "client_rest": "client rest",
+    "network": "network",
+    "server_cpu": "server CPU",
+    "server_rest": "server rest",
+    "disks": "disks",
+    "unsplit": "not split",
 }
 RATES = ("throughput_bytes_per_s", "operations_per_s")  # work by the second: in bytes, or else in operations
 PER_JOULE = ("efficiency_bytes_per_j", "operations_per_j")  # the same by the joule
@@ -107,6 +119,7 @@ ENTRIES = (
            together=True, headline=True, quantity="efficiency", budgeted=True),
     Metric("{boundary}operations_per_j", "op/J", _OP_PER_J, "operations / energy of {boundary}, of a load that moves no bytes",
            "higher", energy=True, together=True, headline=True, budgeted=True),
+    Metric("part_{piece}_j", "J of", _J, "energy of both sides and the switch that went to: {piece}", "lower", energy=True),
     Metric("edp_js", "EDP", _JS, "energy x duration, of the servers without the switch", "lower", energy=True, together=True,
            headline=True, quantity="energy-delay product"),
     Metric("edp_uncertainty_js", "EDP uncertainty", _JS, "half of the 95 % interval of the EDP of one trial", "lower",
@@ -183,6 +196,10 @@ def _expanded(entry: Metric) -> Iterator[Metric]:
         for role, hosts in ROLES.items():
             key, definition = entry.key.format(role=role), entry.definition.format(role=hosts)
             yield replace(entry, key=key, label=f"{role} {entry.label}", definition=definition)
+    elif "{piece}" in entry.key:
+        for piece, name in PIECES.items():
+            key, definition = entry.key.format(piece=piece), entry.definition.format(piece=name)
+            yield replace(entry, key=key, label=f"{entry.label} {name}", definition=definition)
     elif "{boundary}" in entry.key:
         for one in BOUNDARIES:
             yield from _with_uncertainties(_of(one, entry))
@@ -198,7 +215,7 @@ def _of(one: Boundary, entry: Metric) -> Metric:
         definition=entry.definition.format(boundary=one.hosts),
         boundary=one.name,
         headline=entry.headline and one.headline,
-        quantity=entry.quantity if one.headline else "",
+        quantity=entry.quantity if one.printed else "",
         budgeted=entry.budgeted and one.budgeted,
     )
 
@@ -219,9 +236,10 @@ def _with_uncertainties(entry: Metric) -> Iterator[Metric]:
 
 def _bursts(found: Metric) -> Iterator[Metric]:
     yield found
-    if found.headline and found.boundary in ("", "net"):
+    if found.headline and found.boundary in ("", "net", "clients", "all"):
         words = f"{found.definition}; of a write until the last client's fsync returned"
-        plain = replace(found, headline=False, quantity="", boundary="", budgeted=False)
+        boundary = "" if found.boundary == "net" else found.boundary
+        plain = replace(found, headline=False, quantity="", boundary=boundary, budgeted=False)
         yield replace(plain, key=f"burst_{found.key}", label=f"burst {found.label}", definition=words)
 
 

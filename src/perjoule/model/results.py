@@ -23,6 +23,11 @@ class Point:
     shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
     source: str = ""  # of its energy: which quantity of which meter, "shelly power"
     omitted: Mapping[str, str] = field(default_factory=dict[str, str])  # boundary without an energy -> why
+    grades: Mapping[str, str] = field(default_factory=dict[str, str])  # of a boundary on other meters than `grade`'s
+
+    def grade_of(self, boundary: str) -> str:
+        """Return the grade of a boundary's energy."""
+        return self.grades.get(boundary, self.grade)
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,11 @@ class Cell:
     redundancy: Redundancy | None = None  # of user data; None where it is not known
     ran: tuple[Ran, ...] = ()  # each repetition, in the order of the values of a metric that all have
     widening: float = 1.0  # of its intervals, where they decided how often was repeated
+    grades: Mapping[str, str] = field(default_factory=dict[str, str])  # as Point.grades, written like `grade`
+
+    def grade_of(self, boundary: str) -> str:
+        """Return the grade of a boundary's energy."""
+        return self.grades.get(boundary, self.grade)
 
     @property
     def legend(self) -> str:

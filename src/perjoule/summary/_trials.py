@@ -24,6 +24,7 @@ class _Numbers:
     shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
     source: str = ""
     omitted: Mapping[str, str] = field(default_factory=dict[str, str])
+    grades: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,18 @@ def read(results: Results, record: Record, digest: str) -> TrialSummary | None:
     found = _kept.read(_place(results, record), digest, _Trial)
     if found is None:
         return None
-    points = (Point(record.trial, n.direction, n.metrics, n.doubts, n.grade, n.shared, n.source, n.omitted) for n in found.points)
+    points = (
+        Point(record.trial, n.direction, n.metrics, n.doubts, n.grade, n.shared, n.source, n.omitted, n.grades)
+        for n in found.points
+    )
     return TrialSummary(tuple(points), found.metered, found.timeline, found.overhead, found.watts, found.periods)
 
 
 def write(results: Results, record: Record, digest: str, found: TrialSummary) -> None:
     """Keep the numbers of a trial."""
-    points = tuple(_Numbers(p.direction, p.metrics, p.doubts, p.grade, p.shared, p.source, p.omitted) for p in found.points)
+    points = tuple(
+        _Numbers(p.direction, p.metrics, p.doubts, p.grade, p.shared, p.source, p.omitted, p.grades) for p in found.points
+    )
     kept = _Trial(points, found.metered, found.timeline, found.overhead, found.watts, found.periods)
     _kept.write(_place(results, record), digest, kept)
 

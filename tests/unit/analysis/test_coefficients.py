@@ -34,12 +34,14 @@ BUSY = {
     "storage-2": (0.6, 90e6, 0.0),
     "metadata-1": (0.1, 5e6, 5e6),
     "management-1": (0.02, 0, 0),
+    "client-1": (0.4, 0, 0),
 }
 IDLE = {
     "storage-1": (0.02, 1e6, 0.0),
     "storage-2": (0.01, 0.0, 0.0),
     "metadata-1": (0.01, 0.0, 0.0),
     "management-1": (0.01, 0, 0),
+    "client-1": (0.03, 0, 0),
 }
 SCALE = 0.5
 
@@ -48,14 +50,15 @@ def series_of(made, cluster, busy=BUSY):
     """What the meter makes of counters that grow at known rates: idle until 10 s, busy until 20 s, idle again."""
     nodes, found = {node.name: node for node in cluster.nodes}, []
     t_s = np.arange(0.5, 30.25, 0.5)
-    for host in HOSTS[:-1]:
+    for host in HOSTS:
         node, samples = nodes[host.node], []
         capacity_cores = node.board.mips.value * SCALE / MIPS
         for end_s in t_s:
             cpu, written, read = (busy if 10 < end_s <= 20 else IDLE)[host.name]
             before = Counters(end_s - 0.5, 0.0, 0, 0, 0, 0)
             after = Counters(end_s, cpu * SCALE * 0.5, 0, 0, round(read * SCALE * 0.5), round(written * SCALE * 0.5))
-            samples.append(modelled.host_w(node, cluster, before, after, capacity_cores=capacity_cores, scale=SCALE))
+            own = {"capacity_cores": capacity_cores, "scale": SCALE}
+            samples.append(modelled.host_w(node, cluster, before, after, **own, supplied=host.role != "client"))
         for component in samples[0]:
             channel = modelled.channel(host.name, component)
             found.append(made.series(channel, t_s, [one[component] for one in samples], 0.5))
@@ -95,9 +98,9 @@ def moved(cluster, name, by):
 
 
 def coefficients(cluster):
-    """Each coefficient of the servers with its sigma."""
+    """Each coefficient with its sigma."""
     found = {"supply efficiency": cluster.supply_efficiency, "switch": cluster.switch_w}
-    for node in catalogue.servers(cluster):
+    for node in cluster.nodes:
         found[f"idle of board {node.board.name}"] = node.board.idle_w
         found[f"dynamic of board {node.board.name}"] = node.board.dynamic_w
         found[f"7-zip rating of board {node.board.name}"] = node.board.mips
@@ -111,17 +114,31 @@ def energies_of(made, cluster):
     return energies(record_of(made, cluster), series_of(made, cluster), 10.0, 20.0, work)
 
 
-def test_each_term_is_what_the_model_moves_by_when_its_coefficient_is_off_by_sigma(made):
-    found, checked_count = energies_of(made, HC4), 0
-    for name, value in coefficients(HC4).items():
+METRICS = ("energy_j", "gross_energy_j", "dynamic_energy_j", "controller_energy_j", "clients_energy_j", "all_energy_j")
+ALIKE = replace(HC4, nodes=tuple(replace(node, board=HC4.nodes[0].board) for node in HC4.nodes))  # clients on the same boards
+
+
+@pytest.mark.parametrize(("cluster", "least_count"), [(HC4, 37), (ALIKE, 37)], ids=["two boards", "one board"])
+def test_each_term_is_what_the_model_moves_by_when_its_coefficient_is_off_by_sigma(made, cluster, least_count):
+    found, checked_count = energies_of(made, cluster), 0
+    for name, value in coefficients(cluster).items():
         step = 1e-4 * value.sigma  # small enough for the supply's efficiency, in which the model is not linear
-        after = energies_of(made, moved(HC4, name, step))
-        for metric in ("energy_j", "gross_energy_j", "dynamic_energy_j", "controller_energy_j"):
+        after = energies_of(made, moved(cluster, name, step))
+        for metric in METRICS:
             slope = (after.metrics[metric] - found.metrics[metric]) / step * value.sigma / found.metrics[metric]
             told = found.shared[metric].get(f"odroid-hc4: {name}", 0.0)
             assert told == pytest.approx(slope, rel=1e-3, abs=1e-9), (name, metric)
             checked_count += told != 0.0
-    assert checked_count >= 24
+    assert checked_count >= least_count
+
+
+def test_an_error_of_a_board_on_both_sides_is_one_error_of_all(made):
+    found = energies_of(made, ALIKE)
+    source = "odroid-hc4: idle of board odroid-hc4"
+    wrong_j = [
+        found.shared[f"{prefix}energy_j"][source] * found.metrics[f"{prefix}energy_j"] for prefix in ("", "clients_", "all_")
+    ]
+    assert wrong_j[2] == pytest.approx(wrong_j[0] + wrong_j[1])
 
 
 def test_power_follows_energy_and_what_a_joule_does_goes_the_other_way(made):

@@ -30,6 +30,8 @@ def test_every_number_of_a_trial_whose_truth_is_known(made):
         "gross_mean_w": 35,
         "gross_efficiency_bytes_per_j": 2000 / 350,
         "edp_js": 3000,
+        "part_network_j": 50,
+        "part_unsplit_j": 300,
         # all was on disk when the last client ended
         "burst_duration_s": 10,
         "burst_throughput_bytes_per_s": 200,

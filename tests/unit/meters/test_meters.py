@@ -228,9 +228,9 @@ def test_the_modelled_cluster_takes_the_papers_watts_idle_and_all_of_its_dynamic
     use_ratio: float, without_w: float, with_w: float
 ):
     kept, doubts = record("modelled", cluster(use_ratio), **SELDOM)
-    switch_w = sum(v for c, _, v, _ in kept.samples if c.component == "switch")
-    assert sum(v for _, _, v, _ in kept.samples) == pytest.approx(with_w)
-    assert sum(v for _, _, v, _ in kept.samples) - switch_w == pytest.approx(without_w)
+    cluster_w = [(c.component, v) for c, _, v, _ in kept.samples if not c.host.startswith("client")]
+    assert sum(v for _, v in cluster_w) == pytest.approx(with_w)
+    assert sum(v for component, v in cluster_w if component != "switch") == pytest.approx(without_w)
     assert doubts == []
 
 
@@ -242,9 +242,25 @@ def test_modelled_watts_are_window_means_with_their_real_durations_and_say_that_
     assert {c.component for c, *_ in kept.samples if c.host == "management-1"} == {"board", "supply"}
 
 
-def test_clients_are_outside_the_power_boundary():
-    kept, _ = record("modelled", cluster(0.5, clients=4), **SELDOM)
-    assert not [c for c, *_ in kept.samples if c.host.startswith("client")]
+def test_clients_of_known_hardware_are_modelled_at_the_wall_without_the_losses_of_the_servers_supply():
+    kept, _ = record("modelled", cluster(0.5, clients=2), **SELDOM)
+    clients_w = {(c.host, c.component): v for c, _, v, _ in kept.samples if c.host.startswith("client")}
+    assert clients_w == pytest.approx({(f"client-{n}", "board"): 30 + 65 / 2 for n in (1, 2)})
+
+
+def test_clients_of_unknown_hardware_have_no_watts_and_refuse_nobody_elses():
+    known = cluster(0.5).all
+    strange = [Scripted("client-7", None, [], cores=0.8), Scripted("client-8", known[-1].node, [], cores=None)]
+    strange[0].role = "client"
+    kept, doubts = record("modelled", Hosts((*known, *strange), cluster=HC4), **SELDOM)
+    assert {c.host for c, *_ in kept.samples if c.host.startswith("client")} == {"client-1"}
+    assert doubts == []
+
+
+def test_clients_without_servers_are_fed_by_the_supply():
+    alone = tuple(host for host in cluster(0.5).all if host.role == "client")
+    kept, _ = record("modelled", Hosts(alone, cluster=HC4), **SELDOM)
+    assert {c.component for c, *_ in kept.samples if c.host == "client-1"} == {"board", "supply"}
 
 
 def test_a_failed_reading_widens_the_next_window_so_that_no_energy_is_lost():

@@ -9,7 +9,7 @@ import pytest
 from perjoule.analysis.cells import cells
 from perjoule.analysis.points import points
 from perjoule.model import Amplification, Flow, Specification
-from perjoule.model.metrics import BOUNDARIES, BY_LABEL, METRICS, ROLES, metric_of
+from perjoule.model.metrics import BOUNDARIES, BY_LABEL, METRICS, PIECES, ROLES, metric_of
 from perjoule.published import QUANTITIES
 
 SERVERS, CLIENTS = ("storage-1", "storage-2", "metadata-1"), ("client-1", "client-2")
@@ -30,6 +30,10 @@ def everything(made):
             one = made.series(made.channel(host, component, semantics="window mean"), t_s, 10.0 + load_w, 0.5)
             yield replace(one, channel=replace(one.channel, specification=stated))
         yield made.series(made.channel(host, "package-0", "energy", "counter", "component", "rapl"), t_s, 3 * t_s)
+    for host in CLIENTS:
+        one = made.steady(host, 30.0)
+        yield replace(one, channel=replace(one.channel, specification=stated))
+        yield made.series(made.channel(host, "package-0", "energy", "counter", "component", "rapl"), t_s, 5 * t_s)
     yield made.steady("", 5.0, component="switch")
     yield from (made.counter(host, quantity, 0.1) for host in (*SERVERS, *CLIENTS) for quantity in COUNTED)
     for component, rate in (("machine", 2.0), ("perjoule", 0.1), ("kernel", 0.1)):
@@ -56,7 +60,10 @@ def test_every_number_of_a_trial_and_of_a_row_has_an_entry(made):
     keys |= {key.rpartition("/")[2] for cell in cells(measured, found) for key in cell.metrics}
     assert keys - METRICS.keys() == set(), "add an entry to perjoule/model/metrics.py"
     assert {metric_of(key).boundary for key in keys} >= {"net", "gross", "dynamic", "controller", "CPU package"}
-    assert {one.uncertainty for one in METRICS.values() if one.boundary in ("net", "gross") and one.budgeted} <= keys
+    budgeted = [one for one in METRICS.values() if one.boundary in ("net", "gross", "clients", "all") and one.budgeted]
+    assert {one.uncertainty for one in budgeted} <= keys
+    assert {f"part_{piece}_j" for piece in PIECES} - keys == {"part_unsplit_j"}
+    assert {"burst_clients_energy_j", "burst_all_mean_w", "burst_all_efficiency_bytes_per_j"} <= keys
     assert len(keys) > 80
 
 
@@ -75,8 +82,10 @@ def test_labels_are_unique_and_definitions_complete():
 
 def test_stop_rules_and_comparisons_know_their_metrics_by_label():
     old = {"MiB/s", "MiB/J", "gross MiB/J", "op/s", "op/J", "J", "W", "s", "EDP"}  # written in campaigns
-    assert BY_LABEL.keys() == old | {"% TPP", "gross J", "gross W", "gross op/J"}
-    assert {label for label, one in BY_LABEL.items() if one.better == "lower"} == {"J", "W", "s", "EDP", "gross J", "gross W"}
+    sides = {f"{side} {label}" for side in ("clients", "all") for label in ("J", "W", "MiB/J", "op/J")}
+    assert BY_LABEL.keys() == old | {"% TPP", "gross J", "gross W", "gross op/J"} | sides
+    less = {"J", "W", "s", "EDP", "gross J", "gross W", "clients J", "clients W", "all J", "all W"}
+    assert {label for label, one in BY_LABEL.items() if one.better == "lower"} == less
     assert {label for label, one in BY_LABEL.items() if not one.energy} == {"MiB/s", "op/s", "% TPP", "s"}
 
 
@@ -104,5 +113,5 @@ def test_a_users_metric_is_that_of_all_and_an_unknown_one_a_bare_number():
 def test_a_boundary_or_role_more_is_a_metric_more_of_each_kind():
     assert {f"{one.prefix}energy_j" for one in BOUNDARIES} | {f"cpu_{role}_s_per_byte" for role in ROLES} <= METRICS.keys()
     assert {key for key in METRICS if key.startswith("burst_")} == {
-        f"burst_{one.key}" for one in METRICS.values() if one.headline and one.boundary in ("", "net")
+        f"burst_{one.key}" for one in METRICS.values() if one.headline and one.boundary in ("", "net", "clients", "all")
     }
