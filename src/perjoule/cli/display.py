@@ -171,7 +171,12 @@ def notes(cells: Sequence[Cell], scales: Sequence[float]) -> list[str]:
     unmeasured = sorted({grade for cell in cells for grade in cell.grade.split("+")} & UNMEASURED)
     found += [f"power is {grade}, not measured" for grade in unmeasured]
     found += _in_rows("doubt in", [cell.doubts for cell in cells])
-    return found + _in_rows("in", [cell.omitted for cell in cells])
+    return found + omissions(cells)
+
+
+def omissions(cells: Sequence[Cell]) -> list[str]:
+    """List the numbers that rows lack, with the reasons."""
+    return _in_rows("in", [cell.omitted for cell in cells])
 
 
 def _in_rows(before: str, said: Sequence[Sequence[str]]) -> list[str]:

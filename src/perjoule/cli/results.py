@@ -9,10 +9,12 @@ import click
 
 from perjoule import store
 from perjoule.cli import exits, parameters
-from perjoule.cli.display import out, show, show_line
+from perjoule.cli.display import omissions, out, show, show_line
 from perjoule.cli.outputs import OutputFolder, require_file
 from perjoule.cli.parameters import examples
+from perjoule.model import Cell
 from perjoule.model.errors import MachineError
+from perjoule.results.joules import sides_table, split_table
 from perjoule.results.table import Table, amplification_table, replacement_table, table, winners_table
 
 CAMPAIGN = "campaign.toml"  # identifies a results folder
@@ -23,13 +25,14 @@ CAMPAIGN = "campaign.toml"  # identifies a results folder
 @click.command(
     "show",
     short_help="Print the table of a results folder.",
-    epilog=examples("perjoule show results/demo", "perjoule show results/demo --winners", "perjoule show results/demo --bytes"),
+    epilog=examples("perjoule show results/demo", "perjoule show results/demo --winners", "perjoule show results/demo --joules"),
 )
 @parameters.folder
 @click.option("--users", is_flag=True, help="Throughput of several users together and alone, and fairness.")
 @click.option("--scaling", is_flag=True, help="Scaling with storage hosts: % of ideal, and the fitted law.")
 @click.option("--winners", "best", is_flag=True, help="The best file system for each workload, or none.")
 @click.option("--bytes", "amplification", is_flag=True, help="Bytes moved per user byte, next to what redundancy explains.")
+@click.option("--joules", is_flag=True, help="Energy of servers, of clients and of all, and where the joules went.")
 @click.option("--budget", is_flag=True, help="Uncertainty budget of the energies, and power that the meters do not explain.")
 @click.option("--replacement", is_flag=True, help="How many low-power machines replace a server, and their power.")
 @click.option(
@@ -41,6 +44,7 @@ def show_command(
     scaling: bool,
     best: bool,
     amplification: bool,
+    joules: bool,
     budget: bool,
     replacement: bool,
     others: tuple[Path, ...],
@@ -51,7 +55,7 @@ def show_command(
     results, beside = measured(folder), [measured(other) for other in others]
     found = summary(results)
     cells = found.cells
-    if not (users or scaling or best or amplification or budget or replacement):
+    if not (users or scaling or best or amplification or joules or budget or replacement):
         show(table(cells), cells, found.scales)
         for doubt in found.doubts:
             show_line(f"doubt of the campaign: {doubt}")
@@ -71,6 +75,8 @@ def show_command(
         show(winners_table(report.winners(results, cells)), (), ())
     if amplification:
         show(amplification_table(cells), (), ())
+    if joules:
+        _show_joules(cells, folder)
     if budget:
         nothing = "no energy here has an uncertainty budget: no meter states its errors"
         _show(report.budget_tables(results), folder, nothing, "see docs/explanations/uncertainty.md")
@@ -80,6 +86,13 @@ def show_command(
             what = "no two stand-alone machines here ran the same workload with metered power"
             raise MachineError(what, where=str(folder), next="add the results of another machine: --with DIR")
         show(replacement_table(replaced), (), ())
+
+
+def _show_joules(cells: Sequence[Cell], folder: Path) -> None:
+    found = [laid for laid in (sides_table(cells), split_table(cells)) if laid.rows]
+    _show(found, folder, "no energy is known here", "see docs/how-to/meters.md")
+    for line in omissions(cells):
+        show_line(line)
 
 
 def _show(tables: Sequence[Table], folder: Path, none: str, advice: str) -> None:

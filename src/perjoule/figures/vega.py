@@ -12,7 +12,8 @@ FONT = "Arial, Liberation Sans, Helvetica, sans-serif"
 
 # Named colour ranges: "category" is for file systems throughout, "component" and "role" for what their names say. Distinguishable
 # with normal vision and with protanopia, deuteranopia and tritanopia (distance in CIELAB after Machado et al. 2009 at least 26
-# among the first four of "category"), and at least 3:1 against the background. Shapes repeat what "category" says.
+# among the first four of "category"), and at least 3:1 against the background. Shapes repeat what "category" says. "piece" is for
+# the pieces of a joule: a hue for each side, strong for its CPU and pale for its rest, as `metrics.PIECES` orders them.
 _LIGHT = {
     "ink": "#1b1f24",
     "quiet": "#59636e",
@@ -21,6 +22,7 @@ _LIGHT = {
     "category": ["#2450b8", "#d97400", "#00a082", "#86307c", "#4c9ed0", "#8a8040", "#a83212"],
     "component": ["#5f7388", "#b0662b", "#a9b8c6", "#d9c5a3", "#7d6a9b", "#3d4b59"],
     "role": ["#3f7fbf", "#c06a2d", "#8c9aa8", "#6d5a94"],
+    "piece": ["#1f5fa8", "#9cc3ea", "#7d6a9b", "#a8541a", "#e6bd94", "#2b8a74", "#aab3bc"],
 }
 _DARK = {
     "ink": "#e8ebef",
@@ -30,6 +32,7 @@ _DARK = {
     "category": ["#5b86ee", "#f09a2c", "#44dcae", "#c07ab4", "#9fd0ff", "#ebe07a", "#e8594b"],
     "component": ["#8ea3b8", "#d08a4e", "#566473", "#a08c68", "#a390c4", "#c3cdd7"],
     "role": ["#6fa8e2", "#e08f50", "#7b8896", "#a691d4"],
+    "piece": ["#6fa8e2", "#2f557f", "#a390c4", "#f09a52", "#84532a", "#4cc4a6", "#66717d"],
 }
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke"]
 
@@ -42,7 +45,7 @@ def _config(theme: Mapping[str, Any]) -> Spec:
         "font": FONT,
         "padding": 4,
         "view": {"stroke": None},
-        "range": {name: theme[name] for name in ("category", "component", "role")} | {"symbol": SHAPES},
+        "range": {name: theme[name] for name in ("category", "component", "role", "piece")} | {"symbol": SHAPES},
         "axis": axis | {"gridColor": theme["line"], "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"},
         # A fixed extent, so that the page can tell how wide the panels may be.
         "axisY": {"domain": False, "ticks": False, "minExtent": 40, "maxExtent": 40, "tickCount": 5},

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from perjoule import catalogue, published
+from perjoule.analysis.baseline import OMITTED
 from perjoule.analysis.efficiency import capacity_bytes_per_idle_w
 from perjoule.analysis.energies import UNBUDGETED
 from perjoule.analysis.fairness import mixes
@@ -15,6 +16,7 @@ from perjoule.figures.cost import cost
 from perjoule.figures.dimuon import dimuon
 from perjoule.figures.edp import edp
 from perjoule.figures.efficiency import efficiency
+from perjoule.figures.joules import drawable, joules
 from perjoule.figures.overhead import overhead
 from perjoule.figures.power import power
 from perjoule.figures.replacement import replacement
@@ -23,6 +25,7 @@ from perjoule.figures.throughput import throughput
 from perjoule.figures.timeline import timeline
 from perjoule.figures.users import users
 from perjoule.figures.vega import Spec
+from perjoule.model import Cell
 from perjoule.model.metrics import metric_of
 from perjoule.model.units import BYTES
 from perjoule.report import paper_comparison
@@ -30,6 +33,7 @@ from perjoule.report.content import Content
 from perjoule.report.metered import relative
 from perjoule.report.mixed_users import bars
 from perjoule.report.scalability import growths
+from perjoule.results.joules import SIDES
 
 BUDGETS_COUNT = 40  # in one figure
 ALIGNMENTS_COUNT = 6
@@ -72,6 +76,9 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         most = max(cell.clients_count for cell in cells)
         chosen = [cell for cell in cells if cell.clients_count == most]
         yield "cost", cost(chosen, notes=[f"{most} clients; CPU time of the machine that ran them", *plain])
+    most = max((cell.clients_count for cell in cells), default=0)
+    if drawable(chosen := [cell for cell in cells if cell.clients_count == most]):
+        yield "joules", joules(chosen, notes=[*_joules_notes(chosen, most), *plain])
     if pairs := bars(mixes(found.points)):
         kept = "while a user's jobs ran: mean, 95 % interval, and a small mark for each repetition; fair is Jain's index"
         yield "users", users(pairs, axis=metric_of("throughput_bytes_per_s").unit.symbol, notes=[kept, *plain])
@@ -112,6 +119,20 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         )
     if any(catalogue.servers(catalogue.cluster(name)) for name in found.clusters if name in catalogue.names()):
         yield "capacity", _capacity(found.clusters)
+
+
+def _joules_notes(cells: Sequence[Cell], clients_count: int) -> Iterator[str]:
+    """Say how the energy of each side was obtained, and which one is missing."""
+    clients = f"{clients_count} client{'s' if clients_count > 1 else ''}"
+    grades = {
+        name: sorted({grade for cell in cells if f"{prefix}energy_j" in cell.metrics and (grade := cell.grade_of(name))})
+        for name, prefix in SIDES.items()
+    }
+    told = [
+        f"{whose} {'+'.join(found)}" for whose, found in (("servers", grades["net"]), ("clients", grades["clients"])) if found
+    ]
+    yield f"{clients}; headline window, mean of the repetitions" + (f"; power: {', '.join(told)}" if told else "")
+    yield from dict.fromkeys(words for cell in cells for words in cell.omitted if words != OMITTED)
 
 
 def _capacity(clusters: Sequence[str]) -> Spec:

@@ -13,7 +13,7 @@ from perjoule.results.table import Table, number
 from perjoule.store.patterns import LoadPattern
 from perjoule.summary.metered import Metered
 
-KINDS = ("net", "gross", "dynamic", "controller")
+KINDS = ("net", "gross", "clients", "all", "dynamic", "controller")
 Key = tuple[str, str, str, int]  # file system, workload, direction, clients
 
 
@@ -40,7 +40,7 @@ def budget_table(found: Sequence[Metered]) -> Table:
     for one in found:
         for direction, energy in one.energies.items():
             for kind in KINDS:
-                if kind in energy.budgets and energy.grade not in UNBUDGETED:
+                if kind in energy.budgets and energy.grades.get(kind, energy.grade) not in UNBUDGETED:
                     rows.setdefault(((*one.key[:2], direction, one.key[2]), kind), []).append(energy.budgets[kind])
     names = [name for name in SHRINK if any(t.name == name for budgets in rows.values() for b in budgets for t in b.terms)]
     headers = ("file system", "workload", "direction", "clients", "energy", "J", "± %", "k", *names, "largest term", "unknown")

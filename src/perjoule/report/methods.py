@@ -183,9 +183,12 @@ def _power(found: Content) -> Iterator[str]:
         "Energy is that of the servers, without switch and clients, integrated by each channel's semantics; a failed read is "
         "a gap."
     )
+    if any("clients_energy_j" in cell.metrics for cell in found.cells):
+        yield "That of the clients that ran the load, and of both together, is given beside it."
     if shares and shares[-1]:
         span = f"{shares[0]:.1%} to {shares[-1]:.1%}"
-        yield f"Its expanded uncertainty (95 %) is {span} of a trial's energy, from an uncertainty budget according to the GUM."
+        whose = "The expanded uncertainty (95 %) of the servers' energy"
+        yield f"{whose} is {span} in a trial, from an uncertainty budget according to the GUM."
     if found.modelled:
         yield (
             "The uncertainty of modelled power comes from the catalogue's coefficients; the part that two file systems share "

@@ -16,6 +16,7 @@ from perjoule.report.document import document
 from perjoule.report.drawings import drawings
 from perjoule.report.metered import budget_table, unexplained_table
 from perjoule.report.methods import methods
+from perjoule.results.joules import WORDS, sides_table, split_table
 from perjoule.results.table import Table, amplification_table, number, pair_texts, table, winners_table, with_meter
 
 
@@ -48,6 +49,9 @@ def page(found: Content, root: str) -> str:
         muons=muons.muons_table(found.cells),
         budgets=budget_table(found.metered),
         unexplained=unexplained_table(found.metered),
+        sides_words=list(WORDS),
+        sides=sides_table(found.cells),
+        split=split_table(found.cells),
         amplification=amplification_table(found.cells),
         doubts=[*((words, "the campaign") for words in found.doubts), *_places(found.cells, [c.doubts for c in found.cells])],
         omitted=_places(found.cells, [cell.omitted for cell in found.cells]),
