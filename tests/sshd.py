@@ -1,16 +1,27 @@
 """A lab of real hosts on this machine: an sshd in each of several virtual hosts, with files of its own."""
 
+import json
 import shutil
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perjoule.drivers.protocols import Host
+from perjoule.drivers.protocols import Host, Process
 
 CURVE25519 = "curve25519-sha256"  # a fifth of the CPU time of OpenSSH 9's default key exchange
 USER, SUDOER = "pj-user", "pj-sudoer"  # without rights, and with sudo; the hosts alone know them
+PERJOULE = Path(sys.executable).with_name("perjoule")
+# $1 the lab's folder, $2 the configuration of sshd: a host that keeps its disk when it reboots.
+BOOT = """
+mountpoint -q "$1/work" || mount -t tmpfs -o size=8G none "$1/work"
+mountpoint -q ~/.bashrc || [ ! -e ~/.bashrc ] || mount --bind /dev/null ~/.bashrc
+exec /usr/sbin/sshd -D -e -f "$2"
+"""
+LOAD = "[load]\nrw=write\nbs=64k\nsize=1m\nrate=1m\ntime_based=1\nruntime={}\n"
 TREES = """
 for d in work results home; do mkdir -p "$1/$d"; mount -t tmpfs none "$1/$d"; chmod 1777 "$1/$d"; done
 for f in passwd group sudoers; do [ ! -e /etc/$f ] || mount --bind "$1/$f" /etc/$f; done
@@ -24,6 +35,16 @@ def until(true: Callable[[], bool], timeout_s: float = 30.0) -> None:
     while not true():
         assert time.monotonic() < until_s, "waited in vain"
         time.sleep(0.02)
+
+
+def toml(options: Mapping[str, Any], filesystem: str, *workloads: str, clients: int = 1, header: str = "") -> str:
+    """A campaign; what JSON and TOML write alike is written by json."""
+    tables = ["{" + ", ".join(f"{key} = {json.dumps(value)}" for key, value in host.items()) + "}" for host in options["hosts"]]
+    rest = "\n".join(f"{key} = {json.dumps(value)}" for key, value in options.items() if key != "hosts")
+    head = f'name = "lab"\nrepetitions = 1\nsettle = "100 ms"\nquiet = "2 s"\nclients = [{clients}]\n{header}\n'
+    bed = f'[testbed]\nkind = "cluster"\n{rest}\nhosts = [{", ".join(tables)}]\n'
+    loads = "".join(f"[[workload]]\n{workload}\n" for workload in workloads)
+    return f"{head}{bed}[[filesystem]]\n{filesystem}\n{loads}"
 
 
 class Lab:
@@ -78,3 +99,76 @@ class Lab:
         for host in hosts:
             until(lambda host=host: "listening" in (self.folder / f"{host.name}.log").read_text())
         return found
+
+
+@dataclass
+class Site:
+    """A storage host and two clients with an sshd each, and the host on which perjoule runs."""
+
+    folder: Path
+    lab: Lab
+    hosts: dict[str, Host]
+    controller: Host
+    load: str = LOAD
+
+    def boot(self, name: str) -> None:
+        """Start its sshd, which keys and configuration are there for."""
+        host = self.hosts[name]
+        config, log = self.lab.folder / f"{name}.sshd", self.folder / f"{name}.log"
+        started = host.spawn(["bash", "-c", BOOT, "boot", self.lab.folder, config], log=log)
+        until(lambda: "listening" in started.output())
+
+    def end(self, name: str, pattern: str, number: str = "KILL") -> None:
+        """Signal processes by their command line, inside the host's own process namespace, where all is ours."""
+        self.hosts[name].run(["pkill", f"-{number}", "-f", pattern], timeout_s=10)
+
+    def reboot(self, name: str) -> None:
+        """End all that runs there, and start it anew; its disk stays."""
+        self.hosts[name].run(["pkill", "-KILL", "--inverse", "-x", "pkill"], timeout_s=10, check=False)
+        self.boot(name)
+
+    def link(self, name: str, state: str) -> None:
+        self.hosts[name].run(["ip", "link", "set", "eth0", state], timeout_s=10)
+
+    def loads(self, name: str) -> bool:
+        """Whether fio runs there, and not to make its files."""
+        return self.hosts[name].run(["pgrep", "-f", f"fio .*room/{name}[.]json"], timeout_s=10, check=False).returncode == 0
+
+    def perjoule(self, *words: str | Path) -> Process:
+        """Start perjoule on its host."""
+        log, env = self.folder / f"perjoule-{time.monotonic_ns()}.log", {"XDG_STATE_HOME": str(self.folder / "state")}
+        return self.controller.spawn([PERJOULE, *words], log=log, env=env)
+
+    def campaign(self, *, trials: int, seconds: float = 3, name: str = "lab", **options: object) -> Process:
+        """Start a campaign on all hosts."""
+        (self.folder / "load.fio").write_text(self.load.format(seconds))
+        (self.folder / "files").mkdir(exist_ok=True)
+        hosts = [{"name": n, "address": h.address, "role": h.role} for n, h in self.hosts.items()]
+        load = 'kind = "fio"\njob = "load.fio"\ntime_limit = "40 s"'
+        text = toml(
+            self.lab.options(hosts, 22) | options, f'kind = "directory"\npath = "{self.folder / "files"}"', load, clients=2
+        )
+        (self.folder / f"{name}.toml").write_text(text.replace("repetitions = 1", f"repetitions = {trials}"))
+        return self.perjoule("run", self.folder / f"{name}.toml", "--into", self.folder / name)
+
+    def records(self, name: str = "lab") -> list[tuple[str, str]]:
+        """Status and reason of each finished trial."""
+        return [(record["status"], record["reason"]) for record in self._records(name)]
+
+    def _records(self, name: str) -> list[dict[str, Any]]:
+        """The records of finished trials, read without perjoule's own code."""
+        path = self.folder / name / "journal.jsonl"
+        kept = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        assert len({one["trial"] for one in kept}) == len(kept), "a trial was measured twice"
+        places = [self.folder / name / "trials" / one["trial"] / f"attempt-{one['attempt']}" / "record.json" for one in kept]
+        return [json.loads(place.read_text()) for place in places]
+
+    def left(self) -> list[str]:
+        """What is there of runs: programs that bear our mark, and folders of runs."""
+        marked = 'cat /proc/[0-9]*/environ 2> /dev/null | tr "\\0" "\\n" | grep ^PERJOULE_HOST= ; pgrep -af [p]erjoule-keeper'
+        look = f'ls -d "$0"/cluster/*-[0-9] 2> /dev/null; {marked}; true'
+        return [
+            f"{name}: {line}"
+            for name, host in self.hosts.items()
+            for line in host.run(["bash", "-c", look, self.lab.folder / "work"], timeout_s=20).stdout.splitlines()
+        ]

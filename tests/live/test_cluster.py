@@ -27,7 +27,7 @@ from perjoule.simulators import rapl
 from perjoule.simulators._behaviour import Behaviour
 from perjoule.testbeds.cluster import Cluster
 from perjoule.workloads.hep import LIBRARIES
-from sshd import SUDOER, USER, Lab, until
+from sshd import SUDOER, USER, Lab, toml, until
 from typed import as_written
 
 pytestmark = [
@@ -78,16 +78,6 @@ def options(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]
     finally:
         server.terminate()
         server.wait(10)
-
-
-def toml(options: Mapping[str, Any], filesystem: str, *workloads: str, clients: int = 1, header: str = "") -> str:
-    """A campaign; what JSON and TOML write alike is written by json."""
-    tables = ["{" + ", ".join(f"{key} = {json.dumps(value)}" for key, value in host.items()) + "}" for host in options["hosts"]]
-    rest = "\n".join(f"{key} = {json.dumps(value)}" for key, value in options.items() if key != "hosts")
-    head = f'name = "lab"\nrepetitions = 1\nsettle = "100 ms"\nquiet = "2 s"\nclients = [{clients}]\n{header}\n'
-    bed = f'[testbed]\nkind = "cluster"\n{rest}\nhosts = [{", ".join(tables)}]\n'
-    loads = "".join(f"[[workload]]\n{workload}\n" for workload in workloads)
-    return f"{head}{bed}[[filesystem]]\n{filesystem}\n{loads}"
 
 
 def left(options: Mapping[str, Any]) -> list[str]:

@@ -17,9 +17,11 @@ from perjoule.model.errors import CampaignError, MachineError, TransientError
 from perjoule.testbeds import cluster
 from perjoule.testbeds._kernel import cpu_ticks
 from perjoule.testbeds._process import children
+from perjoule.testbeds.cluster import notes, pool
 from perjoule.testbeds.cluster.facts import clock_doubt, clock_s, counters, probe
 from perjoule.testbeds.cluster.host import SshHost
 from perjoule.testbeds.cluster.keeper import Keeper
+from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.openssh import Ssh
 from perjoule.testbeds.cluster.program import signalled
 from perjoule.testbeds.cluster.scripts import BASH, KEEP, LAUNCH
@@ -209,6 +211,65 @@ def test_a_keeper_removes_what_dead_runs_left_and_its_own(tmp_path: Path) -> Non
         (folder / "perjoule-made-this").touch()
     assert keep(tmp_path / "work") == [f"removed {old}", "ready"]
     assert sorted(path.name for path in (tmp_path / "work/cluster").iterdir()) == ["00000000-h2", "h1.lock", "perjoule-made-this"]
+
+
+def test_a_host_is_taken_from_a_dead_run_whose_keeper_still_waits_and_from_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a lost network: it waits for two minutes."""
+    monkeypatch.setattr(Ssh, "command", lambda _self, argv, **_ways: list(argv))
+    first, second, third = (Keeper(Ssh("h1", "here"), str(tmp_path / "work")) for _ in range(3))
+    first.keep("00000001")
+    with pytest.raises(MachineError, match="h1: another perjoule uses this host"):
+        second.keep("00000002", ["00000003"])
+    assert (first.alive, (tmp_path / "work/cluster/00000001-h1").exists()) == (True, True)
+    third.keep("00000002", ["00000003", "00000001"])
+    assert not (tmp_path / "work/cluster/00000001-h1").exists()
+    assert (tmp_path / "work/cluster/00000002-h1").exists()
+    assert third.close()
+    first.close()
+
+
+def test_a_host_whose_connection_was_lost_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    failures, made = list[MachineError](), list[str]()
+
+    def keeper(login: Login, _work: str) -> object:
+        if failures:
+            raise failures.pop()
+        made.append(login.name)
+        return login
+
+    kept = dict[pool.Place, object]()
+    monkeypatch.setattr(pool, "Keeper", keeper)
+    monkeypatch.setattr(pool, "_kept", kept)
+    monkeypatch.setattr(pool, "_AGAIN_S", 0.0)
+    places = [(Ssh(name, "10.0.0.1"), "/work") for name in ("n1", "n2", "n3")]
+    assert list(pool.regained(places, 0.0)) == []  # none was lost
+    for place in places[:2]:
+        pool.lose(place)
+    failures += [MachineError("it does not answer")] * 3
+    assert list(pool.regained(places, 60.0)) == ["n1 (10.0.0.1): it does not answer; waiting up to 1 min 0 s for it to come back"]
+    assert (made, list(kept)) == (["n1", "n2"], places[:2])
+    pool.lose(places[2])
+    failures += [MachineError("it does not answer")] * 1000
+    with pytest.raises(MachineError, match="it does not answer"):
+        list(pool.regained(places, 0.0))
+    failures.clear()
+    assert list(pool.regained(places, 0.0)) == []
+    assert list(kept) == places
+
+
+def test_the_note_of_a_dead_run_goes_once_all_its_hosts_are_held_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    hosts = [(Ssh(name, "10.0.0.1"), "/work") for name in ("n1", "n2")]
+    with notes.noted("00000001", hosts), notes.noted("00000002", hosts[:1]):
+        assert notes.dead() == {}
+    dead = notes.dead()
+    assert sorted(dead) == ["00000001", "00000002"]
+    notes.superseded(dead, hosts[:1])
+    assert sorted(notes.dead()) == ["00000001"]
+    notes.superseded(dead, hosts)
+    assert notes.dead() == {}
 
 
 def test_a_folder_that_is_not_ours_is_never_touched(tmp_path: Path) -> None:

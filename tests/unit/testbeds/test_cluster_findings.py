@@ -12,7 +12,7 @@ from perjoule.drivers.protocols import Check
 from perjoule.execution import host_disks, readiness
 from perjoule.filesystems._ceph import layout
 from perjoule.model.errors import MachineError
-from perjoule.testbeds import cluster
+from perjoule.testbeds.cluster import pool
 from perjoule.testbeds.cluster.facts import probe
 from perjoule.testbeds.cluster.findings import clock_finding, installed_at_once, together
 from perjoule.testbeds.cluster.openssh import Ssh
@@ -55,7 +55,7 @@ def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(Ssh, "command", command)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     yield CAMPAIGN.replace("WORK", str(tmp_path / "work"))
-    cluster._close_checked()
+    pool.close()
     assert not [path for path in tmp_path.glob("work/cluster/*") if path.is_dir()]
 
 

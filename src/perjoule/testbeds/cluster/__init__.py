@@ -4,7 +4,6 @@ Uses OpenSSH's own client with your keys, known hosts and configuration, and nev
 `work`/cluster. A keeper there ends all our programs and removes our files as soon as it loses contact, for whatever reason.
 """
 
-import atexit
 import contextlib
 import ipaddress
 import secrets
@@ -24,7 +23,8 @@ from perjoule.drivers.protocols import Check, ClockOffset, Host, Hosts, Testbed,
 from perjoule.machine.each import each
 from perjoule.model import OPTIONS, Json, TextFile
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
-from perjoule.testbeds.cluster import findings, notes
+from perjoule.model.units import Seconds
+from perjoule.testbeds.cluster import findings, notes, pool
 from perjoule.testbeds.cluster.facts import clock_doubt
 from perjoule.testbeds.cluster.host import MeteredHost, SshHost
 from perjoule.testbeds.cluster.inventory import inventory, tables
@@ -108,10 +108,16 @@ class Cluster(Testbed):
     """The only folder written to on a host, in its subfolder "cluster"; on this machine it holds the daemons' logs."""
     sudo: bool = False
     """Whether to run everything with sudo, which must not ask for a password."""
+    patience_s: Seconds = 180.0
+    """How long to wait, between trials, for hosts to come back whose connection was lost, for example while they reboot."""
 
     def planned(self, clients_count: int) -> Hosts:
         """The first clients, the first storage hosts if `servers` limits them, and all others."""
         return planned(machine.role for machine in self._chosen(clients_count))
+
+    def awaited(self) -> Generator[str]:
+        """Wait for hosts whose connection was lost. Raises PerjouleError: one is not back within `patience`."""
+        yield from pool.regained([self._place(machine) for machine in self.hosts if machine.login], self.patience_s)
 
     @contextlib.contextmanager
     def hold(self, clients_count: int) -> Generator[Hosts]:
@@ -126,24 +132,32 @@ class Cluster(Testbed):
         chosen = [machine for machine in everybody if machine.login]
         run = secrets.token_hex(4)
         with contextlib.ExitStack() as stack:
+            dead = notes.dead()
             note = stack.enter_context(notes.noted(run, self._noted(chosen)))
             folders = [self._folder(run, machine) for machine in chosen]
             stack.callback(lambda: [notes.remove_logs(folder) for folder in folders])
             held: list[Keeper] = []
-            stack.callback(lambda: all(each(held, Keeper.close)) and notes.remove(note))
+
+            def release() -> None:
+                ended = each(held, Keeper.close)
+                for keeper in [keeper for keeper, well in zip(held, ended, strict=True) if not well]:
+                    pool.lose((keeper.login, self.work))
+                if all(ended):
+                    notes.remove(note)
+
+            stack.callback(release)
 
             def keep(machine: Machine) -> Keeper:
-                keeper = _checked.pop((self._login(machine), self.work), None)
-                if keeper is None or not keeper.fresh:
-                    keeper = Keeper(self._login(machine), self.work)
+                keeper = pool.fresh(self._place(machine))
                 if not (check := findings.readiness(machine.name, keeper.probe)).ok:
                     keeper.close()
                     raise MachineError(check.detail, where=check.name, next=check.fix)
-                keeper.keep(run)
+                keeper.keep(run, tuple(dead))
                 held.append(keeper)
                 return keeper
 
             keepers = each(chosen, keep)
+            notes.superseded(dead, self._noted(chosen))
             for folder in folders:
                 notes.make_logs(folder)
             clocks = each(keepers, Keeper.clock)
@@ -172,14 +186,11 @@ class Cluster(Testbed):
                 return Check(machine.name, True, "a documentation address (RFC 5737), skipped", needed=False)
             if not machine.login:
                 return Check(machine.name, True, "login = false, skipped", needed=False)
-            login = self._login(machine)
             try:
-                keeper = Keeper(login, self.work)
+                keeper = Keeper(*self._place(machine))
             except PerjouleError as error:
                 return Check(machine.name, False, error.what, error.next)
-            if old := _checked.pop((login, self.work), None):
-                old.close()
-            _checked[login, self.work] = keeper
+            pool.keep(self._place(machine), keeper)
             return findings.readiness(machine.name, keeper.probe)
 
         return tuple(findings.together(each(self.hosts, look)))
@@ -191,7 +202,7 @@ class Cluster(Testbed):
         needing = [(check, places.at(check.on)) for check in wanted if check.look]
 
         def look(machine: Machine, place: Host) -> list[Check]:
-            if (keeper := _checked.get((self._login(machine), self.work))) is None:
+            if (keeper := pool.kept(self._place(machine))) is None:
                 return []
             needed = list({check.look: check for check, hosts in needing if place in hosts}.values())
             try:
@@ -222,6 +233,9 @@ class Cluster(Testbed):
         user, port = machine.user or self.user, machine.port or self.port
         return Ssh(machine.name, machine.ssh or machine.address, user, port, identity, config, self.sudo)
 
+    def _place(self, machine: Machine) -> pool.Place:
+        return self._login(machine), self.work
+
     def _noted(self, chosen: Sequence[Machine]) -> list[tuple[Ssh, str]]:
         """Return the hosts that `perjoule down` can reach when this run is over: not those of a batch job."""
         return [(login, self.work) for machine in chosen if isinstance(login := self._login(machine), Ssh)]
@@ -244,18 +258,6 @@ class Cluster(Testbed):
             },
             "removed": [words for keeper in keepers for words in keeper.removed],
         }
-
-
-_checked: dict[tuple[Login, str], Keeper] = {}  # connections of checks, for those who hold the same hosts next
-
-
-@atexit.register
-def _close_checked() -> None:
-    left = [_checked.popitem()[1] for _ in tuple(_checked)]
-    for keeper in left:
-        keeper.hang_up()
-    for keeper in left:  # no pool: the interpreter ends
-        keeper.close()
 
 
 def clean() -> tuple[list[str], list[str]]:

@@ -29,7 +29,7 @@ class Line:
         answer, late = self.keeper.run(argv, content, timeout_s=_LONG_S)
         if late or answer.code != 0:
             words = answer.err.decode(errors="replace").strip().splitlines() or [f"{argv[0]} did not end in time"]
-            raise WorkloadError(words[-1], where=self.keeper.login.name)
+            raise WorkloadError(words[-1].removeprefix("perjoule: "), where=self.keeper.login.name)
         return answer.out
 
     def send(self, tar: bytes, folder: Path) -> None:

@@ -97,10 +97,13 @@ class Keeper:
             found.append(line == "lacks")
         return found
 
-    def keep(self, run: str) -> None:
-        """Have it take the host for a run, and remove what dead runs left. Raises MachineError: another run has it."""
+    def keep(self, run: str, dead: Sequence[str] = ()) -> None:
+        """Have it take the host for a run, from `dead` ones whose keepers still wait for them, and remove what those left.
+
+        Raises MachineError: another run has it.
+        """
         try:
-            self._say(f"keep {run}")
+            self._say(" ".join(("keep", run, *dead)))
             until_s = time.monotonic() + KEPT_S
             while (line := self._line(until_s)) != "ready":
                 verb, _, rest = (line or "").partition(" ")

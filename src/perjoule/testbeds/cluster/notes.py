@@ -5,7 +5,7 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -43,6 +43,29 @@ def remove(note: Path) -> None:
     removal.remove_file(note)
 
 
+def dead() -> dict[str, str]:
+    """Return the notes of dead runs, by run."""
+    found: dict[str, str] = {}
+    for path in sorted(_folder().glob("*.json")):
+        with contextlib.suppress(OSError), os.fdopen(locks.opened(path)) as note:
+            if locks.taken(note.fileno()):
+                found[path.stem] = note.read()
+    return found
+
+
+def superseded(notes: Mapping[str, str], held: Collection[tuple[Ssh, str]]) -> None:
+    """Remove notes of dead runs whose hosts are all held now: their keepers have removed what was left."""
+    for run, text in notes.items():
+        with contextlib.suppress(*UNEXPECTED):
+            if all(host in held for host in _noted(text)):
+                remove(_folder() / f"{run}.json")
+
+
+def _noted(text: str) -> list[tuple[Ssh, str]]:
+    """Parse a note."""
+    return [(Ssh(**one), work) for one in json_from(text) if (work := one.pop("work"))]
+
+
 def clean() -> tuple[list[str], list[str]]:
     """Make the hosts of dead runs remove what is left there; see `cluster.clean`."""
     removed: list[str] = []
@@ -65,15 +88,15 @@ def _clean(path: Path, text: str) -> list[tuple[str, list[str], str]]:
     Return each host's name, what it removed, and "" or why it could not remove all.
     """
     try:
-        hosts = [(one.pop("work"), Ssh(**one)) for one in json_from(text)]
+        hosts = _noted(text)
     except UNEXPECTED:  # it was killed before it had written it, and before it connected
         return []
 
-    def clean_one(host: tuple[str, Ssh]) -> tuple[str, list[str], str]:
-        work, login = host
+    def clean_one(host: tuple[Ssh, str]) -> tuple[str, list[str], str]:
+        login, work = host
         try:
             keeper = Keeper(login, work)
-            keeper.keep(secrets.token_hex(4))
+            keeper.keep(secrets.token_hex(4), [path.stem])
         except PerjouleError as error:
             return login.name, [], f"{error}; if it is gone for good, delete {path}"
         if not keeper.close():

@@ -37,8 +37,8 @@ remove() { # a folder of ours with all that is mounted and attached below
 """
 
 # $1 the work folder, $2 the host's name. It says what the host has, answers "look ..." (see `Testbed.lacking`) by "has" or
-# "lacks", which changes nothing there, and waits for "keep RUN"; from then on it lives as long as its perjoule: its end, or two
-# minutes without a word from it, end everything.
+# "lacks", which changes nothing there, and waits for "keep RUN DEAD..."; from then on it lives as long as its perjoule: its end,
+# or two minutes without a word from it, end everything. The keeper of a DEAD run, which may still wait for its own, is ended.
 # Words that it hears: "alive", "tell GATE LINE" (see Host.tell), "counters N", "run N BYTES COMMAND" with the bytes of its input
 # after it, "ask N" (SIGTERM for program N), "end M N" (SIGKILL for it and its children). It answers "answer N CODE BYTES BYTES"
 # with the bytes of output and of errors. Whoever answers holds the token, a line in a pipe. Outputs wait in files, so a daemon
@@ -91,14 +91,21 @@ while read -r -t 120 word run && [ "$word" = look ]; do
 done
 [ "$word" = keep ] || exit 0
 refuse() { echo "refused $*"; exit 3; }
+read -r run dead <<< "$run"
 mark=$run-$2 root=$1/cluster folder=$1/cluster/$run-$2
 [ -d "$1" ] || mkdir -p "$1" 2> /dev/null
 if [ ! -d "$root" ] && mkdir "$root" 2> /dev/null; then echo "folders of runs by perjoule" > "$root/perjoule-made-this"; fi
 [ -d "$root" ] || refuse "$root can't be made"
 for _ in {1..20}; do [ -f "$root/perjoule-made-this" ] && break; sleep 0.05; done
 [ -f "$root/perjoule-made-this" ] && [ -O "$root" ] || refuse "$root is not ours"
-(umask 077; : >> "$root/$2.lock") && chmod 600 "$root/$2.lock" && exec 9> "$root/$2.lock" || refuse "$root can't be written to"
-flock -w 20 9 || refuse "another perjoule uses this host"
+(umask 077; : >> "$root/$2.lock") && chmod 600 "$root/$2.lock" && exec 9<> "$root/$2.lock" || refuse "$root can't be written to"
+if ! flock -w 2 9; then
+  read -r holder pid <&9
+  case " $dead ending " in *" $holder "*) ;; *) refuse "another perjoule uses this host" ;; esac
+  grep -qzxF perjoule-keeper "/proc/$pid/cmdline" && kill -TERM "$pid"
+  flock -w 20 9 || refuse "what another perjoule left on this host is still being removed"
+fi 2> /dev/null
+echo "$run $$" > "$root/$2.lock"
 for old in "$root"/????????-"$2"; do # a run has eight letters
   [ -d "$old" ] || continue
   sweep "PERJOULE_HOST=${old##*/}" && remove "$old" && echo "removed $old"
@@ -109,15 +116,18 @@ mkdir "$folder" "$own" && : > "$folder/perjoule-made-this" && mkfifo "$own/token
 echo >&7
 take() { read -r -u 7; }
 give() { echo >&7; }
+full() { # answers in place of program $1
+  local text="perjoule: no space left below $root"
+  take
+  printf 'answer %s 125 0 %s\n%s' "$1" "${#text}" "$text"
+  give
+}
 launch() { # the number, then the program
-  local number=$1 own=$own/$1 code text sizes=(0 0) input=/dev/null most=67108864
+  local number=$1 own=$own/$1 code sizes=(0 0) input=/dev/null most=67108864
   shift
   cd /
   if ! : > "$own.out" > "$own.err"; then
-    text="perjoule: $own.out can't be written to"
-    take
-    printf 'answer %s 125 0 %s\n%s' "$number" "${#text}" "$text"
-    give
+    full "$number"
     return
   fi
   [ ! -e "$own.in" ] || input=$own.in
@@ -131,6 +141,11 @@ launch() { # the number, then the program
   else
     code=127
     echo "perjoule: $1 is not installed on this host" > "$own.err"
+  fi
+  if [ "$code" != 0 ] && [ ! -s "$own.err" ] && ! echo > "$own.full"; then # its message did not fit either
+    full "$number"
+    rm -f "$own".*
+    return
   fi
   if [ -s "$own.out" ] || [ -s "$own.err" ]; then
     sizes=($(stat -c %s "$own.out" "$own.err"))
@@ -164,7 +179,7 @@ while read -r -t 120 word number rest; do
     run)
       bytes=${rest%% *}
       [ "$bytes" = 0 ] || head -c "$bytes" | { cat > "$own/$number.in" || { cat > /dev/null; false; }; } ||
-        rest="0 bash --norc -c 'echo perjoule: no space left for its input >&2; exit 125'"
+        rest="0 false"
       eval "launch $number ${rest#* }" < /dev/null 9>&- & ;;
     ask) read -r pid < "$own/$number.pid" && kill -TERM "$pid" ;;
     end) { sweep "PERJOULE_PROGRAM=$mark/$rest"; take; echo "answer $number 0 0 0"; give; } < /dev/null 9>&- & ;;
@@ -172,6 +187,7 @@ while read -r -t 120 word number rest; do
 done
 [ -n "$ended" ] || exec > /dev/null # whoever still listens takes an end of output for our death, and kills the connection
 exec 2> /dev/null
+echo "ending $$" > "$root/$2.lock"
 for _ in {1..50}; do # what was just being started is not marked yet, but is waited for
   sweep "PERJOULE_HOST=$mark" || exit 1
   [ -z "$(jobs -pr)" ] && remove "$folder" && [ ! -e "$folder" ] && exit 0

@@ -1,0 +1,230 @@
+"""Real hosts that fail in the middle of a campaign: each fault is one sentence that names the host, within its time limit.
+
+No finished trial is lost or measured twice, `resume` measures the rest, and nothing of ours stays on the hosts. The table in
+docs/how-to/real-hosts.md states what these tests check.
+"""
+
+import random
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from on_hosts import hosts_of
+from perjoule.drivers.protocols import Process
+from places import ROOT
+from sshd import LOAD, Lab, Site, until
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(not Path("/usr/sbin/sshd").exists(), reason="sshd is missing: apt install openssh-server"),
+]
+
+STRUCK = "client-2"
+TRIALS_COUNT = 3  # of campaigns whose perjoule is killed
+# What perjoule says, as the how-to has it.
+LOST = "the connection was lost"
+COMING = "; waiting up to 3 min 0 s for it to come back"
+SILENT = "it does not answer; check that it is on, its address, and firewalls"
+SET = "the clock of client-2 was set by +5 s during the run: its times are uncertain by as much"
+FULL = "client-2: no space left below "
+CHANGED = "its host key has changed; find out why, then"
+TAKEN = "another perjoule uses this host; set work, or wait for the other run"
+APART = "all clients ran together for only "
+NOTICED_S = 25.0  # after which a lost connection has failed its trial, on a busy machine; ssh takes 15 s to 20 s
+FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
+FILLED = 'mount -o remount,size=$(($(df --output=used -k "$1" | tail -n 1)))k "$1"'
+PULSED = "while :; do pkill -STOP -x fio; sleep 0.3; pkill -CONT -x fio; sleep 0.01; done"
+
+
+def test_the_how_to_has_these_sentences() -> None:
+    text = (ROOT / "docs" / "how-to" / "real-hosts.md").read_text()
+    assert [one for one in (LOST, COMING, SILENT, SET, FULL, CHANGED, TAKEN, APART) if one not in text] == []
+
+
+@pytest.fixture(scope="module")
+def hosts() -> Iterator[Site]:
+    with tempfile.TemporaryDirectory(prefix="pj-lab-") as folder, hosts_of(servers=1).hold(2) as held:
+        Path(folder).chmod(0o755)
+        lab = Lab(Path(folder))
+        (lab.folder / "work").mkdir()
+        there = [*held.by_role("storage"), *held.clients]
+        site = Site(Path(folder), lab, {host.name: host for host in there}, held.management)
+        for host in there:
+            lab.server(host.name, 22, host.address)
+            site.boot(host.name)
+        yield site
+
+
+@pytest.fixture
+def site(hosts: Site) -> Iterator[Site]:
+    """The same hosts with results of its own; in the end nothing of ours is on them, nor in the notes for `perjoule down`."""
+    hosts.load = LOAD
+    hosts.folder = Path(tempfile.mkdtemp(dir=hosts.lab.folder, prefix="test-"))
+    yield hosts
+    clean(hosts, 10)
+    assert list(hosts.folder.glob("state/perjoule/cluster/*")) == []
+
+
+def clean(site: Site, within_s: float) -> float:
+    """Wait until nothing of ours is on the hosts; return how long that took."""
+    began_s = time.monotonic()
+    while left := site.left():
+        assert time.monotonic() - began_s < within_s, left
+        time.sleep(0.1)
+    return time.monotonic() - began_s
+
+
+def said(process: Process, code: int, within_s: float) -> str:
+    """All that it printed, when it has ended with this exit code."""
+    found = process.wait(timeout_s=within_s)
+    assert found == code, process.output()
+    return process.output()
+
+
+def in_load(site: Site, running: Process, trial: int) -> None:
+    """Wait until the load of a trial (from 0) runs on both clients."""
+    clients = [name for name in site.hosts if name.startswith("client")]
+    until(lambda: (len(site.records()) == trial and all(map(site.loads, clients))) or running.returncode is not None, 40)
+    assert running.returncode is None, running.output()
+    time.sleep(0.5)
+
+
+def test_a_host_that_is_lost_and_comes_back_costs_one_trial(site: Site) -> None:
+    def restart() -> None:
+        site.end(STRUCK, "sshd")
+        time.sleep(6)
+        site.boot(STRUCK)
+
+    def interrupt() -> None:
+        site.link(STRUCK, "down")
+        time.sleep(30)
+        site.link(STRUCK, "up")
+
+    strikes: list[Callable[[], None]] = [
+        lambda: site.end(STRUCK, "perjoule-keeper"),
+        restart,
+        lambda: site.reboot(STRUCK),
+        interrupt,
+    ]
+    running = site.campaign(trials=len(strikes) + 1)
+    for number, strike in enumerate(strikes):
+        in_load(site, running, number)
+        strike()
+        until(lambda number=number: len(site.records()) > number, NOTICED_S)
+    shown = said(running, 1, 40)
+    lost = f"{STRUCK} ({site.hosts[STRUCK].address}): {LOST}"
+    assert site.records() == [("failed", lost)] * len(strikes) + [("valid", "")]
+    assert f"{STRUCK} ({site.hosts[STRUCK].address}): no SSH server is listening there{COMING}" in shown
+    assert f"{STRUCK} ({site.hosts[STRUCK].address}): it does not answer{COMING}" in shown
+    said(site.perjoule("verify", site.folder / "lab"), 0, 60)
+
+
+def test_a_host_that_is_lost_for_good_ends_the_campaign_and_resume_goes_on(site: Site) -> None:
+    running = site.campaign(trials=2, patience="1 s")
+    in_load(site, running, 0)
+    site.link(STRUCK, "down")
+    try:
+        shown = said(running, 3, NOTICED_S + 30)
+    finally:
+        site.link(STRUCK, "up")
+    assert f"perjoule: {STRUCK} ({site.hosts[STRUCK].address}): {SILENT}" in shown
+    assert [status for status, _ in site.records()] == ["failed"]
+    said(site.perjoule("resume", site.folder / "lab"), 1, 60)
+    assert [status for status, _ in site.records()] == ["failed", "valid"]
+
+
+def test_a_clock_that_is_set_during_a_trial_is_a_doubt(site: Site) -> None:
+    if FAKETIME is None:
+        pytest.skip("libfaketime is missing: apt install faketime")
+    config, clock = site.lab.folder / f"{STRUCK}.sshd", site.lab.folder / "clock"
+    clock.write_text("+0")
+    plain = config.read_text()
+    ways = [f"LD_PRELOAD={FAKETIME}", f"FAKETIME_TIMESTAMP_FILE={clock}", "FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"]
+    config.write_text(f"{plain}SetEnv {' '.join(ways)} FAKETIME_SKIP_CMDS=fio\n")  # which would hang
+    try:
+        site.reboot(STRUCK)
+        running = site.campaign(trials=1)
+        in_load(site, running, 0)
+        clock.write_text("+5")
+        shown = said(running, 0, 40)
+    finally:
+        config.write_text(plain)
+        site.reboot(STRUCK)
+    assert SET in shown, shown
+
+
+def test_a_disk_of_a_client_that_is_full_fails_the_trial(site: Site) -> None:
+    running = site.campaign(trials=2)
+    in_load(site, running, 0)
+    host, work = site.hosts[STRUCK], site.lab.folder / "work"
+    host.run(["bash", "-c", FILLED, "fill", work], timeout_s=10)
+    try:
+        until(lambda: len(site.records()) == 1, 40)
+    finally:
+        host.run(["mount", "-o", "remount,size=8G", work], timeout_s=10)
+    said(running, 1, 40)
+    assert site.records() == [("failed", f"{FULL}{work / 'cluster'}"), ("valid", "")]
+
+
+def test_a_host_key_that_has_changed_is_refused_before_anything_starts(site: Site) -> None:
+    known = site.lab.folder / "known"
+    address, plain, other = site.hosts[STRUCK].address, known.read_text(), (site.lab.folder / "wrong.pub").read_text().split()[:2]
+    lines = [line if line.split()[0] != address else f"{address} {' '.join(other)}" for line in plain.splitlines()]
+    known.write_text("\n".join(lines) + "\n")
+    try:
+        shown = said(site.campaign(trials=1), 3, 30)
+    finally:
+        known.write_text(plain)
+    assert f"{STRUCK}: {CHANGED} `ssh-keygen -R {address}`" in shown
+    assert site.records() == []
+
+
+def test_a_second_run_on_a_host_is_refused_and_the_first_goes_on(site: Site) -> None:
+    running = site.campaign(trials=1, seconds=7)
+    in_load(site, running, 0)
+    shown = said(site.campaign(trials=1, name="second"), 3, 30)
+    assert re.search(rf"perjoule: (storage-1|client-1|client-2): {TAKEN}", shown), shown
+    said(running, 0, 60)
+    assert (site.records(), site.records("second")) == ([("valid", "")], [])
+
+
+def test_a_client_ten_times_slower_than_the_other_is_a_doubt(site: Site) -> None:
+    site.load = "[load]\nrw=write\nbs=64k\nsize=1m\nthinktime=30ms\n"
+    slowing = site.hosts[STRUCK].spawn(["bash", "-c", PULSED], log=site.folder / "slowing.log")
+    try:
+        shown = said(site.campaign(trials=1), 0, 40)
+    finally:
+        slowing.stop()
+    assert site.records() == [("valid", "")]
+    assert re.search(rf"{APART}\d+% of the time.*: {STRUCK} ended \S+ s after client-1", shown), shown
+
+
+@pytest.mark.parametrize("kills_count", [3, pytest.param(40, marks=pytest.mark.slow)])
+def test_perjoule_killed_at_any_moment_leaves_hosts_clean_and_no_trial_lost_or_doubled(kills_count: int, site: Site) -> None:
+    dice, name, kept, longest_s = random.Random(kills_count), "lab-0", list[tuple[str, str]](), 0.0
+
+    def go_on() -> Process:
+        results = site.folder / name
+        there = (results / "results.json").exists()
+        return site.perjoule("resume", results) if there else site.campaign(trials=TRIALS_COUNT, seconds=2, name=name)
+
+    for number in range(kills_count):
+        running = go_on()
+        if number % 2 == 0:  # in a load, or soon after
+            until(lambda running=running: site.loads(STRUCK) or running.returncode is not None)
+        time.sleep(dice.uniform(0, 3))
+        site.controller.run(["pkill", "-KILL", "-f", "perjoule (run|resume)"], timeout_s=10, check=False)
+        running.wait(timeout_s=10)
+        longest_s = max(longest_s, clean(site, 120))
+        assert site.records(name)[: len(kept)] == kept, "a finished trial was lost"
+        kept = site.records(name)
+        if len(kept) == TRIALS_COUNT or number == kills_count - 1:
+            said(go_on(), 0, 90)
+            assert site.records(name) == [("valid", "")] * TRIALS_COUNT
+            name, kept = f"lab-{number + 1}", []
+    print(f"{kills_count} kills, hosts clean after {longest_s:.1f} s at most")
+    said(site.perjoule("down"), 0, 60)
