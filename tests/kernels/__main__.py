@@ -23,7 +23,7 @@ examples:
   sudo .venv/bin/python -m tests.kernels --all
 """
 TASK = """\
-export PYTHONPYCACHEPREFIX=/tmp/compiled
+export PYTHONPYCACHEPREFIX=/tmp/compiled HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis
 uname -r
 words="-v --tb=short -p no:cacheprovider --timeout 900 --junit-xml /share/{name}.xml"
 /venv/bin/python -u -m pytest $words -m 'not slow' {words}

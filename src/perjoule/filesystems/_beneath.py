@@ -52,7 +52,7 @@ def facts(host: Host, path: Path) -> dict[str, Json]:
     if kind not in TOLD:
         return mount
     argv, parse = TOLD[kind]
-    return {**mount, **parse(host.run([*argv, path if kind == "xfs" else source], timeout_s=SHORT_S).stdout)}
+    return {**mount, **parse(host.run([*argv, source if kind in ("ext4", "btrfs") else path], timeout_s=SHORT_S).stdout)}
 
 
 def ext4_facts(said: str) -> dict[str, Json]:
@@ -93,8 +93,14 @@ def btrfs_facts(said: str) -> dict[str, Json]:
     }
 
 
+def f2fs_facts(said: str) -> dict[str, Json]:
+    """Parse `stat --file-system --format=%S`: f2fs has no tool that reports on what is mounted."""
+    return {"block_bytes": int(said)}
+
+
 TOLD: dict[str, tuple[tuple[str, ...], Callable[[str], dict[str, Json]]]] = {
     "ext4": (("dumpe2fs", "-h"), ext4_facts),
     "xfs": (("xfs_info",), xfs_facts),
     "btrfs": (("btrfs", "inspect-internal", "dump-super"), btrfs_facts),
+    "f2fs": (("stat", "--file-system", "--format=%S"), f2fs_facts),
 }

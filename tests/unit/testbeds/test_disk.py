@@ -95,6 +95,7 @@ def test_f2fs_is_told_of_even_when_nobody_asks_but_then_it_is_not_needed() -> No
 def test_each_file_system_tells_how_it_was_made() -> None:
     ext4 = _beneath.ext4_facts((TRANSCRIPTS / "local" / "dumpe2fs.txt").read_text())
     xfs = _beneath.xfs_facts((TRANSCRIPTS / "local" / "xfs_info.txt").read_text())
+    assert _beneath.f2fs_facts("4096\n") == {"block_bytes": 4096}
     btrfs = _beneath.btrfs_facts((TRANSCRIPTS / "local" / "btrfs.txt").read_text())
     assert (ext4["block_bytes"], xfs["block_bytes"], btrfs["block_bytes"]) == (2048, 1024, 4096)
     made = [table(facts["made"]) for facts in (ext4, xfs, btrfs)]
