@@ -256,8 +256,7 @@ def test_a_host_that_lets_nobody_in_is_one_sentence(
 
 
 def test_a_host_whose_disk_fills_up_stops_the_campaign(options: dict[str, Any], tmp_path: Path) -> None:
-    for name in ("work", "files"):
-        (tmp_path / name).mkdir()
+    (tmp_path / "work").mkdir()
     image = tmp_path / "image"
     subprocess.run(["truncate", "--size=8G", image], check=True)
     subprocess.run(["mkfs.ext4", "-q", image], check=True)
@@ -266,13 +265,13 @@ def test_a_host_whose_disk_fills_up_stops_the_campaign(options: dict[str, Any], 
         load = 'kind = "fio"\noperation = "write"\nsize = "8 MiB"\nround = "2 s"\nrounds = 20'
         there = {**options, "work": str(tmp_path / "work")}
         before = left(there)
-        (tmp_path / "lab.toml").write_text(toml(there, f'kind = "directory"\npath = "{tmp_path / "files"}"', load))
+        (tmp_path / "lab.toml").write_text(toml(there, 'kind = "local"\ntype = "ext4"\nsize = "400 MiB"', load))
         command = [PERJOULE, "run", "lab.toml", "--into", "results"]
         running = subprocess.Popen(command, cwd=tmp_path, stdout=-1, stderr=-1, text=True)
         until(lambda: any(Path(tmp_path, "results", "trials").glob("*")) or running.poll() is not None)
         subprocess.run(["fallocate", "--length=7G", tmp_path / "work" / "somebody's"], check=True)  # which writes nothing
         _, said = running.communicate(timeout=50)
-        assert running.returncode == 3
+        assert running.returncode == 3, said
         assert re.search(r"the disk of storage-1 \(.*\) is nearly full \(.*\); stopped in time; free space, then run", said), said
         assert left(there) == before
     finally:
