@@ -2,9 +2,10 @@
 
 A test suite that stays green on wrong code proves nothing. Each mutant is a copy of the package with one change: a number made
 10 % larger (an integer by 1), an operator replaced by its opposite, a comparison or condition inverted. The tests that run the
-changed line (found once, with coverage.py, in processes that tests start, too), or a line which names the changed constant, run
-against the mutant until one fails. Comparisons are inverted rather than changed from < to <=, because no value of a continuous
-quantity distinguishes those. Tests that need root or real daemons (`tests/live`) are excluded.
+changed line (found once, with coverage.py, in processes that tests start, too), or a line which names the changed constant or
+field, or the function whose default is changed, run against the mutant until one fails. Comparisons are inverted rather than
+changed from < to <=, because no value of a continuous quantity distinguishes those. Tests that need root or real daemons
+(`tests/live`) are excluded.
 
 usage: .venv/bin/python benchmarks/mutation.py [--count N] [--seed N] [--jobs N] [--list] [PATH...]
 PATH: files or folders below src/perjoule; by default what makes numbers: analysis, modelled watts, and what virtual hosts are
@@ -153,7 +154,8 @@ class Ran:
     def tests(self, changed: Mutant) -> list[str]:
         """Name the tests that may notice a change: those of the file's own place first, then those that take least."""
         there = self.lines.get(changed.path, {})
-        names = there.get(changed.line, set()) | self._naming(changed) or set[str]().union(*there.values())
+        names = there.get(changed.line, set()) | self._naming(changed) | self._defaulting(changed)
+        names = names or set[str]().union(*there.values())
         by_file: dict[str, list[str]] = {}
         for name in sorted(names):
             by_file.setdefault(name.partition("::")[0], []).append(name)
@@ -168,15 +170,24 @@ class Ran:
         return sum(took_s for name, took_s in self.took_s.items() if name == test or name.startswith(f"{test}::"))
 
     def _naming(self, changed: Mutant) -> set[str]:
-        """The tests that run a line which names a constant that is set in the changed line."""
+        """The tests that run a line which names a constant, or a field of a class, that is set in the changed line."""
         tree = ast.parse((PACKAGE / changed.path).read_text())
-        made = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
+        bodies = [tree.body, *(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
+        made = [node for body in bodies for node in body if isinstance(node, ast.Assign | ast.AnnAssign)]
         own = [node for node in made if node.lineno <= changed.line <= (node.end_lineno or 0)]
         names = {n.id for one in own for n in ast.walk(one) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         where = {path: _naming_lines(PACKAGE / path) for path in self.lines} if names else {}
         return {
             t for path, lines in where.items() for name in names for n in lines.get(name, ()) for t in self.lines[path].get(n, ())
         }
+
+    def _defaulting(self, changed: Mutant) -> set[str]:
+        """The tests that run a function of which a default is in the changed line: that line itself runs on import alone."""
+        tree, there = ast.parse((PACKAGE / changed.path).read_text()), self.lines.get(changed.path, {})
+        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+        own = [one for one in functions if one.lineno <= changed.line < one.body[0].lineno]
+        lines = {n for one in own for n in range(one.body[0].lineno, (one.end_lineno or 0) + 1)}
+        return {test for n in lines for test in there.get(n, ())}
 
 
 @cache

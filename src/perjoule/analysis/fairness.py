@@ -52,7 +52,7 @@ def user_metrics(results: Sequence[ClientResult], scale: float) -> dict[str, flo
     if len(by_user) > 1:
         every = list(by_user.values())
         metrics["together_ratio"] = covered_s(every, 2) / covered_s(every, 1)
-        if all(sum(r.moved_bytes for r in own) for own in every) and min(rates.values()) > 0:  # bytes are not operations
+        if all(sum(r.moved_bytes for r in own) for own in every):  # bytes are not operations
             shares = _fair_shares(by_user)
             metrics["fairness_ratio"] = jain([rates[user] / shares[user] for user in by_user])
     return metrics

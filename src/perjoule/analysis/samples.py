@@ -44,10 +44,10 @@ class Samples:
     t_s: Floats
     duration_s: Floats
     value: Floats
-    request_s: Floats | None = None  # how long its request took, somewhere in which its moment lies; None: all are exact
-    broken: NDArray[np.bool_] | None = None  # whether a read failed between a sample and the one before it; None: never
-    ahead_s: float = 0.0  # by how much the clock that dated them is ahead at least
-    faults: tuple[Fault, ...] = ()
+    request_s: Floats | None  # how long its request took, somewhere in which its moment lies; None: all are exact
+    broken: NDArray[np.bool_] | None  # whether a read failed between a sample and the one before it; None: never
+    ahead_s: float  # by how much the clock that dated them is ahead at least
+    faults: tuple[Fault, ...]
     stamp_s: float = 0.0  # resolution of the times, if timestamps were too coarse to distinguish samples
 
 

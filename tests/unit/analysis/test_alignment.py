@@ -157,6 +157,7 @@ def test_an_offset_is_looked_for_within_ten_seconds(ahead_s: float) -> None:
     edges_s = pattern(60.0)
     found = offset(said(edges_s, ahead_s), edges_s)
     assert found is not None and found.offset_s == pytest.approx(ahead_s, abs=0.03)
+    assert offset(said(edges_s, 1.15 * ahead_s), edges_s) is None
     assert offset(said(edges_s, 4 * ahead_s), edges_s) is None
     further = offset(said(edges_s, 4 * ahead_s), edges_s, most_s=40.0)
     assert further is not None and further.offset_s == pytest.approx(4 * ahead_s, abs=0.03)

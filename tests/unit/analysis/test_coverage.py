@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perjoule.analysis import coverage
 from perjoule.analysis.coverage import Item, cover, differences, items
 from perjoule.analysis.power import boundaries, candidates, component_parts, unexplained
 from perjoule.model import Channel, Series
@@ -55,6 +56,14 @@ def test_a_cover_counts_each_device_of_the_target_once_and_nothing_else(sets, ta
             assert sum(map(len, of_sign)) == len(reduce(frozenset.union, of_sign, frozenset()))
     elif target in sets:
         pytest.fail("one channel is the target")
+
+
+def test_the_search_for_a_cover_ends_after_a_number_of_steps(monkeypatch):
+    """One for the target, and one for each channel that is added."""
+    two = [item("a", "a"), item("b", "b")]
+    for most_count, found in ((3, {(1, "a"), (1, "b")}), (2, set())):
+        monkeypatch.setattr(coverage, "MOST_TRIED", most_count)
+        assert names(cover(frozenset("ab"), two)) == found
 
 
 def test_sixty_hosts_on_two_strips_are_covered_at_once():

@@ -1,5 +1,6 @@
 """Device and system power apart: the disks' channels beside those of whole hosts."""
 
+import numpy as np
 import pytest
 
 from perjoule.analysis.devices import device_j
@@ -57,3 +58,15 @@ def test_on_an_emulated_cluster_joules_of_disks_are_dilated_as_those_of_hosts(ma
     (point,) = points(made.record(scale=0.2), series_of(made))
     assert point.metrics["device_energy_j"] == pytest.approx(16.0)
     assert point.metrics["device_mean_w"] == pytest.approx(8.0)
+
+
+@pytest.mark.parametrize("first", ["power", "energy"])
+def test_a_counter_of_a_disk_comes_before_power_of_the_same_meter(made, first):
+    t_s = np.arange(0.0, 31.0)
+    both = [
+        made.series(made.channel(host, "disks", quantity, semantics, "modelled", "modelled"), t_s, value)
+        for host in ("storage-1", "storage-2")
+        for quantity, semantics, value in (("power", "instantaneous", 3.0 + 0 * t_s), ("energy", "counter", 4.0 * t_s))
+    ]
+    both.sort(key=lambda s: s.channel.quantity != first)
+    assert device_j(made.record(), both, 10.0, 20.0) == pytest.approx(80.0)

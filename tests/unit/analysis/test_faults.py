@@ -171,6 +171,17 @@ def test_a_counter_that_is_read_twice_within_a_request_is_no_outlier(made):
     assert energy_j(polled, 5, 25).doubts == ()
 
 
+def test_a_counter_that_is_asked_again_before_it_answered_is_no_outlier(made):
+    """Of two requests that overlap, the middles are 10 ms apart, but the readings up to 0.3 s."""
+    asked_s = np.sort(np.concatenate((np.arange(0, 30, 0.5), [10.05])))
+    looked_s = asked_s + 0.2 * (asked_s == 10.05)
+    arrived_s = asked_s + 0.01 + 0.29 * (asked_s == 10.0) + 0.21 * (asked_s == 10.05)
+    counted = made.stating("counter", asked_s, 50 * looked_s + np.sin(asked_s), period_s=0.0)
+    polled = replace(counted, t_s=(asked_s + arrived_s) / 2, asked_s=asked_s, arrived_s=arrived_s)
+    assert energy_j(polled, 5, 25).doubts == ()
+    assert any("far above" in doubt for doubt in energy_j(replace(polled, asked_s=None, arrived_s=None), 5, 25).doubts)
+
+
 def lasting(made, before_s, stood_s, after_s, *, each_s, step_s=0.1, once_s=None, differ_w=10.0):
     """A power that is 50 W for a while, and above or below it before and after, each value for so long; one of them longer."""
     around = []

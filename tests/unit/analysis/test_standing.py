@@ -7,9 +7,10 @@ import pytest
 
 from perjoule.analysis.cells import cells
 from perjoule.analysis.energy import energy_j
+from perjoule.analysis.integral import integral
 from perjoule.analysis.points import points
 from perjoule.analysis.power import boundaries
-from perjoule.analysis.standing import Standing
+from perjoule.analysis.standing import Standing, standing
 from perjoule.analysis.terms import budget
 from perjoule.model import Series, Specification
 from typed import present
@@ -155,3 +156,12 @@ def test_an_edge_that_cuts_a_step_of_a_counter_that_stands_errs_by_what_is_not_t
     d_w, sigma_w = 2**0.5 * 200 / 0.5, 200 / (2 * 0.5)
     (edges,) = (t.standard_j for t in found.terms if t.name == "edges")
     assert edges == pytest.approx(0.5 * 0.25 * (d_w**2 - 4 * sigma_w**2) ** 0.5)
+
+
+@pytest.mark.parametrize(("equal", "stands"), [(7, False), (8, True), (9, True), (15, True), (20, True), (21, True), (22, False)])
+def test_a_counter_stands_where_two_readings_in_a_window_or_next_to_it_are_equal(made, equal, stands):
+    """Readings 10 to 20 lie in the window, 9 precedes it and 21 follows it; `equal` is the first of two that are equal."""
+    t_s = np.arange(0.0, 31.0)
+    value = 30.0 * (t_s - (t_s > equal))
+    series = made.stating("counter", t_s, value)
+    assert (standing(integral(series), 9.5, 20.5) is not None) == stands

@@ -110,6 +110,14 @@ def test_a_shift_to_later_times_has_the_sign_of_what_the_energy_does(made, risin
     )
 
 
+def test_samples_without_arrival_times_are_not_known_to_be_dated_ahead(made):
+    t_s = np.arange(0, 100.05, 0.1)
+    ramp = made.stating("instantaneous", t_s, 60 + 0.2 * t_s)
+    assert "clock" not in {t.name for t in present(budget(ramp, 10, 60)).terms}
+    ahead = replace(ramp, arrived_s=t_s - 0.5)
+    assert next(t for t in present(budget(ahead, 10, 60)).terms if t.name == "clock").standard_j == pytest.approx(0.5 * 0.2 * 50)
+
+
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_the_noise_of_samples_has_a_third_of_their_differences_as_degrees_of_freedom_or_fewer(made, seed):
     one = said("instantaneous", {}, seed=seed)
@@ -267,12 +275,13 @@ def test_what_a_counter_lost_may_be_wrong_by_its_mean_power_as_if_any_were_as_li
     assert next(t.standard_j for t in found.terms if t.name == "gaps") == pytest.approx(30 * 1 / sqrt(12))
 
 
-def test_the_jump_between_the_first_two_samples_counts(made):
+def test_the_jump_and_the_requests_of_the_first_two_samples_count(made):
     one = said("instantaneous", {}, request_s=0.1)
     window = ((one.t_s[0] + one.t_s[1]) / 2, 20.0)
     found = present(budget(series(made, one), *window))
-    name = "under-sampling"
-    assert {t.name: t.standard_j for t in found.terms}[name] == pytest.approx(terms(one, *window)[name], rel=1e-9)
+    expected = terms(one, *window)
+    for name in ("under-sampling", "delay"):
+        assert {t.name: t.standard_j for t in found.terms}[name] == pytest.approx(expected[name], rel=1e-9)
 
 
 def rising(t_s):

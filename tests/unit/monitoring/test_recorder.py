@@ -140,6 +140,7 @@ def test_meters_that_share_one_window_or_no_time_are_not_compared() -> None:
     assert agreement([Series(mean, t_s, np.ones(61), holes)], [whole]) is not None  # two windows of ten
     assert agreement([Series(mean, t_s, np.ones(61), np.where(t_s > 6, np.nan, 50.0))], [whole]) is None
     assert agreement([], [whole]) is None and agreement([whole], []) is None
+    assert agreement([], []) is None and agreement([whole.at(slice(0, 0))], [whole]) is None
     assert agreement([Series(mean, t_s[:1], np.ones(1), np.ones(1))], [whole]) is None
     assert agreement([Series(mean, t_s + 60, np.ones(61), np.full(61, 50.0))], [whole]) is None
 
