@@ -25,6 +25,7 @@ from perjoule.model import Channel, Semantics, Series, Specification
 
 Floats = np.ndarray
 NOISE_W = 0.05  # of a second's mean by a laboratory meter, which is right to 0.1 W
+CORRELATION = 0.6  # of the noise of two neighbours, where it is correlated
 QUIET_S = (-40.0, -6.0)  # the baseline
 Dice = np.random.Generator
 
@@ -211,10 +212,10 @@ def averaged(dice: Dice, load: Load, asking: Asking) -> tuple[Series, Load]:
 
 
 def correlated(dice: Dice, count: int) -> Floats:
-    """Noise of 1 W, of which each sample keeps 0.6 of the one before."""
+    """Noise of 1 W, of which each sample keeps a share of the one before."""
     shocks, noise_w = dice.normal(0, 1.0, count), np.zeros(count)
     for index in range(1, count):
-        noise_w[index] = 0.6 * noise_w[index - 1] + shocks[index]
+        noise_w[index] = CORRELATION * noise_w[index - 1] + shocks[index]
     return noise_w
 
 
