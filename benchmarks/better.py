@@ -170,7 +170,7 @@ def table(runs_count: int, rows: str, title: str, extra: Options, conditions: Se
         (name, Case(systems_count=systems_count, repetitions=repetitions), words)
         for name, words in conditions
         for repetitions in (3, 5, 10)
-        for systems_count in (2, 3, 6)
+        for systems_count in range(2, 7)
         if re.search(rows, f"{title}, {name}, {systems_count} file systems, n = {repetitions}")
     ]
     wrong = 0
