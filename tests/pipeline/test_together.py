@@ -160,7 +160,7 @@ WRONG = [
     ("clients = 2}", 'arrival = "every 5"}', "line 17: arrival: ", "5 s"),
     ("clients = 2}", 'arival = "at once"}', 'line 17: user with workload simulated has no option "arival"', "arrival"),
     ("clients = 2}", 'arrival = "every 5 s"}', 'line 12: workload together: arrival = "every 5 s"', 'window = "60 s"'),
-    ('user = "backup"', 'user = "analysis"', 'line 17: two users are called "analysis"', "of its own"),
+    ('user = "backup"', 'user = "analysis"', 'line 17: two users are called "analysis"', "different name"),
     ('user = "backup"', 'user = "../x"', 'line 17: user: "../x" can\'t be the name of a folder', "letters"),
     ('user = "backup", ', "", "line 17: this user has no name", 'user = "..."'),
     ('"backup"]', '"bakup"]', 'line 14: only = "bakup" is not a user', "backup"),
