@@ -34,10 +34,11 @@ def covered(channel: "pd.Series[str]", attempt: Attempt) -> Devices:
     component, host = channel["component"], channel["host"]
     if component in ("board", "disks", "supply"):
         return frozenset({(host, component)})
+    servers = [name for name, role in attempt.roles.items() if role != "client"]
     covers = {
         "switch": ["switch"],
         "all": [host],
-        "total": [*attempt.hosts("servers"), "switch"],
+        "total": [*(servers or attempt.hosts("servers")), "switch"],
         "group": json.loads(channel["more"] or "{}").get("covers", []),
     }.get(component, [])  # a part of the host's CPU stands for nothing but itself
     return frozenset(d for name in covers for d in ([SWITCH] if name == "switch" else parts(attempt, name)))

@@ -39,21 +39,21 @@ def devices_of(hosts: Iterable[str], series: Sequence[Series]) -> Devices:
     return frozenset(found)
 
 
-def items(series: Sequence[Series], servers: Set[str], *, switch: bool) -> list[Item]:
+def items(series: Sequence[Series], cluster: Set[str], *, switch: bool) -> list[Item]:
     """Return what each channel covers; channels that cover less than a part (a CPU's package) are left out.
 
-    `switch` says whether a meter of the whole cluster includes a switch.
+    `cluster` names the hosts that a meter of the whole cluster covers; `switch` says whether it includes a switch.
     """
-    known = {host for s in series for host in _hosts(s.channel)} | set(servers)
+    known = {host for s in series for host in _hosts(s.channel)} | set(cluster)
     parts = {host: devices_of([host], series) for host in known}
     found: list[Item] = []
     for one in series:
         component, hosts = one.channel.component, _hosts(one.channel)
         devices: set[str] = set()
         if component in PARTS:
-            devices |= {f"{host}/{component}" for host in hosts or servers}
+            devices |= {f"{host}/{component}" for host in hosts or cluster}
         elif component in ("all", "group", "total"):
-            devices |= {device for host in (servers if component == "total" else hosts) for device in parts[host]}
+            devices |= {device for host in (cluster if component == "total" else hosts) for device in parts[host]}
         if component == SWITCH or SWITCH in one.channel.covers or (component == "total" and switch):
             devices.add(SWITCH)
         if devices:

@@ -34,6 +34,14 @@ def server_names(record: Record) -> frozenset[str]:
     return servers or frozenset(h.name for h in record.hosts)
 
 
+def cluster_names(record: Record) -> frozenset[str]:
+    """Name the hosts that a meter of the whole cluster covers (the component "total"): all servers, whoever holds the data.
+
+    On a testbed without servers, those inside the boundary.
+    """
+    return frozenset(h.name for h in record.hosts if h.role != "client") or server_names(record)
+
+
 def roles(record: Record) -> Mapping[str, frozenset[str]]:
     """Name the hosts of each role, and of all roles except clients as "servers".
 

@@ -8,7 +8,7 @@ from perjoule.analysis.budget import Budget, combined
 from perjoule.analysis.coefficients import coefficient_terms
 from perjoule.analysis.coverage import SWITCH, Signed, cover, devices_of, differences, items, rivals
 from perjoule.analysis.energy import energy_j
-from perjoule.analysis.hosts import data_hosts, server_names
+from perjoule.analysis.hosts import cluster_names, data_hosts, server_names
 from perjoule.analysis.quantities import one_quantity, other_quantity
 from perjoule.analysis.terms import budget
 from perjoule.model import Record, Series
@@ -146,8 +146,7 @@ def candidates(
     counter and power of one boundary, the more certain one there comes first.
     """
     powers = [s for s in series if s.channel.quantity in ("power", "energy")]
-    servers = server_names(record)
-    wanted = servers if hosts is None else hosts
+    wanted = server_names(record) if hosts is None else hosts
     if powers and not any(s.channel.grade in GRADES for s in powers):
         yield Parts("", "", doubts=("no meter covers a whole server",))
     for grade in GRADES:
@@ -165,7 +164,7 @@ def candidates(
         better = [one_quantity(own, began_s, ended_s) for own in sets]
         others = [[s for s in own if not any(s is kept for kept in one)] for own, one in zip(sets, better, strict=True)]
         for chosen_sets in (better, [other_quantity(own, other) for own, other in zip(sets, others, strict=True) if other]):
-            found = [_parts(grade, one, servers, wanted) for one in chosen_sets]
+            found = [_parts(grade, one, cluster_names(record), wanted) for one in chosen_sets]
             yield from sorted(found, key=lambda parts: (not (parts.net and parts.gross), not parts.net))
 
 
@@ -196,7 +195,7 @@ def unexplained(record: Record, series: Sequence[Series], began_s: float, ended_
     powers = [s for s in series if s.channel.quantity in ("power", "energy")]
     real = [s for s in powers if s.channel.grade not in DILATED and s.channel.grade in GRADES] if record.scale == 1 else []
     found: list[Unexplained] = []
-    among = items(one_quantity(real, began_s, ended_s), server_names(record), switch=True)
+    among = items(one_quantity(real, began_s, ended_s), cluster_names(record), switch=True)
     for whole, parts in (*differences(among), *rivals(among, GRADES)):
         whole_j, parts_j = (joules(signed, began_s, ended_s, []) for signed in (((1, whole),), parts))
         if whole_j is not None and parts_j is not None:
@@ -224,10 +223,10 @@ def joules(parts: Signed, began_s: float, ended_s: float, doubts: list[str]) -> 
     return sum(known_j) if known_j and len(known_j) == len(amounts) else None
 
 
-def _parts(grade: str, series: Sequence[Series], servers: frozenset[str], wanted: frozenset[str]) -> Parts:
+def _parts(grade: str, series: Sequence[Series], cluster: frozenset[str], wanted: frozenset[str]) -> Parts:
     metered = any(s.channel.component == SWITCH or SWITCH in s.channel.covers for s in series)
     switched = grade != "simulated" or metered  # a waveform has no switch in it
-    among = items(series, servers, switch=switched)
+    among = items(series, cluster, switch=switched)
     meter = "+".join(sorted({s.channel.meter for s in series}))
     hosts = devices_of(wanted, series)
     net, gross = cover(hosts, among), cover(hosts | {SWITCH} if switched else hosts, among)

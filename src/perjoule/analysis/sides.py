@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from perjoule.analysis.coverage import items
 from perjoule.analysis.energy import energy_j
-from perjoule.analysis.hosts import loading, server_names
+from perjoule.analysis.hosts import cluster_names, loading, server_names
 from perjoule.analysis.power import DILATED, GRADES, Boundaries, Parts, added, boundaries, candidates
 from perjoule.model import Record, Series
 
@@ -87,7 +87,7 @@ def _rank(one: Boundaries) -> int:
 def _counted(record: Record, powers: Sequence[Series], wanted: frozenset[str]) -> list[tuple[Series, frozenset[str]]]:
     """List the channels of whole hosts that count any of these, each with all hosts that it counts."""
     known = {host.name for host in record.hosts}
-    covering = items([s for s in powers if s.channel.grade in GRADES], server_names(record), switch=True)
+    covering = items([s for s in powers if s.channel.grade in GRADES], cluster_names(record), switch=True)
     found = ((item.series, frozenset(device.partition("/")[0] for device in item.devices) & known) for item in covering)
     return [(one, hosts) for one, hosts in found if hosts & wanted]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from perjoule.analysis.coverage import SWITCH, items
 from perjoule.analysis.energies import Energies, Work, energies
 from perjoule.analysis.energy import energy_j
-from perjoule.analysis.hosts import server_names
+from perjoule.analysis.hosts import cluster_names
 from perjoule.analysis.points import loads
 from perjoule.analysis.power import Unexplained, unexplained
 from perjoule.analysis.windows import windows
@@ -38,7 +38,7 @@ def metered(record: Record, series: Sequence[Series]) -> Metered | None:
     span = windows(record, record.outcome.results)
     began_s, ended_s = span.began_s, span.ended_s
     key = (record.trial.filesystem.label, record.trial.workload.label, record.trial.clients_count)
-    covered = items(powers, server_names(record), switch=True)
+    covered = items(powers, cluster_names(record), switch=True)
     bars: list[Bar] = []
     for item in covered:
         channel, amount_j = item.series.channel, energy_j(item.series, began_s, ended_s).value

@@ -75,6 +75,16 @@ def test_where_clients_hold_their_own_data_all_is_the_headline(made):
     assert refused["clients"] == "energy of the clients omitted: they served the load, too, so it counts once, in all"
 
 
+def test_a_meter_of_the_servers_says_nothing_of_clients_that_hold_their_own_data(made):
+    record = loaded_by(made, *CLIENTS, data_hosts=CLIENTS)
+    cluster = [made.steady("", 56.0, component="total"), made.steady("", 15.0, component="switch")]
+    (point,) = points(record, cluster)
+    assert not {"energy_j", "gross_energy_j", "mean_w"} & point.metrics.keys()
+    assert "meter: no power of client-1, client-2" in point.doubts
+    (point,) = points(record, [*cluster, *each(made, CLIENTS, 40.0)])
+    assert point.metrics["energy_j"] == pytest.approx(800)
+
+
 def test_a_meter_of_both_sides_counts_once_in_all_and_gives_neither_side_an_energy(made):
     clients_j, all_j, grade, refused = found(made, [group(made, [*SERVERS, *CLIENTS], 110.0)])
     assert (clients_j, all_j, grade) == (None, pytest.approx(1100), "wall")
