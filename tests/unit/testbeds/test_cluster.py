@@ -13,14 +13,15 @@ from pydantic import ValidationError
 
 from perjoule import campaign, drivers
 from perjoule.drivers.protocols import ClockOffset
-from perjoule.model.errors import CampaignError, MachineError, TransientError
+from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.testbeds import cluster
 from perjoule.testbeds._kernel import cpu_ticks
 from perjoule.testbeds._process import children
 from perjoule.testbeds.cluster import notes, pool
+from perjoule.testbeds.cluster.connection import Line
 from perjoule.testbeds.cluster.facts import clock_doubt, clock_s, counters, probe
 from perjoule.testbeds.cluster.host import SshHost
-from perjoule.testbeds.cluster.keeper import Keeper
+from perjoule.testbeds.cluster.keeper import Answer, Keeper
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.openssh import Ssh
 from perjoule.testbeds.cluster.program import signalled
@@ -367,3 +368,21 @@ def test_counters_of_a_lost_host_are_a_gap(kept: Keeper, tmp_path: Path) -> None
     assert host.counters().cpu_s is not None
     kept._child.kill()
     assert host.counters().cpu_s is None
+
+
+@pytest.mark.parametrize(
+    ("code", "err", "late", "sentence"),
+    [
+        (3, b"", False, "storage-1: bash ended with exit code 3 and no message"),
+        (-1, b"", True, "storage-1: bash did not end in time"),
+        (1, b"tar: full\nperjoule: no space left below /work\n", False, "storage-1: no space left below /work"),
+    ],
+)
+def test_a_command_that_failed_is_said_to_be_late_only_if_it_was(
+    code: int, err: bytes, late: bool, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper = Keeper.__new__(Keeper)
+    keeper.login = LOGIN
+    monkeypatch.setattr(keeper, "run", lambda *_, **__: (Answer(code, b"", err, 0.0), late))
+    with pytest.raises(WorkloadError, match=f"^{sentence}$"):
+        Line(keeper, Path("/work/run")).raw(["bash", "-c", "tar"])

@@ -28,7 +28,8 @@ class Line:
         """Run one of our commands on the host; return its output. Raises WorkloadError with its message, TransientError."""
         answer, late = self.keeper.run(argv, content, timeout_s=_LONG_S)
         if late or answer.code != 0:
-            words = answer.err.decode(errors="replace").strip().splitlines() or [f"{argv[0]} did not end in time"]
+            how = "did not end in time" if late else f"ended with exit code {answer.code} and no message"
+            words = answer.err.decode(errors="replace").strip().splitlines() or [f"{argv[0]} {how}"]
             raise WorkloadError(words[-1].removeprefix("perjoule: "), where=self.keeper.login.name)
         return answer.out
 
