@@ -221,3 +221,8 @@ def test_a_comparison_in_numbers_is_one_case_that_intervals_decide(made, holds, 
     (one,) = judged(published.read(COMPARED.format(holds=holds), "invented"), found)
     assert (one.verdict, one.cases_count) == (verdict, int(cephfs is not None))
     assert why in one.why and bool(one.why) == bool(why)
+
+
+def test_a_file_system_whose_rates_are_zero_is_not_said_to_be_missing(verdicts) -> None:
+    why = verdicts(cells((110, 360), (0, 0)))[BETTER].why
+    assert why.startswith("not measured: throughput") and "cephfs" in why

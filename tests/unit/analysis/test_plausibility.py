@@ -62,6 +62,13 @@ def test_reads_that_never_reached_a_disk_are_told(made):
     assert doubt == "the servers' page cache served reads: the disks read 16% of the bytes that clients read"
 
 
+def test_reads_count_from_the_first_clients_start(made):
+    """From then on the disks read 93 % of the bytes, and from a second later 84 %."""
+    moved = made.results((10.0, 20.0), (11.0, 20.0), direction="read")
+    series = [made.counter(h, "disk_read", 62.0) for h in ("storage-1", "storage-2", "metadata-1")]
+    assert not any("page cache" in doubt for doubt in doubts(made.record(moved=moved), series))
+
+
 def test_without_counters_nothing_is_said_of_caches(made):
     moved = made.results((10.0, 20.0), direction="read")
     assert doubts(made.record(moved=moved), []) == ()

@@ -165,3 +165,12 @@ def test_a_counter_stands_where_two_readings_in_a_window_or_next_to_it_are_equal
     value = 30.0 * (t_s - (t_s > equal))
     series = made.stating("counter", t_s, value)
     assert (standing(integral(series), 9.5, 20.5) is not None) == stands
+
+
+def test_only_a_counter_of_energy_is_doubted_where_it_stands(made):
+    """A host that sends nothing has a counter of bytes that stands."""
+    t_s = np.arange(0.0, 31.0)
+    for quantity, semantics in (("network_sent", "counter"), ("power", "instantaneous")):
+        series = made.series(made.channel("storage-1", "all", quantity, semantics), t_s, np.floor(t_s / 15))
+        assert standing(integral(series), 9.5, 20.5) is None
+        assert not any("stepped" in doubt for doubt in energy_j(series, 9.5, 20.5).doubts)

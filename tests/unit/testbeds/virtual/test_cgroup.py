@@ -60,6 +60,7 @@ def test_what_can_be_capped_is_what_has_a_file(tmp_path, files, version, able):
         (tmp_path / name).touch()
     assert cgroup.controllers(tmp_path) == (version, able)
     assert isinstance(cgroup.groups("0badcafe", tmp_path), cgroup.Groups1) == (version == 1)
+    assert cgroup.groups("0badcafe", tmp_path).version == (1 if version == 1 else 2)
 
 
 @pytest.mark.parametrize(
