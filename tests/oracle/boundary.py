@@ -22,6 +22,15 @@ def parts(attempt: Attempt, host: str) -> Devices:
     return frozenset((host, part) for part in ("board", *(["supply"] if fed else []), *(["disks"] if disks else [])))
 
 
+def diskless(attempt: Attempt) -> set[str]:
+    """The clients that hold data beside servers on disks that the catalogue does not know: they have no modelled energy."""
+    if set(attempt.roles.values()) == {"client"}:
+        return set()
+    return {
+        name for name in attempt.data_hosts if attempt.roles[name] == "client" and (name, "disks") not in parts(attempt, name)
+    }
+
+
 def boundaries(attempt: Attempt) -> dict[str, Devices]:
     """The devices of each boundary, by the prefix of its metrics."""
     servers = frozenset[tuple[str, str]]().union(*(parts(attempt, host) for host in attempt.hosts("servers")))
@@ -47,7 +56,10 @@ def covered(channel: "pd.Series[str]", attempt: Attempt) -> Devices:
 def cover(attempt: Attempt, wanted: Devices) -> Channels:
     """The channels whose sum, each with its sign, counts every wanted device once and nothing else; none if there is none."""
     found = [(covered(samples.iloc[0], attempt), samples) for samples in attempt.powers]
+    unmodelled = {host for host, _ in wanted} & diskless(attempt)
     for grade in GRADES if wanted else []:
+        if grade == "modelled" and unmodelled:
+            continue
         among = [(devices, group) for devices, group in found if group["grade"].iloc[0] == grade and devices]
         if chosen := _sum(among, wanted) or _difference(among, wanted):
             return chosen
