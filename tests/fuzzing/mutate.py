@@ -2,6 +2,7 @@
 
 import json
 import re
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -115,7 +116,7 @@ def _json(content: bytes, dice: Random) -> bytes | None:
             case 3 if isinstance(holder, dict):
                 holder[dice.choice(("x", "", str(key).upper()))] = holder[key]
             case _:
-                holder[key] = dice.choice(VALUES)
+                holder[key] = deepcopy(dice.choice(VALUES))  # which a later change must not reach
     rest = content.decode()[end:] if len(content) < 1e6 else ""
     return content[:begin] + json.dumps(document).encode() + rest.encode()
 
