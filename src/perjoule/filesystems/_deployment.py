@@ -17,7 +17,7 @@ from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.filesystems._beneath import beneath_facts, needs_beneath
 from perjoule.filesystems._daemons import Daemon, Daemons, fuse, programs
 from perjoule.filesystems._flows import explained
-from perjoule.filesystems._mounts import SHORT_S, is_mounted
+from perjoule.filesystems._mounts import SHORT_S, findmnt, is_mounted
 from perjoule.machine.each import each
 from perjoule.model import OPTIONS, Amplification, Disk, Json, Redundancy
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
@@ -184,6 +184,10 @@ class Deployment(Mounted, Generic[Options]):
         """Bind a folder to a system path until the end, on a host with its own mounts."""
         host.run(["mount", "--bind", folder, path], timeout_s=SHORT_S)
         self._bound.append((host, path))
+
+    def mounts(self) -> dict[str, Json]:
+        """Return each client's mount, as the client itself reports it: for facts."""
+        return {name: findmnt(self.host(name), place) for name, place in self.directories.items()}
 
     def host(self, name: str) -> Host:
         """Return a host by its name."""

@@ -1,7 +1,7 @@
 """A host's report on a mount, and file systems on the clients themselves. https://man7.org/linux/man-pages/man8/findmnt.8.html"""
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.machine.untrusted import json_from
 from perjoule.model import OPTIONS, Json, Redundancy
-from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.errors import MachineError, TransientError, WorkloadError
 from perjoule.model.units import Bytes
 
 COLUMNS = {
@@ -38,6 +38,13 @@ def can_mount(host: Host, kind: str) -> bool:
     with suppress(WorkloadError):  # a host without modprobe loads nothing
         return host.run(["modprobe", "--dry-run", "--quiet", kind], timeout_s=SHORT_S, check=False).returncode == 0
     return False
+
+
+def require_mountable(clients: Iterable[Host], kind: str, lack: str, fix: str) -> None:
+    """Check that the kernel of every client can mount a file system. Raises MachineError with the first that can't."""
+    for client in clients:
+        if not can_mount(client, kind):
+            raise MachineError(lack, where=client.name, next=fix)
 
 
 def kernel_check(name: str, able: bool, lack: str, fix: str, *, needed: bool = True, look: str = "") -> Check:

@@ -18,9 +18,9 @@ from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.cluster import Cluster
 from perjoule.filesystems._ceph.commands import DATA_POOL, FILE_SYSTEM, METADATA_POOL
 from perjoule.filesystems._daemons import Daemon, fuse, programs
-from perjoule.filesystems._mounts import can_mount, findmnt, in_kernel, kernel_check
+from perjoule.filesystems._mounts import in_kernel, kernel_check, require_mountable
 from perjoule.model import OPTIONS, Json, Redundancy
-from perjoule.model.errors import CampaignError, MachineError, TransientError
+from perjoule.model.errors import CampaignError, TransientError
 from perjoule.model.units import Bytes
 
 EXAMPLE = """\
@@ -90,9 +90,7 @@ class _CephFs(Cluster):
 
     def require_clients(self) -> None:
         if self.options.client == "kernel":
-            for client in self.hosts.users:
-                if not can_mount(client, "ceph"):
-                    raise MachineError(NO_CLIENT, where=client.name, next=MEND)
+            require_mountable(self.hosts.users, "ceph", NO_CLIENT, MEND)
 
     def attach(self, client: Host, place: Path) -> Daemon | None:
         conf = self.folder(client) / "ceph.conf"
@@ -109,8 +107,7 @@ class _CephFs(Cluster):
         return None
 
     def report(self) -> dict[str, Json]:
-        mounts: dict[str, Json] = {name: findmnt(self.host(name), place) for name, place in self.directories.items()}
-        return {**super().report(), "client": self.options.client, "mounts": mounts}
+        return {**super().report(), "client": self.options.client, "mounts": self.mounts()}
 
     def locate(self, path: Path) -> tuple[str, ...]:
         """Return the hosts that hold a file's data: of its objects' copies or parts, first objects first."""

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Check, Host, Hosts
 from perjoule.filesystems._daemons import programs
 from perjoule.filesystems._deployment import SHORT_S, Deployed, Deployment
-from perjoule.filesystems._mounts import can_mount, findmnt, has_own_mounts, in_kernel, kernel_check
+from perjoule.filesystems._mounts import has_own_mounts, in_kernel, kernel_check, require_mountable
 from perjoule.filesystems._said import found
 from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import MachineError, TransientError, WorkloadError
@@ -81,9 +81,7 @@ class _Nfs(Deployment[Nfs]):
         return (self.server,)
 
     def require_clients(self) -> None:
-        for client in self.hosts.users:
-            if not can_mount(client, "nfs"):
-                raise MachineError(NO_CLIENT, where=client.name, next=MEND)
+        require_mountable(self.hosts.users, "nfs", NO_CLIENT, MEND)
 
     @property
     def export(self) -> Path:
@@ -99,8 +97,7 @@ class _Nfs(Deployment[Nfs]):
             raise TransientError(f"NFS was not mounted: {done.stderr.strip()}", where=client.name)
 
     def report(self) -> dict[str, Json]:
-        mounts: dict[str, Json] = {name: findmnt(self.host(name), place) for name, place in self.directories.items()}
-        return {"server": self.server.name, "version": self.version(), "mounts": mounts}
+        return {"server": self.server.name, "version": self.version(), "mounts": self.mounts()}
 
     def version(self) -> str:
         return "kernel"
