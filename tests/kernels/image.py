@@ -64,15 +64,21 @@ class Image:
         return self.kernel.name.removeprefix("vmlinuz-")
 
 
-def packages(*sections: str) -> list[str]:
-    """Return the packages of these sections of setup/debian-packages."""
-    found, on = [], False
+def sections() -> dict[str, list[str]]:
+    """Return the packages of setup/debian-packages by section, as setup/install reads them."""
+    found: dict[str, list[str]] = {}
+    named: list[str] = []
     for line in (SETUP / "debian-packages").read_text().splitlines():
         if line.startswith("#"):
-            on = line.split()[1].strip("[]") in sections
-        elif on and line:
-            found.append(line.split()[0])
+            named = found.setdefault(line.split()[1].strip("[]"), []) if line.startswith("# [") else []
+        elif line:
+            named.append(line.split()[0])
     return found
+
+
+def packages(*names: str) -> list[str]:
+    """Return the packages of these sections."""
+    return [package for name in names for package in sections()[name]]
 
 
 def cache() -> Path:
@@ -82,7 +88,7 @@ def cache() -> Path:
 
 
 def image(name: str, say: Callable[[str], object]) -> Image:
-    """Return the image of a release, made if there is none of what setup/ lists now; older ones of it are removed."""
+    """Return the image of a release. If setup/ has changed since it was made, make a new one and remove the old."""
     release = RELEASES[name]
     made_of = [SETUP / "debian-packages", *(SETUP / one for one in REQUIREMENTS), Path(__file__)]
     key = hashlib.sha256(b"\0".join(path.read_bytes() for path in made_of)).hexdigest()[:12]

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from places import ROOT
+from tests.kernels.image import packages
+from tests.kernels.image import sections as all_sections
 
 LIST = r'\[\s*"([\w.+/-]+)"'  # how most programs are started; the words of tests are too many to look at all
 HEAD = r'(?:[\[({]\s*(?=")|(?="[^"]+": ))"([\w.+/-]+)"'  # of a list, tuple or call; a key
@@ -78,14 +80,6 @@ WORDS = "bc file free init less lz4 make more node sar sensors size strip time v
 
 
 @cache
-def packages() -> dict[str, set[str]]:
-    """The packages by section of setup/debian-packages."""
-    sections = re.split(r"(?m)^# \[(\w+)\].*", (ROOT / "setup" / "debian-packages").read_text())
-    texts = zip(sections[1::2], sections[2::2], strict=True)
-    return {name: set(re.findall(r"(?m)^[\w.+-]+", text)) for name, text in texts}
-
-
-@cache
 def always() -> set[str]:
     """The programs that every Debian and Ubuntu has, as this one's dpkg knows them."""
     lists = [Path("/var/lib/dpkg/info", f"{package}.list") for package in ALWAYS.split()]
@@ -120,7 +114,7 @@ def commands(code: str) -> Iterator[str]:
 def test_every_program_that_is_started_is_brought_by_a_package_of_the_list(
     folder: str, sections: list[str], unknown: str
 ) -> None:
-    listed = {package for section in sections for package in packages()[section]}
+    listed = set(packages(*sections))
     brought = {program: package for package, programs in LISTED.items() for program in programs.split()}
     unlisted: dict[str, str] = {}
     for program, where in starts(folder).items():
@@ -136,7 +130,7 @@ def test_every_program_that_is_started_is_brought_by_a_package_of_the_list(
 
 def test_the_packages_named_here_are_on_the_list_and_their_programs_in_the_code() -> None:
     started = starts("src") | starts("tests")
-    assert LISTED.keys() <= {package for section in packages().values() for package in section}
+    assert LISTED.keys() <= {package for section in all_sections().values() for package in section}
     assert {program for programs in LISTED.values() for program in programs.split()} <= started.keys()
 
 

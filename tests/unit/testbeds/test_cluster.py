@@ -375,7 +375,7 @@ def test_counters_of_a_lost_host_are_a_gap(kept: Keeper, tmp_path: Path) -> None
     [
         (3, b"", False, "storage-1: bash ended with exit code 3 and no message"),
         (-1, b"", True, "storage-1: bash did not end in time"),
-        (1, b"tar: full\nperjoule: no space left below /work\n", False, "storage-1: no space left below /work"),
+        (1, b"tar: full\nperjoule: no space left below /srv\n", False, "storage-1: no space left below /srv"),
     ],
 )
 def test_a_command_that_failed_is_said_to_be_late_only_if_it_was(
@@ -385,4 +385,4 @@ def test_a_command_that_failed_is_said_to_be_late_only_if_it_was(
     keeper.login = LOGIN
     monkeypatch.setattr(keeper, "run", lambda *_, **__: (Answer(code, b"", err, 0.0), late))
     with pytest.raises(WorkloadError, match=f"^{sentence}$"):
-        Line(keeper, Path("/work/run")).raw(["bash", "-c", "tar"])
+        Line(keeper, Path("/srv/run")).raw(["bash", "-c", "tar"])
