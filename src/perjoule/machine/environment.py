@@ -51,7 +51,7 @@ def clock(tracking: str, timedatectl: str) -> Json:
     https://chrony-project.org/doc/4.3/chronyc.html
     """
     words = tracking.strip().split(",")
-    if len(words) >= 14 and words[-1] != "Not synchronised":
+    if len(words) == 14 and words[-1] != "Not synchronised":
         offset_s, delay_s, dispersion_s = (float(words[n]) for n in (4, 10, 11))
         return {
             "kept_by": "chrony",

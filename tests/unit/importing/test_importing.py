@@ -270,6 +270,12 @@ def test_mdtest_s_operations_are_runs_with_its_rates() -> None:
     assert "Tree creation" not in found
 
 
+def test_a_table_of_mdtest_with_other_columns_is_refused() -> None:
+    text = (REAL / "mdtest/tree.txt").read_text().replace("Max            Min", "Min            Max")
+    with pytest.raises(WorkloadError, match="does not have the columns Operation, Max, Min, Mean"):
+        read("mdtest", {"tree.txt": text}, Told("x"))
+
+
 def test_both_iterations_of_mdtest_come_from_its_highest_and_lowest_rate() -> None:
     rates = [rate(run) for run in runs("mdtest/two-iterations.txt") if run.operation == "File creation"]
     assert sum(rates) / 2 == pytest.approx(72571.980)

@@ -67,5 +67,6 @@ def test_the_clock_is_told_as_chrony_knows_it_or_as_systemd_does():
     assert clock(far, "") == {"kept_by": "chrony", "source": "ntp1", "offset_s": -0.00012, "most_s": 0.00012 + 0.002 + 0.0005}
     lost = far.replace("Normal", "Not synchronised")
     assert clock(lost, "NTPSynchronized=no\n") == {"kept_by": None}
+    assert clock(f"new,{far}", "") is None  # a column more: nothing is guessed
     assert clock("506 Cannot talk to daemon", "NTPSynchronized=yes\n") == {"kept_by": "NTP"}
     assert clock("", "") is None

@@ -20,6 +20,7 @@ _COUNT = re.compile(r"^\d+ tasks, (\d+) (?:files|directories)", re.MULTILINE)
 _WALL = re.compile(r"^Continue stonewall hit min: \d+ max: (\d+)", re.MULTILINE)
 _ITERATIONS = re.compile(r"^SUMMARY rate.*of (\d+) iterations", re.MULTILINE)
 _RATE = re.compile(r"^ +((?:Directory|File) \w+)" + 3 * r" +([\d.]+|inf)" + r" +(?:[\d.]+|-?nan) *$", re.MULTILINE)
+_COLUMNS = re.compile(r"^ +Operation +Max +Min +Mean +Std Dev *$", re.MULTILINE)
 _PATH = re.compile(r"^Path +: (.*\S)", re.MULTILINE)
 
 
@@ -63,6 +64,8 @@ def _mdtest(text: str, told: Told) -> Iterator[Run]:
     path = _PATH.search(text)
     shares = ("mdtest reports the sum of all nodes: each node is assigned an equal share",) if nodes_count > 1 else ()
     rates = text[table.start() :].partition("SUMMARY time")[0]
+    if not _COLUMNS.search(rates):
+        raise ValueError("mdtest's table does not have the columns Operation, Max, Min, Mean, Std Dev")
     at_s = moment_s(began[1], DATE, told.zone)
     found = [(name, *_iterations(int(table[1]), *map(float, numbers))) for name, *numbers in _RATE.findall(rates)]
     for iteration in range(max((len(values) for _, values, _ in found), default=0)):
