@@ -1,33 +1,70 @@
-"""Run live tests that need another kernel than this machine's in a virtual machine with Debian's stock kernel.
+"""Run live tests on other kernels and releases than this machine's.
 
-The machine is QEMU's emulation, 10 to 20 times slower than a real one: what runs there works, and how fast it is says nothing.
-Its root is made once (2 to 4 minutes, 1.5 GB in ~/.cache/perjoule) and kept until setup/ changes.
+On Debian's stock kernel, in a virtual machine: QEMU's emulation, 10 to 20 times slower than a real one. What runs there works;
+how fast it is says nothing. Or with a release's packages on this machine's own kernel, at its speed.
+A root is made once (2 to 5 minutes, 2 GB in ~/.cache/perjoule; for arm64 15 minutes) and kept until setup/ changes.
 """
 
 import argparse
 import os
+import shlex
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from tests.kernels.image import RELEASES, image, lacking
-from tests.kernels.machine import Gone, run
-from tests.kernels.parts import PARTS, Outcome, outcome
+from tests.kernels import machine, outcomes, root, table
+from tests.kernels.image import PROCESSORS, RELEASES, ROOT, image, lacking
+from tests.kernels.parts import PARTS, Part
 
 EXAMPLES = """\
 examples:
-  make kernels                                        what CI runs
+  make kernels                                        NFS, CephFS by the kernel, mirrors, f2fs
   sudo .venv/bin/python -m tests.kernels --list
   sudo .venv/bin/python -m tests.kernels nfs --debian 13
-  sudo .venv/bin/python -m tests.kernels --all
+  sudo .venv/bin/python -m tests.kernels moosefs glusterfs --debian 13 --on root
+  sudo .venv/bin/python -m tests.kernels trials --arch arm64
+  sudo .venv/bin/python -m tests.kernels live --on here --keep     and its column of docs/reference/platforms.md
 """
+PLACES = {
+    "vm": "a virtual machine with that Debian's kernel",
+    "root": "that Debian's packages on this machine's kernel",
+    "here": "this machine as it is",
+}
+PACKAGES = ("fio", "moosefs-master", "glusterfs-server", "ceph-osd", "nfs-ganesha")
+# What is tested, in lines: kernel, architecture, system, Python, the packages that matter.
 TASK = """\
 export PYTHONPYCACHEPREFIX=/tmp/compiled HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis
-uname -r
-words="-v --tb=short -p no:cacheprovider --timeout 900 --junit-xml /share/{name}.xml"
-/venv/bin/python -u -m pytest $words -m 'not slow' {words}
+{{ uname -r; uname -m; . /etc/os-release; echo "$PRETTY_NAME"; {python} --version; }} > {into}/about
+dpkg-query -W -f '${{Package}} ${{Version}}\\n' {packages} >> {into}/about 2> /dev/null
+{python} -u -m pytest -v --tb=short -p no:cacheprovider --timeout 900 --junit-xml {into}/{name}.xml -m 'not slow' {words}
 """
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where parts run, as the command line asks for it."""
+
+    place: str
+    debian: str
+    arch: str
+
+    @property
+    def platform(self) -> str:
+        """Its name in outcomes.json, as in "debian-13-arm64-vm"."""
+        return "here" if self.place == "here" else f"debian-{self.debian}-{self.arch}-{self.place}"
+
+    def lacks(self) -> list[str]:
+        """Return what this machine lacks for it."""
+        if self.place == "here":
+            return []
+        processor = PROCESSORS[self.arch]
+        tools = ["mmdebstrap", "mke2fs", *([processor.qemu[0]] if self.place == "vm" else [])]
+        tools += [] if processor.own else ["arch-test", f"qemu-{processor.wheels}-static"]
+        return lacking(tools)
 
 
 def main() -> int:
@@ -35,51 +72,76 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         "tests.kernels", description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("parts", nargs="*", metavar="PART", help="which tests; those for CI by default")
-    parser.add_argument("--all", action="store_true", help="all parts")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="which tests; those that need another kernel by default")
+    parser.add_argument("--on", choices=PLACES, default="vm", help="; ".join(f"{name}: {what}" for name, what in PLACES.items()))
     parser.add_argument("--debian", choices=RELEASES, default="12", help="whose kernel and packages (default: 12)")
+    parser.add_argument("--arch", choices=PROCESSORS, default="amd64", help="of the virtual machine (default: amd64)")
     parser.add_argument("--into", type=Path, metavar="DIR", help="keep reports and output there")
+    parser.add_argument("--keep", action="store_true", help="write the outcomes to docs/reference/platforms.md")
     parser.add_argument("--list", action="store_true", help="show the parts, and run nothing")
     asked = parser.parse_args()
     if asked.list:
-        print("\n".join(f"{name:14} {part.about}{'' if part.in_ci else ' (not in CI)'}" for name, part in PARTS.items()))
+        print("\n".join(f"{name:16} {part.about}{' (default)' if part.default else ''}" for name, part in PARTS.items()))
         return 0
     if unknown := [name for name in asked.parts if name not in PARTS]:
         parser.error(f"no part {', '.join(unknown)}: choose from {', '.join(PARTS)}")
-    if lack := lacking(["qemu-system-x86_64", "mmdebstrap", "mke2fs"]):
-        print(f"{', '.join(lack)} missing: run setup/install kernels", file=sys.stderr)
+    where = Run(asked.on, asked.debian, asked.arch)
+    if lack := where.lacks():
+        print(f"{', '.join(lack)} missing: run setup/install kernels{' arm64' * (where.arch == 'arm64')}", file=sys.stderr)
         return 3
     if os.geteuid():
         print("only root can make Debian's root: run it with sudo", file=sys.stderr)
         return 3
-    names = asked.parts or [name for name, part in PARTS.items() if asked.all or part.in_ci]
-    with tempfile.TemporaryDirectory(prefix="perjoule-kernels-") as scratch:
-        return _all(names, asked.debian, (asked.into or Path(scratch)).resolve())
+    names = asked.parts or [name for name, part in PARTS.items() if part.default]
+    with tempfile.TemporaryDirectory(prefix="perjoule-kernels-", dir="/var/tmp") as scratch:
+        return _all(names, where, (asked.into or Path(scratch)).resolve(), keep=asked.keep)
 
 
-def _all(names: list[str], debian: str, into: Path) -> int:
+def _all(names: list[str], where: Run, into: Path, *, keep: bool) -> int:
     into.mkdir(parents=True, exist_ok=True)
     began_s = time.monotonic()
 
     def say(words: str) -> None:
         print(f"{time.monotonic() - began_s:5.0f} s  {words}", flush=True)
 
-    booted = image(debian, say)
-    broken = []
+    run = _runner(where, into, say)
+    broken: list[str] = []
     for name in names:
         part = PARTS[name]
-        say(f"== {name}: {part.about}, on Linux {booted.version}")
+        say(f"== {name}: {part.about}, on {where.platform}")
+        for left in (into / f"{name}.xml", into / "about"):
+            left.unlink(missing_ok=True)
         try:
-            run(booted, TASK.format(name=name, words=" ".join(part.words)), into, within_s=60.0 * part.minutes, show=say)
-            found = outcome(into / f"{name}.xml")
-        except Gone as gone:
-            found = Outcome(reasons=[str(gone)])
+            run(name, part)
+            found = outcomes.outcome(into / f"{name}.xml")
+        except machine.Gone as gone:
+            found = outcomes.Outcome(reasons=[str(gone)])
         said = ", ".join(f"{count} {what}" for what, count in sorted(found.counts.items())) or "no test ran"
-        say("\n".join([f"{name} on Linux {booted.version}: {said}", *(f"         {one}" for one in found.reasons)]))
-        if not found.whole:
+        say("\n".join([f"{name}: {said}", *(f"         {one}" for one in found.reasons)]))
+        if not found.passed(whole=part.whole and where.place == "vm", but=part.but):
             broken.append(name)
+        if keep and found.counts:
+            outcomes.keep(where.platform, (into / "about").read_text().splitlines(), name, found)
+            table.write()
     say(f"{len(names) - len(broken)} of {len(names)} parts passed" + (f"; not: {', '.join(broken)}" if broken else ""))
     return 1 if broken else 0
+
+
+def _runner(where: Run, into: Path, say: Callable[[str], object]) -> Callable[[str, Part], object]:
+    """Return what runs a part there."""
+
+    def task(name: str, part: Part, into: str, python: str) -> str:
+        words = shlex.join(part.words)
+        return TASK.format(name=name, words=words, into=into, python=python, packages=" ".join(PACKAGES))
+
+    if where.place == "here":
+        return lambda name, part: subprocess.run(
+            ["sh", "-c", task(name, part, str(into), sys.executable)], cwd=ROOT, timeout=60.0 * part.minutes, check=False
+        )
+    booted, runs = image(where.debian, where.arch, say), machine.run if where.place == "vm" else root.run
+    return lambda name, part: runs(
+        booted, task(name, part, "/share", "/venv/bin/python"), into, within_s=60.0 * part.minutes, show=say
+    )
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ https://manpages.debian.org/mmdebstrap, https://man7.org/linux/man-pages/man8/mk
 
 import hashlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,16 +18,8 @@ ROOT = Path(__file__).parents[2]
 SETUP = ROOT / "setup"
 REQUIREMENTS = ("requirements.txt", "requirements-development.txt")
 SECTIONS = ("base", "filesystems", "tests", "inside")  # of setup/debian-packages
-LEFT_OUT = (
-    "chromium",
-    "chromium-driver",
-    "slurm-wlm",
-    "munge",
-    "mosquitto",
-    "openmpi-bin",
-    "gcc",
-    "libc6-dev",
-)  # for no test of a kernel
+LEFT_OUT = ("chromium", "chromium-driver")  # for no test of a kernel
+ARM = ("moosefs-", "glusterfs-")  # of [filesystems]; each package is unpacked in emulation
 DISK = "6G"  # sparse
 BUILD_S = 1800.0
 # The rest comes from outside, so that the image outlives its changes.
@@ -36,6 +29,22 @@ modprobe 9pnet_virtio
 mkdir -p /share
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000 share /share
 exec sh /share/first.sh
+"""
+# The initial RAM disk has what mounts the disk. With all that other machines could need, it takes minutes in emulation.
+INITRD = {
+    "etc/initramfs-tools/conf.d/kernels": "MODULES=list\nCOMPRESS=gzip\n",
+    "usr/share/initramfs-tools/modules.d/kernels": "virtio_pci\nvirtio_blk\ncrc32c_generic\next4\n",
+}
+# The programs of another architecture run in QEMU's emulation of it while its packages are installed, as the kernel is told here.
+EMULATED = """
+set -e
+cd /proc/sys/fs/binfmt_misc
+[ -e register ] || { mount -t binfmt_misc binfmt_misc . && cd .; }
+[ ! -e perjoule ] || echo -1 > perjoule
+sed 's/^:[^:]*:/:perjoule:/' "/usr/lib/binfmt.d/$1.conf" > register
+shift
+trap 'echo -1 > perjoule' EXIT
+"$@"
 """
 
 
@@ -51,12 +60,34 @@ RELEASES = {"12": Release("bookworm", "3.11"), "13": Release("trixie", "3.13")}
 
 
 @dataclass(frozen=True)
+class Processor:
+    """An architecture: Debian's name and pip's for it, and how QEMU emulates it."""
+
+    debian: str
+    wheels: str
+    qemu: tuple[str, ...]
+    console: str
+
+    @property
+    def own(self) -> bool:
+        """Whether it is this machine's, so that a root of it can be filled without emulation."""
+        return os.uname().machine == self.wheels
+
+
+PROCESSORS = {
+    "amd64": Processor("amd64", "x86_64", ("qemu-system-x86_64", "-cpu", "max"), "ttyS0"),
+    "arm64": Processor("arm64", "aarch64", ("qemu-system-aarch64", "-M", "virt", "-cpu", "cortex-a57"), "ttyAMA0"),
+}
+
+
+@dataclass(frozen=True)
 class Image:
     """What QEMU boots."""
 
     disk: Path
     kernel: Path
     initrd: Path
+    processor: Processor
 
     @property
     def version(self) -> str:
@@ -87,34 +118,39 @@ def cache() -> Path:
     return home / "perjoule" / "kernels"
 
 
-def image(name: str, say: Callable[[str], object]) -> Image:
+def wanted(processor: Processor) -> list[str]:
+    """Return the packages of an image."""
+    names = [name for name in packages(*SECTIONS) if name not in LEFT_OUT]
+    if processor.debian == "arm64":
+        names = [*packages("base"), *(name for name in packages("filesystems") if name.startswith(ARM)), *packages("inside")]
+    return [name.replace("amd64", processor.debian) for name in names]
+
+
+def image(name: str, architecture: str, say: Callable[[str], object]) -> Image:
     """Return the image of a release. If setup/ has changed since it was made, make a new one and remove the old."""
-    release = RELEASES[name]
-    made_of = [SETUP / "debian-packages", *(SETUP / one for one in REQUIREMENTS), Path(__file__)]
-    key = hashlib.sha256(b"\0".join(path.read_bytes() for path in made_of)).hexdigest()[:12]
-    folder = cache() / f"{release.suite}-{key}"
+    release, processor = RELEASES[name], PROCESSORS[architecture]
+    made_of = [Path(__file__), *(SETUP / one for one in REQUIREMENTS)]
+    texts = [" ".join(wanted(processor)).encode(), *(path.read_bytes() for path in made_of)]
+    key = hashlib.sha256(b"\0".join(texts)).hexdigest()[:12]
+    folder = cache() / f"{release.suite}-{architecture}-{key}"
     if not folder.is_dir():
         cache().mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="making-", dir=cache()) as parts:
-            _make(release, Path(parts), say)
+            _make(release, processor, Path(parts), say)
             Path(parts, "kept").rename(folder)
-        for older in cache().glob(f"{release.suite}-*"):
+        for older in cache().glob(f"{release.suite}-{architecture}-*"):
             if older != folder:
                 shutil.rmtree(older)
-    return Image(folder / "disk.img", next(folder.glob("vmlinuz-*")), next(folder.glob("initrd.img-*")))
+    return Image(folder / "disk.img", next(folder.glob("vmlinuz-*")), next(folder.glob("initrd.img-*")), processor)
 
 
-def _make(release: Release, parts: Path, say: Callable[[str], object]) -> None:
+def _make(release: Release, processor: Processor, parts: Path, say: Callable[[str], object]) -> None:
     root, kept = parts / "root", parts / "kept"
     kept.mkdir()
-    wanted = ",".join(name for name in packages(*SECTIONS) if name not in LEFT_OUT)
-    say(f"packages of {release.suite} (a minute or two)")
-    slim = [f"--dpkgopt=path-exclude=/usr/share/{what}/*" for what in ("doc", "man", "locale")]
-    # Debian's snapshots have old dates, and a mirror of this machine's apt may have, too.
-    apt = ["--aptopt=Acquire::Check-Valid-Until false", "--aptopt=APT::Install-Recommends false"]
-    _run("mmdebstrap", "--quiet", "--variant=minbase", *slim, *apt, f"--include={wanted}", release.suite, str(root))
+    say(f"packages of {release.suite} for {processor.debian} ({'a minute or two' if processor.own else 'ten minutes, emulated'})")
+    _packages(release, processor, root, parts / "initrd")
     say("Python's packages")
-    _environment(release, root)
+    _environment(release, processor, root)
     (root / "first").write_text(FIRST)
     (root / "first").chmod(0o755)
     for name in ("vmlinuz", "initrd.img"):
@@ -123,14 +159,31 @@ def _make(release: Release, parts: Path, say: Callable[[str], object]) -> None:
     _run("mke2fs", "-q", "-t", "ext4", "-d", str(root), str(kept / "disk.img"), DISK)
 
 
-def _environment(release: Release, root: Path) -> None:
+def _packages(release: Release, processor: Processor, root: Path, initrd: Path) -> None:
+    for name, text in INITRD.items():
+        (initrd / name).parent.mkdir(parents=True)
+        (initrd / name).write_text(text)
+    slim = [f"--dpkgopt=path-exclude=/usr/share/{what}/*" for what in ("doc", "man", "locale")]
+    slim += ["--dpkgopt=force-unsafe-io"]  # a root that is half made after a crash is thrown away anyway
+    # Debian's snapshots have old dates, and a mirror of this machine's apt may have, too.
+    apt = ["--aptopt=Acquire::Check-Valid-Until false", "--aptopt=APT::Install-Recommends false"]
+    hook = f'--essential-hook=cp -r {initrd}/. "$1"'
+    argv = ["mmdebstrap", "--quiet", "--variant=minbase", f"--arch={processor.debian}", *slim, *apt, hook]
+    argv += [f"--include={','.join(wanted(processor))}", release.suite, str(root)]
+    # Its mounts and processes end with it, and it with us.
+    apart = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    emulated = [] if processor.own else ["sh", "-c", EMULATED, "sh", f"qemu-{processor.wheels}"]
+    _run(*apart, *emulated, *argv)
+
+
+def _environment(release: Release, processor: Processor, root: Path) -> None:
     """Make /venv by hand: nothing of the other system runs here."""
     venv = root / "venv"
     (venv / "bin").mkdir(parents=True)
     (venv / "bin/python").symlink_to("/usr/bin/python3")
     (venv / "pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = false\n")
     site = venv / f"lib/python{release.python}/site-packages"
-    platforms = [f"--platform=manylinux{tag}_x86_64" for tag in ("_2_28", "_2_17", "2014")]
+    platforms = [f"--platform=manylinux{tag}_{processor.wheels}" for tag in ("_2_28", "_2_17", "2014")]
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(site), "--python-version", release.python]
     _run(*pip, "--only-binary=:all:", *platforms, *(f"--requirement={SETUP / one}" for one in REQUIREMENTS))
     _run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(ROOT))
@@ -143,9 +196,10 @@ def _environment(release: Release, root: Path) -> None:
 
 def _run(*argv: str) -> None:
     """Run a tool to its end; its own words are the reason when it fails."""
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=BUILD_S, check=False)
+    words = ["setpriv", "--pdeathsig", "KILL", *argv]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=BUILD_S, check=False)
     if done.returncode:
-        sys.exit(f"{argv[0]} failed with {done.returncode}:\n{done.stderr.strip()[-4000:]}")
+        sys.exit(f"{shlex.join(argv)[:100]} failed with {done.returncode}:\n{done.stderr.strip()[-4000:]}")
 
 
 def lacking(tools: Sequence[str]) -> list[str]:

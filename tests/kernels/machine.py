@@ -40,7 +40,7 @@ def run(image: Image, task: str, folder: Path, *, within_s: float, show: Callabl
         subprocess.Popen(_argv(image, folder), stdin=subprocess.DEVNULL, stdout=console, stderr=console) as qemu,
     ):
         try:
-            _follow(qemu, folder, within_s, show)
+            follow(qemu, folder, within_s, show)
         finally:
             qemu.kill()
             qemu.wait()
@@ -53,10 +53,11 @@ def run(image: Image, task: str, folder: Path, *, within_s: float, show: Callabl
 
 
 def _argv(image: Image, folder: Path) -> list[str]:
-    console = "console=ttyS0 quiet panic=1 systemd.unified_cgroup_hierarchy=1"
+    processor = image.processor
+    console = f"console={processor.console} quiet panic=1"
     return [
-        *("setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64"),  # it ends with whoever started it
-        *("-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", MEMORY),
+        *("setpriv", "--pdeathsig", "KILL", *processor.qemu),  # it ends with whoever started it
+        *("-accel", "tcg,thread=multi", "-smp", "2", "-m", MEMORY),
         *("-nographic", "-no-reboot", "-nic", "none"),
         *("-kernel", str(image.kernel), "-initrd", str(image.initrd)),
         *("-append", f"{console} root=/dev/vda rw init=/first"),
@@ -66,11 +67,11 @@ def _argv(image: Image, folder: Path) -> list[str]:
     ]
 
 
-def _follow(qemu: "subprocess.Popen[bytes]", folder: Path, within_s: float, show: Callable[[str], object]) -> None:
-    """Show what the task prints until the machine ends. Raises Gone."""
+def follow(inside: "subprocess.Popen[bytes]", folder: Path, within_s: float, show: Callable[[str], object]) -> None:
+    """Show what the task prints until what runs it ends. Raises Gone."""
     began_s, shown, out = time.monotonic(), 0, folder / "out"
     while True:
-        over = qemu.poll() is not None
+        over = inside.poll() is not None
         if out.exists():
             with out.open("rb") as lines:
                 lines.seek(shown)

@@ -170,8 +170,11 @@ def test_servers_keep_their_data_on_what_lies_beneath(
 
 
 @pytest.mark.parametrize("way", mirrors.WAYS)
-def test_a_mirror_counts_twice_where_the_kernel_has_it_and_is_a_doubt_elsewhere(way: str, hosts: Hosts) -> None:
+def test_a_mirror_counts_twice_where_the_kernel_has_it_and_is_a_doubt_elsewhere(
+    way: str, hosts: Hosts, record_property: Callable[[str, object], None]
+) -> None:
     server, lack = hosts.by_role("storage")[1], mirrors.lacking(way)
+    record_property("lacks", lack)
     place = server.disk("pair", disk(kind="zfs" if way == "zfs" else "ext4", mirror=way, size="400 MiB"))
     before = server.counters().disk_written_bytes
     server.run(["dd", "if=/dev/urandom", f"of={place}/random", "bs=1M", "count=16", "conv=fsync"], timeout_s=60)

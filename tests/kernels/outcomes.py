@@ -1,0 +1,115 @@
+"""What came of the tests on each platform, by driver: read from pytest's reports, kept in outcomes.json, shown in a table."""
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from perjoule import drivers
+
+KEPT = Path(__file__).with_name("outcomes.json")
+LACKS = "lacks"  # the property by which a test that passes says what it could not try, as in `record_property("lacks", "no md")`
+FAMILIES = ("filesystems", "workloads", "testbeds", "meters")
+FOLDERS = ("live", "pipeline")  # those of unit tests start nothing
+# Test files that are not named after their driver. The first driver of the name is meant elsewhere: filesystems before workloads.
+NAMED = {
+    "test_local_fs": "filesystems/local",
+    "test_rados_bench": "workloads/rados",
+    "test_device_study": "workloads/device",
+    "test_overwrite": "workloads/device",
+    "test_virtual_sigkill": "testbeds/virtual",
+    "test_cluster_faults": "testbeds/cluster",
+    "test_slurm": "testbeds/slurm",
+    "test_simulated": "testbeds/simulated",
+}
+CONTRACTS = {
+    "test_filesystem_contract": "filesystems",
+    "test_workload_contract": "workloads",
+    "test_trial": "filesystems",
+    "test_simulator_contract": "meters",
+}
+# What a driver can do only on some kernels is a row of its own: its tests by their names.
+APART = {
+    "CephFS by the kernel's client": r"test_cephfs::.*kernels_client_reads",
+    "NFS by the kernel's client": r"(test_nfs::|test_filesystem_contract::.*\[nfs\]|test_trial::.*\[nfs\])",
+    "OrangeFS by the kernel's client": r"test_orangefs::.*kernel",
+    "f2fs": r"test_local_fs::.*f2fs",
+    **{f"mirror beneath: {way}": rf"test_local_fs::test_a_mirror_counts_twice.*\[{way}\]" for way in ("md", "lvm", "zfs")},
+    "caps of cgroup v2: CPU": r"test_cgroup2::.*cpu",
+    "caps of cgroup v2: write-back": r"test_cgroup2::.*writes_back",
+}
+MEANT = {**APART, "testbeds/local": r"test_local_fs::.*(of_this_machine|named_device)"}
+
+
+@dataclass
+class Outcome:
+    """The results of tests, by name, and the reasons of those that did not pass."""
+
+    counts: Counter[str] = field(default_factory=Counter[str])
+    reasons: list[str] = field(default_factory=list[str])
+    rows: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    unrun: list[str] = field(default_factory=list[str])
+
+    def passed(self, *, whole: bool, but: Sequence[str] = ()) -> bool:
+        """Return whether tests ran and none failed; with `whole` also that each ran, but for those with one of these words."""
+        lack = [name for name in self.unrun if not any(word in name for word in but)]
+        return self.counts["passed"] > 0 and self.counts.keys() <= {"passed", "skipped"} and not (whole and lack)
+
+
+def outcome(report: Path) -> Outcome:
+    """Read JUnit's report of pytest. A file that is missing or broken is an outcome without tests."""
+    found = Outcome()
+    try:
+        cases = list(ElementTree.parse(report).iter("testcase"))
+    except (OSError, ElementTree.ParseError) as error:
+        found.reasons.append(f"no report: {error}")
+        return found
+    for case in cases:
+        what = next((child for child in case if child.tag in ("failure", "error", "skipped")), None)
+        lack = next((child.get("value", "") for child in case.iter("property") if child.get("name") == LACKS), "")
+        kind = what.tag if what is not None else "skipped" if lack else "passed"
+        words = lack if what is None else what.get("message", "").partition("\n")[0]
+        found.counts[kind] += 1
+        if kind == "skipped":
+            found.unrun.append(str(case.get("name")))
+        if kind != "passed":
+            found.reasons.append(f"{kind}: {case.get('name')}: {words}")
+        name = f"{str(case.get('classname')).removeprefix('tests.')}::{case.get('name')}"
+        row = found.rows.setdefault(row_of(name), {"passed": 0, "failed": 0, "skipped": []})
+        if kind == "passed":
+            row["passed"] += 1
+        elif kind == "skipped":
+            row["skipped"] = sorted({*row["skipped"], words})
+        else:
+            row["failed"] += 1
+    return found
+
+
+def row_of(test: str) -> str:
+    """Return the driver that a test ("live.test_fio::test_a") is about, as family/kind, or a row of `APART`; else ""."""
+    if row := next((row for row, pattern in MEANT.items() if re.search(pattern, test)), ""):
+        return row
+    path, _, name = test.partition("::")
+    folder, _, module = path.rpartition(".")
+    if folder == "meters" and module.removeprefix("test_") in drivers.kinds("meters"):
+        return f"meters/{module.removeprefix('test_')}"
+    if family := CONTRACTS.get(module):
+        kind = name.partition("[")[2].rstrip("]").partition("-")[0]
+        return f"{family}/{kind}" if kind in drivers.kinds(family) else ""
+    if folder not in FOLDERS:
+        return ""
+    kind = module.removeprefix("test_")
+    return NAMED.get(module) or next((f"{family}/{kind}" for family in FAMILIES if kind in drivers.kinds(family)), "")
+
+
+def keep(platform: str, about: list[str], part: str, found: Outcome) -> None:
+    """Keep the outcome of a part on a platform, in place of the one before."""
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    entry = kept.setdefault(platform, {})
+    entry["about"] = about
+    entry.setdefault("parts", {})[part] = {row: found.rows[row] for row in sorted(found.rows) if row}
+    KEPT.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")

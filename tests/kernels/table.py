@@ -1,0 +1,81 @@
+"""Write the tables of docs/reference/platforms.md from the kept outcomes (outcomes.json); what is above them is written by hand.
+
+Usage: .venv/bin/python -m tests.kernels.table
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from perjoule import drivers
+from tests.kernels.outcomes import APART, FAMILIES, KEPT
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "platforms.md"
+TITLES = {
+    "here": "the developers' kernel",
+    "debian-12-amd64-vm": "Debian 12's kernel",
+    "debian-13-amd64-vm": "Debian 13's kernel",
+    "debian-13-amd64-root": "Debian 13's packages",
+    "debian-12-arm64-vm": "arm64",
+}
+MARK = "<!-- Written by tests/kernels/table.py from here on. -->\n"
+HEAD = """
+| platform | kernel | what it is |
+|---|---|---|
+"""
+HEADINGS = {
+    "filesystems": "File systems",
+    "workloads": "Workloads",
+    "testbeds": "Testbeds",
+    "meters": "Meters (read from simulated devices)",
+}
+
+
+def tables(kept: dict[str, Any]) -> str:
+    """Lay out what `outcomes.keep` keeps."""
+    platforms = [name for name in TITLES if name in kept]
+    reasons: list[str] = []
+    text = HEAD + "".join(_about(name, kept[name]["about"]) for name in platforms)
+    head = f"| | {' | '.join(TITLES[name] for name in platforms)} |\n|---|{'---|' * len(platforms)}\n"
+    families = {HEADINGS[family]: {f"`{kind}`": f"{family}/{kind}" for kind in drivers.kinds(family)} for family in FAMILIES}
+    for heading, rows in {"What depends on the kernel": {row: row for row in APART}, **families}.items():
+        text += f"\n## {heading}\n\n{head}"
+        for shown, row in rows.items():
+            cells = [_cell(row.rpartition("/")[2], _merged(kept[name], row), reasons) for name in platforms]
+            text += f"| {shown} | {' | '.join(cells)} |\n"
+    listed = "".join(f"{n}. {reason}\n" for n, reason in enumerate(reasons, 1))
+    return f"{text}\n## Why refused\n\n{listed}"
+
+
+def _about(platform: str, about: list[str]) -> str:
+    kernel, machine, system, python, *packages = about
+    return f"| {TITLES[platform]} | Linux {kernel} | {system}, {machine}, {', '.join([python, *packages])} |\n"
+
+
+def _merged(kept: dict[str, Any], row: str) -> dict[str, Any]:
+    """Return the outcome of a row over all parts: the one with most tests, because parts overlap."""
+    found = [part[row] for part in kept["parts"].values() if row in part]
+    return max(found, key=lambda one: (one["failed"], one["passed"], len(one["skipped"])), default={})
+
+
+def _cell(kind: str, found: dict[str, Any], reasons: list[str]) -> str:
+    if not found:
+        return ""
+    if found["failed"]:
+        return f"**{found['failed']} failed**"
+    if found["passed"]:
+        return str(found["passed"])
+    # A reason that begins with the driver's own name is the same everywhere.
+    word = "refused" if any(not reason.startswith(f"{kind}: it ") for reason in found["skipped"]) else "not applicable"
+    reasons += [reason for reason in found["skipped"] if reason not in reasons]
+    return f"{word} ({', '.join(str(reasons.index(reason) + 1) for reason in found['skipped'])})"
+
+
+def write() -> None:
+    """Write the tables into the page."""
+    by_hand, _, _ = PAGE.read_text().partition(MARK)
+    PAGE.write_text(by_hand + MARK + tables(json.loads(KEPT.read_text())), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()
