@@ -71,7 +71,7 @@ def deployment() -> Iterator[tuple[Hosts, Cluster]]:
 
 def test_every_server_has_its_target_and_all_are_well(deployment: tuple[Hosts, Cluster]) -> None:
     hosts, cluster = deployment
-    assert {kind: [(t.number, t.well) for t in cluster.targets(kind)] for kind in KINDS} == {
+    assert {kind: [(t.number, t.well) for its, t in cluster.targets() if its == kind] for kind in KINDS} == {
         "meta": [(1, True)],
         "storage": [(n, True) for n in (1, 2, 3)],
     }

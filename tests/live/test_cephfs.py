@@ -9,7 +9,7 @@ import pytest
 from on_hosts import FILE_BYTES, checksum, hosts_of, write
 from perjoule import drivers
 from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted
-from perjoule.filesystems._mounts import in_kernel
+from perjoule.machine.mounts import in_kernel
 from perjoule.model import Json
 from perjoule.model.errors import MachineError, TransientError
 from perjoule.model.units import MIB

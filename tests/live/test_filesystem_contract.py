@@ -21,7 +21,8 @@ import pytest
 from on_hosts import hosts_of, received_bytes
 from perjoule import drivers
 from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted
-from perjoule.filesystems._deployment import Deployed, Deployment
+from perjoule.filesystems._deployment import Deployment
+from perjoule.filesystems._options import Deployed
 from perjoule.model.errors import MachineError, TransientError
 from perjoule.model.units import MIB
 from places import ROOT

@@ -13,9 +13,9 @@ import pytest
 
 from perjoule import drivers
 from perjoule.drivers.protocols import FileSystem, Hosts, Mounted, Testbed
-from perjoule.filesystems._mounts import in_kernel
 from perjoule.filesystems.nfs import Nfs, _Nfs
 from perjoule.machine import mirrors
+from perjoule.machine.mounts import in_kernel
 from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import MIB

@@ -10,7 +10,7 @@ from on_hosts import hosts_of
 from perjoule import drivers
 from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted
 from perjoule.filesystems._deployment import Deployment
-from perjoule.filesystems._mounts import in_kernel
+from perjoule.machine.mounts import in_kernel
 from perjoule.model import Json
 from perjoule.model.errors import MachineError, TransientError
 

@@ -4,17 +4,16 @@ The list of what to sync is made before the load, so nothing but `sync` runs aft
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 from perjoule.drivers.protocols import Host, Hosts, Mounted
+from perjoule.machine.mounts import mounted_below
 from perjoule.model import WRITE_BACK, Phase
 from perjoule.model.errors import WorkloadError
 
 LONGEST_S = 600.0  # a sync that takes longer has hung
-SHORT_S = 20.0  # for commands that only ask
 AT_ONCE_COUNT = 64
 
 
@@ -41,7 +40,8 @@ def syncs(hosts: Hosts, mounted: Mounted) -> tuple[Sync, ...]:
     """
     holders = frozenset(mounted.data_hosts)
     if any(host.name in holders for host in hosts.servers):
-        return tuple(Sync(host, ("sync", "-f", str(path))) for host in hosts.servers for path in _local_mounts(host))
+        places = ((host, path) for host in hosts.servers for path in (host.directory, *mounted_below(host, host.directory)))
+        return tuple(Sync(host, ("sync", "-f", str(path))) for host, path in places)
     own = (host for host in hosts.clients if host.name in holders)
     return tuple(Sync(host, ("sync", *_own(mounted, host))) for host in own)
 
@@ -68,12 +68,3 @@ def _synced(wanted: Sync) -> str:
 def _own(mounted: Mounted, client: Host) -> tuple[str, ...]:
     device = mounted.devices.get(client.name)
     return (str(device),) if device else ("-f", str(mounted.directories[client.name]))
-
-
-def _local_mounts(host: Host) -> Iterator[Path]:
-    """Return the folder of a server, and the file systems on disks that are mounted below it."""
-    yield host.directory
-    argv = ["findmnt", "--raw", "--noheadings", "--real", "--output", "TARGET", "--types", "ext4,xfs,btrfs,f2fs,zfs"]
-    said = host.run(argv, timeout_s=SHORT_S, check=False).stdout  # it fails where none is mounted
-    targets = [Path(line.encode().decode("unicode_escape")) for line in said.splitlines() if line]
-    yield from (target for target in targets if host.directory in target.parents)

@@ -1,17 +1,14 @@
 """Daemons of a file system on its hosts: started, watched and ended together. Shared by drivers, not a driver."""
 
-import os
-import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from perjoule.drivers.protocols import Check, Host, Process
+from perjoule.drivers.protocols import Host, Process
 from perjoule.machine.each import each
 from perjoule.model.errors import TransientError, WorkloadError
-
-SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # where programs are that the PATH may not name
 
 
 def last_words(text: str, lines_count: int = 1) -> str:
@@ -46,10 +43,6 @@ class Daemons:
     def __iter__(self) -> Iterator[Daemon]:
         return iter(self._started)
 
-    def logs(self) -> tuple[Path, ...]:
-        """Return their log files."""
-        return tuple(dict.fromkeys(daemon.log for daemon in self._started))
-
     def last_words(self) -> list[str]:
         """Return the last line of each, equal ones once."""
         said: dict[tuple[str, str], list[str]] = {}
@@ -57,9 +50,15 @@ class Daemons:
             said.setdefault((daemon.name, last_words(daemon.process.output())), []).append(daemon.host.name)
         return [f"{name} on {', '.join(hosts)} last said: {words}" for (name, words), hosts in said.items()]
 
-    def outputs(self) -> dict[str, str]:
-        """Return the whole output of each, by the name of its log."""
-        return {daemon.log.name: daemon.process.output() for daemon in self._started}
+    @contextmanager
+    def explained(self) -> Generator[None]:
+        """Add the last output of all to an error in the block, and keep their logs, which are removed with the deployment."""
+        try:
+            yield
+        except WorkloadError as error:
+            found = type(error)("; ".join([error.what, *self.last_words()]), where=error.where, next=error.next)
+            found.logs = {daemon.log.name: daemon.process.output() for daemon in self._started}
+            raise found from error
 
     def alive(self) -> None:
         """Check that all still run. Raises TransientError with the last output of one that does not."""
@@ -92,6 +91,10 @@ class Daemons:
                 raise TransientError(f"{what} not reached within {self.patience_s:g} s{reason}")
             time.sleep(every_s)
 
+    def retry(self, what: str, work: Callable[[], object], *, every_s: float = 0.03) -> None:
+        """Repeat what raises a WorkloadError until it does not, as `wait` does."""
+        self.wait(what, lambda: bool([work()]), every_s=every_s)
+
     def drop(self, host: Host, name: str) -> None:
         """End one and forget it, so it can be started again."""
         for daemon in [d for d in self._started if d.host is host and d.name == name]:
@@ -101,21 +104,3 @@ class Daemons:
     def stop(self, *, timeout_s: float) -> None:
         """End them all at once; those that still run after the time limit are killed."""
         each(self._started, lambda daemon: daemon.process.stop(timeout_s=timeout_s))
-
-
-def programs(packages: Mapping[str, str], on: str = "client") -> tuple[Check, ...]:
-    """Check that programs are installed on this machine; `packages` maps each to its Debian package, `on` is a Check's."""
-    path = f"{os.environ.get('PATH', '')}:{SYSTEM}"
-
-    def check(program: str, package: str) -> Check:
-        found = shutil.which(program, path=path)
-        fix, look = f"apt install {package}", f"program {program}"
-        return Check(program, found is not None, found or "not installed", fix, package=package, look=look, on=on)
-
-    return tuple(check(*item) for item in packages.items())
-
-
-def fuse() -> Check:
-    """Check that this machine's kernel has FUSE."""
-    found = Path("/dev/fuse").exists()
-    return Check("FUSE", found, "/dev/fuse" if found else "no /dev/fuse", "modprobe fuse", look="path /dev/fuse")

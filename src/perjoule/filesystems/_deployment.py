@@ -1,27 +1,25 @@
 """How all file systems are deployed, so a driver only states what is special about its own.
 
-A driver is two classes. The one that inherits `Deployed` holds its options. The one that inherits `Deployment` is the file system
-on some hosts: planned when it is made, up during the block of `mount`, and gone afterwards.
+A driver is two classes. The one that inherits `Deployed` (in `_options`) holds its options. The one that inherits `Deployment` is
+the file system on some hosts: planned when it is made, up during the block of `mount`, and gone afterwards.
 """
 
 from abc import abstractmethod
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from pydantic.dataclasses import dataclass
-
-from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
-from perjoule.filesystems._beneath import beneath_facts, needs_beneath
-from perjoule.filesystems._daemons import Daemon, Daemons, fuse, programs
-from perjoule.filesystems._flows import explained
-from perjoule.filesystems._mounts import SHORT_S, findmnt, is_mounted
+from perjoule.drivers.protocols import Host, Hosts, Mounted
+from perjoule.filesystems._daemons import Daemon, Daemons, last_words
+from perjoule.machine.disks import facts
 from perjoule.machine.each import each
-from perjoule.model import OPTIONS, Amplification, Disk, Json, Redundancy
+from perjoule.machine.mounts import SHORT_S, findmnt, is_mounted
+from perjoule.model import Json
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
-from perjoule.model.units import Seconds
+
+if TYPE_CHECKING:
+    from perjoule.filesystems._options import Deployed
 
 STOP_S = 0.2  # for a daemon to end by itself: its data are not needed any more, so it need not write them
 
@@ -85,11 +83,7 @@ class Deployment(Mounted, Generic[Options]):
         return ""
 
     def alive(self) -> None:
-        """Check that every daemon runs, every mount exists and redundancy is complete.
-
-        Raises:
-            TransientError: with the last output of a daemon that died, or what was lost.
-        """
+        """Check that every daemon runs, every mount exists and redundancy is complete. Raises TransientError with the reason."""
         self.daemons.alive()
         for client in self._mounting():
             place = self.directories[client.name]
@@ -137,7 +131,7 @@ class Deployment(Mounted, Generic[Options]):
 
     def remount(self) -> None:
         """Remount on all clients, which drops their caches. Raises WorkloadError if a file is still open."""
-        with self.explained():
+        with self.daemons.explained():
             each(self._mounting(), self.detach)
             each(self._mounting(), self._attach)
 
@@ -180,6 +174,14 @@ class Deployment(Mounted, Generic[Options]):
             what = f"{self.kind} runs as user {self.user}, which can't reach {host.directory}"
             raise MachineError(what, where=host.name, next="let other users traverse the folders above it (chmod o+x)")
 
+    def mount(self, client: Host, place: Path, kind: str, source: str, options: str = "") -> None:
+        """Mount it by a client's kernel. Raises TransientError with what `mount` reported, or with the end of a daemon."""
+        argv = ["mount", "-t", kind, *(["-o", options] if options else []), source, place]
+        done = client.run(argv, timeout_s=self.patience_s, check=False)
+        if done.returncode != 0:
+            self.daemons.alive()
+            raise TransientError(f"mount -t {kind} failed: {last_words(done.stderr, 3)}", where=client.name)
+
     def bind(self, host: Host, folder: Path, path: Path) -> None:
         """Bind a folder to a system path until the end, on a host with its own mounts."""
         host.run(["mount", "--bind", folder, path], timeout_s=SHORT_S)
@@ -192,17 +194,6 @@ class Deployment(Mounted, Generic[Options]):
     def host(self, name: str) -> Host:
         """Return a host by its name."""
         return next(host for host in self.hosts.all if host.name == name)
-
-    @contextmanager
-    def explained(self) -> Generator[None]:
-        """Add the last output of all daemons to an error in the block, and save their logs before the deployment is removed."""
-        try:
-            yield
-        except WorkloadError as error:
-            what = "; ".join([error.what, *self.daemons.last_words()])
-            found = type(error)(what, where=error.where, next=error.next)
-            found.logs = self.daemons.outputs()
-            raise found from error
 
     def _mounting(self) -> list[Host]:
         return [user for user in self.hosts.users if user.name in self.directories]
@@ -217,73 +208,16 @@ class Deployment(Mounted, Generic[Options]):
         """Have a client write a file and remove it."""
         probe = self.directories[client.name] / f".{client.name}-probe"
 
-        def written() -> bool:
+        def write() -> None:
             client.run(["dd", f"of={probe}", "conv=fsync", "status=none"], text="perjoule", timeout_s=self.patience_s)
             client.run(["rm", probe], timeout_s=self.patience_s)
-            return True
 
-        self.daemons.wait(f"a first write on {client.name}", written)
+        self.daemons.retry(f"a first write on {client.name}", write)
 
     def note(self) -> None:
         """Record the facts and the logs."""
-        self.facts = {**self.report(), **beneath_facts(self.bearers[0], self.options.beneath)}
-        self.logs = self.daemons.logs()
-
-
-@dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Deployed(FileSystem):
-    """A file system that is deployed from scratch; a driver names its programs and returns its `Deployment`."""
-
-    # Its programs, each with the Debian package that has it, by the hosts that run them (`Hosts.at`)
-    runs: ClassVar[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
-    in_user_space: ClassVar[bool] = True  # its client is one of FUSE
-    removes_files: ClassVar[bool] = True  # at its end; otherwise they go with the host's disk, in less time
-    copied_by_client: ClassVar[bool]  # clients send all copies or parts themselves; otherwise a server passes them on
-
-    beneath: Disk | None = None
-    """A dedicated file system beneath each server's data, as in {kind = "xfs", block = "4 KiB"}; the host's own disk if
-    omitted."""
-    patience_s: Seconds = 60.0
-    """Time limit of each step of bring-up, at scale 1; slower testbeds get more."""
-
-    @abstractmethod
-    def deployment(self, hosts: Hosts) -> Deployment[Any]:
-        """Plan it on these hosts, touching nothing. Raises CampaignError if its layout is impossible there."""
-
-    def require_fit(self, hosts: Hosts) -> None:
-        """Plan it: a layout that is impossible is refused then."""
-        self.deployment(hosts)
-
-    @abstractmethod
-    def redundancy(self, hosts: Hosts) -> Redundancy:
-        """Return how user data are stored on the hosts."""
-
-    def amplification(self, hosts: Hosts) -> Amplification:
-        """Derive from the redundancy which bytes move."""
-        return explained(self.redundancy(hosts), by_client=self.copied_by_client)
-
-    def checks(self) -> tuple[Check, ...]:
-        """Check for its programs, FUSE, and the file system beneath."""
-        own = (check for place, packages in self.runs.items() for check in programs(packages, place))
-        return (*own, *([fuse()] if self.in_user_space else []), *needs_beneath(self.beneath))
-
-    @contextmanager
-    def serve(self, hosts: Hosts) -> Generator[Deployment[Any]]:
-        """Start only the servers: all that is possible if no client can mount."""
-        deployment = self.deployment(hosts)
-        deployment.require()
-        try:
-            with deployment.explained():
-                deployment.up()
-            yield deployment
-        finally:
-            deployment.down()
-
-    @contextmanager
-    def mount(self, hosts: Hosts) -> Generator[Deployment[Any]]:
-        """Bring it up and mount it; healthy means that the servers report so and every client has written a file."""
-        self.deployment(hosts).require_clients()
-        with self.serve(hosts) as deployment:
-            with deployment.explained():
-                deployment.attach_all()
-            yield deployment
+        self.facts, host = self.report(), self.bearers[0]
+        if beneath := self.options.beneath:
+            mirror = beneath.mirror if host.copies_count > 1 else "none"
+            self.facts = {**self.facts, "beneath": {**facts(host, host.directory / "beneath"), "mirror": mirror}}
+        self.logs = tuple(dict.fromkeys(daemon.log for daemon in self.daemons))

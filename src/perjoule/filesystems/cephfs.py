@@ -17,10 +17,11 @@ from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.cluster import Cluster
 from perjoule.filesystems._ceph.commands import DATA_POOL, FILE_SYSTEM, METADATA_POOL
-from perjoule.filesystems._daemons import Daemon, fuse, programs
-from perjoule.filesystems._mounts import in_kernel, kernel_check, require_mountable
+from perjoule.filesystems._daemons import Daemon
+from perjoule.machine.mounts import fuse, kernel_check, require_mountable
+from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, Json, Redundancy
-from perjoule.model.errors import CampaignError, TransientError
+from perjoule.model.errors import CampaignError
 from perjoule.model.units import Bytes
 
 EXAMPLE = """\
@@ -57,7 +58,7 @@ class CephFs(ceph.Ceph):
         """Check also for the client."""
         if self.client == "fuse":
             return (*super().checks(), *programs({"ceph-fuse": "ceph-fuse"}, "client"), fuse())
-        kernel = kernel_check("CephFS", in_kernel("ceph"), NO_CLIENT, MEND, look="kernel ceph")
+        kernel = kernel_check("CephFS", "ceph", NO_CLIENT, MEND)
         return (*super().checks(), *programs({"mount.ceph": "ceph-common"}, "client"), kernel)
 
     def deployment(self, hosts: Hosts) -> "_CephFs":
@@ -97,14 +98,9 @@ class _CephFs(Cluster):
         if self.options.client == "fuse":
             who = ["-c", conf, "-n", f"client.{client.name}"]
             return self.start(client, "ceph-fuse", ["ceph-fuse", "-f", *who, "--client_mountpoint=/", place])
-        options = (
-            f"name={client.name},conf={conf},fs={FILE_SYSTEM},ms_mode=crc,noatime"  # the key is in the keyring that conf names
-        )
-        argv = ["mount", "-t", "ceph", "-o", options, f"{self.layout.monitor}:3300:/", place]
-        done = client.run(argv, timeout_s=self.patience_s, check=False)
-        if done.returncode != 0:
-            raise TransientError(f"CephFS was not mounted: {done.stderr.strip()}", where=client.name)
-        return None
+        # The key is in the keyring that `conf` names.
+        options = f"name={client.name},conf={conf},fs={FILE_SYSTEM},ms_mode=crc,noatime"
+        return self.mount(client, place, "ceph", f"{self.layout.monitor}:3300:/", options)
 
     def report(self) -> dict[str, Json]:
         return {**super().report(), "client": self.options.client, "mounts": self.mounts()}

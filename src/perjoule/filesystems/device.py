@@ -12,9 +12,10 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Access, Check, Host, Hosts, Mounted
-from perjoule.filesystems._daemons import programs
-from perjoule.filesystems._mounts import SHORT_S, OnClients, OnOwnDevices
+from perjoule.filesystems._on_clients import OnClients, OnOwnDevices
 from perjoule.machine.each import each
+from perjoule.machine.mounts import SHORT_S
+from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import WorkloadError
 

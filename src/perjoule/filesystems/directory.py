@@ -13,9 +13,10 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
-from perjoule.filesystems._daemons import programs
-from perjoule.filesystems._mounts import SHORT_S, OnClients, findmnt, is_local
+from perjoule.filesystems._on_clients import OnClients
 from perjoule.machine.each import each
+from perjoule.machine.mounts import SHORT_S, findmnt, is_local
+from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 

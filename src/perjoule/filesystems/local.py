@@ -12,10 +12,11 @@ from typing import Any, Literal
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Hosts, Mounted
-from perjoule.filesystems._beneath import facts, needs
-from perjoule.filesystems._daemons import programs
-from perjoule.filesystems._mounts import SHORT_S, OnClients, OnOwnDevices, is_mounted
+from perjoule.filesystems._on_clients import OnClients, OnOwnDevices
+from perjoule.machine.disks import facts, needs
 from perjoule.machine.each import each
+from perjoule.machine.mounts import SHORT_S, is_mounted
+from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, Disk
 from perjoule.model.units import BYTES, Bytes, exact_text
 

@@ -13,12 +13,13 @@ from typing import ClassVar, Literal
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Hosts
-from perjoule.filesystems._daemons import programs
-from perjoule.filesystems._deployment import SHORT_S, Deployed, Deployment
-from perjoule.filesystems._mounts import has_own_mounts, in_kernel, kernel_check, require_mountable
+from perjoule.filesystems._deployment import SHORT_S, Deployment
+from perjoule.filesystems._options import Deployed
 from perjoule.filesystems._said import found
+from perjoule.machine.mounts import has_own_mounts, kernel_check, require_mountable
+from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, Json, Redundancy
-from perjoule.model.errors import MachineError, TransientError, WorkloadError
+from perjoule.model.errors import MachineError, WorkloadError
 from perjoule.model.units import Bytes
 
 EXAMPLE = '[[filesystem]]\nkind = "nfs"\nversion = "4.2"\n'
@@ -50,8 +51,7 @@ class Nfs(Deployed):
 
     def checks(self) -> tuple[Check, ...]:
         """Check for the server, its back end, and the kernel's client."""
-        kernel = kernel_check("NFS", in_kernel("nfs"), NO_CLIENT, MEND, look="kernel nfs")
-        return (*self._server_checks(), kernel, *super().checks())
+        return (*self._server_checks(), kernel_check("NFS", "nfs", NO_CLIENT, MEND), *super().checks())
 
     def _server_checks(self) -> tuple[Check, ...]:
         on = "first storage" if self.place == "storage" else self.place
@@ -90,11 +90,7 @@ class _Nfs(Deployment[Nfs]):
 
     def attach(self, client: Host, place: Path) -> None:
         options = mount_options(self.options.version, self.options.transfer_bytes, self.options.options)
-        argv = ["mount", "-t", "nfs", "-o", options, f"{self.server.address}:{self.export}", place]
-        done = client.run(argv, timeout_s=self.patience_s, check=False)
-        if done.returncode != 0:
-            self.daemons.alive()
-            raise TransientError(f"NFS was not mounted: {done.stderr.strip()}", where=client.name)
+        self.mount(client, place, "nfs", f"{self.server.address}:{self.export}", options)
 
     def report(self) -> dict[str, Json]:
         return {"server": self.server.name, "version": self.version(), "mounts": self.mounts()}

@@ -9,7 +9,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, FileSystem, Hosts, Mounted
-from perjoule.filesystems._mounts import OnClients
+from perjoule.filesystems._on_clients import OnClients
 from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import CampaignError, TransientError
 from perjoule.model.units import MIB, BytesPerSecond, Ratio

@@ -1,1 +1,1 @@
-"""Functions of this machine that several packages need: environment, mirrors, locks, removal, limits for outside input."""
+"""What several packages ask of a computer: programs, mounts, disks, mirrors, environment, locks, removal, outside input."""

@@ -87,6 +87,7 @@ def _option(example: str, units: dict[str, float], read: Callable[[object], floa
 # Types for the options of drivers: a person writes "4 MiB", the field holds 4194304.
 Bytes = Annotated[int, *_option("4 MiB", BYTES, lambda text: round(quantity(text, BYTES))), Field(gt=0, le=2**60)]
 Seconds = Annotated[float, *_option("60 s", SECONDS, seconds), Field(gt=0)]
+SecondsOrZero = Annotated[float, *_option("24 h", SECONDS, seconds), Field(ge=0)]
 Hertz = Annotated[float, *_option("5 Hz", HERTZ, lambda text: quantity(text, HERTZ)), Field(gt=0)]
 Watts = Annotated[float, *_option("40.9 W", WATTS, lambda text: quantity(text, WATTS))]
 Volts = Annotated[float, *_option("2.5 V", VOLTS, lambda text: quantity(text, VOLTS))]

@@ -395,7 +395,7 @@ def test_a_kernel_that_can_not_mount_it_is_refused_or_quoted() -> None:
     hosts, client = kernel_clients()
     deployment = CephFs(client="kernel").deployment(hosts)
     client.code = 32
-    with pytest.raises(TransientError, match="client-9: CephFS was not mounted: mount error 22 = Invalid argument"):
+    with pytest.raises(TransientError, match="client-9: mount -t ceph failed: mount error 22 = Invalid argument"):
         deployment.attach(client, Path("/mnt"))
     client.has = False
     client.code = 1  # of modprobe

@@ -54,13 +54,26 @@ def test_what_is_ready_is_asked_once_and_not_waited_for() -> None:
     assert asked == ["ready?"]
 
 
-def test_all_daemons_are_stopped_and_one_log_is_named_once() -> None:
+def test_what_fails_at_first_is_repeated_until_it_works() -> None:
+    failures = [WorkloadError("no pool yet"), WorkloadError("no quorum")]
+
+    def create() -> None:
+        if failures:
+            raise failures.pop()
+
+    Daemons(60.0).retry("a volume", create, every_s=0)
+    assert failures == []
+    failures.append(WorkloadError("no pool yet"))
+    with pytest.raises(TransientError, match=r"a volume not reached within -1 s: no pool yet"):
+        Daemons(-1.0).retry("a volume", create)
+
+
+def test_all_daemons_are_stopped() -> None:
     daemons, hosts = Daemons(1.0), (Pretender("a"), Pretender("b"))
     for host in hosts:
         daemons.start(host, "brick", ["brick"], log=Path("/srv/log"))
     daemons.stop(timeout_s=0.1)
     assert [host.process.stopped_count for host in hosts] == [1, 1]
-    assert daemons.logs() == (Path("/srv/log"),)
 
 
 def test_results_come_in_order_and_the_first_error_is_raised() -> None:

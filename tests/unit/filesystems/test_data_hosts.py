@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from perjoule.drivers.protocols import Hosts
-from perjoule.filesystems._deployment import Deployed
+from perjoule.filesystems._options import Deployed
 from perjoule.filesystems.beegfs import BeeGFS
 from perjoule.filesystems.cephfs import CephFs
 from perjoule.filesystems.glusterfs import GlusterFS

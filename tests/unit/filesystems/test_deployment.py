@@ -9,7 +9,8 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Host, Hosts, Process
 from perjoule.filesystems._daemons import Daemon
-from perjoule.filesystems._deployment import Deployed, Deployment
+from perjoule.filesystems._deployment import Deployment
+from perjoule.filesystems._options import Deployed
 from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import CampaignError, MachineError, TransientError
 from scripted import ScriptedHost, ScriptedProcess
@@ -123,6 +124,38 @@ def test_remounting_waits_for_the_end_of_clients_and_starts_others() -> None:
         mounted.remount()
         assert [process.code for process in client.processes] == [0, None]
         mounted.alive()
+
+
+def test_a_mount_that_a_kernel_refuses_is_quoted_unless_a_daemon_has_died() -> None:
+    class Kernel(Mounted):
+        def attach(self, client: Host, place: Path) -> Daemon | None:
+            self.mount(client, place, "made", "server:/", "ro")
+
+    class Refusing(Machine):
+        def answers(self, words: Sequence[str]) -> tuple[int, str]:
+            return (32 if words[0] == "mount" else 0), ""
+
+    server, client = Machine("storage-1"), Refusing("client-1")
+    mounted = Kernel(Made(), Hosts((server, client)))
+    mounted.up()
+    with pytest.raises(TransientError, match="client-1: mount -t made failed: "):
+        mounted.attach_all()
+    assert ["mount", "-t", "made", "-o", "ro", "server:/", "/of/client-1/made/mnt"] in client.ran
+    server.processes[0].code = 1
+    with pytest.raises(TransientError, match="storage-1: served ended with exit code 1"):
+        mounted.attach_all()
+
+
+def test_a_log_of_several_daemons_is_kept_once() -> None:
+    class Twice(Mounted):
+        def serve(self) -> None:
+            for _ in range(2):
+                self.start(self.bearers[0], "served", ["served"])
+
+    mounted = Twice(Made(), hosts())
+    mounted.up()
+    mounted.note()
+    assert mounted.logs == (Path("/of/storage-1/made/storage-1-served.log"),)
 
 
 def test_remounting_in_vain_ends_with_the_last_words_of_all_daemons() -> None:

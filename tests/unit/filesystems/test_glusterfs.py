@@ -74,7 +74,7 @@ def test_holders_are_named_in_the_order_of_the_hosts() -> None:
 
 
 def laid_out(hosts_count: int, **options: Any) -> gluster.Layout:
-    return GlusterFS(**options).shape(hosts_count)
+    return gluster.shape(GlusterFS(**options), hosts_count)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from perjoule.drivers.protocols import Hosts
 from perjoule.filesystems import nfs
 from perjoule.filesystems.nfs import Nfs
+from perjoule.machine import mounts
 from perjoule.model.errors import MachineError
 from places import TRANSCRIPTS
 from scripted import ScriptedHost
@@ -52,7 +53,7 @@ def test_the_release_is_read() -> None:
 
 
 def test_a_kernel_without_a_client_is_told_with_what_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nfs, "in_kernel", lambda kind: False)
+    monkeypatch.setattr(mounts, "in_kernel", lambda kind: False)
     (client,) = [check for check in Nfs().checks() if check.name == "NFS in the kernel"]
     assert not client.ok
     assert client.needed

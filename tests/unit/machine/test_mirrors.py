@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from measured import measured
 from perjoule.drivers.protocols import Host, Hosts
-from perjoule.filesystems import _beneath, _flows, simulated
+from perjoule.filesystems import _flows, _options, simulated
 from perjoule.machine import mirrors
 from perjoule.model import Disk, Redundancy
 from perjoule.model.errors import CampaignError, MachineError
@@ -146,10 +146,10 @@ def test_without_a_mirror_the_same_lies_on_a_single_disk_and_zfs_becomes_xfs() -
 
 def test_a_mirror_that_is_missing_is_told_and_hinders_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mirrors, "lacking", lambda way: f"no {way}")
-    found = {check.name: check for check in _beneath.needs_beneath(disk(kind="zfs", mirror="zfs"))}
+    found = {check.name: check for check in _options.needs_beneath(disk(kind="zfs", mirror="zfs"))}
     assert (found["mirror by zfs"].ok, found["mirror by zfs"].needed) == (False, False)
     assert found["xfs in the kernel"].needed  # what lies there instead
-    assert [check.name for check in _beneath.needs_beneath(None)] == ["mirror by md", "mirror by lvm", "mirror by zfs"]
+    assert [check.name for check in _options.needs_beneath(None)] == ["mirror by md", "mirror by lvm", "mirror by zfs"]
 
 
 class Machine:

@@ -5,13 +5,10 @@ from typing import Any
 
 import pytest
 
-from perjoule.filesystems import _beneath
 from perjoule.filesystems.local import Local
 from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import _disk, _format, local
-from places import TRANSCRIPTS
-from typed import table
 
 
 def disk(**words: Any) -> Disk:
@@ -90,15 +87,3 @@ def test_f2fs_is_told_of_even_when_nobody_asks_but_then_it_is_not_needed() -> No
     assert found["f2fs in the kernel"] is False
     assert found["xfs in the kernel"] is True
     assert {check.name: check.needed for check in Local(type="f2fs").checks()}["f2fs in the kernel"] is True
-
-
-def test_each_file_system_tells_how_it_was_made() -> None:
-    ext4 = _beneath.ext4_facts((TRANSCRIPTS / "local" / "dumpe2fs.txt").read_text())
-    xfs = _beneath.xfs_facts((TRANSCRIPTS / "local" / "xfs_info.txt").read_text())
-    assert _beneath.f2fs_facts("4096\n") == {"block_bytes": 4096}
-    btrfs = _beneath.btrfs_facts((TRANSCRIPTS / "local" / "btrfs.txt").read_text())
-    assert (ext4["block_bytes"], xfs["block_bytes"], btrfs["block_bytes"]) == (2048, 1024, 4096)
-    made = [table(facts["made"]) for facts in (ext4, xfs, btrfs)]
-    assert "metadata_csum" in str(made[0])
-    assert {"meta-data crc": "1", "log bsize": "1024", "data blocks": "409600"}.items() <= made[1].items()
-    assert "free_space_tree" in str(made[2])

@@ -11,7 +11,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as options_dataclass
 
 from perjoule.drivers.protocols import Check, Host, Hosts
-from perjoule.filesystems._deployment import Deployed
+from perjoule.filesystems._options import Deployed
 from perjoule.model import OPTIONS, Amplification, Redundancy
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import Bytes

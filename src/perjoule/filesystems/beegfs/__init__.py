@@ -21,11 +21,11 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Hosts
-from perjoule.filesystems._mounts import in_kernel, kernel_check
-from perjoule.filesystems._self_built import SelfBuilt
+from perjoule.filesystems._options import SelfBuilt
 from perjoule.filesystems.beegfs.client import FIX
 from perjoule.filesystems.beegfs.cluster import Cluster
 from perjoule.filesystems.beegfs.versions import ALL, MANAGEMENT, SERVERS
+from perjoule.machine.mounts import kernel_check
 from perjoule.model import OPTIONS, Redundancy
 from perjoule.model.units import Bytes
 
@@ -64,7 +64,7 @@ class BeeGFS(SelfBuilt):
     def checks(self) -> tuple[Check, ...]:
         """Check also for the module; without it, the servers can run, but not be mounted."""
         lack = f"no module beegfs for {platform.release()}: servers can run, but not be mounted"
-        return (*super().checks(), kernel_check("BeeGFS", in_kernel("beegfs"), lack, FIX, needed=False, look="kernel beegfs"))
+        return (*super().checks(), kernel_check("BeeGFS", "beegfs", lack, FIX, needed=False))
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """One copy, or two on a pair of hosts; servers pass a client's fsync on to their disks (tuneRemoteFSync)."""

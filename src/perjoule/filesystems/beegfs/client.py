@@ -7,7 +7,7 @@ that share a kernel with hosts of other addresses could never reach the servers.
 from pathlib import Path
 
 from perjoule.drivers.protocols import Hosts
-from perjoule.filesystems._mounts import can_mount
+from perjoule.machine.mounts import can_mount
 
 FIX = "install beegfs-client-dkms (7: beegfs-client) for the running kernel, then modprobe beegfs"
 OWN_KERNEL = (

@@ -1,7 +1,6 @@
 """One BeeGFS on its hosts: its servers, and the reports of their own tool."""
 
 import secrets
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 LEAST_CHUNK_BYTES = 64 * 1024
 FOLDERS_COUNT = 67_000  # that a metadata server makes for itself, rounded up from 66 068 of 7.4.6
+POLL_S = 0.2  # between two calls of the tool
 BENCH_BYTES = 16 * MIB  # that each target writes when the servers are all that can be tried
 
 Job = tuple[words.Kind, int, Host]  # a server's kind and number, and where it runs
@@ -49,6 +49,7 @@ class Cluster(Deployment["BeeGFS"]):
         super().__init__(options, hosts)
         self.data_hosts = tuple(host.name for host in self.servers["storage"])
         self._secret = secrets.token_hex(32)  # without it, neither servers nor clients speak to each other
+        self._jobs: list[Job] = [(kind, n, host) for kind, on in self.servers.items() for n, host in enumerate(on, start=1)]
         self._groups: dict[words.Kind, dict[int, tuple[int, int]]] = {kind: {} for kind in words.KINDS}
 
     def require(self) -> None:
@@ -63,21 +64,20 @@ class Cluster(Deployment["BeeGFS"]):
 
     def serve(self) -> None:
         """Start the servers until they are healthy."""
-        jobs: list[Job] = [(kind, n, host) for kind, hosts in self.servers.items() for n, host in enumerate(hosts, start=1)]
         each(dict.fromkeys([self.hosts.management, *self.bearers]), self._furnish)
         self._manage()
-        each(jobs, self._prepare)
-        self._daemons = each(jobs, self._serve)  # at once, as each looks for the management for long
-        self._wait("all targets Online and Good", self._well)
+        each(self._jobs, self._prepare)
+        self._daemons = each(self._jobs, self._serve)  # at once, as each looks for the management for long
+        self._wait_well()
         self._pair()
         pattern = self.series.mirrored if self.options.mirror else "raid0"
         # Before the root directory is mirrored: 7.4.6 loses step with its pair over it.
         self.ask("stripe", chunk_bytes=self.options.chunk_bytes, targets_count=self.options.targets_count, pattern=pattern)
         if self._groups["meta"]:
-            self._mirror_root(jobs)
+            self._mirror_root()
         # Fails until the metadata servers have heard of targets that mirror each other.
-        self._wait("a first file", lambda: bool([self.ask("create", path="/.perjoule")]))
-        self._wait("all targets Online and Good", self._well)
+        self.daemons.retry("a first file", lambda: self.ask("create", path="/.perjoule"), every_s=POLL_S)
+        self._wait_well()
         self.note()
 
     def attach_all(self) -> None:
@@ -85,8 +85,7 @@ class Cluster(Deployment["BeeGFS"]):
         problem, mend = obstacle(self.hosts)
         if problem:
             self.bench()
-            targets = [target for kind in words.KINDS for target in self.targets(kind)]
-            well = f"BeeGFS {self.series.name} is up ({len(targets)} targets Online and Good"
+            well = f"BeeGFS {self.series.name} is up ({len(self.targets())} targets Online and Good"
             wrote = f"each of {len(self.data_hosts)} for data wrote {bytes_text(BENCH_BYTES)} in its own benchmark)"
             raise MachineError(f"{well}, {wrote}, but nothing can mount it: {problem}", where=self.kind, next=mend)
         super().attach_all()
@@ -97,16 +96,15 @@ class Cluster(Deployment["BeeGFS"]):
         client.put(self._secret, room / "client.auth", mode=0o600)
         configuration = self.series.client(self.hosts.management.address, room / "client.auth", self.options.cache)
         client.put(configuration, room / "client.conf")
-        argv = ["mount", "-t", "beegfs", "beegfs_nodev", place, "-o", f"cfgFile={room / 'client.conf'}"]
-        client.run(argv, timeout_s=self.patience_s)
+        self.mount(client, place, "beegfs", "beegfs_nodev", f"cfgFile={room / 'client.conf'}")
 
     def report(self) -> dict[str, Json]:
         """Return the daemons' reports, and the placement of a file."""
         root = self.entry("/.perjoule")
-        versions = [words.version(daemon.process.output()) for daemon in self._daemons]
+        versions = (words.version(daemon.process.output()) for daemon in self._daemons)
         return {
             "series": self.series.name,
-            "version": next((version for version in versions if version), None),
+            "version": next(filter(None, versions), None),
             "management": self.hosts.management.name,
             "targets": [
                 {
@@ -116,8 +114,7 @@ class Cluster(Deployment["BeeGFS"]):
                     "state": f"{target.reachability}, {target.consistency}",
                     "total_bytes": target.total_bytes,
                 }
-                for kind in words.KINDS
-                for target in self.targets(kind)
+                for kind, target in self.targets()
             ],
             "pattern": root.pattern,
             "chunk_bytes": root.chunk_bytes,
@@ -132,7 +129,7 @@ class Cluster(Deployment["BeeGFS"]):
         """Return the mirrors that are still being resynchronised."""
         if not self.options.mirror:
             return ""
-        behind = {target.consistency for kind in words.KINDS for target in self.targets(kind)} - {"Good"}
+        behind = {target.consistency for _, target in self.targets()} - {"Good"}
         return f"mirrors not up to date: {', '.join(sorted(behind))}" if behind else ""
 
     def locate(self, path: Path) -> tuple[str, ...]:
@@ -148,11 +145,7 @@ class Cluster(Deployment["BeeGFS"]):
     def bench(self) -> None:
         """Have every storage target write a file to its disk, without a client. Raises TransientError."""
         self.ask("bench", size_bytes=BENCH_BYTES, block_bytes=MIB)
-
-        def finished() -> bool:
-            return words.finished_count(self.ask("bench status")) == len(self.data_hosts)
-
-        self.daemons.wait("the end of the storage benchmark", finished, every_s=0.1)
+        self.daemons.wait("its benchmark", lambda: words.finished_count(self.ask("bench status")) == len(self.data_hosts))
         self.ask("bench end")
 
     def ask(self, command: str, **values: object) -> str:
@@ -167,9 +160,9 @@ class Cluster(Deployment["BeeGFS"]):
             raise WorkloadError(what, where=host.name)
         return done.stdout
 
-    def targets(self, kind: words.Kind) -> tuple[words.Target, ...]:
-        """Return all targets as the management reports them."""
-        return words.targets(self.ask("targets", kind=kind))
+    def targets(self) -> list[tuple[words.Kind, words.Target]]:
+        """Return all targets as the management reports them, each with its kind."""
+        return [(kind, target) for kind in words.KINDS for target in words.targets(self.ask("targets", kind=kind))]
 
     def entry(self, path: str) -> words.Entry:
         """Return how an entry lies on the servers, by its path below the root of the file system."""
@@ -209,15 +202,14 @@ class Cluster(Deployment["BeeGFS"]):
     def _start(self, host: Host, argv: Argv) -> Daemon:
         return self.start(host, argv[0], [*self.options.environment, *self.as_user, *argv])
 
-    def _wait(self, what: str, ready: Callable[[], bool]) -> None:
-        self.daemons.wait(what, ready, every_s=0.2)
+    def _wait_well(self) -> None:
+        """Wait until all targets, and no others, are Online and Good."""
+        expected = {(kind, number, True) for kind, number, _ in self._jobs}
 
-    def _well(self) -> bool:
-        """Return whether all targets, and no others, are Online and Good."""
-        return all(
-            {target.number: target.well for target in self.targets(kind)} == dict.fromkeys(range(1, len(hosts) + 1), True)
-            for kind, hosts in self.servers.items()
-        )
+        def well() -> bool:
+            return {(kind, target.number, target.well) for kind, target in self.targets()} == expected
+
+        self.daemons.wait("all targets Online and Good", well, every_s=POLL_S)
 
     def _pair(self) -> None:
         """Make targets mirror each other, and metadata servers if there are several."""
@@ -228,13 +220,13 @@ class Cluster(Deployment["BeeGFS"]):
                 for number, (a, b) in self._groups[kind].items():
                     self.ask("group", kind=kind, number=number, primary=a, secondary=b)
 
-    def _mirror_root(self, jobs: Sequence[Job]) -> None:
+    def _mirror_root(self) -> None:
         """Mirror the root directory while only its server runs, then restart all and let them synchronise.
 
         https://doc.beegfs.io/latest/advanced_topics/metadata_mirroring.html
         """
         root = ("meta", self.entry("/").metadata)
-        owner = next(daemon for job, daemon in zip(jobs, self._daemons, strict=True) if job[:2] == root)
+        owner = next(daemon for job, daemon in zip(self._jobs, self._daemons, strict=True) if job[:2] == root)
 
         def end(daemon: Daemon) -> None:
             # By itself: a metadata server that was killed waits for minutes before it serves again.
@@ -243,10 +235,10 @@ class Cluster(Deployment["BeeGFS"]):
 
         each([daemon for daemon in self._daemons if daemon is not owner], end)
         # It fails until the server has heard of its group.
-        self._wait("a mirrored root directory", lambda: bool([self.ask("mirror root")]))
+        self.daemons.retry("a mirrored root directory", lambda: self.ask("mirror root"), every_s=POLL_S)
         end(owner)
-        self._daemons = each(jobs, self._serve)
-        self._wait("mirrors that are Online and Good", self._well)
+        self._daemons = each(self._jobs, self._serve)
+        self._wait_well()
 
 
 def _has_room_for_folders(host: Host, store: Path) -> None:
@@ -254,6 +246,5 @@ def _has_room_for_folders(host: Host, store: Path) -> None:
     total, free = map(int, host.run(["stat", "-f", "-c", "%c %d", store], timeout_s=SHORT_S).stdout.split())
     if total and free < FOLDERS_COUNT:  # btrfs has no such limit and says 0
         what = f"a metadata server makes {FOLDERS_COUNT} folders before it starts, but its file system has {free} inodes left"
-        raise CampaignError(
-            what, where=host.name, next='make it larger (ext4: 2 GiB), or with more inodes: make = ["-i", "4096"]'
-        )
+        then = 'make it larger (ext4: 2 GiB), or with more inodes: make = ["-i", "4096"]'
+        raise CampaignError(what, where=host.name, next=then)

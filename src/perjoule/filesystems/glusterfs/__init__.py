@@ -9,10 +9,11 @@ for the volume. TLS is not set up. Caches:
 - Bricks keep data only in their kernel's page cache.
 """
 
-import math
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -21,13 +22,14 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Host, Hosts
 from perjoule.filesystems._daemons import Daemon, last_words
-from perjoule.filesystems._deployment import SHORT_S, Deployed, Deployment
-from perjoule.filesystems._mounts import has_own_mounts
+from perjoule.filesystems._deployment import SHORT_S, Deployment
+from perjoule.filesystems._options import Deployed
 from perjoule.filesystems.glusterfs import parse as words
-from perjoule.filesystems.glusterfs.layout import Kind, Layout
+from perjoule.filesystems.glusterfs.layout import Kind, shape
 from perjoule.machine.each import each
+from perjoule.machine.mounts import has_own_mounts
 from perjoule.model import OPTIONS, Json, Redundancy
-from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
+from perjoule.model.errors import MachineError, TransientError, WorkloadError
 
 EXAMPLE = '[[filesystem]]\nkind = "glusterfs"\nlayout = "dispersed"\nredundancy = 1\n'
 
@@ -66,44 +68,7 @@ class GlusterFS(Deployed):
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """The redundancy of one group: bricks pass a client's fsync on to their disks, and it waits for all bricks of a group."""
-        return self.shape(len(hosts.bricks)).redundancy
-
-    def shape(self, there_count: int) -> Layout:
-        """Lay the volume out on this many hosts with disks. Raises CampaignError if that is impossible."""
-        used_count = there_count if self.hosts_count is None else self.hosts_count
-        all_count = used_count * self.bricks_per_host_count
-        # Without a number, a dispersed group is as large as hosts allow: no two of its bricks may be lost with one host.
-        groups = {"dispersed": self.disperse_count or used_count, "replicated": self.replicas, "arbiter": 3, "distributed": 1}
-        kind, group_count = self.layout, groups[self.layout]
-        wrong, then = "", ""
-        if not there_count:
-            wrong, then = "no host has disks for a brick", "use a testbed with storage hosts"
-        elif used_count > there_count:
-            wrong = f"bricks need {used_count} hosts, but {there_count} have disks"
-            then = f"set hosts to at most {there_count}"
-        elif kind == "dispersed" and 2 * self.redundancy_count >= group_count:
-            wrong = f"redundancy = {self.redundancy_count} is half or more of {group_count} bricks"
-            most_count = (group_count - 1) // 2
-            then = f"set redundancy to at most {most_count}" if most_count else "a dispersed volume needs at least 3 bricks"
-        elif group_count > used_count:
-            wrong = f"{group_count} bricks that share a file need as many hosts, but there are {used_count}"
-            options = {
-                "dispersed": f"set disperse to at most {used_count}",
-                "replicated": f"set replicas to at most {used_count}",
-            }
-            then = options.get(kind, f"an arbiter needs {group_count} hosts")
-        elif all_count % group_count:
-            wrong = f"{all_count} bricks can't be divided into groups of {group_count}"
-            fitting_count = next(n for n in range(used_count, 0, -1) if n * self.bricks_per_host_count % group_count == 0)
-            then = f"set hosts = {fitting_count}" if fitting_count >= group_count else ""
-            then += f"{' or ' if then else 'set '}bricks_per_host = {group_count // math.gcd(used_count, group_count)}"
-        if wrong:
-            raise CampaignError(wrong, where="glusterfs", next=then)
-        redundancy = Redundancy(2 if kind == "arbiter" else group_count, acknowledged="on disk")
-        if kind == "dispersed":
-            data_count, parity_count = group_count - self.redundancy_count, self.redundancy_count
-            redundancy = Redundancy(data_count=data_count, parity_count=parity_count, acknowledged="on disk")
-        return Layout(kind, used_count, self.bricks_per_host_count, group_count, redundancy)
+        return shape(self, len(hosts.bricks)).redundancy
 
     def deployment(self, hosts: Hosts) -> "_GlusterFS":
         """Bricks in groups over the hosts with disks."""
@@ -116,7 +81,7 @@ class _GlusterFS(Deployment[GlusterFS]):
     kind = "glusterfs"
 
     def plan(self) -> tuple[Host, ...]:
-        self._layout = self.options.shape(len(self.hosts.bricks))
+        self._layout = shape(self.options, len(self.hosts.bricks))
         return self.hosts.bricks[: self._layout.hosts_count]
 
     def __init__(self, options: GlusterFS, hosts: Hosts) -> None:
@@ -145,14 +110,15 @@ class _GlusterFS(Deployment[GlusterFS]):
         self.daemons.wait("glusterds that listen", lambda: all(each(self.bearers, _listens)))
         # Probed, not written into peers/ beforehand: a link that is refused at the start is tried again only after 3 s.
         for host in self.bearers[1:]:
-            self._done(f"{host.name} in the pool", "peer", "probe", host.address)
+            self.daemons.retry(f"{host.name} in the pool", partial(self._gluster, "peer", "probe", host.address))
         self.daemons.wait("a pool of connected peers", self._is_connected)
         bricks = [f"{host.address}:{brick}" for host, brick in self._bricks]
         allowed = ",".join(host.address for host in self._members)
         settings = [word for item in {"auth.allow": allowed, **self.options.volume}.items() for word in item]
-        self._done("the volume", "volume", "create", VOLUME, *self._layout.words, *bricks, "force")
+        create = partial(self._gluster, "volume", "create", VOLUME, *self._layout.words, *bricks, "force")
+        self.daemons.retry("the volume", create)  # both fail while a peer is not connected
         self._gluster("volume", "set", VOLUME, *settings)
-        self._done("the volume's start", "volume", "start", VOLUME, "force")
+        self.daemons.retry("the volume's start", partial(self._gluster, "volume", "start", VOLUME, "force"))
         self.daemons.wait("all bricks online", lambda: not self._offline())
 
     def attach(self, client: Host, place: Path) -> Daemon:
@@ -219,10 +185,6 @@ class _GlusterFS(Deployment[GlusterFS]):
         argv = ("gluster", "--mode=script", socket, *argv)
         return (host or self.bearers[0]).run(argv, timeout_s=timeout_s or self.patience_s).stdout
 
-    def _done(self, what: str, *argv: str) -> None:
-        """Retry a command that fails while a peer is not connected."""
-        self.daemons.wait(what, lambda: bool([self._gluster(*argv)]))
-
     def _is_connected(self) -> bool:
         """Return whether every host sees all others: otherwise a refusal by one may leave the others locked."""
         pools = each(self.bearers, lambda host: self._gluster("pool", "list", host=host))
@@ -236,10 +198,9 @@ class _GlusterFS(Deployment[GlusterFS]):
     def _death(self, service: words.Service) -> TransientError:
         """Return which service of the volume does not run, and its last output."""
         host = next((host for host in self.bearers if host.name == self._uuids.get(service.uuid)), self.bearers[0])
-        try:
+        said = "nothing"
+        with suppress(WorkloadError):
             said = last_words(host.read(self._log(host, service.path)).decode(errors="replace"))
-        except WorkloadError:
-            said = "nothing"
         return TransientError(f"the {service.name} is offline; it last said: {said}", where=host.name)
 
     def _log(self, host: Host, brick: Path | None) -> Path:

@@ -16,26 +16,20 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Hosts
 from perjoule.filesystems._daemons import Daemon
-from perjoule.filesystems._deployment import SHORT_S, Deployed, Deployment
+from perjoule.filesystems._deployment import SHORT_S, Deployment
+from perjoule.filesystems._options import Deployed
 from perjoule.filesystems.moosefs import parse as words
 from perjoule.machine.each import each
 from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
-from perjoule.model.units import SECONDS, quantity
+from perjoule.model.units import SecondsOrZero
 
 EXAMPLE = '[[filesystem]]\nkind = "moosefs"\ngoal = 2\n'
-
-TrashTime = Annotated[
-    float,
-    BeforeValidator(lambda text: quantity(text, SECONDS)),
-    Field(ge=0),
-    WithJsonSchema({"type": "string", "examples": ["24 h"]}),
-]
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -52,7 +46,7 @@ class MooseFS(Deployed):
 
     goal: Annotated[int, Field(ge=1, le=9)] = 1
     """Copies of every chunk, each on another chunk server. Published throughputs can be above what two copies allow."""
-    trash_s: TrashTime = 0.0
+    trash_s: SecondsOrZero = 0.0
     """How long deleted files are kept (rounded up to hours; MooseFS's default is 24 h); data are freed in the background."""
     metalogger: bool = False
     """Whether a metalogger on the management host keeps a copy of the metadata."""

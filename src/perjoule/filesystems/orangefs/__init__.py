@@ -19,12 +19,12 @@ from typing import ClassVar, Literal
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Hosts
-from perjoule.filesystems._daemons import Daemon, fuse
+from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import Deployment
-from perjoule.filesystems._mounts import kernel_check
-from perjoule.filesystems._self_built import SelfBuilt
+from perjoule.filesystems._options import SelfBuilt
 from perjoule.filesystems.orangefs import parse as words
 from perjoule.machine.each import each
+from perjoule.machine.mounts import device_check, fuse
 from perjoule.model import OPTIONS, Disk, Json, Redundancy
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import Bytes
@@ -70,7 +70,7 @@ class OrangeFS(SelfBuilt):
 
     def checks(self) -> tuple[Check, ...]:
         """Check also what the client needs in the kernel."""
-        kernel = kernel_check("OrangeFS", DEVICE.exists(), f"no {DEVICE}", "modprobe orangefs", look=f"path {DEVICE}")
+        kernel = device_check("OrangeFS in the kernel", DEVICE, "modprobe orangefs")
         return (*super().checks(), fuse() if self.client == "fuse" else kernel)
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
@@ -139,8 +139,8 @@ class _OrangeFS(Deployment[OrangeFS]):
         cached = [f"--{cache}-timeout={CACHED_S * 1000 if options.attribute_cache else 0}" for cache in ("acache", "ncache")]
         argv = [*self._lead(client), "pvfs2-client-core", *cached, "--logtype=file", f"--logfile={log}"]
         daemon = self.start(client, "pvfs2-client-core", argv)
-        mount = ["mount", "-t", "pvfs2", url, place]  # fails while the daemon is not ready
-        self.daemons.wait(f"the mount on {client.name}", lambda: bool(client.run(mount, timeout_s=self.patience_s)))
+        # It fails while the daemon is not ready.
+        self.daemons.retry(f"the mount on {client.name}", lambda: self.mount(client, place, "pvfs2", url))
         return daemon
 
     def detach(self, client: Host) -> None:

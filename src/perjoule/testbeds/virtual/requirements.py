@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from perjoule.drivers.protocols import Check
+from perjoule.machine.disks import PACKAGES
 from perjoule.testbeds import _format
 from perjoule.testbeds.virtual import cgroup, cpu
 
@@ -23,9 +24,7 @@ _PACKAGES = {
     "unshare": "util-linux",
     "nsenter": "util-linux",
     "losetup": "mount",
-    "mkfs.ext4": "e2fsprogs",
-    "mkfs.xfs": "xfsprogs",
-    "mkfs.btrfs": "btrfs-progs",
+    **{f"mkfs.{kind}": package for kind, package in PACKAGES.items()},
 }
 
 

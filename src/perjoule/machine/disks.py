@@ -1,4 +1,4 @@
-"""Local file systems on hosts, beneath a server's data or measured themselves: made, and queried for how they were made.
+"""Disks of hosts: what of them stays free, what making a local file system on one needs, and how one was made.
 
 https://man7.org/linux/man-pages/man8/xfs_info.8.html, https://man7.org/linux/man-pages/man8/dumpe2fs.8.html,
 https://btrfs.readthedocs.io/en/latest/btrfs-inspect-internal.html
@@ -10,39 +10,26 @@ from dataclasses import replace
 from pathlib import Path
 
 from perjoule.drivers.protocols import Check, Host
-from perjoule.filesystems._daemons import programs
-from perjoule.filesystems._mounts import SHORT_S, findmnt, in_kernel, kernel_check
-from perjoule.machine.mirrors import STEAD, WAYS, check
-from perjoule.model import Disk, Json
+from perjoule.machine.mounts import SHORT_S, findmnt, kernel_check
+from perjoule.machine.programs import programs
+from perjoule.model import Json
+from perjoule.model.units import MIB
 
+RESERVE_RATIO = 0.05  # of a disk, which stays free for the rest of its machine
+RESERVE_BYTES = 2048 * MIB  # at least
 PACKAGES = {"ext4": "e2fsprogs", "xfs": "xfsprogs", "btrfs": "btrfs-progs", "f2fs": "f2fs-tools"}
+
+
+def reserve_bytes(total_bytes: int) -> int:
+    """Return the space that stays free on a disk of this size for everything else on the machine."""
+    return max(RESERVE_BYTES, round(RESERVE_RATIO * total_bytes))
 
 
 def needs(kind: str, *, needed: bool = True) -> tuple[Check, ...]:
     """Check what a machine needs to make and mount a file system of this kind."""
     (tool,) = programs({f"mkfs.{kind}": PACKAGES[kind]})
     lack, fix = "neither built in nor available as a module", f"a kernel with CONFIG_{kind.upper()}_FS"
-    kernel = kernel_check(kind, in_kernel(kind), lack, fix, needed=needed, look=f"kernel {kind}")
-    return replace(tool, needed=needed), kernel
-
-
-def needs_beneath(beneath: Disk | None) -> tuple[Check, ...]:
-    """The same for the file system beneath a server's data, if any, and for a mirror, which is optional."""
-    if beneath is None:
-        return tuple(map(check, WAYS))  # what could lie beneath, for `doctor`
-    mirror = (check(beneath.mirror),) if beneath.mirror != "none" else ()
-    if beneath.kind == "zfs" and all(one.ok for one in mirror):
-        return mirror
-    made = needs(STEAD if beneath.kind == "zfs" else beneath.kind)
-    return (*(replace(one, on="bricks") for one in made), *mirror)
-
-
-def beneath_facts(host: Host, beneath: Disk | None) -> dict[str, Json]:
-    """Return the file system beneath, as facts of a deployment; empty without one."""
-    if beneath is None:
-        return {}
-    mirror = beneath.mirror if host.copies_count > 1 else "none"
-    return {"beneath": {**facts(host, host.directory / "beneath"), "mirror": mirror}}
+    return replace(tool, needed=needed), kernel_check(kind, kind, lack, fix, needed=needed)
 
 
 def facts(host: Host, path: Path) -> dict[str, Json]:

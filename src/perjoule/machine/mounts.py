@@ -1,17 +1,14 @@
-"""A host's report on a mount, and file systems on the clients themselves. https://man7.org/linux/man-pages/man8/findmnt.8.html"""
+"""What is mounted on hosts, and what their kernels can mount. https://man7.org/linux/man-pages/man8/findmnt.8.html"""
 
 import platform
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from pydantic.dataclasses import dataclass
-
-from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
+from perjoule.drivers.protocols import Check, Host
 from perjoule.machine.untrusted import json_from
-from perjoule.model import OPTIONS, Json, Redundancy
-from perjoule.model.errors import MachineError, TransientError, WorkloadError
-from perjoule.model.units import Bytes
+from perjoule.model import Json
+from perjoule.model.errors import MachineError, WorkloadError
 
 COLUMNS = {
     "target": "target",
@@ -47,9 +44,21 @@ def require_mountable(clients: Iterable[Host], kind: str, lack: str, fix: str) -
             raise MachineError(lack, where=client.name, next=fix)
 
 
-def kernel_check(name: str, able: bool, lack: str, fix: str, *, needed: bool = True, look: str = "") -> Check:
-    """Report whether this machine's kernel has what a client needs there; `look` is a Check's."""
-    return Check(f"{name} in the kernel", able, "there" if able else lack, fix, needed, look=look)
+def kernel_check(name: str, kind: str, lack: str, fix: str, *, needed: bool = True) -> Check:
+    """Report whether this machine's kernel has a file system."""
+    able = in_kernel(kind)
+    return Check(f"{name} in the kernel", able, "there" if able else lack, fix, needed, look=f"kernel {kind}")
+
+
+def device_check(name: str, path: Path, fix: str) -> Check:
+    """Report whether this machine's kernel has the device that connects it to a file system's own programs."""
+    found = path.exists()
+    return Check(name, found, str(path) if found else f"no {path}", fix, look=f"path {path}")
+
+
+def fuse() -> Check:
+    """Report whether this machine's kernel has FUSE."""
+    return device_check("FUSE", Path("/dev/fuse"), "modprobe fuse")
 
 
 def is_mounted(host: Host, path: Path) -> bool:
@@ -81,48 +90,9 @@ def is_local(mount: Mapping[str, Json]) -> bool:
     return mount["type"] in ("tmpfs", "ramfs", "zfs") or (source.startswith("/dev/") and not source.startswith(_REMOTE))
 
 
-@dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class OnOwnDevices(FileSystem):
-    """What each client has on a device of its own."""
-
-    size_bytes: Bytes = 4 * 1024**3
-    """Size of the sparse file that stands in for a device; has no effect on a named one."""
-    device: str = ""
-    """A whole block device by its stable id (/dev/disk/by-id/...), instead of a file; only on real hosts, and only if `overwrite`
-    above the tables lists it and you confirm it."""
-
-    def folder(self, hosts: Path | None) -> Path | None:
-        """The hosts' folder, unless a device is named."""
-        return None if self.device else hosts
-
-    @property
-    def devices(self) -> tuple[str, ...]:
-        """The one that is named."""
-        return (self.device,) if self.device else ()
-
-    def redundancy(self, hosts: Hosts) -> Redundancy:
-        """One copy on the client's own device."""
-        return Redundancy(acknowledged="on disk")
-
-
-class OnClients(Mounted):
-    """A file system without daemons of ours, and without caches except the kernel's page cache, which the hosts drop."""
-
-    def __init__(
-        self, hosts: Hosts, directories: Mapping[str, Path], facts: Mapping[str, Json], lost: Callable[[Host], str]
-    ) -> None:
-        self.directories, self.facts, self.logs, self.data_hosts = directories, facts, (), tuple(directories)
-        self._clients, self._lost = hosts.clients, lost  # which says what of it a client has lost; "" is nothing
-
-    def locate(self, path: Path) -> tuple[str, ...]:
-        """Return the client, if data lie on clients; what else is behind a mount is unknown here."""
-        return (self._clients[0].name,) if self.data_hosts else ()
-
-    def drop_caches(self) -> None:
-        """Do nothing."""
-
-    def alive(self) -> None:
-        """Check that every client still has it. Raises TransientError."""
-        for client in self._clients:
-            if words := self._lost(client):
-                raise TransientError(words, where=client.name)
+def mounted_below(host: Host, folder: Path) -> list[Path]:
+    """Return where local file systems on disks are mounted below a folder of a host."""
+    argv = ["findmnt", "--raw", "--noheadings", "--real", "--output", "TARGET", "--types", "ext4,xfs,btrfs,f2fs,zfs"]
+    said = host.run(argv, timeout_s=SHORT_S, check=False).stdout  # it fails where none is mounted
+    targets = (Path(line.encode().decode("unicode_escape")) for line in said.splitlines() if line)
+    return [target for target in targets if folder in target.parents]

@@ -1,0 +1,58 @@
+"""File systems on the clients themselves, without daemons of ours."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted
+from perjoule.model import OPTIONS, Json, Redundancy
+from perjoule.model.errors import TransientError
+from perjoule.model.units import Bytes
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class OnOwnDevices(FileSystem):
+    """What each client has on a device of its own."""
+
+    size_bytes: Bytes = 4 * 1024**3
+    """Size of the sparse file that stands in for a device; has no effect on a named one."""
+    device: str = ""
+    """A whole block device by its stable id (/dev/disk/by-id/...), instead of a file; only on real hosts, and only if `overwrite`
+    above the tables lists it and you confirm it."""
+
+    def folder(self, hosts: Path | None) -> Path | None:
+        """The hosts' folder, unless a device is named."""
+        return None if self.device else hosts
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The one that is named."""
+        return (self.device,) if self.device else ()
+
+    def redundancy(self, hosts: Hosts) -> Redundancy:
+        """One copy on the client's own device."""
+        return Redundancy(acknowledged="on disk")
+
+
+class OnClients(Mounted):
+    """A file system without daemons of ours, and without caches except the kernel's page cache, which the hosts drop."""
+
+    def __init__(
+        self, hosts: Hosts, directories: Mapping[str, Path], facts: Mapping[str, Json], lost: Callable[[Host], str]
+    ) -> None:
+        self.directories, self.facts, self.logs, self.data_hosts = directories, facts, (), tuple(directories)
+        self._clients, self._lost = hosts.clients, lost  # which says what of it a client has lost; "" is nothing
+
+    def locate(self, path: Path) -> tuple[str, ...]:
+        """Return the client, if data lie on clients; what else is behind a mount is unknown here."""
+        return (self._clients[0].name,) if self.data_hosts else ()
+
+    def drop_caches(self) -> None:
+        """Do nothing."""
+
+    def alive(self) -> None:
+        """Check that every client still has it. Raises TransientError."""
+        for client in self._clients:
+            if words := self._lost(client):
+                raise TransientError(words, where=client.name)

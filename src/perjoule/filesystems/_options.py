@@ -1,0 +1,149 @@
+"""The options that deployed file systems share, and how a deployment begins and ends."""
+
+import os
+import shutil
+from abc import abstractmethod
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal
+
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts
+from perjoule.filesystems._deployment import Deployment
+from perjoule.filesystems._flows import explained
+from perjoule.machine.disks import needs
+from perjoule.machine.mirrors import STEAD, WAYS, check
+from perjoule.machine.mounts import fuse
+from perjoule.machine.programs import SYSTEM, programs
+from perjoule.model import OPTIONS, Amplification, Disk, Redundancy
+from perjoule.model.units import Seconds
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Deployed(FileSystem):
+    """A file system that is deployed from scratch; a driver names its programs and returns its `Deployment`."""
+
+    # Its programs, each with the Debian package that has it, by the hosts that run them (`Hosts.at`)
+    runs: ClassVar[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
+    in_user_space: ClassVar[bool] = True  # its client is one of FUSE
+    removes_files: ClassVar[bool] = True  # at its end; otherwise they go with the host's disk, in less time
+    copied_by_client: ClassVar[bool]  # clients send all copies or parts themselves; otherwise a server passes them on
+
+    beneath: Disk | None = None
+    """A dedicated file system beneath each server's data, as in {kind = "xfs", block = "4 KiB"}; the host's own disk if
+    omitted."""
+    patience_s: Seconds = 60.0
+    """Time limit of each step of bring-up, at scale 1; slower testbeds get more."""
+
+    @abstractmethod
+    def deployment(self, hosts: Hosts) -> Deployment[Any]:
+        """Plan it on these hosts, touching nothing. Raises CampaignError if its layout is impossible there."""
+
+    def require_fit(self, hosts: Hosts) -> None:
+        """Plan it: a layout that is impossible is refused then."""
+        self.deployment(hosts)
+
+    @abstractmethod
+    def redundancy(self, hosts: Hosts) -> Redundancy:
+        """Return how user data are stored on the hosts."""
+
+    def amplification(self, hosts: Hosts) -> Amplification:
+        """Derive from the redundancy which bytes move."""
+        return explained(self.redundancy(hosts), by_client=self.copied_by_client)
+
+    def checks(self) -> tuple[Check, ...]:
+        """Check for its programs, FUSE, and the file system beneath."""
+        own = (check for place, packages in self.runs.items() for check in programs(packages, place))
+        return (*own, *([fuse()] if self.in_user_space else []), *needs_beneath(self.beneath))
+
+    @contextmanager
+    def serve(self, hosts: Hosts) -> Generator[Deployment[Any]]:
+        """Start only the servers: all that is possible if no client can mount."""
+        deployment = self.deployment(hosts)
+        deployment.require()
+        try:
+            with deployment.daemons.explained():
+                deployment.up()
+            yield deployment
+        finally:
+            deployment.down()
+
+    @contextmanager
+    def mount(self, hosts: Hosts) -> Generator[Deployment[Any]]:
+        """Bring it up and mount it; healthy means that the servers report so and every client has written a file."""
+        self.deployment(hosts).require_clients()
+        with self.serve(hosts) as deployment:
+            with deployment.daemons.explained():
+                deployment.attach_all()
+            yield deployment
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class SelfBuilt(Deployed):
+    """A file system that no distribution packages, with servers for metadata and for data."""
+
+    variable: ClassVar[str]  # of the environment, with the prefix where the option is not set
+    installation: ClassVar[str]  # where it comes from
+    packaged: ClassVar[str] = "/opt"  # where its makers' packages put programs, beyond the PATH
+
+    roles: Literal["separate", "both"] = "separate"
+    """"separate": data on the storage hosts, metadata only on the metadata host; "both": both on all hosts with disks."""
+    prefix: str = ""
+    """Prefix of its installation, with bin and sbin; "" takes the environment's PERJOULE_..._PREFIX, then the PATH."""
+
+    @abstractmethod
+    def names(self) -> Mapping[str, tuple[str, ...]]:
+        """Its programs, by who runs them: "metadata", "data", "management" or "client"; "a or b" is any of both."""
+
+    def checks(self) -> tuple[Check, ...]:
+        """Check for its programs, the tool that starts them as another user, FUSE, and the file system beneath."""
+        fix = f"install {self.installation} and set {self.variable} to its prefix"
+        where = f"not in {self.path.replace(':', ' or ')}" if self._prefix() else "not on the PATH"
+
+        def check(name: str, on: str) -> Check:
+            path = shutil.which(name, path=self.path)
+            look = f"program {name.replace(' or ', '|')} {self.path}"
+            return Check(name, bool(path), path or where, fix, look=look, on=on)
+
+        separate = self.roles == "separate"
+        places = {"metadata": "metadata" if separate else "bricks", "data": "storage" if separate else "bricks"}
+        installed = (check(name, places.get(whose, whose)) for whose, names in self.names().items() for name in names)
+        return (*installed, *programs({"setpriv": "util-linux"}, "bricks"), *super().checks())
+
+    @property
+    def path(self) -> str:
+        """Return the PATH on which this machine looks for it."""
+        prefix = self._prefix()
+        return f"{prefix}/bin:{prefix}/sbin" if prefix else f"{os.environ.get('PATH', '')}:{SYSTEM}:{self.packaged}"
+
+    @property
+    def environment(self) -> tuple[str, ...]:
+        """Return the prefix of its commands on a host, which sets the paths of programs and libraries."""
+        prefix = self._prefix()
+        libraries = (f"LD_LIBRARY_PATH={prefix}/lib",) if prefix else ()
+        return ("env", *libraries, f"PATH={self.path}:{SYSTEM}" if prefix else f"PATH={self.path}")
+
+    def data(self, hosts: Hosts) -> tuple[Host, ...]:
+        """The hosts for data."""
+        return hosts.by_role("storage") if self.roles == "separate" else hosts.bricks
+
+    def metadata(self, hosts: Hosts) -> tuple[Host, ...]:
+        """The hosts for metadata."""
+        return (hosts.metadata,) if self.roles == "separate" else hosts.bricks
+
+    def _prefix(self) -> str:
+        return self.prefix or os.environ.get(self.variable, "")
+
+
+def needs_beneath(beneath: Disk | None) -> tuple[Check, ...]:
+    """Check what the file system beneath a server's data needs, if any, and a mirror, which is optional."""
+    if beneath is None:
+        return tuple(map(check, WAYS))  # what could lie beneath, for `doctor`
+    mirror = (check(beneath.mirror),) if beneath.mirror != "none" else ()
+    if beneath.kind == "zfs" and all(one.ok for one in mirror):
+        return mirror
+    made = needs(STEAD if beneath.kind == "zfs" else beneath.kind)
+    return (*(replace(one, on="bricks") for one in made), *mirror)
