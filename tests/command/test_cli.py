@@ -438,7 +438,7 @@ def test_figures_that_can_t_be_written_are_named(figures: str, words: str, typed
 def test_a_campaign_that_does_not_fit_is_refused_by_check_and_run(
     typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("perjoule.execution.resources.RESERVE_BYTES", 2**62)
+    monkeypatch.setattr("perjoule.machine.disks.RESERVE_BYTES", 2**62)
     for words in (("run", written(tmp_path), "--into", tmp_path / "r"), ("check", written(tmp_path))):
         code, _, errors = typed(*words)
         assert code == 3

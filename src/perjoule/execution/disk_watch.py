@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from perjoule.execution.resources import existing, reserve_bytes
+from perjoule.execution.resources import existing
+from perjoule.machine.disks import reserve_bytes
 from perjoule.model.errors import MachineError, PerjouleError
 from perjoule.model.units import bytes_text
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from perjoule import drivers
 from perjoule.drivers.protocols import Check, Host, Hosts
 from perjoule.execution.disk_watch import watched_disks
-from perjoule.execution.resources import RESERVE_BYTES, RESERVE_RATIO, reserve_bytes, stored_bytes
+from perjoule.execution.resources import stored_bytes
+from perjoule.machine.disks import reserve_bytes
 from perjoule.model import Trial
 from perjoule.model.errors import MachineError
 from perjoule.model.units import bytes_text
@@ -24,9 +25,8 @@ def looks(trials: Sequence[Trial], hosts: Hosts) -> list[Check]:
     storage, share_bytes = _shared(trials, hosts)
     if not storage:
         return []
-    look = f"free {share_bytes} {RESERVE_BYTES} {round(1 / RESERVE_RATIO)}"
     what = f"space for its share of the data, {bytes_text(share_bytes)}, beside the reserve"
-    return [Check(what, True, "", _SPACE, look=look, on="storage")]
+    return [Check(what, True, "", _SPACE, look=f"free {share_bytes}", on="storage")]
 
 
 def require(trials: Sequence[Trial], hosts: Hosts) -> None:

@@ -13,12 +13,11 @@ from pathlib import Path
 
 from perjoule import drivers
 from perjoule.drivers.protocols import Check, Hosts
+from perjoule.machine.disks import reserve_bytes
 from perjoule.model import Trial
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import MIB, bytes_text
 
-RESERVE_RATIO = 0.05  # of a disk
-RESERVE_BYTES = 2048 * MIB  # at least
 DISK_BYTES = 64 * MIB  # of a new file system's journal and tables; 60 to 70 MiB measured on ext4 and xfs
 TRIAL_BYTES = 4 * MIB  # of results; 1.5 MB a trial measured in the demo
 PERJOULE_BYTES = 512 * MIB  # of memory: 170 MB measured in the demo, and the report
@@ -99,11 +98,6 @@ def _disk_check(together: Sequence[Need]) -> Check:
     ok = usage.free >= needed_bytes + kept_bytes or usage.total == 0  # what has no size (/proc) says itself what is wrong
     fix = "free space, choose smaller sizes (--shrink), or another disk (PERJOULE_WORK for data, --into for results)"
     return Check(f"disk of {first.folder}", ok, f"{what} does not fit: {left}" if not ok else f"{what}; {left}", fix)
-
-
-def reserve_bytes(total_bytes: int) -> int:
-    """Return the space that stays free on a disk of this size for everything else on the machine."""
-    return max(RESERVE_BYTES, round(RESERVE_RATIO * total_bytes))
 
 
 def existing(folder: Path) -> Path:

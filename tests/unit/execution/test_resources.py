@@ -71,11 +71,6 @@ def test_results_on_the_same_disk_count_and_the_reserve_stays(disk: dict[str, in
     assert not resources.checks(trials, tmp_path)[0].ok
 
 
-def test_the_reserve_is_a_twentieth_and_at_least_2_gib() -> None:
-    assert resources.reserve_bytes(100 * GIB) == 5 * GIB
-    assert resources.reserve_bytes(10 * GIB) == 2 * GIB
-
-
 def test_memory_is_what_the_machine_and_the_control_group_leave(tmp_path: Path) -> None:
     proc, groups = tmp_path / "proc", tmp_path / "cgroup"
     (proc / "self").mkdir(parents=True)

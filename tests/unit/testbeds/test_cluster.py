@@ -5,6 +5,7 @@ import shlex
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -95,12 +96,19 @@ def test_what_else_ssh_says_is_passed_on() -> None:
 def test_a_host_says_what_it_has() -> None:
     found = probe(said("probe"), "storage-1")
     assert (found.user, found.cores_count, found.ticks_hz, found.free_bytes) == ("root", 2, 100, 80167010304)
+    assert found.total_bytes == 270553174016
     assert found.disks == ("vda",)
     assert not found.missing
     assert found.chronyc == "506 Cannot talk to daemon"
     assert probe(said("probe") + "missing pkill\n", "storage-1").missing == ("pkill",)
     with pytest.raises(MachineError, match="storage-1: unexpected output from the login shell: Welcome"):
         probe("Welcome to RouterOS\n", "storage-1")
+
+
+def test_what_fits_on_a_host_leaves_the_reserve_of_its_disk() -> None:
+    found = replace(probe(said("probe"), "storage-1"), free_bytes=30 * 2**30, total_bytes=100 * 2**30)
+    assert found.has(25 * 2**30)
+    assert not found.has(25 * 2**30 + 1)
 
 
 def test_a_keepers_answer_holds_all_counters_and_its_clock() -> None:

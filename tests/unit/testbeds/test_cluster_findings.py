@@ -106,9 +106,8 @@ def test_a_host_is_asked_only_for_what_it_would_run(text: str, on: str, names: s
         ("setting /proc/sys/kernel/ostype Linux", True),
         ("setting /proc/sys/kernel/ostype 0", False),
         ("root", os.geteuid() == 0),
-        ("free 1 1 1000000", True),
-        ("free 1 1 1", False),  # the whole disk is kept in reserve
-        ("free 1 999999999999999999 20", False),
+        ("free 1", True),
+        ("free 999999999999999999", False),
     ],
 )
 def test_a_host_says_of_each_thing_whether_it_has_it(text: str, look: str, there: bool) -> None:

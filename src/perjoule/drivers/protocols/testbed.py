@@ -67,6 +67,6 @@ class Testbed(ABC):
 
         `look` of a wanted check is "program NAME|NAME FOLDERS" (any of the names, by default on the host's own PATH), "library
         MODULE PYTHON", "path PATH", "kernel FILESYSTEM", "setting PATH VALUE" (which a kernel without that path passes), "root",
-        or "free BYTES LEAST PART" (of the work folder; a reserve stays free, the larger of LEAST and a PARTth of the disk).
+        or "free BYTES" (of the work folder, beside the reserve of its disk).
         """
         return ()

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from perjoule.drivers.protocols import ClockOffset, Counters
+from perjoule.machine.disks import reserve_bytes
 from perjoule.model.errors import MachineError
 from perjoule.model.units import seconds_text
 from perjoule.testbeds._kernel import cpu_ticks, disk_busy_s, disk_bytes, network_bytes
@@ -17,13 +18,18 @@ class Probe:
     user: str
     cores_count: int
     ticks_hz: int
-    free_bytes: int
+    free_bytes: int  # below the work folder
+    total_bytes: int  # of its disk
     kernel: str
     chronyc: str
     timedatectl: str
     readonly: str = ""  # the folder that can't be written to
     missing: tuple[str, ...] = ()
     disks: tuple[str, ...] = ()
+
+    def has(self, needed_bytes: int) -> bool:
+        """Return whether this many bytes fit below the work folder, beside the reserve of its disk."""
+        return self.free_bytes >= needed_bytes + reserve_bytes(self.total_bytes)
 
 
 def clock_doubt(name: str, clock: ClockOffset) -> str:
@@ -43,6 +49,7 @@ def probe(said: str, where: str) -> Probe:
             cores_count=int(one["cores"]),
             ticks_hz=int(one["ticks_hz"]),
             free_bytes=int(one["free_bytes"]),
+            total_bytes=int(one["total_bytes"]),
             kernel=one["kernel"],
             chronyc=one["chronyc"],
             timedatectl=one["timedatectl"],

@@ -91,6 +91,9 @@ class Keeper:
         """Say of each thing whether the host lacks it, before `keep`. Raises MachineError."""
         found: list[bool] = []
         for look in looks:  # one at a time: many could fill a pipe that nobody reads
+            if look.startswith("free "):
+                found.append(not self.probe.has(int(look.split()[1])))
+                continue
             self._say(f"look {look}")
             if (line := self._line(time.monotonic() + ANSWER_S)) not in ("has", "lacks"):
                 raise self._error()

@@ -54,13 +54,14 @@ export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 [ "$EUID" = 0 ] && user=root || user=$(id -un)
 there=$1
 until [ -d "$there" ]; do there=${there%/*}; there=${there:-/}; done
-read -r free_blocks block_bytes <<< "$(stat -f -c '%a %S' "$there")"
+read -r free_blocks blocks block_bytes <<< "$(stat -f -c '%a %b %S' "$there")"
 read -r system < /proc/sys/kernel/ostype
 read -r release < /proc/sys/kernel/osrelease
 echo "user $user"
 echo "cores $(nproc)"
 echo "ticks_hz $(getconf CLK_TCK)"
 echo "free_bytes $((free_blocks * block_bytes))"
+echo "total_bytes $((blocks * block_bytes))"
 echo "kernel $system $release $HOSTTYPE"
 [ -w "$there" ] || echo "readonly $there"
 for tool in flock findmnt losetup pkill ps tar setsid; do type -P "$tool" > /dev/null || echo "missing $tool"; done
@@ -82,10 +83,6 @@ while read -r -t 120 word run && [ "$word" = look ]; do
     kernel) grep -qw -- "$4" /proc/filesystems || modprobe --dry-run --quiet -- "$4" 2> /dev/null ;;
     setting) [ ! -e "$4" ] || [ "$(< "$4")" = "$5" ] ;;
     root) [ "$EUID" = 0 ] ;;
-    free)
-      read -r blocks <<< "$(stat -f -c %b "$there")"
-      reserve=$((blocks * block_bytes / $6))
-      ((free_blocks * block_bytes >= $4 + (reserve > $5 ? reserve : $5))) ;;
     *) true ;;
   esac && echo has || echo lacks
 done
