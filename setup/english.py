@@ -69,7 +69,8 @@ def signs(text: str) -> list[tuple[int, str, str]]:
 def ours() -> list[str]:
     """Name all code and documents of the repository."""
     done = subprocess.run(["git", "ls-files", *PLACES], cwd=ROOT, capture_output=True, text=True, check=True)
-    return [str(ROOT / name) for name in done.stdout.splitlines() if name not in NOT_OURS and not name.startswith("tests/")]
+    kept = (name for name in done.stdout.splitlines() if name not in NOT_OURS and not name.startswith("tests/"))
+    return [str(ROOT / name) for name in kept if (ROOT / name).exists()]  # git lists a file until its removal is staged
 
 
 def main(names: list[str]) -> int:
