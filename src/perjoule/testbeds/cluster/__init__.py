@@ -161,15 +161,17 @@ class Cluster(Testbed):
             for folder in folders:
                 notes.make_logs(folder)
             clocks = each(keepers, Keeper.clock)
-            held_hosts: dict[str, Host] = {}
-            for one, folder, keeper, clock in zip(chosen, folders, keepers, clocks, strict=True):
-                node, doubt = nodes[one.name], clock_doubt(one.name, clock)
-                held_hosts[one.name] = SshHost(one.name, one.role, one.address, node and node[1], folder, keeper, doubt)
-            for one in everybody:
+            ours = iter(zip(folders, keepers, clocks, strict=True))  # of the chosen ones, in the order of all
+
+            def host(one: Machine) -> Host:
+                node = nodes[one.name]
+                what = (one.name, one.role, one.address, node and node[1])
                 if not one.login:
-                    node = nodes[one.name]
-                    held_hosts[one.name] = MeteredHost(one.name, one.role, one.address, node and node[1])
-            hosts = tuple(held_hosts[one.name] for one in everybody)
+                    return MeteredHost(*what)
+                folder, keeper, clock = next(ours)
+                return SshHost(*what, folder, keeper, clock_doubt(one.name, clock))
+
+            hosts = tuple(map(host, everybody))
             yield Hosts(hosts, 1.0, _hardware(list(nodes.values())), self._facts(run, keepers, clocks))
 
     def checks(self) -> tuple[Check, ...]:
