@@ -1,10 +1,13 @@
-"""The counters of hosts, read by one thread for all meters that want them at the same rate.
+"""The counters of hosts, read for all meters that want them at the same rate.
 
 Reading is the cost of measuring: on ten virtual hosts at 5 Hz, two meters with readings of their own would read everything twice.
+One thread asks all hosts at the moments of the samples, and another hears their answers, so a host that is slow to answer delays
+nobody's next sample.
 """
 
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from perjoule.drivers.protocols import Counters, Host
@@ -12,6 +15,7 @@ from perjoule.meters._sampler import Sampler, left_out
 from perjoule.model.errors import PerjouleError
 
 Take = Callable[[Mapping[str, Counters]], None]
+Answer = Callable[[], Counters] | str  # waits for the counters; a text is the reason why there will be none
 
 
 class _Taker:
@@ -46,13 +50,15 @@ class _Rounds:
 
     def __init__(self, rate_hz: float) -> None:
         self.rate_hz = rate_hz
-        self.sampler = Sampler("counters", rate_hz, self._round)  # runs while there are takers
+        self.sampler = Sampler("counters", rate_hz, self._ask)  # runs while there are takers
         self.takers: list[_Taker] = []
-        self._lock = threading.Lock()  # one round at a time, and no taker comes or goes within it
+        self.failures: list[Exception] = []  # of a host's answer, which is a fault of ours
+        self._lock = threading.Lock()  # no taker comes or goes while a round begins
+        self._hearing = ThreadPoolExecutor(1, "counters")  # one round after the other
 
     def join(self, taker: _Taker) -> None:
+        taker.give(_heard(_asked(taker.hosts)))
         with self._lock:
-            taker.give(_readings(taker.hosts))
             self.takers.append(taker)
 
     def leave(self, taker: _Taker) -> None:
@@ -60,25 +66,48 @@ class _Rounds:
             self.sampler.stop()  # with a last round
         with self._lock:
             self.takers.remove(taker)
-            if self.takers:
-                taker.give(_readings(taker.hosts))
+        if self.takers:  # its last round comes after all in which it still took part
+            self._hearing.submit(self._hear, [taker], _asked(taker.hosts)).result()
+        else:
+            self._hearing.shutdown()
 
-    def _round(self) -> None:
+    def _ask(self) -> None:
         with self._lock:
-            readings = _readings({id(host): host for taker in self.takers for host in taker.hosts}.values())
-            for taker in self.takers:
-                taker.give(readings)
+            asked = _asked({id(host): host for taker in self.takers for host in taker.hosts}.values())
+            self._hearing.submit(self._hear, tuple(self.takers), asked)
+
+    def _hear(self, takers: Sequence[_Taker], asked: Mapping[str, Answer]) -> None:
+        try:
+            readings = _heard(asked)
+        except Exception as error:
+            self.failures.append(error)
+            return
+        for taker in takers:
+            taker.give(readings)
 
 
-def _readings(hosts: Iterable[Host]) -> dict[str, Counters | str]:
-    asked = {host.name: host.ask_counters() for host in hosts}
+def _asked(hosts: Iterable[Host]) -> dict[str, Answer]:
+    found: dict[str, Answer] = {}
+    for host in hosts:
+        try:
+            found[host.name] = host.ask_counters()
+        except (PerjouleError, OSError, ValueError) as error:
+            found[host.name] = _words(error)
+    return found
+
+
+def _heard(asked: Mapping[str, Answer]) -> dict[str, Counters | str]:
     found: dict[str, Counters | str] = {}
     for name, answered in asked.items():
         try:
-            found[name] = answered()
+            found[name] = answered if isinstance(answered, str) else answered()
         except (PerjouleError, OSError, ValueError) as error:
-            found[name] = " ".join(str(error).split()) or type(error).__name__
+            found[name] = _words(error)
     return found
+
+
+def _words(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 _open: list[_Rounds] = []  # that run now
@@ -112,7 +141,8 @@ def counting(name: str, rate_hz: float, hosts: Sequence[Host], take: Take) -> Ge
         for host, reasons in taker.misses.items():
             missed = f"{len(reasons)} of {taker.rounds_count} readings of {host} failed"
             doubts.append(f"{name}: {missed}, the last with: {reasons[-1]}")
-    for failure in (taker.failure, *rounds.sampler.failures):  # not in the `finally`: what the block itself raises comes first
+    failures = [taker.failure, *rounds.sampler.failures, *rounds.failures]
+    for failure in failures:  # not in the `finally`: what the block itself raises comes first
         if failure is not None:
             raise failure
 

@@ -140,3 +140,37 @@ def test_all_hosts_are_asked_for_their_counters_before_any_has_answered() -> Non
 
     with counting("system", 0.001, [Asked("h1"), Asked("h2")], lambda _: None):
         assert order == ["ask h1", "ask h2", "hear h1", "hear h2"]
+
+
+def test_a_host_that_is_slow_to_answer_delays_no_other_and_none_of_its_own_samples() -> None:
+    class Slow(Counted):
+        """It reads its counters at once, and answers three periods later."""
+
+        def ask_counters(self) -> Callable[[], Counters]:
+            found, until_s = self.counters(), time.monotonic() + 0.15
+            return lambda: time.sleep(max(0.0, until_s - time.monotonic())) or found
+
+    quick, slow, taken = Counted("storage-1"), Slow("storage-2"), Taken(20)
+    with counting("system", 20, [quick, slow], taken.take) as doubts:
+        assert taken.enough.wait(10)
+    assert doubts == []
+    times_s = [readings["storage-2"].t_s for readings in taken.rounds]
+    assert (times_s[-1] - times_s[0]) / (len(times_s) - 1) == pytest.approx(0.05, rel=0.5)
+    assert [readings["storage-2"].cpu_s for readings in taken.rounds] == list(range(1, slow.reads_count + 1))
+
+
+def test_a_meter_that_ends_while_another_goes_on_has_heard_all_that_was_read_for_it() -> None:
+    class Late(Counted):
+        def ask_counters(self) -> Callable[[], Counters]:
+            found = self.counters()
+            return lambda: time.sleep(0.02) or found
+
+    host, other, taken = Late("storage-1"), Taken(), Taken(8)
+    with counting("system", 100, [host], other.take):
+        with counting("modelled", 100, [host], taken.take):
+            assert taken.enough.wait(10)
+        count = len(taken.rounds)
+        assert other.enough.wait(10)
+    assert len(taken.rounds) == count
+    numbers = [readings["storage-1"].cpu_s or 0 for readings in taken.rounds]
+    assert numbers == sorted(set(numbers))

@@ -257,7 +257,7 @@ def test_clients_of_unknown_hardware_have_no_watts_and_refuse_nobody_elses():
     assert doubts == []
 
 
-def test_clients_without_servers_are_fed_by_the_supply():
+def test_clients_without_servers_are_fed_by_the_supply_and_read_once_a_sample():
     alone = tuple(host for host in cluster(0.5).all if host.role == "client")
     kept, _ = record("modelled", Hosts(alone, cluster=HC4), **SELDOM)
     assert {c.component for c, *_ in kept.samples if c.host == "client-1"} == {"board", "supply"}
