@@ -57,18 +57,20 @@ class Directory(FileSystem):
             there = client.run(["test", "-d", directories[client.name]], timeout_s=SHORT_S, check=False)
             return "" if there.returncode == 0 else f"{directories[client.name]} is gone"
 
+        def remove(client: Host) -> None:
+            if made := directories.get(client.name):
+                with suppress(WorkloadError):
+                    client.run(["rm", "-rf", "--one-file-system", "--", made], timeout_s=600)
+
         try:
             directories[first.name] = self._folder(first)
             each(others, find)
-            found = {client.name: findmnt(client, self.path) for client in hosts.clients}
+            found = dict(each(hosts.clients, lambda client: (client.name, findmnt(client, self.path))))
             mounted = OnClients(hosts, directories, {"path": str(self.path), "mounts": found}, lost)
             mounted.data_hosts = tuple(directories) if all(map(is_local, found.values())) else ()
             yield mounted
         finally:
-            for client in hosts.clients:
-                if made := directories.get(client.name):
-                    with suppress(WorkloadError):
-                        client.run(["rm", "-rf", "--one-file-system", "--", made], timeout_s=600)
+            each(hosts.clients, remove)
 
     def _folder(self, client: Host) -> Path:
         if client.run(["test", "-d", self.path], timeout_s=SHORT_S, check=False).returncode != 0:

@@ -7,7 +7,7 @@ from typing import TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 
-AT_ONCE_COUNT = 32
+AT_ONCE_COUNT = 64
 
 
 def each(things: Iterable[T], work: Callable[[T], R]) -> list[R]:

@@ -74,5 +74,5 @@ def counters(said: str, t_s: float, of: Probe) -> Counters:
 
 
 def clock_s(said: str) -> float:
-    """Parse the host's own clock (UTC) from the same answer."""
+    """Parse the host's own clock (UTC), with which this answer and that about the clock alone begin."""
     return float(said.split(" ", 1)[0].replace(",", "."))

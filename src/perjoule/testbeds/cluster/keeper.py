@@ -204,8 +204,11 @@ class Keeper:
 
         It gives the time (monotonic, in s), half of the round trip (in s), and the kernel's texts. Raises TransientError.
         """
+        return self._timed("counters")
+
+    def _timed(self, word: str) -> Callable[[], tuple[float, float, str]]:
         number, began_s = self.number(), time.monotonic()
-        asked = self._ask(number, f"counters {number}")
+        asked = self._ask(number, f"{word} {number}")
 
         def answered() -> tuple[float, float, str]:
             try:
@@ -220,7 +223,7 @@ class Keeper:
         """The host's clock against ours, by the quickest of several answers. Raises TransientError."""
         found: list[ClockOffset] = []
         for _ in range(_CLOCKS_COUNT):
-            t_s, half_s, said = self.ask_counters()()
+            t_s, half_s, said = self._timed("clock")()
             ours_s = time.time() - (time.monotonic() - t_s)
             found.append(ClockOffset(clock_s(said) - ours_s, half_s))
         return min(found, key=lambda clock: clock.uncertainty_s)

@@ -8,11 +8,11 @@ BASH = ("bash", "--norc", "-c")  # which would read ~/.bashrc once more, as a ch
 # Without the file `perjoule-made-this` (perjoule.machine.removal.MARK) nothing below a folder is ever removed.
 
 _SWEEP = r"""
-marked() { grep -lzxF -e "$1" /proc/[0-9]*/environ 2> /dev/null | cut -d / -f 3; }
 sweep() { # end all that bear the mark $1, and their sessions but for ours
   local pids session ours
   for _ in {1..50}; do
-    pids=$(marked "$1")
+    pids=$(grep -lzxF -e "$1" /proc/[0-9]*/environ 2> /dev/null)
+    pids=${pids//[!0-9$'\n']/} # of /proc/NUMBER/environ
     [ -n "$pids" ] || return 0
     ours=$(($(ps -o sess= -p $$)))
     for session in $(ps -o sess= -p "${pids//$'\n'/,}" | sort -u); do
@@ -24,13 +24,17 @@ sweep() { # end all that bear the mark $1, and their sessions but for ours
   return 1
 }
 remove() { # a folder of ours with all that is mounted and attached below
+  local mounts loop file
   [ -f "$1/perjoule-made-this" ] && [ -O "$1" ] || return 0
-  grep -qF "$1/" /proc/self/mountinfo &&
+  IFS= read -r -d '' mounts < /proc/self/mountinfo
+  [[ $mounts != *"$1/"* ]] ||
     findmnt --raw --noheadings --output TARGET | grep -F "$1/" | sort -r | while read -r place; do
       umount "$place" 2> /dev/null || umount --lazy "$place" 2> /dev/null
     done
-  losetup --noheadings --output NAME,BACK-FILE 2> /dev/null | while read -r loop file _; do
-    case "$file" in "$1"/*) losetup --detach "$loop" ;; esac
+  for loop in /sys/block/loop*/loop/backing_file; do
+    { read -r file < "$loop"; } 2> /dev/null || continue
+    loop=${loop%/loop/*}
+    case "$file" in "$1"/*) losetup --detach "/dev/${loop##*/}" ;; esac
   done
   rm -rf --one-file-system -- "$1"
 }
@@ -39,11 +43,11 @@ remove() { # a folder of ours with all that is mounted and attached below
 # $1 the work folder, $2 the host's name. It says what the host has, answers "look ..." (see `Testbed.lacking`) by "has" or
 # "lacks", which changes nothing there, and waits for "keep RUN DEAD..."; from then on it lives as long as its perjoule: its end,
 # or two minutes without a word from it, end everything. The keeper of a DEAD run, which may still wait for its own, is ended.
-# Words that it hears: "alive", "tell GATE LINE" (see Host.tell), "counters N", "run N BYTES COMMAND" with the bytes of its input
-# after it, "ask N" (SIGTERM for program N), "end M N" (SIGKILL for it and its children). It answers "answer N CODE BYTES BYTES"
-# with the bytes of output and of errors. Whoever answers holds the token, a line in a pipe. Outputs wait in files, so a daemon
-# left behind can't hold the connection. The lock (9) is the keeper's alone: what outlives a killed keeper can't hold it. A
-# program's marks are in its environment before it has a session of its own.
+# Words that it hears: "alive", "tell GATE LINE" (see Host.tell), "clock N", "counters N", "run N BYTES COMMAND" with the bytes
+# of its input after it, "ask N" (SIGTERM for program N), "end M N" (SIGKILL for it and its children). It answers "answer N CODE
+# BYTES BYTES" with the bytes of output and of errors. Whoever answers holds the token, a line in a pipe. Outputs wait in files,
+# so a daemon left behind can't hold the connection. The lock (9) is the keeper's alone: what outlives a killed keeper can't hold
+# it. A program's marks are in its environment before it has a session of its own.
 KEEP = (
     _SWEEP
     + r"""
@@ -58,8 +62,17 @@ read -r free_blocks blocks block_bytes <<< "$(stat -f -c '%a %b %S' "$there")"
 read -r system < /proc/sys/kernel/ostype
 read -r release < /proc/sys/kernel/osrelease
 echo "user $user"
-echo "cores $(nproc)"
-echo "ticks_hz $(getconf CLK_TCK)"
+# What nproc and getconf say, without starting them: a tenth of the host's work for a login.
+IFS= read -r -d '' status < /proc/self/status
+cpus=${status##*Cpus_allowed_list:} cores=0
+cpus=${cpus%%$'\n'*}
+for range in ${cpus//,/ }; do ((cores += ${range#*-} - ${range%-*} + 1)); done
+case $HOSTTYPE in
+  x86_64 | i?86 | aarch64 | arm* | riscv* | powerpc* | s390*) ticks_hz=100 ;; # USER_HZ, linux/include/asm-generic/param.h
+  *) ticks_hz=$(getconf CLK_TCK) ;;
+esac
+echo "cores $cores"
+echo "ticks_hz $ticks_hz"
 echo "free_bytes $((free_blocks * block_bytes))"
 echo "total_bytes $((blocks * block_bytes))"
 echo "kernel $system $release $HOSTTYPE"
@@ -95,7 +108,8 @@ if [ ! -d "$root" ] && mkdir "$root" 2> /dev/null; then echo "folders of runs by
 [ -d "$root" ] || refuse "$root can't be made"
 for _ in {1..20}; do [ -f "$root/perjoule-made-this" ] && break; sleep 0.05; done
 [ -f "$root/perjoule-made-this" ] && [ -O "$root" ] || refuse "$root is not ours"
-(umask 077; : >> "$root/$2.lock") && chmod 600 "$root/$2.lock" && exec 9<> "$root/$2.lock" || refuse "$root can't be written to"
+(umask 077; : >> "$root/$2.lock" && exec chmod 600 "$root/$2.lock") && exec 9<> "$root/$2.lock" ||
+  refuse "$root can't be written to"
 if ! flock -w 2 9; then
   read -r holder pid <&9
   case " $dead ending " in *" $holder "*) ;; *) refuse "another perjoule uses this host" ;; esac
@@ -108,7 +122,7 @@ for old in "$root"/????????-"$2"; do # a run has eight letters
   sweep "PERJOULE_HOST=${old##*/}" && remove "$old" && echo "removed $old"
 done
 own=$folder/programs
-mkdir "$folder" "$own" && : > "$folder/perjoule-made-this" && mkfifo "$own/token" && exec 7<> "$own/token" ||
+mkdir "$folder" "$own" && : > "$folder/perjoule-made-this" && exec 7<> <(:) ||
   refuse "$folder can't be made"
 echo >&7
 take() { read -r -u 7; }
@@ -163,6 +177,7 @@ while read -r -t 120 word number rest; do
       echo "$rest" > "$number.told"
       if [ -p "$number" ]; then echo "$rest" 1<> "$number"; fi ;;
     esac ;;
+    clock) take; printf 'answer %s 0 %s 0\n%s' "$number" "${#EPOCHREALTIME}" "$EPOCHREALTIME"; give ;;
     counters)
       read -r stat < /proc/stat
       text="$EPOCHREALTIME $stat"$'\n'
