@@ -171,6 +171,17 @@ def test_a_host_without_sensors_and_one_of_another_name_are_refused(hosts: Hosts
         pass
 
 
+def test_clients_alone_are_sampled_by_themselves(hosts: Hosts) -> None:
+    """As on a cluster whose file system is mounted already: its servers are no hosts of the campaign."""
+    with rapl.serve(Behaviour()) as options:
+        meter, sink = build(**options, on=["clients"], rate="20 Hz"), Kept()
+        for host in hosts.all:
+            host.role = "client"
+        with meter.record(hosts, sink):
+            pass
+    assert {channel.host for channel in sink.rows} == {host.name for host in hosts.all}
+
+
 def test_hosts_that_share_a_machine_are_not_counted_each(hosts: Hosts, tmp_path: Path) -> None:
     shared = Hosts(hosts.all, machine=ThisMachine())
     with pytest.raises(CampaignError, match="2 hosts share this machine's sensors"), record(shared, tmp_path, "servers"):

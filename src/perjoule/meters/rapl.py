@@ -70,8 +70,8 @@ class Rapl(Sensed):
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
         """Stream its readings. Raises CampaignError: it would stand for the CPUs of other machines."""
-        covered = boundary(self.label, self.covers, hosts).covers
-        if not self.on and hosts.all and hosts.machine is None and len(covered) > 1:
+        covered = () if self.on else boundary(self.label, self.covers, hosts).covers
+        if hosts.all and hosts.machine is None and len(covered) > 1:
             what = f"it reads the CPU of the machine that runs perjoule, not those of {len(covered)} hosts"
             raise CampaignError(what, where=f"meter {self.label}", next='write on = ["servers", "clients"] in place of covers')
         with super().record(hosts, sink) as doubts:
