@@ -104,20 +104,17 @@ def test_ways_to_start_ranks_are_read_the_best_first_and_none_that_starts_strang
 
 def test_a_rank_bears_its_nodes_mark_and_runs_in_its_clients_folder(tmp_path: Path) -> None:
     prefixes = {name: ["env", "-C", str(tmp_path), f"CLIENT=it's {name}"] for name in ("n1", "n2")}
-    words = [
-        "bash",
-        "-c",
-        ranks.script("0a1b2c3d", prefixes),
-        "rank",
-        "sh",
-        "-c",
-        'echo "$CLIENT $PERJOULE_HOST $1"; pwd',
-        "sh",
-        "a b",
-    ]
+    words = ranks.ranked("0a1b2c3d", prefixes, ["sh", "-c", 'echo "$CLIENT $PERJOULE_HOST $1"; pwd', "sh", "a b"])
     done = subprocess.run(words, env={**os.environ, "SLURMD_NODENAME": "n2"}, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["it's n2 0a1b2c3d-n2 a b", str(tmp_path)]
     assert subprocess.run(words, env={**os.environ, "SLURMD_NODENAME": "n3"}, check=False).returncode == 125
+
+
+def test_ranks_start_on_thousands_of_nodes(tmp_path: Path) -> None:
+    prefixes = {f"n{n:04}": ["env", "-C", str(tmp_path / ("x" * 100)), f"TMPDIR={tmp_path}"] for n in range(1, 4000)}
+    words = ranks.ranked("0a1b2c3d", {**prefixes, "last": ["env", "CLIENT=last"]}, ["sh", "-c", 'echo "$CLIENT $#"'])
+    done = subprocess.run(words, env={**os.environ, "SLURMD_NODENAME": "last"}, capture_output=True, text=True, check=True)
+    assert done.stdout == "last 0\n"
 
 
 def test_a_lone_colon_reaches_a_node_as_it_is() -> None:

@@ -17,6 +17,19 @@ from perjoule.testbeds.slurm import commands
 _STEP = ("--quiet", "--overlap", "--overcommit", "--cpu-bind=none", "--mem=0", "--kill-on-bad-exit=1", "--export=ALL")
 _USELESS = ("none", "openmpi")  # these start ranks that know nothing of each other
 _PASSED = "SLURM_CONF"
+# $1 the run, then each host's name and prefix, "" and the program. A word for each host, because one alone has at most 128 KiB.
+# A rank bears its host's mark.
+RANK = r"""
+export PERJOULE_HOST=$1-$SLURMD_NODENAME
+shift
+while [ -n "$1" ]; do
+  [ "$1" != "$SLURMD_NODENAME" ] || prefix=$2
+  shift 2
+done
+shift
+[ -n "$prefix" ] || exit 125
+eval "exec $prefix \"\$@\""
+"""
 
 
 class Srun(Launcher):
@@ -50,14 +63,14 @@ class Srun(Launcher):
         words = ["env", "-i", *(f"{name}={value}" for name, value in {**env, **passed, **there}.items()), "srun", *_STEP]
         words += [f"--jobid={self._job}", f"--mpi={self._kinds[way]}", "--distribution=arbitrary"]
         words += [f"--nodes={len(prefixes)}", f"--ntasks={count * len(prefixes)}", "--"]
-        words += ["bash", "--norc", "-c", script(self._run, prefixes), "perjoule-rank", *argv]
+        words += ranked(self._run, prefixes, argv)
         return _process.Program((), words, where=f"Slurm job {self._job}", log=log, env=None, text=None)
 
 
-def script(run: str, prefixes: Mapping[str, Sequence[str]]) -> str:
-    """Return what each rank does first: bear its host's mark, and look up the prefix of its host."""
-    cases = "".join(f'{name}) exec {shlex.join(prefix)} "$@" ;;\n' for name, prefix in prefixes.items())
-    return f"export PERJOULE_HOST={run}-$SLURMD_NODENAME\ncase $SLURMD_NODENAME in\n{cases}esac\nexit 125"
+def ranked(run: str, prefixes: Mapping[str, Sequence[str]], argv: Sequence[str]) -> list[str]:
+    """Return the command of each rank, which looks up the prefix of its host."""
+    words = [word for name, prefix in prefixes.items() for word in (name, shlex.join(prefix))]
+    return ["bash", "--norc", "-c", RANK, "perjoule-rank", run, *words, "", *argv]
 
 
 def kinds(said: str) -> list[str]:
