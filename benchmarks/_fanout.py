@@ -1,6 +1,6 @@
 """What `fanout.py` runs in the controller's namespaces, where all processes are the controller's.
 
-usage: python _fanout.py perjoule|clustershell|asyncssh|campaign|start LAB.json        prints JSON
+usage: python _fanout.py perjoule|clustershell|asyncssh|campaign|start|meters LAB.json        prints JSON
 """
 
 import asyncio
@@ -216,6 +216,40 @@ def start(options: dict[str, Any], _watch: Watch) -> list[list[float]]:
             began_s = {name: float((path.parent / f"{name}.prerun.txt").read_text()) for name in ran["clients"]}
             found.append([began - ran["start_utc_s"] - ran["ahead_s"][name][0] for name, began in began_s.items()])
         return found
+
+
+def meters(options: dict[str, Any], watch: Watch) -> dict[str, Any]:
+    """Sensors that are read on all hosts; returns each host's own share of a core, the number of samples, and the doubts."""
+    from perjoule import drivers
+    from perjoule.drivers.protocols import Host, Meter
+    from perjoule.machine.each import each
+    from perjoule.store.samples import ParquetSink, read_series
+    from perjoule.testbeds.cluster import Cluster
+
+    seconds, root = options.pop("seconds"), options.pop("root")
+    meter = drivers.build("meters", "rapl", {"on": ["clients"], "rate": "5 Hz", "root": root})
+    assert isinstance(meter, Meter)
+
+    def used_s(host: Host) -> float:
+        said = host.run(["bash", "-c", "cat /proc/[0-9]*/schedstat"], timeout_s=60, check=False).stdout
+        return sum(int(line.split()[0]) for line in said.splitlines()) / 1e9
+
+    with tempfile.TemporaryDirectory() as folder, Cluster(**options).hold(len(options["hosts"])) as hosts:
+        path = Path(folder, "samples.parquet")
+        sink = ParquetSink(path)
+        recording = meter.record(hosts, sink)
+        with watch("begin"):
+            doubts = recording.__enter__()
+        before_s, began_s = each(hosts.all, used_s), time.monotonic()
+        with watch("sample"):
+            time.sleep(seconds)
+        after_s, took_s = each(hosts.all, used_s), time.monotonic() - began_s
+        with watch("end"):
+            recording.__exit__(None, None, None)
+            sink.close()
+        series = read_series(path)
+    shares = [(after - before) / took_s for before, after in zip(before_s, after_s, strict=True)]
+    return {"shares": shares, "samples": sum(len(one.t_s) for one in series), "channels": len(series), "doubts": doubts}
 
 
 def main() -> None:

@@ -1,11 +1,13 @@
 """What one controller costs many hosts over SSH: perjoule beside ClusterShell and asyncssh, in the same run.
 
-usage: python benchmarks/fanout.py [--hosts 64] [--rounds 3] [--seconds 60] [--starts 5] [--tools PYTHON] [--default-key-exchange]
+usage: python benchmarks/fanout.py [--hosts 64] [--rounds 3] [--seconds 60] [--starts 5] [--meters 60] [--tools PYTHON]
+                                    [--default-key-exchange]
 
 Each host is an sshd in a virtual host of its own on this machine; all of them end with this program, even if it is killed.
 PYTHON is that of a venv with ClusterShell and asyncssh (`pip install ClusterShell asyncssh`); what it lacks is named as missing.
 CPU seconds are those of the controller with its ssh processes; memory is the sum of their proportional set sizes. The hosts share
-this machine, so wall times are theirs, too: compare ratios. `--seconds 0` omits the campaign, `--starts 0` the common starts.
+this machine, so wall times are theirs, too: compare ratios. `--seconds 0` omits the campaign, `--starts 0` the common starts,
+`--meters 0` the sensors on the hosts (four RAPL zones each: files that stand for the kernel's).
 """
 
 import argparse
@@ -26,6 +28,8 @@ from typed import as_written
 
 STEPS = Path(__file__).with_name("_fanout.py")
 COMMAND_CPU_S, CAMPAIGN_CPU_S, SPREAD_S = 0.1, 8.0, 0.005  # the goals
+CONTROLLER_SHARE, HOST_SHARE = 0.05, 0.005  # of a core, for meters
+ZONES = {"intel-rapl:0": "package-0", "intel-rapl:0:0": "core", "intel-rapl:0:1": "dram", "intel-rapl:1": "psys"}
 PEERS = {"clustershell": "ClusterShell", "asyncssh": "asyncssh"}
 
 
@@ -72,12 +76,32 @@ def engines(controller: Host, options: dict[str, Any], rounds: int, tools: str) 
     print(f"perjoule: check, hold and release: {ours_s:.2f} s; {goal}", flush=True)
 
 
+def meters(controller: Host, options: dict[str, Any], seconds: int) -> None:
+    """Print what it costs to read four sensors five times a second on each host."""
+    root = Path(options["work"]).parent / "powercap"
+    for zone, name in ZONES.items():
+        (root / zone).mkdir(parents=True)
+        for file, text in {"name": name, "max_energy_range_uj": "262143328850", "energy_uj": "1234567890"}.items():
+            (root / zone / file).write_text(f"{text}\n")
+    more = {**options, "seconds": seconds, "root": str(root)}
+    found = step(controller, sys.executable, "meters", more, timeout_s=seconds + 170)
+    said, used_s = found["said"], {name: one[0] for name, one in found["cpu_s"].items()}
+    share, hosts = sum(used_s.values()) / seconds, sorted(said["shares"])
+    ends = f"{used_s['begin']:.2f} CPU s to begin, {used_s['end']:.2f} to end"
+    kept = f"{said['samples']} samples of {said['channels']} channels"
+    print(f"sensors of {len(hosts)} hosts for {seconds} s at 5 Hz: {kept};", end=" ")
+    print(f"the controller used {share:.1%} of a core ({ends}), goal: {CONTROLLER_SHARE:.0%};", end=" ")
+    print(f"each host {statistics.median(hosts):.2%} (median), {hosts[-1]:.2%} (most), goal: {HOST_SHARE:.1%}")
+    print(f"{len(said['doubts'])} doubts:", *said["doubts"][:2], sep="\n  ", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="What one controller costs many hosts over SSH.")
     parser.add_argument("--hosts", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=60, help="of the campaign's load")
     parser.add_argument("--starts", type=int, default=5)
+    parser.add_argument("--meters", type=int, default=60, help="seconds for which sensors on the hosts are read")
     parser.add_argument("--tools", default="", help="python of a venv with ClusterShell and asyncssh")
     parser.add_argument("--default-key-exchange", action="store_true", help="OpenSSH's; five times the CPU time")
     asked = parser.parse_args()
@@ -95,6 +119,8 @@ def main() -> None:
             found = step(controller, sys.executable, "campaign", more, timeout_s=asked.seconds + 170)
             row(f"perjoule: a fio campaign of {asked.seconds} s", [found], "campaign", f"goal: {CAMPAIGN_CPU_S:g} CPU s")
             print("doubts:", "; ".join(found["said"]) or "none")
+        if asked.meters:
+            meters(controller, options, asked.meters)
         if asked.starts:
             late_s = step(controller, sys.executable, "start", {**options, "repetitions": asked.starts})["said"]
             spreads_s = [max(one) - min(one) for one in late_s]
