@@ -73,9 +73,11 @@ class Watch:
 
         thread = threading.Thread(target=look)
         thread.start()
-        yield
-        ended.set()
-        thread.join()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
         self.memory_mib[name] = max(seen)
 
 
