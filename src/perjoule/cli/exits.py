@@ -2,6 +2,7 @@
 
 import errno
 import signal
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,7 +16,7 @@ if TYPE_CHECKING:  # `--help` and completion need none of it, and it takes longe
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-AGAIN_S = 0.01  # after a signal that came while an object was being deleted
+AGAIN_S = 0.01  # after an interrupt that Python dropped
 
 
 def exit_code(call: Callable[[], object]) -> int:
@@ -91,6 +92,7 @@ def listen() -> None:
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _interrupt)
+    sys.unraisablehook = _unraisable
 
 
 def stopping() -> bool:
@@ -99,22 +101,23 @@ def stopping() -> bool:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    if _in_destructor(frame):  # Python prints and drops what is raised there
-        signal.signal(signal.SIGALRM, _interrupt)
-        signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
-        return
     for name in SIGNALS:
         signal.signal(name, _wait)
     _note("stopping: taking everything down")
+    _raise(number, frame)
+
+
+def _raise(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _in_destructor(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if frame.f_code.co_name == "__del__":
-            return True
-        frame = frame.f_back
-    return False
+def _unraisable(ignored: "sys.UnraisableHookArgs") -> None:
+    """Raise the interrupt again if it came where Python drops what is raised: in a destructor, in a callback of a weak reference."""
+    if isinstance(ignored.exc_value, KeyboardInterrupt):
+        signal.signal(signal.SIGALRM, _raise)
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
+    else:
+        sys.__unraisablehook__(ignored)
 
 
 def _wait(number: int, frame: FrameType | None) -> None:

@@ -3,20 +3,27 @@
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
-import os, signal, time
+import os, signal, sys, time, weakref
 from perjoule.cli import exits
 
+def interrupted(*_):
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(1000):
+        pass
+
 class Deleted:
-    def __del__(self):
-        os.kill(os.getpid(), signal.SIGINT)
-        for _ in range(1000):
-            pass
+    if sys.argv[1] == "destructor":
+        __del__ = interrupted
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs inherit that it is ignored
 exits.listen()
 try:
-    Deleted()
+    one = Deleted()
+    reference = weakref.ref(one, interrupted) if sys.argv[1] == "weak reference" else None
+    del one
 except KeyboardInterrupt:
     raise SystemExit("too early")
 try:
@@ -26,7 +33,8 @@ except KeyboardInterrupt:
 """
 
 
-def test_a_signal_that_comes_while_an_object_is_deleted_is_not_lost() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=30, check=False)
+@pytest.mark.parametrize("where", ["destructor", "weak reference"])
+def test_a_signal_that_comes_where_python_drops_what_is_raised_is_not_lost(where: str) -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM, where], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 5, done.stderr
     assert "Exception ignored" not in done.stderr
