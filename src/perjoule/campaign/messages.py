@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from perjoule.model.units import OF_SUFFIX, exact_text
+from perjoule.model.units import BYTES, MEANT_BYTES, OF_SUFFIX, exact_text
 
 _KINDS = {  # how pydantic's kinds of value are called by people
     "int": "a whole number",
@@ -41,6 +41,24 @@ def instead(word: str, words: Iterable[str]) -> str:
     if near is not None:
         return f'did you mean "{near}"?'
     return f"known: {', '.join(known)}" if known else "none are known"
+
+
+def line(template: str, value: object) -> str:
+    """Return the line to write for an option as another tool calls it.
+
+    Args:
+        template: the line, with {value}, {bytes}, {seconds} or {percent} for the value, which other tools write without a unit,
+            or with a letter.
+        value: the value as it stands.
+    """
+    text = str(value).strip().lower()
+    size, time = re.fullmatch(r"(\d+)([kmgtp]?)(?:i?b)?", text), re.fullmatch(r"(\d+)([smhd]?)", text)
+    return template.format(
+        value=written(value),
+        bytes=f'"{exact_text(int(size[1]) * BYTES[MEANT_BYTES.get(size[2], "B")], BYTES)}"' if size else written(value),
+        seconds=f'"{time[1]} {"min" if time[2] == "m" else time[2] or "s"}"' if time else written(value),
+        percent=f'"{text} %"' if text.isdecimal() else written(value),
+    )
 
 
 def written(value: object) -> str:

@@ -28,21 +28,37 @@ def schema() -> Mapping[str, Json]:
     header["required"] = [f"{name}" for name in NAMES[:3]]
     definitions: Schema = header.pop("$defs", {})
     for name in NAMES:
-        tables: list[Schema] = []
+        tables: dict[str, Schema] = {}
         for kind in drivers.kinds(f"{name}s"):
             table = driver_schema(name, kind)
             definitions |= table.pop("$defs", {})
-            definitions[f"{name} {kind}"] = table
-            tables.append({"$ref": f"#/$defs/{name} {kind}"})
-        one: Schema = {"type": "object", "oneOf": tables}
+            definitions[f"{name}-{kind}"] = table
+            tables[kind] = {"$ref": f"#/$defs/{name}-{kind}"}
+        one: Schema = {"type": "object", **_by_kind(tables, definitions)}
         header["properties"][name] = one if name == "testbed" else {"type": "array", "minItems": 1, "items": one}
     title = "perjoule campaign"
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **header, "title": title, "$defs": definitions}
 
 
+def _by_kind(tables: dict[str, Schema], definitions: Schema) -> Schema:
+    """Choose the one table that a `kind` means, so that a wrong option is reported by itself.
+
+    `oneOf` would report that the whole table matches none of all kinds. Editors (taplo) look for completions in `anyOf`, not
+    behind `then`: hence all tables stand there too, beside one that allows everything.
+    """
+    kinds: Schema = {"enum": list(tables), "description": "The driver; `perjoule drivers` lists all."}
+    chosen: Schema = {"properties": {"kind": kinds}, "required": ["kind"]}
+    for kind, table in reversed(tables.items()):
+        asked: Schema = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
+        if kind in definitions[table["$ref"].removeprefix("#/$defs/")]["properties"]:  # implied by the option of that name
+            asked = {"anyOf": [asked, {"required": [kind], "not": {"required": ["kind"]}}]}
+        chosen = {"if": asked, "then": table, "else": chosen}
+    return {**chosen, "anyOf": [{}, *tables.values()]}
+
+
 def driver_schema(name: str, kind: str) -> Schema:
     """Describe the table of one driver; an option that takes one value also accepts a list."""
-    found = _object(drivers.driver_class(f"{name}s", kind), f"{name} {kind} ")
+    found = _object(drivers.driver_class(f"{name}s", kind), f"{name}-{kind}-")
     for option, (_, info) in fields_of(name, kind).items():
         if info.description:
             found["properties"][option]["description"] = info.description

@@ -4,7 +4,7 @@ import itertools
 import json
 import math
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from dataclasses import fields as dataclass_fields
 from functools import cache
@@ -18,7 +18,7 @@ from perjoule import catalogue, drivers
 from perjoule.campaign.attachments import attached, takes_file
 from perjoule.campaign.header import TOP_KEYS
 from perjoule.campaign.lines import Path
-from perjoule.campaign.messages import clauses, fault, instead, written
+from perjoule.campaign.messages import clauses, fault, instead, line, written
 from perjoule.campaign.source import Source, Table, is_list
 from perjoule.drivers.protocols import ListsUsers, Testbed, Workload
 from perjoule.model import option_name
@@ -87,7 +87,7 @@ def rows(name: str, path: Path, table: Table, source: Source, shrink_ratio: floa
     for option, value in options.items():
         if option not in fields:
             what = f'{name} {kind} has no option "{option}"'
-            advice = "write it above the first table" if option in TOP_KEYS else instead(option, fields)
+            advice = "write it above the first table" if option in TOP_KEYS else _advice(name, kind, option, value, fields)
             raise source.error((*path, option), what, advice)
         _plain((*path, option), option, value, fields[option][1].annotation, source)
     choices = [_choices(value, fields[option][1].annotation) for option, value in options.items()]
@@ -108,6 +108,13 @@ def rows(name: str, path: Path, table: Table, source: Source, shrink_ratio: floa
             raise source.error((*path, "cluster"), what, instead(driver.cluster, catalogue.names()))
         found.append(Row(name, path, kind, label, chosen, driver))
     return tuple(found)
+
+
+def _advice(name: str, kind: str, option: str, value: object, fields: Collection[str]) -> str:
+    """Return what to write for an option that a driver lacks: named as in another tool, or misspelt."""
+    driver = drivers.driver_class(f"{name}s", kind)
+    near = driver.also_called.get(option.lower().lstrip("-")) if issubclass(driver, Workload) else None
+    return f"write {line(near, value)}" if near else instead(option, fields)
 
 
 def kind_of(name: str, path: Path, table: Table, source: Source) -> str:

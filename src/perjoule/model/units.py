@@ -24,6 +24,7 @@ BYTES_PER_W: dict[str, float] = {f"{unit}/W": factor for unit, factor in BYTES.i
 _QUANTITY = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S*)\s*")
 _TERM = re.compile(r"\s*\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\s*[a-z]+\s*")  # of a duration in several terms
 MIB = 1024**2
+MEANT_BYTES = {p.lower(): f"{p}iB" for p in ("K", "M", "G", "T", "P")}  # as fio, IOR and dd write them
 
 
 def quantity(text: object, units: dict[str, float], *, bare: bool = False) -> float:
@@ -54,6 +55,8 @@ def quantity(text: object, units: dict[str, float], *, bare: bool = False) -> fl
         meant = next((u for u in units if u.lower() == unit.lower()), None)
         if meant is not None:
             raise ValueError(f'unknown unit "{unit}" (write "{number} {meant}")')
+        if units is BYTES and unit.lower() in MEANT_BYTES:
+            raise ValueError(f'unknown unit "{unit}" (write "{number} {MEANT_BYTES[unit.lower()]}")')
         raise ValueError(f'unknown unit "{unit}" (known: {", ".join(units)})')
     return _finite(float(number) * units[unit], text)
 

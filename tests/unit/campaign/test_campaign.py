@@ -1,4 +1,6 @@
+import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -13,10 +15,10 @@ from hypothesis import strategies as st
 
 from perjoule import campaign, drivers
 from perjoule.campaign.lines import key_lines, line_of
-from perjoule.campaign.tables import takes_list
+from perjoule.campaign.tables import fields_of, takes_list
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError
-from places import BROKEN_CAMPAIGNS
+from places import BROKEN_CAMPAIGNS, EXAMPLES
 from typed import table
 
 TEXT = """
@@ -407,7 +409,67 @@ def test_the_schema_describes_every_driver_there_is(validator: jsonschema.Draft2
     definitions = table(campaign.schema()["$defs"])
     for name in ("testbed", "filesystem", "workload", "meter"):
         for kind in drivers.kinds(f"{name}s"):
-            assert f"{name} {kind}" in definitions
+            assert f"{name}-{kind}" in definitions
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("", "", []),
+        ("goal = [1, 2]", "gaol = [1, 2]", ["'gaol' was unexpected"]),
+        ('"moosefs"', '"mosefs"', ['"mosefs" is not one of']),
+        ('"read"', '"red"', ["is not valid under any of the schemas listed in the 'anyOf' keyword"]),
+    ],
+)
+def test_an_editor_reports_one_fault_for_a_typo(tmp_path: Path, right: str, wrong: str, said: list[str]) -> None:
+    (tmp_path / "campaign.schema.json").write_text(json.dumps(campaign.schema()))
+    (tmp_path / "my.toml").write_text("#:schema ./campaign.schema.json\n" + BENEATH.replace(right, wrong, 1))
+    taplo = Path(sys.executable).with_name("taplo")
+    done = subprocess.run([taplo, "check", "my.toml"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    faults = sorted({*re.findall("^error: (.*)$", done.stderr, re.M)})
+    assert len(faults) == len(said), done.stderr
+    assert all(words in fault for words, fault in zip(said, faults, strict=True)), done.stderr
+    assert done.returncode == bool(said), done.stderr
+
+
+def test_each_example_names_the_schema_beside_it_which_is_that_of_this_version() -> None:
+    written = json.loads((EXAMPLES / "campaign.schema.json").read_text())
+    assert written == json.loads(json.dumps(campaign.schema())), "perjoule drivers --schema > examples/campaign.schema.json"
+    first = {path.name: path.read_text().partition("\n")[0] for path in EXAMPLES.glob("*.toml")}
+    assert set(first.values()) == {"#:schema ./campaign.schema.json"}, first
+
+
+# In the words of other tools
+
+
+@pytest.mark.parametrize(
+    ("option", "advice"),
+    [
+        ('bs = "4k"', 'write transfer = "4 KiB"'),
+        ("bs = 1048576", 'write transfer = "1 MiB"'),
+        ('rw = "randread"', 'write operation = "randread"'),
+        ("iodepth = 16", "write in_flight = 16"),
+        ("runtime = 60", 'write duration = "60 s"'),
+        ('runtime = "5m"', 'write duration = "5 min"'),
+        ("rwmixread = 70", 'write read_share = "70 %"'),
+        ("numjobs = 4", "write clients = 4 above the first table"),
+        ('ioengine = "libaio"', "write in_flight and direct"),
+        ('size = "4g"', 'write "4 GiB"'),
+    ],
+)
+def test_an_option_of_fio_is_answered_with_the_line_to_write(option: str, advice: str) -> None:
+    text = TEXT.replace('operation = ["write", "read"]\nsize = "64 MiB"', option)
+    with pytest.raises(CampaignError) as caught:
+        campaign.parse(text)
+    assert advice in str(caught.value)
+
+
+def test_each_word_of_another_tool_stands_for_an_option_that_there_is() -> None:
+    for kind in drivers.kinds("workloads"):
+        for line in vars(drivers.driver_class("workloads", kind)).get("also_called", {}).values():
+            option = line.partition(" ")[0]
+            unknown = {option} - {*fields_of("workload", kind), "clients", "repetitions"}
+            assert not unknown
 
 
 # Drivers without a campaign

@@ -43,6 +43,7 @@ class Workload(ABC):
     """A load, and the parser of its engine's report."""
 
     needs: ClassVar[Access] = "folders"  # of the file system: a campaign that puts together what doesn't fit is refused
+    also_called: ClassVar[Mapping[str, str]] = {}  # an option as other tools call it -> the line to write
 
     @property
     def using(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
@@ -21,6 +21,20 @@ SHORTEST_ROUND_S = 0.5  # between two reports of fio's
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class FioOptions(Workload):
     """The request to fio, and what follows from it before it runs."""
+
+    also_called: ClassVar[Mapping[str, str]] = {
+        "rw": "operation = {value}",
+        "readwrite": "operation = {value}",
+        "bs": "transfer = {bytes}",
+        "blocksize": "transfer = {bytes}",
+        "filesize": "size = {bytes}",
+        "iodepth": "in_flight = {value}",
+        "runtime": "duration = {seconds}",
+        "rwmixread": "read_share = {percent}",
+        "numjobs": "clients = {value} above the first table: each client has one job",
+        "loops": "repetitions = {value} above the first table",
+        "ioengine": "in_flight and direct: psync with 1 in flight, else libaio with direct = true and io_uring without",
+    }
 
     operation: Literal["write", "read", "randwrite", "randread", "rw", "randrw"] = "write"
     """The operation of the clients; rw and randrw mix reads and writes."""

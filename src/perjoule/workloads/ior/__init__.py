@@ -8,9 +8,9 @@ no latencies.
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
@@ -44,6 +44,17 @@ LOOK_S = 0.1
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Ior(Workload):
     """Sequential writes or reads by ranks inside the clients, a file per rank or one for all."""
+
+    also_called: ClassVar[Mapping[str, str]] = {
+        "t": "transfer = {bytes}",
+        "transfersize": "transfer = {bytes}",
+        "bs": "transfer = {bytes}",
+        "b": "size = {bytes} times the ranks of a client",
+        "blocksize": "size = {bytes} times the ranks of a client",
+        "numtasks": "ranks = {value} divided by the number of clients",
+        "fileperproc": "shared_file = false",
+        "deadlineforstonewalling": "stonewall = {seconds}",
+    }
 
     operation: Literal["write", "read"] = "write"
     """The operation of the ranks."""
