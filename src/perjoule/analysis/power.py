@@ -164,7 +164,7 @@ def candidates(
         better = [one_quantity(own, began_s, ended_s) for own in sets]
         others = [[s for s in own if not any(s is kept for kept in one)] for own, one in zip(sets, better, strict=True)]
         for chosen_sets in (better, [other_quantity(own, other) for own, other in zip(sets, others, strict=True) if other]):
-            found = [_parts(grade, one, cluster_names(record), wanted) for one in chosen_sets]
+            found = [parts_of(grade, one, cluster_names(record), wanted) for one in chosen_sets]
             yield from sorted(found, key=lambda parts: (not (parts.net and parts.gross), not parts.net))
 
 
@@ -223,7 +223,8 @@ def joules(parts: Signed, began_s: float, ended_s: float, doubts: list[str]) -> 
     return sum(known_j) if known_j and len(known_j) == len(amounts) else None
 
 
-def _parts(grade: str, series: Sequence[Series], cluster: frozenset[str], wanted: frozenset[str]) -> Parts:
+def parts_of(grade: str, series: Sequence[Series], cluster: frozenset[str], wanted: frozenset[str]) -> Parts:
+    """Find the channels of one grade that make up the boundaries of hosts; `cluster` as in `coverage.items`."""
     metered = any(s.channel.component == SWITCH or SWITCH in s.channel.covers for s in series)
     switched = grade != "simulated" or metered  # a waveform has no switch in it
     among = items(series, cluster, switch=switched)

@@ -10,12 +10,13 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from perjoule.analysis.windows import windows
+from perjoule.analysis.live import servers_w
 from perjoule.cli.display import err, trial_text
 from perjoule.execution.runner import Event
-from perjoule.model import Channel
-from perjoule.model.metrics import metric_of
+from perjoule.model import Channel, Point
+from perjoule.model.metrics import PER_JOULE, RATES, metric_of
 from perjoule.model.units import seconds_text
+from perjoule.results.table import number
 
 _RATE = metric_of("throughput_bytes_per_s").unit
 
@@ -82,15 +83,10 @@ class Progress:
         if record.outcome is None or record.status == "failed":
             err.print(Text(f"{number}: failed: {record.reason}", style="red"))
             return
-        took_s = windows(record, record.outcome.results).length_s * record.scale
-        moved_bytes = sum(result.moved_bytes for result in record.outcome.results)
-        rate = f"{moved_bytes / took_s / _RATE.per:.1f} {_RATE.symbol}"
-        if not moved_bytes:
-            done_count = sum(result.operations_count for result in record.outcome.results)
-            rate = f"{done_count / took_s:.0f} {metric_of('operations_per_s').unit.symbol}"
+        found = ", ".join(_numbers(point) for point in event.points)
         emulated = f" (emulated at scale {record.scale:g})" if record.scale != 1 else ""
         left = f", {self.left_text()} left" if self.planned_s else ""
-        err.print(f"{number}: {rate}{emulated}{left}")
+        err.print(f"{number}: {found or 'kept'}{emulated}{left}")
 
     @property
     def kept_count(self) -> int:
@@ -120,7 +116,8 @@ class Progress:
     def _live_text(self, latest: Mapping[Channel, tuple[float, float, float]], event: Event) -> str:
         assert event.hosts is not None and event.trial is not None
         clients = {host.name for host in event.hosts.clients[: event.trial.clients_count]}
-        watts = [s[1] for c, s in latest.items() if c.quantity == "power"]
+        servers = frozenset(host.name for host in event.hosts.servers or event.hosts.all)
+        power = servers_w({channel: sample[1] for channel, sample in latest.items()}, servers, event.hosts.scale)
         ways = ("network_sent", "network_received")
         moved = [[s for c, s in latest.items() if c.host in clients and c.quantity == way] for way in ways]
         times_s = [s[0] for samples in moved for s in samples]
@@ -132,5 +129,11 @@ class Progress:
                 self.rate_bytes_per_s = max(both_bytes) / took_s  # one way is the load, the other its acknowledgements
             self.before = now
         text = f"{self.rate_bytes_per_s / _RATE.per:6.1f} {_RATE.symbol} on the clients' network" if times_s else ""
-        modelled = "modelled " if any(c.grade == "modelled" for c in latest) else ""
-        return text + (f"  {sum(watts):6.1f} W {modelled}with switch" if watts else "")
+        return text + (f"  {power[0]:6.1f} W ({power[1]})" if power else "")
+
+
+def _numbers(point: Point) -> str:
+    """Print rate and work per joule of a direction: "95.2 MiB/s, 0.81 MiB/J (modelled)"."""
+    keys = [key for key in (*RATES, *PER_JOULE) if key in point.metrics]
+    said = ", ".join(f"{number(point.metrics[key] / metric_of(key).unit.per)} {metric_of(key).unit.symbol}" for key in keys)
+    return said + (f" ({point.grade})" if any(key in PER_JOULE for key in keys) else "")

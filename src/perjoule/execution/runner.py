@@ -24,7 +24,7 @@ from perjoule.execution.stopping import Until
 from perjoule.execution.time_limit import Pace
 from perjoule.execution.trial import LOG_TAIL_BYTES, Ended, Up, keep_logs, load, record
 from perjoule.machine.environment import environment
-from perjoule.model import Campaign, Channel, Json, Record, Trial
+from perjoule.model import Campaign, Channel, Json, Point, Record, Trial
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError, WorkloadError
 from perjoule.store import Results
 from perjoule.summary.computing import of_trial
@@ -42,6 +42,7 @@ class Event:
     text: str = ""
     trial: Trial | None = None
     record: Record | None = None
+    points: tuple[Point, ...] = ()  # of the record: its numbers, a direction each
     hosts: Hosts | None = None
     latest: Latest = field(default=lambda: {})
 
@@ -218,7 +219,8 @@ class _Group:
             made = record(attempt, ended, self.circumstances, up)
             attempt.keep(made)
         self.pace.took(trial, time.monotonic() - began_s)
-        self.observe(Event("kept", trial=trial, record=made))
+        points: tuple[Point, ...] = ()
         with suppress(PerjouleError):  # who reads the results will say so
-            of_trial(self.results, made)
+            points = of_trial(self.results, made).points
+        self.observe(Event("kept", trial=trial, record=made, points=points))
         return ended.failure
