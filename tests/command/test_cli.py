@@ -569,10 +569,12 @@ def test_doctor_of_a_campaign_is_a_table_with_the_fix_of_each_finding(
 
 
 def test_check_tells_order_bytes_and_time(typed: Typed, tmp_path: Path) -> None:
-    code, said, _ = typed("check", written(tmp_path))
+    code, said, _ = typed("check", written(tmp_path), "--list", "--connect")
     assert code == 0
+    assert said.startswith("tried: 2 trials on 1 deployment, 4 MiB to be moved, about ")
     assert "   1  simulated, simulated, 1 client, repetition 1  2 MiB" in said
-    assert "tried: 2 trials on 1 deployment, 4 MiB to be moved, about " in said
+    assert "fix" in said  # the table of what hosts and meters answered
+    assert "repetition 1" not in typed("check", written(tmp_path))[1]
 
 
 def test_verify_finds_what_was_changed(typed: Typed, copied: Path) -> None:

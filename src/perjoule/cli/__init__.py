@@ -17,7 +17,7 @@ COMMANDS = {
     "demo": ("measuring", "demo", "Run the demo: three parallel file systems compared."),
     "run": ("measuring", "run_command", "Run a campaign and write its report."),
     "resume": ("measuring", "resume", "Continue an interrupted campaign."),
-    "check": ("checking", "check", "Dry run: the trials in order, bytes, time."),
+    "check": ("checking", "check", "Dry run: trials, bytes, space, time."),
     "show": ("results", "show_command", "Print the table of a results folder."),
     "report": ("results", "report_command", "Write the report of one results folder, or of many."),
     "verify": ("results", "verify_command", "Recompute every number from the raw data."),
@@ -71,8 +71,8 @@ class _Listed(InOrder):
         'eval "$(_PERJOULE_COMPLETE=bash_source perjoule)"',
         "                                    completion (or zsh_source, fish_source)",
     )
-    + "\n\n\b\nExit codes: 0 success, 1 finished with invalid trials, 2 invalid campaign,\n"
-    "3 machine not ready, 4 workload failed, 5 interrupted (resumable).",
+    + "\n\n\b\nExit codes: 0 done, 1 done but something is wrong with the results,\n"
+    "2 wrong request, 3 machine not ready, 4 load failed, 5 interrupted: resume it.",
 )
 @click.version_option(__version__, prog_name="perjoule")
 def cli() -> None:

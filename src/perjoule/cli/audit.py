@@ -1,9 +1,7 @@
 """The command that recomputes published and stored numbers: audit."""
 
-import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -11,7 +9,7 @@ import click
 from perjoule import published
 from perjoule.analysis.audit import Verdict, audit, audit_cells
 from perjoule.analysis.plausibility import doubts
-from perjoule.cli import parameters
+from perjoule.cli import json_output, parameters
 from perjoule.cli.display import counted, out, show_line
 from perjoule.cli.papers import paper_named
 from perjoule.cli.parameters import examples
@@ -30,7 +28,7 @@ _SHOWN = 4  # places for one reason
 )
 @click.option("--strict", is_flag=True, help="Exit code 1 when something disagrees.")
 @click.option("--all", "everything", is_flag=True, help="Also list what agrees.")
-@click.option("--json", "as_json", is_flag=True, help="Machine-readable output: every verdict.")
+@json_output.option
 def audit_command(target: str, strict: bool, everything: bool, as_json: bool) -> None:
     """Recompute every derived number of a paper, or of a results folder, and check its throughputs against physical bounds.
 
@@ -38,8 +36,7 @@ def audit_command(target: str, strict: bool, everything: bool, as_json: bool) ->
     """
     found = _audited(target)
     if as_json:
-        content = {name: [asdict(verdict) for verdict in verdicts] for name, verdicts in found.items()}
-        click.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        json_output.print_json("audit", {"verdicts": found})
     else:
         for name, verdicts in found.items():
             _show(name, verdicts, everything)

@@ -1,37 +1,65 @@
 """`perjoule check`, the dry run."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from perjoule import campaign
-from perjoule.cli import parameters
-from perjoule.cli.display import counted, out, trial_text
+from perjoule.campaign.plan import Plan
+from perjoule.cli import json_output, parameters
+from perjoule.cli.display import counted, out, show_findings, trial_text
 from perjoule.cli.parameters import examples
+from perjoule.drivers.protocols import Check
 from perjoule.execution import readiness, resources, time_limit
+from perjoule.model import Campaign
+from perjoule.model.errors import PerjouleError
 from perjoule.model.units import bytes_text, seconds_text
 
 
 @click.command(
-    short_help="Dry run: the trials in order, bytes, time.",
-    epilog=examples("perjoule check examples/green-storage.toml", "perjoule check my.toml --shrink 100"),
+    short_help="Dry run: trials, bytes, space, time.",
+    epilog=examples(
+        "perjoule check examples/green-storage.toml --shrink 100",
+        "perjoule check my.toml --list              every trial, in order",
+        "perjoule check lab.toml --connect          ask its hosts and meters, too",
+    ),
 )
 @parameters.file
 @parameters.overrides
 @parameters.shrink
-def check(file: Path, overrides: tuple[str, ...], shrink: int | None) -> None:
-    """Dry run: print the trials in order, their bytes, the space needed and the estimated time. Touches nothing."""
+@click.option("--list", "listing", is_flag=True, help="Also list the trials, in order, with bytes and time of each.")
+@click.option("--connect", is_flag=True, help="Also ask hosts and meters whether they have what the campaign needs.")
+@json_output.option
+def check(file: Path, overrides: tuple[str, ...], shrink: int | None, listing: bool, connect: bool, as_json: bool) -> None:
+    """Dry run: print how many trials there are, what they move, the space needed and the estimated time.
+
+    Touches nothing, and connects to nothing unless you say --connect; that changes nothing on any host either.
+    """
     asked = campaign.read(file, parameters.options(overrides, shrink))
     for error in campaign.impossible(asked).values():
         raise error
-    plan = campaign.plan(asked)
-    for number, step in enumerate(plan.steps, start=1):
-        out.print(f"{number:4}  {trial_text(step.trial)}  {bytes_text(step.moved_bytes)}  {seconds_text(step.duration_s)}")
+    plan, without = campaign.plan(asked), readiness.unable(asked)
+    space = resources.checks(asked.trials, Path("results"))
+    answers = readiness.checks(asked, without) if connect else ()
+    if as_json:
+        unable = {filesystem: str(error) for (_, filesystem), error in without.items()}
+        json_output.print_json("check", _content(asked, plan, unable, (*space, *answers)))
+    else:
+        _show(asked, plan, [(filesystem, error) for (_, filesystem), error in without.items()], space)
+        if connect:
+            show_findings(answers)
+        if listing:
+            _list(plan)
+    readiness.require((*space, *answers))
+
+
+def _show(asked: Campaign, plan: Plan, without: Sequence[tuple[str, PerjouleError]], space: Sequence[Check]) -> None:
     out.print(
-        f"\n{asked.name}: {counted(len(plan.steps), 'trial')} on {counted(len(asked.groups), 'deployment')}, "
+        f"{asked.name}: {counted(len(plan.steps), 'trial')} on {counted(len(asked.groups), 'deployment')}, "
         f"{bytes_text(plan.moved_bytes)} to be moved, about {seconds_text(plan.duration_s)}; seed {asked.seed}"
     )
-    for (_, filesystem), error in readiness.unable(asked).items():
+    for filesystem, error in without:
         out.print(f"{filesystem} can't be measured on this machine: {error}. The other file systems can.")
     if asked.until is not None:
         out.print(
@@ -40,7 +68,39 @@ def check(file: Path, overrides: tuple[str, ...], shrink: int | None) -> None:
         )
     if unfit := time_limit.beforehand(plan, asked.trials):
         out.print(unfit)
-    there = resources.checks(asked.trials, Path("results"))
-    for one in there:
+    for one in space:
         out.print(f"{one.name}: {one.detail}")
-    readiness.require(there)
+
+
+def _list(plan: Plan) -> None:
+    out.print()
+    for number, step in enumerate(plan.steps, start=1):
+        out.print(f"{number:4}  {trial_text(step.trial)}  {bytes_text(step.moved_bytes)}  {seconds_text(step.duration_s)}")
+
+
+def _content(asked: Campaign, plan: Plan, unable: Mapping[str, str], checks: Sequence[Check]) -> dict[str, object]:
+    """Return the JSON content: the trials in order, what they need, and what is missing."""
+    steps = [
+        {
+            "trial": step.trial.id,
+            "testbed": step.trial.testbed.label,
+            "filesystem": step.trial.filesystem.label,
+            "workload": step.trial.workload.label,
+            "clients_count": step.trial.clients_count,
+            "repetition": step.trial.repetition,
+            "moved_bytes": step.moved_bytes,
+            "duration_s": step.duration_s,
+        }
+        for step in plan.steps
+    ]
+    return {
+        "campaign": asked.name,
+        "seed": asked.seed,
+        "deployments_count": len(asked.groups),
+        "moved_bytes": plan.moved_bytes,
+        "duration_s": plan.duration_s,
+        "time_limit": time_limit.beforehand(plan, asked.trials),
+        "unable": unable,
+        "checks": json_output.checks(checks),
+        "trials": steps,
+    }

@@ -1,6 +1,5 @@
 """The command that compares results with other results, or with a paper."""
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perjoule import published
-from perjoule.cli import exits, parameters
+from perjoule.cli import exits, json_output, parameters
 from perjoule.cli.display import counted, out, show, show_line
 from perjoule.cli.outputs import OutputFile
 from perjoule.cli.papers import paper_named
@@ -50,7 +49,7 @@ if TYPE_CHECKING:  # what computes is imported where it is used: that takes long
 @click.option("--across-grades", is_flag=True, help="Compare energies of measured and modelled power, with a doubt.")
 @click.option("--fail-if", "limits", multiple=True, metavar="LIMIT", help='Exit code 1 if significantly beyond: "MiB/J < -5 %".')
 @click.option("--report", "target", type=OutputFile(), metavar="FILE.html", help="Write a page with a figure.")
-@click.option("--json", "as_json", is_flag=True, help="Machine-readable output, in SI units.")
+@json_output.option
 def compare_command(
     folder: Path,
     other: Path | None,
@@ -87,7 +86,7 @@ def compare_command(
     changes = _changes(first, second, ("filesystem", *declared) if between else declared, any_change, show=not as_json)
     found = comparing.compare(first, second, wanted, across_grades=across_grades, changes=changes)
     if as_json:
-        click.echo(json.dumps(comparison.as_data(found), indent=2, ensure_ascii=False))
+        json_output.print_json("compare", comparison.as_data(found))
     else:
         show(comparison.comparison_table(found), (), ())
         for line in (*(f"doubt: {one}" for one in found.doubts), *(f"outlier, kept: {one}" for one in found.outliers)):
@@ -109,7 +108,7 @@ def _with_paper(folder: Path, name: str, metrics: Sequence[str], target: Path | 
         what = f"{paper.name} has no numbers that are comparable with these results"
         raise CampaignError(what, where=str(folder), next=f"list its numbers: perjoule papers {name}")
     if as_json:
-        click.echo(json.dumps(paper_comparison.as_data(paper, found), indent=2, ensure_ascii=False))
+        json_output.print_json("compare --with", paper_comparison.as_data(paper, found))
     else:
         show(paper_comparison.alongside_table(found), (), ())
         for line in paper_comparison.lines(found):

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from perjoule import campaign, catalogue, drivers
-from perjoule.cli import parameters
+from perjoule.cli import json_output, parameters
 from perjoule.cli.display import counted, out, show_checks, show_findings, show_line
 from perjoule.cli.parameters import all_kinds, completing, examples
 from perjoule.execution import readiness, resources
@@ -116,41 +116,56 @@ def _entrance(name: str, pid: int) -> str:
     epilog=examples(
         "perjoule doctor                what this machine can run",
         "perjoule doctor lab.toml       what the hosts of a campaign lack for it",
+        "perjoule doctor --json | jq '.checks[] | select(.ok | not)'",
     ),
 )
 @click.argument("file", type=click.Path(path_type=Path), metavar="[CAMPAIGN.toml]", required=False)
 @parameters.overrides
-def doctor(file: Path | None, overrides: tuple[str, ...]) -> None:
+@json_output.option
+def doctor(file: Path | None, overrides: tuple[str, ...], as_json: bool) -> None:
     """Check what this machine can and can't do, with fixes. Exit code 3 if `perjoule demo` can't run.
 
     With a campaign: check all of its hosts in parallel, and print one table of what they lack, with a fix for each finding.
     Hosts with the same finding share a line. Changes nothing on any host. Exit code 3 if the campaign can't run.
     """
     if file:
-        _doctor_of(campaign.read(file, parameters.options(overrides)))
+        _doctor_of(campaign.read(file, parameters.options(overrides)), as_json)
         return
     if overrides:
         raise CampaignError("--set needs a campaign", next="write `perjoule doctor CAMPAIGN.toml --set ...`")
     found = {part: {kind: campaign.example(part, kind).checks() for kind in drivers.kinds(part)} for part in drivers.PROTOCOLS}
-    show_checks(tuple({one.name: one for kinds in found.values() for checks in kinds.values() for one in checks}.values()))
-    out.print()
-    for part, kinds in found.items():
-        unready = [kind for kind, checks in kinds.items() if any(one.needed and not one.ok for one in checks)]
-        lacking = f"; not ready: {', '.join(unready)}" if unready else ""
-        show_line(f"{part:11} ready: {', '.join(kind for kind in kinds if kind not in unready)}{lacking}")
+    distinct = tuple({one.name: one for kinds in found.values() for checks in kinds.values() for one in checks}.values())
+    ready = {
+        part: {kind: all(one.ok or not one.needed for one in checks) for kind, checks in kinds.items()}
+        for part, kinds in found.items()
+    }
+    if as_json:
+        json_output.print_json("doctor", {"checks": json_output.checks(distinct), "ready": ready})
+    else:
+        show_checks(distinct)
+        out.print()
+        for part, kinds in ready.items():
+            unready = [kind for kind, is_ready in kinds.items() if not is_ready]
+            lacking = f"; not ready: {', '.join(unready)}" if unready else ""
+            show_line(f"{part:11} ready: {', '.join(kind for kind in kinds if kind not in unready)}{lacking}")
     readiness.require(readiness.checks(campaign.demo()))
-    out.print("`perjoule demo` can run")
+    if not as_json:
+        out.print("`perjoule demo` can run")
 
 
-def _doctor_of(asked: Campaign) -> None:
+def _doctor_of(asked: Campaign, as_json: bool) -> None:
     for error in campaign.impossible(asked).values():
         raise error
     found = (*readiness.checks(asked), *resources.checks(asked.trials, Path("results")))
-    show_findings(found)
+    if as_json:
+        json_output.print_json("doctor", {"campaign": asked.name, "checks": json_output.checks(found)})
+    else:
+        show_findings(found)
     if missing_count := sum(check.needed and not check.ok for check in found):
         what = f"{asked.name} can't run: {counted(missing_count, 'requirement')} not met"
         raise MachineError(what, next="fix what the table lists")
-    out.print(f"{asked.name} can run")
+    if not as_json:
+        out.print(f"{asked.name} can run")
 
 
 @click.command(

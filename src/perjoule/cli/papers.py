@@ -1,7 +1,5 @@
 """Commands about published numbers: papers, reproduce."""
 
-import json
-from dataclasses import asdict
 from difflib import get_close_matches
 from itertools import groupby
 from pathlib import Path
@@ -11,7 +9,7 @@ import click
 from perjoule import campaign, published
 from perjoule.campaign import replication
 from perjoule.campaign.defaults import TESTBED
-from perjoule.cli import exits, parameters
+from perjoule.cli import exits, json_output, parameters
 from perjoule.cli.display import counted, err, out, show_line
 from perjoule.cli.measuring import start
 from perjoule.cli.outputs import OutputFile
@@ -34,13 +32,13 @@ _SHOWN = 4  # places for one reason
 @click.argument("name", metavar="[PAPER|FILE.toml]", required=False, shell_complete=parameters.completing(published.names))
 @click.option("--quantity", type=click.Choice(list(published.QUANTITIES)), metavar="QUANTITY", help="Only these numbers.")
 @click.option("--table", "place", metavar="PLACE", help='Only numbers of this table or section, as in "Table II".')
-@click.option("--json", "as_json", is_flag=True, help="Machine-readable output: SI units, and the text as printed.")
+@json_output.option
 def papers_command(name: str | None, quantity: str | None, place: str | None, as_json: bool) -> None:
     """List the papers that perjoule knows, or every number that PAPER prints."""
     if name is None:
         found = [published.paper(one) for one in published.names()]
         if as_json:
-            click.echo(json.dumps([_about(paper) for paper in found], indent=2, ensure_ascii=False))
+            json_output.print_json("papers", {"papers": [_about(paper) for paper in found]})
         else:
             for paper in found:
                 _show_paper(paper)
@@ -48,7 +46,7 @@ def papers_command(name: str | None, quantity: str | None, place: str | None, as
     paper = paper_named(name)
     numbers = _chosen(paper, quantity, place)
     if as_json:
-        click.echo(json.dumps([_as_json(one) for one in numbers], indent=2, ensure_ascii=False))
+        json_output.print_json("papers", {"paper": paper.name, "numbers": numbers})
         return
     for where, group in groupby(numbers, key=lambda one: one.place):
         out.print(where, style="bold")
@@ -97,11 +95,6 @@ def _show_paper(paper: Paper) -> None:
     for words, fact in (("clusters", "cluster"), ("file systems", "filesystem")):
         if paper.values(fact):
             show_line(f"  {words}: {', '.join(paper.values(fact))}")
-
-
-def _as_json(one: Number) -> dict[str, object]:
-    """Return a number as JSON data; the open end of "at least" is null."""
-    return {**asdict(one), "high": None if one.high == float("inf") else one.high}
 
 
 @click.command(

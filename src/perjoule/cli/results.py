@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from perjoule import store
-from perjoule.cli import exits, parameters
+from perjoule.cli import exits, json_output, parameters
 from perjoule.cli.display import omissions, out, show, show_line
 from perjoule.cli.outputs import OutputFolder, require_file
 from perjoule.cli.parameters import examples
 from perjoule.model import Cell
-from perjoule.model.errors import MachineError
+from perjoule.model.errors import CampaignError, MachineError
 from perjoule.results.joules import sides_table, split_table
 from perjoule.results.table import Table, amplification_table, replacement_table, table, winners_table
 
@@ -25,7 +25,9 @@ CAMPAIGN = "campaign.toml"  # identifies a results folder
 @click.command(
     "show",
     short_help="Print the table of a results folder.",
-    epilog=examples("perjoule show results/demo", "perjoule show results/demo --winners", "perjoule show results/demo --joules"),
+    epilog=examples(
+        "perjoule show results/demo", "perjoule show results/demo --winners", "perjoule show results/demo --json | jq .rows"
+    ),
 )
 @parameters.folder
 @click.option("--users", is_flag=True, help="Throughput of several users together and alone, and fairness.")
@@ -38,6 +40,7 @@ CAMPAIGN = "campaign.toml"  # identifies a results folder
 @click.option(
     "--with", "others", multiple=True, type=click.Path(path_type=Path), metavar="DIR", help="Add the results of another machine."
 )
+@json_output.option
 def show_command(
     folder: Path,
     users: bool,
@@ -48,14 +51,23 @@ def show_command(
     budget: bool,
     replacement: bool,
     others: tuple[Path, ...],
+    as_json: bool,
 ) -> None:
     """Print the table of a results folder: means with 95 % intervals, and maxima."""
     from perjoule.summary import summary
 
+    views = users or scaling or best or amplification or joules or budget or replacement
+    if as_json and views:
+        raise CampaignError("--json prints all views at once", next="leave out the other options")
     results, beside = measured(folder), [measured(other) for other in others]
+    if as_json:
+        from perjoule.report.data import data
+
+        json_output.print_json("show", data([results, *beside]))
+        return
     found = summary(results)
     cells = found.cells
-    if not (users or scaling or best or amplification or joules or budget or replacement):
+    if not views:
         show(table(cells), cells, found.scales)
         for doubt in found.doubts:
             show_line(f"doubt of the campaign: {doubt}")
@@ -140,10 +152,11 @@ def report_command(folder: Path, figures: Path | None) -> None:
 @click.command(
     "verify",
     short_help="Recompute every number from the raw data.",
-    epilog=examples("perjoule verify results/demo", "perjoule verify demo.zip"),
+    epilog=examples("perjoule verify results/demo", "perjoule verify demo.zip", "perjoule verify results/demo --json"),
 )
 @parameters.folder
-def verify_command(folder: Path) -> None:
+@json_output.option
+def verify_command(folder: Path, as_json: bool) -> None:
     """Recompute every printed number of a results folder, or of a bundle of one, from its raw files.
 
     Exit code 1 if something differs.
@@ -152,11 +165,14 @@ def verify_command(folder: Path) -> None:
     from perjoule.results import verification
 
     findings = exporting.verify_bundle(folder) if folder.is_file() else verification.verify(measured(folder))
-    for finding in findings.differences:
-        out.print(finding, style="red")
-    for note in findings.notes:
-        out.print(note, style="yellow")
-    out.print(f"{findings.checked_count} numbers and files checked, {len(findings.differences)} differ")
+    if as_json:
+        json_output.print_json("verify", json_output.plain(findings))
+    else:
+        for finding in findings.differences:
+            out.print(finding, style="red")
+        for note in findings.notes:
+            out.print(note, style="yellow")
+        out.print(f"{findings.checked_count} numbers and files checked, {len(findings.differences)} differ")
     if findings.differences:
         sys.exit(1)
 

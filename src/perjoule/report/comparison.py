@@ -1,7 +1,6 @@
 """A comparison as text, as a table, as data, and as a page that works offline."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from math import isfinite, isnan
 
 from perjoule.analysis.better import MOST_COUNT, RELEVANT_RATIO, Verdict
@@ -53,11 +52,11 @@ def _more(found: Verdict) -> str:
 
 
 def as_data(found: Comparison) -> dict[str, object]:
-    """Return a comparison as JSON data; values that are not finite are null."""
+    """Return a comparison as data for JSON."""
     return {
         "before": found.names[0],
         "after": found.names[1],
-        "changes": [asdict(one) for one in found.changes],
+        "changes": found.changes,
         "rows": [_row_data(row) for row in found.rows],
         "doubts": found.doubts,
         "outliers": found.outliers,
@@ -69,7 +68,7 @@ def _row_data(row: Row) -> dict[str, object]:
         "filesystem": row.filesystem,
         "workload": row.workload,
         "direction": row.direction,
-        "clients": row.clients_count,
+        "clients_count": row.clients_count,
         "metric": BY_LABEL[row.metric].key,
         "before": row.before.values,
         "after": row.after.values,
@@ -78,10 +77,9 @@ def _row_data(row: Row) -> dict[str, object]:
     one = row.judged
     if one.refused:
         return told
+    words = {"word": one.word, "method": one.estimate.method, "comparisons_count": one.count}
     numbers = {"ratio": one.ratio.mean, "low": one.ratio.low, "high": one.ratio.high, "p": one.p, "effect": row.effect}
-    numbers["more_count"] = one.more_count()
-    words = {"word": one.word, "method": one.estimate.method, "comparisons": one.count}
-    return told | words | {name: value if isfinite(value) else None for name, value in numbers.items()}
+    return told | words | numbers | {"more_count": one.more_count()}
 
 
 def page(found: Comparison) -> str:

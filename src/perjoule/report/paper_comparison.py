@@ -1,7 +1,6 @@
 """Measurements next to a paper's numbers: a table, lines, data, and a page that works offline."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from math import isfinite
 
 from perjoule.analysis.paper_comparison import Held, Ranking, held, rankings
@@ -85,16 +84,16 @@ def as_data(paper: Paper, found: Sequence[Held]) -> dict[str, object]:
             "filesystem": one.pair.measured.cell.filesystem,
             "workload": one.pair.measured.cell.workload,
             "direction": one.pair.measured.cell.direction,
-            "clients": one.pair.measured.cell.clients_count,
+            "clients_count": one.pair.measured.cell.clients_count,
             "compared": one.kind,
             "ratio": one.ratio.mean,
             "low": one.ratio.low,
-            "high": one.ratio.high if isfinite(one.ratio.high) else None,
+            "high": one.ratio.high,
             "differs": one.differs,
         }
         for one in found
     ]
-    return {"paper": paper.name, "rows": rows, "rankings": [asdict(one) for one in rankings(found)]}
+    return {"paper": paper.name, "rows": rows, "rankings": rankings(found)}
 
 
 def page(name: str, paper: Paper, found: Sequence[Held]) -> str:

@@ -7,6 +7,7 @@ import click
 from rich.live import Live
 
 from perjoule import campaign
+from perjoule.cli import json_output
 from perjoule.cli.display import out
 from perjoule.cli.meters._common import chosen, for_a_time, overrides, table_text, tell, ticks
 from perjoule.cli.meters._plot import plot
@@ -20,15 +21,19 @@ WIDTH = 40  # of the bars, in characters
 @click.command(
     "list",
     short_help="Find meters here and at addresses.",
-    epilog=examples("perjoule meters list", "perjoule meters list 10.0.0.7 10.0.0.8:8080 bmc-1"),
+    epilog=examples("perjoule meters list", "perjoule meters list 10.0.0.7 10.0.0.8:8080 bmc-1", "perjoule meters list --json"),
 )
 @click.argument("addresses", nargs=-1, metavar="[ADDRESS]...")
-def list_command(addresses: tuple[str, ...]) -> None:
+@json_output.option
+def list_command(addresses: tuple[str, ...], as_json: bool) -> None:
     """List the meters on this machine and at ADDRESSes, as tables for a campaign.
 
     `perjoule doctor` reports what each kind needs on this machine.
     """
     tables = recorder.found(addresses)
+    if as_json:
+        json_output.print_json("meters list", {"meters": tables})
+        return
     for table in tables:
         out.print(table_text(table) + "\n")
     if not tables:

@@ -1,0 +1,45 @@
+"""Output for scripts: `--json`. Every command prints one object; docs/reference/json.md describes it."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import fields, is_dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from perjoule.drivers.protocols import Check
+
+VERSION = 1  # of all formats: raised when a key changes its meaning or goes; new keys may come without
+
+option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output, in SI units; see docs/reference/json.md.")
+
+
+def print_json(command: str, content: Mapping[str, object]) -> None:
+    """Print what a command found as one JSON object.
+
+    Args:
+        command: as it is typed, "meters list".
+        content: dataclasses, mappings, sequences and plain values. Numbers that JSON lacks, infinities and NaN, become null.
+    """
+    found = {"format": f"perjoule {command}", "version": VERSION, **content}
+    click.echo(json.dumps(plain(found), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def plain(value: object) -> Any:
+    """Return a value as JSON has it: a dataclass as an object of its fields, a number that is not finite as null."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, list | tuple | Set):
+        return [plain(one) for one in cast("Iterable[object]", value)]
+    return str(value) if isinstance(value, Path) else value
+
+
+def checks(found: Sequence[Check]) -> list[dict[str, object]]:
+    """Return what was asked of this machine and of hosts, with the answers."""
+    return [{"name": one.name, "ok": one.ok, "needed": one.needed, "detail": one.detail, "fix": one.fix} for one in found]

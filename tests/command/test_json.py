@@ -1,0 +1,121 @@
+"""What `--json` prints: one object, with the keys that docs/reference/json.md lists for the command, and only what JSON has."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from measured import STEADY, measured
+from perjoule.cli import cli
+from perjoule.cli.json_output import plain
+from places import EXAMPLES, ROOT
+
+LISTED = re.compile(r"^\| `([^`]+)` \| (`[^|]+`) \|", re.MULTILINE)
+ROW = re.compile(r"A row of `show` has ([^.]+)\.")
+
+
+def documented(command: str) -> set[str]:
+    text = (ROOT / "docs" / "reference" / "json.md").read_text()
+    return {key for listed, keys in LISTED.findall(text) if listed == command for key in re.findall(r"`(\w+)`", keys)}
+
+
+def refused(constant: str) -> None:
+    raise AssertionError(f"{constant} is not JSON")
+
+
+Said = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def said() -> Said:
+    """Run a command with `--json`, and read what it prints as a strict reader does."""
+
+    def run(*words: object, code: int = 0) -> dict[str, Any]:
+        done = CliRunner().invoke(cli, [*map(str, words), "--json"])
+        assert done.exit_code == code, done.output
+        return json.loads(done.stdout, parse_constant=refused)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return measured(tmp_path_factory.mktemp("json") / "once", "repetitions = 1", meter=STEADY).folder
+
+
+def test_show_has_all_metrics_of_all_rows(said: Said, results: Path) -> None:
+    found = said("show", results)
+    assert (found["format"], found["version"]) == ("perjoule show", 1)
+    assert {*found} - {"format", "version"} == documented("show")
+    row = found["rows"][0]
+    listed = ROW.search((ROOT / "docs" / "reference" / "json.md").read_text())
+    assert listed is not None
+    assert {*row} == set(re.findall(r"`(\w+)`", listed[1]))
+    energy, power = row["metrics"]["energy_j"], row["metrics"]["mean_w"]
+    assert (energy["unit"], power["unit"]) == ("J", "W")
+    assert energy["mean"] == pytest.approx(power["mean"] * row["metrics"]["duration_s"]["mean"])
+    assert energy["high"] is None  # one repetition has no interval
+    assert energy["values"] == [energy["mean"]]
+    assert found["budgets"][0]["energy_j"] == pytest.approx(energy["mean"])
+
+
+def test_show_prints_all_views_or_one(results: Path) -> None:
+    done = CliRunner().invoke(cli, ["show", str(results), "--json", "--winners"])
+    assert done.exit_code != 0
+    assert "--json prints all views at once" in str(done.exception)
+
+
+def test_a_check_lists_what_a_campaign_costs(said: Said) -> None:
+    found = said("check", EXAMPLES / "simulated.toml")
+    assert {*found} - {"format", "version"} == documented("check")
+    assert found["moved_bytes"] == sum(trial["moved_bytes"] for trial in found["trials"]) > 0
+    assert {trial["clients_count"] for trial in found["trials"]} == {1, 2}
+
+
+def test_verify_names_what_differs(said: Said, results: Path, tmp_path: Path) -> None:
+    found = said("verify", results)
+    assert {*found} - {"format", "version"} == documented("verify")
+    assert found["differences"] == []
+    copied = shutil.copytree(results, tmp_path / "changed")
+    record = next((copied / "trials").rglob("record.json"))
+    record.write_text(record.read_text().replace("valid", "Valid", 1))
+    differences = said("verify", copied, code=1)["differences"]
+    assert any("record.json" in one for one in differences)
+
+
+def test_doctor_says_of_each_kind_whether_it_is_ready(said: Said) -> None:
+    found = said("doctor", EXAMPLES / "simulated.toml")
+    assert {*found} | {"ready"} == {"format", "version"} | documented("doctor")
+    assert all(one["ok"] for one in found["checks"] if one["needed"])
+
+
+def test_a_comparison_has_the_values_of_both_sides(said: Said, results: Path, tmp_path: Path) -> None:
+    again = shutil.copytree(results, tmp_path / "again")
+    found = said("compare", results, again, "--any-change")
+    assert {*found} - {"format", "version"} == documented("compare")
+    assert found["rows"][0]["before"] == found["rows"][0]["after"]
+    assert found["rows"][0]["high"] is None  # one repetition has no interval
+
+
+@pytest.mark.parametrize(
+    ("words", "command", "lacking"),
+    [
+        (("papers",), "papers", {"paper", "numbers"}),
+        (("papers", "green-storage"), "papers", {"papers"}),
+        (("audit", "cubieboard"), "audit", set[str]()),
+        (("meters", "list"), "meters list", set[str]()),
+    ],
+)
+def test_others_have_the_keys_that_are_documented(said: Said, words: tuple[str, ...], command: str, lacking: set[str]) -> None:
+    found = said(*words)
+    assert {*found} - {"format", "version"} == documented(command) - lacking
+    assert found["format"] == f"perjoule {command}"
+
+
+def test_what_json_lacks_is_null() -> None:
+    assert plain({"a": [float("inf"), float("nan"), 1.5], "b": (Path("x"), {"y"})}) == {"a": [None, None, 1.5], "b": ["x", ["y"]]}
