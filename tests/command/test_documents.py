@@ -10,19 +10,14 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-import click
 import pytest
 
+from documents import TABLES, commands
 from measured import STEADY, measured
-from perjoule.cli import cli
 from places import EXAMPLES, ROOT, SOURCES, TRANSCRIPTS
 
 PLACES = ("tutorials", "how-to", "reference")
 DOCUMENTS = [ROOT / "README.md", *(path for place in PLACES for path in sorted((ROOT / "docs" / place).glob("*.md")))]
-# After a prompt, with lines that go on; in a sentence; a step of CI.
-COMMAND = re.compile(r"^ *\$ ((?:.*\\\n)*.*)$|(?<!`)`(perjoule [^`]+)`|^- run: (?:>\n)?((?:.+\n?)(?:    .+\n)*)", re.MULTILINE)
-TABLES = re.compile(r"^ *```toml\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
-
 # What can't run here, by how it begins, and why; with what runs in its place.
 ELSEWHERE = {
     "make ": "CI runs it",
@@ -46,25 +41,6 @@ ELSEWHERE = {
 }
 ENDLESS = ("perjoule meters watch ", "perjoule meters simulate ")  # until Ctrl-C, or for a time
 CODES = {"perjoule audit all --strict": 1}
-
-
-def commands(document: Path) -> list[str]:
-    found: list[str] = []
-    for typed, in_a_sentence, step in COMMAND.findall(document.read_text()):
-        words = shlex.split((typed or in_a_sentence or step).replace("\\\n", " "), comments=True)
-        if not (in_a_sentence and is_name(words)):
-            found.append(shlex.join(words))
-    return list(dict.fromkeys(found))
-
-
-def is_name(words: list[str]) -> bool:
-    """Whether a sentence only names a command: without options, or with a placeholder."""
-    command: click.Command = cli
-    for at, word in enumerate(words[1:], 1):
-        if not isinstance(command, click.Group):
-            return any(word.isupper() for word in words[at:])
-        command = command.commands[word]
-    return True
 
 
 def elsewhere(command: str) -> list[str]:
@@ -128,8 +104,10 @@ PREPARED: dict[str, Callable[[Path, Demo], object]] = {
     ),
     "compare.md": before_and_after,
     "device-study.md": a_study,
+    "data.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
     "export.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
     "import.md": logs,
+    "json.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
     "reproduce.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
     "meters.md": lambda folder, demo: (folder / "my.toml").write_text('[[meter]]\nkind = "simulated"\n'),
 }
@@ -145,6 +123,27 @@ def test_commands_in_the_documents_do_what_they_say(document: Path, tmp_path: Pa
     for command in commands(document):
         if not elsewhere(command):
             run(command, tmp_path)
+
+
+def test_the_lines_for_pandas_duckdb_and_r_give_the_same_numbers(tmp_path: Path, demo: Demo) -> None:
+    text = (ROOT / "docs" / "how-to" / "data.md").read_text()
+    blocks = {language: re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S) for language in ("python", "sql", "r")}
+    code = {language: "\n".join(found) for language, found in blocks.items()}
+    (tmp_path / "results").mkdir()
+    shutil.copytree(demo(), tmp_path / "results" / "demo")
+    run("perjoule export results/demo --csv demo.csv --parquet demo.parquet", tmp_path)
+    (tmp_path / "rows.r").write_text(code["r"])
+    (tmp_path / "rows.py").write_text(code["python"])
+    (tmp_path / "sql.py").write_text(f"import duckdb\nprint(duckdb.sql({code['sql']!r}).to_df().to_string())")
+    assert shutil.which("Rscript"), "Rscript is missing: setup/install tests"
+    told: list[list[str]] = []
+    for command in ([sys.executable, "rows.py"], [sys.executable, "sql.py"], ["Rscript", "rows.r"]):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        rows = re.findall(r"(?:MooseFS|GlusterFS|CephFS) +(?:read|write) +1 +([0-9]+\.[0-9]+)", done.stdout)
+        told.append(sorted(f"{float(value):.4g}" for value in rows[:6]))
+    assert len(told[0]) == 6
+    assert told[0] == told[1] == told[2]
 
 
 def test_what_can_not_run_here_stands_in_a_document_and_what_runs_instead_exists() -> None:

@@ -37,7 +37,7 @@ class Row(NamedTuple):
     high: float | None
     n: int
     grade: str  # of the energy
-    doubts: str  # one in a line
+    doubts: str  # joined by "; ", so that no cell of a CSV has a line break
 
 
 def rows(results: Results, cells: Sequence[Cell]) -> Iterator[Row]:
@@ -51,13 +51,13 @@ def rows(results: Results, cells: Sequence[Cell]) -> Iterator[Row]:
         for metric, value in point.metrics.items():
             words, of = _words(point.trial, point.direction), metric_of(metric)
             grade = point.grade_of(of.boundary)
-            yield Row("trial", *words, metric, of.unit.si, value, None, None, 1, grade, "\n".join(point.doubts))
+            yield Row("trial", *words, metric, of.unit.si, value, None, None, 1, grade, "; ".join(point.doubts))
     for cell in cells:
         where = ("", cell.filesystem, cell.workload, cell.direction, cell.clients_count, None, "")
         for metric, found in cell.metrics.items():
             numbers = (found.mean, found.low, found.high, len(found.values))
             of = metric_of(metric)
-            yield Row("cell", *where, metric, of.unit.si, *numbers, cell.grade_of(of.boundary), "\n".join(cell.doubts))
+            yield Row("cell", *where, metric, of.unit.si, *numbers, cell.grade_of(of.boundary), "; ".join(cell.doubts))
 
 
 def csv_text(found: Sequence[Row]) -> str:

@@ -1,0 +1,59 @@
+"""The wheel as a user of a package index gets it: in an environment without this checkout, by the words of the tutorial."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from documents import TABLES, commands
+from places import ROOT
+
+TUTORIAL = ROOT / "docs" / "tutorials" / "first-campaign.md"
+PARTS = ("pyproject.toml", "README.md", "LICENSE", "src/perjoule", "docs/reference")
+
+
+def done(argv: list[str | Path], folder: Path, **environment: str) -> str:
+    kept = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "HTTP", "http", "SSL", "HOME"))}
+    env = {**kept, "PATH": "/usr/bin:/bin", **environment}
+    found = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=500, check=False)
+    assert found.returncode == 0, f"{argv}\n{found.stdout}\n{found.stderr}"
+    return found.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty environment with the wheel and the versions that we pin."""
+    folder = tmp_path_factory.mktemp("wheel")
+    for part in PARTS:
+        place = folder / "source" / part
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, place, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / part, place)
+    done([sys.executable, "-m", "venv", "environment"], folder)
+    pip = folder / "environment" / "bin" / "pip"
+    done([pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", "wheels", "./source"], folder)
+    (wheel,) = (folder / "wheels").glob("perjoule-*.whl")
+    done([pip, "install", "--quiet", "--constraint", ROOT / "setup" / "requirements.txt", wheel], folder)
+    shutil.rmtree(folder / "source")
+    return folder / "environment"
+
+
+def test_the_tutorial_runs_from_the_wheel_alone(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "first.toml").write_text(TABLES.findall(TUTORIAL.read_text())[0])
+    said = [done([installed / "bin" / "perjoule", *shlex.split(line)[1:]], tmp_path) for line in commands(TUTORIAL)]
+    assert any(" 0 differ" in one for one in said)
+    assert (tmp_path / "results" / "first" / "report.html").stat().st_size > 100_000
+    where = done([installed / "bin" / "python", "-c", "import perjoule; print(perjoule.__file__)"], tmp_path)
+    assert Path(where.strip()).is_relative_to(installed)
+
+
+def test_the_wheel_brings_papers_catalogue_and_the_man_page(installed: Path, tmp_path: Path) -> None:
+    assert "green-storage" in done([installed / "bin" / "perjoule", "papers"], tmp_path)
+    assert "odroid-hc4" in done([installed / "bin" / "perjoule", "up", "--help"], tmp_path)
+    assert (installed / "share" / "man" / "man1" / "perjoule.1").read_text().startswith(".TH PERJOULE 1")
