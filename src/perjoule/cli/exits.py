@@ -112,7 +112,7 @@ def _raise(number: int, frame: FrameType | None) -> None:
 
 
 def _unraisable(ignored: "sys.UnraisableHookArgs") -> None:
-    """Raise the interrupt again if it came where Python drops what is raised: in a destructor, in a callback of a weak reference."""
+    """Raise an interrupt again that Python dropped, as it does in a destructor and in a callback of a weak reference."""
     if isinstance(ignored.exc_value, KeyboardInterrupt):
         signal.signal(signal.SIGALRM, _raise)
         signal.setitimer(signal.ITIMER_REAL, AGAIN_S)

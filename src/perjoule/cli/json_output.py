@@ -41,5 +41,5 @@ def plain(value: object) -> Any:
 
 
 def checks(found: Sequence[Check]) -> list[dict[str, object]]:
-    """Return what was asked of this machine and of hosts, with the answers."""
+    """Return checks of this machine and of hosts, with what was found."""
     return [{"name": one.name, "ok": one.ok, "needed": one.needed, "detail": one.detail, "fix": one.fix} for one in found]
