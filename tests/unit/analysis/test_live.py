@@ -1,13 +1,13 @@
 """The watts while a run is watched: those of the boundary in the table."""
 
 from perjoule.analysis.live import servers_w
-from perjoule.model import Channel
+from perjoule.model import Channel, Grade
 
 SERVERS = frozenset({"s-1", "s-2"})
 
 
-def channel(host: str, component: str, grade: str = "modelled", meter: str = "modelled") -> Channel:
-    return Channel(meter, host, component, "power", "W", "instantaneous", grade)  # pyright: ignore[reportArgumentType]
+def channel(host: str, component: str, grade: Grade = "modelled", meter: str = "modelled") -> Channel:
+    return Channel(meter, host, component, "power", "W", "instantaneous", grade)
 
 
 def test_boards_and_disks_of_the_servers_count_and_neither_switch_nor_clients() -> None:
