@@ -1,24 +1,60 @@
-"""NFS for real, on kernels that have it: `make kernels` boots one where this machine's lacks it."""
+"""NFS for real: by a client in user space on any kernel, and by the kernel's where it has one (`make kernels` boots such)."""
 
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from on_hosts import hosts_of
+from on_hosts import FILE_BYTES, checksum, hosts_of, received_bytes, write
 from perjoule import drivers
 from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted
 from perjoule.filesystems._deployment import Deployment
 from perjoule.machine.mounts import in_kernel
 from perjoule.model import Json
-from perjoule.model.errors import MachineError, TransientError
+from perjoule.model.errors import MachineError, TransientError, WorkloadError
 
-pytestmark = [
-    pytest.mark.live,
-    pytest.mark.skipif(not in_kernel("nfs"), reason="this kernel has no NFS client (CONFIG_NFS_FS); run `make kernels`"),
-]
+pytestmark = pytest.mark.live
+by_the_kernel = pytest.mark.skipif(
+    not in_kernel("nfs"), reason="this kernel has no NFS client (CONFIG_NFS_FS); run `make kernels`"
+)
 
+ASKED = """
+import os, sys
+os.chdir(sys.argv[1])
+assert os.listdir(".") == []
+os.mkdir("a"); os.mkdir("a/b", 0o750)
+assert os.stat("a/b").st_mode & 0o777 == 0o750
+open("a/f", "w").write("x" * 3000000)
+assert os.stat("a/f").st_size == 3000000
+os.truncate("a/f", 5); assert open("a/f").read() == "xxxxx"
+with open("a/f", "r+") as f:
+    f.truncate(2); assert os.fstat(f.fileno()).st_size == 2
+with open("a/f", "a") as f: f.write("y")
+assert open("a/f").read() == "xxy"
+os.link("a/f", "hard"); os.symlink("a/f", "soft")
+assert (open("hard").read(), open("soft").read(), os.readlink("soft"), os.stat("hard").st_nlink) == ("xxy", "xxy", "a/f", 2)
+os.chmod("hard", 0o600); assert os.stat("a/f").st_mode & 0o777 == 0o600
+os.chown("hard", 1, 2); assert (os.stat("hard").st_uid, os.stat("hard").st_gid) == (1, 2)
+os.utime("hard", ns=(1_000_000_007_000, 2_000_000_009_000))
+assert os.stat("hard").st_mtime_ns == 2_000_000_009_000
+found = list(os.scandir("."))
+for entry in found: os.rename(entry.name, entry.name + "-")
+kinds = {entry.name: (entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in found}  # without asking again
+assert kinds == {"a": (True, False), "hard": (False, False), "soft": (False, True)}, kinds
+for entry in found: os.rename(entry.name + "-", entry.name)
+os.rename("hard", "a/new"); assert sorted(os.listdir("a")) == ["b", "f", "new"]
+for name in range(300): open(f"a/b/{name}", "w").close()
+assert sorted(map(int, os.listdir("a/b"))) == list(range(300))
+for name in range(300): os.unlink(f"a/b/{name}")
+try: os.rmdir("a"); raise SystemExit("it was not empty")
+except OSError as error: assert error.strerror == "Directory not empty", error
+try: open("none"); raise SystemExit("there is none")
+except FileNotFoundError: pass
+os.rmdir("a/b"); assert os.statvfs(".").f_bavail > 0
+print("all")
+"""
 Verified = Callable[[Hosts, Mounted], Path]
 
 
@@ -46,6 +82,7 @@ def kernel_server(host: Host) -> Generator[None]:
         host.run(["rpc.nfsd", "0"], timeout_s=60)
 
 
+@by_the_kernel
 @pytest.mark.parametrize("options", [(), ("sync",)], ids=["async", "sync"])
 @pytest.mark.parametrize("version", ["3", "4.2"])
 def test_ganesha_gives_back_what_was_written(version: str, options: tuple[str, ...], verified: Verified) -> None:
@@ -62,6 +99,7 @@ def test_ganesha_gives_back_what_was_written(version: str, options: tuple[str, .
             assert ("sync" in words) == bool(options)
 
 
+@by_the_kernel
 def test_the_kernels_server_gives_back_what_was_written_and_keeps_no_export(verified: Verified) -> None:
     with hosts_of().hold(1) as hosts:
         server = hosts.by_role("storage")[0]
@@ -73,6 +111,7 @@ def test_the_kernels_server_gives_back_what_was_written_and_keeps_no_export(veri
             assert str(server.directory) not in server.run(["exportfs"], timeout_s=20).stdout
 
 
+@by_the_kernel
 def test_a_kernels_server_that_does_not_run_is_refused() -> None:
     with (
         hosts_of().hold(1) as hosts,
@@ -82,6 +121,7 @@ def test_a_kernels_server_that_does_not_run_is_refused() -> None:
         pass
 
 
+@by_the_kernel
 def test_a_server_that_dies_is_named_and_its_mount_goes_all_the_same() -> None:
     with hosts_of().hold(1) as hosts:
         client = hosts.clients[0]
@@ -91,3 +131,58 @@ def test_a_server_that_dies_is_named_and_its_mount_goes_all_the_same() -> None:
             with pytest.raises(TransientError, match=r"storage-1: ganesha\.nfsd ended"):
                 mounted.alive()
         assert "nfs" not in {line.split()[2] for line in client.run(["cat", "/proc/mounts"], timeout_s=20).stdout.splitlines()}
+
+
+def in_user_space() -> FileSystem:
+    return nfs(client="fuse")
+
+
+def test_a_client_in_user_space_gives_back_what_was_written_by_it_and_by_another(verified: Verified) -> None:
+    with hosts_of().hold(2) as hosts, in_user_space().mount(hosts) as mounted:
+        one, two = hosts.clients
+        path = verified(hosts, mounted)
+        assert mounted.locate(path) == ("storage-1",)
+        mounts = mounted.facts["mounts"]
+        assert isinstance(mounts, dict)
+        assert [mount["type"] for mount in mounts.values() if isinstance(mount, dict)] == ["fuse.nfs"] * 2
+        assert (mounted.facts["client"], mounted.facts["protocol"]) == ("fuse", "3")
+        assert checksum(one, path) == checksum(two, mounted.directories[two.name] / path.name)
+
+
+def test_a_client_in_user_space_does_what_programs_ask_of_a_file_system() -> None:
+    with hosts_of().hold(1) as hosts, in_user_space().mount(hosts) as mounted:
+        client = hosts.clients[0]
+        said = client.run([sys.executable, "-c", ASKED, mounted.directories[client.name]], timeout_s=60).stdout
+        assert said == "all\n"
+
+
+def test_data_of_a_client_in_user_space_cross_the_network_and_are_committed() -> None:
+    with hosts_of().hold(1) as hosts, in_user_space().mount(hosts) as mounted:
+        client, server = hosts.clients[0], hosts.by_role("storage")[0]
+        path = mounted.directories[client.name] / "sent"
+        before = received_bytes(server)
+        written = write(client, path)
+        assert FILE_BYTES < received_bytes(server) - before < 1.1 * FILE_BYTES
+        client.drop_caches()
+        before = received_bytes(client)
+        assert checksum(client, path) == written
+        assert FILE_BYTES < received_bytes(client) - before < 1.1 * FILE_BYTES
+        (found,) = server.directory.glob("nfs/export/sent")
+        assert checksum(server, found) == written
+
+
+def test_a_server_that_dies_is_an_error_to_a_client_in_user_space_and_no_endless_wait() -> None:
+    with hosts_of().hold(1) as hosts:
+        client = hosts.clients[0]
+        with in_user_space().mount(hosts) as mounted:
+            assert isinstance(mounted, Deployment)
+            path = mounted.directories[client.name] / "late"
+            client.run(["dd", "if=/dev/zero", f"of={path}", "bs=1M", "count=1", "conv=fsync"], timeout_s=20)
+            next(one for one in mounted.daemons if one.name == "ganesha.nfsd").process.stop(timeout_s=0)
+            with pytest.raises(WorkloadError, match="Input/output error"):
+                client.run(["dd", "if=/dev/zero", f"of={path}", "bs=1M", "count=8", "conv=fsync"], timeout_s=20)
+            with pytest.raises(TransientError, match=r"storage-1: ganesha\.nfsd ended"):
+                mounted.alive()
+        assert "fuse.nfs" not in {
+            line.split()[2] for line in client.run(["cat", "/proc/mounts"], timeout_s=20).stdout.splitlines()
+        }

@@ -1,5 +1,7 @@
 """NFS: what the server is told and says, what clients mount with, and hosts that can't mount it."""
 
+import ast
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from perjoule.filesystems.nfs import Nfs
 from perjoule.machine import mounts
 from perjoule.model.errors import MachineError
 from places import TRANSCRIPTS
-from scripted import ScriptedHost
+from scripted import ScriptedHost, ScriptedProcess
 from typed import as_written
 
 SAID = TRANSCRIPTS / "nfs"
@@ -87,3 +89,49 @@ def test_version_3_alone_needs_rpcbind() -> None:
 def test_wrong_options_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         as_written(Nfs, **wrong)
+
+
+def test_a_client_in_user_space_needs_nothing_of_the_kernel_but_fuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mounts, "in_kernel", lambda kind: False)
+    checks = {check.name: check for check in Nfs(client="fuse").checks()}
+    assert {"FUSE", "libnfs", "mfusepy", "rpcbind"} <= checks.keys()
+    assert not {"NFS in the kernel", "mount.nfs"} & checks.keys()
+    assert checks["mfusepy"].look == f"library mfusepy {sys.executable}"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "advice"),
+    [
+        ({"version": "4.2"}, 'client "fuse" speaks version 3, not 4.2; remove version, or set client = "kernel"'),
+        ({"options": ["hard"]}, "has no mount options; remove options"),
+    ],
+)
+def test_what_a_client_in_user_space_can_not_do_is_refused_with_what_to_do(wrong: dict[str, object], advice: str) -> None:
+    with pytest.raises(ValidationError, match=advice):
+        as_written(Nfs, client="fuse", **wrong)
+
+
+def test_the_protocol_is_the_newest_that_the_client_speaks() -> None:
+    assert (Nfs().spoken, Nfs(client="fuse").spoken, Nfs(version="4.0").spoken) == ("4.2", "3", "4.0")
+
+
+def test_a_client_in_user_space_is_a_program_that_is_put_on_its_host() -> None:
+    class Mounting(ScriptedHost):
+        def starts(self, words: Sequence[str], log: Path) -> ScriptedProcess:
+            self.ran.append(list(words))
+            return ScriptedProcess(None)
+
+    server, client = ScriptedHost("storage-1"), Mounting()
+    deployment = Nfs(client="fuse").deployment(Hosts((server, client)))
+    deployment.require_clients()
+    assert deployment.attach(client, Path("/mnt")) is not None
+    program = client.directory / "nfs" / "mount.py"
+    assert client.ran == [[sys.executable, "-P", str(program), "10.0.0.1", "/of/storage-1/nfs/export", "/mnt"]]
+    assert "mfusepy" in str(client.files[program])
+
+
+def test_the_libraries_that_are_looked_for_are_those_that_the_program_loads() -> None:
+    """It is not imported, because it loads libfuse."""
+    text = Path(nfs.__file__).with_name("mount.py").read_text()
+    (line,) = [line for line in text.splitlines() if line.startswith("LIBRARIES = ")]
+    assert ast.literal_eval(line.partition("=")[2].partition("#")[0].strip()) == nfs.LIBRARIES

@@ -1,57 +1,89 @@
 """NFS: one server and its disk, the baseline of network-attached storage. https://github.com/nfs-ganesha/nfs-ganesha/wiki
 
 The server is nfs-ganesha (user space, with its VFS back end) or the one in a real host's kernel. Clients mount with the kernel's
-NFS client, because Debian and Ubuntu have none in user space. Clients cache data in the page cache from close to open; the
+NFS client or, on any kernel, with FUSE and libnfs (`mount.py`). Clients cache data in the page cache from close to open; the
 server's data are only in its kernel's page cache. The hosts drop both.
 """
 
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
+from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Hosts
+from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import SHORT_S, Deployment
-from perjoule.filesystems._options import Deployed
+from perjoule.filesystems._options import Deployed, needs_beneath
 from perjoule.filesystems._said import found
-from perjoule.machine.mounts import has_own_mounts, kernel_check, require_mountable
+from perjoule.machine.mounts import fuse, has_own_mounts, kernel_check, require_mountable
 from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import MachineError, WorkloadError
 from perjoule.model.units import Bytes
 
-EXAMPLE = '[[filesystem]]\nkind = "nfs"\nversion = "4.2"\n'
+EXAMPLE = '[[filesystem]]\nkind = "nfs"\nclient = "fuse"\n'
 
 Version = Literal["3", "4.0", "4.1", "4.2"]
+LIBRARIES = ("libnfs.so.13", "libnfs.so.14")  # that `mount.py` knows how to call
 PORT, MOUNT_PORT = 2049, 20048  # of mountd, for version 3
-NO_CLIENT = "the kernel has no NFS client, and Debian and Ubuntu package none in user space (fuse-nfs)"
-MEND = "use hosts whose kernel has CONFIG_NFS_FS"
+NO_CLIENT = "the kernel has no NFS client"
+MEND = 'set client = "fuse", or use hosts whose kernel has CONFIG_NFS_FS'
+_FUSE_MOUNT = Path(__file__).with_name("mount.py")
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Nfs(Deployed):
     """One NFS server on a host of the testbed; all other servers idle."""
 
-    runs: ClassVar = {"client": {"mount.nfs": "nfs-common"}}
-    in_user_space: ClassVar = False
     copied_by_client: ClassVar = True  # its one copy goes to the one server
 
     server: Literal["ganesha", "kernel"] = "ganesha"
     """"ganesha": nfs-ganesha in user space; "kernel": the kernel's own, on a host where it is already running."""
     place: Literal["storage", "metadata"] = "storage"
     """Which host serves: the first storage host, or the metadata host."""
-    version: Version = "4.2"
-    """Version of the protocol; ganesha serves 3 only to hosts with their own namespaces, because it needs an rpcbind."""
+    client: Literal["kernel", "fuse"] = "kernel"
+    """"kernel": the kernel's NFS client; "fuse": libnfs in user space, on any kernel. It takes more CPU time."""
+    version: Version | None = None
+    """Version of the protocol: 4.2 by default; 3 by client "fuse", which has no other. Ganesha serves 3 only to hosts with their
+    own namespaces, because it needs an rpcbind."""
     transfer_bytes: Bytes = 1024**2
-    """Largest read and write of a client (rsize, wsize)."""
+    """Largest read and write of the kernel's client (rsize, wsize); the FUSE client's are 128 KiB and 1 MiB."""
     options: tuple[str, ...] = ()
-    """More mount options of the clients."""
+    """More mount options of the kernel's client."""
+
+    @model_validator(mode="after")
+    def _spoken(self) -> Self:
+        if self.client == "fuse" and self.version not in (None, "3"):
+            raise ValueError(f'client "fuse" speaks version 3, not {self.version}; remove version, or set client = "kernel"')
+        if self.client == "fuse" and self.options:
+            raise ValueError('client "fuse" has no mount options; remove options, or set client = "kernel"')
+        return self
+
+    @property
+    def spoken(self) -> Version:
+        """The version of the protocol."""
+        return self.version or ("3" if self.client == "fuse" else "4.2")
 
     def checks(self) -> tuple[Check, ...]:
-        """Check for the server, its back end, and the kernel's client."""
-        return (*self._server_checks(), kernel_check("NFS", "nfs", NO_CLIENT, MEND), *super().checks())
+        """Check for the server, its back end, and the client."""
+        return (*self._server_checks(), *self._client_checks(), *needs_beneath(self.beneath))
+
+    def _client_checks(self) -> tuple[Check, ...]:
+        if self.client == "kernel":
+            kernel = kernel_check("NFS", "nfs", NO_CLIENT, MEND)
+            return (kernel, *programs({"mount.nfs": "nfs-common"}))
+        library = next((path for name in LIBRARIES for path in Path("/usr/lib").glob(f"*/{name}")), None)
+        libnfs = Check(
+            "libnfs", library is not None, str(library or "not installed"), "apt install libnfs-utils", package="libnfs-utils"
+        )
+        there = find_spec("mfusepy") is not None
+        fix, look = ".venv/bin/pip install mfusepy", f"library mfusepy {sys.executable}"
+        return (fuse(), libnfs, Check("mfusepy", there, "installed" if there else "not installed", fix, look=look))
 
     def _server_checks(self) -> tuple[Check, ...]:
         on = "first storage" if self.place == "storage" else self.place
@@ -59,7 +91,7 @@ class Nfs(Deployed):
             return programs({"exportfs": "nfs-kernel-server"}, on)
         back_end = next(Path("/usr/lib").glob("*/ganesha/libfsalvfs.so"), None)
         vfs = Check("ganesha's VFS", back_end is not None, str(back_end or "not installed"), "apt install nfs-ganesha-vfs")
-        packages = {"ganesha.nfsd": "nfs-ganesha", **({"rpcbind": "rpcbind"} if self.version == "3" else {})}
+        packages = {"ganesha.nfsd": "nfs-ganesha", **({"rpcbind": "rpcbind"} if self.spoken == "3" else {})}
         return (*programs(packages, on), vfs)
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
@@ -81,19 +113,26 @@ class _Nfs(Deployment[Nfs]):
         return (self.server,)
 
     def require_clients(self) -> None:
-        require_mountable(self.hosts.users, "nfs", NO_CLIENT, MEND)
+        if self.options.client == "kernel":
+            require_mountable(self.hosts.users, "nfs", NO_CLIENT, MEND)
 
     @property
     def export(self) -> Path:
         """The folder that clients mount."""
         return self.store(self.server) / "export"
 
-    def attach(self, client: Host, place: Path) -> None:
-        options = mount_options(self.options.version, self.options.transfer_bytes, self.options.options)
+    def attach(self, client: Host, place: Path) -> Daemon | None:
+        if self.options.client == "fuse":
+            program = self.folder(client) / _FUSE_MOUNT.name
+            client.put(_FUSE_MOUNT.read_text("utf-8"), program)
+            return self.start(client, "libnfs", [sys.executable, "-P", program, self.server.address, self.export, place])
+        options = mount_options(self.options.spoken, self.options.transfer_bytes, self.options.options)
         self.mount(client, place, "nfs", f"{self.server.address}:{self.export}", options)
+        return None
 
     def report(self) -> dict[str, Json]:
-        return {"server": self.server.name, "version": self.version(), "mounts": self.mounts()}
+        facts: dict[str, Json] = {"server": self.server.name, "version": self.version(), "protocol": self.options.spoken}
+        return {**facts, "client": self.options.client, "mounts": self.mounts()}
 
     def version(self) -> str:
         return "kernel"
@@ -109,7 +148,7 @@ class _Ganesha(_Nfs):
     """
 
     def require(self) -> None:
-        if self.options.version == "3" and not has_own_mounts(self.server):
+        if self.options.spoken == "3" and not has_own_mounts(self.server):
             what = "NFS version 3 needs its own rpcbind, which needs a mount namespace"
             raise MachineError(what, where=self.server.name, next='set version = "4.2", or use [testbed] kind = "virtual"')
 
@@ -118,12 +157,12 @@ class _Ganesha(_Nfs):
         host.run(["install", "-d", folder, self.export, folder / "recovery", folder / "run"], timeout_s=SHORT_S)
         if has_own_mounts(host):  # sockets and locks below /run are compiled in
             self.bind(host, folder / "run", Path("/run"))
-        if self.options.version == "3":
+        if self.options.spoken == "3":
             listens = ["test", "-S", "/run/rpcbind.sock"]
             self.start(host, "rpcbind", ["rpcbind", "-f"])
             self.daemons.wait("an rpcbind", lambda: bool(host.run(listens, timeout_s=SHORT_S)))
         clients = [client.address for client in self.hosts.users]
-        host.put(ganesha_text(self.export, folder / "recovery", clients, self.options.version), folder / "ganesha.conf")
+        host.put(ganesha_text(self.export, folder / "recovery", clients, self.options.spoken), folder / "ganesha.conf")
         argv = ["ganesha.nfsd", "-F", "-f", folder / "ganesha.conf", "-L", "/dev/stderr", "-p", folder / "ganesha.pid"]
         server = self.start(host, "ganesha.nfsd", argv)
         self.daemons.wait("an NFS server", lambda: "NFS SERVER INITIALIZED" in server.process.output())
