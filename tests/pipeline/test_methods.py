@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -6,6 +7,7 @@ import pytest
 from perjoule import campaign, report, store
 from perjoule.campaign import replication
 from perjoule.execution import runner
+from perjoule.model import Json
 from perjoule.model.errors import CampaignError
 from perjoule.report.content import content
 from perjoule.report.methods import methods
@@ -37,6 +39,23 @@ def test_the_methods_say_what_was_run_on_what_how_often_and_how_power_was_got(sa
     assert "95 % intervals by Student's t" in said
     assert "The repeated study is T. L. Erxleben" in said
     assert "measured at the mains" not in said
+
+
+def test_the_methods_say_what_memory_and_network_emulated_hosts_had(results: store.Results) -> None:
+    found = content(results)
+    facts = {"memory_cap_bytes": {"client-1": 8 << 30, "storage-1": 4 << 30}, "network_delay_s": 1e-4, "network_loss_ratio": 0.01}
+
+    def said_of(testbed: Mapping[str, Json]) -> str:
+        emulated = [
+            replace(one, traits=replace(one.traits, reality="emulated"), facts={"testbed": testbed}) for one in found.records
+        ]
+        return "\n".join(methods(replace(found, records=tuple(emulated))))
+
+    assert "the cluster is emulated. Each had 4 GiB or 8 GiB of memory, its page cache included." in said_of(facts)
+    assert "The network added 0.1 ms in each direction and lost 0.01 of all packets." in said_of(facts)
+    bare = said_of({"memory_cap": "none: not requested"})
+    assert "of memory, its page cache" not in bare
+    assert "The network added" not in bare
 
 
 def test_the_methods_are_the_same_each_time(results: store.Results, said: str) -> None:

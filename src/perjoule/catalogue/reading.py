@@ -46,6 +46,7 @@ class _Board(_Strict):
     dynamic: _Watts
     port_read: _Rate | None = None
     port_write: _Rate | None = None
+    memory: _Bytes | None = None
 
 
 class _Disk(_Strict):
@@ -113,7 +114,8 @@ def read_all(text: str, name: str) -> Mapping[str, Cluster]:
             "the file has neither nodes nor variants, or both", where=where, next="write [[node]] or [[variant.NAME]]"
         )
     boards = {
-        key: Board(key, b.cores, b.mips, b.nic, b.idle, b.dynamic, b.port_read, b.port_write) for key, b in file.board.items()
+        key: Board(key, b.cores, b.mips, b.nic, b.idle, b.dynamic, b.port_read, b.port_write, b.memory)
+        for key, b in file.board.items()
     }
     disks = {key: Disk(key, d.technology, d.capacity, d.read, d.write, d.idle, d.active) for key, d in file.disk.items()}
     try:

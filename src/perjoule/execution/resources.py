@@ -6,7 +6,7 @@ rest of the machine (`host_disks` checks those of other machines, `disk_watch` w
 """
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from perjoule.model.units import MIB, bytes_text
 
 DISK_BYTES = 64 * MIB  # of a new file system's journal and tables; 60 to 70 MiB measured on ext4 and xfs
 TRIAL_BYTES = 4 * MIB  # of results; 1.5 MB a trial measured in the demo
+LOAD_BYTES = 64 * MIB  # of a host's memory: programs that load, and the page cache without which nothing runs
 PERJOULE_BYTES = 512 * MIB  # of memory: 170 MB measured in the demo, and the report
 
 CGROUPS = Path("/sys/fs/cgroup")
@@ -36,7 +37,7 @@ class Need:
 
 def checks(trials: Sequence[Trial], results: Path) -> tuple[Check, ...]:
     """Check whether trials, and their results (in a folder that may not exist yet), fit on this machine."""
-    return (*disk_checks(needs(trials, results)), *_memory_and_tasks(trials))
+    return (*disk_checks(needs(trials, results)), *_memory_and_tasks(trials), *_memory_of_hosts(trials))
 
 
 def needs(trials: Sequence[Trial], results: Path) -> tuple[Need, ...]:
@@ -125,6 +126,21 @@ def _memory_and_tasks(trials: Sequence[Trial]) -> tuple[Check, ...]:
         fix = "raise the limit (pids.max of this control group)"
         found.append(Check("processes and threads", left >= needed_count, detail, fix))
     return tuple(found)
+
+
+def _memory_of_hosts(trials: Sequence[Trial]) -> Iterator[Check]:
+    """Compare the memory that hosts are capped to with what each file system's daemons and a load take on one of them."""
+    for group in {(t.testbed.label, t.filesystem.label): t for t in trials}.values():
+        caps = [(host.memory_bytes, host.name) for host in (_planned([group]) or Hosts(())).all if host.memory_bytes is not None]
+        if not caps:
+            continue
+        least_bytes, name = min(caps, key=lambda cap: cap[0])
+        filesystem = drivers.filesystem(group.filesystem)
+        needed_bytes = max(filesystem.host_bytes, filesystem.largest_host_bytes) + LOAD_BYTES
+        label = group.filesystem.label
+        detail = f"{bytes_text(least_bytes)} on {name}, where {label} and a load need about {bytes_text(needed_bytes)}"
+        fix = "raise memory of [testbed], or set memory_cap = false"
+        yield Check(f"memory of hosts for {label}", least_bytes >= needed_bytes, detail, fix)
 
 
 def free_memory_bytes(proc: Path = Path("/proc"), cgroups: Path = CGROUPS) -> int | None:

@@ -22,7 +22,7 @@ from perjoule.execution import clock_sync, disk_watch, host_disks, resources, ti
 from perjoule.execution.readiness import Ready, look, require
 from perjoule.execution.stopping import Until
 from perjoule.execution.time_limit import Pace
-from perjoule.execution.trial import LOG_TAIL_BYTES, Ended, Up, keep_logs, load, record
+from perjoule.execution.trial import LOG_TAIL_BYTES, Ended, Up, keep_logs, load, record, starved
 from perjoule.machine.environment import environment
 from perjoule.model import Campaign, Channel, Json, Point, Record, Trial
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError, WorkloadError
@@ -194,7 +194,7 @@ class _Group:
             except (MachineError, WorkloadError) as error:
                 time_limit.require_lent(held.lease, self._again)
                 if isinstance(error, WorkloadError):
-                    raise
+                    raise starved(held, error) or error from error
                 raise _Refused(error) from error  # no client in this kernel, say: nothing that others need
             where = f" on {len(hosts.servers)} servers" if hosts.servers else ""
             took = f"{first.filesystem.label} is up{where} after {time.monotonic() - began_s:.1f} s"

@@ -10,7 +10,7 @@ from perjoule import drivers
 from perjoule.drivers.protocols import Hosts, Mounted, require_time
 from perjoule.execution import settling, write_back
 from perjoule.model import Campaign, Clock, HostFact, Json, Outcome, Phase, Record
-from perjoule.model.errors import PerjouleError, WorkloadError
+from perjoule.model.errors import PerjouleError, TransientError, WorkloadError
 from perjoule.store import Attempt
 
 LOG_TAIL_BYTES = 256 * 1024  # of each daemon's log, kept with each trial
@@ -79,8 +79,20 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
         mounted.alive()
     except WorkloadError as error:
         failure = error
+    failure = starved(hosts, failure) or failure
     said = [*(outcome.doubts if outcome else ()), *(doubt for one in doubts for doubt in one)]
     return Ended(failure, outcome, tuple(phases), tuple(said))
+
+
+def starved(hosts: Hosts, failure: PerjouleError | None) -> TransientError | None:
+    """Return the failure for lack of memory on hosts since the last call, with the one it explains; None: they had enough."""
+    killed = [f"{host.name}: {words}" for host in hosts.all if (words := host.out_of_memory())]
+    if not killed:
+        return None
+    what = "; ".join([*killed, *([str(failure)] if failure else [])])
+    found = TransientError(what, next="raise memory of the testbed, or choose a smaller load")
+    found.logs = failure.logs if isinstance(failure, WorkloadError) else {}
+    return found
 
 
 def record(attempt: Attempt, ended: Ended, environment: Mapping[str, Json], up: Up | None = None) -> Record:

@@ -50,6 +50,7 @@ class Board:
     dynamic_w: Value  # added at full CPU use
     port_read_bytes_per_s: Value | None = None  # what its port for disks lets through, where that is less than disks can
     port_write_bytes_per_s: Value | None = None
+    memory_bytes: Value | None = None
 
 
 @dataclass(frozen=True)

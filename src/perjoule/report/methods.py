@@ -101,6 +101,7 @@ def _where(valid: Sequence[Record]) -> Iterator[str]:
         scales = {r.scale for r in valid}
         scale = f" times {scales.pop():g}, with time dilated accordingly" if scales != {1.0} and len(scales) == 1 else ""
         yield f"at its CPU, network and disk rates{scale}: the cluster is emulated."
+        yield _shared_or_own(last.facts.get("testbed"))
     elif "simulated" in realities:
         yield f"The {hosts} were simulated: nothing real was measured."
     else:
@@ -115,6 +116,18 @@ def _where(valid: Sequence[Record]) -> Iterator[str]:
     machine += [f"kernel {facts['kernel']}"] if facts.get("kernel") else []
     if machine:
         yield f"The machine: {', '.join(machine)}."
+
+
+def _shared_or_own(facts: Json) -> str:
+    """Say of emulated hosts what memory they had, and what latency and loss between them."""
+    found: Mapping[str, Json] = facts if isinstance(facts, Mapping) else {}
+    caps = found.get("memory_cap_bytes")
+    sizes = sorted({count for count in caps.values() if isinstance(count, int)}) if isinstance(caps, Mapping) else []
+    said = [f"Each had {' or '.join(map(bytes_text, sizes))} of memory, its page cache included." if sizes else ""]
+    delay_s, loss_ratio = found.get("network_delay_s"), found.get("network_loss_ratio")
+    if isinstance(delay_s, float) and isinstance(loss_ratio, float):
+        said.append(f"The network added {delay_s * 1e3:g} ms in each direction and lost {loss_ratio:.3g} of all packets.")
+    return " ".join(filter(None, said))
 
 
 def _order(found: Content, valid: Sequence[Record], document: Mapping[str, Any]) -> Iterator[str]:

@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from perjoule import campaign
+from perjoule.drivers.protocols import Check
 from perjoule.execution import resources
 from perjoule.execution.runner import require
 from perjoule.model import Campaign
 from perjoule.model.errors import MachineError
+from perjoule.testbeds.virtual import memory
 
 GIB = 1024**3
 MIB = 1024**2
@@ -104,3 +106,26 @@ def test_too_little_memory_and_too_few_processes_are_refused(monkeypatch: pytest
     assert "about 4.25 GiB needed, 600 MiB free" in checks["memory"].detail  # 512 MiB, and 10 hosts of 384 MiB
     assert not checks["processes and threads"].ok
     assert "about 1920 needed, 400 more allowed here" in checks["processes and threads"].detail
+
+
+def test_hosts_with_less_memory_than_their_daemons_need_are_refused_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(memory, "lack", lambda disk: "")
+
+    def check(kind: str, option: str) -> Check:
+        text = TEXT.format(kind=kind, options="", size="1 GiB").replace('"virtual"', f'"virtual"\n{option}')
+        found = resources.checks(campaign.parse(text, source="large.toml").trials, tmp_path)
+        return next((one for one in found if one.name == f"memory of hosts for {kind}"), Check("", True, "none"))
+
+    assert check("cephfs", "").detail.startswith("4 GiB on storage-1, where cephfs and a load need about ")
+    assert check("cephfs", "").ok
+    assert check("glusterfs", "memory = 0.0625").ok
+    assert not check("moosefs", "memory = 0.125").ok  # its master takes far more than a chunk server
+    assert check("moosefs", "memory = 0.15").ok
+    small = check("cephfs", "memory = 0.0625")
+    assert not small.ok
+    assert small.fix == "raise memory of [testbed], or set memory_cap = false"
+    assert check("cephfs", "memory = 0.0625\nmemory_cap = false").detail == "none"
+    monkeypatch.setattr(memory, "lack", lambda disk: "no memory controller")
+    assert check("cephfs", "memory = 0.0625").detail == "none"

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from perjoule.machine import removal
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.model.units import MIB
 from perjoule.testbeds import _disk, _kernel, _process, local, virtual
-from perjoule.testbeds.virtual import cgroup, cpu, mark, network, requirements, runs, topology
+from perjoule.testbeds.virtual import Virtual, cgroup, cpu, mark, network, requirements, runs, topology
 from places import TRANSCRIPTS
 from typed import as_written
 
@@ -56,6 +57,45 @@ def test_cables_are_plugged_and_shaped_on_the_side_of_the_switch() -> None:
         "link add name storage-1 type veth peer name eth0 netns 77\nlink set dev storage-1 master br0 up\n"
     )
     assert network.shape_batch(cables) == "qdisc add dev storage-1 root tbf rate 8364641bit burst 32768 latency 50ms\n"
+
+
+def test_a_way_without_latency_and_loss_is_the_rate_alone() -> None:
+    assert network.sent_batch(1e6, network.Link()) == "qdisc add dev eth0 root tbf rate 8364641bit burst 32768 latency 50ms"
+
+
+def test_a_way_delays_and_loses_before_the_rate_and_holds_what_is_under_way() -> None:
+    root, rate = network.sent_batch(1448e3, network.Link(0.25, 0.001)).split("\n")
+    assert root == "qdisc add dev eth0 root handle 1: netem limit 1250 delay 250000us loss 0.100000%"
+    assert rate == "qdisc add dev eth0 parent 1:1 handle 10: tbf rate 12112000bit burst 32768 latency 50ms"
+
+
+def test_packets_that_may_be_lost_are_sent_one_by_one() -> None:
+    cables = [network.Cable("storage-1", 77, 1e6)]
+    assert "peer name eth0 gso_max_segs 1 netns 77\n" in network.plug_batch(cables, network.Link(loss_ratio=0.01))
+    assert "gso_max_segs" not in network.plug_batch(cables, network.Link(delay_s=0.01))
+
+
+def test_half_of_a_round_trip_is_added_in_each_direction_in_the_hosts_own_time() -> None:
+    assert as_written(Virtual, latency="0.2 ms", scale=0.5)._link.delay_s == pytest.approx(0.0002)
+    assert as_written(Virtual, loss="1 %")._link == network.Link(0.0, 0.01)
+    assert as_written(Virtual)._link.bare
+
+
+@pytest.mark.parametrize("able", [True, False])
+def test_latency_on_a_kernel_without_netem_is_refused_with_what_to_do(able: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: subprocess.CompletedProcess[str] = subprocess.CompletedProcess([], 0 if able else 2, "", "qdisc kind is unknown")
+    monkeypatch.setattr(requirements, "_tried", lambda script: done)
+    monkeypatch.setattr(requirements.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(requirements.shutil, "which", lambda name: f"/usr/sbin/{name}")
+    requirements._netem.cache_clear()
+    requirements._namespaces.cache_clear()
+    found = {check.name: check for check in as_written(Virtual, latency="1 ms").checks()}
+    requirements._netem.cache_clear()
+    requirements._namespaces.cache_clear()
+    assert (found["netem"].ok, found["netem"].needed) == (able, True)
+    assert "sch_netem" in found["netem"].fix
+    assert "netem" not in {check.name for check in as_written(Virtual).checks()}
+    requirements._namespaces.cache_clear()
 
 
 def test_bytes_of_eth0_are_read() -> None:
@@ -171,7 +211,7 @@ def test_caps_and_counters_of_cgroup_v2(tmp_path: Path) -> None:
     # A folder stands in for the kernel: what is written is what v2 documents.
     (tmp_path / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
     (tmp_path / "cgroup.subtree_control").write_text("")
-    assert cgroup.controllers(tmp_path) == (2, {"cpu", "io"})
+    assert cgroup.controllers(tmp_path) == (2, {"cpu", "io", "memory"})
     groups = cgroup.groups("0badcafe", tmp_path)
     groups.make("storage-1", 0.25)
     group = tmp_path / "perjoule-0badcafe" / "storage-1"

@@ -62,6 +62,7 @@ class FileSystem(ABC):
     offers: ClassVar[Access] = "folders"
     needs_root: ClassVar[bool] = True  # on its hosts
     host_bytes: ClassVar[int] = 64 * 1024**2  # of memory that its daemons or its client take on one host, roughly
+    largest_host_bytes: ClassVar[int] = 0  # the same on the host on which they take most, if that is much more
     host_tasks_count: ClassVar[int] = 64  # processes and threads, roughly
     beneath: Disk | None = None  # made for the data of each host; None: they lie on the host's own disk
 

@@ -111,6 +111,8 @@ class Host(ABC):
     launcher: Launcher | None = None  # of ranks on it and others; None: their workload starts them, one host at a time
     cpu_capacity_cores: float | None = None  # CPU seconds (of `counters`) a second that are 100 % of its hardware
 
+    memory_bytes: int | None = None  # that its programs and their page cache may take, if it is capped
+
     @abstractmethod
     def run(
         self,
@@ -209,6 +211,10 @@ class Host(ABC):
     def doubts(self) -> tuple[str, ...]:
         """What could not be made on it as requested, for the records of all trials."""
         return ()
+
+    def out_of_memory(self) -> str:
+        """Return what the kernel killed here for lack of memory since the last call, in a clause; "" if nothing is known."""
+        return ""
 
     @abstractmethod
     def drop_caches(self) -> None:

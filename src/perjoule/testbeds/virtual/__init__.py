@@ -16,12 +16,13 @@ from perjoule import catalogue
 from perjoule.drivers.protocols import Check, Host, Hosts, Testbed, planned
 from perjoule.model import OPTIONS, Disk, Json, Reality
 from perjoule.model.errors import MachineError
-from perjoule.model.units import BYTES, Bytes, exact_text
+from perjoule.model.units import BYTES, Bytes, Ratio, Seconds, exact_text
 from perjoule.testbeds import _disk
 from perjoule.testbeds._machine import ThisMachine
-from perjoule.testbeds.virtual import cpu, requirements
+from perjoule.testbeds.virtual import cpu, memory, requirements
 from perjoule.testbeds.virtual.host import VirtualHost
 from perjoule.testbeds.virtual.mark import work_root
+from perjoule.testbeds.virtual.network import Link
 from perjoule.testbeds.virtual.rack import Rack
 from perjoule.testbeds.virtual.runs import blocked, clean, dead, kept, strangers
 from perjoule.testbeds.virtual.topology import Place, places
@@ -44,6 +45,11 @@ class Virtual(Testbed):
     """Speed of CPUs, network and disks relative to the real ones; time is dilated by the same factor."""
     servers_count: Annotated[int, Field(gt=0)] | None = None
     """Number of storage hosts; the catalogue's by default."""
+    latency_s: Annotated[Seconds, Field(le=10)] | None = None
+    """Round-trip time that the network adds between two hosts, in their own time: at scale 0.5 it takes twice as long. Needs a
+    kernel with netem."""
+    loss_ratio: Annotated[Ratio, Field(lt=1)] = 0.0
+    """Share of packets that the network loses on their way from one host to another. Needs a kernel with netem."""
     disk: Literal["directory", "ext4", "xfs", "btrfs"] = "ext4"
     """Where a server's data are stored: a folder of this machine, or a disk in a file with its own file system."""
     disk_size_bytes: Annotated[Bytes, Field(ge=_disk.LEAST_BYTES)] = 8 * 1024**3
@@ -52,6 +58,10 @@ class Virtual(Testbed):
     """Cap disks to the bandwidth of the catalogue's, as far as this kernel can."""
     cpu_cap: bool = True
     """Cap CPUs to the catalogue's 7-zip rating."""
+    memory_ratio: Annotated[Ratio, Field(gt=0)] = 1.0
+    """Memory of each host, page cache included, relative to the catalogue's; choose it as small as the data are."""
+    memory_cap: bool = True
+    """Cap the memory of hosts whose board has one in the catalogue, as far as this kernel can."""
 
     @property
     def folder(self) -> Path:
@@ -65,7 +75,11 @@ class Virtual(Testbed):
 
     def planned(self, clients_count: int) -> Hosts:
         """The catalogue's servers but for `servers`, and the clients."""
-        return planned(place.role for place in self._places(clients_count))
+        there = self._places(clients_count)
+        hosts = planned(place.role for place in there)
+        for host, place in zip(hosts.all, there, strict=True):
+            host.memory_bytes = place.memory_bytes
+        return hosts
 
     def _places(self, clients_count: int, machine_mips_per_core: float | None = None) -> list[Place]:
         return places(
@@ -74,6 +88,7 @@ class Virtual(Testbed):
             servers_count=self.servers_count,
             scale=self.scale_ratio,
             machine_mips_per_core=machine_mips_per_core,
+            memory_ratio=None if self._uncapped_memory else self.memory_ratio,
         )
 
     @contextlib.contextmanager
@@ -93,7 +108,7 @@ class Virtual(Testbed):
         caps, facts = _cpu_caps(there)
         facts |= {"machine_mips_per_core": rated.mips, "machine_mips_source": rated.source} if rated else {}
         clean()
-        rack = Rack("keep" if keep else "run")
+        rack = Rack("keep" if keep else "run", self._link)
         done = False
         try:
             rack.start(there, caps, self._server_disk())
@@ -101,8 +116,12 @@ class Virtual(Testbed):
                 rack.hosts[0].doubt("rating", rated.doubt)
             facts["run"] = rack.run.id
             facts["network_cap"] = f"tbf in both directions of every host at {self.scale_ratio:g} of the catalogue's TCP goodput"
+            if not self._link.bare:
+                facts["network_delay"] = "netem where each host sends"
+                facts["network_delay_s"], facts["network_loss_ratio"] = self._link.delay_s, self._link.loss_ratio
             facts["disk"] = self.disk
             facts["disk_cap"] = rack.cap_disks(self.scale_ratio) if self.disk_cap else "none: not requested"
+            facts |= memory.facts(there, self._uncapped_memory)
             facts["counters"] = rack.counters()
             if keep:
                 rack.keep()
@@ -118,7 +137,18 @@ class Virtual(Testbed):
 
     def checks(self) -> tuple[Check, ...]:
         """Check what virtual hosts need on this machine."""
-        return requirements.checks(self.disk, cpu_cap=self.cpu_cap, disk_cap=self.disk_cap)
+        caps = {"cpu_cap": self.cpu_cap, "disk_cap": self.disk_cap, "memory_cap": self.memory_cap}
+        return requirements.checks(self.disk, **caps, netem=not self._link.bare)
+
+    @property
+    def _link(self) -> Link:
+        """Half of the round trip in each direction, in wall time."""
+        return Link((self.latency_s or 0.0) / 2 / self.scale_ratio, self.loss_ratio)
+
+    @property
+    def _uncapped_memory(self) -> str:
+        """Why hosts have all of this machine's memory; "" if they are capped."""
+        return memory.lack(self.disk) if self.memory_cap else "not requested"
 
     def _server_disk(self) -> Disk | None:
         words: dict[str, Any] = {"kind": self.disk, "size": exact_text(self.disk_size_bytes, BYTES)}

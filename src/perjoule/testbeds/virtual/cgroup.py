@@ -1,4 +1,4 @@
-"""Control groups of a virtual cluster: CPU quota, disk caps and counters, by cgroup v1 or v2, whichever this machine has.
+"""Control groups of a virtual cluster: caps of CPU, memory and disks, and counters, by cgroup v1 or v2, whichever is here.
 
 https://docs.kernel.org/admin-guide/cgroup-v1/ and https://docs.kernel.org/admin-guide/cgroup-v2.html
 """
@@ -14,6 +14,12 @@ from perjoule.testbeds._kernel import Kept
 
 ROOT = Path("/sys/fs/cgroup")
 PREFIX = "perjoule-"  # a group of ours: perjoule-RUN/HOST
+_HIERARCHIES = ("cpu", "cpuacct", "blkio", "memory")  # of cgroup v1
+_CAPPED_BY = {  # of cgroup v1: the file of each cap
+    "cpu": "cpu/cpu.cfs_quota_us",
+    "io": "blkio/blkio.throttle.read_bps_device",
+    "memory": "memory/memory.limit_in_bytes",
+}
 _WRITE_RULE = "blkio.throttle.write_bps_device"
 _QUOTA_LEAST_US = 1000  # the kernel takes no less
 
@@ -43,6 +49,14 @@ class Groups(ABC):
     @abstractmethod
     def make(self, host: str, cores: float | None) -> None:
         """Make a host's group, capped to this many cores (None: not capped)."""
+
+    @abstractmethod
+    def cap_memory(self, host: str, count_bytes: int) -> None:
+        """Cap what a host's programs and their page cache take; nothing of it may go to this machine's swap."""
+
+    @abstractmethod
+    def killed_count(self, host: str) -> int:
+        """Return how many programs of a host the kernel has killed for lack of memory. Raises OSError."""
 
     @abstractmethod
     def cap_disk(self, host: str, device: str, read_bytes_per_s: float, written_bytes_per_s: float) -> str:
@@ -106,7 +120,7 @@ class Groups1(Groups):
     @property
     def roots(self) -> tuple[Path, ...]:
         """The run's own folder in each hierarchy; controllers mounted together share one."""
-        mounted = {(self.root / name).resolve(): None for name in ("cpu", "cpuacct", "blkio") if (self.root / name).is_dir()}
+        mounted = {(self.root / name).resolve(): None for name in _HIERARCHIES if (self.root / name).is_dir()}
         return tuple(path / f"{PREFIX}{self.run}" for path in mounted)
 
     def _file(self, controller: str, host: str, name: str) -> Path:
@@ -120,6 +134,17 @@ class Groups1(Groups):
             period = period_us(cores)
             self._file("cpu", host, "cpu.cfs_period_us").write_text(str(period))
             self._file("cpu", host, "cpu.cfs_quota_us").write_text(str(quota_us(cores, period)))
+
+    def cap_memory(self, host: str, count_bytes: int) -> None:
+        """Cap a host's memory, and memory with swap where the kernel counts that."""
+        self._file("memory", host, "memory.limit_in_bytes").write_text(str(count_bytes))
+        with_swap = self._file("memory", host, "memory.memsw.limit_in_bytes")
+        if with_swap.exists():
+            with_swap.write_text(str(count_bytes))
+
+    def killed_count(self, host: str) -> int:
+        """Return how many programs were killed, from memory.oom_control."""
+        return _killed_count(self._text(host, "memory.oom_control"))
 
     def cap_disk(self, host: str, device: str, read_bytes_per_s: float, written_bytes_per_s: float) -> str:
         """Cap a device. Write-back of the page cache is charged to the root group, which gets a rule for this device."""
@@ -175,6 +200,17 @@ class Groups2(Groups):
             period = period_us(cores)
             (group / host / "cpu.max").write_text(f"{quota_us(cores, period)} {period}")
 
+    def cap_memory(self, host: str, count_bytes: int) -> None:
+        """Cap a host's memory, without swap where the kernel has it."""
+        folder = self.roots[0] / host
+        (folder / "memory.max").write_text(str(count_bytes))
+        if (folder / "memory.swap.max").exists():
+            (folder / "memory.swap.max").write_text("0")
+
+    def killed_count(self, host: str) -> int:
+        """Return how many programs were killed, from memory.events."""
+        return _killed_count(self._text(host, "memory.events"))
+
     def cap_disk(self, host: str, device: str, read_bytes_per_s: float, written_bytes_per_s: float) -> str:
         """Cap a device."""
         rule = f"{device} rbps={round(read_bytes_per_s)} wbps={round(written_bytes_per_s)}"
@@ -202,14 +238,16 @@ class Groups2(Groups):
 
 
 def controllers(root: Path = ROOT) -> tuple[int, frozenset[str]]:
-    """Return which version of control groups has the CPU controller here (0: none), and which of "cpu", "io" it can cap."""
+    """Return which version of control groups has the CPU controller here (0: none), and which of "cpu", "io", "memory" it caps.
+
+    Of version 1, a controller counts if its caps are there.
+    """
     if (root / "cpu" / "cpu.cfs_quota_us").exists() or (root / "cpu" / "cpu.shares").exists():
-        able = {"cpu"} if (root / "cpu" / "cpu.cfs_quota_us").exists() else set[str]()
-        return 1, frozenset(able | ({"io"} if (root / "blkio" / "blkio.throttle.read_bps_device").exists() else set()))
+        return 1, frozenset(name for name, file in _CAPPED_BY.items() if (root / file).exists())
     with contextlib.suppress(OSError):
         there = set((root / "cgroup.controllers").read_text().split())
         if "cpu" in there:
-            return 2, frozenset(there & {"cpu", "io"})
+            return 2, frozenset(there & _CAPPED_BY.keys())
     return 0, frozenset()
 
 
@@ -221,7 +259,7 @@ def groups(run: str, root: Path = ROOT) -> Groups:
 def runs(root: Path = ROOT) -> set[str]:
     """List the runs that have groups here."""
     version, _ = controllers(root)
-    places = [root / name for name in ("cpu", "cpuacct", "blkio")] if version == 1 else [root]
+    places = [root / name for name in _HIERARCHIES] if version == 1 else [root]
     return {folder.name.removeprefix(PREFIX) for place in places for folder in place.glob(f"{PREFIX}*/")}
 
 
@@ -234,6 +272,11 @@ def uncap(run: str, devices: Iterable[str], root: Path = ROOT) -> None:
     for file in root.glob(f"{PREFIX}{run}/*/io.max"):
         for device in devices:
             _write(file, f"{device} rbps=max wbps=max")
+
+
+def _killed_count(text: str) -> int:
+    """Read the counter "oom_kill"; kernels before 4.13 have none, and count as 0."""
+    return next((int(line.split()[1]) for line in text.splitlines() if line.startswith("oom_kill ")), 0)
 
 
 def _write(file: Path, text: str) -> None:

@@ -6,7 +6,6 @@ It reads from a pipe whose other end only its perjoule has: if perjoule is kille
 import os
 import select
 import time
-from collections.abc import Sequence
 
 from perjoule.model.errors import MachineError
 from perjoule.testbeds import _process
@@ -24,7 +23,7 @@ shift
 exec "$@"
 """
 # For bash, as pid 1 has to reap what its children leave behind, and dash does not.
-# $0 to $5 are the mark, $6 is the address ("" for the switch), the rest shapes what the host sends.
+# $0 to $5 are the mark, $6 is the address ("" for the switch), $7 shapes what the host sends, for `tc -batch`.
 _HOLD = """
 set -e
 hostname "$4"
@@ -36,8 +35,7 @@ if [ -n "$6" ]; then
   [ ! -e /proc/sys/net/ipv6/conf/eth0 ] || echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6
   ip addr add "$6" dev eth0
   ip link set eth0 up
-  shift 6
-  [ $# = 0 ] || tc qdisc add dev eth0 root "$@"
+  printf '%s\n' "$7" | tc -batch -
   echo up
 fi
 exec > /dev/null
@@ -67,14 +65,14 @@ def joining(groups: Groups, host: str) -> list[str]:
 class Holder:
     """A holder while it starts."""
 
-    def __init__(self, mark: Mark, groups: Groups, address: str, tbf: Sequence[str]) -> None:
+    def __init__(self, mark: Mark, groups: Groups, address: str, shape: str) -> None:
         self.name = mark.host
         self._log = mark.run.folder / f"{mark.host}.holder.log"
         stdin, self.lifeline = os.pipe2(os.O_CLOEXEC)
         self._words, stdout = os.pipe2(os.O_CLOEXEC)
         stderr = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         argv = [*joining(groups, mark.host), "unshare", *_NAMESPACES, "bash", "-c", _HOLD, *mark.words()]
-        argv += [f"{address}/{network.PREFIX}" if address else "", *tbf]
+        argv += [f"{address}/{network.PREFIX}" if address else "", shape]
         try:
             self.child = _process.Child(argv, stdin=stdin, stdout=stdout, stderr=stderr)
         finally:

@@ -9,9 +9,10 @@ from perjoule.drivers.protocols import Completed, Counters, Host, Process
 from perjoule.machine import mirrors, removal
 from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
+from perjoule.model.units import bytes_text
 from perjoule.testbeds import _disk, _process
 from perjoule.testbeds._kernel import Kept, read_once
-from perjoule.testbeds.virtual import network
+from perjoule.testbeds.virtual import memory, network
 from perjoule.testbeds.virtual.cgroup import Groups
 from perjoule.testbeds.virtual.holder import joining
 from perjoule.testbeds.virtual.topology import Place
@@ -24,7 +25,8 @@ class VirtualHost(Host):
 
     def __init__(self, place: Place, directory: Path, pid: int, groups: Groups, disk: _disk.Loop | None, lock: int = -1) -> None:
         self.name, self.role, self.address, self.node = place.name, place.role, place.address, place.node
-        self.cpu_capacity_cores = place.cpu_capacity_cores
+        self.cpu_capacity_cores, self.memory_bytes = place.cpu_capacity_cores, place.memory_bytes
+        self._killed_count = 0  # programs, for lack of memory
         self.directory = directory
         self.pid = pid  # of its holder
         self._groups = groups
@@ -117,6 +119,7 @@ class VirtualHost(Host):
             else:
                 self._disks[name] = _disk.make_mirror(image, place, wanted, lock=self._lock, inside=inside)
             self._cap(self._disks[name])
+            self.limit_dirty_pages(self._disks[name])
         except OSError as error:
             raise MachineError(f"can't make a disk ({error.strerror})", where=f"{self.name} {image}") from None
         return place
@@ -137,6 +140,7 @@ class VirtualHost(Host):
             raise MachineError(f"can't make a device ({error.strerror})", where=f"{self.name} {image}") from None
         self._disks[name] = (_disk.Loop(path.name, number, image),)
         self._cap(self._disks[name])
+        self.limit_dirty_pages(self._disks[name])
         return path
 
     @property
@@ -158,6 +162,12 @@ class VirtualHost(Host):
         self._disk_scale = scale
         return next(iter([self._cap(disks) for disks in self._disks.values()]), "")
 
+    def limit_dirty_pages(self, disks: tuple[_disk.Loop, ...] | None = None) -> None:
+        """Limit those of its disks to a share of its memory, where that is capped and the kernel can."""
+        for disk in (one for pair in self._disks.values() for one in pair) if disks is None else disks:
+            if self.memory_bytes is not None:
+                memory.limit(disk.device, self.memory_bytes)
+
     def _cap(self, disks: tuple[_disk.Loop, ...]) -> str:
         if self._disk_scale is None or self.node is None or not self.node.disks:
             return ""
@@ -166,6 +176,17 @@ class VirtualHost(Host):
         written = sum(disk.write_bytes_per_s.value for disk in self.node.disks) * share
         said = [self._groups.cap_disk(self.name, disk.device, read, written) for disk in disks]
         return said[0]
+
+    def out_of_memory(self) -> str:
+        """Return what the kernel killed in this host's control group since the last call."""
+        if self.memory_bytes is None:
+            return ""
+        before = self._killed_count
+        with contextlib.suppress(OSError):
+            self._killed_count = self._groups.killed_count(self.name)
+        count = self._killed_count - before
+        what = f"{count} of its programs" if count > 1 else "one of its programs"
+        return f"the kernel killed {what}, because the host has {bytes_text(self.memory_bytes)} of memory" if count else ""
 
     def drop_caches(self) -> None:
         """Write back and drop the page cache of the whole machine, because virtual hosts share one kernel."""

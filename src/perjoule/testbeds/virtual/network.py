@@ -1,9 +1,12 @@
 """The network of a virtual cluster as text for `ip -batch` and `tc -batch`: a cable per host, a rate in both directions."""
 
+import math
 from dataclasses import dataclass
 
 # A full TCP segment with timestamps on a 1500-byte link: 1448 bytes of payload in 1514 bytes, which is what tbf counts.
-_FRAME_RATIO = 1514 / 1448
+_PAYLOAD_BYTES = 1448
+_FRAME_RATIO = 1514 / _PAYLOAD_BYTES
+_QUEUE_COUNT = 1000  # netem's own limit of packets, besides those that are under way
 _LATENCY_S = 0.05  # how long a packet may queue before it is dropped, as in a switch
 _BURST_LIMITS_BYTES = (32 * 1024, 256 * 1024)
 
@@ -19,10 +22,41 @@ def burst_bytes(rate_bits_per_s: float) -> int:
     return round(min(max(rate_bits_per_s / 8 * 0.002, low), high))
 
 
-def tbf_words(goodput_bytes_per_s: float) -> list[str]:
-    """Return the arguments after `tc qdisc add dev X root`."""
+def tbf_text(goodput_bytes_per_s: float) -> str:
+    """Return a token bucket as arguments of `tc qdisc add`."""
     rate = tbf_rate_bits_per_s(goodput_bytes_per_s)
-    return ["tbf", "rate", f"{rate}bit", "burst", f"{burst_bytes(rate)}", "latency", f"{_LATENCY_S * 1000:g}ms"]
+    return f"tbf rate {rate}bit burst {burst_bytes(rate)} latency {_LATENCY_S * 1000:g}ms"
+
+
+@dataclass(frozen=True)
+class Link:
+    """What the way from one host to another adds, by netem: https://man7.org/linux/man-pages/man8/tc-netem.8.html
+
+    Both are of one direction, and are added where a host sends.
+    """
+
+    delay_s: float = 0.0
+    loss_ratio: float = 0.0
+
+    @property
+    def bare(self) -> bool:
+        """Whether it adds nothing."""
+        return not (self.delay_s or self.loss_ratio)
+
+
+def sent_batch(goodput_bytes_per_s: float, link: Link) -> str:
+    """Return the `tc -batch` input that shapes what a host sends: the way, and in it the rate."""
+    if link.bare:
+        return f"qdisc add dev eth0 root {tbf_text(goodput_bytes_per_s)}"
+    under_way_count = math.ceil(goodput_bytes_per_s * link.delay_s / _PAYLOAD_BYTES)  # packets
+    words = f"limit {_QUEUE_COUNT + under_way_count} delay {link.delay_s * 1e6:.0f}us loss {link.loss_ratio:.6%}"
+    return (
+        f"qdisc add dev eth0 root handle 1: netem {words}\n"
+        f"qdisc add dev eth0 parent 1:1 handle 10: {tbf_text(goodput_bytes_per_s)}"
+    )
+
+
+_DIRECT = Link()
 
 
 @dataclass(frozen=True)
@@ -42,12 +76,16 @@ def address(index: int) -> str:
 PREFIX = 16
 
 
-def plug_batch(cables: list[Cable]) -> str:
-    """Return the `ip -batch` input that plugs every cable in, in the switch's namespace."""
+def plug_batch(cables: list[Cable], link: Link = _DIRECT) -> str:
+    """Return the `ip -batch` input that plugs every cable in, in the switch's namespace.
+
+    Where packets are lost, hosts send them one by one: otherwise segmentation offload would lose up to 64 KiB at once.
+    """
     lines: list[str] = []
+    alone = " gso_max_segs 1" if link.loss_ratio else ""
     for cable in cables:
         lines += [
-            f"link add name {cable.host} type veth peer name eth0 netns {cable.pid}",
+            f"link add name {cable.host} type veth peer name eth0{alone} netns {cable.pid}",
             f"link set dev {cable.host} master br0 up",
         ]
     return "\n".join(lines) + "\n"
@@ -55,9 +93,7 @@ def plug_batch(cables: list[Cable]) -> str:
 
 def shape_batch(cables: list[Cable]) -> str:
     """Return the `tc -batch` input that limits what each host receives, in the switch's namespace."""
-    return "".join(
-        f"qdisc add dev {c.host} root {' '.join(tbf_words(c.goodput_bytes_per_s))}\n" for c in cables if c.goodput_bytes_per_s
-    )
+    return "".join(f"qdisc add dev {c.host} root {tbf_text(c.goodput_bytes_per_s)}\n" for c in cables if c.goodput_bytes_per_s)
 
 
 def eth0_bytes(net_dev: str) -> tuple[int, int]:

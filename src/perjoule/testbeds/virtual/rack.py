@@ -23,9 +23,10 @@ _TIMEOUT_S = 20.0
 class Rack:
     """Names a run at once and makes nothing; `close` takes down what exists of it, even if `start` was interrupted."""
 
-    def __init__(self, mode: Literal["run", "keep"]) -> None:
+    def __init__(self, mode: Literal["run", "keep"], link: network.Link) -> None:
         self.run, self._lock = runs.fresh(), -1
         self._mode: Literal["run", "keep"] = mode
+        self._link = link
         self._groups = cgroup.groups(self.run.id)
         self._holders: list[Holder] = []
         self.disks: Mapping[str, _disk.Loop] = {}
@@ -43,6 +44,9 @@ class Rack:
         try:
             for name in (_SWITCH, *(place.name for place in there)):
                 self._groups.make(name, caps.get(name))
+            for place in there:
+                if place.memory_bytes is not None:
+                    self._groups.cap_memory(place.name, place.memory_bytes)
             self._insert(there, wanted)
             self._power_on(there)
         except (OSError, subprocess.SubprocessError) as error:
@@ -67,12 +71,13 @@ class Rack:
             self.disks = dict(zip(servers, pool.map(make, servers), strict=True))
 
     def _power_on(self, there: Sequence[Place]) -> None:
-        switch = self._hold(_SWITCH, "", ())
-        holders = [self._hold(place.name, place.address, network.tbf_words(place.goodput_bytes_per_s)) for place in there]
+        switch = self._hold(_SWITCH, "", "")
+        sent = [network.sent_batch(place.goodput_bytes_per_s, self._link) for place in there]
+        holders = [self._hold(place.name, place.address, shape) for place, shape in zip(there, sent, strict=True)]
         for holder in (switch, *holders):
             holder.expect("ready")
         cables = [network.Cable(p.name, h.pid, p.goodput_bytes_per_s) for p, h in zip(there, holders, strict=True)]
-        for tool, text in (("ip", network.plug_batch(cables)), ("tc", network.shape_batch(cables))):
+        for tool, text in (("ip", network.plug_batch(cables, self._link)), ("tc", network.shape_batch(cables))):
             argv = ["nsenter", "-t", str(switch.pid), "-n", tool, "-batch", "-"]
             done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
             if done.returncode:
@@ -85,9 +90,11 @@ class Rack:
             VirtualHost(place, self.run.folder / place.name, cable.pid, self._groups, self.disks.get(place.name), self._lock)
             for place, cable in zip(there, cables, strict=True)
         )
+        for host in self.hosts:
+            host.limit_dirty_pages()
 
-    def _hold(self, name: str, address: str, tbf: Sequence[str]) -> Holder:
-        holder = Holder(Mark(self.run, name, self._mode), self._groups, address, tbf)
+    def _hold(self, name: str, address: str, shape: str) -> Holder:
+        holder = Holder(Mark(self.run, name, self._mode), self._groups, address, shape)
         self._holders.append(holder)
         return holder
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from perjoule.drivers.protocols import Check
 from perjoule.machine.disks import PACKAGES
 from perjoule.testbeds import _format
-from perjoule.testbeds.virtual import cgroup, cpu
+from perjoule.testbeds.virtual import cgroup, cpu, memory
 
 _TRIAL = (
     "ip link add name br0 type bridge && ip link add name one type veth peer name two && ip link set dev one master br0"
@@ -28,14 +28,14 @@ _PACKAGES = {
 }
 
 
-def checks(disk: str, *, cpu_cap: bool, disk_cap: bool) -> tuple[Check, ...]:
+def checks(disk: str, *, cpu_cap: bool, disk_cap: bool, memory_cap: bool, netem: bool = False) -> tuple[Check, ...]:
     """Check all requirements, in the order in which to fix them."""
     root = os.geteuid() == 0
     tools = ["bash", "ip", "tc", "unshare", "nsenter", *(("losetup", f"mkfs.{disk}") if disk in _format.MAKE else ())]
     found = [Check("root", root, "yes" if root else "needed for namespaces and control groups", _SUDO)]
     found += [_tool(name) for name in tools]
     if all(check.ok for check in found):
-        found.append(_namespaces())
+        found += [_namespaces(), *([_netem()] if netem else [])]
     if disk in _format.MAKE:
         found.append(_loops())
     version, able = cgroup.controllers()
@@ -45,6 +45,8 @@ def checks(disk: str, *, cpu_cap: bool, disk_cap: bool) -> tuple[Check, ...]:
         found.append(Check("7-zip", path is not None, path or "missing: CPUs can't be capped", "apt-get install 7zip"))
     if disk_cap:
         found.append(_disk_cap(version, able))
+    if memory_cap:
+        found.append(_memory_cap(disk))
     return tuple(found)
 
 
@@ -53,23 +55,22 @@ def _tool(name: str) -> Check:
     return Check(f"tool {name}", path is not None, path or "missing", f"apt-get install {_PACKAGES[name]}")
 
 
+def _tried(script: str) -> "subprocess.CompletedProcess[str]":
+    """Run a script in namespaces of its own."""
+    spaces = ["--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    return subprocess.run(["unshare", *spaces, "sh", "-c", script], capture_output=True, text=True, timeout=20, check=False)
+
+
+@cache
+def _netem() -> Check:
+    there = _tried("tc qdisc add dev lo root netem delay 1ms loss 1%").returncode == 0
+    detail = "works" if there else "this kernel has no netem, so links have neither latency nor loss"
+    return Check("netem", there, detail, "modprobe sch_netem (CONFIG_NET_SCH_NETEM), or remove latency and loss of [testbed]")
+
+
 @cache
 def _namespaces() -> Check:
-    argv = [
-        "unshare",
-        "--net",
-        "--mount",
-        "--uts",
-        "--ipc",
-        "--pid",
-        "--fork",
-        "--kill-child",
-        "--mount-proc",
-        "sh",
-        "-c",
-        _TRIAL,
-    ]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
+    done = _tried(_TRIAL)
     name = "namespaces, bridge, veth, tbf"
     return Check(name, True, "work") if done.returncode == 0 else Check(name, False, *refusal(done.stderr))
 
@@ -99,3 +100,10 @@ def _disk_cap(version: int, able: frozenset[str]) -> Check:
     detail = f"cgroup v{version}" if there else "no io controller: disks are as fast as this machine's, which the facts record"
     fix = "boot with systemd.unified_cgroup_hierarchy=1 (cgroup v2), or a kernel with CONFIG_BLK_DEV_THROTTLING"
     return Check("disk caps", there, detail, fix, needed=False)
+
+
+def _memory_cap(disk: str) -> Check:
+    why_not = memory.lack(disk)
+    detail = f"none, hosts share this machine's: {why_not}" if why_not else "page cache included"
+    fix = "boot with systemd.unified_cgroup_hierarchy=1 (cgroup v2) and cgroup_enable=memory, or a kernel from 6.2 on"
+    return Check("memory caps", not why_not, detail, fix, needed=False)

@@ -13,7 +13,7 @@ from pathlib import Path
 from perjoule.machine import locks, removal
 from perjoule.model.errors import MachineError
 from perjoule.testbeds import _disk
-from perjoule.testbeds.virtual import cgroup, mark
+from perjoule.testbeds.virtual import cgroup, mark, memory
 from perjoule.testbeds.virtual.mark import Run
 
 _STUBBORN_S = 5.0  # what does not die of SIGKILL in this time waits in the kernel
@@ -123,7 +123,10 @@ def remove(run: Run) -> str:
     """Take a run down in whatever state it is; return what existed, and what could not be removed."""
     groups = cgroup.groups(run.id)
     # A process that waits for a capped disk can't die before its write is done.
-    cgroup.uncap(run.id, [loop.device for loop in _disk.below(run.folder)])
+    devices = [loop.device for loop in _disk.below(run.folder)]
+    cgroup.uncap(run.id, devices)
+    for device in devices:
+        memory.unlimit(device)
     ours = [process for process in mark.marked() if process.mark.run.id == run.id]
     _disk.unplug_inside(run.folder, [process.pid for process in ours if process.holder])
     _kill([process.pid for process in ours if process.holder])  # the kernel ends everything inside, its mounts and links

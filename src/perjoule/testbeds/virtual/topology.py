@@ -19,6 +19,7 @@ class Place:
     address: str
     goodput_bytes_per_s: float
     cpu_capacity_cores: float | None = None  # cores of this machine that its board is worth at this scale; None: not rated
+    memory_bytes: int | None = None  # of its programs and their page cache; None: not capped
 
 
 def places(
@@ -28,8 +29,11 @@ def places(
     servers_count: int | None,
     scale: float,
     machine_mips_per_core: float | None = None,
+    memory_ratio: float | None = None,
 ) -> list[Place]:
     """List the hosts of a cluster, servers first; `servers_count` replaces the catalogue's number of storage hosts.
+
+    Memory is the catalogue's times `memory_ratio`, where it has a value; None caps no host.
 
     Raises:
         CampaignError: the cluster has no client, or there are too many hosts.
@@ -52,5 +56,8 @@ def places(
         number = 1 + sum(place.role == node.role for place in found)
         goodput = node.board.nic_bytes_per_s.value * scale
         cores = machine_mips_per_core and cpu.cores(node.board.mips.value, scale, machine_mips_per_core)
-        found.append(Place(f"{node.role}-{number}", node.role, node, network.address(len(found) + 1), goodput, cores))
+        memory = node.board.memory_bytes if memory_ratio else None
+        memory_bytes = round(memory.value * memory_ratio) if memory and memory_ratio else None
+        address = network.address(len(found) + 1)
+        found.append(Place(f"{node.role}-{number}", node.role, node, address, goodput, cores, memory_bytes))
     return found

@@ -51,6 +51,7 @@ def test_a_disk_is_capped_for_its_host_and_for_the_write_back_of_all(kernel):
         (("cpu/cpu.shares",), 1, set()),
         (("cpu/cpu.shares", f"blkio/{READ}"), 1, {"io"}),
         (("cpu/cpu.cfs_quota_us", f"blkio/{READ}"), 1, {"cpu", "io"}),
+        (("cpu/cpu.shares", "memory/memory.limit_in_bytes"), 1, {"memory"}),
         ((f"blkio/{READ}",), 0, set()),
     ],
 )
@@ -64,7 +65,7 @@ def test_what_can_be_capped_is_what_has_a_file(tmp_path, files, version, able):
 
 
 @pytest.mark.parametrize(
-    ("there", "found"), [("memory io", (0, set())), ("cpu memory", (2, {"cpu"})), ("io cpu", (2, {"cpu", "io"}))]
+    ("there", "found"), [("memory io", (0, set())), ("cpu memory pids", (2, {"cpu", "memory"})), ("io cpu", (2, {"cpu", "io"}))]
 )
 def test_one_hierarchy_needs_the_controller_of_cpus(tmp_path, there, found):
     (tmp_path / "cgroup.controllers").write_text(there)
@@ -97,3 +98,33 @@ def test_runs_and_their_processes_are_found_and_what_is_busy_stays(kernel, kind)
 def test_a_quota_is_never_below_what_the_kernel_takes(cores, quota, period):
     """Periods of 20 ms make a host hesitate as a slow CPU does; below a tenth of a core they are of 100 ms."""
     assert (cgroup.quota_us(cores, cgroup.period_us(cores)), cgroup.period_us(cores)) == (quota, period)
+
+
+def test_memory_is_capped_with_swap_and_what_was_killed_is_counted(kernel):
+    (kernel / "memory").mkdir()
+    groups = cgroup.groups("0badcafe", kernel)
+    assert groups.roots[-1] == kernel / "memory" / GROUP
+    groups.make("storage-1", None)
+    own = kernel / "memory" / GROUP / "storage-1"
+    groups.cap_memory("storage-1", 1 << 28)
+    assert [path.name for path in own.iterdir()] == ["memory.limit_in_bytes"]  # this kernel does not count swap
+    (own / "memory.memsw.limit_in_bytes").write_text("9223372036854771712")
+    groups.cap_memory("storage-1", 1 << 28)
+    assert {path.read_text() for path in own.iterdir()} == {"268435456"}
+    (own / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n")
+    assert groups.killed_count("storage-1") == 3
+    assert cgroup.runs(kernel) == {"0badcafe"}
+
+
+def test_memory_is_capped_without_swap_where_there_is_one_hierarchy(tmp_path):
+    (tmp_path / "cgroup.controllers").write_text("cpu io memory")
+    groups = cgroup.groups("0badcafe", tmp_path)
+    groups.make("storage-1", None)
+    (own,) = tmp_path.glob(f"{GROUP}/storage-1")
+    groups.cap_memory("storage-1", 1 << 28)
+    assert [path.name for path in own.iterdir()] == ["memory.max"]
+    (own / "memory.swap.max").write_text("max")
+    groups.cap_memory("storage-1", 1 << 28)
+    assert ((own / "memory.max").read_text(), (own / "memory.swap.max").read_text()) == ("268435456", "0")
+    (own / "memory.events").write_text("low 0\nhigh 0\nmax 12\noom 4\noom_kill 2\noom_group_kill 0\n")
+    assert groups.killed_count("storage-1") == 2

@@ -16,6 +16,7 @@ from perjoule.monitoring.recorder import Memory
 from perjoule.testbeds import local, virtual
 from perjoule.testbeds.virtual import cgroup, cpu
 from perjoule.testbeds.virtual import host as _host
+from perjoule.testbeds.virtual.network import Link
 from perjoule.testbeds.virtual.topology import Place
 from typed import as_written
 
@@ -29,9 +30,9 @@ class _Rack:
 
     last: "_Rack"
 
-    def __init__(self, mode: str) -> None:
+    def __init__(self, mode: str, link: Link) -> None:
         self.run, self.hosts = SimpleNamespace(id="0badcafe"), ()
-        self.mode, self.kept = mode, False
+        self.mode, self.link, self.kept = mode, link, False
         self.removed: bool | None = None
         self.disk: Disk | None = None
         _Rack.last = self
@@ -141,8 +142,14 @@ def test_facts_say_what_was_capped_and_how_much_of_this_machine_that_asks_for() 
         assert _Rack.last.disk == as_written(Disk, kind="ext4", size="8 GiB")
     with held(cpu_cap=False, disk_cap=False) as hosts:
         assert hosts.facts["cpu_cap"] == hosts.facts["disk_cap"] == "none: not requested"
-        assert not {"machine_mips_per_core", "cpu_cap_cores"} & hosts.facts.keys()
+        assert not {"machine_mips_per_core", "cpu_cap_cores", "network_delay", "network_delay_s"} & hosts.facts.keys()
         assert (hosts.scale, len(hosts.servers), _Rack.last.disk) == (1.0, 6, None)
+
+
+def test_latency_is_dilated_half_in_each_direction_and_recorded() -> None:
+    with held(cpu_cap=False, latency="2 ms", loss="1 %", scale=0.5) as hosts:
+        assert _Rack.last.link == Link(0.002, 0.01)
+        assert (hosts.facts["network_delay_s"], hosts.facts["network_loss_ratio"]) == (0.002, 0.01)
 
 
 def test_a_machine_stronger_than_all_boards_caps_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ class Groups(cgroup.Groups1):
 
     run: str = "0badcafe"
     capped: dict[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
+    killed: dict[str, int] = field(default_factory=dict[str, int])
 
     def doors(self, host):
         return ()
@@ -35,6 +36,9 @@ class Groups(cgroup.Groups1):
 
     def disk_bytes(self, host):
         return 10, 20
+
+    def killed_count(self, host):
+        return self.killed[host]
 
 
 def loop(n):
@@ -96,3 +100,27 @@ def test_more_storage_hosts_than_the_catalogues_are_like_the_last_of_them():
         n: [p.node.name for p in places(two, clients_count=1, servers_count=n, scale=1.0) if p.role == "storage"] for n in (2, 5)
     }
     assert asked == {2: ["old", "new"], 5: ["old", "new", "new", "new", "new"]}
+
+
+def test_memory_is_the_boards_times_the_ratio_where_the_catalogue_has_it():
+    def capped(cluster, ratio):
+        there = places(catalogue.cluster(cluster), clients_count=1, servers_count=None, scale=0.1, memory_ratio=ratio)
+        return {place.role: place.memory_bytes for place in there}
+
+    assert capped("odroid-hc4", 1.0) == dict.fromkeys(("storage", "metadata", "management"), 4 << 30) | {"client": 8 << 30}
+    assert capped("odroid-hc4", 0.25)["storage"] == 1 << 30
+    assert set(capped("odroid-hc4", None).values()) == {None}
+    assert {role: count for role, count in capped("reference-2", 0.5).items() if count} == {"client": 64 << 30}
+
+
+def test_what_was_killed_is_told_once_with_the_memory_there_was(host):
+    killed = host._groups.killed
+    killed["storage-1"] = 0
+    assert host.out_of_memory() == ""
+    killed["storage-1"] = 1
+    assert host.out_of_memory() == ""  # it has no cap: the machine's memory was too small, not the host's
+    host.memory_bytes = 256 << 20
+    assert host.out_of_memory() == "the kernel killed one of its programs, because the host has 256 MiB of memory"
+    assert host.out_of_memory() == ""
+    killed["storage-1"] = 4
+    assert host.out_of_memory() == "the kernel killed 3 of its programs, because the host has 256 MiB of memory"

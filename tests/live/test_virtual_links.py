@@ -1,0 +1,70 @@
+"""Latency and loss between virtual hosts, on kernels that have netem: `make kernels` boots one where this machine's lacks it."""
+
+import sys
+
+import pytest
+
+from on_hosts import hosts_of
+from perjoule.drivers.protocols import Host
+from perjoule.testbeds.virtual import requirements
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(
+        not requirements._netem().ok, reason="this kernel has no netem (CONFIG_NET_SCH_NETEM); run `make kernels`"
+    ),
+]
+
+RECEIVE = """
+import socket, sys
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("", 5001))
+print("listening", flush=True)
+while True:
+    text, sender = server.recvfrom(2000)
+    server.sendto(text, sender)
+"""
+ASK = """
+import socket, statistics, sys, time
+client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+client.connect((sys.argv[1], 5001))
+client.settimeout(1)
+took, lost = [], 0
+for number in range(int(sys.argv[2])):
+    began = time.monotonic()
+    client.send(b"%d" % number)
+    try:
+        while client.recv(2000) != b"%d" % number: pass
+        took.append(time.monotonic() - began)
+    except TimeoutError:
+        lost += 1
+print(statistics.median(took), lost)
+"""
+
+
+def asked(client: Host, server: Host, count: int) -> tuple[float, int]:
+    """The median time until an answer, and how many questions had none."""
+    echo = server.spawn([sys.executable, "-c", RECEIVE], log=server.directory / "echo.log")
+    while echo.output() != "listening\n":
+        assert echo.returncode is None
+    took_s, lost = client.run([sys.executable, "-c", ASK, server.address, str(count)], timeout_s=300).stdout.split()
+    echo.stop()
+    return float(took_s), int(lost)
+
+
+def test_a_round_trip_takes_the_latency_longer_between_any_two_hosts_and_in_their_own_time() -> None:
+    with hosts_of(servers=2).hold(1) as hosts:
+        bare_s, _ = asked(hosts.clients[0], hosts.by_role("storage")[0], 20)
+    with hosts_of(servers=2, latency="50 ms", scale=0.5).hold(1) as hosts:
+        one, two = hosts.by_role("storage")
+        for client, server in ((hosts.clients[0], one), (two, one)):
+            took_s, lost = asked(client, server, 20)
+            assert 0.100 <= took_s < 0.100 + 3 * bare_s + 0.01
+            assert lost == 0
+        assert hosts.facts["network_delay_s"] == 0.05
+
+
+def test_packets_are_lost_on_both_ways() -> None:
+    with hosts_of(servers=1, loss="10 %").hold(1) as hosts:
+        _, lost = asked(hosts.clients[0], hosts.by_role("storage")[0], 200)
+    assert 18 <= lost <= 62  # 38 of 200 by 1 - 0.9^2, within 4.4 standard deviations
