@@ -11,6 +11,7 @@ ratios are of pairs in this run, with compiled bytecode, as an installed package
 import argparse
 import io
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -150,6 +151,9 @@ def measure(made: Path, runs_count: int, many_count: int) -> int:
     folder, many = made / "results", made / "many"
     argv = [sys.executable, "-m", "perjoule", "demo", "--simulate", "--set", "repetitions=3", "--into", str(folder)]
     subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, env=earlier)
+    untouched = shutil.copytree(
+        folder, made / "untouched"
+    )  # both versions verify it all; a table of today's stops the earlier one
     if many_count:
         subprocess.run(
             [sys.executable, __file__, "--write-many", str(many), "--many", str(many_count)], check=True, env=environment
@@ -184,7 +188,7 @@ def measure(made: Path, runs_count: int, many_count: int) -> int:
         print(f"verify: not compared, for the history with commit {BEFORE} is missing here")
     else:
         now, then = (
-            (lambda env=env: used([sys.executable, "-m", "perjoule", "verify", str(folder)], env))
+            (lambda env=env: used([sys.executable, "-m", "perjoule", "verify", str(untouched)], env))
             for env in (environment, earlier)
         )
         found.row(f"verify over that of {BEFORE}", *pairs(now, then, min(3, runs_count)), 0.5)
