@@ -18,7 +18,7 @@ from perjoule.meters._sysfs import Sensor
 from perjoule.model import Channel, Json, Series, Specification
 from perjoule.model.errors import CampaignError, MachineError, TransientError
 from perjoule.model.waveform import Waveform
-from perjoule.simulators import hwmon, rapl
+from perjoule.simulators import _tool, hwmon, rapl
 from perjoule.simulators._behaviour import Behaviour
 from perjoule.testbeds._machine import ThisMachine
 from perjoule.testbeds.local import LocalHost
@@ -107,6 +107,68 @@ def test_a_board_of_each_host_is_found_by_its_chip(hosts: Hosts) -> None:
     assert (series.channel.host, series.channel.component) == ("storage-2", "all")
     assert series.value == pytest.approx(np.full(len(series.value), 12.0))
     assert all("storage-2" in doubt for doubt in doubts)
+
+
+@pytest.mark.parametrize("serve", [_tool.ipmitool, _tool.nvidia_smi], ids=["ipmi", "nvml"])
+def test_every_host_asks_its_own_tool_and_what_is_kept_is_what_that_said(serve: Any, hosts: Hosts, noted: Any) -> None:
+    behaviour = noted(Waveform("sine", 120.0, 240.0, 1.0))
+    with serve(behaviour) as options:
+        meter, sink = build(**options, on=["servers"], rate="10 Hz"), Kept()
+        with meter.record(hosts, sink) as doubts:
+            time.sleep(1.5)
+    assert not [doubt for doubt in doubts if "left out" not in doubt]
+    assert {channel.host for channel in sink.rows} == {"storage-1", "storage-2"}
+    for series in sink.series:
+        assert (series.channel.quantity, series.channel.semantics) == ("power", "average")
+        digits = 0 if options["kind"] == "ipmi" else 2
+        assert behaviour.told(series.value, lambda said, digits=digits: round(said.power_w, digits))
+        assert len(set(series.value)) > 3
+
+
+@pytest.mark.parametrize("serve", [_tool.ipmitool, _tool.nvidia_smi], ids=["ipmi", "nvml"])
+def test_a_tool_that_fails_or_has_no_reading_leaves_a_gap(serve: Any, hosts: Hosts) -> None:
+    behaviour = Behaviour(Waveform("constant", 80.0, 80.0, 1.0))
+    with serve(behaviour) as options:
+        sink = Kept()
+        with build(**options, on=["storage-1"], rate="10 Hz").record(hosts, sink):
+            behaviour.faults, behaviour.share_ratio = ("nan",), 1.0
+            time.sleep(0.6)
+            behaviour.faults = ("missing",)
+            time.sleep(0.6)
+            behaviour.faults = ()
+            time.sleep(0.3)
+    (series,) = sink.series
+    assert series.value[0] == series.value[-1] == 80.0
+    assert np.isnan(series.value).sum() >= 4
+    assert set(series.value[~np.isnan(series.value)]) == {80.0}
+
+
+def test_a_host_without_the_tool_or_with_a_tool_that_knows_no_power_is_refused_by_name(hosts: Hosts) -> None:
+    for kind, what in (("ipmi", "ipmitool failed"), ("nvml", "nvidia-smi failed")):
+        meter = build(kind=kind, on=["storage-2"], tool="/no/such/tool")
+        with pytest.raises(MachineError, match=f"storage-2: {what} .*No such file"), meter.record(hosts, Kept()):
+            pass
+    silent = Behaviour(Waveform("constant", 80.0, 80.0, 1.0), faults=("nan",), share_ratio=1.0)
+    silent.manner()
+    with (
+        _tool.ipmitool(silent) as options,
+        pytest.raises(MachineError, match="storage-1: the power reading is deactivated"),
+        build(**options, on=["storage-1"]).record(hosts, Kept()),
+    ):
+        pass
+    with (
+        _tool.nvidia_smi(Behaviour()) as options,
+        pytest.raises(MachineError, match="storage-1: no GPU is called GPU-0; known: GPU-3f2a9c1e"),
+        build(**options, on=["storage-1"], gpus=["GPU-0"]).record(hosts, Kept()),
+    ):
+        pass
+
+
+def test_what_only_this_machine_can_be_asked_is_not_mixed_with_on() -> None:
+    with pytest.raises(ValidationError, match="each host asks its own BMC"):
+        build(kind="ipmi", on=["servers"], address="192.0.2.1")
+    with pytest.raises(ValidationError, match="no energy counter"):
+        build(kind="nvml", on=["servers"], quantity="energy")
 
 
 def test_samples_are_mapped_from_a_clock_that_is_ahead_and_runs_fast() -> None:

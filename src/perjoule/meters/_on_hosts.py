@@ -1,12 +1,13 @@
 """Sensors on other machines: sampled there, stamped by the host's own clock, and mapped to ours when the recording ends.
 
-A script on each host reads the kernel's files at the meter's rate. What it prints comes over the host's connection about once a
-second, and nobody looks at it before the end: many hosts cost this machine little. The clocks are compared at both ends; if one
-was set meanwhile, the host's samples are left out. A host that no longer answers leaves a gap.
+A script on each host reads the kernel's files, or runs a program, at the meter's rate. What it prints comes over the host's
+connection about once a second, and nobody looks at it before the end: many hosts cost this machine little. The clocks are
+compared at both ends; if one was set meanwhile, the host's samples are left out. A host that no longer answers leaves a gap.
 """
 
 import itertools
 import math
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -23,6 +24,7 @@ SET_S, DRIFT_RATIO = 0.05, 5e-4  # a clock that moved by more than both together
 SHORT_S = 20.0
 STOP_S = 10.0  # a busy host takes its last sample by then
 _BASH = ("bash", "--norc", "-c")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
 # $1 is a folder of folders, the rest are patterns. Prints FILE, its text and its folder's device, each with a NUL at its end.
 _LIST = r"""
 shopt -s nullglob
@@ -38,35 +40,63 @@ for folder in "$root"/*/; do
   done
 done
 """
-# $1 microseconds between samples on average, then the files. A line per sample, with the time before, the number ("nan" if it
-# can't be read) and the time after, for each file; one more sample at SIGTERM. Nothing but bash runs: under load the start of
-# another program would take longer than the sample.
-_SAMPLE = rf"""
-period_us=$1; shift
-exec 3<> <(:)
-sample() {{
+# Each takes a sample: a line with the time before, the number ("nan" if it is missing) and the time after, for each sensor. The
+# arguments are files. Nothing but bash runs: under load the start of another program would take longer than the sample.
+_FILES = r"""
+sample() {
+  local file asked value
   for file; do
-    asked=${{EPOCHREALTIME/,/.}} value=
-    {{ read -r value < "$file"; }} 2> /dev/null || [ -n "$value" ] || value=nan
-    text+="$asked ${{value// /}} ${{EPOCHREALTIME/,/.}} "
+    asked=${EPOCHREALTIME/,/.} value=
+    { read -r value < "$file"; } 2> /dev/null || [ -n "$value" ] || value=nan
+    text+="$asked ${value// /} ${EPOCHREALTIME/,/.} "
   done
   text+=$'\n'
-}}
+}
+"""
+# $1 an extended regular expression, whose groups are the numbers, $2 how many there are, then a command.
+_COMMAND = r"""
+pattern=$1 count=$2
+shift 2
+sample() {
+  local said i numbers=() asked=${EPOCHREALTIME/,/.} arrived
+  said=$("$@" 2> /dev/null < /dev/null)
+  arrived=${EPOCHREALTIME/,/.}
+  if [[ $said =~ $pattern ]]; then numbers=("${BASH_REMATCH[@]:1}"); fi
+  for ((i = 0; i < count; i++)); do
+    text+="$asked ${numbers[i]:-nan} $arrived "
+  done
+  text+=$'\n'
+}
+"""
+# Before it: microseconds between samples on average. One more sample at SIGTERM, whose trap only leaves a word, which is read
+# every 0.2 s: bash 5.2 can wait for ever if a trap starts a program while `read` waits.
+_LOOP = rf"""
+exec 3<> <(:)
 say() {{ printf %s "$text"; text= said_us=${{EPOCHREALTIME/[.,]/}}; }}
-trap 'sample "$@"; say; exit' TERM
+over=
+trap over=1 TERM
 text= n=0 said_us=0 began_us=${{EPOCHREALTIME/[.,]/}}
-while :; do
+while [ -z "$over" ]; do
   sample "$@"
   [ $((${{EPOCHREALTIME/[.,]/}} - said_us)) -lt 1000000 ] || say
   n=$((n + 1))
-  left_us=$((began_us + n * period_us + period_us * (RANDOM % {2 * round(JITTER * 1000)} - {round(JITTER * 1000)}) / 1000))
-  left_us=$((left_us - ${{EPOCHREALTIME/[.,]/}}))
-  if [ "$left_us" -gt 0 ]; then
-    printf -v left_s %d.%06d $((left_us / 1000000)) $((left_us % 1000000))
+  next_us=$((began_us + n * period_us + period_us * (RANDOM % {2 * round(JITTER * 1000)} - {round(JITTER * 1000)}) / 1000))
+  while [ -z "$over" ] && left_us=$((next_us - ${{EPOCHREALTIME/[.,]/}})) && [ "$left_us" -gt 0 ]; do
+    printf -v left_s 0.%06d $((left_us < 200000 ? left_us : 200000))
     read -r -t "$left_s" <&3
-  fi
+  done
 done
+sample "$@"
+say
 """
+
+
+@dataclass(frozen=True)
+class Command:
+    """A program on a host that prints a number for each sensor: the groups of a POSIX extended regular expression."""
+
+    argv: tuple[str, ...]
+    pattern: str
 
 
 @dataclass(frozen=True)
@@ -87,7 +117,9 @@ class Moment:
 class Sampled:
     """A host's sensors while they are sampled."""
 
-    def __init__(self, host: Host, sensors: Sequence[Sensor], rate_hz: float, folder: Path) -> None:
+    def __init__(
+        self, host: Host, sensors: Sequence[Sensor], rate_hz: float, folder: Path, command: Command | None = None
+    ) -> None:
         """Begin; the first sample has been taken.
 
         Args:
@@ -95,6 +127,7 @@ class Sampled:
             sensors: with their paths on the host.
             rate_hz: samples a second, on average.
             folder: for what comes from the host.
+            command: what prints all their numbers; None: they are files.
 
         Raises:
             MachineError: a sensor can't be read.
@@ -103,12 +136,14 @@ class Sampled:
         self._host, self._sensors, self._period_s = host, sensors, 1 / rate_hz
         self._began = Moment.of(host)
         self._log = folder / f"{host.name}.samples"
-        files = [sensor.path for sensor in sensors]
-        argv = [*_BASH, _SAMPLE, "perjoule-sample", f"{self._period_s * 1e6:.0f}", *files]
+        files = [] if command else [sensor.path for sensor in sensors]
+        period = f"period_us={self._period_s * 1e6:.0f}\n"
+        argv = [*_BASH, period + (_COMMAND if command else _FILES) + _LOOP, "perjoule-sample", *files]
+        argv += [command.pattern, str(len(sensors)), *command.argv] if command else []
         self._program = host.spawn(argv, log=self._log)
         try:
             first = self._first()
-            unread = [path for path, said in zip(files, first.split()[1::3], strict=True) if said == "nan"]
+            unread = [path for path, said in zip(files, first.split()[1::3], strict=False) if said == "nan"]
             if unread:
                 advice = f"on {host.name}: sudo chmod a+r {' '.join(map(str, unread))}"
                 raise MachineError(f"{unread[0]} can't be read", where=host.name, next=advice)
@@ -170,7 +205,7 @@ class Samples:
         for triples in self._lines():
             for sensor, channel, (before, number, after) in zip(self.sensors, channels, triples, strict=True):
                 asked_s, arrived_s = self._ours_s(before), self._ours_s(after)
-                value = sensor.value(int(number)) if number.lstrip("-").isdecimal() else math.nan
+                value = sensor.value(float(number)) if _NUMBER.fullmatch(number) else math.nan
                 sink.append(channel, (asked_s + arrived_s) / 2, value, 0.0, asked_s, arrived_s)
             begins_s.append(self._ours_s(triples[0][0]))
         absent = [round((then - before) / self.period_s) - 1 for before, then in itertools.pairwise(begins_s)]

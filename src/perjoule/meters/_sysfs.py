@@ -18,7 +18,7 @@ class Sensor:
     factor: float  # from the number to the channel's unit
     unknown: float = math.inf  # a number that high means that the sensor knows none
 
-    def value(self, number: int) -> float:
+    def value(self, number: float) -> float:
         """Return a reading in the channel's unit, NaN if the sensor has none."""
         return math.nan if number >= self.unknown else number * self.factor
 

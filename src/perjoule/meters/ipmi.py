@@ -12,14 +12,18 @@ import subprocess
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
-from perjoule.drivers.protocols import Check
-from perjoule.meters._metered import Metered, Read, Reading
-from perjoule.model import OPTIONS, Json, Specification
+from perjoule.drivers.protocols import Check, Host
+from perjoule.meters._metered import Read, Reading
+from perjoule.meters._on_hosts import SHORT_S, Command, Sampled
+from perjoule.meters._placed import Placed
+from perjoule.meters._sysfs import Sensor
+from perjoule.model import OPTIONS, Channel, Json, Specification
 from perjoule.model.errors import MachineError, TransientError
 from perjoule.model.units import Hertz, Seconds
 
@@ -37,14 +41,20 @@ _TOOL = "ipmitool"
 _FIX = "sudo apt install ipmitool"
 _POWER = re.compile(r"Instantaneous power reading:\s*(\d+) Watts")
 _STATE = re.compile(r"Power reading state is:\s*(\w+)")
+# The same for bash on a host: the watts of a reading that is activated.
+_ACTIVE_POWER = "Instantaneous power reading:[[:space:]]*([0-9]+) Watts.*Power reading state is:[[:space:]]*activated"
+_THERE = "apt install ipmitool on it, modprobe ipmi_devintf ipmi_si, and log in as root"
 _RESOLUTION_W = 1.0
 _PROBE = bytes.fromhex("0600ff0700000000000000000009 2018c8 8100388e04b5")  # "get channel authentication capabilities"
 _PROBE_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Ipmi(Metered):
+class Ipmi(Placed):
     """A server's management controller (BMC), over the network or from the host itself."""
+
+    tool: str = _TOOL
+    """The program ipmitool; its path if it is not on the PATH."""
 
     address: str = ""
     """The BMC's address; without it the BMC of this machine (/dev/ipmi0)."""
@@ -70,14 +80,19 @@ class Ipmi(Metered):
     rate_hz: Hertz = 1.0
     """How often it is polled, on average; each poll is a separate session."""
 
+    @model_validator(mode="after")
+    def _own_or_addressed(self) -> Self:
+        if self.on and self.address:
+            raise ValueError("with on, each host asks its own BMC (remove address)")
+        return self
+
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
         """Prepare the command. Raises MachineError if ipmitool or the password file is missing."""
         missing = [check for check in self.checks() if not check.ok]
         if missing:
             raise MachineError(missing[0].detail, where=f"meter {self.label}", next=missing[0].fix)
-        specification = Specification(resolution=_RESOLUTION_W, latency_s=self.window_s)
-        channel = where.channel("power", "average", "BMC", specification)
+        channel = self._channel(where)
         argv = self._argv()
 
         def read() -> Iterable[Reading]:
@@ -85,9 +100,25 @@ class Ipmi(Metered):
 
         yield read
 
+    def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[str]]:
+        """Have a host ask its own BMC (/dev/ipmi0). Raises MachineError: it gives no power."""
+        argv = ("timeout", f"{self.timeout_s:g}", *self._argv())
+        done = host.run(argv, timeout_s=SHORT_S, check=False)
+        if done.returncode:
+            words = " | ".join((done.stderr or done.stdout).split("\n")).strip(" |") or f"exit code {done.returncode}"
+            raise MachineError(f"ipmitool failed ({words})", where=host.name, next=_THERE)
+        power_w(done.stdout, where=host.name)
+        sensor = Sensor(self._channel(where), Path(), 1.0)
+        return Sampled(host, [sensor], self.rate_hz, folder, Command(argv, _ACTIVE_POWER)), ()
+
+    def _channel(self, where: Boundary) -> Channel:
+        return where.channel("power", "average", "BMC", Specification(resolution=_RESOLUTION_W, latency_s=self.window_s))
+
     def checks(self) -> tuple[Check, ...]:
         """Check for ipmitool, and for access to the BMC."""
-        tool = shutil.which(_TOOL)
+        if self.on:  # on the hosts, when recording begins
+            return ()
+        tool = shutil.which(self.tool)
         found = [Check(_TOOL, ok=tool is not None, detail=tool or f"{_TOOL} is missing", fix="" if tool else _FIX)]
         if not self.address:
             there = any(Path("/dev").glob("ipmi[0-9]*"))
@@ -109,11 +140,24 @@ class Ipmi(Metered):
 
     def _argv(self) -> list[str]:
         if not self.address:
-            return [_TOOL, "-I", "open", "dcmi", "power", "reading"]
+            return [self.tool, "-I", "open", "dcmi", "power", "reading"]
         password = ["-f", str(self.password_file.expanduser())] if self.password_file else ["-E"]
         login = ["-U", self.user, *password, "-L", "USER", "-C", str(self.cipher)]
         patience = ["-N", "1", "-R", "1"]  # one question, one second: a reading that comes later is worth nothing
-        return [_TOOL, "-I", "lanplus", "-H", self.address, "-p", str(self.port), *login, *patience, "dcmi", "power", "reading"]
+        return [
+            self.tool,
+            "-I",
+            "lanplus",
+            "-H",
+            self.address,
+            "-p",
+            str(self.port),
+            *login,
+            *patience,
+            "dcmi",
+            "power",
+            "reading",
+        ]
 
     def _asked(self, argv: Sequence[str]) -> str:
         environment = {"IPMI_PASSWORD": "", **os.environ, "LC_ALL": "C"}  # without a password ipmitool would ask the terminal

@@ -1,5 +1,7 @@
 """Energy counters of NVIDIA's GPUs by nvidia-ml-py: https://docs.nvidia.com/deploy/nvml-api/
 
+On hosts (`on`), nvidia-smi is polled, which shows the same power, but no counter: https://docs.nvidia.com/deploy/nvidia-smi/
+
 The counter (Volta and later) is best. The power is an average over about a second on most GPUs. On A100 and H100 its sensor
 samples only a quarter of the time (https://arxiv.org/abs/2312.02741), so a periodic load may be misjudged by far.
 """
@@ -9,13 +11,18 @@ import math
 import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, Self
 
+from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
-from perjoule.drivers.protocols import Check
-from perjoule.meters._metered import Metered, Read, Reading
+from perjoule.drivers.protocols import Check, Host
+from perjoule.meters._metered import Read, Reading
+from perjoule.meters._on_hosts import SHORT_S, Command, Sampled
+from perjoule.meters._placed import Placed
+from perjoule.meters._sysfs import Sensor
 from perjoule.model import OPTIONS, Channel, Json, Specification
 from perjoule.model.errors import MachineError, PerjouleError
 
@@ -28,12 +35,16 @@ covers = ["clients"]
 _FIX = ".venv/bin/pip install 'perjoule[meters]'"
 _STEP = 1e-3  # both are shown in thousandths
 _POWER_WINDOW_S = 1.0
+_QUERY = ("--query-gpu=uuid,name,power.draw", "--format=csv,noheader,nounits")
+_QUERY_S = 5
+_QUERY_STEP_W = 0.01  # as it prints
+_GPU = re.compile(r"^(GPU-[0-9A-Fa-f-]+), ([^,\n]*), (.*)$", re.MULTILINE)
 _PART_TIME = re.compile(r"\b[AH]100\b|\bGH200\b")
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Nvml(Metered):
-    """The GPUs of this machine, each a separate channel."""
+class Nvml(Placed):
+    """The GPUs of this machine or of the hosts, each a separate channel."""
 
     covers: tuple[str, ...] = ("clients",)
     """The hosts whose work the GPUs do."""
@@ -42,7 +53,16 @@ class Nvml(Metered):
     """Only these, by UUID as `nvidia-smi -L` shows it; all by default."""
 
     quantity: Literal["", "energy", "power"] = ""
-    """By default the energy counter; the power on a GPU without one."""
+    """By default the energy counter; the power on a GPU without one, and with `on`."""
+
+    tool: str = "nvidia-smi"
+    """The program nvidia-smi on the hosts, with `on`; its path if it is not on their PATH."""
+
+    @model_validator(mode="after")
+    def _shown_there(self) -> Self:
+        if self.on and self.quantity == "energy":
+            raise ValueError("with on, nvidia-smi shows no energy counter (remove quantity)")
+        return self
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
@@ -56,19 +76,44 @@ class Nvml(Metered):
 
             yield read
 
+    def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[str]]:
+        """Have a host ask nvidia-smi. Raises MachineError: there is no driver, or no such GPU."""
+        argv = ("timeout", str(_QUERY_S), self.tool, *_QUERY)
+        done = host.run(argv, timeout_s=SHORT_S, check=False)
+        if done.returncode:
+            words = (done.stderr or done.stdout).strip().partition("\n")[0] or f"exit code {done.returncode}"
+            raise MachineError(f"nvidia-smi failed ({words})", where=host.name, next="install NVIDIA's driver on it")
+        there = {uuid: name for uuid, name, _ in _GPU.findall(done.stdout)}
+        missing = [uuid for uuid in self.gpus if uuid not in there]
+        if missing or not there:
+            what = f"no GPU is called {missing[0]}" if missing else "no GPU found"
+            raise MachineError(what, where=host.name, next=f"known: {', '.join(there) or 'none'}")
+        chosen = [uuid for uuid in there if not self.gpus or uuid in self.gpus]
+        sensors = [Sensor(_power(where, uuid, _QUERY_STEP_W), Path(), 1.0) for uuid in chosen]
+        pattern = ".*".join(f"{uuid}, [^,]*, ([^[:space:]]*)" for uuid in chosen)
+        return Sampled(host, sensors, self.rate_hz, folder, Command(argv, pattern)), self._part_time(
+            map(there.__getitem__, chosen)
+        )
+
+    def _part_time(self, names: Iterable[str]) -> Iterable[str]:
+        for name in names:
+            if _PART_TIME.search(name):
+                yield f"{self.label}: the power of {name} is sampled only a quarter of the time (read its energy counter)"
+
     def caveats(self) -> Iterable[str]:
         """A doubt about GPUs whose power sensor samples only part of the time."""
         try:
             with _library() as nvml:
                 for gpu in self._chosen(nvml):
-                    name = _text(nvml.nvmlDeviceGetName(gpu))
-                    if _PART_TIME.search(name) and (self.quantity == "power" or not _counts(nvml, gpu)):
-                        yield f"{self.label}: the power of {name} is sampled only a quarter of the time (read its energy counter)"
+                    if self.quantity == "power" or not _counts(nvml, gpu):
+                        yield from self._part_time([_text(nvml.nvmlDeviceGetName(gpu))])
         except PerjouleError:
             return
 
     def checks(self) -> tuple[Check, ...]:
         """Check for the library, the driver, and a GPU."""
+        if self.on:  # on the hosts, when recording begins
+            return ()
         if importlib.util.find_spec("pynvml") is None:
             return (Check("nvidia-ml-py", ok=False, detail="missing", fix=_FIX),)
         try:
@@ -95,11 +140,20 @@ class Nvml(Metered):
         if self.quantity == "energy" and not counts:
             name = _text(nvml.nvmlDeviceGetName(gpu))
             raise MachineError(f"{name} has no energy counter", where=f"meter {self.label}", next='set quantity = "power"')
-        part = "gpu-" + _uuid(nvml, gpu).removeprefix("GPU-").partition("-")[0]
         if counts and self.quantity != "power":
-            return where.channel("energy", "counter", "component", Specification(resolution=_STEP), component=part)
-        stated = Specification(resolution=_STEP, latency_s=_POWER_WINDOW_S)
-        return where.channel("power", "average", "component", stated, component=part)
+            return where.channel(
+                "energy", "counter", "component", Specification(resolution=_STEP), component=_part(_uuid(nvml, gpu))
+            )
+        return _power(where, _uuid(nvml, gpu), _STEP)
+
+
+def _power(where: Boundary, uuid: str, step_w: float) -> Channel:
+    stated = Specification(resolution=step_w, latency_s=_POWER_WINDOW_S)
+    return where.channel("power", "average", "component", stated, component=_part(uuid))
+
+
+def _part(uuid: str) -> str:
+    return "gpu-" + uuid.removeprefix("GPU-").partition("-")[0]
 
 
 def _value(nvml: Any, gpu: Any, channel: Channel) -> float:

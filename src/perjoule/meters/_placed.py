@@ -1,0 +1,73 @@
+"""Meters that are read on this machine, or on the hosts themselves, each for itself."""
+
+from abc import abstractmethod
+from collections.abc import Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.boundary import Boundary, names
+from perjoule.drivers.protocols import Host, Hosts, Sink
+from perjoule.machine import removal
+from perjoule.meters._metered import Metered
+from perjoule.meters._on_hosts import Sampled
+from perjoule.model import OPTIONS
+from perjoule.model.errors import CampaignError
+
+_ON = 'Hosts whose own sensors are read, each for itself: "servers", "clients", names. Without it, this machine\'s are read.'
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Placed(Metered):
+    """A meter of a machine that can be any of the hosts."""
+
+    on: Annotated[tuple[str, ...], Field(description=_ON)] = ()
+
+    @model_validator(mode="after")
+    def _each_for_itself(self) -> Self:
+        default = next(field.default for field in fields(self) if field.name == "covers")
+        if self.on and self.covers != default:
+            raise ValueError("with on, each host's sensors are its own (remove covers)")
+        return self
+
+    @abstractmethod
+    def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[str]]:
+        """Sample on a host, with `folder` for what comes from it; return also doubts. Raises PerjouleError."""
+
+    @contextmanager
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+        """Stream this machine's readings, or sample on the hosts. Raises PerjouleError: a sensor can't be found or read."""
+        if not self.on:
+            with super().record(hosts, sink) as doubts:
+                yield doubts
+            return
+        chosen = self._hosts(hosts)
+        doubts: list[str] = []
+        begun: list[Sampled] = []
+        with removal.scratch("perjoule-meter-") as folder, ThreadPoolExecutor(32) as pool:
+
+            def begin(host: Host) -> None:
+                sampled, found = self.begin(host, Boundary(self.label, host.name, self.component or "all"), folder)
+                begun.append(sampled)
+                doubts.extend(f"{host.name}: {doubt}" for doubt in found)
+
+            try:
+                list(pool.map(begin, chosen))
+                yield doubts
+                for ended in pool.map(Sampled.end, begun):
+                    doubts += ended.keep(self.label, sink)
+            finally:
+                list(pool.map(Sampled.stop, begun))
+
+    def _hosts(self, hosts: Hosts) -> list[Host]:
+        named = names(self.label, self.on, hosts)
+        chosen = [host for host in hosts.all if host.name in named]
+        if hosts.machine is not None and len(chosen) > 1:
+            what = f"{len(chosen)} hosts share this machine's sensors, which would be counted for each"
+            raise CampaignError(what, where=f"meter {self.label}", next="remove on")
+        return chosen
