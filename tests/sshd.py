@@ -1,11 +1,13 @@
 """A lab of real hosts on this machine: an sshd in each of several virtual hosts, with files of its own."""
 
+import contextlib
 import json
 import shutil
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,6 +101,26 @@ class Lab:
         for host in hosts:
             until(lambda host=host: "listening" in (self.folder / f"{host.name}.log").read_text())
         return found
+
+
+ON_LOOPBACK = {"storage-1": "127.0.0.2", "client-1": "127.0.0.3"}
+
+
+@contextlib.contextmanager
+def on_loopback(folder: Path) -> Generator[dict[str, Any]]:
+    """Two hosts that are this machine; yields the options of a testbed."""
+    lab = Lab(folder)
+    with socket.socket() as free:
+        free.bind(("127.0.0.2", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen(["/usr/sbin/sshd", "-D", "-e", "-f", lab.server("both", port, *ON_LOOPBACK.values())], stderr=-3)
+    try:
+        scan = ["ssh-keyscan", "-p", str(port), "127.0.0.3"]
+        until(lambda: subprocess.run(scan, capture_output=True, check=False).stdout != b"")
+        yield lab.options([{"name": n, "address": a, "role": n.partition("-")[0]} for n, a in ON_LOOPBACK.items()], port)
+    finally:
+        server.terminate()
+        server.wait(10)
 
 
 @dataclass

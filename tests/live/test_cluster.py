@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ import pytest
 
 from perjoule import campaign, drivers
 from perjoule.drivers.protocols import Testbed
+from perjoule.machine import mirrors
 from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, TransientError, WorkloadError
 from perjoule.model.units import MIB
@@ -27,7 +27,7 @@ from perjoule.simulators import rapl
 from perjoule.simulators._behaviour import Behaviour
 from perjoule.testbeds.cluster import Cluster
 from perjoule.workloads.hep import LIBRARIES
-from sshd import SUDOER, USER, Lab, toml, until
+from sshd import ON_LOOPBACK, SUDOER, USER, Lab, on_loopback, toml, until
 from typed import as_written
 
 pytestmark = [
@@ -36,7 +36,6 @@ pytestmark = [
 ]
 
 PERJOULE = str(Path(sys.executable).with_name("perjoule"))
-ADDRESSES = {"storage-1": "127.0.0.2", "client-1": "127.0.0.3"}
 SLEEP = "86399"  # found in argument lists
 KILLED = """
 import json, sys, time
@@ -64,20 +63,8 @@ def sleepers() -> list[str]:
 
 @pytest.fixture(scope="module")
 def options(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    lab = Lab(tmp_path_factory.mktemp("lab"))
-    with socket.socket() as free:
-        free.bind(("127.0.0.2", 0))
-        port = free.getsockname()[1]
-    server = subprocess.Popen(["/usr/sbin/sshd", "-D", "-e", "-f", lab.server("both", port, *ADDRESSES.values())], stderr=-3)
-    try:
-        hosts = [{"name": n, "address": a, "role": n.partition("-")[0]} for n, a in ADDRESSES.items()]
-        until(
-            lambda: subprocess.run(["ssh-keyscan", "-p", str(port), "127.0.0.3"], capture_output=True, check=False).stdout != b""
-        )
-        yield lab.options(hosts, port)
-    finally:
-        server.terminate()
-        server.wait(10)
+    with on_loopback(tmp_path_factory.mktemp("lab")) as found:
+        yield found
 
 
 def left(options: Mapping[str, Any]) -> list[str]:
@@ -96,7 +83,7 @@ def test_an_analysis_runs_on_a_dask_that_somebody_else_started(options: dict[str
     python, quiet = [sys.executable, "-m"], ["--no-dashboard"]
     scheduler = [*python, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-show", *quiet]
     worker = [*python, "distributed.cli.dask_worker", "--name", "theirs", "--nthreads", "1", "--no-nanny", *quiet]
-    worker += ["--host", ADDRESSES["client-1"], "--local-directory", str(tmp_path)]
+    worker += ["--host", ON_LOOPBACK["client-1"], "--local-directory", str(tmp_path)]
     theirs: list[subprocess.Popen[bytes]] = []
     try:
         for argv in (scheduler, worker):
@@ -176,9 +163,28 @@ def test_a_host_does_what_it_is_told_and_nothing_stays(options: dict[str, Any], 
         host.put("on it", place / "file")
         assert host.run(["findmnt", "-no", "FSTYPE", place], timeout_s=20).stdout == "ext4\n"
         assert str(host.device("raw", size_bytes=16 * MIB)).startswith("/dev/loop")
-        with pytest.raises(CampaignError, match="can't be used over SSH"):
+        with pytest.raises(CampaignError, match=r"client-1: .*may not be overwritten: it is not listed, or not confirmed"):
             host.device("raw", size_bytes=16 * MIB, device="/dev/disk/by-id/x")
     assert left(options) == []
+
+
+@pytest.mark.parametrize("way", mirrors.WAYS)
+def test_a_mirror_of_a_host_counts_twice_where_its_kernel_has_it_and_is_a_doubt_elsewhere(
+    way: str, options: dict[str, Any]
+) -> None:
+    lack, kind = mirrors.lacking(way), "zfs" if way == "zfs" else "ext4"
+    with Cluster(**options).hold(1) as hosts:
+        host = hosts.by_role("storage")[0]
+        for _ in range(2):  # the second one replaces the first
+            place = host.disk("pair", as_written(Disk, kind=kind, mirror=way, size="400 MiB"))
+            host.put("on it", place / "file")
+            assert host.copies_count == (1 if lack else 2)
+            images = [line for line in left(options) if ".img" in line]
+            assert len(images) == (1 if lack else 2)
+        doubt = mirrors.doubt(lack, stead="xfs" if way == "zfs" else "")
+        assert (doubt in host.doubts) is bool(lack), host.doubts
+    assert left(options) == []
+    assert not Path("/dev/md").exists() or not list(Path("/dev/md").glob("*pair*"))
 
 
 def test_a_killed_perjoule_leaves_nothing_on_its_hosts(
@@ -225,7 +231,7 @@ def test_sensors_are_sampled_on_the_hosts_until_one_is_lost(options: dict[str, A
                 return over
 
             heard = listen(meter, lambda _: over(), hosts=hosts.all)
-            for host in ADDRESSES:
+            for host in ON_LOOPBACK:
                 samples = [(channel, value) for channel, _, value, _ in heard.samples if channel.host == host]
                 energy_j = [value for _, value in samples]
                 assert len(samples) > (0 if lost else 2), heard.doubts  # what was on its way is lost

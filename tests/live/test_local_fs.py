@@ -42,7 +42,7 @@ import subprocess, sys
 from pathlib import Path
 from perjoule.model.errors import CampaignError
 from perjoule.model import Disk, Permit
-from perjoule.testbeds.local import view
+from perjoule.testbeds._device import view
 from perjoule.testbeds.local import Local
 device = Path(sys.argv[1])
 view.HERE = view.View(links=device.parents[1])

@@ -1,10 +1,10 @@
-"""The guard of raw devices on real ones: loop devices of this test's own, with stable ids in a folder of its own."""
+"""The guard of raw devices on real ones: loop devices of this test's own, here and as devices of a host over SSH."""
 
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,22 +12,28 @@ import pytest
 from click.testing import CliRunner, Result
 
 from perjoule.cli import cli
-from perjoule.drivers.protocols import Hosts
+from perjoule.drivers.protocols import Host, Hosts
 from perjoule.filesystems.device import Device
 from perjoule.model import Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError, TransientError
-from perjoule.testbeds.local import Local, device, view
-from perjoule.testbeds.local.device import Claim
+from perjoule.testbeds import _device as device
+from perjoule.testbeds._device import Claim, view
+from perjoule.testbeds.cluster import Cluster
+from perjoule.testbeds.cluster.devices import There
+from perjoule.testbeds.cluster.host import SshHost
+from perjoule.testbeds.local import Local
 from perjoule.testbeds.virtual import clean
+from sshd import on_loopback, toml
 
 pytestmark = pytest.mark.live
 
 MIB = 1024**2
+PERJOULE = Path(sys.executable).with_name("perjoule")
 HOLDER = """
 import sys, time
 from pathlib import Path
 from perjoule.model import Overwrite, Permit
-from perjoule.testbeds.local import view
+from perjoule.testbeds._device import view
 from perjoule.testbeds.local import Local
 device = Path(sys.argv[1])
 view.HERE = view.View(links=device.parents[1])
@@ -59,6 +65,25 @@ class Disk:
         self.link.symlink_to(self.node)
         self.view = view.View(links=self.links)
 
+    def on(self, host: Host) -> "Disk":
+        """Look at it as at a device of a host, which this machine is by another way."""
+        assert isinstance(host, SshHost)
+        self.view = There(links=self.links, ask=lambda argv: host._tool(*argv), host=host, log=self.links / "held")
+        return self
+
+    def after_first_look(self, do: Callable[[], object]) -> view.View:
+        """Have something happen between the first look and the second."""
+        done: list[str] = []
+
+        def ask(argv: Sequence[str]) -> str:
+            said = self.view.ask(argv)
+            if not done and ("wipefs" in argv or "perjoule-report" in argv):  # which is the last that a look asks
+                done.append("once")
+                do()
+            return said
+
+        return replace(self.view, ask=ask)
+
     def claim(self, *signature: str) -> Claim:
         return Claim(str(self.link), (Permit(device=str(self.link), signature=signature),), self.view)
 
@@ -72,12 +97,25 @@ class Disk:
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Disk]:
+def local_disk(tmp_path: Path) -> Iterator[Disk]:
     if os.geteuid() != 0:
         pytest.skip("only root makes loop devices")
     made = Disk(tmp_path)
     yield made
     subprocess.run(["losetup", "--detach", made.node], check=False)
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    if not Path("/usr/sbin/sshd").exists():
+        pytest.skip("sshd is missing: apt install openssh-server")
+    with on_loopback(tmp_path_factory.mktemp("lab")) as options, Cluster(**options).hold(1) as hosts:
+        yield hosts.clients[0]
+
+
+@pytest.fixture(params=["here", "over SSH"])
+def disk(request: pytest.FixtureRequest, local_disk: Disk) -> Disk:
+    return local_disk if request.param == "here" else local_disk.on(request.getfixturevalue("host"))
 
 
 def test_what_is_claimed_nobody_else_can_take(disk: Disk) -> None:
@@ -178,35 +216,23 @@ def test_a_device_beneath_another_loop_device_is_refused(disk: Disk) -> None:
 def test_a_link_that_leads_elsewhere_by_the_second_look_is_refused(disk: Disk, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = Disk(tmp_path / "other")
-    looked: list[str] = []
 
-    def ask(argv: list[str]) -> str:
-        looked.append(argv[0])
-        if looked.count("wipefs") == 1 and argv[0] == "wipefs":  # the first look ends: now the link moves
-            disk.link.unlink()
-            disk.link.symlink_to(other.node)
-        return disk.view.ask(argv)
+    def move() -> None:
+        disk.link.unlink()
+        disk.link.symlink_to(other.node)
 
     try:
         named = (Permit(device=str(disk.link)),)
         with pytest.raises(CampaignError, match="a moment ago and is"):
-            Claim(str(disk.link), named, replace(disk.view, ask=ask))
+            Claim(str(disk.link), named, disk.after_first_look(move))
     finally:
         run("losetup", "--detach", other.node)
 
 
 def test_something_that_appears_between_the_looks_is_refused(disk: Disk) -> None:
-    looked: list[str] = []
-
-    def ask(argv: list[str]) -> str:
-        looked.append(argv[0])
-        said = disk.view.ask(argv)
-        if argv[0] == "wipefs" and looked.count("wipefs") == 1:
-            run("mkfs.ext4", "-q", "-L", "photos", disk.node)
-        return said
-
+    made = disk.after_first_look(lambda: run("mkfs.ext4", "-q", "-L", "photos", disk.node))
     with pytest.raises(CampaignError, match='bears ext4 "photos"'):
-        Claim(str(disk.link), (Permit(device=str(disk.link)),), replace(disk.view, ask=ask))
+        Claim(str(disk.link), (Permit(device=str(disk.link)),), made)
     assert disk.signatures() == ["ext4"]
 
 
@@ -230,45 +256,45 @@ def test_a_device_that_came_in_the_place_of_the_one_that_was_shown_is_refused(di
         Claim(str(disk.link), (permit,), disk.view)
 
 
-def _held(disk: Disk, call: Callable[[Hosts], None], *signature: str) -> None:
+def _held(local_disk: Disk, call: Callable[[Hosts], None], *signature: str) -> None:
     with Local().hold(1) as hosts:
-        hosts.all[0].overwrite = (Permit(device=str(disk.link), signature=signature),)
+        hosts.all[0].overwrite = (Permit(device=str(local_disk.link), signature=signature),)
         call(hosts)
 
 
-def test_a_named_device_is_measured_and_looked_at_by_its_number(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view, "HERE", disk.view)
+def test_a_named_device_is_measured_and_looked_at_by_its_number(local_disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view, "HERE", local_disk.view)
 
     def measure(hosts: Hosts) -> None:
-        with Device(device=str(disk.link)).mount(hosts) as mounted:
-            assert mounted.devices == {"local": Path(disk.node)}
+        with Device(device=str(local_disk.link)).mount(hosts) as mounted:
+            assert mounted.devices == {"local": Path(local_disk.node)}
             mounted.alive()
-            hosts.all[0].run(["dd", "if=/dev/urandom", f"of={disk.node}", "bs=1M", "count=4", "oflag=direct"], timeout_s=20)
+            hosts.all[0].run(["dd", "if=/dev/urandom", f"of={local_disk.node}", "bs=1M", "count=4", "oflag=direct"], timeout_s=20)
             with (
                 monkeypatch.context() as another,
                 pytest.raises(TransientError, match=r"is no longer the device that was lent .*now 7:99 1"),
             ):
                 another.setattr("perjoule.filesystems.device._identity", lambda client, path: "7:99 1")
                 mounted.alive()
-            assert "is in use" in disk.refused() or "is open" in disk.refused()
+            assert "is in use" in local_disk.refused() or "is open" in local_disk.refused()
 
-    _held(disk, measure)
-    disk.claim().release()  # and is free again
+    _held(local_disk, measure)
+    local_disk.claim().release()  # and is free again
 
 
-def test_a_device_that_is_not_confirmed_is_not_lent(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view, "HERE", disk.view)
-    wanted = Device(device=str(disk.link))
+def test_a_device_that_is_not_confirmed_is_not_lent(local_disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view, "HERE", local_disk.view)
+    wanted = Device(device=str(local_disk.link))
     with Local().hold(1) as hosts, pytest.raises(CampaignError, match="not confirmed"), wanted.mount(hosts):
         pass
 
 
-def test_when_perjoule_is_killed_the_device_is_free_and_the_file_is_gone(disk: Disk) -> None:
-    run("mkfs.ext4", "-q", disk.node)
-    holder = subprocess.Popen([sys.executable, "-c", HOLDER, disk.link], stdout=subprocess.PIPE, text=True)
+def test_when_perjoule_is_killed_the_device_is_free_and_the_file_is_gone(local_disk: Disk) -> None:
+    run("mkfs.ext4", "-q", local_disk.node)
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, local_disk.link], stdout=subprocess.PIPE, text=True)
     assert holder.stdout is not None
     path, loop = holder.stdout.readline().split()
-    assert path == disk.node
+    assert path == local_disk.node
     holder.kill()
     holder.communicate()
     deadline_s = time.monotonic() + 20
@@ -276,7 +302,7 @@ def test_when_perjoule_is_killed_the_device_is_free_and_the_file_is_gone(disk: D
     while backing.exists() and time.monotonic() < deadline_s:
         time.sleep(0.05)
     assert not backing.exists()
-    disk.claim().release()
+    local_disk.claim().release()
 
 
 CAMPAIGN = """
@@ -300,12 +326,12 @@ kind = "system"
 
 
 def test_a_campaign_overwrites_a_device_only_with_a_word_of_the_user(
-    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    local_disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(view, "HERE", disk.view)
-    run("mkfs.ext4", "-q", "-L", "photos", disk.node)
+    monkeypatch.setattr(view, "HERE", local_disk.view)
+    run("mkfs.ext4", "-q", "-L", "photos", local_disk.node)
     file, into = tmp_path / "mine.toml", tmp_path / "results"
-    file.write_text(CAMPAIGN.format(device=disk.link))
+    file.write_text(CAMPAIGN.format(device=local_disk.link))
 
     def typed(*words: str) -> Result:
         return CliRunner().invoke(cli, ["run", str(file), "--into", str(into), *words])
@@ -313,21 +339,21 @@ def test_a_campaign_overwrites_a_device_only_with_a_word_of_the_user(
     assert "not been confirmed" in str(typed().exception)
     assert "is not a device listed in this campaign" in str(typed("--overwrite", "other").exception)
     assert not into.exists()
-    assert disk.signatures() == ["ext4"]
+    assert local_disk.signatures() == ["ext4"]
     ended = typed("--overwrite", "loop-TEST")
     assert ended.exit_code == 0, ended.output
-    assert disk.signatures() == []
+    assert local_disk.signatures() == []
     assert (into / "report.html").exists()
     again = CliRunner().invoke(cli, ["resume", str(into)])  # nothing is missing: nothing is asked
     assert again.exit_code == 0, again.output
 
 
-def test_what_would_be_lost_is_shown_on_the_terminal(disk: Disk) -> None:
-    run("mkfs.ext4", "-q", "-L", "photos", disk.node)
-    permit, lines = device.shown(Overwrite(device=str(disk.link), signature=("ext4",)), disk.view)
-    sequence = Path("/sys/block", Path(disk.node).name, "diskseq")
+def test_what_would_be_lost_is_shown_on_the_terminal(local_disk: Disk) -> None:
+    run("mkfs.ext4", "-q", "-L", "photos", local_disk.node)
+    permit, lines = device.shown(Overwrite(device=str(local_disk.link), signature=("ext4",)), local_disk.view)
+    sequence = Path("/sys/block", Path(local_disk.node).name, "diskseq")
     assert permit.identity.endswith(sequence.read_text().strip() if sequence.exists() else "")
-    assert lines[0] == f"{disk.link} -> {disk.node}"
+    assert lines[0] == f"{local_disk.link} -> {local_disk.node}"
     assert "size 64M" in lines[1]
     assert lines[2].startswith('bears ext4 "photos"')
 
@@ -359,3 +385,54 @@ def test_devices_of_virtual_hosts_are_gone_at_the_end_or_with_the_next_cleaning(
     backing = Path("/sys/block", Path(path).name, "loop", "backing_file")
     assert folder not in (backing.read_text() if backing.exists() else "")
     assert not Path(folder).exists()
+
+
+@pytest.fixture
+def named(local_disk: Disk) -> Iterator[str]:
+    """A stable id among this machine's, as a campaign names it."""
+    folder = Path("/dev/disk/by-id")
+    made = [path for path in (folder.parent, folder) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    link = folder / f"perjoule-test-{os.getpid()}"
+    link.symlink_to(local_disk.node)
+    yield str(link)
+    link.unlink()
+    for path in reversed(made):
+        path.rmdir()
+
+
+@pytest.mark.parametrize(
+    ("filesystem", "load"),
+    [
+        ('kind = "device"', 'kind = "device"\noperation = ["write", "read"]\nsize = "8 MiB"\ndirect = true'),
+        ('kind = "local"\ntype = "ext4"', 'kind = "fio"\noperation = ["write", "read"]\nsize = "8 MiB"'),
+    ],
+    ids=["device", "local"],
+)
+def test_a_campaign_overwrites_a_device_of_a_host_only_with_a_word_of_the_user(
+    filesystem: str, load: str, local_disk: Disk, named: str, tmp_path: Path
+) -> None:
+    run("mkfs.ext4", "-q", "-L", "photos", local_disk.node)
+    (tmp_path / "lab").mkdir()
+    with on_loopback(tmp_path / "lab") as options:
+        header = f'overwrite = [{{device = "{named}", signature = "ext4"}}]'
+        text = toml(options, f'{filesystem}\ndevice = "{named}"', load, header=header)
+        (tmp_path / "lab.toml").write_text(text)
+        (tmp_path / "other.toml").write_text(text.replace('signature = "ext4"', 'signature = "xfs"'))
+
+        def campaign(file: str, *words: str) -> subprocess.CompletedProcess[str]:
+            argv = [PERJOULE, "run", tmp_path / file, "--into", tmp_path / "results", *words]
+            return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
+
+        refused = campaign("other.toml", "--overwrite", Path(named).name)
+        assert (refused.returncode, local_disk.signatures()) == (2, ["ext4"]), refused.stderr
+        assert f'client-1: device = "{named}" bears ext4 "photos"' in refused.stderr
+        unasked = campaign("lab.toml")
+        assert (unasked.returncode, local_disk.signatures()) == (2, ["ext4"]), unasked.stderr
+        assert f"client-1: {named} -> {local_disk.node}" in unasked.stderr
+        assert "has not been confirmed" in unasked.stderr
+        ended = campaign("lab.toml", "--overwrite", Path(named).name)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        assert "failed: " not in ended.stdout + ended.stderr
+    assert local_disk.signatures() == []  # ours is removed, too
+    local_disk.claim().release()  # and is free again

@@ -14,7 +14,7 @@ from perjoule.model.errors import CampaignError
 
 
 def confirmed(asked: Campaign, trials: Iterable[Trial], flags: Sequence[str]) -> Campaign:
-    """Return the campaign with the confirmed devices that these trials overwrite on this machine.
+    """Return the campaign with the confirmed devices that these trials overwrite.
 
     Args:
         asked: lists the devices.
@@ -32,17 +32,19 @@ def confirmed(asked: Campaign, trials: Iterable[Trial], flags: Sequence[str]) ->
             f"--overwrite {unknown[0]} is not a device listed in this campaign", next=f"the campaign's overwrite lists {known}"
         )
     said = {by_word[flag] for flag in flags}
-    wanted = {device: trial.testbed for trial in trials for device in drivers.filesystem(trial.filesystem).devices}
+    by_clients = sorted(trials, key=lambda trial: trial.clients_count)  # the last one has all hosts
+    wanted = {device: trial for trial in by_clients for device in drivers.filesystem(trial.filesystem).devices}
     permits: list[Permit] = []
     for named in (one for one in asked.overwrite if one.device in wanted):
-        if (there := drivers.testbed(wanted[named.device]).shown(named)) is None:
-            continue  # of other machines
-        permit, lines = there
-        for line in lines:
-            err.print(line, soft_wrap=True, markup=False, highlight=False)
-        if permit.device not in said:
-            _ask(permit.device)
-        permits.append(permit)
+        trial = wanted[named.device]
+        place = drivers.filesystem(trial.filesystem).devices_at
+        there = drivers.testbed(trial.testbed).shown(named, trial.clients_count, place)
+        for permit, lines in there:
+            for line in lines:
+                err.print(f"{permit.host}: {line}" if permit.host else line, soft_wrap=True, markup=False, highlight=False)
+            permits.append(permit)
+        if there and named.device not in said:
+            _ask(named.device)
     return replace(asked, confirmed=tuple(permits))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
@@ -14,6 +15,8 @@ from perjoule.model.units import Bytes
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class OnOwnDevices(FileSystem):
     """What each client has on a device of its own."""
+
+    devices_at: ClassVar[str] = "client"
 
     size_bytes: Bytes = 4 * 1024**3
     """Size of the sparse file that stands in for a device; has no effect on a named one."""

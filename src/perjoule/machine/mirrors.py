@@ -6,6 +6,7 @@ https://openzfs.github.io/openzfs-docs/
 
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,13 +36,20 @@ STEAD = "xfs"  # the file system on a single disk without ZFS
 def lacking(mirror: str, *, root: Path = Path("/")) -> str:
     """Return why this machine can't make such a mirror, as in "this kernel has no md"; "" if it can. Changes nothing."""
     way = WAYS[mirror]
-    if not (loaded(way.module, root=root) or _loadable(way.module, root)):
+    module = loaded(way.module, root=root) or _loadable(way.module, root)
+    return lack_of(mirror, module=module, tool=shutil.which(way.tool) is not None)
+
+
+def lack_of(mirror: str, *, module: bool, tool: bool) -> str:
+    """Say why a machine without the kernel module or the tool can't make such a mirror; "" if it has both."""
+    way = WAYS[mirror]
+    if not module:
         return f"this kernel has no {way.module if mirror == 'lvm' else mirror}"
-    return "" if shutil.which(way.tool) else f"{way.tool} is not installed"
+    return "" if tool else f"{way.tool} is not installed"
 
 
-def possible(wanted: Disk) -> tuple[Disk, str]:
-    """Return the mirror that can be made here, and a doubt ("" for none) if it is less than requested."""
+def possible(wanted: Disk, lacking: Callable[[str], str] = lacking) -> tuple[Disk, str]:
+    """Return the mirror that a host can make, by what it lacks, and a doubt ("" for none) if it is less than requested."""
     if wanted.mirror == "none" or not (lack := lacking(wanted.mirror)):
         return wanted, ""
     made = single(wanted)

@@ -16,6 +16,7 @@ from pathlib import Path
 MARK = "perjoule-made-this"
 SCRATCH = (
     "perjoule-meter-",
+    "perjoule-device-",
     "perjoule-mpi-",
     "pjs-",
     "perjoule-local-",

@@ -34,7 +34,7 @@ class Disk:
     """The file system; zfs only with mirror = "zfs"."""
     mirror: Literal["none", "md", "lvm", "zfs"] = "none"
     """Store each server's data twice, on two separate disks (files): with md (mdadm), LVM (raid1) or ZFS, if the kernel has it.
-    Otherwise the data are on a single disk (on xfs instead of zfs), and each record has a doubt. Only on virtual hosts. Disk caps
+    Otherwise the data are on a single disk (on xfs instead of zfs), and each record has a doubt. Not on testbed local. Disk caps
     do not limit ZFS, which writes from kernel threads."""
     block_bytes: Bytes | None = None
     """Its block size (btrfs: sector size, zfs: record size); mkfs's default if absent."""
@@ -85,3 +85,4 @@ class Permit:
     device: str
     signature: tuple[str, ...] = ()
     identity: str = ""  # of the device that was shown, by the kernel's number and count: "8:16 41"; "" where nothing was shown
+    host: str = ""  # whose device it is; "" for the machine where perjoule runs

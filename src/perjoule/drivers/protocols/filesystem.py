@@ -64,6 +64,7 @@ class FileSystem(ABC):
     host_bytes: ClassVar[int] = 64 * 1024**2  # of memory that its daemons or its client take on one host, roughly
     largest_host_bytes: ClassVar[int] = 0  # the same on the host on which they take most, if that is much more
     host_tasks_count: ClassVar[int] = 64  # processes and threads, roughly
+    devices_at: ClassVar[str] = "storage"  # the hosts whose `devices` it overwrites, by `Hosts.at`
     beneath: Disk | None = None  # made for the data of each host; None: they lie on the host's own disk
 
     def folder(self, hosts: Path | None) -> Path | None:

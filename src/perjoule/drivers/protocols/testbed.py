@@ -32,14 +32,14 @@ class Testbed(ABC):
         """Whether watts can be modelled from the counters of its hosts."""
         return bool(self.cluster)
 
-    def shown(self, named: Overwrite) -> tuple[Permit, list[str]] | None:
-        """Describe what would be lost with a device of this machine, in lines; None if its hosts overwrite none.
+    def shown(self, named: Overwrite, clients_count: int, place: str) -> list[tuple[Permit, list[str]]]:
+        """Describe, in lines, what would be lost with a device of each host at `place` (`Hosts.at`); none if they overwrite none.
 
         Raises:
-            CampaignError: it can't be overwritten; the message says why.
+            CampaignError: it can't be overwritten on one of them; the message says why.
             MachineError: what must be known of it can't be read.
         """
-        return None
+        return []
 
     @abstractmethod
     def planned(self, clients_count: int) -> Hosts:

@@ -9,7 +9,7 @@ import ipaddress
 import secrets
 import shutil
 from collections.abc import Generator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -21,10 +21,11 @@ from perjoule.catalogue import Cluster as Hardware
 from perjoule.catalogue import Node
 from perjoule.drivers.protocols import Check, ClockOffset, Host, Hosts, Testbed, planned
 from perjoule.machine.each import each
-from perjoule.model import OPTIONS, Json, TextFile
+from perjoule.model import OPTIONS, Json, Overwrite, Permit, TextFile
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.model.units import Seconds
-from perjoule.testbeds.cluster import findings, notes, pool
+from perjoule.testbeds import _device
+from perjoule.testbeds.cluster import devices, findings, notes, pool
 from perjoule.testbeds.cluster.facts import clock_doubt
 from perjoule.testbeds.cluster.host import MeteredHost, SshHost
 from perjoule.testbeds.cluster.inventory import inventory, tables
@@ -114,6 +115,22 @@ class Cluster(Testbed):
     def planned(self, clients_count: int) -> Hosts:
         """The first clients, the first storage hosts if `servers` limits them, and all others."""
         return planned(machine.role for machine in self._chosen(clients_count))
+
+    def shown(self, named: Overwrite, clients_count: int, place: str) -> list[tuple[Permit, list[str]]]:
+        """Say what the device is on each host, and what would be lost with it; each permit is for that device alone."""
+        chosen = self._chosen(clients_count)
+        hosts = planned(machine.role for machine in chosen)
+        theirs = [machine for machine, host in zip(chosen, hosts.all, strict=True) if host in hosts.at(place)]
+
+        def look(machine: Machine) -> tuple[Permit, list[str]]:
+            keeper = pool.looked(self._place(machine))
+            try:
+                permit, lines = _device.shown(named, devices.beforehand(keeper))
+            except (CampaignError, MachineError) as error:
+                raise type(error)(error.what, where=machine.name, next=error.next) from None
+            return replace(permit, host=machine.name), lines
+
+        return each(theirs, look)
 
     def awaited(self) -> Generator[str]:
         """Wait for hosts whose connection was lost. Raises PerjouleError: one is not back within `patience`."""

@@ -8,17 +8,28 @@ from typing import Any, NoReturn
 
 from perjoule.catalogue import Node
 from perjoule.drivers.protocols import ClockOffset, Completed, Counters, Host, PlannedHost, Process
+from perjoule.machine import mirrors
 from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
-from perjoule.testbeds import _format, _process
+from perjoule.testbeds import _format, _mirror, _process
+from perjoule.testbeds._device import Claim
 from perjoule.testbeds.cluster.connection import Line, with_env
+from perjoule.testbeds.cluster.devices import There
 from perjoule.testbeds.cluster.facts import counters
 from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.program import Room, SshProgram, signalled
-from perjoule.testbeds.cluster.scripts import BASH
+from perjoule.testbeds.cluster.scripts import BASH, ending
 
 _SHORT_S = 30.0
 _LONG_S = 600.0
+# $1 a kernel module, $2 a tool. Prints which of them are there; nothing is loaded.
+_MIRROR = r"""
+PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+if [ -d "/sys/module/$1" ] || grep -qsF "[$1]" /proc/mdstat || modprobe --dry-run --quiet -- "$1" 2> /dev/null; then
+  echo module
+fi
+if type -P -- "$2" > /dev/null; then echo tool; fi
+"""
 
 
 class SshHost(Host):
@@ -29,8 +40,10 @@ class SshHost(Host):
     ) -> None:
         self.name, self.role, self.address, self.node, self.directory = name, role, address, node, directory
         self.cpu_capacity_cores = float(keeper.probe.cores_count)
-        self._line, self._probe, self._doubt = Line(keeper, directory), keeper.probe, doubt
-        self._disks: dict[str, str] = {}
+        self._line, self._probe = Line(keeper, directory), keeper.probe
+        self._disks: dict[str, Callable[[], object]] = {}  # what removes each
+        self._copies: dict[str, int] = {}
+        self._doubts = {"clock": doubt}
 
     def run(
         self,
@@ -115,8 +128,8 @@ class SshHost(Host):
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """The doubt about its clock, by which workloads report their start."""
-        return (self._doubt,) if self._doubt else ()
+        """Doubts about its clock, by which workloads report their start, and about mirrors that it can't make."""
+        return tuple(filter(None, self._doubts.values()))
 
     def drop_caches(self) -> None:
         """Write back and drop the page cache."""
@@ -128,44 +141,115 @@ class SshHost(Host):
             raise WorkloadError(f"can't drop the page cache ({error.what})", where=self.name) from None
 
     def disk(self, name: str, wanted: Disk) -> Path:
-        """Make a disk in a sparse file below the work folder, replacing an earlier one of that name."""
-        if wanted.device:
-            self._refuse_device(wanted.device)
-        if wanted.mirror != "none":
-            what = f'mirror = "{wanted.mirror}" does not work on a host over SSH'
-            raise CampaignError(what, where=self.name, next="remove mirror, or use testbed virtual")
-        place, image = self.directory / name, self.directory / f"{name}.img"
+        """Make a disk in a sparse file below the work folder, in two as a mirror, or on a named device of the host."""
+        _format.make_words(wanted)  # the impossible is reported before anything is touched
+        place = self.directory / name
         self._tool("mkdir", "-p", place)
         self._without(name)
-        self._tool("truncate", f"--size={wanted.size_bytes}", image)
-        self._tool(*_format.make_words(wanted), image)
-        loop = self._tool("losetup", "--find", "--show", "--direct-io=on", image)
-        try:
-            self._tool("mount", "-t", wanted.kind, "-o", ",".join(("noatime", *wanted.options)), loop, place)
-        finally:
-            self.run(["losetup", "--detach", loop], timeout_s=_SHORT_S, check=False)  # from now on it goes with its mount
-        self._disks[name] = str(place)
+        wanted, self._doubts[f"disk {name}"] = mirrors.possible(wanted, self._lacking)
+        made = self._named if wanted.device else self._single if wanted.mirror == "none" else self._mirrored
+        with made(name, wanted) as source:
+            self._tool("mount", "-t", wanted.kind, "-o", ",".join(("noatime", *wanted.options)), source, place)
+        self._disks[name] = lambda: self._unmounted(place)
+        self._copies[name] = 1 if wanted.mirror == "none" else _mirror.LEGS_COUNT
         return place
 
-    def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
-        """Lend a loop device on a sparse file below the work folder, replacing an earlier one of that name."""
-        if device:
-            self._refuse_device(device)
-        self._without(name)
+    @contextlib.contextmanager
+    def _single(self, name: str, wanted: Disk) -> Generator[str]:
+        """Make a file system in a file, and lend its loop device for the mount that keeps it from then on."""
         image = self.directory / f"{name}.img"
-        self._tool("truncate", f"--size={size_bytes}", image)
-        self._disks[name] = self._tool("losetup", "--find", "--show", "--direct-io=on", image)
-        return Path(self._disks[name])
+        self._tool("truncate", f"--size={wanted.size_bytes}", image)
+        self._tool(*_format.make_words(wanted), image)
+        loop = self._loop(image)
+        try:
+            yield loop
+        finally:
+            self.run(["losetup", "--detach", loop], timeout_s=_SHORT_S, check=False)
+
+    @contextlib.contextmanager
+    def _mirrored(self, name: str, wanted: Disk) -> Generator[str]:
+        """Make a file system on two files with the same content."""
+        mirror = _mirror.Mirror(wanted.mirror, self.directory / "disks", name)
+        self._tool("mkdir", "-p", mirror.folder)
+        self._tool("modprobe", mirrors.WAYS[wanted.mirror].module)
+        self._tool("truncate", f"--size={wanted.size_bytes}", *mirror.images)
+        loops = [self._loop(leg) for leg in mirror.images]
+        try:
+            self.put(ending(mirror.end(loops)), self.directory / f"{name}.end")
+            for argv in mirror.make(loops, wanted):
+                self._tool(*argv)
+            if wanted.kind != "zfs":
+                self._tool(*_format.make_words(wanted), mirror.source)
+            yield mirror.source
+        finally:
+            for loop in loops:
+                self.run(["losetup", "--detach", loop], timeout_s=_SHORT_S, check=False)
+
+    @contextlib.contextmanager
+    def _named(self, name: str, wanted: Disk) -> Generator[str]:
+        """Make a file system on a device that may be overwritten; it is removed with the run."""
+        claim = self._claim(name, wanted.device)
+        try:
+            boot = self.read(Path("/proc/sys/kernel/random/boot_id")).decode().strip()
+            claim.wipe()
+            path, seen = str(claim.path), claim.seen
+            device = (path, seen.number, seen.sequence or "-", boot)
+            end = ending(("wipefs", "--all", "--types", wanted.kind, "--quiet", path), device=device)
+            self.put(end, self.directory / f"{name}.end")
+        finally:
+            claim.release()  # mkfs takes it exclusively itself, and refuses where something is
+        self._tool(*_format.make_words(wanted), path)
+        yield path
+
+    def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
+        """Lend a named device of the host, or a loop device on a sparse file, replacing an earlier one of that name."""
+        self._without(name)
+        if not device:
+            image = self.directory / f"{name}.img"
+            self._tool("truncate", f"--size={size_bytes}", image)
+            loop = self._loop(image)
+            self._disks[name] = lambda: self.run(["losetup", "--detach", loop], timeout_s=_LONG_S)
+            return Path(loop)
+        claim = self._claim(name, device)
+        self._disks[name] = claim.release
+        claim.wipe()
+        claim.check()  # right before what comes next, which is the first write
+        return claim.path
+
+    def _claim(self, name: str, device: str) -> Claim:
+        """Claim a device of the host, judged as one of this machine. Raises CampaignError, MachineError."""
+        if self._probe.user != "root":
+            mend = "log in as root, or set sudo = true"
+            raise MachineError(f"only root can overwrite a device ({device})", where=self.name, next=mend)
+        view = There(ask=lambda argv: self._tool(*argv), host=self, log=self.directory / f"{name}.held")
+        try:
+            return Claim(device, [one for one in self.overwrite if one.host == self.name], view)
+        except (CampaignError, MachineError) as error:
+            raise type(error)(error.what, where=self.name, next=error.next) from None
+
+    @property
+    def copies_count(self) -> int:
+        """2 with a mirror."""
+        return max(self._copies.values(), default=1)
+
+    def _lacking(self, mirror: str) -> str:
+        """Return why the host can't make a mirror; "" if it can."""
+        way = mirrors.WAYS[mirror]
+        said = self._tool(*BASH, _MIRROR, "perjoule-mirror", way.module, way.tool).split()
+        return mirrors.lack_of(mirror, module="module" in said, tool="tool" in said)
+
+    def _loop(self, image: Path) -> str:
+        return self._tool("losetup", "--find", "--show", "--direct-io=on", image)
+
+    def _unmounted(self, place: Path) -> None:
+        self.run(["umount", place], timeout_s=_LONG_S)
+        self.run([*BASH, 'if [ -f "$1" ]; then bash --norc "$1"; fi', "perjoule-end", f"{place}.end"], timeout_s=_LONG_S)
 
     def _without(self, name: str) -> None:
-        if old := self._disks.pop(name, None):
-            self.run(["losetup", "--detach", old] if old.startswith("/dev/") else ["umount", old], timeout_s=_LONG_S)
-        self._tool("rm", "-f", self.directory / f"{name}.img")
-
-    def _refuse_device(self, device: str) -> None:
-        """Refuse a named device: the protection against overwriting sees only this machine's devices."""
-        mend = "remove device (a file stands in for it), or run perjoule on that host with testbed local"
-        raise CampaignError(f'device = "{device}" can\'t be used over SSH', where=self.name, next=mend)
+        if removed := self._disks.pop(name, None):
+            removed()
+        self._copies.pop(name, None)
+        self._tool(*BASH, 'rm -f -- "$1.img" "$1.end" "${1%/*}/disks/${1##*/}".*', "perjoule-rm", self.directory / name)
 
     def _tool(self, *argv: str | Path) -> str:
         try:

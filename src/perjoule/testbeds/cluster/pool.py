@@ -38,6 +38,13 @@ def fresh(place: Place) -> Keeper:
     return Keeper(*place)
 
 
+def looked(place: Place) -> Keeper:
+    """Return a connection over which to look, which stays for who holds the host next. Raises MachineError, as a login does."""
+    keeper = fresh(place)
+    _kept[place] = keeper
+    return keeper
+
+
 def lose(place: Place) -> None:
     """Note that a host's connection was lost."""
     _lost.add(place)

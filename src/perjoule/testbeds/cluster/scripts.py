@@ -4,6 +4,9 @@ A mark is NAME=VALUE in the environment of every program that we start, which it
 environment is found by its session, which sshd made for it alone. Folders contain no blanks: `cluster.Work` checks that.
 """
 
+import shlex
+from collections.abc import Sequence
+
 BASH = ("bash", "--norc", "-c")  # which would read ~/.bashrc once more, as a child of sshd
 # Without the file `perjoule-made-this` (perjoule.machine.removal.MARK) nothing below a folder is ever removed.
 
@@ -31,6 +34,9 @@ remove() { # a folder of ours with all that is mounted and attached below
     findmnt --raw --noheadings --output TARGET | grep -F "$1/" | sort -r | while read -r place; do
       umount "$place" 2> /dev/null || umount --lazy "$place" 2> /dev/null
     done
+  for end in "$1"/*.end; do # what unmounting leaves: an array, a file system on somebody's device
+    [ ! -f "$end" ] || "$BASH" --norc "$end"
+  done
   for loop in /sys/block/loop*/loop/backing_file; do
     { read -r file < "$loop"; } 2> /dev/null || continue
     loop=${loop%/loop/*}
@@ -208,6 +214,27 @@ done
 exit 1
 """
 )
+
+# A script on a host, run by who removes a run's folder: arguments are filled in before it (`ending`). Busy while the kernel takes
+# the last mount down.
+_PATIENTLY = r"""
+for _ in {1..50}; do "$@" 2> /dev/null && exit; sleep 0.1; done
+"""
+# $1 a device, $2 its number, $3 its sequence number or "-", $4 the host's start, then what removes our file system from it.
+_SAME_DEVICE = r"""
+name=${1##*/} sequence=-
+read -r boot < /proc/sys/kernel/random/boot_id
+{ read -r number < "/sys/class/block/$name/dev"; read -r sequence < "/sys/class/block/$name/diskseq"; } 2> /dev/null
+[ "$number $sequence $boot" = "$2 $3 $4" ] || exit 0
+shift 4
+"""
+
+
+def ending(argv: Sequence[str], *, device: Sequence[str] = ()) -> str:
+    """Return a script that undoes what unmounting leaves; nothing if `device` (path, number, sequence, start) is another now."""
+    check = _SAME_DEVICE if device else ""
+    return f"set -- {shlex.join([*device, *argv])}{check or chr(10)}{_PATIENTLY}"
+
 
 # $1 the base name of a long-running program's files, then the program. It bears the marks itself, as what it is started with.
 LAUNCH = r"""

@@ -16,11 +16,10 @@ from perjoule.drivers.protocols import Check, Completed, Counters, Host, Hosts, 
 from perjoule.machine import removal
 from perjoule.model import OPTIONS, Disk, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
-from perjoule.testbeds import _process
+from perjoule.testbeds import _device, _process
+from perjoule.testbeds._device import view
 from perjoule.testbeds._kernel import cpu_ticks, disk_busy_s, disk_bytes, network_bytes
 from perjoule.testbeds._machine import ThisMachine
-from perjoule.testbeds.local import device as _device
-from perjoule.testbeds.local import view
 from perjoule.testbeds.local.guard import Guarded, GuardedDevice, GuardedDisk
 
 EXAMPLE = '[testbed]\nkind = "local"\n'
@@ -48,9 +47,9 @@ class Local(Testbed):
             )
         return planned(["client"])
 
-    def shown(self, named: Overwrite) -> tuple[Permit, list[str]]:
+    def shown(self, named: Overwrite, clients_count: int, place: str) -> list[tuple[Permit, list[str]]]:
         """Say what a device is and what would be lost with it; the permit is for that device alone."""
-        return _device.shown(named, view.HERE)
+        return [_device.shown(named, view.HERE)]
 
     @contextlib.contextmanager
     def hold(self, clients_count: int) -> Generator[Hosts]:

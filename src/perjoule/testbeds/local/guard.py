@@ -8,8 +8,8 @@ from pathlib import Path
 from perjoule.model import Disk, Permit
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import _disk, _format, _process
-from perjoule.testbeds.local.device import Claim
-from perjoule.testbeds.local.view import HERE, View
+from perjoule.testbeds._device import Claim
+from perjoule.testbeds._device.view import HERE, View
 
 # $1 is where it is mounted, $2 its file or device, $3 the device's number, $4 the file system that we made on it, if any: nothing
 # else is ever wiped here. It waits for the end of perjoule and of every tool that perjoule started.

@@ -1,6 +1,7 @@
 """What keeps a raw device from being overwritten, judged from what a machine says (lsblk, wipefs 2.38, the kernel's tables)."""
 
 import json
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +15,10 @@ from perjoule.cli import consent
 from perjoule.model import Campaign, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import local
-from perjoule.testbeds.local.device import Claim, node, refused
-from perjoule.testbeds.local.device import shown as shown_to_user
-from perjoule.testbeds.local.view import Seen, View, look
+from perjoule.testbeds._device import Claim, node, refused
+from perjoule.testbeds._device import shown as shown_to_user
+from perjoule.testbeds._device.view import COLUMNS, Seen, View, look
+from perjoule.testbeds.cluster.devices import report
 from places import TRANSCRIPTS
 
 SAID = TRANSCRIPTS / "devices"
@@ -65,9 +67,37 @@ class Machine:
         return refused(self.look(), allowed)
 
 
+class MachineThere(Machine):
+    """The same, as a host reports it."""
+
+    @property
+    def view(self) -> View:
+        (self.folder / "copy").mkdir(exist_ok=True)
+        return report(self.reported(), Path(tempfile.mkdtemp(dir=self.folder / "copy")), links=self.folder / "links")
+
+    def reported(self) -> str:
+        readable = isinstance(self.lsblk, dict) and self.lsblk.get("blockdevices")
+        rows = [self.row, *(row for row in self.row.get("children", []) if row["type"] == "part")] if readable else []
+        paths = " ".join(f"/dev/{row.get('kname')}" for row in rows)
+        found = [("number", "/dev/loop1", "7:1"), ("tool", f"lsblk --json --output {COLUMNS} /dev/loop1", self.answer(["lsblk"]))]
+        found.append(("tool", f"wipefs --no-act --json {paths}", self.answer(["wipefs"])))
+        for path in sorted((path for root in ("sys", "proc") for path in (self.folder / root).rglob("*")), key=str):
+            name = f"/{path.relative_to(self.folder)}"
+            found.append(("folder", name, "") if path.is_dir() else ("file", name, path.read_text()))
+        if not (self.folder / "proc/4711/fd").is_file():  # where somebody may not look
+            found.append(("root", "", ""))
+        return "".join(f"{word}\0" for one in (*found, ("end", "", "")) for word in one)
+
+
+@pytest.fixture(params=[Machine, MachineThere])
+def made(request: pytest.FixtureRequest) -> type[Machine]:
+    """This machine, and a host."""
+    return request.param
+
+
 @pytest.fixture
-def machine(tmp_path: Path) -> Machine:
-    return Machine(tmp_path)
+def machine(made: type[Machine], tmp_path: Path) -> Machine:
+    return made(tmp_path)
 
 
 def test_a_device_with_nothing_on_it_may_be_overwritten(machine: Machine) -> None:
@@ -87,10 +117,8 @@ def test_a_read_only_device_is_refused(machine: Machine) -> None:
     assert machine.refused() == "is read-only"
 
 
-def test_a_mounted_device_is_refused_with_all_that_is_on_it(tmp_path: Path) -> None:
-    assert (
-        Machine(tmp_path, "lsblk-mounted.json").refused() == "is mounted on /; all data on it (vda disk 256G on /) would be lost"
-    )
+def test_a_mounted_device_is_refused_with_all_that_is_on_it(made: type[Machine], tmp_path: Path) -> None:
+    assert made(tmp_path, "lsblk-mounted.json").refused() == "is mounted on /; all data on it (vda disk 256G on /) would be lost"
 
 
 @pytest.mark.parametrize("source", ["7:1 / /srv/a\\040b rw - ext4 /dev/other rw", "0:50 / /srv/a\\040b rw - btrfs /dev/loop1 rw"])
@@ -99,12 +127,12 @@ def test_a_mount_that_lsblk_does_not_tell_is_found_by_number_or_by_source(source
     assert machine.refused() == "is mounted on /srv/a b; all data on it (loop1 loop 64M) would be lost"
 
 
-def test_swap_is_refused(tmp_path: Path) -> None:
-    assert Machine(tmp_path, "lsblk-swap.json", "wipefs-empty.json").refused("swap").startswith("is swap")
+def test_swap_is_refused(made: type[Machine], tmp_path: Path) -> None:
+    assert made(tmp_path, "lsblk-swap.json", "wipefs-empty.json").refused("swap").startswith("is swap")
 
 
-def test_swap_that_lsblk_does_not_tell_is_found(tmp_path: Path) -> None:
-    quiet = Machine(tmp_path, "lsblk-parts.json", "wipefs-parts.json")
+def test_swap_that_lsblk_does_not_tell_is_found(made: type[Machine], tmp_path: Path) -> None:
+    quiet = made(tmp_path, "lsblk-parts.json", "wipefs-parts.json")
     quiet.put("proc/swaps", said("swaps.txt").replace("/dev/loop1", "/dev/loop1p2"))
     assert quiet.refused("gpt", "ext4") == "is swap (/dev/loop1p2)"
 
@@ -120,15 +148,15 @@ def test_a_part_of_something_is_refused_whatever_is_named(kind: str, machine: Ma
     assert machine.refused("linux_raid_member", "LVM2_member").startswith(f"is part of md0 {kind} 4T with home lvm 4T")
 
 
-def test_a_partition_that_is_part_of_something_is_refused(tmp_path: Path) -> None:
-    parts = Machine(tmp_path, "lsblk-parts.json", "wipefs-parts.json")
+def test_a_partition_that_is_part_of_something_is_refused(made: type[Machine], tmp_path: Path) -> None:
+    parts = made(tmp_path, "lsblk-parts.json", "wipefs-parts.json")
     parts.row["children"][0]["children"] = [child("crypt", "secret")]
     assert parts.refused("gpt", "ext4") == "is part of secret crypt 4T, which would be lost"
 
 
 @pytest.mark.parametrize("held", ["loop1", "loop1p2"])
-def test_a_holder_that_lsblk_does_not_tell_is_found(held: str, tmp_path: Path) -> None:
-    quiet = Machine(tmp_path) if held == "loop1" else Machine(tmp_path, "lsblk-parts.json", "wipefs-parts.json")
+def test_a_holder_that_lsblk_does_not_tell_is_found(held: str, made: type[Machine], tmp_path: Path) -> None:
+    quiet = made(tmp_path) if held == "loop1" else made(tmp_path, "lsblk-parts.json", "wipefs-parts.json")
     (tmp_path / "sys/class/block" / held / "holders" / "bcache0").mkdir()
     assert quiet.refused("gpt", "ext4") == "is part of bcache0, which would be lost"
 
@@ -157,24 +185,24 @@ def test_a_signature_may_be_lost_only_by_its_name(kind: str, machine: Machine) -
     assert machine.refused(kind) == ""
 
 
-def test_a_signature_is_told_with_its_label(tmp_path: Path) -> None:
-    assert '"photos"' in Machine(tmp_path, "lsblk-empty.json", "wipefs-ext4.json").refused()
+def test_a_signature_is_told_with_its_label(made: type[Machine], tmp_path: Path) -> None:
+    assert '"photos"' in made(tmp_path, "lsblk-empty.json", "wipefs-ext4.json").refused()
 
 
 def test_every_signature_must_be_named(machine: Machine) -> None:
     assert signed(machine, "ext4", "xfs").refused("ext4") == "bears xfs, which would be lost"
 
 
-def test_partitions_are_lost_only_when_their_table_and_what_they_bear_are_named(tmp_path: Path) -> None:
-    parts = Machine(tmp_path, "lsblk-parts.json", "wipefs-parts.json")
+def test_partitions_are_lost_only_when_their_table_and_what_they_bear_are_named(made: type[Machine], tmp_path: Path) -> None:
+    parts = made(tmp_path, "lsblk-parts.json", "wipefs-parts.json")
     assert parts.refused().startswith('bears gpt, PMBR, ext4 "photos"')
     assert parts.refused("gpt").startswith('bears ext4 "photos"')
     assert parts.refused("ext4").startswith("bears gpt, PMBR")
     assert parts.refused("gpt", "ext4") == ""
 
 
-def test_partitions_without_a_table_that_can_be_read_are_refused(tmp_path: Path) -> None:
-    assert Machine(tmp_path, "lsblk-parts.json").refused("gpt") == (
+def test_partitions_without_a_table_that_can_be_read_are_refused(made: type[Machine], tmp_path: Path) -> None:
+    assert made(tmp_path, "lsblk-parts.json").refused("gpt") == (
         "has partitions; all data on them (loop1p1 part 20M, loop1p2 part 20M) would be lost"
     )
 
@@ -272,7 +300,7 @@ def test_a_device_that_nobody_named_is_not_even_looked_at(machine: Machine) -> N
 def test_what_would_be_lost_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = Machine(tmp_path, "lsblk-parts.json", "wipefs-parts.json")
     parts.row.update(model="ST96023AS ", serial="3MK0")
-    monkeypatch.setattr("perjoule.testbeds.local.device.node", lambda device, view: Path("/dev/loop1"))
+    monkeypatch.setattr("perjoule.testbeds._device.node", lambda device, view: Path("/dev/loop1"))
     permit, lines = shown_to_user(Overwrite(device=ID, signature=("gpt", "ext4")), parts.view)
     assert permit == Permit(ID, ("gpt", "ext4"), "7:1 17")
     assert lines[:2] == [f"{ID} -> /dev/loop1", "model ST96023AS, serial 3MK0, size 64M"]
@@ -326,9 +354,9 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The devices that were shown to the user, on no terminal."""
     found: list[str] = []
 
-    def show(_: local.Local, named: Overwrite) -> tuple[Permit, list[str]]:
+    def show(_: local.Local, named: Overwrite, clients_count: int, place: str) -> list[tuple[Permit, list[str]]]:
         found.append(named.device)
-        return Permit(named.device, named.signature, "8:0 17"), ["model X"]
+        return [(Permit(named.device, named.signature, "8:0 17"), ["model X"])]
 
     monkeypatch.setattr(local.Local, "shown", show)
     monkeypatch.setattr("sys.stdin.isatty", lambda: False)
@@ -381,7 +409,7 @@ def test_on_a_terminal_the_id_must_be_typed(typed: str, well: bool, shown: list[
 
 
 def test_a_device_that_can_not_be_overwritten_is_refused_before_anyone_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    def show(_: local.Local, named: Overwrite) -> tuple[Permit, list[str]]:
+    def show(*_: object) -> list[tuple[Permit, list[str]]]:
         raise CampaignError("is mounted")
 
     monkeypatch.setattr(local.Local, "shown", show)
@@ -398,3 +426,19 @@ def test_nobody_is_asked_for_what_is_not_overwritten(other: str, shown: list[str
     )
     assert confirmed(text=text).confirmed == ()
     assert shown == []
+
+
+def test_a_report_that_is_cut_short_is_refused(tmp_path: Path) -> None:
+    whole = MachineThere(tmp_path).reported()
+    for cut in ("", whole[:-1].rpartition("end")[0], whole[: len(whole) // 2]):
+        with pytest.raises(MachineError, match="cut short"):
+            report(cut, tmp_path)
+
+
+def test_a_host_numbers_its_devices_as_stat_does(tmp_path: Path) -> None:
+    found = report("number\0/dev/sdq\x0041:10\0opener\0fio (7)\x0041:10\0root\0\0\0end\0\0\0", tmp_path)
+    assert found.number(Path("/dev/sdq")) == "65:16"
+    assert list(found.openers({"65:16"})) == ["fio (7)"]
+    assert list(found.openers({"65:17"})) == []
+    ours = report("opener\0perl (7)\x008:0\0opener\0dd (17)\x008:0\0root\0\0\0end\0\0\0", tmp_path, but=["7"])
+    assert list(ours.openers({"8:0"})) == ["dd (17)"]

@@ -1,14 +1,16 @@
-"""This machine's reports about a block device, read but not judged: lsblk, wipefs, swaps, mounts, holders, openers.
+"""A machine's reports about a block device, read but not judged: lsblk, wipefs, swaps, mounts, holders, openers.
 
 https://man7.org/linux/man-pages/man8/lsblk.8.html, https://man7.org/linux/man-pages/man8/wipefs.8.html,
 https://docs.kernel.org/admin-guide/sysfs-rules.html. Anything unreadable is an error, never treated as empty.
 """
 
 import contextlib
+import fcntl
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -18,23 +20,94 @@ from perjoule.model.errors import MachineError
 from perjoule.testbeds._format import tool
 
 STABLE = ("by-id", "by-path", "by-uuid", "by-partuuid")  # names that do not move to another disk at the next boot
-_COLUMNS = "NAME,KNAME,MAJ:MIN,TYPE,SIZE,RO,MOUNTPOINTS,FSTYPE,LABEL,MODEL,SERIAL"
+COLUMNS = "NAME,KNAME,MAJ:MIN,TYPE,SIZE,RO,MOUNTPOINTS,FSTYPE,LABEL,MODEL,SERIAL"
 _MEND = "nothing is touched before it can be read"
+_REREAD_PARTITIONS = 0x125F  # BLKRRPART
 
 
 def _tool(argv: Sequence[str]) -> str:
     return tool(*argv, lock=2)  # it only reads, so no clean-up waits for it: stderr instead of a lifeline
 
 
+class Held(ABC):
+    """A device that is open exclusively: the kernel lets nobody else mount it, swap on it or make it part of something."""
+
+    @abstractmethod
+    def number(self) -> str:
+        """Return the number of the device that is open: "8:16"."""
+
+    @abstractmethod
+    def reread(self) -> None:
+        """Make the kernel drop partitions that are no longer there, as far as it does."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Close it; does nothing the second time."""
+
+
+class _Open(Held):
+    """A device that we have open ourselves."""
+
+    def __init__(self, node: Path) -> None:
+        self._fd = os.open(node, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
+
+    def number(self) -> str:
+        """Return its number."""
+        return _number(os.fstat(self._fd))
+
+    def reread(self) -> None:
+        """Ask the kernel."""
+        with contextlib.suppress(OSError):
+            fcntl.ioctl(self._fd, _REREAD_PARTITIONS)
+
+    def release(self) -> None:
+        """Close it."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
 @dataclass(frozen=True)
 class View:
-    """The paths and tools to read from; tests replace them."""
+    """The paths and tools of a machine to read from; tests replace them."""
 
     links: Path = Path("/dev/disk")
     nodes: Path = Path("/dev")
     proc: Path = Path("/proc")
     sys: Path = Path("/sys")
     ask: Callable[[Sequence[str]], str] = _tool
+
+    @contextlib.contextmanager
+    def now(self, device: str) -> Generator["View"]:
+        """Collect the state of a device for the block; this machine is read when the block reads."""
+        yield self
+
+    def node(self, link: Path) -> Path | None:
+        """Return the device to which a link leads; None if it leads to none."""
+        real = link.resolve()
+        return real if link.is_symlink() and real.is_block_device() else None
+
+    def number(self, node: Path) -> str:
+        """Return the number of a device by its node; "" if the node is no device. Raises OSError."""
+        found = node.stat()
+        return _number(found) if stat.S_ISBLK(found.st_mode) else ""
+
+    def real(self, path: str) -> str:
+        """Return a path without links."""
+        return os.path.realpath(path)
+
+    def openers(self, numbers: set[str]) -> Iterator[str]:
+        """Name other processes that have a device open. Raises PermissionError: only root can examine all of them."""
+        for process in sorted(self.proc.glob("[0-9]*")):
+            if process.name == str(os.getpid()):
+                continue
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended
+                if any(_opened(file, numbers) for file in (process / "fd").iterdir()):
+                    yield f"{_read(process / 'comm')} ({process.name})"
+
+    def hold(self, node: Path) -> Held:
+        """Open a device exclusively. Raises OSError: somebody uses it."""
+        return _Open(node)
 
 
 HERE = View()
@@ -104,7 +177,7 @@ class Seen:
 def look(view: View, node: Path) -> Seen:
     """Read everything about a device. Raises MachineError if any of it can't be read."""
     try:
-        whole = part(json_from(view.ask(["lsblk", "--json", "--output", _COLUMNS, str(node)]))["blockdevices"][0])
+        whole = part(json_from(view.ask(["lsblk", "--json", "--output", COLUMNS, str(node)]))["blockdevices"][0])
         names = [one.name for one in whole.all() if one.type in (whole.type, "part")]
         number, sequence = identity(view, whole.name)
         said = json_from(view.ask(["wipefs", "--no-act", "--json", *(str(view.nodes / name) for name in names)]))
@@ -120,7 +193,7 @@ def look(view: View, node: Path) -> Seen:
             holders=tuple(_holders(view, names, paths)),
             swaps=tuple(path for path in _swaps(view) if path in paths),
             mounts=tuple(_mounts(view, set(numbers), paths)),
-            openers=tuple(_openers(view, set(numbers))),
+            openers=tuple(view.openers(set(numbers))),
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         what = f"what this machine says of it can't be read ({type(error).__name__}: {error})"
@@ -170,7 +243,7 @@ def _swaps(view: View) -> Iterator[str]:
     if not lines or not lines[0].startswith("Filename"):
         raise ValueError("/proc/swaps is not as the kernel writes it")
     for line in lines[1:]:
-        yield os.path.realpath(_unescaped(line.split()[0]))
+        yield view.real(_unescaped(line.split()[0]))
 
 
 def _mounts(view: View, numbers: set[str], paths: set[str]) -> Iterator[str]:
@@ -180,18 +253,8 @@ def _mounts(view: View, numbers: set[str], paths: set[str]) -> Iterator[str]:
     for line in lines:
         words, _, source = line.partition(" - ")
         fields = words.split()
-        if fields[2] in numbers or os.path.realpath(_unescaped(source.split()[1])) in paths:
+        if fields[2] in numbers or view.real(_unescaped(source.split()[1])) in paths:
             yield _unescaped(fields[4])
-
-
-def _openers(view: View, numbers: set[str]) -> Iterator[str]:
-    """Name other processes that have it open. Raises PermissionError: only root can examine all of them."""
-    for process in sorted(view.proc.glob("[0-9]*")):
-        if process.name == str(os.getpid()):
-            continue
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended
-            if any(_opened(file, numbers) for file in (process / "fd").iterdir()):
-                yield f"{_read(process / 'comm')} ({process.name})"
 
 
 def _opened(file: Path, numbers: set[str]) -> bool:
@@ -199,7 +262,11 @@ def _opened(file: Path, numbers: set[str]) -> bool:
         found = file.stat()
     except OSError:  # closed meanwhile, or a file of a file system that is gone
         return False
-    return stat.S_ISBLK(found.st_mode) and f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}" in numbers
+    return stat.S_ISBLK(found.st_mode) and _number(found) in numbers
+
+
+def _number(found: os.stat_result) -> str:
+    return f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
 
 
 def _unescaped(word: str) -> str:

@@ -5,21 +5,16 @@ anything else is refused with what would be lost. The kernel has the last word: 
 nobody can mount it, swap on it or make it part of something. https://man7.org/linux/man-pages/man2/open.2.html
 """
 
-import contextlib
-import fcntl
-import os
-import stat
 from collections.abc import Sequence
 from pathlib import Path
 
 from perjoule.model import Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError
-from perjoule.testbeds.local.view import STABLE, Seen, View, identity, look
+from perjoule.testbeds._device.view import STABLE, Seen, View, identity, look
 
 # Signatures of a part of something larger: what is lost is not on this device alone, so that none may be named.
 MEMBERS = ("bcache", "drbd", "ceph_bluestore")
 MEMBER_ENDING = "_member"  # linux_raid_member, LVM2_member, zfs_member, mpath_member, ...
-_REREAD_PARTITIONS = 0x125F  # BLKRRPART
 
 
 def node(device: str, view: View) -> Path:
@@ -28,10 +23,9 @@ def node(device: str, view: View) -> Path:
     if path.parent not in [view.links / folder for folder in STABLE] or path.name in ("", ".", ".."):
         advice = f"use one of {view.links / STABLE[0]}"
         raise _refusal(device, "is not a stable id: it may name another disk after a reboot", advice)
-    real = path.resolve()
-    if not path.is_symlink() or not real.is_block_device():
+    if (found := view.node(path)) is None:
         raise _refusal(device, "is not a block device here", f"`ls -l {path.parent}` lists them")
-    return real
+    return found
 
 
 def refused(seen: Seen, allowed: Sequence[str]) -> str:
@@ -77,7 +71,7 @@ def shown(named: Overwrite, view: View) -> tuple[Permit, list[str]]:
         CampaignError: it can't be overwritten.
         MachineError: it can't be examined.
     """
-    seen = _judged(named.device, look(view, node(named.device, view)), named.signature)
+    seen = _judged(named.device, view, named.signature)
     whole = seen.whole
     lines = [
         f"{named.device} -> {seen.path}",
@@ -104,17 +98,17 @@ class Claim:
             )
             raise _refusal(device, "may not be overwritten: it is not listed, or not confirmed", advice)
         self.device, self._view = device, view
-        self.path = node(device, view)
-        before = _judged(device, look(view, self.path), permit.signature)
+        before = _judged(device, view, permit.signature)
+        self.path = before.path
         if permit.identity and before.identity != permit.identity:
             what = f"is another device ({before.identity}) than the one shown and confirmed ({permit.identity})"
             raise _refusal(device, what, "check it and confirm it again")
         try:
-            self._fd = os.open(self.path, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
+            self._held = view.hold(self.path)
         except OSError as error:
             raise _refusal(device, f"is in use ({error.strerror})") from None
         try:
-            self.seen = _judged(device, look(view, node(device, view)), permit.signature)
+            self.seen = _judged(device, view, permit.signature)
             if (before.path, before.identity) != (self.seen.path, self.seen.identity):
                 raise _refusal(
                     device,
@@ -122,19 +116,19 @@ class Claim:
                 )
             self.check()
         except BaseException:
-            os.close(self._fd)
+            self._held.release()
             raise
 
     def check(self) -> None:
         """Check that the open device, its path and its sequence number are still the same device. Raises MachineError."""
-        held, there = os.fstat(self._fd), self.path.stat()
-        number = f"{os.major(held.st_rdev)}:{os.minor(held.st_rdev)}"
-        try:
-            now = identity(self._view, self.seen.whole.name)
-        except (OSError, ValueError):
-            now = ("", "")
-        same = stat.S_ISBLK(there.st_mode) and there.st_rdev == held.st_rdev
-        if not same or number != self.seen.number or now != (self.seen.number, self.seen.sequence):
+        with self._view.now(self.device) as view:
+            there = view.number(self.path)
+            try:
+                now = identity(view, self.seen.whole.name)
+            except (OSError, ValueError):
+                now = ("", "")
+        same = there == self._held.number() == self.seen.number
+        if not same or now != (self.seen.number, self.seen.sequence):
             what = f"{self.path} has become another device ({self.seen.number}, now {now[0] or 'gone'})"
             raise MachineError(what, where=self.device, next="nothing more is written to it; find out what happened to it")
 
@@ -145,17 +139,16 @@ class Claim:
         for target in (*partitions, str(self.path)) if self.seen.signatures else ():
             self._view.ask(["wipefs", "--all", "--force", "--quiet", target])  # forced past ourselves, who hold it
         if partitions:
-            with contextlib.suppress(OSError):
-                fcntl.ioctl(self._fd, _REREAD_PARTITIONS)
+            self._held.reread()
 
     def release(self) -> None:
         """Release it; does nothing the second time."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        self._held.release()
 
 
-def _judged(device: str, seen: Seen, allowed: Sequence[str]) -> Seen:
+def _judged(device: str, view: View, allowed: Sequence[str]) -> Seen:
+    with view.now(device) as there:
+        seen = look(there, node(device, there))
     if reason := refused(seen, allowed):
         raise _refusal(device, reason, _advice(device, seen, reason))
     return seen
