@@ -280,6 +280,16 @@ def test_a_layout_that_is_none_is_refused(text: str) -> None:
         answers.objects(text)
 
 
+def test_facts_of_version_18_are_read_like_those_of_16() -> None:
+    answered = json.loads((SAID / "18" / "facts.json").read_text())
+    facts: Any = answers.facts(answered, answered["config diff"])
+    assert facts["version"].startswith("ceph version 18.2.7 ")
+    assert facts["pools"].keys() == {"cephfs_data", "cephfs_metadata"}
+    assert (facts["pools"]["cephfs_data"]["copies_count"], facts["pools"]["cephfs_data"]["apart_on"]) == (2, "host")
+    assert facts["osds"]["osd.1"] == {"host": "storage-2", "class": "hdd", "status": "up"}
+    assert facts["settings"]
+
+
 def test_facts_are_what_the_daemons_report() -> None:
     facts: Any = answers.facts(FACTS, FACTS["config diff"])
     assert facts["version"].startswith("ceph version 16.2.15 ")

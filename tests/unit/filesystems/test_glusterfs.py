@@ -1,4 +1,4 @@
-"""GlusterFS: what it says (recorded from 10.3), what it is told, and layouts that can't be."""
+"""GlusterFS: what it says (recorded from 10.3, and from 11.1 in a folder 11), what it is told, and layouts that can't be."""
 
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,16 @@ def test_the_volume_tells_its_shape_and_options() -> None:
         "redundancy_count": 1,
     }
     assert words.volume_options(said("info.xml"))["auth.allow"] == "10.97.0.6,10.97.0.7"
+
+
+def test_version_11_is_read_like_10() -> None:
+    services = words.status(said("11/status.xml"))
+    assert [s.name for s in services] == ["brick"] * 4 + ["Self-heal Daemon"] * 4
+    assert all(s.online for s in services)
+    shape = words.volume_shape(said("11/info.xml"))
+    assert (shape["type"], shape["bricks_count"], shape["disperse_count"], shape["redundancy_count"]) == ("Disperse", 4, 4, 1)
+    assert words.connected_count(said("11/pool.txt")) == 4
+    assert words.version(said("11/version.txt")) == "11.1"
 
 
 def test_a_disconnected_peer_is_not_counted() -> None:

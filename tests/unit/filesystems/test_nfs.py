@@ -52,6 +52,7 @@ def test_clients_find_every_port_without_asking_a_portmapper() -> None:
 
 def test_the_release_is_read() -> None:
     assert nfs.release((SAID / "ganesha-v.txt").read_text()) == "4.3"
+    assert nfs.release((SAID / "ganesha-v-6.txt").read_text()) == "6.5"
 
 
 def test_a_kernel_without_a_client_is_told_with_what_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
