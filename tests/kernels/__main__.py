@@ -2,7 +2,7 @@
 
 On Debian's stock kernel, in a virtual machine: QEMU's emulation, 10 to 20 times slower than a real one. What runs there works;
 how fast it is says nothing. Or with a release's packages on this machine's own kernel, at its speed.
-A root is made once (2 to 5 minutes, 2 GB in ~/.cache/perjoule; for arm64 15 minutes) and kept until setup/ changes.
+A root is made once (2 to 5 minutes, 2 GB in ~/.cache/perjoule) and kept until setup/ changes.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.kernels import machine, outcomes, root, table
-from tests.kernels.image import PROCESSORS, RELEASES, ROOT, image, lacking
+from tests.kernels.image import RELEASES, ROOT, image, lacking
 from tests.kernels.parts import PARTS, Part
 
 EXAMPLES = """\
@@ -26,7 +26,6 @@ examples:
   sudo .venv/bin/python -m tests.kernels --list
   sudo .venv/bin/python -m tests.kernels nfs --debian 13
   sudo .venv/bin/python -m tests.kernels moosefs glusterfs --debian 13 --on root
-  sudo .venv/bin/python -m tests.kernels trials --arch arm64
   sudo .venv/bin/python -m tests.kernels live --on here --keep     and its column of docs/reference/platforms.md
 """
 PLACES = {
@@ -50,21 +49,17 @@ class Run:
 
     place: str
     debian: str
-    arch: str
 
     @property
     def platform(self) -> str:
-        """Its name in outcomes.json, as in "debian-13-arm64-vm"."""
-        return "here" if self.place == "here" else f"debian-{self.debian}-{self.arch}-{self.place}"
+        """Its name in outcomes.json, as in "debian-13-vm"."""
+        return "here" if self.place == "here" else f"debian-{self.debian}-{self.place}"
 
     def lacks(self) -> list[str]:
         """Return what this machine lacks for it."""
         if self.place == "here":
             return []
-        processor = PROCESSORS[self.arch]
-        tools = ["mmdebstrap", "mke2fs", *([processor.qemu[0]] if self.place == "vm" else [])]
-        tools += [] if processor.own else ["arch-test", f"qemu-{processor.wheels}-static"]
-        return lacking(tools)
+        return lacking(["mmdebstrap", "mke2fs", *(["qemu-system-x86_64"] if self.place == "vm" else [])])
 
 
 def main() -> int:
@@ -75,7 +70,6 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", metavar="PART", help="which tests; those that need another kernel by default")
     parser.add_argument("--on", choices=PLACES, default="vm", help="; ".join(f"{name}: {what}" for name, what in PLACES.items()))
     parser.add_argument("--debian", choices=RELEASES, default="12", help="whose kernel and packages (default: 12)")
-    parser.add_argument("--arch", choices=PROCESSORS, default="amd64", help="of the virtual machine (default: amd64)")
     parser.add_argument("--into", type=Path, metavar="DIR", help="keep reports and output there")
     parser.add_argument("--keep", action="store_true", help="write the outcomes to docs/reference/platforms.md")
     parser.add_argument("--list", action="store_true", help="show the parts, and run nothing")
@@ -85,9 +79,9 @@ def main() -> int:
         return 0
     if unknown := [name for name in asked.parts if name not in PARTS]:
         parser.error(f"no part {', '.join(unknown)}: choose from {', '.join(PARTS)}")
-    where = Run(asked.on, asked.debian, asked.arch)
+    where = Run(asked.on, asked.debian)
     if lack := where.lacks():
-        print(f"{', '.join(lack)} missing: run setup/install kernels{' arm64' * (where.arch == 'arm64')}", file=sys.stderr)
+        print(f"{', '.join(lack)} missing: run setup/install kernels", file=sys.stderr)
         return 3
     if os.geteuid():
         print("only root can make Debian's root: run it with sudo", file=sys.stderr)
@@ -138,7 +132,7 @@ def _runner(where: Run, into: Path, say: Callable[[str], object]) -> Callable[[s
         return lambda name, part: subprocess.run(
             ["sh", "-c", task(name, part, str(into), sys.executable)], cwd=ROOT, timeout=60.0 * part.minutes, check=False
         )
-    booted, runs = image(where.debian, where.arch, say), machine.run if where.place == "vm" else root.run
+    booted, runs = image(where.debian, say), machine.run if where.place == "vm" else root.run
     return lambda name, part: runs(
         booted, task(name, part, "/share", "/venv/bin/python"), into, within_s=60.0 * part.minutes, show=say
     )

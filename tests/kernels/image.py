@@ -19,7 +19,6 @@ SETUP = ROOT / "setup"
 REQUIREMENTS = ("requirements.txt", "requirements-development.txt")
 SECTIONS = ("base", "filesystems", "tests", "inside")  # of setup/debian-packages
 LEFT_OUT = ("chromium", "chromium-driver")  # for no test of a kernel
-ARM = ("moosefs-", "glusterfs-")  # of [filesystems]; each package is unpacked in emulation
 DISK = "6G"  # sparse
 BUILD_S = 1800.0
 # The rest comes from outside, so that the image outlives its changes.
@@ -30,22 +29,11 @@ mkdir -p /share
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000 share /share
 exec sh /share/first.sh
 """
-# The initial RAM disk has what mounts the disk. With all that other machines could need, it takes minutes in emulation.
+# The initial RAM disk has what mounts the disk, and not all that other machines could need.
 INITRD = {
     "etc/initramfs-tools/conf.d/kernels": "MODULES=list\nCOMPRESS=gzip\n",
     "usr/share/initramfs-tools/modules.d/kernels": "virtio_pci\nvirtio_blk\ncrc32c_generic\next4\n",
 }
-# The programs of another architecture run in QEMU's emulation of it while its packages are installed, as the kernel is told here.
-EMULATED = """
-set -e
-cd /proc/sys/fs/binfmt_misc
-[ -e register ] || { mount -t binfmt_misc binfmt_misc . && cd .; }
-[ ! -e perjoule ] || echo -1 > perjoule
-sed 's/^:[^:]*:/:perjoule:/' "/usr/lib/binfmt.d/$1.conf" > register
-shift
-trap 'echo -1 > perjoule' EXIT
-"$@"
-"""
 
 
 @dataclass(frozen=True)
@@ -60,34 +48,12 @@ RELEASES = {"12": Release("bookworm", "3.11"), "13": Release("trixie", "3.13")}
 
 
 @dataclass(frozen=True)
-class Processor:
-    """An architecture: Debian's name and pip's for it, and how QEMU emulates it."""
-
-    debian: str
-    wheels: str
-    qemu: tuple[str, ...]
-    console: str
-
-    @property
-    def own(self) -> bool:
-        """Whether it is this machine's, so that a root of it can be filled without emulation."""
-        return os.uname().machine == self.wheels
-
-
-PROCESSORS = {
-    "amd64": Processor("amd64", "x86_64", ("qemu-system-x86_64", "-cpu", "max"), "ttyS0"),
-    "arm64": Processor("arm64", "aarch64", ("qemu-system-aarch64", "-M", "virt", "-cpu", "cortex-a57"), "ttyAMA0"),
-}
-
-
-@dataclass(frozen=True)
 class Image:
     """What QEMU boots."""
 
     disk: Path
     kernel: Path
     initrd: Path
-    processor: Processor
 
     @property
     def version(self) -> str:
@@ -118,39 +84,36 @@ def cache() -> Path:
     return home / "perjoule" / "kernels"
 
 
-def wanted(processor: Processor) -> list[str]:
+def wanted() -> list[str]:
     """Return the packages of an image."""
-    names = [name for name in packages(*SECTIONS) if name not in LEFT_OUT]
-    if processor.debian == "arm64":
-        names = [*packages("base"), *(name for name in packages("filesystems") if name.startswith(ARM)), *packages("inside")]
-    return [name.replace("amd64", processor.debian) for name in names]
+    return [name for name in packages(*SECTIONS) if name not in LEFT_OUT]
 
 
-def image(name: str, architecture: str, say: Callable[[str], object]) -> Image:
+def image(name: str, say: Callable[[str], object]) -> Image:
     """Return the image of a release. If setup/ has changed since it was made, make a new one and remove the old."""
-    release, processor = RELEASES[name], PROCESSORS[architecture]
+    release = RELEASES[name]
     made_of = [Path(__file__), *(SETUP / one for one in REQUIREMENTS)]
-    texts = [" ".join(wanted(processor)).encode(), *(path.read_bytes() for path in made_of)]
+    texts = [" ".join(wanted()).encode(), *(path.read_bytes() for path in made_of)]
     key = hashlib.sha256(b"\0".join(texts)).hexdigest()[:12]
-    folder = cache() / f"{release.suite}-{architecture}-{key}"
+    folder = cache() / f"{release.suite}-{key}"
     if not folder.is_dir():
         cache().mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="making-", dir=cache()) as parts:
-            _make(release, processor, Path(parts), say)
+            _make(release, Path(parts), say)
             Path(parts, "kept").rename(folder)
-        for older in cache().glob(f"{release.suite}-{architecture}-*"):
+        for older in cache().glob(f"{release.suite}-*"):
             if older != folder:
                 shutil.rmtree(older)
-    return Image(folder / "disk.img", next(folder.glob("vmlinuz-*")), next(folder.glob("initrd.img-*")), processor)
+    return Image(folder / "disk.img", next(folder.glob("vmlinuz-*")), next(folder.glob("initrd.img-*")))
 
 
-def _make(release: Release, processor: Processor, parts: Path, say: Callable[[str], object]) -> None:
+def _make(release: Release, parts: Path, say: Callable[[str], object]) -> None:
     root, kept = parts / "root", parts / "kept"
     kept.mkdir()
-    say(f"packages of {release.suite} for {processor.debian} ({'a minute or two' if processor.own else 'ten minutes, emulated'})")
-    _packages(release, processor, root, parts / "initrd")
+    say(f"packages of {release.suite} (a minute or two)")
+    _packages(release, root, parts / "initrd")
     say("Python's packages")
-    _environment(release, processor, root)
+    _environment(release, root)
     (root / "first").write_text(FIRST)
     (root / "first").chmod(0o755)
     for name in ("vmlinuz", "initrd.img"):
@@ -159,7 +122,7 @@ def _make(release: Release, processor: Processor, parts: Path, say: Callable[[st
     _run("mke2fs", "-q", "-t", "ext4", "-d", str(root), str(kept / "disk.img"), DISK)
 
 
-def _packages(release: Release, processor: Processor, root: Path, initrd: Path) -> None:
+def _packages(release: Release, root: Path, initrd: Path) -> None:
     for name, text in INITRD.items():
         (initrd / name).parent.mkdir(parents=True)
         (initrd / name).write_text(text)
@@ -168,22 +131,21 @@ def _packages(release: Release, processor: Processor, root: Path, initrd: Path) 
     # Debian's snapshots have old dates, and a mirror of this machine's apt may have, too.
     apt = ["--aptopt=Acquire::Check-Valid-Until false", "--aptopt=APT::Install-Recommends false"]
     hook = f'--essential-hook=cp -r {initrd}/. "$1"'
-    argv = ["mmdebstrap", "--quiet", "--variant=minbase", f"--arch={processor.debian}", *slim, *apt, hook]
-    argv += [f"--include={','.join(wanted(processor))}", release.suite, str(root)]
+    argv = ["mmdebstrap", "--quiet", "--variant=minbase", *slim, *apt, hook]
+    argv += [f"--include={','.join(wanted())}", release.suite, str(root)]
     # Its mounts and processes end with it, and it with us.
     apart = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    emulated = [] if processor.own else ["sh", "-c", EMULATED, "sh", f"qemu-{processor.wheels}"]
-    _run(*apart, *emulated, *argv)
+    _run(*apart, *argv)
 
 
-def _environment(release: Release, processor: Processor, root: Path) -> None:
+def _environment(release: Release, root: Path) -> None:
     """Make /venv by hand: nothing of the other system runs here."""
     venv = root / "venv"
     (venv / "bin").mkdir(parents=True)
     (venv / "bin/python").symlink_to("/usr/bin/python3")
     (venv / "pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = false\n")
     site = venv / f"lib/python{release.python}/site-packages"
-    platforms = [f"--platform=manylinux{tag}_{processor.wheels}" for tag in ("_2_28", "_2_17", "2014")]
+    platforms = [f"--platform=manylinux{tag}_x86_64" for tag in ("_2_28", "_2_17", "2014")]
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(site), "--python-version", release.python]
     _run(*pip, "--only-binary=:all:", *platforms, *(f"--requirement={SETUP / one}" for one in REQUIREMENTS))
     _run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(ROOT))

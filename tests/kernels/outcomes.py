@@ -39,8 +39,6 @@ APART = {
     "OrangeFS by the kernel's client": r"test_orangefs::.*kernel",
     "f2fs": r"test_local_fs::.*f2fs",
     **{f"mirror beneath: {way}": rf"test_local_fs::test_a_mirror_counts_twice.*\[{way}\]" for way in ("md", "lvm", "zfs")},
-    "caps of cgroup v2: CPU": r"test_cgroup2::.*cpu",
-    "caps of cgroup v2: write-back": r"test_cgroup2::.*writes_back",
 }
 MEANT = {**APART, "testbeds/local": r"test_local_fs::.*(of_this_machine|named_device)"}
 
@@ -53,6 +51,7 @@ class Outcome:
     reasons: list[str] = field(default_factory=list[str])
     rows: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     unrun: list[str] = field(default_factory=list[str])
+    tests: set[str] = field(default_factory=set[str])
 
     def passed(self, *, whole: bool, but: Sequence[str] = ()) -> bool:
         """Return whether tests ran and none failed; with `whole` also that each ran, but for those with one of these words."""
@@ -79,13 +78,14 @@ def outcome(report: Path) -> Outcome:
         if kind != "passed":
             found.reasons.append(f"{kind}: {case.get('name')}: {words}")
         name = f"{str(case.get('classname')).removeprefix('tests.')}::{case.get('name')}"
-        row = found.rows.setdefault(row_of(name), {"passed": 0, "failed": 0, "skipped": []})
+        found.tests.add(name)
+        row = found.rows.setdefault(row_of(name), {"passed": 0, "failed": [], "skipped": []})
         if kind == "passed":
             row["passed"] += 1
         elif kind == "skipped":
             row["skipped"] = sorted({*row["skipped"], words})
         else:
-            row["failed"] += 1
+            row["failed"].append(name)
     return found
 
 
@@ -107,9 +107,12 @@ def row_of(test: str) -> str:
 
 
 def keep(platform: str, about: list[str], part: str, found: Outcome) -> None:
-    """Keep the outcome of a part on a platform, in place of the one before."""
+    """Keep the outcome of a part on a platform in place of the one before, and of what failed there in other parts."""
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     entry = kept.setdefault(platform, {})
     entry["about"] = about
+    for rows in entry.get("parts", {}).values():
+        for row in rows.values():
+            row["failed"] = [test for test in row["failed"] if test not in found.tests]
     entry.setdefault("parts", {})[part] = {row: found.rows[row] for row in sorted(found.rows) if row}
     KEPT.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")

@@ -36,7 +36,6 @@ PARTS = {
         default=True,
         but=("counts_twice_where_the_kernel_has_it_and_is_a_doubt_elsewhere[zfs]",),  # not in Debian's main archive
     ),
-    "caps": Part("CPU and write-back capped by cgroup v2", ("tests/live/test_cgroup2.py",), 8, default=True),
     "nfs-contract": Part("what every file system must do, by NFS", (CONTRACT, "-k", "nfs"), 10),
     "moosefs": Part("what every file system must do, by MooseFS", (CONTRACT, "-k", "moosefs"), 15),
     "glusterfs": Part("the same by GlusterFS", (CONTRACT, "-k", "glusterfs"), 15),
@@ -44,7 +43,7 @@ PARTS = {
     "trials": Part("campaigns on MooseFS and GlusterFS", ("tests/live/test_trial.py", "-k", "moosefs or glusterfs"), 20),
     "simulated": Part("campaigns on simulated hosts", ("tests/pipeline/test_simulated.py",), 15),
     "unit": Part("the unit tests", ("tests/unit",), 60, whole=False),
-    "virtual": Part("virtual hosts, their caps and disks", tuple(VIRTUAL), 40, whole=False),
+    "caps": Part("virtual hosts, their caps and disks", tuple(VIRTUAL), 40, whole=False),
     "filesystems": Part("all file systems", (CONTRACT, *(f"tests/live/test_{one}.py" for one in FILESYSTEMS)), 60, whole=False),
     "workloads": Part("all workloads", tuple(f"tests/live/test_{one}.py" for one in WORKLOADS), 60, whole=False),
     "live": Part("all live tests", ("tests/live",), 90, whole=False),
