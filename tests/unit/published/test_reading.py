@@ -135,7 +135,7 @@ def test_papers_are_listed_with_how_many_numbers_they_have():
 
 def test_numbers_of_a_table_are_listed_for_programs():
     result = CliRunner().invoke(papers_command, ["green-storage", "--table", "Table II", "--quantity", "share", "--json"])
-    found = json.loads(result.output)
+    found = json.loads(result.output)["numbers"]
     assert len(found) == 12
     moosefs = next(one for one in found if one["id"] == "tpp_arm_moosefs_write")
     assert moosefs["value"] == pytest.approx(0.8208)
