@@ -28,7 +28,10 @@ def test_an_example_is_valid_for_an_editor(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_an_example_says_what_it_is_before_it_begins(path: Path) -> None:
-    assert path.read_text().startswith("# ")
+    schema, *said = path.read_text().splitlines()
+    assert schema.startswith("#:schema ")
+    assert said[0] == "#"
+    assert said[1].startswith("# ")
 
 
 def test_there_is_an_example_for_each_kind_of_table() -> None:
