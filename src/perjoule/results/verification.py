@@ -16,12 +16,12 @@ from pydantic import ValidationError
 
 from perjoule import campaign, drivers
 from perjoule.analysis.points import points
-from perjoule.model import Cell, Json, Record, Series
+from perjoule.model import Cell, Json, Point, Record, Series
 from perjoule.model.errors import PerjouleError
 from perjoule.store import Results
 from perjoule.store.clearing import ATTEMPT
 from perjoule.store.journal import Entry, sha256
-from perjoule.store.records import to_json
+from perjoule.store.records import to_json, with_time
 from perjoule.summary.computing import cells_of
 
 TOLERANCE_RATIO = 1e-9  # another numpy may add up in another order
@@ -39,7 +39,9 @@ class Findings:
 
 def verify(results: Results) -> Findings:
     """Check a results folder, changing nothing. Raises MachineError if it can't be read at all."""
-    checks = [*_files(results), *_outcomes(results), *_table(results)]
+    attempts = [_computed_again(results, entry) for entry in results.entries()]
+    outcomes = [check for attempt in attempts for check in attempt.checks]
+    checks = [*_files(results), *outcomes, *_table(results, attempts)]
     notes = () if _reported(results) else ("no report has been written yet, so there is no table to check",)
     return Findings(len(checks), tuple(difference for difference in checks if difference), notes)
 
@@ -72,24 +74,45 @@ def _files_of(entry: Entry, folder: Path) -> Iterator[str]:
         yield f"{folder / name}: its checksum is not in the journal; {why}"
 
 
-def _outcomes(results: Results) -> Iterator[str]:
-    for entry in results.entries():
-        folder = results.folder_of_attempt(entry.trial, entry.attempt)
-        where = str(folder)
-        try:
-            record = results.record(entry)
-            yield from _identity(entry, record, where)
-            if record.outcome is not None:
-                again = drivers.workload(record.trial.workload).outcome(folder / "raw")
-                same = replace(again, series=()) == record.outcome
-                yield "" if same else f"{where}: re-reading the raw outputs does not give the stored outcome"
-                stored = {s.channel: s for s in results.series(record)}
-                for series in again.series:
-                    yield _same_series(series, stored.get(series.channel), where)
-        except PerjouleError as error:
-            yield str(error)
-        except (KeyError, ValidationError):
-            yield f"{where}: this perjoule can no longer build its workload, so its raw outputs were not re-read"
+@dataclass(frozen=True)
+class _Attempt:
+    """An attempt computed again: what differs, and its numbers; None if it can't be read, which its checks say."""
+
+    entry: Entry
+    checks: tuple[str, ...]
+    points: tuple[Point, ...] | None
+
+
+def _computed_again(results: Results, entry: Entry) -> _Attempt:
+    where = str(results.folder_of_attempt(entry.trial, entry.attempt))
+    checks: list[str] = []
+    try:
+        record = results.record(entry)
+        series = results.series(record)
+        checks += _identity(entry, record, where)
+        timed = with_time(record)
+        found = points(timed, series) if timed.status == "valid" else ()
+    except PerjouleError as error:
+        return _Attempt(entry, (*checks, str(error)), None)
+    return _Attempt(entry, (*checks, *_outcome(results, record, series, where)), found)
+
+
+def _outcome(results: Results, record: Record, series: Sequence[Series], where: str) -> Iterator[str]:
+    if record.outcome is None:
+        return
+    try:
+        again = drivers.workload(record.trial.workload).outcome(results.folder_of(record) / "raw")
+    except PerjouleError as error:
+        yield str(error)
+        return
+    except (KeyError, ValidationError):
+        yield f"{where}: this perjoule can no longer build its workload, so its raw outputs were not re-read"
+        return
+    same = replace(again, series=()) == record.outcome
+    yield "" if same else f"{where}: re-reading the raw outputs does not give the stored outcome"
+    stored = {one.channel: one for one in series}
+    for one in again.series:
+        yield _same_series(one, stored.get(one.channel), where)
 
 
 def _identity(entry: Entry, record: Record, where: str) -> Iterator[str]:
@@ -104,17 +127,20 @@ def _same_series(again: Series, stored: Series | None, where: str) -> str:
     return "" if same else f"{where}: {again.channel.name} differs from the raw outputs"
 
 
-def _table(results: Results) -> Iterator[str]:
+def _table(results: Results, attempts: Sequence[_Attempt]) -> Iterator[str]:
     try:
         stored = results.table()
         if stored is None:
             if _reported(results):
                 yield f"{results.folder / 'table.json'}: missing, so the report's numbers can't be checked"
             return
-        records = results.latest()
+        last = {one.entry.trial: one.entry.attempt for one in attempts}
+        latest = [one.points for one in attempts if last[one.entry.trial] == one.entry.attempt]
+        known = [own for own in latest if own is not None]
+        if len(known) < len(latest):
+            return
         asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
-        found = [p for r in records if r.status == "valid" for p in points(r, results.series(r))]
-        computed = cells_of(asked, records, found)
+        computed = cells_of(asked, results.latest(), [point for own in known for point in own])
     except PerjouleError as error:
         yield str(error)
         return
