@@ -30,6 +30,7 @@ from perjoule.model import Series, Specification
 GAP_FACTOR = 3.0  # a distance between samples of more than this many usual ones is a gap
 BURST_S = 2.0  # storage works in bursts of about 2 s (write-back, journals): samples that are a third of it apart miss none
 BLOCK_COUNT = 64
+KEPT_COUNT = 100_000  # samples of a series whose pieces are kept: a trial's; a whole day of a fast meter is computed as needed
 STEPS_COUNT = 100_000  # the usual distance is the median of at most this many, evenly spread
 BELIEVED_FACTOR = 3.0  # a wrap is accepted up to this many times the highest other rate, if the maximum is not stated
 
@@ -115,18 +116,40 @@ class Integral:
 
     def step(self, index: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
         """Return how far into each piece power steps, from which rate to which; NaN if the rate is constant."""
+        if self._count > KEPT_COUNT:
+            return self._step(index)
+        step_s, before, after = self._steps
+        at = between(index, 0, self._count - 1)
+        return step_s[at], before[at], after[at]
+
+    @cached_property
+    def _steps(self) -> tuple[Floats, Floats, Floats]:
+        return self._step(np.arange(self._count))
+
+    def _step(self, index: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
         before, piece, after = (self.pieces(between(index + n, 0, self._count - 1)) for n in (-1, 0, 1))
         rates = [part.first_rate for part in (before, piece, after)]
         with np.errstate(all="ignore"):
             share = (rates[2] - rates[1]) / (rates[2] - rates[0])
+            step_s = share * piece.length_s
         first = 1 if self._semantics == "window mean" else 2  # piece that has one before it
         joined = (index >= first) & (index < self._count - 1) & (before.length_s > 0) & (after.length_s > 0)
         joined &= before.began_s + before.length_s >= piece.began_s - 1e-9
         joined &= piece.began_s + piece.length_s >= after.began_s - 1e-9
-        return np.where(joined & (share > 0) & (share < 1), share * piece.length_s, np.nan), rates[0], rates[2]
+        return np.where(joined & (share > 0) & (share < 1), step_s, np.nan), rates[0], rates[2]
 
     def pieces(self, index: Index) -> Pieces:
         """Return the pieces that end at these samples; before sample 0 only a window mean has one."""
+        if isinstance(index, slice) or self._count > KEPT_COUNT:
+            return self._pieces(index)
+        every = self._every
+        return Pieces(every.began_s[index], every.length_s[index], every.first_rate[index], every.last_rate[index])
+
+    @cached_property
+    def _every(self) -> Pieces:
+        return self._pieces(np.arange(self._count))
+
+    def _pieces(self, index: Index) -> Pieces:
         t_s, value = self.samples.t_s, self.samples.value
         start = isinstance(index, slice)
         before: Index = slice(index.start - 1, index.stop - 1) if start else np.maximum(index - 1, 0)
