@@ -183,7 +183,9 @@ while read -r -t 120 word number rest; do
       echo "$rest" > "$number.told"
       if [ -p "$number" ]; then echo "$rest" 1<> "$number"; fi ;;
     esac ;;
-    clock) take; printf 'answer %s 0 %s 0\n%s' "$number" "${#EPOCHREALTIME}" "$EPOCHREALTIME"; give ;;
+    clock) # with a line's end: srun passes on whole lines
+      text="$EPOCHREALTIME"$'\n'
+      take; printf 'answer %s 0 %s 0\n%s' "$number" "${#text}" "$text"; give ;;
     counters)
       read -r stat < /proc/stat
       text="$EPOCHREALTIME $stat"$'\n'
