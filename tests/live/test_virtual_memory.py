@@ -33,7 +33,16 @@ print(count / (time.monotonic() - began))
 
 def bed(**options: Json) -> Virtual:
     return as_written(
-        Virtual, **{"servers": 1, "cpu_cap": False, "disk": "xfs", "disk_size": "2 GiB", "memory": "3.125 %", **options}
+        Virtual,
+        **{
+            "servers": 1,
+            "cpu_cap": False,
+            "disk": "xfs",
+            "disk_size": "2 GiB",
+            "memory": "3.125 %",
+            "memory_cap": True,
+            **options,
+        },
     )
 
 

@@ -114,7 +114,8 @@ def test_hosts_with_less_memory_than_their_daemons_need_are_refused_with_what_to
     monkeypatch.setattr(memory, "lack", lambda disk: "")
 
     def check(kind: str, option: str) -> Check:
-        text = TEXT.format(kind=kind, options="", size="1 GiB").replace('"virtual"', f'"virtual"\n{option}')
+        capped = option if "memory_cap" in option else f"memory_cap = true\n{option}"
+        text = TEXT.format(kind=kind, options="", size="1 GiB").replace('"virtual"', f'"virtual"\n{capped}')
         found = resources.checks(campaign.parse(text, source="large.toml").trials, tmp_path)
         return next((one for one in found if one.name == f"memory of hosts for {kind}"), Check("", True, "none"))
 

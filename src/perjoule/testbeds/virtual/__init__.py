@@ -60,7 +60,7 @@ class Virtual(Testbed):
     """Cap CPUs to the catalogue's 7-zip rating."""
     memory_ratio: Annotated[Ratio, Field(gt=0)] = 1.0
     """Memory of each host, page cache included, relative to the catalogue's; choose it as small as the data are."""
-    memory_cap: bool = True
+    memory_cap: bool = False
     """Cap the memory of hosts whose board has one in the catalogue, as far as this kernel can."""
 
     @property
