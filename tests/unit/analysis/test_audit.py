@@ -4,7 +4,7 @@ from importlib.resources import files
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis.strategies import floats
 
 from measured import STEADY, measured
@@ -323,6 +323,7 @@ def test_rounding_of_all_inputs_is_carried_through():
 
 
 @given(*(floats(-1e6, 1e6) for _ in range(4)), floats(0, 1), floats(0, 1))
+@example(0.0, 0.0, -1.0, -5e-324, 0.0, 0.0)  # divided by almost nothing
 def test_whatever_lies_in_the_spans_has_its_result_in_the_span_of_the_result(a, b, c, d, at, by):
     one, other = Span(min(a, b), max(a, b)), Span(min(c, d), max(c, d))
     x, y = (min(s.low + share * (s.high - s.low), s.high) for s, share in ((one, at), (other, by)))  # rounding may lead out
