@@ -39,10 +39,14 @@ class Findings:
 
 def verify(results: Results) -> Findings:
     """Check a results folder, changing nothing. Raises MachineError if it can't be read at all."""
-    attempts = [_computed_again(results, entry) for entry in results.entries()]
+    entries, reported = results.entries(), _reported(results)
+    last = {entry.trial: entry.attempt for entry in entries}
+    counted = [reported and entry.attempt == last[entry.trial] for entry in entries]
+    attempts = [_read_again(results, entry, counted=one) for entry, one in zip(entries, counted, strict=True)]
     outcomes = [check for attempt in attempts for check in attempt.checks]
-    checks = [*_files(results), *outcomes, *_table(results, attempts)]
-    notes = () if _reported(results) else ("no report has been written yet, so there is no table to check",)
+    latest = [attempt for attempt, one in zip(attempts, counted, strict=True) if one]
+    checks = [*_files(results), *outcomes, *_table(results, latest)]
+    notes = () if reported else ("no report has been written yet, so there is no table to check",)
     return Findings(len(checks), tuple(difference for difference in checks if difference), notes)
 
 
@@ -76,30 +80,33 @@ def _files_of(entry: Entry, folder: Path) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Attempt:
-    """An attempt computed again: what differs, and its numbers; None if it can't be read, which its checks say."""
+    """An attempt read again: what differs, its record, and the points that the table needs; None if it can't be read."""
 
-    entry: Entry
     checks: tuple[str, ...]
-    points: tuple[Point, ...] | None
+    record: Record | None = None
+    points: tuple[Point, ...] | None = None
 
 
-def _computed_again(results: Results, entry: Entry) -> _Attempt:
+def _read_again(results: Results, entry: Entry, *, counted: bool) -> _Attempt:
+    """Read an attempt and check its outcome; of one without an outcome, its checksums say all. `counted`: it is in the table."""
     where = str(results.folder_of_attempt(entry.trial, entry.attempt))
-    checks: list[str] = []
     try:
         record = results.record(entry)
-        series = results.series(record)
-        checks += _identity(entry, record, where)
-        timed = with_time(record)
-        found = points(timed, series) if timed.status == "valid" else ()
     except PerjouleError as error:
-        return _Attempt(entry, (*checks, str(error)), None)
-    return _Attempt(entry, (*checks, *_outcome(results, record, series, where)), found)
-
-
-def _outcome(results: Results, record: Record, series: Sequence[Series], where: str) -> Iterator[str]:
+        return _Attempt((str(error),))
+    timed, checks = with_time(record), [_identity(entry, record, where)]
     if record.outcome is None:
-        return
+        return _Attempt(tuple(checks), timed, ())
+    found = series = None
+    try:
+        series = results.series(record)
+        found = points(timed, series) if counted and timed.status == "valid" else ()
+    except PerjouleError as error:
+        checks.append(str(error))
+    return _Attempt((*checks, *_outcome(results, record, series, where)), timed, found)
+
+
+def _outcome(results: Results, record: Record, series: Sequence[Series] | None, where: str) -> Iterator[str]:
     try:
         again = drivers.workload(record.trial.workload).outcome(results.folder_of(record) / "raw")
     except PerjouleError as error:
@@ -110,14 +117,15 @@ def _outcome(results: Results, record: Record, series: Sequence[Series], where: 
         return
     same = replace(again, series=()) == record.outcome
     yield "" if same else f"{where}: re-reading the raw outputs does not give the stored outcome"
-    stored = {one.channel: one for one in series}
-    for one in again.series:
-        yield _same_series(one, stored.get(one.channel), where)
+    if series is not None:
+        stored = {one.channel: one for one in series}
+        for one in again.series:
+            yield _same_series(one, stored.get(one.channel), where)
 
 
-def _identity(entry: Entry, record: Record, where: str) -> Iterator[str]:
+def _identity(entry: Entry, record: Record, where: str) -> str:
     same = (entry.trial, entry.attempt, entry.status) == (record.trial.id, record.attempt, record.status)
-    yield "" if same else f"{where}: the record does not match the trial, attempt or status in the journal"
+    return "" if same else f"{where}: the record does not match the trial, attempt or status in the journal"
 
 
 def _same_series(again: Series, stored: Series | None, where: str) -> str:
@@ -127,20 +135,18 @@ def _same_series(again: Series, stored: Series | None, where: str) -> str:
     return "" if same else f"{where}: {again.channel.name} differs from the raw outputs"
 
 
-def _table(results: Results, attempts: Sequence[_Attempt]) -> Iterator[str]:
+def _table(results: Results, latest: Sequence[_Attempt]) -> Iterator[str]:
+    known = [(one.record, one.points) for one in latest if one.record and one.points is not None]
     try:
         stored = results.table()
         if stored is None:
             if _reported(results):
                 yield f"{results.folder / 'table.json'}: missing, so the report's numbers can't be checked"
             return
-        last = {one.entry.trial: one.entry.attempt for one in attempts}
-        latest = [one.points for one in attempts if last[one.entry.trial] == one.entry.attempt]
-        known = [own for own in latest if own is not None]
         if len(known) < len(latest):
             return
         asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
-        computed = cells_of(asked, results.latest(), [point for own in known for point in own])
+        computed = cells_of(asked, [record for record, _ in known], [point for _, own in known for point in own])
     except PerjouleError as error:
         yield str(error)
         return

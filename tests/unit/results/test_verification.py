@@ -93,6 +93,29 @@ def test_a_goodput_that_does_not_follow_from_the_raw_outputs_is_found(results):
     assert any("goodput differs from the raw outputs" in d for d in verify(results).differences)
 
 
+def test_raw_outputs_are_read_again_although_the_series_are_damaged(results):
+    record = results.records()[0]
+    faster = replace(record.outcome, results=tuple(replace(r, moved_bytes=r.moved_bytes + 1) for r in record.outcome.results))
+    (first_folder(results) / "record.json").write_text(record_text(replace(record, outcome=faster)))
+    (first_folder(results) / "series.parquet").write_text("not parquet")
+    vouch_again(results)
+    differences = verify(results).differences
+    assert any("does not give the stored outcome" in d for d in differences)
+    assert any("series.parquet" in d for d in differences)
+
+
+def test_a_failed_trial_with_damaged_series_leaves_the_table_checked(results):
+    record = results.records()[0]
+    failed = replace(record, status="failed", reason="the client was lost", outcome=None)
+    (first_folder(results) / "record.json").write_text(record_text(failed))
+    (first_folder(results) / "series.parquet").write_text("not parquet")
+    vouch_again(results)
+    lines = results.journal.read_text().splitlines()
+    lines[0] = lines[0].replace('"valid"', '"failed"')
+    results.journal.write_text("\n".join(lines) + "\n")
+    assert any(d.startswith("table: ") for d in verify(results).differences)
+
+
 def test_a_number_in_the_table_that_was_changed_is_found(results):
     path = results.folder / "table.json"
     table = json.loads(path.read_text())
