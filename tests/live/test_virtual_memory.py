@@ -75,7 +75,7 @@ def test_a_program_that_takes_more_is_killed_and_the_trial_says_where_and_why(ho
     assert failure is not None
     assert str(failure).startswith("storage-1: the kernel killed one of its programs, because the host has 128 MiB of memory; ")
     assert failure.transient
-    assert starved(hosts, None) is None  # it is told once
+    assert starved(hosts, None) is None  # each kill is reported once
 
 
 def test_without_a_cap_the_machine_is_the_limit() -> None:

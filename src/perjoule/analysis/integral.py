@@ -140,7 +140,7 @@ class Integral:
 
     def pieces(self, index: Index) -> Pieces:
         """Return the pieces that end at these samples; before sample 0 only a window mean has one."""
-        if isinstance(index, slice) or self._count > KEPT_COUNT:
+        if self._count > KEPT_COUNT:
             return self._pieces(index)
         every = self._every
         return Pieces(every.began_s[index], every.length_s[index], every.first_rate[index], every.last_rate[index])

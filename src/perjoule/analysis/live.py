@@ -1,6 +1,8 @@
 """The watts of this moment, for who watches a run: of the boundary that a trial's energy has, but not yet its energy."""
 
 from collections.abc import Mapping
+from functools import lru_cache
+from itertools import groupby
 
 import numpy as np
 
@@ -19,12 +21,21 @@ def servers_w(latest: Mapping[Channel, float], servers: frozenset[str], scale: f
     Returns:
         The watts with their grade; None if no grade covers the servers.
     """
-    powers = {channel: value for channel, value in latest.items() if channel.quantity == "power"}
+    powers = frozenset(channel for channel in latest if channel.quantity == "power")
+    found = _summands(powers, servers, scale)
+    return (sum(sign * latest[channel] for sign, channel in found[0]), found[1]) if found else None
+
+
+@lru_cache(maxsize=8)  # the channels of a campaign hardly change, and 64 hosts take 20 ms
+def _summands(
+    powers: frozenset[Channel], servers: frozenset[str], scale: float
+) -> tuple[tuple[tuple[float, Channel], ...], str] | None:
+    """Return the channels that add up to the servers' watts, each with its sign, and their grade."""
     for grade in GRADES if scale == 1 else [grade for grade in GRADES if grade in DILATED]:
-        own = {channel: value for channel, value in powers.items() if channel.grade == grade}
-        meters = [[channel for channel in own if channel.meter == meter] for meter in sorted({c.meter for c in own})]
-        for channels in (*meters, *([list(own)] if len(meters) > 1 else [])):
+        own = sorted((channel for channel in powers if channel.grade == grade), key=lambda channel: (channel.meter, channel.name))
+        meters = [list(of_meter) for _, of_meter in groupby(own, key=lambda channel: channel.meter)]
+        for channels in (*meters, *([own] if len(meters) > 1 else [])):
             series = [Series.of_rows(channel, np.empty((0, len(SAMPLE)))) for channel in channels]
             if net := parts_of(grade, series, servers, servers).net:
-                return sum(sign * own[one.channel] for sign, one in net), grade
+                return tuple((sign, one.channel) for sign, one in net), grade
     return None

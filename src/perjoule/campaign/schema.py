@@ -33,14 +33,14 @@ def schema() -> Mapping[str, Json]:
             table = driver_schema(name, kind)
             definitions |= table.pop("$defs", {})
             definitions[f"{name}-{kind}"] = table
-            tables[kind] = {"$ref": f"#/$defs/{name}-{kind}"}
-        one: Schema = {"type": "object", **_by_kind(tables, definitions)}
+            tables[kind] = table
+        one: Schema = {"type": "object", **_by_kind(name, tables)}
         header["properties"][name] = one if name == "testbed" else {"type": "array", "minItems": 1, "items": one}
     title = "perjoule campaign"
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **header, "title": title, "$defs": definitions}
 
 
-def _by_kind(tables: dict[str, Schema], definitions: Schema) -> Schema:
+def _by_kind(name: str, tables: dict[str, Schema]) -> Schema:
     """Choose the one table that a `kind` means, so that a wrong option is reported by itself.
 
     `oneOf` would report that the whole table matches none of all kinds. Editors (taplo) look for completions in `anyOf`, not
@@ -50,10 +50,14 @@ def _by_kind(tables: dict[str, Schema], definitions: Schema) -> Schema:
     chosen: Schema = {"properties": {"kind": kinds}, "required": ["kind"]}
     for kind, table in reversed(tables.items()):
         asked: Schema = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
-        if kind in definitions[table["$ref"].removeprefix("#/$defs/")]["properties"]:  # implied by the option of that name
+        if kind in table["properties"]:  # implied by the option of that name
             asked = {"anyOf": [asked, {"required": [kind], "not": {"required": ["kind"]}}]}
-        chosen = {"if": asked, "then": table, "else": chosen}
-    return {**chosen, "anyOf": [{}, *tables.values()]}
+        chosen = {"if": asked, "then": _reference(name, kind), "else": chosen}
+    return {**chosen, "anyOf": [{}, *(_reference(name, kind) for kind in tables)]}
+
+
+def _reference(name: str, kind: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}-{kind}"}
 
 
 def driver_schema(name: str, kind: str) -> Schema:

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
+from perjoule import report
 from perjoule.analysis.fairness import mixes
-from perjoule.analysis.replacement import machines, replacements
 from perjoule.analysis.scaling import scaling
 from perjoule.model import Cell, Record
 from perjoule.model.metrics import metric_of
-from perjoule.report.content import best
 from perjoule.store import Results
-from perjoule.summary import Summary, summary
+from perjoule.summary import summary
 from perjoule.summary.computing import of_trial, points_of
 
 
@@ -28,11 +27,13 @@ def data(several: Sequence[Results]) -> dict[str, object]:
         "winners": [
             {"among": one.among, "workload": one.workload, "direction": one.direction, "clients_count": one.clients_count}
             | {"metric": one.metric, "best": one.best, "rivals": one.rivals, "verdict": one.verdict}
-            for one in best(records, found.cells)
+            for one in report.winners(results, found.cells)
         ],
         "users": mixes(points_of(results, records)),
         "scaling": scaling(found.cells),
-        "replacements": _replacements([(one.latest(), summary(one)) for one in several]),
+        "replacements": [
+            {**vars(one), "machines_count": one.machines_count, "verdict": one.verdict} for one in report.replacements(several)
+        ],
         "budgets": [budget for record in records for budget in _budgets(results, record)],
     }
 
@@ -56,11 +57,6 @@ def _row(cell: Cell) -> dict[str, object]:
         "omitted": cell.omitted,
         "metrics": metrics,
     }
-
-
-def _replacements(several: Sequence[tuple[Sequence[Record], Summary]]) -> list[dict[str, object]]:
-    found = replacements([pair for records, one in several for pair in machines(records, one.cells)])
-    return [{**vars(one), "machines_count": one.machines_count, "verdict": one.verdict} for one in found]
 
 
 def _budgets(results: Results, record: Record) -> Iterator[dict[str, object]]:

@@ -1,4 +1,4 @@
-"""GlusterFS: what it says (recorded from 10.3, and from 11.1 in a folder 11), what it is told, and layouts that can't be."""
+"""GlusterFS: its answers (recorded from 10.3, and from 11.1 in a folder 11), its commands, and impossible layouts."""
 
 from pathlib import Path
 from typing import Any
