@@ -69,7 +69,7 @@ def _cell(
     names = {name: None for name in names if metric_of(name).boundary not in omitted}
     values = {name: [p.metrics[name] for p in ordered if isfinite(p.metrics.get(name, float("nan")))] for name in names}
     if lacking := [name for name in names if len(values[name]) < len(ordered)]:
-        doubts[f"not every repetition has {', '.join(lacking)}"] = None
+        doubts[f"not every repetition has {', '.join(dict.fromkeys(metric_of(name).label for name in lacking))}"] = None
     grades = sorted({p.grade for p in ordered if p.grade})
     if len(grades) > 1:
         doubts[f"repetitions have power of different grades ({', '.join(grades)})"] = None

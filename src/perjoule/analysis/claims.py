@@ -18,6 +18,7 @@ from perjoule.analysis.better import Judge, Verdict, work
 from perjoule.analysis.paper_facts import APART, SIZES, Measured, beside, size_bytes
 from perjoule.model import Cell, Interval
 from perjoule.model.metrics import metric_of
+from perjoule.model.units import clients_text
 from perjoule.published import Claim, Paper
 from perjoule.published.paper import Fact
 
@@ -92,7 +93,8 @@ def _verdict(claim: Claim, cases: Sequence[Case], judge: Judge, pooled_count: in
     if against:
         verdict, decides = "doesn't hold here", min((one for _, one in against), key=lambda one: one.ratio.mean)
         why = f"reversed: {_shown([case.words for case, _ in against])}"
-        why += f"; over all cases the ratio is {whole.ratio.mean:.3f}" if len(cases) > 1 else ""
+        if len(cases) > 1:
+            why += f" ({len(against)} of {len(cases)} cases); over all cases the ratio is {whole.ratio.mean:.2f}"
     return Judged(claim, verdict, why, decides.ratio, decides.p, len(cases), ", ".join(grades))
 
 
@@ -208,7 +210,7 @@ def _size(along: str, one: Measured) -> float:
 
 def _case(one: Measured, different: set[str]) -> str:
     count = one.cell.clients_count
-    clients = f", {count} client{'s' if count > 1 else ''}" if "clients" not in different else ""
+    clients = f", {clients_text(count)}" if "clients" not in different else ""
     return f"{one.cell.workload if one.cell.direction in one.cell.workload else one.cell.direction}{clients}"
 
 

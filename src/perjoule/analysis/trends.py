@@ -1,6 +1,7 @@
 """Drift and autocorrelation of a whole campaign by metric, and the resulting doubts."""
 
 from collections.abc import Iterator, Sequence
+from math import copysign
 
 from perjoule.analysis.drift import DOUBTED_FREEDOM, Timed, Trend, trend
 from perjoule.model import Cell, Record
@@ -34,9 +35,20 @@ def campaign_trend(cells: Sequence[Cell], metric: str) -> Trend | None:
 
 
 def campaign_doubts(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """Return doubts that a campaign drifted, or that its trials are not independent."""
-    found = ((metric_of(key).label, campaign_trend(cells, key)) for key in DEFAULT)
-    return tuple(line for label, one in found if one for line in doubts(label, one))
+    """Return doubts that a campaign drifted, or that its trials are not independent: each once, with all metrics that show it."""
+    found = [(metric_of(key).label, one) for key in DEFAULT if (one := campaign_trend(cells, key))]
+    shown: dict[tuple[str, float], list[tuple[str, str]]] = {}  # MiB/J drift as MiB/s do where the power is steady
+    for label, one in found:
+        for line in doubts(label, one):
+            kind = line.removeprefix(label).split()[0]
+            shown.setdefault((kind, copysign(1, one.drift_ratio) if kind == "drifts" else 1), []).append((label, line))
+    return tuple(_together(lines) for lines in shown.values())
+
+
+def _together(lines: Sequence[tuple[str, str]]) -> str:
+    """Say the first metric's line, and which others show the same."""
+    others = ", ".join(label for label, _ in lines[1:])
+    return lines[0][1] + (f"; so {'do' if len(lines) > 2 else 'does'} {others}" if others else "")
 
 
 def doubts(label: str, found: Trend) -> Iterator[str]:

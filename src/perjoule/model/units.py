@@ -139,3 +139,8 @@ def seconds_text(duration_s: float) -> str:
         return f"{minutes} min {rest_s} s"
     hours, minutes = divmod(round(duration_s / 60), 60)
     return f"{hours} h {minutes} min"
+
+
+def clients_text(count: int) -> str:
+    """Print a number of clients: "1 client", "4 clients"."""
+    return f"{count} client{'' if count == 1 else 's'}"

@@ -16,7 +16,7 @@ from perjoule.figures.overhead import Overhead
 from perjoule.figures.power import Samples
 from perjoule.figures.timeline import Timeline
 from perjoule.model import Cell, Channel, Point, Record, Replacement
-from perjoule.model.metrics import RANKED
+from perjoule.model.metrics import DEFAULT, RANKED, RATES
 from perjoule.report.metered import alignments
 from perjoule.report.muons import dimuon
 from perjoule.store import Results
@@ -126,9 +126,11 @@ def content(results: Results) -> Content:
 
 
 def best(records: Sequence[Record], summary: Sequence[Cell]) -> tuple[Finding, ...]:
-    """Find the best by each metric that ranks file systems."""
+    """Find the best by each metric that ranks file systems: by operations for workloads that move no bytes."""
     judge = Judge(summary)
-    return tuple(one for metric in RANKED for one in winners(records, summary, metric, judge=judge))
+    still = [cell for cell in summary if RATES[0] not in cell.metrics]
+    chosen = [(metric, summary if metric in RANKED else still) for metric in DEFAULT]
+    return tuple(one for metric, cells in chosen for one in winners(records, cells, metric, judge=judge))
 
 
 def _reproduced(name: str, records: Sequence[Record], summary: Sequence[Cell]) -> tuple[tuple[Held, ...], tuple[Judged, ...]]:

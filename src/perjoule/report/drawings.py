@@ -27,7 +27,7 @@ from perjoule.figures.users import users
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell
 from perjoule.model.metrics import metric_of
-from perjoule.model.units import BYTES
+from perjoule.model.units import BYTES, clients_text
 from perjoule.report import paper_comparison
 from perjoule.report.content import Content
 from perjoule.report.metered import relative
@@ -123,7 +123,7 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
 
 def _joules_notes(cells: Sequence[Cell], clients_count: int) -> Iterator[str]:
     """Say how the energy of each side was obtained, and which one is missing."""
-    clients = f"{clients_count} client{'s' if clients_count > 1 else ''}"
+    clients = clients_text(clients_count)
     grades = {
         name: sorted({grade for cell in cells if f"{prefix}energy_j" in cell.metrics and (grade := cell.grade_of(name))})
         for name, prefix in SIDES.items()

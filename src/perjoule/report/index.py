@@ -11,6 +11,7 @@ from perjoule.figures import vega
 from perjoule.figures.overview import Best, overview
 from perjoule.model import Cell
 from perjoule.model.metrics import RANKED, metric_of
+from perjoule.model.units import clients_text
 from perjoule.report.claims import graded
 from perjoule.report.content import Content, content
 from perjoule.report.document import document
@@ -86,7 +87,7 @@ def _row(one: Entry) -> tuple[str, ...]:
 
 
 def _named(cell: Cell) -> str:
-    return f"{cell.filesystem}, {cell.direction}, {cell.clients_count} client{'s' if cell.clients_count > 1 else ''}"
+    return f"{cell.filesystem}, {cell.direction}, {clients_text(cell.clients_count)}"
 
 
 def _bar(one: Entry, cell: Cell, metric: str) -> Best:

@@ -6,7 +6,7 @@ from perjoule.analysis.fairness import Mix, User
 from perjoule.figures.users import Users
 from perjoule.model import Interval
 from perjoule.model.metrics import PER_JOULE, RATES, metric_of
-from perjoule.model.units import seconds_text
+from perjoule.model.units import clients_text, seconds_text
 from perjoule.results.table import Table, number, with_interval
 
 SHARE = "share_ratio"
@@ -71,7 +71,7 @@ def bars(mixes: Sequence[Mix]) -> list[Users]:
         moving = [user for user in mix.users if user.rate_name == RATES[0]]
         pairs = [(user.name, user.alone and in_units(user.alone, per), in_units(user.rate, per)) for user in moving]
         fair = f": fair {number(mix.fairness.mean)}" if mix.fairness else ""
-        clients = f"{mix.clients_count} client{'s' if mix.clients_count > 1 else ''}"
+        clients = clients_text(mix.clients_count)
         if pairs:
             found.append(Users(f"{mix.filesystem}, {mix.workload}, {clients}{fair}", pairs))
     return found

@@ -87,6 +87,21 @@
     drawn.finalize();
   };
 
+  // Says of a table that does not fit how many columns are out of sight.
+  const hint = (box) => {
+    const wide = box.parentElement, edge = box.getBoundingClientRect().right;
+    const hidden = [...box.querySelectorAll("th")].filter((head) => head.getBoundingClientRect().right > edge + 2).length;
+    const scrolls = box.scrollWidth > box.clientWidth + 1;
+    const left = box.scrollLeft > 2;
+    wide.toggleAttribute("data-cut", hidden > 0);
+    if (!scrolls) delete wide.dataset.more;
+    else wide.dataset.more = hidden ? `${hidden} more column${hidden > 1 ? "s" : ""}: scroll right →` : left ? "← scroll left" : "";
+    wide.style.setProperty("--shade", `${box.offsetHeight - 2}px`);
+  };
+  const hintAll = () => document.querySelectorAll(".scroll").forEach(hint);
+  for (const box of document.querySelectorAll(".scroll")) box.addEventListener("scroll", () => hint(box), { passive: true });
+  for (const fold of document.querySelectorAll("details")) fold.addEventListener("toggle", () => fold.querySelectorAll(".scroll").forEach(hint));
+
   const number = (text) => { const found = parseFloat(text.replace("–", "")); return Number.isNaN(found) ? -Infinity : found; };
   for (const table of document.querySelectorAll("table.sortable")) {
     table.querySelectorAll("th").forEach((head, index) => head.addEventListener("click", () => {
@@ -108,7 +123,7 @@
   });
   const trial = document.getElementById("trial");
   if (trial) {
-    const raw = document.getElementById("raw");
+    const raw = document.getElementById("files");
     const chosen = () => { raw.href = trial.selectedOptions[0].dataset.folder; };
     trial.addEventListener("change", () => { chosen(); draw("timeline"); });
     chosen();
@@ -118,7 +133,9 @@
     if (innerWidth === width) return;
     width = innerWidth;
     clearTimeout(waiting);
+    hintAll();
     waiting = setTimeout(drawAll, 150);
   });
+  hintAll();
   drawAll();
 })();

@@ -1,7 +1,8 @@
 """Measurements next to a paper's numbers: a table, lines, data, and a page that works offline."""
 
 from collections.abc import Iterator, Sequence
-from math import isfinite
+from dataclasses import replace
+from math import inf
 
 from perjoule.analysis.paper_comparison import Held, Ranking, held, rankings
 from perjoule.analysis.paper_facts import beside, measured
@@ -10,7 +11,7 @@ from perjoule.figures import vega
 from perjoule.model.metrics import Unit, metric_of
 from perjoule.published import Paper
 from perjoule.report.document import document
-from perjoule.results.table import Table, number, p_text
+from perjoule.results.table import Table, number, p_text, ratio_text
 from perjoule.store import Results
 from perjoule.summary import summary
 
@@ -39,11 +40,10 @@ def alongside_table(found: Sequence[Held]) -> Table:
 
 def _cells(one: Held) -> tuple[str, ...]:
     cell, printed = one.pair.measured.cell, one.pair.number
-    spread = isfinite(one.ratio.high) and one.kind.startswith("mean")
-    ends = f" ({one.ratio.low:.3f} to {one.ratio.high:.3f})" if spread else ""
+    ratio = one.ratio if one.kind.startswith("mean") else replace(one.ratio, high=inf)
     place = (cell.filesystem, cell.workload, cell.direction, str(cell.clients_count))
     values = f"{number(one.pair.value / _unit(one).per)} {_unit(one).symbol}", printed.printed
-    return (*place, *values, one.kind, f"{one.ratio.mean:.3f}{ends}", f"{printed.place}: {printed.id}")
+    return (*place, *values, one.kind, ratio_text(ratio), f"{printed.place}: {printed.name}")
 
 
 def _unit(one: Held) -> Unit:

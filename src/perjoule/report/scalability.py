@@ -9,6 +9,7 @@ from perjoule.analysis.scaling import Law, Scaling
 from perjoule.figures.scaling import Growth
 from perjoule.model import Interval
 from perjoule.model.metrics import metric_of
+from perjoule.model.units import clients_text
 from perjoule.report.mixed_users import in_units
 from perjoule.results.table import Table, with_interval
 
@@ -69,7 +70,7 @@ def _growth(one: Scaling) -> Growth:
     unit, _, per = metric_of(one.metric).unit
     line = np.linspace(min(one.values), max(one.values), STEPS_COUNT).tolist()
     law = one.laws[-1] if one.laws else None
-    clients = f"{one.clients_count} client{'s' if one.clients_count > 1 else ''}"
+    clients = clients_text(one.clients_count)
     return Growth(
         panel=f"{one.workload}, {one.direction}, {clients}: {unit}",
         axis=unit,

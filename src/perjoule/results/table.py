@@ -23,6 +23,7 @@ class Table:
 
 
 WIDE_RATIO = 1 / 3  # half an interval over the mean, above which the two summarise nothing
+NARROW = 0.04  # width of a ratio's interval, below which two decimals would hide it
 
 
 def with_interval(interval: Interval, per: float = 1.0) -> str:
@@ -35,18 +36,31 @@ def with_interval(interval: Interval, per: float = 1.0) -> str:
     if isfinite(half) and half > WIDE_RATIO * abs(interval.mean):
         points = " ".join(number(value / per) for value in sorted(interval.values))
         return f"{number(median(interval.values) / per)} [{points}]"
-    return f"{number(interval.mean / per)} ± {number(half / per) if isfinite(half) else '?'}"
+    if not isfinite(half):
+        return f"{number(interval.mean / per)} ± ?"
+    digits = _decimals(interval.mean / per, half / per)
+    return f"{interval.mean / per:.{digits}f} ± {half / per:.{digits}f}"
+
+
+def _decimals(value: float, half: float) -> int:
+    """Return the decimals of `number(value)`, or as many more as the first digit of a small `half` needs."""
+    usual = len(number(value).partition(".")[2])
+    return next((digits for digits in range(usual, usual + 3) if not half or round(half, digits) > 0), usual)
 
 
 def with_meter(cell: Cell, key: str) -> str:
     """Print a metric's mean with half its 95 % interval, and after a second "±" the meter's uncertainty.
 
     That is the error that all repetitions on one meter share, which their scatter does not show; with a single repetition, its
-    whole uncertainty.
+    whole uncertainty. All have as many decimals.
     """
     found, of = cell.metrics[key], metric_of(key)
     meter = cell.metrics.get(of.shared_uncertainty if len(found.values) > 1 else of.uncertainty)
-    return with_interval(found, of.unit.per) + (f" ± {number(meter.mean / of.unit.per)}" if meter else "")
+    text = with_interval(found, of.unit.per)
+    if meter is None:
+        return text
+    digits = len(text.split()[0].partition(".")[2])
+    return f"{text} ± {meter.mean / of.unit.per:.{digits}f}"
 
 
 def number(value: float) -> str:
@@ -162,9 +176,10 @@ def pair_texts(one: "Verdict") -> tuple[str, str]:
 
 
 def ratio_text(ratio: Interval) -> str:
-    """Print a ratio with its interval."""
-    ends = f" ({ratio.low:.3f} to {ratio.high:.3f})" if isfinite(ratio.high) else ""
-    return f"{ratio.mean:.3f}{ends}"
+    """Print a ratio with its interval: two decimals, or three where the interval is narrow."""
+    digits = 3 if isfinite(ratio.high) and ratio.high - ratio.low < NARROW else 2
+    ends = f" ({ratio.low:.{digits}f} to {ratio.high:.{digits}f})" if isfinite(ratio.high) else ""
+    return f"{ratio.mean:.{digits}f}{ends}"
 
 
 def p_text(p: float) -> str:

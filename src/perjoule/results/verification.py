@@ -18,6 +18,7 @@ from perjoule import campaign, drivers
 from perjoule.analysis.points import points
 from perjoule.model import Cell, Json, Point, Record, Series
 from perjoule.model.errors import PerjouleError
+from perjoule.model.units import clients_text
 from perjoule.store import Results
 from perjoule.store.clearing import ATTEMPT
 from perjoule.store.journal import Entry, sha256
@@ -173,7 +174,7 @@ def _by_row(all_cells: Sequence[Cell]) -> dict[str, list[Cell]]:
 
 
 def _row(cell: Cell) -> str:
-    return f"{cell.filesystem}, {cell.workload}, {cell.direction}, {cell.clients_count} clients"
+    return f"{cell.filesystem}, {cell.workload}, {cell.direction}, {clients_text(cell.clients_count)}"
 
 
 def _same_cell(row: str, stored: Cell, computed: Cell) -> Iterator[str]:

@@ -84,7 +84,7 @@ def test_a_case_that_can_not_be_told_is_none_against_a_claim(verdicts) -> None:
 def test_of_many_cases_that_are_reversed_three_are_named(verdicts) -> None:
     (why,) = (one.why for text, one in verdicts(cells((50, 100), (60, 120))).items() if text == BETTER)
     assert why.startswith("reversed: ")
-    assert why.split("; over all cases")[0].endswith("; and 1 more")
+    assert why.split("; over all cases")[0].endswith("; and 1 more (4 of 4 cases)")
     assert why.count("client") == 3
 
 

@@ -60,6 +60,18 @@ def test_a_metric_is_told_by_the_name_that_people_use():
     assert campaign_doubts(drifting)[0].startswith("MiB/s drifts by ")
 
 
+def test_a_drift_that_two_metrics_show_is_told_once():
+    """MiB/J drift as MiB/s do where the power is steady."""
+    one = cell([10.0 + n + 0.1 * (n % 2) for n in range(9)])
+    found = campaign_doubts([replace(one, metrics={**one.metrics, "efficiency_bytes_per_j": one.metrics[METRIC]})])
+    (drift,) = (line for line in found if "drifts" in line)
+    assert drift.startswith("MiB/s drifts by ")
+    assert drift.endswith("; so does MiB/J")
+    rising, falling = one.metrics[METRIC], cell([20.0 - n - 0.1 * (n % 2) for n in range(9)]).metrics[METRIC]
+    apart = campaign_doubts([replace(one, metrics={METRIC: rising, "efficiency_bytes_per_j": falling})])
+    assert sum("drifts" in line for line in apart) == 2
+
+
 def test_the_least_p_of_neighbours_that_are_alike_is_one_in_a_thousand():
     """Values are exchanged 999 times."""
     found = present(trend([Timed("a", float(n), 100 + sin(n / 6)) for n in range(60)]))

@@ -144,14 +144,15 @@ def own(rates=RATES, workload="fio write {}", clients=4):
 def test_cases_of_one_s_own_that_are_the_other_way_round_are_named(claim, cases, against, ratio):
     (found,) = judged(paper(claim), own())
     assert (found.verdict, found.cases_count) == ("doesn't hold here", cases)
-    assert found.why == f"reversed: {against}; over all cases the ratio is {ratio:.3f}"
+    count = against.count(";") + 1
+    assert found.why == f"reversed: {against} ({count} of {cases} cases); over all cases the ratio is {ratio:.2f}"
 
 
 def test_three_cases_of_one_s_own_are_shown_and_the_others_counted():
     falls = {kind: {"64 KB": 40, "1 MB": 30, "16 MB": 20} for kind in "ab"}
     (found,) = judged(paper("rising"), own(falls))
     assert found.why.partition(";  over")[0].count("transfer") == 3
-    assert "; and 1 more; over all cases the ratio is 0.500" in found.why
+    assert "; and 1 more (4 of 4 cases); over all cases the ratio is 0.50" in found.why
     (held,) = judged(paper("falling"), own(falls))
     assert (held.verdict, held.why, held.cases_count) == ("holds here", "", 4)
     assert present(held.ratio).mean == pytest.approx(2.0)
@@ -163,7 +164,7 @@ def test_three_cases_of_one_s_own_are_shown_and_the_others_counted():
 )
 def test_a_case_is_called_by_its_workload_where_that_says_the_direction(workload, clients, words):
     (found,) = judged(paper("above"), own(workload=workload, clients=clients))
-    assert found.why.startswith(f"reversed: {words}; over all")
+    assert found.why.startswith(f"reversed: {words} (1 of 3 cases); over all")
 
 
 def test_a_case_by_itself_decides_and_says_nothing_of_a_mean():

@@ -1,0 +1,143 @@
+"""The first screen: the question, and for each workload the answer in one sentence; "no clear winner" is an answer too."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from perjoule import published
+from perjoule.analysis.winners import Finding
+from perjoule.model import Cell
+from perjoule.model.metrics import PER_JOULE, RATES, metric_of
+from perjoule.model.units import clients_text
+from perjoule.report.claims import graded
+from perjoule.report.content import Content
+from perjoule.report.methods import GRADES, listed
+from perjoule.results.table import pair_texts, with_meter
+
+NO_WINNER = "No clear winner"
+ANSWERS_COUNT = 8  # on the first screen; the table of the best has all
+_PAIRS = tuple(zip(RATES, PER_JOULE, strict=True))  # a workload is judged by bytes, or else by operations
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Who is best with the most clients of a workload."""
+
+    heading: str  # "fio write, 4 clients"
+    headline: str  # "CephFS wins", or NO_WINNER
+    sentence: str
+
+
+def question(found: Content) -> str:
+    """Return what the campaign asked."""
+    if found.claims:
+        return f"Do the claims of “{published.paper(found.reproduces).title}” hold here?"
+    systems = list(dict.fromkeys(cell.filesystem for cell in found.cells))
+    if not systems:
+        return "Nothing was measured: no trial is valid."
+    units = [metric_of(key).unit.symbol for pair in _PAIRS for key in pair if any(key in cell.metrics for cell in found.cells)]
+    if len(systems) == 1:
+        return f"How many {listed(units[:2])} does {systems[0]} reach?"
+    return f"Which of {listed(systems)} reaches the most {', and the most '.join(units[:2])}?"
+
+
+def answers(found: Content) -> Iterator[Answer]:
+    """Answer for each workload, with the most clients that it was measured with."""
+    for workload, direction in dict.fromkeys((cell.workload, cell.direction) for cell in found.cells):
+        cells = [cell for cell in found.cells if (cell.workload, cell.direction) == (workload, direction)]
+        most = max(cell.clients_count for cell in cells)
+        cells = [cell for cell in cells if cell.clients_count == most]
+        metrics = next((p for p in _PAIRS if any(p[0] in cell.metrics for cell in cells)), ())
+        load = workload if direction in workload else f"{workload}, {direction}"
+        findings = [
+            one
+            for metric in metrics
+            for one in found.winners
+            if (one.among, one.workload, one.direction, one.clients_count, one.metric) == ("", workload, direction, most, metric)
+        ]
+        if findings:
+            yield Answer(f"{load}, {clients_text(most)}", _headline(findings), _sentence(findings, cells))
+        elif metrics:
+            yield _alone(f"{load}, {clients_text(most)}", cells, metrics)
+
+
+def _alone(heading: str, cells: Sequence[Cell], metrics: Sequence[str]) -> Answer:
+    """Say what the only one that did this work reached."""
+    best = max((cell for cell in cells if metrics[0] in cell.metrics), key=lambda cell: cell.metrics[metrics[0]].mean)
+    reached = [f"{with_meter(best, key)} {_unit(key)}" for key in metrics if key in best.metrics]
+    return Answer(heading, reached[0], f"{best.filesystem} is the only one measured: it reaches {' and '.join(reached)}.")
+
+
+def clear(one: Finding) -> bool:
+    """Whether the best is significantly better than every other one."""
+    return not one.grades and not one.rivals
+
+
+def _headline(findings: Sequence[Finding]) -> str:
+    won = {_unit(one.metric): one.best for one in findings if clear(one)}
+    if not won:
+        return NO_WINNER
+    if len(won) == len(findings) and len(set(won.values())) == 1:
+        return f"{findings[0].best} wins"
+    said = [f"{won[unit]} wins in {unit}" if (unit := _unit(one.metric)) in won else f"none in {unit}" for one in findings]
+    return ", ".join(said)
+
+
+def _sentence(findings: Sequence[Finding], cells: Sequence[Cell]) -> str:
+    reached = [_reached(one, cells) for one in findings]
+    judged = [_judged(one) for one in findings]
+    if len({one.best for one in findings}) == 1 and len(set(judged)) == 1:  # where the power is steady
+        return f"{findings[0].best} reaches {' and '.join(reached)}{judged[0]}."
+    clauses = [f"{one.best} reaches {what}{words}" for one, what, words in zip(findings, reached, judged, strict=True)]
+    return "; ".join(clauses) + "."
+
+
+def _reached(one: Finding, cells: Sequence[Cell]) -> str:
+    best = next(cell for cell in cells if cell.filesystem == one.best)
+    return f"{with_meter(best, one.metric)} {_unit(one.metric)}"
+
+
+def _judged(one: Finding) -> str:
+    """Say how the best compares with the second, and with those that it is not better than: the end of a sentence."""
+    second, verdict = next(iter(one.verdicts.items()))
+    if one.grades or verdict.refused:
+        return f"; {one.verdict}"
+    ratio, p = pair_texts(verdict)
+    chance = f"p {p if p.startswith('<') else f'= {p}'}"
+    if clear(one):
+        kept = f"; redundancy differs: {verdict.redundancy}" if verdict.redundancy else ""
+        return f", {ratio} times {second}, the second best ({chance}){kept}"
+    joint = ", but is" if one.verdict.startswith(("not ", "significantly ")) else ";"
+    return f"{joint} {one.verdict} ({ratio} times {second}, {chance})"
+
+
+def _unit(metric: str) -> str:
+    return metric_of(metric).unit.symbol
+
+
+def redundancy(cells: Sequence[Cell]) -> tuple[str, bool]:
+    """Say the redundancy of all, and whether it differs between file systems."""
+    kept: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        kept.setdefault(cell.redundancy.sentence if cell.redundancy else "not known", {})[cell.filesystem] = None
+    if len(kept) == 1:
+        return next(iter(kept)), False
+    return "; ".join(f"{listed(list(names))}: {sentence}" for sentence, names in kept.items()), True
+
+
+def watts(cells: Sequence[Cell]) -> tuple[str, bool]:
+    """Say how the watts were obtained, and whether that needs a warning: they were not measured, or not all alike."""
+    grades = list(dict.fromkeys(grade for cell in cells if cell.grade for grade in cell.grade.split("+")))
+    if not grades:
+        return "none: no meter of power covered the servers", True
+    told = "; ".join(f"{grade}: {GRADES.get(grade, grade)}" for grade in grades)
+    return told, len(grades) > 1 or "not measured" in told
+
+
+def reality(found: Content) -> tuple[str, bool]:
+    """Say what the hosts were, and whether that needs a warning: they were simulated or emulated."""
+    came, where = graded(found.records), ", ".join(found.clusters)
+    if "simulated" in came:
+        return f"simulated{f' {where}' if where else ''}: nothing real was measured", True
+    if came or any(record.traits.reality == "emulated" for record in found.records):
+        return f"{where}, {came or 'emulated'}".removeprefix(", "), True
+    return where or listed(sorted({record.trial.testbed.kind for record in found.records})), False

@@ -1,0 +1,133 @@
+"""The limitations of the numbers: doubts by kind, those that can cost most first, each in one line with the rows it touches."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perjoule.model import Cell
+from perjoule.model.units import clients_text
+
+PLACES_COUNT = 4  # named in a line; further ones are counted
+THE_CAMPAIGN = "the campaign"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Doubts with the same consequence."""
+
+    title: str
+    cost: str  # what they can do to a number
+    words: str  # a regular expression that finds them
+
+
+@dataclass(frozen=True)
+class Line:
+    """One doubt: texts that differ only in numbers or in the meter are one line."""
+
+    text: str
+    rows: str
+    others: tuple[str, ...] = ()  # the same with other numbers
+
+
+@dataclass(frozen=True)
+class Group:
+    """The doubts of one kind."""
+
+    kind: Kind
+    lines: tuple[Line, ...]
+
+
+KINDS = (  # the first one that fits, ordered by what it can cost
+    Kind(
+        "Caches and physical bounds",
+        "throughput and efficiency may be those of a cache, and too high by any factor",
+        r"cache|theoretical peak|its network can carry|caps leaked|served (the )?reads?|not read back|all clients' reads",
+    ),
+    Kind(
+        "Data still in flight",
+        "the load may have ended before the disks held the data: throughput and efficiency may be too high",
+        r"still busy|flushed|disks held|write-back|quiet|synced|fsync",
+    ),
+    Kind(
+        "The machine as the limit",
+        "the numbers may be those of the test machine: throughput may be too low",
+        r"this machine's CPUs|other programs|out of memory|swap|throttl|slowed down",
+    ),
+    Kind(
+        "Energy missing or uncertain",
+        "power, energy and efficiency may be wrong or missing; throughput is not affected",
+        r"samples|undersampled|frozen|counter|no meter|refused|averages over|left out|joules of|board|power is|power of|"
+        r"watts|energy|voltage|\bmeter|modelled",
+    ),
+    Kind(
+        "Clients that did not run as one",
+        "the throughput of all clients together may be too low or too high",
+        r"clients? started|apart|transferred nothing|even share|ran together|together|shortest|too short|busy for less|ranks|"
+        r"equal share|idle for",
+    ),
+    Kind(
+        "Change over the campaign",
+        "differences between rows may come from the time at which they were measured",
+        r"drifts|correlated|set aside|clock|differ in redundancy|different sources|different grades",
+    ),
+    Kind(
+        "Few or unequal repetitions",
+        "means and intervals rest on fewer values than the row says",
+        r"not every repetition|one repetition|outlier|repetitions",
+    ),
+    Kind("Other", "see each", r""),
+)
+
+
+def limitations(cells: Sequence[Cell], whole: Sequence[str], *, omitted: bool = False) -> tuple[Group, ...]:
+    """Group doubts.
+
+    Args:
+        cells: with their doubts.
+        whole: doubts of the campaign as a whole.
+        omitted: whether to group what cells omit in place of what they doubt.
+    """
+    about: dict[str, list[Cell]] = {words: [] for words in whole}
+    for cell in cells:
+        for words in cell.omitted if omitted else cell.doubts:
+            about.setdefault(words, []).append(cell)
+    alike: dict[tuple[Kind, str], list[str]] = {}
+    for words in about:
+        alike.setdefault((kind_of(words), _without_numbers(words)), []).append(words)
+    lines: dict[Kind, list[tuple[int, Line]]] = {}
+    for (kind, _), texts in alike.items():
+        touched = [cell for cell in cells if any(cell in about[words] for words in texts)]
+        first, *others = sorted(texts, key=lambda words: -len(about[words]))
+        rows = rows_text(touched, len(cells)) if touched else THE_CAMPAIGN
+        lines.setdefault(kind, []).append((len(touched) or len(cells), Line(first, rows, tuple(others))))
+    ranked = {kind: sorted(own, key=lambda pair: -pair[0]) for kind, own in lines.items()}
+    return tuple(Group(kind, tuple(line for _, line in ranked[kind])) for kind in KINDS if kind in ranked)
+
+
+def kind_of(words: str) -> Kind:
+    """Return the kind of a doubt."""
+    return next(kind for kind in KINDS if re.search(kind.words, words))
+
+
+def _without_numbers(words: str) -> str:
+    """Return what doubts have in common that differ in numbers, hosts, or the meter that they begin with."""
+    return re.sub(r"\d[\d.,]*(e[-+]?\d+)?", "#", re.sub(r"^[\w-]+( \w+)?: ", "", words))
+
+
+def rows_text(cells: Sequence[Cell], all_count: int) -> str:
+    """Name rows: "all rows", "CephFS read, 1 and 2 clients"."""
+    if len(cells) == all_count:
+        return "all rows" if all_count > 1 else "the only row"
+    places: dict[str, list[int]] = {}
+    for cell in cells:
+        loads = cell.workload if cell.direction in cell.workload else f"{cell.workload} {cell.direction}"
+        places.setdefault(f"{cell.filesystem}, {loads}", []).append(cell.clients_count)
+    named = [f"{place}, {_counts(sorted(set(counts)))}" for place, counts in places.items()]
+    more = sum(map(len, list(places.values())[PLACES_COUNT:]))
+    return "; ".join(named[:PLACES_COUNT]) + (f"; and {more} more row{'s' if more > 1 else ''}" if more else "")
+
+
+def _counts(counts: Sequence[int]) -> str:
+    if len(counts) == 1:
+        return clients_text(counts[0])
+    return f"{', '.join(map(str, counts[:-1]))} and {clients_text(counts[-1])}"
