@@ -13,6 +13,8 @@ from perjoule.cli import json_output, parameters
 from perjoule.cli.display import counted, out, show_line
 from perjoule.cli.papers import paper_named
 from perjoule.cli.parameters import examples
+from perjoule.cli.results import CAMPAIGN, measured
+from perjoule.importing.submissions import submitted
 from perjoule.model.errors import CampaignError
 
 _SHOWN = 4  # places for one reason
@@ -21,7 +23,12 @@ _SHOWN = 4  # places for one reason
 @click.command(
     "audit",
     short_help="Recompute the derived numbers of a paper or results folder.",
-    epilog=examples("perjoule audit green-storage", "perjoule audit all --strict", "perjoule audit results/demo --json"),
+    epilog=examples(
+        "perjoule audit green-storage",
+        "perjoule audit all --strict",
+        "perjoule audit results/demo --json",
+        "perjoule audit submission-688/  # of IO500",
+    ),
 )
 @click.argument(
     "target", metavar="PAPER|all|FILE.toml|DIR", shell_complete=parameters.completing(lambda: ("all", *published.names()))
@@ -30,7 +37,7 @@ _SHOWN = 4  # places for one reason
 @click.option("--all", "everything", is_flag=True, help="Also list what agrees.")
 @json_output.option
 def audit_command(target: str, strict: bool, everything: bool, as_json: bool) -> None:
-    """Recompute every derived number of a paper, or of a results folder, and check its throughputs against physical bounds.
+    """Recompute every derived number of a paper, a results folder, or submissions to IO500, and check it against physical bounds.
 
     Prints what agrees, what doesn't (printed, recomputed, likely cause) and what can't be checked, and why.
     """
@@ -52,12 +59,13 @@ def _audited(target: str) -> dict[str, Sequence[Verdict]]:
             "no such folder or file", where=target, next="name a paper without a path, as `perjoule papers` lists it"
         )
     if target not in published.names() and Path(target).is_dir():
+        if not (Path(target) / CAMPAIGN).exists() and (found := submitted(Path(target))):
+            return dict(found)
         return {target: _of_results(Path(target))}
     return {target: audit(paper_named(target))}
 
 
 def _of_results(folder: Path) -> tuple[Verdict, ...]:
-    from perjoule.cli.results import measured
     from perjoule.results import verification
     from perjoule.summary import summary
 

@@ -18,6 +18,7 @@ from perjoule.model.errors import CampaignError
 # `importing`, `exporting` and `report` are imported where they are used, as in `results`.
 
 ROLES = ("storage", "metadata", "management", "client")
+_NAMED = 12  # clients
 _path = click.Path(path_type=Path)
 
 
@@ -28,6 +29,7 @@ _path = click.Path(path_type=Path)
         "perjoule import results/lab fio/*.json",
         "perjoule import results/lab run/ --filesystem lustre --role oss-1=storage",
         "perjoule import results/lab client-1=a.json client-2=b.json",
+        "perjoule import results/io500 submission-688/",
         "perjoule import results/lab ior.json --power power.csv --covers servers",
         "         --set value=watts --set unit=W --set grade=wall --set window='1 s'",
         "         --set semantics='window mean'",
@@ -53,14 +55,16 @@ def import_command(
 ) -> None:
     """Import what other tools measured into the results folder INTO, joined by the time of day.
 
-    Reads fio, IOR, rados bench and sadf as JSON, mdtest's text, folders of IO500 and power logs, each recognised by its content.
+    Reads fio, rados bench and sadf as JSON, IOR as JSON or text, mdtest's text, folders of IO500 and power logs, each recognised
+    by its content.
     A client is named after its file, or by CLIENT=FILE. See docs/how-to/import.md.
     """
     from perjoule import importing, report
-    from perjoule.importing.missing import missing
+    from perjoule.importing.missing import damaged, missing
     from perjoule.importing.power import logs
     from perjoule.importing.sources import sources
-    from perjoule.workloads.imported import check_zone, local_zone
+    from perjoule.importing.submissions import score_text
+    from perjoule.workloads.imported import check_zone, local_zone, submission
 
     zone = timezone or local_zone()
     try:
@@ -78,9 +82,13 @@ def import_command(
             err.print(words, style="yellow")
         for record in brought.records:
             _tell(record, len(brought.series[record.trial.id]))
-        hosts = ", ".join(f"{name} ({role})" for name, role in brought.hosts.items())
         here = f", {brought.known_count} already present" if brought.known_count else ""
-        out.print(f"{counted(len(brought.records), 'trial')} imported{here}; hosts: {hosts}", soft_wrap=True)
+        out.print(f"{counted(len(brought.records), 'trial')} imported{here}; hosts: {_hosts_text(brought.hosts)}", soft_wrap=True)
+        for source in found:
+            if source.format == "io500" and brought.records:
+                out.print(f"{source.path.name}: {score_text(submission(source.texts()))}", soft_wrap=True)
+        for words in damaged(brought):
+            out.print(f"damaged: {words}", style="yellow", soft_wrap=True)
         for words in missing(brought):
             out.print(f"missing: {words}", style="yellow", soft_wrap=True)
         for path in strange:
@@ -98,6 +106,14 @@ def _roles(words: tuple[str, ...]) -> Mapping[str, str]:
             raise CampaignError(f'"{word}" does not assign a role', where="--role", next=advice)
         found[name] = role
     return found
+
+
+def _hosts_text(roles: Mapping[str, str]) -> str:
+    """Name the hosts; the clients of a large machine are counted."""
+    clients = [name for name, role in roles.items() if role == "client"]
+    named = {name: role for name, role in roles.items() if len(clients) <= _NAMED or role != "client"}
+    many = [] if len(clients) <= _NAMED else [f"{clients[0]} and {len(clients) - 1} other clients"]
+    return ", ".join([*many, *(f"{name} ({role})" for name, role in named.items())])
 
 
 def _tell(record: Record, channels_count: int) -> None:

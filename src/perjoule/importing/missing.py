@@ -1,11 +1,18 @@
-"""Sentences on what was not measured, and is therefore missing in an import."""
+"""Sentences on what was not measured, or is damaged, and is therefore missing in an import."""
 
 from collections.abc import Iterator
 
 from perjoule.importing import Brought
 from perjoule.model import Record, Series
+from perjoule.workloads.imported import DAMAGED
 
 WITHOUT = {"mdtest": "mdtest", "ior": "IOR", "io500": "IO500"}  # tools that report no latencies
+
+
+def damaged(brought: Brought) -> tuple[str, ...]:
+    """List the parts of files that are damaged or missing, and why trials failed for it."""
+    said = [(doubt, one.trial.workload.label) for one in brought.records for doubt in (one.reason, *one.doubts)]
+    return tuple(dict.fromkeys(f"{label}: {doubt.removeprefix(DAMAGED)}" for doubt, label in said if doubt.startswith(DAMAGED)))
 
 
 def missing(brought: Brought) -> Iterator[str]:

@@ -2,16 +2,15 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perjoule.machine import untrusted
 from perjoule.model.errors import CampaignError, MachineError
-from perjoule.workloads.imported import Told
+from perjoule.workloads.imported import IO500_FILES, Told, dated
 
 COUNTERS = "sadf"
-FORMATS = "fio, IOR, rados bench and sadf as JSON, mdtest as text, folders of IO500"
-_IO500 = ("result.txt", "result_summary.txt")
+FORMATS = "fio, rados bench and sadf as JSON, IOR as JSON or text, mdtest as text, folders of IO500"
 _HEAD = 100_000  # characters, in which every format betrays itself
 _KEYS = {  # of JSON, by format
     "fio": ("fio version",),
@@ -86,6 +85,8 @@ def format_of(text: str) -> str:
     head = text[:_HEAD]
     if "mdtest-" in head and " was launched with " in head:
         return "mdtest"
+    if re.search(r"^IOR-\S+: MPI Coordinated Test", head, re.MULTILINE):
+        return "ior"
     return next((name for name, keys in _KEYS.items() if all(re.search(rf'"{key}"\s*:', head) for key in keys)), "")
 
 
@@ -98,9 +99,8 @@ def _split(word: str) -> tuple[tuple[str, ...], Path]:
 
 def _below(path: Path, clients: tuple[str, ...], zone: str) -> Iterator[Source | Path]:
     if path.is_dir():
-        if all((path / name).is_file() for name in _IO500):
-            files = {p.name: p for p in sorted(path.iterdir()) if p.suffix in (".txt", ".csv", ".ini") and p.is_file()}
-            yield Source(path, "io500", files, Told(path.name, clients, zone))
+        if _io500(path):
+            yield _submission(path, clients, zone)
             return
         for child in sorted(path.iterdir()):
             if not child.name.startswith("."):
@@ -116,3 +116,21 @@ def _below(path: Path, clients: tuple[str, ...], zone: str) -> Iterator[Source |
     ended_s = path.stat().st_mtime if found == "rados" else 0.0
     told = Told(path.stem, clients, "UTC" if found in ("fio", "rados") else zone, ended_s)
     yield Source(path, found, {path.name: path}, told)
+
+
+def _io500(folder: Path) -> bool:
+    """Return whether a folder holds an IO500's results itself, and not a copy of the summary above the folder that does."""
+    if not any((folder / name).is_file() for name in IO500_FILES):
+        return False
+    phases = (*folder.glob("ior[-_]*.txt"), *folder.glob("mdtest[-_]*.txt"))
+    return bool(phases) or not any(p.name in IO500_FILES for p in folder.rglob("result*.txt") if p.parent != folder)
+
+
+def _submission(folder: Path, clients: tuple[str, ...], zone: str) -> Source:
+    kinds = (".txt", ".csv", ".ini")
+    files = {p.name: p for p in sorted(folder.iterdir()) if p.suffix in kinds and p.is_file() and not p.name.startswith(".")}
+    source = Source(folder, "io500", files, Told(folder.name, clients, zone))
+    if dated(source.texts()):
+        return source
+    ended_s = max(files[name].stat().st_mtime for name in IO500_FILES if name in files)  # nothing else says when it ran
+    return replace(source, told=replace(source.told, ended_s=ended_s))

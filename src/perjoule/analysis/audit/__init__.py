@@ -7,11 +7,12 @@ slips (`causes`).
 
 from perjoule.analysis.audit import bounds, claims, rules
 from perjoule.analysis.audit.own import audit_cells
-from perjoule.analysis.audit.recipe import Verdict
+from perjoule.analysis.audit.recipe import Recipe, Values, Verdict
+from perjoule.analysis.audit.span import Span, exactly
 from perjoule.analysis.audit.verdicts import judge
 from perjoule.published import Paper
 
-__all__ = ["Verdict", "audit", "audit_cells"]
+__all__ = ["Recipe", "Span", "Values", "Verdict", "audit", "audit_cells", "exactly", "judge"]
 
 DERIVED = ("share", "gain", "saving", "ratio", "capacity per watt", "efficiency", "energy", "energy-delay product")
 

@@ -17,22 +17,32 @@ from perjoule.model import OPTIONS, Direction, Outcome, Pattern
 from perjoule.model.errors import CampaignError, WorkloadError
 from perjoule.model.units import Bytes
 from perjoule.workloads._raw import reading
-from perjoule.workloads.imported import fio, io500, ior, mdtest, rados
-from perjoule.workloads.imported.run import Run, Texts, Told, check_zone, local_zone, moment_s
+from perjoule.workloads.imported import fio, io500, ior, ior_text, mdtest, rados
+from perjoule.workloads.imported.io500 import BANDWIDTHS, RATES, Submission, SubmittedPhase, dated, recomputed, submission
+from perjoule.workloads.imported.run import DAMAGED, Run, Texts, Told, check_zone, local_zone, moment_s
 
 __all__ = [
+    "BANDWIDTHS",
+    "DAMAGED",
     "FORMATS",
+    "IO500_FILES",
     "MANIFEST",
+    "RATES",
     "Imported",
     "Part",
     "Run",
+    "Submission",
+    "SubmittedPhase",
     "Told",
     "check_zone",
+    "dated",
     "joined",
     "local_zone",
     "manifest",
     "moment_s",
     "read",
+    "recomputed",
+    "submission",
     "told_files",
 ]
 
@@ -48,6 +58,7 @@ details = "32 in flight, direct"
 Format = Literal["fio", "ior", "mdtest", "io500", "rados"]
 
 MANIFEST = "imported.json"
+IO500_FILES = (io500.RESULT, io500.SUMMARY)  # one of them identifies the folder
 NEVER = "an imported workload can't be run"
 
 
@@ -56,9 +67,14 @@ def _single(runs: Callable[[str, Told], tuple[Run, ...]]) -> Callable[[Texts, To
     return lambda texts, told: runs(next(iter(texts.values())), told)
 
 
+def _ior(text: str, told: Told) -> tuple[Run, ...]:
+    """Read IOR's JSON, or its text."""
+    return ior_text.runs(text, told) if ior_text.recognised(text) else ior.runs(text, told)
+
+
 FORMATS: Mapping[str, Callable[[Texts, Told], tuple[Run, ...]]] = {
     "fio": _single(fio.runs),
-    "ior": _single(ior.runs),
+    "ior": _single(_ior),
     "mdtest": _single(mdtest.runs),
     "io500": io500.runs,
     "rados": _single(rados.runs),

@@ -1,4 +1,4 @@
-"""mdtest's text, from any run: each operation of each iteration is a run. https://github.com/hpc/ior (mdtest 4.1)
+"""mdtest's text, from any run: each operation of each iteration is a run. https://github.com/hpc/ior (mdtest 1.9 to 4.1)
 
 It reports its start to a second, in local time, and the rate of each operation; operations are placed one after the other.
 """
@@ -18,10 +18,11 @@ _BEGIN = re.compile(r"^-- started at (\S+ \S+) --", re.MULTILINE)
 _LAUNCHED = re.compile(r"^(mdtest-\S+) was launched with (\d+) total task\(s\) on (\d+) node\(s\)", re.MULTILINE)
 _COUNT = re.compile(r"^\d+ tasks, (\d+) (?:files|directories)", re.MULTILINE)
 _WALL = re.compile(r"^Continue stonewall hit min: \d+ max: (\d+)", re.MULTILINE)
-_ITERATIONS = re.compile(r"^SUMMARY rate.*of (\d+) iterations", re.MULTILINE)
-_RATE = re.compile(r"^ +((?:Directory|File) \w+)" + 3 * r" +([\d.]+|inf)" + r" +(?:[\d.]+|-?nan) *$", re.MULTILINE)
+_ITERATIONS = re.compile(r"^SUMMARY(?: rate)?\b.*of (\d+) iterations", re.MULTILINE)
+_RATE = re.compile(r"^ +((?:Directory|File) \w+) *:?" + 3 * r" +([\d.]+|inf)" + r" +(?:[\d.]+|-?nan) *$", re.MULTILINE)
 _COLUMNS = re.compile(r"^ +Operation +Max +Min +Mean +Std Dev *$", re.MULTILINE)
-_PATH = re.compile(r"^Path +: (.*\S)", re.MULTILINE)
+_TIMES = re.compile(r"^SUMMARY time(?: \(in ops/sec\))?: .*\Z", re.MULTILINE | re.DOTALL)  # s, also where called ops/sec
+_PATH = re.compile(r"^Path *: (.*\S)", re.MULTILINE)
 
 
 def runs(text: str, told: Told) -> tuple[Run, ...]:
@@ -68,18 +69,22 @@ def _mdtest(text: str, told: Told) -> Iterator[Run]:
         raise ValueError("mdtest's table does not have the columns Operation, Max, Min, Mean, Std Dev")
     at_s = moment_s(began[1], DATE, told.zone)
     found = [(name, *_iterations(int(table[1]), *map(float, numbers))) for name, *numbers in _RATE.findall(rates)]
+    spent = _TIMES.search(text)
+    alone = spent if table[1] == "1" else None  # of several iterations, only the mean time is known
+    times = {name: float(mean) for name, _, _, mean in _RATE.findall(alone[0])} if alone else {}
     for iteration in range(max((len(values) for _, values, _ in found), default=0)):
         for operation, values, doubts in found:
             if iteration >= len(values):
                 continue
-            took_s = items_count / values[iteration] if values[iteration] else inf
+            count = round(values[iteration] * times[operation]) if times.get(operation) else items_count
+            took_s = count / values[iteration] if values[iteration] else inf
             if took_s == inf:
                 continue
             took_s = 0.0 if isnan(took_s) else took_s  # of a mean over what took no time
-            moved = results(hosts, direction(operation), at_s, took_s, items_count)
+            moved = results(hosts, direction(operation), at_s, took_s, count)
             at_s += took_s
             against = (STARTS, *shares, *doubts, *brief(took_s))
-            details = (*((f"{tasks_count} ranks",) if tasks_count > 1 else ()), f"{items_count} items")
+            details = (*((f"{tasks_count} ranks",) if tasks_count > 1 else ()), f"{count} items")
             yield Run(operation, details, None, path[1] if path else "", Outcome(version, moved, against))
 
 

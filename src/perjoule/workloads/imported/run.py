@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from perjoule.model import Outcome
 
 MOST_CLIENTS = 100_000  # ten times the nodes of the largest machine: a damaged file may name any number
+DAMAGED = "damaged: "  # how a doubt about a part of a file begins
 Texts = Mapping[str, str]  # of the files that describe the same runs, by their names
 
 

@@ -1,0 +1,229 @@
+"""The audit of submissions to the IO500 list: what their numbers can't be, by the rules that papers are audited by.
+
+The score is recomputed from the phases, each rate compared wherever it is stated, and amounts, times and free space with one
+another. A submission states no network, no disks and no power; that is listed as unchecked.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from math import isfinite, prod
+from pathlib import Path
+from statistics import median
+
+from perjoule.analysis.audit import Recipe, Span, Values, Verdict, exactly, judge
+from perjoule.importing.sources import sources
+from perjoule.model.errors import WorkloadError
+from perjoule.model.units import BYTES
+from perjoule.published import Number
+from perjoule.workloads.imported import BANDWIDTHS, IO500_FILES, RATES, Submission, SubmittedPhase, recomputed, submission
+
+LEAST_S = 300.0  # of a phase that writes: https://io500.org/rules-submission
+READS_WHAT = {
+    "ior-easy-read": "ior-easy-write",
+    "ior-hard-read": "ior-hard-write",
+    "mdtest-easy-stat": "mdtest-easy-write",
+    "mdtest-hard-stat": "mdtest-hard-write",
+    "mdtest-hard-read": "mdtest-hard-write",
+    "mdtest-easy-delete": "mdtest-easy-write",
+    "mdtest-hard-delete": "mdtest-hard-write",
+}
+ROUNDED_S = 1.0  # of times of day
+TIME = "time >= amount / rate"
+ORDER = "phases run one after the other: start to start >= amount / rate"
+ALIKE_RATIO = 1.5  # excesses of phases that one offset between clocks explains
+_GIB = BYTES["GiB"]
+_SUMMARY, _RESULT = IO500_FILES[1], IO500_FILES[0]
+
+
+def submitted(folder: Path) -> dict[str, tuple[Verdict, ...]]:
+    """Audit every submission below a folder, by its path; empty if there is none.
+
+    Raises:
+        MachineError: a file can't be read.
+    """
+    if not any(path.name in IO500_FILES for path in folder.rglob("result*.txt")):
+        return {}
+    found, _ = sources([str(folder)], "UTC")
+    verdicts: dict[str, tuple[Verdict, ...]] = {}
+    for source in found:
+        if source.format == "io500":
+            try:
+                verdicts[str(source.path)] = audit_submission(submission(source.texts()))
+            except ValueError as error:
+                raise WorkloadError(str(error), where=str(source.path)) from error
+    return verdicts
+
+
+def score_text(of: Submission) -> str:
+    """Return the recomputed score next to the printed one."""
+    found = recomputed({one.stated.name: _value(one.stated.score) for one in of.phases})
+    if found is None:
+        return "the score can't be recomputed: a phase lacks its rate"
+    text = f"score recomputed: {found[2]:.6g} (bandwidth {found[0]:.6g} GiB/s, metadata {found[1]:.6g} kIOPS)"
+    return f"{text}; {_SUMMARY} prints {of.score.total}" if of.score else f"{text}; none is printed"
+
+
+def audit_submission(of: Submission) -> tuple[Verdict, ...]:
+    """Judge a submission by its own numbers."""
+    rates = {one.stated.name: _rate(one, one.stated.rate or one.stated.score, _SUMMARY) for one in of.phases if _stated(one)}
+    recipes = [
+        *_scores(of, rates),
+        *(recipe for one in of.phases if one.stated.name in rates for recipe in _of_phase(one, rates[one.stated.name])),
+        *_amounts(of),
+        *_order(of),
+    ]
+    numbers = list({number.id: number for recipe in recipes for number in (recipe.subject, *recipe.inputs)}.values())
+    excess_s = [recipe.result().low - recipe.subject.value for recipe in recipes if recipe.rule == TIME and not recipe.holds()]
+    rule = "IO500's own checks"
+    invalid = [
+        Verdict("disagrees", rule, _RESULT, one.stated.name, recomputed=f"IO500 calls it invalid: {words}")
+        for one in of.phases
+        for words in one.stated.invalid
+    ]
+    lacking = "the submission's files state neither networks and disks nor copies nor power"
+    bounds = Verdict("unchecked", "throughput <= networks and disks", _SUMMARY, "all bandwidths", cause=lacking)
+    return (*(_with_clocks(v, excess_s) for v in judge(recipes, numbers)), *invalid, bounds)
+
+
+def _scores(of: Submission, rates: dict[str, Number]) -> Iterator[Recipe]:
+    if of.score is None:
+        return
+    bandwidth = _number("bandwidth score", "throughput", of.score.bandwidth, "GiB/s", _SUMMARY, {"what": "score"})
+    iops = _number("metadata score", "rate", of.score.iops, "kIOPS", _SUMMARY, {"what": "score"})
+    total = _number("score", "score", of.score.total, "", _SUMMARY, {})
+    for number, names, words in ((bandwidth, BANDWIDTHS, "four bandwidths"), (iops, RATES, "eight rates")):
+        inputs = tuple(rates[name] for name in names if name in rates)
+        if len(inputs) == len(names):
+            mean = (("the arithmetic mean", _arithmetic(inputs)),)
+            yield Recipe(f"score = geometric mean of the {words}", number, inputs, _geometric(inputs), alternatives=mean)
+    root = _geometric((bandwidth, iops), plain=True)
+
+    def product(v: Values) -> Span:
+        return root(v) * root(v)
+
+    slip = (("the product, without the root", product),)
+    yield Recipe("score = root of bandwidth x rate", total, (bandwidth, iops), root, alternatives=slip)
+
+
+def _of_phase(one: SubmittedPhase, rate: Number) -> Iterator[Recipe]:
+    name, stated = one.stated.name, one.stated
+    if stated.keys.get("score") and stated.rate and isfinite(_value(stated.keys["score"])):
+        exact = _rate(one, stated.keys["score"], _RESULT)
+        yield Recipe("the same number elsewhere", rate, (exact,), lambda v: v(exact))
+    if one.rate is not None:
+        told = _rate(one, f"{one.rate:.8g}", one.file, slack=1e-3)
+        yield Recipe("rate = what IOR or mdtest reports, to 0.1 %", rate, (told,), lambda v: v(told))
+    if not stated.took:
+        return
+    took = _number(f"{name} time", "duration", stated.took, "s", _SUMMARY, {"phase": name})
+    if one.count is not None and name in READS_WHAT.keys() | set(READS_WHAT.values()):
+        count = _count(one)
+        yield Recipe(TIME, took, (count, rate), lambda v: v(count) / v(rate), "at least", ROUNDED_S)
+    if name in READS_WHAT.values():
+        least = _number("least time", "duration", f"{LEAST_S:g}", "s", "rules of IO500", {}, exact=True)
+        yield Recipe("a phase that writes lasts 300 s", took, (least,), lambda v: v(least), "at least")
+
+
+def _with_clocks(verdict: Verdict, excess_s: Sequence[float]) -> Verdict:
+    """Add a cause: IOR's time is from the first start to the last end of all ranks, each by the clock of its node."""
+    concerned = verdict.kind == "disagrees" and verdict.rule in (TIME, ORDER)
+    if not concerned or len(excess_s) < 2 or max(excess_s) > ALIKE_RATIO * min(excess_s):
+        return verdict
+    words = f"clocks of the nodes that differ by about {median(excess_s):.3g} s ({len(excess_s)} phases lack as much)"
+    return replace(verdict, cause=words)
+
+
+def _amounts(of: Submission) -> Iterator[Recipe]:
+    """Nothing reads, stats or deletes more than was written, and no more is written than was free."""
+    for name, source in READS_WHAT.items():
+        one, other = of.phase(name), of.phase(source)
+        if one and other and one.count is not None and other.count is not None:
+            count, written = _count(one), _count(other)
+            yield Recipe("reads, stats or deletes <= writes", count, (written,), _same(written), "at most")
+    wrote = of.phase("ior-easy-write")
+    if of.free_bytes and wrote and wrote.count is not None:
+        low, high = (value / _GIB for value in of.free_bytes)
+        free = _number("free space", "size", f"{(low + high) / 2:.6g}", "GiB", wrote.file, {"what": "free space"})
+        count = _count(wrote)
+        rule = "bytes written <= free space (without compression)"
+        yield Recipe(rule, count, (free,), lambda _: Span(low * _GIB, high * _GIB), "at most")
+
+
+def _order(of: Submission) -> Iterator[Recipe]:
+    """A phase begins when the one before has ended."""
+    dated = [one for one in of.phases if one.began_s is not None and _stated(one)]
+    for before, after in pairwise(dated):
+        assert before.began_s is not None
+        assert after.began_s is not None
+        if before.count is None or of.phases.index(after) != of.phases.index(before) + 1:
+            continue
+        gap = f"{after.began_s - before.began_s:.0f}"
+        name = f"{before.stated.name} start to next start"
+        room = _number(
+            name, "duration", gap, "s", before.file or _RESULT, {"phase": before.stated.name, "what": "start to start"}
+        )
+        count, rate = _count(before), _rate(before, before.stated.rate or before.stated.score, _SUMMARY)
+        yield Recipe(
+            ORDER,
+            room,
+            (count, rate),
+            lambda v, count=count, rate=rate: v(count) / v(rate),
+            "at least",
+            ROUNDED_S,
+        )
+
+
+def _stated(one: SubmittedPhase) -> bool:
+    return isfinite(_value(one.stated.score)) and _value(one.stated.score) > 0
+
+
+def _value(digits: str) -> float:
+    try:
+        return float(digits)
+    except ValueError:
+        return float("nan")
+
+
+def _same(number: Number) -> Callable[[Values], Span]:
+    return lambda v: v(number)
+
+
+def _geometric(inputs: Sequence[Number], *, plain: bool = False) -> Callable[[Values], Span]:
+    """Return the geometric mean; `plain` takes numbers in their printed units."""
+
+    def compute(v: Values) -> Span:
+        spans = [v(n) / exactly(n.unit if plain else 1.0) for n in inputs]
+        return Span(*(prod(getattr(s, end) ** (1 / len(spans)) for s in spans) for end in ("low", "high")))
+
+    return compute
+
+
+def _arithmetic(inputs: Sequence[Number]) -> Callable[[Values], Span]:
+    return lambda v: Span(*(sum(ends) / len(inputs) for ends in zip(*((v(n).low, v(n).high) for n in inputs), strict=True)))
+
+
+def _rate(one: SubmittedPhase, digits: str, place: str, slack: float = 0.0) -> Number:
+    quantity = "throughput" if one.stated.moves else "rate"
+    return _number(f"{one.stated.name} {place}", quantity, digits, one.stated.unit, place, {"phase": one.stated.name}, slack)
+
+
+def _count(one: SubmittedPhase) -> Number:
+    assert one.count is not None
+    place = one.file or _RESULT
+    facts = {"phase": one.stated.name, "what": "amount"}
+    if one.stated.moves:
+        return _number(f"{one.stated.name} amount", "size", f"{one.count / _GIB:.6f}", "GiB", place, facts)
+    return _number(f"{one.stated.name} amount", "count", str(one.count), "", place, facts, exact=True)
+
+
+def _number(
+    id: str, quantity: str, digits: str, unit: str, place: str, facts: dict[str, str], slack: float = 0.0, *, exact: bool = False
+) -> Number:
+    """Return a printed number, with the range that its digits allow, or a share `slack` of it."""
+    per = {"GiB/s": _GIB, "GiB": _GIB, "kIOPS": 1000.0}.get(unit, 1.0)
+    value = float(digits)
+    half = 0.0 if exact else max(0.5 * 10.0 ** -len(digits.partition(".")[2]), slack * value)
+    printed = f"{digits} {unit}".strip()
+    ends = (max(0.0, value - half) * per, (value + half) * per)
+    return Number(id, quantity, printed, value * per, *ends, per, place, "stated", facts, facts)
