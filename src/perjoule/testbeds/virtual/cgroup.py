@@ -14,13 +14,13 @@ from perjoule.testbeds._kernel import Kept
 
 ROOT = Path("/sys/fs/cgroup")
 PREFIX = "perjoule-"  # a group of ours: perjoule-RUN/HOST
-_HIERARCHIES = ("cpu", "cpuacct", "blkio", "memory")  # of cgroup v1
+_HIERARCHIES = ("cpu", "cpuacct", "memory")  # of cgroup v1; hosts stay in the root group of blkio, see `Groups1.cap_disk`
+_RULES = ("blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device")
 _CAPPED_BY = {  # of cgroup v1: the file of each cap
     "cpu": "cpu/cpu.cfs_quota_us",
-    "io": "blkio/blkio.throttle.read_bps_device",
+    "io": f"blkio/{_RULES[0]}",
     "memory": "memory/memory.limit_in_bytes",
 }
-_WRITE_RULE = "blkio.throttle.write_bps_device"
 _QUOTA_LEAST_US = 1000  # the kernel takes no less
 
 
@@ -68,7 +68,7 @@ class Groups(ABC):
 
     @abstractmethod
     def disk_bytes(self, host: str) -> tuple[int | None, int | None]:
-        """Return bytes read and written on all devices, None where the kernel charges them to no group."""
+        """Return bytes read and written on all devices; None where they are unknown."""
 
     def _text(self, host: str, name: str) -> str:
         """Read a counter of a host's group."""
@@ -123,6 +123,11 @@ class Groups1(Groups):
         mounted = {(self.root / name).resolve(): None for name in _HIERARCHIES if (self.root / name).is_dir()}
         return tuple(path / f"{PREFIX}{self.run}" for path in mounted)
 
+    def doors(self, host: str) -> tuple[str, ...]:
+        """Return the files through which a process joins the host's groups, and the root group of blkio."""
+        root = self.root / "blkio" / "cgroup.procs"
+        return (*super().doors(host), *([str(root)] if root.exists() else ()))
+
     def _file(self, controller: str, host: str, name: str) -> Path:
         return self.root / controller / f"{PREFIX}{self.run}" / host / name
 
@@ -147,14 +152,14 @@ class Groups1(Groups):
         return _killed_count(self._text(host, "memory.oom_control"))
 
     def cap_disk(self, host: str, device: str, read_bytes_per_s: float, written_bytes_per_s: float) -> str:
-        """Cap a device. Write-back of the page cache is charged to the root group, which gets a rule for this device."""
-        self._file("blkio", host, "blkio.throttle.read_bps_device").write_text(f"{device} {round(read_bytes_per_s)}")
-        for file in (self._file("blkio", host, _WRITE_RULE), self.root / "blkio" / _WRITE_RULE):
-            file.write_text(f"{device} {round(written_bytes_per_s)}")
-        return (
-            "blkio.throttle (cgroup v1): reads, direct and synced writes share one limit and the kernel's write-back has "
-            "another: a host that does both at once writes up to twice as fast"
-        )
+        """Cap a device, which only this host uses, in the root group.
+
+        The kernel's write-back is always charged to that group, so a host that has one of its own would have two limits, and
+        a host that syncs while the kernel writes back would write up to twice as fast.
+        """
+        for name, bytes_per_s in zip(_RULES, (read_bytes_per_s, written_bytes_per_s), strict=True):
+            (self.root / "blkio" / name).write_text(f"{device} {round(bytes_per_s)}")
+        return "blkio.throttle (cgroup v1): reads and writes, the kernel's write-back included"
 
     def cpu_s(self, host: str) -> float | None:
         """Return the CPU time of the host so far."""
@@ -164,12 +169,8 @@ class Groups1(Groups):
         return self._file(name.partition(".")[0], host, name)
 
     def disk_bytes(self, host: str) -> tuple[int | None, int | None]:
-        """Return bytes read; bytes written are unknown, because write-back is charged to no group."""
-        try:
-            text = self._text(host, "blkio.throttle.io_service_bytes")
-        except OSError:
-            return None, None
-        return sum(int(line.split()[2]) for line in text.splitlines() if " Read " in line), None
+        """Return that both are unknown: all hosts are in one group."""
+        return None, None
 
 
 @dataclass(frozen=True)
@@ -265,10 +266,9 @@ def runs(root: Path = ROOT) -> set[str]:
 
 def uncap(run: str, devices: Iterable[str], root: Path = ROOT) -> None:
     """Remove the caps of a run on its disks, because they outlive the disks."""
-    for name in ("blkio.throttle.read_bps_device", _WRITE_RULE):
-        for file in (root / "blkio" / name, *(root / "blkio").glob(f"{PREFIX}{run}/*/{name}")):
-            for device in devices:
-                _write(file, f"{device} 0")
+    for name in _RULES:
+        for device in devices:
+            _write(root / "blkio" / name, f"{device} 0")
     for file in root.glob(f"{PREFIX}{run}/*/io.max"):
         for device in devices:
             _write(file, f"{device} rbps=max wbps=max")

@@ -113,12 +113,11 @@ class Rack:
 
     def counters(self) -> dict[str, Json]:
         """Return what the hosts' counters cover, and what they don't."""
-        written = "unknown for hosts without a disk of their own: write-back is charged to no host"
+        unknown = self._groups.version == 1 and not self.disks
         return {
             "cpu": "control group; work in interrupts (part of networking) is charged to the interrupted host",
             "network": "eth0; offload on: a packet of up to 64 KiB has one header, and framing is not counted",
-            "disk": "the loop device" if self.disks else "control group",
-            "disk_written": "" if self._groups.version == 2 else written,
+            "disk": "the loop device" if self.disks else "unknown (cgroup v1)" if unknown else "control group",
         }
 
     def keep(self) -> None:
