@@ -1,5 +1,5 @@
 # Two commands matter: `make demo` (the main job) and `make test` (all tests). Both do their own set-up.
-.PHONY: demo test slow kernels unit coverage check clean
+.PHONY: demo test slow kernels unit coverage site check clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -39,6 +39,10 @@ kernels: .venv/ready-for-development
 coverage: .venv/ready-for-development
 	$(BIN)/coverage run -m pytest --quiet --timeout 60 $(UNIT)
 	$(BIN)/coverage report
+
+# The documentation as files that work offline: build/site/index.html.
+site: .venv/ready-for-development
+	$(BIN)/python setup/site_pages.py
 
 GATES := "ruff check" "ruff format --check" "basedpyright" "lint-imports" "codespell" "python setup/english.py"
 

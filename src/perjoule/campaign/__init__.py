@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from perjoule import drivers, published
 from perjoule.campaign.attachments import files_of
 from perjoule.campaign.defaults import COUNTERS, MODEL
-from perjoule.campaign.describe import describe, example
+from perjoule.campaign.describe import about, describe, example, example_text, headline, options
 from perjoule.campaign.devices import check_named
 from perjoule.campaign.header import TOP_KEYS, Header, Until
 from perjoule.campaign.labels import specs
@@ -43,13 +43,17 @@ from perjoule.model.errors import CampaignError
 __all__ = [
     "Plan",
     "Step",
+    "about",
     "demo",
     "describe",
     "example",
+    "example_text",
+    "headline",
     "impossible",
     "meters",
     "neighbour",
     "of_results",
+    "options",
     "parse",
     "plan",
     "playground",

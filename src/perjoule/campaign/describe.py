@@ -3,6 +3,7 @@
 import importlib
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
@@ -33,7 +34,7 @@ def describe(kind: str | None = None) -> Iterator[str]:
         width = max(len(found) for _, found in all_kinds)
         for name in NAMES:
             yield f"[[{name}]]" if name != "testbed" else "[testbed]"
-            yield from (f"  {found:{width}}  {_headline(name, found)}" for which, found in all_kinds if which == name)
+            yield from (f"  {found:{width}}  {headline(name, found)}" for which, found in all_kinds if which == name)
         return
     if kind not in {found for _, found in all_kinds}:
         advice = instead(kind, dict.fromkeys(found for _, found in all_kinds))
@@ -44,27 +45,58 @@ def describe(kind: str | None = None) -> Iterator[str]:
 
 
 def _driver_lines(name: str, kind: str) -> Iterator[str]:
-    module = _module(name, kind)
-    yield from (f"{name} {kind}", "", *(module.__doc__ or "").strip().splitlines(), "")
+    yield from (f"{name} {kind}", "", *about(name, kind).splitlines(), "")
+    for option in options(name, kind):
+        indent = "  " + "    " * option.depth_count
+        yield f"{indent}{option.name} = {option.default}    {option.takes}"
+        deeper = f"{indent}    "
+        yield from wrap(option.description, WIDTH, initial_indent=deeper, subsequent_indent=deeper)
+    yield from ("", *example_text(name, kind).splitlines(), "")
+
+
+def about(name: str, kind: str) -> str:
+    """Return what a driver is, in Markdown."""
+    return (_module(name, kind).__doc__ or "").strip()
+
+
+def headline(name: str, kind: str) -> str:
+    """Return what a driver is, in one line."""
+    return about(name, kind).partition("\n")[0]
+
+
+def example_text(name: str, kind: str) -> str:
+    """Return a driver's own example, in TOML."""
+    return str(_module(name, kind).EXAMPLE).strip()
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a driver, in words."""
+
+    name: str
+    default: str  # "..." if the option is needed
+    takes: str
+    description: str
+    depth_count: int  # of tables around it inside the driver's own
+
+
+def options(name: str, kind: str) -> Iterator[Option]:
+    """Yield every option of a driver, each table's before those of the tables inside it."""
     schema = driver_schema(name, kind)
-    yield from _option_lines(schema, schema.get("$defs", {}), "  ")
-    yield from ("", *module.EXAMPLE.strip().splitlines(), "")
+    return _options(schema, schema.get("$defs", {}), 0)
 
 
-def _option_lines(schema: dict[str, Any], definitions: dict[str, Any], indent: str) -> Iterator[str]:
-    """Return every option of a table with its default, its values, and its meaning."""
+def _options(schema: dict[str, Any], definitions: dict[str, Any], depth_count: int) -> Iterator[Option]:
     needed = schema.get("required", [])
     for option, found in schema["properties"].items():
         if option in ("kind", "label") and "const" in schema["properties"].get("kind", {}):
             continue
         default = written(found["default"]) if "default" in found else "..." if option in needed else "(none)"
         one = found["anyOf"][0] if "anyOf" in found else found
-        yield f"{indent}{option} = {default}    {_takes(one)}"
-        deeper = f"{indent}    "
-        yield from wrap(" ".join(found.get("description", "").split()), WIDTH, initial_indent=deeper, subsequent_indent=deeper)
+        yield Option(option, default, _takes(one), " ".join(found.get("description", "").split()), depth_count)
         for inner in one.get("anyOf", [one]):
             if "$ref" in inner:
-                yield from _option_lines(definitions[inner["$ref"].removeprefix("#/$defs/")], definitions, deeper)
+                yield from _options(definitions[inner["$ref"].removeprefix("#/$defs/")], definitions, depth_count + 1)
 
 
 def _takes(found: dict[str, Any]) -> str:
@@ -84,10 +116,6 @@ def _takes(found: dict[str, Any]) -> str:
     ]
     words = {"integer": "a whole number", "number": "a number", "boolean": "true | false", "string": "text", "array": "a list"}
     return " ".join([words.get(found.get("type", ""), "a table"), *bounds])
-
-
-def _headline(name: str, kind: str) -> str:
-    return (_module(name, kind).__doc__ or "").strip().partition("\n")[0]
 
 
 def _module(name: str, kind: str) -> Any:

@@ -1,0 +1,133 @@
+"""Build the documentation as a site of static files, with search, that works offline: build/site/index.html.
+
+Usage: .venv/bin/python setup/site_pages.py [FOLDER]
+
+The pages are those of docs/, in the order of docs/README.md, and what is generated: a page for each driver with its options, the
+help of all commands, and the examples. A link that leads nowhere is an error.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+from man import WIDTH, commands
+
+from perjoule import campaign, drivers
+from perjoule.cli import cli
+
+ROOT = Path(__file__).parents[1]
+SITE = ROOT / "build" / "site"
+GENERATED = ("reference/commands", "reference/drivers/index", "examples/index")
+EXTRA = ("*.html", "*.1", "*.json", "*.csv")  # shown or downloaded as they are
+LINK = re.compile(r"\]\(([^)#:]+\.md)\)")
+REPORT = re.compile(r"\[([^]]*)\]\(([^)#:]+\.html)\)")  # Sphinx would offer it for download
+URL = re.compile(r"https?://[^\s,;]*[\w/]")
+CELL = str.maketrans({"|": "\\|", "\n": " "})
+
+
+def build(target: Path, pages: Path = ROOT / "docs") -> None:
+    """Write the site into a folder that is empty or an earlier site. Raises CalledProcessError: a page is faulty."""
+    with TemporaryDirectory(prefix="perjoule-site-") as name:
+        source = Path(name) / "docs"
+        prepare(pages, source)
+        sphinx = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "-b", "html"]
+        subprocess.run([*sphinx, "-d", Path(name) / "trees", source, target], check=True)
+    shutil.copy(target / "README.html", target / "index.html")
+
+
+def prepare(pages: Path, source: Path) -> None:
+    """Copy the pages and write those that are generated."""
+    shutil.copytree(pages, source, ignore=shutil.ignore_patterns("__pycache__", *EXTRA))
+    for pattern in EXTRA:
+        for file in pages.rglob(pattern):
+            to = source / "extra" / file.relative_to(pages)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, to)
+    for page in source.rglob("*.md"):
+        write(page, REPORT.sub(r'<a href="\2">\1</a>', page.read_text(encoding="utf-8")))
+    write(source / "reference" / "commands.md", commands_page())
+    for path, text in driver_pages():
+        write(source / "reference" / "drivers" / path, text)
+    write(source / "examples" / "index.md", examples_page())
+    index = (source / "README.md").read_text(encoding="utf-8")
+    write(source / "README.md", index + "".join(contents(index)))
+
+
+def write(path: Path, text: str) -> None:
+    """Write a page."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def contents(index: str) -> Iterator[str]:
+    """Yield a table of contents, for the side of each page, for each section of docs/README.md."""
+    for section in re.split(r"^## ", index, flags=re.MULTILINE)[1:]:
+        title, _, body = section.partition("\n")
+        pages = [link.removesuffix(".md") for link in dict.fromkeys(LINK.findall(body))]
+        pages += [page for page in GENERATED if title == ("Reference" if page.startswith("reference") else "How-to guides")]
+        yield "\n".join(["", "```{toctree}", ":hidden:", f":caption: {title}", "", *pages, "```", ""])
+
+
+def commands_page() -> str:
+    """Return the help of all commands."""
+    top = click.Context(cli, info_name="perjoule", terminal_width=WIDTH)
+    shown = (f"## {one.command_path}\n\n```text\n{one.command.get_help(one)}\n```\n" for one in commands(cli, top))
+    return "# Commands\n\nWhat `--help` prints.\n\n" + "\n".join(shown)
+
+
+def driver_pages() -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of a page for each driver, and of their list."""
+    listed = ["# Drivers", "", "What a campaign can consist of: `kind` names one, and these are its options."]
+    pages: list[str] = []
+    for part in drivers.PROTOCOLS:
+        name = part.removesuffix("s")
+        listed += ["", f"## {name.capitalize()}s", ""]
+        for kind in drivers.kinds(part):
+            page = f"{name}-{kind}"
+            pages.append(page)
+            listed.append(f"- [`{kind}`]({page}.md): {linked(campaign.headline(name, kind))}")
+            yield f"{page}.md", driver_page(name, kind)
+    yield "index.md", "\n".join([*listed, "", "```{toctree}", ":hidden:", "", *pages, "```", ""])
+
+
+def driver_page(name: str, kind: str) -> str:
+    """Return the page of a driver: what it is, an example, all options."""
+    rows = [
+        f"| {'– ' * one.depth_count}`{one.name}` | {cell(one.default)} | {escaped(one.description)} Value: {cell(one.takes)} |"
+        for one in campaign.options(name, kind)
+    ]
+    table = ["| option | default | meaning |", "|---|---|---|", *rows] if rows else ["It has no options."]
+    shown = ["```toml", campaign.example_text(name, kind), "```"]
+    return "\n".join([f"# {kind} ({name})", "", linked(campaign.about(name, kind)), "", *shown, "", "## Options", "", *table, ""])
+
+
+def linked(text: str) -> str:
+    """Return text whose addresses are links."""
+    return URL.sub(r"<\g<0>>", text)
+
+
+def escaped(text: str) -> str:
+    """Return text for a cell of a table."""
+    return text.translate(CELL)
+
+
+def cell(text: str) -> str:
+    """Return text for a cell that shows it as it is written."""
+    return f"`{escaped(text)}`"
+
+
+def examples_page() -> str:
+    """Return all campaigns of examples/."""
+    found = ["# Example campaigns", "", "They are in `examples/`; `perjoule check FILE` says what one does, and what it takes."]
+    for file in sorted((ROOT / "examples").glob("*.toml")):
+        found += ["", f"## {file.stem}", "", "```toml", file.read_text(encoding="utf-8").strip(), "```"]
+    return "\n".join([*found, ""])
+
+
+if __name__ == "__main__":
+    build(Path(sys.argv[1]) if len(sys.argv) > 1 else SITE)

@@ -1,0 +1,85 @@
+"""The documentation as a site: whole, offline, and with a search that works from disk."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+from perjoule import drivers
+from places import ROOT
+
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+LOADED = re.compile(r"<(?:script|img|iframe)[^>]* src=[\"']?(?:https?:)?//|<link[^>]*stylesheet[^>]*href=[\"']?(?:https?:)?//")
+
+
+def built(target: Path, pages: Path = ROOT / "docs") -> "subprocess.CompletedProcess[str]":
+    script = "import sys, pathlib, site_pages; site_pages.build(*map(pathlib.Path, sys.argv[1:]))"
+    argv = [sys.executable, "-c", script, target, pages]
+    return subprocess.run(argv, cwd=ROOT / "setup", capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("site")
+    done = built(target)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+def test_every_page_and_every_driver_is_there(site: Path) -> None:
+    pages = {page.relative_to(ROOT / "docs").with_suffix(".html") for page in (ROOT / "docs").rglob("*.md")}
+    kinds = [(part.removesuffix("s"), kind) for part in drivers.PROTOCOLS for kind in drivers.kinds(part)]
+    pages |= {Path("reference", "drivers", f"{name}-{kind}.html") for name, kind in kinds}
+    assert [str(page) for page in sorted(pages) if not (site / page).is_file()] == []
+    assert len(kinds) > 40
+
+
+def test_a_driver_is_shown_with_its_options_and_an_example(site: Path) -> None:
+    text = (site / "reference" / "drivers" / "filesystem-cephfs.html").read_text(encoding="utf-8")
+    words = re.sub(r"<[^>]+>", "", text)
+    for wanted in ("placement_groups", "client_cache", '"32 MiB"', "Object cache of each ceph-fuse", "[[filesystem]]"):
+        assert wanted in words.replace("&quot;", '"'), wanted
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+    loading = [str(page) for page in site.rglob("*.html") if LOADED.search(page.read_text(encoding="utf-8"))]
+    assert loading == []
+
+
+def test_a_link_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
+    pages = tmp_path / "docs"
+    pages.mkdir()
+    shutil.copy(ROOT / "docs" / "conf.py", pages)
+    (pages / "README.md").write_text("# Documentation\n\n## How-to guides\n\n[Gone](how-to/gone.md)\n\n## Reference\n")
+    done = built(tmp_path / "site", pages)
+    assert done.returncode != 0
+    assert "gone" in done.stderr
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[webdriver.Chrome]:
+    os.environ["SE_OFFLINE"] = "true"  # selenium is to look nothing up
+    options = Options()
+    options.binary_location = "/usr/bin/chromium"
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'profile'}"):
+        options.add_argument(flag)
+    chrome = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
+    yield chrome
+    chrome.quit()
+
+
+def test_the_search_finds_an_option_from_disk(site: Path, browser: webdriver.Chrome) -> None:
+    browser.get(f"{(site / 'search.html').as_uri()}?q=placement_groups")
+    WebDriverWait(browser, 60).until(lambda c: c.find_elements(By.CSS_SELECTOR, "#search-results ul.search li a"))
+    found = [link.text for link in browser.find_elements(By.CSS_SELECTOR, "#search-results ul.search li a")]
+    assert any("cephfs" in title for title in found), found
