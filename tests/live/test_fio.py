@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,13 +14,42 @@ from perjoule.drivers.protocols import Check, FileSystem, Host, Mounted, Testbed
 from perjoule.model import Json, Outcome
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.model.units import MIB
+from perjoule.workloads._running import remove_old
+from sshd import until
 
 pytestmark = pytest.mark.live
+
+# A folder shared with clients that remove their files at this moment: names without types, of files that are gone when somebody
+# asks for them, or when somebody removes them.
+VANISHING = """
+import errno, os, stat, sys
+os.environ.setdefault("FUSE_LIBRARY_NAME", "fuse3")
+from mfusepy import FUSE, FuseOSError, Operations
+
+class Vanishing(Operations):
+    use_ns = True
+    def readdir(self, path, fh): return [(name, 0, 0) for name in (".", "..", "local.data", "client-2.data", "client-3.data")]
+    def getattr(self, path, fh=None):
+        if path == "/": return {"st_mode": stat.S_IFDIR | 0o755, "st_nlink": 2}
+        if path == "/client-2.data": raise FuseOSError(errno.ENOENT)
+        return {"st_mode": stat.S_IFREG | 0o644, "st_nlink": 1, "st_size": 4096}
+    def unlink(self, path):
+        with open(sys.argv[2], "a") as log: log.write(path + "\\n")
+        raise FuseOSError(errno.ENOENT if sys.argv[3] == "gone" else errno.EACCES)
+
+FUSE(Vanishing(), sys.argv[1], foreground=True, raw_fi=False, allow_other=True)
+"""
 
 
 def fio(**options: Json) -> Workload:
     made = drivers.build("workloads", "fio", options)
     assert isinstance(made, Workload)
+    return made
+
+
+def this_machine() -> Testbed:
+    made = drivers.build("testbeds", "local", {})
+    assert isinstance(made, Testbed)
     return made
 
 
@@ -60,6 +90,38 @@ def test_a_read_uses_what_a_write_left_and_lays_out_what_is_missing(tmp_path: Pa
     outcomes("local", 1, tmp_path, *loads)
     assert not list((tmp_path / "raw-1").glob("layout-*"))
     assert list((tmp_path / "raw-2").glob("layout-*.json"))
+
+
+def test_a_client_removes_its_own_files_and_nothing_else(tmp_path: Path) -> None:
+    folder, kept = tmp_path / "a b", {"client-2.data", "client-10.data", "client-1.folder", "client-1.link", "other"}
+    (folder / "client-1.folder").mkdir(parents=True)
+    for name in ("client-1.data", "client-1.crc32c 4", "client-2.data", "client-10.data", "other"):
+        (folder / name).touch()
+    (folder / "client-1.link").symlink_to("other")
+    with this_machine().hold(1) as hosts:
+        remove_old(hosts.clients[0], folder, "client-1.*", timeout_s=20)
+        assert {path.name for path in folder.iterdir()} == kept
+        with pytest.raises(WorkloadError, match="can't cd to"):  # and not: nothing is there
+            remove_old(hosts.clients[0], folder / "none", "client-1.*", timeout_s=20)
+
+
+@pytest.mark.parametrize("own", ["gone", "kept"])
+def test_files_that_vanish_while_a_client_removes_its_own_are_no_fault(own: str, tmp_path: Path) -> None:
+    folder, unlinked = tmp_path / "shared", tmp_path / "unlinked"
+    folder.mkdir()
+    serving = subprocess.Popen([sys.executable, "-c", VANISHING, folder, unlinked, own])
+    try:
+        until(folder.is_mount)
+        with this_machine().hold(1) as hosts:
+            if own == "gone":
+                remove_old(hosts.clients[0], folder, "local.*", timeout_s=20)
+            else:
+                with pytest.raises(WorkloadError, match="Permission denied"):
+                    remove_old(hosts.clients[0], folder, "local.*", timeout_s=20)
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True, timeout=20)
+        serving.wait(20)
+    assert unlinked.read_text() == "/local.data\n"
 
 
 def test_deep_queues_work_direct_and_buffered(tmp_path: Path) -> None:

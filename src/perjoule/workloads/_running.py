@@ -13,6 +13,13 @@ from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.model.units import seconds_text
 
 SHORT_S = 60.0  # for commands on one file
+# $0 a folder, $1 a pattern. A folder that can't be listed would match nothing.
+_REMOVE_OLD = """
+cd -- "$0" && ls -U > /dev/null || exit
+for old in $1; do
+    if [ -f "$old" ] && [ ! -L "$old" ]; then rm -f -- "$old" || exit; fi
+done
+"""
 STOP_S = 3.0  # what hangs in a dead mount can't be killed: it is left to the testbed's end
 
 
@@ -90,6 +97,19 @@ def cold(clients: Sequence[Host], mounted: Mounted) -> list[str]:
     except WorkloadError as error:
         return [f"page caches were not dropped: {error}"]
     return []
+
+
+def remove_old(client: Host, folder: Path, names: str, *, timeout_s: float) -> None:
+    """Remove the files of a folder that a pattern of the shell names, and ask for no others.
+
+    Clients that share the folder remove theirs at the same time, and where a file system lists no types, `find` asks for every
+    file that it lists and fails if one is gone by then, even with `-ignore_readdir_race`. A client may also remember the names
+    of files that went seconds ago.
+
+    Raises:
+        WorkloadError: the folder can't be listed, or a file is there and can't be removed.
+    """
+    client.run(["sh", "-c", _REMOVE_OLD, folder, names], timeout_s=timeout_s)
 
 
 def require_common(what: str, clients: Sequence[Host], mounted: Mounted) -> None:

@@ -19,7 +19,7 @@ from perjoule.model import OPTIONS, ClientResult, Outcome
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB, bytes_text, seconds_text
 from perjoule.workloads._raw import noted, reading
-from perjoule.workloads._running import cold
+from perjoule.workloads._running import cold, remove_old
 from perjoule.workloads.fio import report, server
 from perjoule.workloads.fio.job_report import results as job_results
 from perjoule.workloads.fio.load import Rounds, prepare_file, run_file, run_jobs
@@ -151,9 +151,7 @@ class Fio(FioOptions):
         return mounted.directories[client.name] / f"{client.name}.{kind}"
 
     def _remove(self, client: Host, mounted: Mounted) -> None:
-        folder = mounted.directories[client.name]
-        old = ["-maxdepth", "1", "-type", "f", "-name", f"{client.name}.*", "-delete"]
-        client.run(["find", folder, *old], timeout_s=self.time_limit_s)
+        remove_old(client, mounted.directories[client.name], f"{client.name}.*", timeout_s=self.time_limit_s)
 
     def _laid_out(self, client: Host, mounted: Mounted, size_bytes: int) -> bool:
         path = self._file(client, mounted)

@@ -22,7 +22,7 @@ from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.model.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads import _mpi as mpi
 from perjoule.workloads._raw import Ran, noted, prepared_doubts, reading
-from perjoule.workloads._running import cold, require_common
+from perjoule.workloads._running import cold, remove_old, require_common
 from perjoule.workloads.ior import report
 from perjoule.workloads.ior.report import doubts, results
 
@@ -149,7 +149,7 @@ class Ior(Workload):
             require_common("a shared file" if self.shared_file else "reorder", clients, mounted)
         if self.operation == "write" or not self._laid_out(clients, mounted):
             for client in clients:
-                self._remove(client, mounted)
+                remove_old(client, mounted.directories[client.name], "ior.*", timeout_s=self.time_limit_s)
             if self.shared_file:
                 self._create(clients, mounted)
             if self.operation == "read":
@@ -220,15 +220,6 @@ class Ior(Workload):
                     told = f"the shared file that {clients[0].name} created is not visible after {SEEN_S:.0f} s"
                     raise TransientError(told, where=client.name, next="check the file system's logs, kept with the trial")
                 time.sleep(LOOK_S)
-
-    def _remove(self, client: Host, mounted: Mounted) -> None:
-        found = client.run(
-            ["find", mounted.directories[client.name], "-maxdepth", "1", "-name", "ior.*", "-delete"],
-            timeout_s=self.time_limit_s,
-            check=False,  # clients that share a folder find what another has just removed
-        )
-        if found.returncode and "No such file" not in found.stderr:
-            raise WorkloadError(f"old files can't be removed: {found.stderr.strip()}", where=client.name)
 
     def _laid_out(self, clients: Sequence[Host], mounted: Mounted) -> bool:
         """Return whether every file exists in its full size."""
