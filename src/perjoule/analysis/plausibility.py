@@ -1,9 +1,9 @@
-"""Doubts about a trial: physical bounds, caches, clients that did not run together, an exhausted machine."""
+"""Doubts about a trial: physical bounds, caches, clients that did not run together, slow hosts, an exhausted machine."""
 
 from collections.abc import Iterator, Sequence
 
 from perjoule import catalogue
-from perjoule.analysis import interference, overlap
+from perjoule.analysis import interference, overlap, stragglers
 from perjoule.analysis.efficiency import peak_bytes_per_s
 from perjoule.analysis.hosts import data_hosts, loaded_servers, roles
 from perjoule.analysis.overhead import total, window
@@ -26,6 +26,7 @@ def doubts(record: Record, series: Sequence[Series]) -> tuple[str, ...]:
         dict.fromkeys(
             [
                 *overlap.doubts(record, series),
+                *stragglers.doubts(record, series),
                 *_mixed(record.outcome.results),
                 *_bounds(record, [r for r in record.outcome.results if r.host not in served]),
                 *_cached(record, series, [r for r in record.outcome.results if r.direction == "read"]),

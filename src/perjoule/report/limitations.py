@@ -54,6 +54,11 @@ KINDS = (  # the first one that fits, ordered by what it can cost
         r"this machine's CPUs|other programs|out of memory|swap|throttl|slowed down",
     ),
     Kind(
+        "One host as the limit",
+        "all hosts kept the pace of the slowest: throughput and efficiency may be too low",
+        r"slower than the other data hosts",
+    ),
+    Kind(
         "Energy missing or uncertain",
         "power, energy and efficiency may be wrong or missing; throughput is not affected",
         r"samples|undersampled|frozen|counter|no meter|refused|averages over|left out|joules of|board|power is|power of|"

@@ -20,6 +20,11 @@ def cell(filesystem: str, clients: int, *doubts: str) -> Cell:
             "other programs took 20 % of this machine's CPUs during the load",
             "The machine as the limit",
         ),
+        (
+            "storage-2 was slower than the other data hosts (reading from its disks took it 6.8 s, the others 1.7 s): check its "
+            "disks, CPU and network",
+            "One host as the limit",
+        ),
         ("system: 3 of 15 samples left out, the host was too slow or too busy", "Energy missing or uncertain"),
         ("plug: undersampled, one sample in 2 s misses bursts shorter than 6 s", "Energy missing or uncertain"),
         ("repetitions have power of different grades (BMC, wall)", "Energy missing or uncertain"),
