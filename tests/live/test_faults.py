@@ -9,7 +9,7 @@ import pytest
 from perjoule import campaign
 from perjoule.drivers.protocols import Hosts
 from perjoule.execution import runner
-from perjoule.execution.runner import Event
+from perjoule.execution.events import Event
 from perjoule.model import Record
 from perjoule.model.errors import WorkloadError
 from perjoule.store import create, open_results

@@ -10,7 +10,7 @@ from perjoule import campaign, drivers, report
 from perjoule.analysis.scaling import power_law, scalability_law, scaling
 from perjoule.catalogue import cluster, tpp_bytes_per_s
 from perjoule.execution import runner
-from perjoule.execution.runner import Event
+from perjoule.execution.events import Event
 from perjoule.figures import rendering
 from perjoule.model import Cell, Interval
 from perjoule.model.errors import CampaignError

@@ -14,7 +14,7 @@ from perjoule.analysis.windows import UNKNOWN
 from perjoule.catalogue import cluster
 from perjoule.drivers.protocols import Check
 from perjoule.execution import readiness, runner
-from perjoule.execution.runner import Event
+from perjoule.execution.events import Event
 from perjoule.filesystems import simulated
 from perjoule.model import Campaign, Outcome, Point, Record
 from perjoule.model.errors import CampaignError, MachineError

@@ -9,7 +9,7 @@ from perjoule import campaign, store
 from perjoule.analysis.statistics import half_width_ratio, interval
 from perjoule.analysis.stopping import narrow_enough, stopped_interval, widening
 from perjoule.execution import runner
-from perjoule.execution.runner import Event
+from perjoule.execution.events import Event
 from perjoule.model import LEAST_COUNT
 from perjoule.model.errors import CampaignError
 

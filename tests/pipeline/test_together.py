@@ -11,7 +11,7 @@ from perjoule.analysis.fairness import mixes
 from perjoule.analysis.points import points
 from perjoule.drivers.protocols import Workload
 from perjoule.execution import runner
-from perjoule.execution.runner import Event
+from perjoule.execution.events import Event
 from perjoule.figures import rendering
 from perjoule.model import Campaign, Outcome, Point
 from perjoule.model.errors import CampaignError

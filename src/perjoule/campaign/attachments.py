@@ -15,6 +15,7 @@ OWN_NAMES = (
     "lock",
     "results.json",
     "journal.jsonl",
+    "progress.jsonl",
     "campaign.toml",
     "table.json",
     "report.html",

@@ -1,6 +1,5 @@
 """The progress of a campaign on the terminal."""
 
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -12,11 +11,12 @@ from rich.text import Text
 
 from perjoule.analysis.live import servers_w
 from perjoule.cli.display import err, trial_text
-from perjoule.execution.runner import Event
-from perjoule.model import Channel, Point
-from perjoule.model.metrics import PER_JOULE, RATES, metric_of
+from perjoule.execution.events import Event
+from perjoule.execution.remaining import Remaining
+from perjoule.model import Channel
+from perjoule.model.metrics import metric_of
 from perjoule.model.units import seconds_text
-from perjoule.results.table import number
+from perjoule.results.table import point_text
 
 _RATE = metric_of("throughput_bytes_per_s").unit
 
@@ -25,15 +25,13 @@ class Progress:
     """A live line per campaign: trial, phase, MiB/s, W, time left; plain lines if the output is not a terminal.
 
     Args:
-        planned_s: the expected time of each remaining trial, including its share of the deployment, by trial ID.
+        planned_s: the expected time of each remaining trial, as `perjoule.execution.remaining` has it.
         stopping: whether the campaign is being taken down.
     """
 
     def __init__(self, planned_s: Mapping[str, float], stopping: Callable[[], bool] = lambda: False) -> None:
         self.stopping = stopping
-        self.planned_s = dict(planned_s)  # of the trials still to be kept
-        self.trials_count, self.total_s = len(planned_s), sum(planned_s.values())
-        self.began_s = self.kept_s = time.monotonic()  # kept_s: when the last trial was kept
+        self.remaining = Remaining(planned_s)
         self.headline, self.phase = "", ""
         self.settled: set[str] = set()  # ids of combinations that need no more repetitions
         self.event: Event | None = None
@@ -65,8 +63,7 @@ class Progress:
                 self.phase = event.text
             case "settled":
                 assert event.trial is not None
-                self.planned_s.pop(event.trial.id, None)
-                self.trials_count -= 1
+                self.remaining.drop(event.trial.id)
                 combination = replace(event.trial, repetition=1).id
                 if combination not in self.settled:  # once, not with each repetition that is not needed
                     err.print(Text(f"{trial_text(event.trial)}: not needed, {event.text}", style="dim"))
@@ -77,30 +74,17 @@ class Progress:
     def _kept(self, event: Event) -> None:
         record = event.record
         assert record is not None
-        self.planned_s.pop(record.trial.id, None)
-        self.kept_s, self.event, self.phase = time.monotonic(), None, "kept"
-        number = f"{self.kept_count}/{self.trials_count} {trial_text(record.trial)}"
+        self.remaining.keep(record.trial.id)
+        self.event, self.phase = None, "kept"
+        number = f"{self.remaining.kept_count}/{self.remaining.trials_count} {trial_text(record.trial)}"
         if record.outcome is None or record.status == "failed":
             err.print(Text(f"{number}: failed: {record.reason}", style="red"))
             return
-        found = ", ".join(_numbers(point) for point in event.points)
+        found = ", ".join(point_text(point) for point in event.points)
         emulated = f" (emulated at scale {record.scale:g})" if record.scale != 1 else ""
-        left = f", {self.left_text()} left" if self.planned_s else ""
+        left_s = self.remaining.left_s()
+        left = f", {seconds_text(left_s)} left" if left_s else ""
         err.print(f"{number}: {found or 'kept'}{emulated}{left}")
-
-    @property
-    def kept_count(self) -> int:
-        """The number of trials kept."""
-        return self.trials_count - len(self.planned_s)
-
-    def left_text(self) -> str:
-        """Return the time left: the plan, corrected by the trials so far, less what the current one has taken."""
-        rest_s = sum(self.planned_s.values())
-        prior_s = self.total_s / 10  # trust in the plan: one slow first trial does not turn it over
-        ratio = (self.kept_s - self.began_s + prior_s) / (self.total_s - rest_s + prior_s) if prior_s else 1.0
-        current_s = next(iter(self.planned_s.values()), 0.0) * ratio
-        left_s = rest_s * ratio - min(time.monotonic() - self.kept_s, current_s)
-        return seconds_text(float(max(1, round(left_s))))
 
     def _render(self) -> RenderableType:
         if self.stopping():
@@ -109,8 +93,10 @@ class Progress:
         if self.event is not None and self.event.hosts is not None:
             with suppress(RuntimeError):  # the recorder adds a channel while we look
                 lines.append(Text(self._live_text(self.event.latest(), self.event), no_wrap=True, overflow="ellipsis"))
-        bar = ProgressBar(total=self.trials_count, completed=self.kept_count, width=24)
-        foot = Text(f"{self.kept_count} of {self.trials_count} trials, about {self.left_text()} left", style="dim")
+        kept_count, trials_count = self.remaining.kept_count, self.remaining.trials_count
+        bar = ProgressBar(total=trials_count, completed=kept_count, width=24)
+        left = f"about {seconds_text(self.remaining.left_s())} left"
+        foot = Text(f"{kept_count} of {trials_count} trials, {left}", style="dim")
         return Group(*lines, bar, foot)
 
     def _live_text(self, latest: Mapping[Channel, tuple[float, float, float]], event: Event) -> str:
@@ -130,10 +116,3 @@ class Progress:
             self.before = now
         text = f"{self.rate_bytes_per_s / _RATE.per:6.1f} {_RATE.symbol} on the clients' network" if times_s else ""
         return text + (f"  {power[0]:6.1f} W ({power[1]})" if power else "")
-
-
-def _numbers(point: Point) -> str:
-    """Print rate and work per joule of a direction: "95.2 MiB/s, 0.81 MiB/J (modelled)"."""
-    keys = [key for key in (*RATES, *PER_JOULE) if key in point.metrics]
-    said = ", ".join(f"{number(point.metrics[key] / metric_of(key).unit.per)} {metric_of(key).unit.symbol}" for key in keys)
-    return said + (f" ({point.grade})" if any(key in PER_JOULE for key in keys) else "")

@@ -7,47 +7,31 @@ again.
 
 import shlex
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
 
 from perjoule import drivers
 from perjoule.campaign import plan
 from perjoule.campaign.layouts import deployed
 from perjoule.drivers.protocols import Hosts
 from perjoule.execution import clock_sync, disk_watch, host_disks, resources, time_limit
+from perjoule.execution.events import Event, Observer
 from perjoule.execution.readiness import Ready, look, require
+from perjoule.execution.remaining import planned_s
 from perjoule.execution.stopping import Until
+from perjoule.execution.telling import telling
 from perjoule.execution.time_limit import Pace
 from perjoule.execution.trial import LOG_TAIL_BYTES, Ended, Up, keep_logs, load, record, starved
 from perjoule.machine.environment import environment
-from perjoule.model import Campaign, Channel, Json, Point, Record, Trial
+from perjoule.model import Campaign, Json, Point, Trial
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError, WorkloadError
 from perjoule.store import Results
 from perjoule.summary.computing import of_trial
 
 FRUITLESS_COUNT = 2  # deployments in a row that did not carry a single trial, after which no other is tried
-
-Latest = Callable[[], Mapping[Channel, tuple[float, float, float]]]  # channel -> t_s, value, duration_s of its last sample
-
-
-@dataclass(frozen=True)
-class Event:
-    """Progress that a waiting user wants to see."""
-
-    kind: Literal["deploy", "deployed", "trial", "phase", "kept", "settled", "note"]
-    text: str = ""
-    trial: Trial | None = None
-    record: Record | None = None
-    points: tuple[Point, ...] = ()  # of the record: its numbers, a direction each
-    hosts: Hosts | None = None
-    latest: Latest = field(default=lambda: {})
-
-
-Observer = Callable[[Event], None]
 
 
 def missing(campaign: Campaign, results: Results, *, again_failed: bool = False) -> tuple[Trial, ...]:
@@ -75,7 +59,7 @@ def run(
         MachineError: a requirement or space is missing here, or a disk fills up meanwhile.
         If they concern a single file system, both are raised at the end, after all other trials.
     """
-    with results.hold() as said:
+    with results.hold() as said, ExitStack() as watched:
         for words in said:
             observe(Event("note", words))
         left = missing(campaign, results, again_failed=again_failed)
@@ -84,7 +68,10 @@ def run(
         needed, without = ready or look(campaign)
         require((*needed, *resources.checks(left, results.folder)))
         circumstances = environment(folder, [check.package for check in needed if check.package])
-        group = _Group(campaign, results, observe, circumstances, Until(campaign, results), Pace(plan(campaign)))
+        planned = plan(campaign)
+        expected_s = planned_s(planned, {trial.id for trial in left})
+        tell = watched.enter_context(telling(campaign.name, results, expected_s, observe))
+        group = _Group(campaign, results, tell, circumstances, Until(campaign, results), Pace(planned))
         refused: list[PerjouleError] = []
         with disk_watch.watched(resources.folders(left, results.folder)):
             for trials in campaign.groups:
@@ -211,8 +198,13 @@ class _Group:
         """Measure a trial and keep its record; return why it failed, if it did."""
         began_s = time.monotonic()
         with self.results.attempt(trial) as attempt:
-            self.observe(Event("trial", trial=trial, latest=attempt.sink.latest, hosts=up.hosts))
-            ended = load(self.campaign, up, attempt, lambda name: self.observe(Event("phase", name, trial=trial)))
+            doubts: list[Sequence[str]] = []
+
+            def so_far() -> list[str]:
+                return [words for one in tuple(doubts) for words in tuple(one)]
+
+            self.observe(Event("trial", trial=trial, latest=attempt.sink.latest, doubts=so_far, hosts=up.hosts))
+            ended = load(self.campaign, up, attempt, lambda name: self.observe(Event("phase", name, trial=trial)), doubts)
             if ended.failure:
                 time_limit.require_lent(up.hosts.lease, self._again)
             keep_logs(up.mounted, attempt.logs)

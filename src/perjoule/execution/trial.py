@@ -34,13 +34,15 @@ class Ended:
     doubts: tuple[str, ...] = ()
 
 
-def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None]) -> Ended:
-    """Prepare and measure a trial while its meters record; `say` takes the name of each phase as it begins."""
+def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None], doubts: list[Sequence[str]]) -> Ended:
+    """Prepare and measure a trial while its meters record.
+
+    `say` takes the name of each phase as it begins, and `doubts` what is doubted; a meter's list grows until it has ended.
+    """
     trial, hosts, mounted = attempt.trial, up.hosts, up.mounted
     workload = drivers.workload(trial.workload)
     clients = (*hosts.clients[: trial.clients_count], *hosts.by_role(*workload.using))
     phases: list[Phase] = []
-    doubts: list[Sequence[str]] = []  # a meter's grow until it has ended
     outcome, failure = None, None
 
     @contextmanager

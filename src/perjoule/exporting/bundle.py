@@ -17,12 +17,13 @@ from perjoule.machine.untrusted import MOST_JSON_BYTES, UNEXPECTED, words
 from perjoule.model.errors import MachineError
 from perjoule.model.units import bytes_text
 from perjoule.results import verification
-from perjoule.store import Results
+from perjoule.store import Results, progress
 from perjoule.store.clearing import ASIDE
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: when files were written is no part of a bundle
 TABLE = "table.csv"
-LEFT_OUT = ("lock", "summary", METADATA, CITATION, CHECKSUMS, TABLE)  # what is computed, and what an unpacked bundle had
+# What is computed, what is of the moment, and what an unpacked bundle had.
+LEFT_OUT = ("lock", "summary", progress.NAME, METADATA, CITATION, CHECKSUMS, TABLE)
 _CHUNK_BYTES = 1 << 20
 _STRANGE = "it was not written by `perjoule export`: inspect it before you trust it"
 _ASK_AGAIN = "fetch the bundle again"

@@ -6,8 +6,8 @@ from math import isfinite
 from statistics import median
 from typing import TYPE_CHECKING
 
-from perjoule.model import Cell, Interval, Replacement
-from perjoule.model.metrics import metric_of
+from perjoule.model import Cell, Interval, Point, Replacement
+from perjoule.model.metrics import PER_JOULE, RATES, metric_of
 
 if TYPE_CHECKING:  # the plain table is shown by commands that compute nothing
     from perjoule.analysis.better import Verdict
@@ -75,6 +75,13 @@ def number(value: float) -> str:
 def mean(interval: Interval, per: float = 1.0) -> str:
     """Print a mean."""
     return number(interval.mean / per)
+
+
+def point_text(point: Point) -> str:
+    """Print rate and work per joule of a direction: "95.2 MiB/s, 0.81 MiB/J (modelled)"."""
+    keys = [key for key in (*RATES, *PER_JOULE) if key in point.metrics]
+    said = ", ".join(f"{number(point.metrics[key] / metric_of(key).unit.per)} {metric_of(key).unit.symbol}" for key in keys)
+    return said + (f" ({point.grade})" if any(key in PER_JOULE for key in keys) else "")
 
 
 def maximum(interval: Interval, per: float = 1.0) -> str:

@@ -8,6 +8,7 @@
     set-aside/<trial id>-attempt-<n>/ attempts that the journal does not list
     joined/<name>.csv, .clock.json    recordings from other computers, and the offsets of their clocks
     table.json                        the numbers of the last report
+    progress.jsonl                    what the run under way is doing (`perjoule.store.progress`): no part of the results
     summary/                          numbers computed from all this, kept for the next reader (`perjoule.summary`)
 
 A partial attempt is in `trials/<trial id>/partial-<n>/`, marked as ours and closed to others, and is renamed when it is kept.

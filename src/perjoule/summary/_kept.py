@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from perjoule.machine import kept
-from perjoule.store import Results
+from perjoule.store import Results, progress
 
 FOLDER = "summary"
 MEASURED = ("record.json", "series.parquet")  # of an attempt
 REPORT = ("report.html", "table.json")
 # Of a results folder: not what numbers are computed from. What is in `trials` the journal names.
-_DERIVED = frozenset({FOLDER, *REPORT, "trials", "lock", "alignment"})
+_DERIVED = frozenset({FOLDER, *REPORT, "trials", "lock", "alignment", progress.NAME})
 T = TypeVar("T")
 
 

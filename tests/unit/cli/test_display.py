@@ -13,11 +13,12 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from perjoule import campaign
-from perjoule.cli import display, progress
+from perjoule.cli import display
 from perjoule.cli.display import notes
 from perjoule.cli.progress import Progress
 from perjoule.drivers.protocols import Hosts
-from perjoule.execution.runner import Event
+from perjoule.execution import remaining
+from perjoule.execution.events import Event
 from perjoule.model import Cell, Channel, Interval, Trial
 from perjoule.model.units import MIB
 from perjoule.results.table import Table
@@ -38,7 +39,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(progress, "time", clock)
+    monkeypatch.setattr(remaining, "time", clock)
     return clock
 
 
@@ -63,15 +64,15 @@ def test_a_terminal_that_is_closed_is_left_and_not_missed(monkeypatch: pytest.Mo
 
 
 def test_at_the_start_the_time_left_is_the_planned_one(clock: Clock) -> None:
-    assert Progress({trial.id: 60.0 for trial in trials(10)}).left_text() == "10 min 0 s"
+    assert Progress({trial.id: 60.0 for trial in trials(10)}).remaining.left_s() == 600
 
 
 def test_the_time_left_runs_down_within_a_trial_but_never_below_the_rest(clock: Clock) -> None:
     progress = Progress({trial.id: 60.0 for trial in trials(10)})
     clock.now_s += 30
-    assert progress.left_text() == "9 min 30 s"
+    assert progress.remaining.left_s() == 570
     clock.now_s += 3000
-    assert progress.left_text() == "9 min 0 s"
+    assert progress.remaining.left_s() == 540
 
 
 def test_trials_that_take_twice_as_long_correct_the_time_left(clock: Clock) -> None:
@@ -80,7 +81,7 @@ def test_trials_that_take_twice_as_long_correct_the_time_left(clock: Clock) -> N
     for trial in some[:8]:
         clock.now_s += 120
         keep(progress, trial)
-    assert progress.left_text() == "14 min 40 s"  # 8 times 2 min, and a tenth of trust in the plan
+    assert progress.remaining.left_s() == 880  # 8 times 2 min, and a tenth of trust in the plan
 
 
 def test_one_slow_first_trial_does_not_turn_the_plan_over(clock: Clock) -> None:
@@ -88,7 +89,7 @@ def test_one_slow_first_trial_does_not_turn_the_plan_over(clock: Clock) -> None:
     progress = Progress({trial.id: 60.0 for trial in some})
     clock.now_s += 300
     keep(progress, some[0])
-    assert progress.left_text() == "27 min 0 s"
+    assert progress.remaining.left_s() == 1620
 
 
 def test_the_speed_is_that_of_the_clients_that_load_in_emulated_time() -> None:
@@ -160,7 +161,7 @@ def test_a_combination_that_needs_no_more_repetitions_is_named_once(capsys: pyte
     for trial in asked:
         progress(Event("settled", f"known after {trial.clients_count}", trial=trial))
     assert capsys.readouterr().err.count("not needed") == 2
-    assert progress.trials_count == 0
+    assert progress.remaining.trials_count == 0
 
 
 def test_escape_sequences_are_shown_and_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:

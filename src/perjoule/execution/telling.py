@@ -1,0 +1,145 @@
+"""Tells those who watch what a run does: its events and, once a second, the last sample of each meter, into a file.
+
+`perjoule.store.progress` defines the file. Rates and watts are computed by whoever reads it.
+"""
+
+import threading
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+
+from perjoule.execution.events import Event, Observer
+from perjoule.execution.remaining import Remaining
+from perjoule.machine import processes
+from perjoule.model import Channel, Trial
+from perjoule.model.errors import PerjouleError
+from perjoule.store import Results, progress
+from perjoule.store.progress import Line, Load, Place, ProgressFile, Run, State
+
+SHOWN = ("power", "energy", "cpu", "network_sent", "network_received")  # quantities that a watcher sees
+END_S = 5.0  # for which the last state is waited for
+
+
+@contextmanager
+def telling(name: str, results: Results, planned_s: Mapping[str, float], observe: Observer) -> Generator[Observer]:
+    """Write the progress of a run during the block; yields what takes its events, and passes them on.
+
+    Args:
+        name: of the campaign.
+        results: its folder, held.
+        planned_s: the expected time of each trial that is missing, by its ID.
+        observe: who else wants the events.
+    """
+    teller = _Teller(results, name, planned_s)
+
+    def both(event: Event) -> None:
+        teller(event)
+        observe(event)
+
+    ended = "done"
+    try:
+        yield both
+    except PerjouleError as error:
+        ended = str(error)
+        raise
+    except BaseException as error:
+        ended = "interrupted" if isinstance(error, KeyboardInterrupt) else type(error).__name__
+        raise
+    finally:
+        teller.end(ended)
+
+
+class _Teller:
+    def __init__(self, results: Results, name: str, planned_s: Mapping[str, float]) -> None:
+        self._file, self._remaining = ProgressFile(results.folder), Remaining(planned_s)
+        self._kept_count = len(results.done() - planned_s.keys())
+        self._phase, self._phase_began_s = "", time.monotonic()
+        self._channels: dict[Channel, int] = {}
+        self._event: Event | None = None
+        self._lock, self._ending = threading.Lock(), threading.Event()
+        self._file.append(Line(run=Run(progress.VERSION, processes.own(), name, time.time())))
+        self._thread = threading.Thread(target=self._tell, name="progress", daemon=True)
+        self._thread.start()
+
+    def __call__(self, event: Event) -> None:
+        """Take an event."""
+        with self._lock:
+            match event.kind:
+                case "deploy":
+                    self._event = None
+                    self._file.append(Line(load=Load(event.text)))
+                    self._enter("bringing it up")
+                case "deployed" | "note":
+                    self._file.append(Line(note=event.text))
+                case "trial":
+                    assert event.trial is not None
+                    self._event = event
+                    self._file.append(Line(load=_load_of(event.trial, event)))
+                    self._enter("")
+                case "phase":
+                    self._enter(event.text)
+                case "settled":
+                    assert event.trial is not None
+                    self._remaining.drop(event.trial.id)
+                case "kept":
+                    assert event.trial is not None
+                    self._event = None
+                    self._remaining.keep(event.trial.id)
+                    self._enter("kept")
+            self._state()
+
+    def end(self, how: str) -> None:
+        """Write how the run ended."""
+        self._ending.set()
+        self._thread.join(END_S)
+        with self._lock:
+            self._event = None
+            self._enter("")
+            self._state()
+            self._file.append(Line(ended=how))
+            self._file.close()
+
+    def _tell(self) -> None:
+        while not self._ending.wait(progress.STATE_S):
+            with self._lock:
+                self._state()
+
+    def _enter(self, phase: str) -> None:
+        self._phase, self._phase_began_s = phase, time.monotonic()
+
+    def _state(self) -> None:
+        found: Mapping[Channel, tuple[float, float, float]] = self._event.latest() if self._event else {}
+        shown = {channel: sample for channel, sample in found.items() if channel.quantity in SHOWN}
+        if new := tuple(channel for channel in shown if channel not in self._channels):
+            self._channels |= {channel: number for number, channel in enumerate(new, len(self._channels))}
+            self._file.append(Line(channels=new))
+        samples = tuple((self._channels[channel], t_s, value) for channel, (t_s, value, _) in shown.items())
+        state = State(
+            time.monotonic(),
+            time.time(),
+            self._phase,
+            self._phase_began_s,
+            self._kept_count + self._remaining.kept_count,
+            self._kept_count + self._remaining.trials_count,
+            self._remaining.left_s(),
+            samples,
+            tuple(dict.fromkeys(self._event.doubts())) if self._event else (),
+        )
+        self._file.append(Line(state=state))
+
+
+def _load_of(trial: Trial, event: Event) -> Load:
+    hosts = event.hosts
+    assert hosts is not None
+    return Load(
+        trial.filesystem.label,
+        trial.id,
+        trial.filesystem.label,
+        trial.workload.label,
+        trial.clients_count,
+        trial.repetition,
+        hosts.scale,
+        tuple(Place(host.name, host.role, host.cpu_capacity_cores) for host in hosts.all),
+        tuple(host.name for host in hosts.clients[: trial.clients_count]),
+        tuple(host.name for host in hosts.servers or hosts.all),
+    )
