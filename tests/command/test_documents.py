@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from documents import TABLES, commands
-from measured import STEADY, measured
+from measured import CAMPAIGN, STEADY, measured
 from places import EXAMPLES, ROOT, SOURCES, TRANSCRIPTS
 
 PLACES = ("tutorials", "how-to", "reference")
@@ -39,7 +39,7 @@ ELSEWHERE = {
     "perjoule compare results/demo --with green-storage": "nothing that is simulated is comparable with a paper",
     "perjoule meters join": "a load that the recording saw: tests/command/test_aligned_recording.py",
 }
-ENDLESS = ("perjoule meters watch ", "perjoule meters simulate ")  # until Ctrl-C, or for a time
+ENDLESS = ("perjoule meters watch ", "perjoule meters simulate ", "perjoule watch ")  # until Ctrl-C, or for a time
 CODES = {"perjoule audit all --strict": 1}
 
 
@@ -109,6 +109,9 @@ PREPARED: dict[str, Callable[[Path, Demo], object]] = {
     "import.md": logs,
     "json.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
     "reproduce.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
+    "watch.md": lambda folder, demo: (folder / "my.toml").write_text(
+        CAMPAIGN.format(top='settle = "5 ms"\nquiet = 0', size="1 MiB", meter=STEADY)
+    ),
     "meters.md": lambda folder, demo: (folder / "my.toml").write_text('[[meter]]\nkind = "simulated"\n'),
 }
 

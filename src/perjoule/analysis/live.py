@@ -1,41 +1,104 @@
-"""The watts of this moment, for who watches a run: of the boundary that a trial's energy has, but not yet its energy."""
+"""The watts and rates of this moment, for those who watch a run.
 
-from collections.abc import Mapping
+The watts are of the boundary that a trial's energy has, but not yet its energy.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import numpy as np
 
 from perjoule.analysis.power import DILATED, GRADES, parts_of
 from perjoule.model import SAMPLE, Channel, Series
 
+LEAST_S = 1e-3  # between two samples that give a rate
+Moment = Mapping[Channel, tuple[float, float]]  # the last sample of each channel: t_s, value
 
-def servers_w(latest: Mapping[Channel, float], servers: frozenset[str], scale: float) -> tuple[float, str] | None:
-    """Add up the last power samples of the servers, without the switch: each part once, by the best grade that covers all.
+
+@dataclass(frozen=True)
+class Boundary:
+    """The channels whose powers add up to that of the servers, with their signs, and their grade."""
+
+    parts: tuple[tuple[float, Channel], ...]
+    grade: str
+
+    def watts(self, values: Mapping[Channel, float]) -> float | None:
+        """Return the sum; None if a channel has no value."""
+        if any(channel not in values for _, channel in self.parts):
+            return None
+        return sum(sign * values[channel] for sign, channel in self.parts)
+
+
+def boundary(channels: Iterable[Channel], servers: frozenset[str], scale: float) -> Boundary | None:
+    """Choose power channels for the servers, without the switch: each part once, by the best grade that covers all.
 
     Args:
-        latest: the last value of each channel.
+        channels: those that have a value.
         servers: names of the hosts inside the boundary.
         scale: of the testbed; of an emulated one only modelled and simulated watts count.
 
     Returns:
-        The watts with their grade; None if no grade covers the servers.
+        None if no grade covers the servers.
     """
-    powers = frozenset(channel for channel in latest if channel.quantity == "power")
-    found = _summands(powers, servers, scale)
-    return (sum(sign * latest[channel] for sign, channel in found[0]), found[1]) if found else None
+    return _boundary(frozenset(channel for channel in channels if channel.quantity == "power"), servers, scale)
 
 
-@lru_cache(maxsize=8)  # the channels of a campaign hardly change, and 64 hosts take 20 ms
-def _summands(
-    powers: frozenset[Channel], servers: frozenset[str], scale: float
-) -> tuple[tuple[tuple[float, Channel], ...], str] | None:
-    """Return the channels that add up to the servers' watts, each with its sign, and their grade."""
+@lru_cache(maxsize=64)  # the channels of a campaign hardly change, and 64 hosts take 20 ms
+def _boundary(powers: frozenset[Channel], servers: frozenset[str], scale: float) -> Boundary | None:
     for grade in GRADES if scale == 1 else [grade for grade in GRADES if grade in DILATED]:
         own = sorted((channel for channel in powers if channel.grade == grade), key=lambda channel: (channel.meter, channel.name))
         meters = [list(of_meter) for _, of_meter in groupby(own, key=lambda channel: channel.meter)]
-        for channels in (*meters, *([own] if len(meters) > 1 else [])):
-            series = [Series.of_rows(channel, np.empty((0, len(SAMPLE)))) for channel in channels]
+        for chosen in (*meters, *([own] if len(meters) > 1 else [])):
+            series = [Series.of_rows(channel, np.empty((0, len(SAMPLE)))) for channel in chosen]
             if net := parts_of(grade, series, servers, servers).net:
-                return tuple((sign, one.channel) for sign, one in net), grade
+                return Boundary(tuple((sign, one.channel) for sign, one in net), grade)
     return None
+
+
+def servers_w(latest: Mapping[Channel, float], servers: frozenset[str], scale: float) -> tuple[float, str] | None:
+    """Add up the last power samples of the servers: the watts with their grade; None if no grade covers them."""
+    if found := boundary(latest, servers, scale):
+        watts = found.watts(latest)
+        return None if watts is None else (watts, found.grade)
+    return None
+
+
+def rates(moments: Sequence[Moment]) -> list[Mapping[Channel, float]]:
+    """Return powers as they are and counters as rates since the moment before, in their unit per second of wall time.
+
+    Joules become watts, under a channel of power. A counter that fell back, or has nothing new, has no rate at that moment.
+    """
+    found: list[Mapping[Channel, float]] = []
+    for before, now in pairwise(({}, *moments)):
+        values: dict[Channel, float] = {}
+        for channel, (t_s, value) in now.items():
+            if channel.quantity == "power":
+                values[channel] = value
+                continue
+            earlier_s, earlier = before.get(channel, (t_s, value))
+            if t_s - earlier_s >= LEAST_S and value >= earlier:
+                values[_rate_of(channel)] = (value - earlier) / (t_s - earlier_s)
+        found.append(values)
+    return found
+
+
+def _rate_of(channel: Channel) -> Channel:
+    return replace(channel, quantity="power", unit="W") if channel.quantity == "energy" else channel
+
+
+def totals(values: Mapping[Channel, float]) -> Mapping[tuple[str, str], float]:
+    """Add up values by host and quantity."""
+    found: dict[tuple[str, str], float] = {}
+    for channel, value in values.items():
+        key = (channel.host, channel.quantity)
+        found[key] = found.get(key, 0.0) + value
+    return found
+
+
+def client_rate(totals: Mapping[tuple[str, str], float], client: str, scale: float) -> float | None:
+    """Return the bytes per (emulated) second on a client's network: one way is the load, the other its acknowledgements."""
+    ways = (totals.get((client, way)) for way in ("network_sent", "network_received"))
+    known = [way for way in ways if way is not None]
+    return max(known) / scale if known else None

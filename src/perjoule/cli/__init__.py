@@ -17,6 +17,7 @@ COMMANDS = {
     "demo": ("measuring", "demo", "Run the demo: three parallel file systems compared."),
     "run": ("measuring", "run_command", "Run a campaign and write its report."),
     "resume": ("measuring", "resume", "Continue an interrupted campaign."),
+    "watch": ("watch", "watch", "Watch a run in a browser."),
     "check": ("checking", "check", "Dry run: trials, bytes, space, time."),
     "show": ("results", "show_command", "Print the table of a results folder."),
     "report": ("results", "report_command", "Write the report of one results folder, or of many."),

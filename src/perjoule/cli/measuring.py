@@ -15,7 +15,8 @@ from perjoule.cli.display import counted, err, out, show, show_line, trial_text
 from perjoule.cli.outputs import require_folder
 from perjoule.cli.parameters import examples
 from perjoule.cli.progress import Progress
-from perjoule.execution import readiness, resources, runner, time_limit
+from perjoule.cli.watch import beside
+from perjoule.execution import readiness, remaining, resources, runner, time_limit
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, Interrupted, MachineError, WorkloadError
 from perjoule.model.units import seconds_text
@@ -32,28 +33,36 @@ from perjoule.summary import report_is_current, summary
 @parameters.into
 @parameters.overrides
 @parameters.simulate
-def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool) -> None:
+@parameters.live
+def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool, live: bool) -> None:
     """Run the demo: three parallel file systems on a virtual cluster like that of green-storage, from bring-up to MiB/J.
 
     Takes about ten minutes on two cores. Ctrl-C takes everything down; `perjoule resume DIR` continues.
     """
-    start(campaign.demo(parameters.options(overrides, simulate=simulate)), into)
+    start(campaign.demo(parameters.options(overrides, simulate=simulate)), into, live=live)
 
 
 @click.command(
-    "run", epilog=examples("perjoule run examples/demo.toml --set repetitions=1", "perjoule run my.toml --into results/my")
+    "run", epilog=examples("perjoule run examples/demo.toml --set repetitions=1", "perjoule run my.toml --into results/my --live")
 )
 @parameters.file
 @parameters.into
 @parameters.overrides
 @parameters.shrink
 @parameters.simulate
+@parameters.live
 @parameters.overwrite
 def run_command(
-    file: Path, into: Path | None, overrides: tuple[str, ...], shrink: int | None, simulate: bool, devices: tuple[str, ...]
+    file: Path,
+    into: Path | None,
+    overrides: tuple[str, ...],
+    shrink: int | None,
+    simulate: bool,
+    live: bool,
+    devices: tuple[str, ...],
 ) -> None:
     """Run a campaign and write its report."""
-    start(campaign.read(file, parameters.options(overrides, shrink, simulate=simulate)), into, file.parent, devices)
+    start(campaign.read(file, parameters.options(overrides, shrink, simulate=simulate)), into, file.parent, devices, live=live)
 
 
 @click.command(
@@ -62,17 +71,21 @@ def run_command(
 )
 @parameters.folder
 @click.option("--failed", is_flag=True, help="Also measure failed trials again.")
+@parameters.live
 @parameters.overwrite
-def resume(folder: Path, failed: bool, devices: tuple[str, ...]) -> None:
+def resume(folder: Path, failed: bool, live: bool, devices: tuple[str, ...]) -> None:
     """Continue an interrupted campaign: measure what is missing and write the report."""
     results = store.open_results(folder)
     source = str(folder / "campaign.toml")
     asked = campaign.parse(results.campaign_text, source=source, overrides=results.overrides, folder=folder)
     asked = confirmed(asked, runner.missing(asked, results, again_failed=failed), devices)
-    _go_on(asked, results, folder, failed)
+    with beside(folder, wanted=live):
+        _go_on(asked, results, folder, failed)
 
 
-def start(asked: Campaign, into: Path | None, source: Path | None = None, devices: tuple[str, ...] = ()) -> None:
+def start(
+    asked: Campaign, into: Path | None, source: Path | None = None, devices: tuple[str, ...] = (), *, live: bool = False
+) -> None:
     """Measure a campaign into a folder and conclude; `source` is the folder of its file, `devices` the confirmed ones."""
     folder = into or Path("results") / f"{asked.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     require_folder(folder)
@@ -81,7 +94,8 @@ def start(asked: Campaign, into: Path | None, source: Path | None = None, device
     asked = confirmed(asked, asked.trials, devices)
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     results = store.create(folder, asked.text, asked.name, asked.overrides, asked.files)
-    _go_on(asked, results, made[-1] if made else folder, ready=ready, source=source)
+    with beside(folder, wanted=live):
+        _go_on(asked, results, made[-1] if made else folder, ready=ready, source=source)
 
 
 def _go_on(
@@ -95,8 +109,7 @@ def _go_on(
     """Measure what is missing and conclude; `top` is the outermost folder that is ours, `source` the campaign's folder."""
     missing = {trial.id for trial in runner.missing(asked, results, again_failed=again_failed)}
     plan = campaign.plan(asked)
-    share_s = plan.deployments_s / max(1, len(plan.steps))
-    planned_s = {step.trial.id: step.duration_s + share_s for step in plan.steps if step.trial.id in missing}
+    planned_s = remaining.planned_s(plan, missing)
     todo = f"{counted(len(missing), 'trial')}, about {seconds_text(sum(planned_s.values()))}" if missing else "nothing is missing"
     err.print(f"{asked.name}: {todo}; into {results.folder}")
     if unfit := time_limit.beforehand(plan, [trial for trial in asked.trials if trial.id in missing]):

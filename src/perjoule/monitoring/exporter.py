@@ -1,17 +1,18 @@
-"""Live readings of meters for Prometheus: https://prometheus.io/docs/instrumenting/exposition_formats/
+"""Live readings of meters, and runs, for Prometheus: https://prometheus.io/docs/instrumenting/exposition_formats/
 
 A reading that failed, or is older than the meter's own rate allows, is not exported: Prometheus then shows a gap, not a flat
 line.
 """
 
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
 from typing import Any
 
 from perjoule.model.errors import MachineError
 from perjoule.monitoring.recorder import Latest
+from perjoule.monitoring.watching import Snapshot
 
 STALE_S = 15.0  # of a sample, after which it says nothing of now; meters that are slower by nature state their period
 LABELS = ("meter", "host", "component", "grade", "covers")
@@ -20,13 +21,10 @@ LABELS = ("meter", "host", "component", "grade", "covers")
 @contextmanager
 def serving(latest: Callable[[], Latest], address: str, port: int) -> Generator[str]:
     """Serve the results of `latest` during the block; yields the URL. Raises MachineError: no library, or the port is taken."""
-    try:
-        from prometheus_client import CollectorRegistry, start_http_server
-    except ImportError:
-        fix = "pip install 'perjoule[meters]'"
-        raise MachineError("the Python package prometheus-client is missing", next=fix) from None
-    registry: Any = CollectorRegistry(auto_describe=False)
+    registry = _registry()
     registry.register(_Collector(latest))
+    from prometheus_client import start_http_server
+
     try:
         server, thread = start_http_server(port, addr=address, registry=registry)
     except OSError as error:
@@ -38,6 +36,59 @@ def serving(latest: Callable[[], Latest], address: str, port: int) -> Generator[
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def campaign_text(snapshot: Snapshot) -> bytes:
+    """Return the series of a run in Prometheus' text format, its meters' included. Raises MachineError: no library."""
+    registry: Any = _registry()
+    now_s = time.monotonic()
+    latest = {c: (now_s - snapshot.age_s - age_s, value, 0.0) for c, (age_s, value) in snapshot.channels.items()}
+    registry.register(_Collector(lambda: latest))
+    registry.register(_Campaign(snapshot))
+    from prometheus_client import generate_latest
+
+    return generate_latest(registry)
+
+
+def _registry() -> Any:
+    try:
+        from prometheus_client import CollectorRegistry
+    except ImportError:
+        fix = "pip install 'perjoule[meters]'"
+        raise MachineError("the Python package prometheus-client is missing", next=fix) from None
+    return CollectorRegistry(auto_describe=False)
+
+
+class _Campaign:
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def collect(self) -> Iterator[Any]:
+        """Yield the trial under way, the counts of trials, the clients' rates and the servers' watts."""
+        from prometheus_client.core import GaugeMetricFamily
+
+        seen = self._snapshot
+
+        def gauge(name: str, text: str, labels: Sequence[str], values: Mapping[tuple[str, ...], float]) -> Any:
+            family = GaugeMetricFamily(name, text, labels=("campaign", *labels))
+            for words, value in values.items():
+                family.add_metric((seen.name, *words), value)
+            return family
+
+        running, load = seen.state == "running", seen.load
+        trial = (load.filesystem, load.workload, str(load.clients_count), str(load.repetition), seen.phase)
+        failed_count = seen.measured.failed_count
+        counts = {"valid": seen.kept_count - failed_count, "failed": failed_count, "left": seen.trials_count - seen.kept_count}
+        yield gauge("perjoule_run_up", "1 while the run is under way.", (), {(): running})
+        yield gauge("perjoule_trials", "Trials of the campaign.", ("state",), {(k,): v for k, v in counts.items()})
+        yield gauge("perjoule_left_seconds", "Time until the campaign is complete.", (), {(): seen.left_s} if running else {})
+        labels = ("filesystem", "workload", "clients", "repetition", "phase")
+        under_way = {trial: seen.phase_s + seen.age_s} if running and load.trial else {}
+        yield gauge("perjoule_phase_seconds", "Time in the present phase of the trial under way.", labels, under_way)
+        rates = {(host,): rate for host, rate in seen.rates.items()}
+        yield gauge("perjoule_client_bytes_per_second", "Network of a client that loads.", ("host",), rates)
+        power = {(seen.power.grade,): seen.power.watts} if seen.power else {}
+        yield gauge("perjoule_servers_watts", "Power of the servers, without the switch.", ("grade",), power)
 
 
 class _Collector:
@@ -52,13 +103,18 @@ class _Collector:
         joules = CounterMetricFamily("perjoule_energy_joules", "Energy that a meter has counted.", labels=LABELS)
         ages = GaugeMetricFamily("perjoule_sample_age_seconds", "Time since a meter's last sample.", labels=LABELS)
         now_s = time.monotonic()
+        oldest_s: dict[tuple[str, ...], float] = {}  # a meter may give watts and joules under the same labels
         for channel, (t_s, value, _) in self._latest().items():
             words = (channel.meter, channel.host, channel.component, channel.grade, ",".join(channel.covers))
-            ages.add_metric(words, now_s - t_s)
+            if channel.quantity not in ("power", "energy"):
+                continue
+            oldest_s[words] = max(now_s - t_s, oldest_s.get(words, 0.0))
             if not isfinite(value) or now_s - t_s > max(STALE_S, 3 * (channel.specification.period_s or 0.0)):
                 continue
             if channel.quantity == "power":
                 watts.add_metric(words, value)
             elif channel.quantity == "energy":
                 joules.add_metric(words, value)
+        for words, age_s in oldest_s.items():
+            ages.add_metric(words, age_s)
         yield from (watts, joules, ages)

@@ -29,7 +29,6 @@ from perjoule.model.errors import MachineError
 from perjoule.monitoring import exporter, recorder
 from perjoule.store.recordings import ClockError, Recording, read_recording
 from perjoule.testbeds.local import Local
-from places import ROOT
 from typed import as_written
 
 POWER = Channel("plug", "local", "all", "power", "W", "instantaneous", "wall")
@@ -346,18 +345,6 @@ def test_meters_stream_into_a_memory_of_bounded_size() -> None:
         while sum(len(s.t_s) for s in memory.series()) < 9 and time.monotonic() < deadline_s:
             time.sleep(0.01)
     assert 9 <= sum(len(s.t_s) for s in memory.series()) <= 20
-
-
-def test_the_dashboard_asks_for_nothing_that_is_not_exported() -> None:
-    dashboard = (ROOT / "docs" / "assets" / "grafana.json").read_text()
-    asked = set(re.findall(r"perjoule_[a-z_]+", dashboard))
-    memory = recorder.Memory(2)
-    memory.append(POWER, time.monotonic(), 1.0)
-    memory.append(Channel("plug", "local", "all", "energy", "J", "counter", "wall"), time.monotonic(), 1.0)
-    with exporter.serving(memory.latest, "127.0.0.1", 0) as url, urllib.request.urlopen(url, timeout=5) as answer:
-        exported = set(re.findall(r"^(perjoule_[a-z_]+)\{", answer.read().decode(), re.MULTILINE))
-    assert asked == exported
-    assert set(re.findall(r"[{,] ?([a-z]+)=~", dashboard.replace('\\"', '"'))) <= set(exporter.LABELS)
 
 
 def test_the_load_of_a_pattern_is_real_on_time_and_gone_afterwards(tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
-"""Parts that meter commands share: arguments, waiting, doubts."""
+"""Parts that meter commands share: arguments, doubts."""
 
-import time
-from collections.abc import Generator, Mapping, Sequence
-from math import inf
+from collections.abc import Mapping, Sequence
 
 import click
 import tomlkit
@@ -10,16 +8,9 @@ import tomlkit
 from perjoule import drivers
 from perjoule.cli.display import err
 from perjoule.cli.parameters import completing
+from perjoule.cli.serving import duration
 from perjoule.model import Json
-from perjoule.model.units import SECONDS, quantity, seconds
-
-
-def duration(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float:
-    """Read a time with its unit; infinite if absent."""
-    try:
-        return inf if text is None else seconds(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+from perjoule.model.units import SECONDS, quantity
 
 
 def signed(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float | None:
@@ -35,22 +26,9 @@ chosen = click.argument("names", nargs=-1, required=True, metavar="METER...", sh
 overrides = click.option(
     "--set", "overrides", multiple=True, metavar="KEY=VALUE", help='An option of the meters: address="10.0.0.7".'
 )
-address = click.option("--address", default="127.0.0.1", show_default=True, help="Address to listen on.")
-port = click.option("--port", default=0, type=click.IntRange(0, 65535), help="Port to listen on; a free one by default.")
 half_a_minute = click.option(
     "--for", "duration_s", metavar="TIME", default="30 s", show_default=True, callback=duration, help="How long."
 )
-for_a_time = click.option(
-    "--for", "duration_s", metavar="TIME", callback=duration, help='Duration, such as "60 s"; until Ctrl-C by default.'
-)
-
-
-def ticks(duration_s: float, step_s: float) -> Generator[float]:
-    """Wait in steps, and yield the time left."""
-    end_s = time.monotonic() + duration_s
-    while (left_s := end_s - time.monotonic()) > 0:
-        yield left_s
-        time.sleep(min(step_s, left_s))
 
 
 def tell(doubts: Sequence[Sequence[str]]) -> None:

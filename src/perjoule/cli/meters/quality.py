@@ -13,10 +13,11 @@ from perjoule.analysis import alignment
 from perjoule.analysis.behaviour import Agreement, agreement, behaviour
 from perjoule.cli import exits
 from perjoule.cli.display import err, out
-from perjoule.cli.meters._common import chosen, half_a_minute, overrides, tell, ticks
+from perjoule.cli.meters._common import chosen, half_a_minute, overrides, tell
 from perjoule.cli.meters._plot import covered, named
 from perjoule.cli.outputs import OutputFile
 from perjoule.cli.parameters import examples
+from perjoule.cli.serving import ticks
 from perjoule.execution import clock_sync
 from perjoule.model import Clock, Series
 from perjoule.model.errors import MachineError

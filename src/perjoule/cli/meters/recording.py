@@ -8,10 +8,11 @@ import click
 from perjoule import campaign
 from perjoule.cli import exits, parameters
 from perjoule.cli.display import err, out
-from perjoule.cli.meters._common import address, chosen, duration, for_a_time, overrides, port, signed, tell, ticks
+from perjoule.cli.meters._common import chosen, overrides, signed, tell
 from perjoule.cli.outputs import OutputFile, require_file
 from perjoule.cli.parameters import examples
 from perjoule.cli.results import measured
+from perjoule.cli.serving import address, duration, for_a_time, port, ticks
 from perjoule.execution import clock_sync
 from perjoule.model.errors import CampaignError
 from perjoule.monitoring import exporter, recorder

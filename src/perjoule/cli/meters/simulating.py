@@ -7,8 +7,9 @@ import click
 
 from perjoule import campaign, simulators
 from perjoule.cli.display import out
-from perjoule.cli.meters._common import address, duration, for_a_time, port, table_text, ticks
+from perjoule.cli.meters._common import table_text
 from perjoule.cli.parameters import completing, examples
+from perjoule.cli.serving import address, duration, for_a_time, port, ticks
 from perjoule.model.errors import CampaignError
 from perjoule.model.waveform import Shape, Waveform
 

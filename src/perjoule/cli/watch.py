@@ -1,0 +1,119 @@
+"""The command that shows a run as a page, and the page that comes with a run."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from perjoule.cli import parameters
+from perjoule.cli.display import err, out
+from perjoule.cli.parameters import examples
+from perjoule.cli.serving import address, for_a_time, port, ticks
+from perjoule.model.metrics import metric_of
+from perjoule.model.units import seconds_text
+
+if TYPE_CHECKING:  # imported where they are used: `run` and `--help` need none of it
+    from perjoule.monitoring.server import Page
+    from perjoule.monitoring.watching import Snapshot
+
+RATE = metric_of("throughput_bytes_per_s").unit
+LINGER_S = 5.0  # after a run, for which its page waits until it has shown the end
+END_S = 3 * LINGER_S  # after which a page that does not end is ended
+
+
+@click.command(
+    short_help="Watch a run in a browser.",
+    epilog=examples(
+        "perjoule watch results/demo",
+        "perjoule watch results/demo --once              a few lines, here",
+        "perjoule watch results/demo --port 9619         where Prometheus can scrape /metrics",
+    ),
+)
+@parameters.folder
+@address
+@port
+@for_a_time
+@click.option("--once", is_flag=True, help="Print the present state here and end.")
+@click.option("--with-run", is_flag=True, hidden=True)
+def watch(folder: Path, address: str, port: int, duration_s: float, once: bool, with_run: bool) -> None:
+    """Watch a run in a browser: trial, phase, throughput, watts, hosts, time left, doubts, results so far.
+
+    The run can be another user's; nothing of it is changed. Only this machine reaches the page, unless --address says otherwise,
+    and only with the token in its address. The same folder has the same address each time.
+    """
+    from perjoule.monitoring import server, watching
+
+    watched = watching.Watch(folder)
+    if once:
+        _print(watched.snapshot())
+        return
+    earlier_port, token = server.remembered(folder)
+    page = server.Page(watched.snapshot, token)
+    if not server.is_loopback(address):
+        err.print(f"{address}: others in the network can reach this page, unencrypted, if they have its address", style="yellow")
+    with server.serving(page, address, port, earlier_port) as url:
+        server.remember(folder, url)
+        out.print(url)
+        with suppress(KeyboardInterrupt):
+            if with_run:
+                os.nice(19)
+                _wait_for_run(page)
+            else:
+                for _ in ticks(duration_s, 1.0):
+                    pass
+
+
+def _wait_for_run(page: "Page") -> None:
+    """Wait until the run that started this process has ended, and then until a page that is open has shown so."""
+    sys.stdin.read()
+    for _ in ticks(LINGER_S, 0.1):
+        if page.shown in ("", "done", "stopped", "killed"):
+            break
+
+
+def _print(seen: "Snapshot") -> None:
+    from perjoule.results.table import number
+
+    out.print(f"{seen.name}: {seen.said}")
+    if seen.trial:
+        phase = f": {seen.phase}, {seconds_text(seen.phase_s + seen.age_s)}" if seen.phase else ""
+        out.print(f"{seen.trial}{phase}")
+    power = [f"{number(seen.power.watts)} W ({seen.power.grade})"] if seen.power else []
+    rate = [f"{number(sum(seen.rates.values()) / RATE.per)} {RATE.symbol} on the clients' network"] if seen.rates else []
+    if rate or power:
+        out.print(", ".join((*rate, *power)))
+    of = f" of {seen.trials_count}" if seen.trials_count else ""
+    failed = f", {seen.measured.failed_count} failed" if seen.measured.failed_count else ""
+    left = f", about {seconds_text(seen.left_s)} left" if seen.left_s else ""
+    out.print(f"{seen.kept_count}{of} trials kept{failed}{left}")
+    for doubt in (*seen.doubts, *seen.measured.doubts):
+        out.print(f"doubt: {doubt}", style="yellow")
+
+
+@contextmanager
+def beside(folder: Path, *, wanted: bool) -> Generator[None]:
+    """Serve the page of a run during the block, if wanted: in a process of its own, so that a viewer delays no meter."""
+    if not wanted:
+        yield
+        return
+    argv = [sys.executable, "-m", "perjoule", "watch", str(folder), "--with-run"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True) as child:
+        assert child.stdin and child.stdout
+        if url := child.stdout.readline().strip():
+            err.print(f"live page: {url}", soft_wrap=True)
+        else:
+            err.print("the run continues without its live page; see `perjoule watch`", style="yellow")
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                child.stdin.close()
+            try:
+                child.wait(END_S)
+            except subprocess.TimeoutExpired:
+                child.kill()

@@ -1,0 +1,126 @@
+"""The last minutes of a run as lines and tables, from the states in its progress file."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from perjoule.analysis import live
+from perjoule.model import Channel
+from perjoule.model.metrics import metric_of
+from perjoule.results.table import number
+from perjoule.store.progress import Load, State
+
+LINES_COUNT = 7  # that have colours of their own
+RATE = metric_of("throughput_bytes_per_s").unit
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Lines over the last minutes; a gap is None."""
+
+    title: str
+    unit: str
+    lines: Mapping[str, Sequence[float | None]]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table of text."""
+
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+NO_ROWS = Rows((), ())
+
+
+@dataclass(frozen=True)
+class Power:
+    """The watts of the servers now."""
+
+    watts: float
+    grade: str
+
+
+def moment(channels: Sequence[Channel], state: State) -> live.Moment:
+    """Return the last sample of each channel in a state."""
+    return {channels[number]: (t_s, value) for number, t_s, value in state.samples}
+
+
+def _boundary(load: Load, values: Mapping[Channel, float]) -> live.Boundary | None:
+    return live.boundary(values, frozenset(load.servers), load.scale)
+
+
+def power(load: Load, values: Mapping[Channel, float]) -> Power | None:
+    """Return the watts of the servers; None if no grade covers them."""
+    chosen = _boundary(load, values)
+    watts = chosen.watts(values) if chosen else None
+    return Power(watts, chosen.grade) if chosen and watts is not None else None
+
+
+def charts(shown: Sequence[tuple[Load, State]], values: Sequence[Mapping[Channel, float]]) -> list[Chart]:
+    """Draw the clients' rates, the servers' watts by component, and the CPU of hosts whose capacity is known."""
+    lines: tuple[dict[str, list[float | None]], ...] = ({}, {}, {})
+
+    def put(chart: int, name: str, at: int, value: float | None) -> None:
+        line = lines[chart].setdefault(name, [None] * len(shown))
+        line[at] = None if value is None else float(f"{value:.4g}")
+
+    for at, ((load, _), now) in enumerate(zip(shown, values, strict=True)):
+        totals = live.totals(now)
+        for client in load.clients:
+            rate = live.client_rate(totals, client, load.scale)
+            put(0, client, at, None if rate is None else rate / RATE.per)
+        if (found := _boundary(load, now)) and (watts := found.watts(now)) is not None:
+            put(1, "servers", at, watts)
+            parts: dict[str, float] = {}
+            for sign, channel in found.parts:
+                parts[channel.component] = parts.get(channel.component, 0.0) + sign * now[channel]
+            for name, value in parts.items() if len(parts) > 1 else ():
+                put(1, name, at, value)
+        shares: dict[str, list[float]] = {}
+        for host in load.hosts:
+            cpu = totals.get((host.name, "cpu"))
+            if cpu is not None and host.cores:
+                shares.setdefault(host.role, []).append(100 * cpu / host.cores)
+        for role, found_shares in shares.items():
+            put(2, role, at, sum(found_shares) / len(found_shares))
+    titles = (("Network of each client", RATE.symbol), ("Power of the servers", "W"), ("CPU, mean of each role", "%"))
+    return [Chart(title, unit, _few(own)) for (title, unit), own in zip(titles, lines, strict=True) if own]
+
+
+def _few(lines: Mapping[str, Sequence[float | None]]) -> Mapping[str, Sequence[float | None]]:
+    """Return lines, or what is left of too many to tell apart: the lowest, the mean and the highest."""
+    if len(lines) <= LINES_COUNT:
+        return lines
+    moments = [[value for value in now if value is not None] for now in zip(*lines.values(), strict=True)]
+    of = {f"highest of {len(lines)}": max, "mean": fmean, "lowest": min}
+    return {name: [float(f"{summed(now):.4g}") if now else None for now in moments] for name, summed in of.items()}
+
+
+def hosts(load: Load, values: Mapping[Channel, float]) -> Rows:
+    """Lay out CPU, network and power of each host; the watts of two meters are never added."""
+    totals = live.totals(values)
+    meters: dict[str, set[tuple[str, str]]] = {}
+    for one in values:
+        if one.quantity == "power":
+            meters.setdefault(one.host, set()).add((one.meter, one.grade))
+    rows: list[tuple[str, ...]] = []
+    for host in load.hosts:
+        cpu = totals.get((host.name, "cpu"))
+        share = "–" if cpu is None else f"{100 * cpu / host.cores:.0f} %" if host.cores else f"{number(cpu)} cores"
+        ways = (totals.get((host.name, way)) for way in ("network_received", "network_sent"))
+        moved = ("–" if way is None else number(way / load.scale / RATE.per) for way in ways)
+        watts = number(totals[host.name, "power"]) if len(meters.get(host.name, ())) == 1 else "–"
+        rows.append((host.name, host.role, share, *moved, watts))
+    return Rows(("host", "role", "CPU", f"in, {RATE.symbol}", f"out, {RATE.symbol}", "W"), rows)
+
+
+def meters(values: Mapping[Channel, float]) -> Rows:
+    """Lay out the power of each channel."""
+    rows = [
+        (one.meter, one.host or "+".join(one.covers) or "–", one.component, one.grade, number(value))
+        for one, value in values.items()
+        if one.quantity == "power"
+    ]
+    return Rows(("meter", "host", "component", "grade", "W"), sorted(rows))

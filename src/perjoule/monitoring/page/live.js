@@ -1,0 +1,138 @@
+"use strict";
+// Shows a snapshot of a run every two seconds. All of it is text, and all of it comes from the server of this page.
+(() => {
+  const EVERY_MS = 2000, PATIENCE_MS = 8000, SPAN_S = 300;
+  const HEIGHT = 150, LEFT = 46, BOTTOM = 20, TOP = 8;
+  const root = document.documentElement;
+  const at = (id) => document.getElementById(id);
+  const token = new URLSearchParams(location.search).get("token") || "";
+  let waiting = 0, asking = false, answered = "";
+
+  const stored = (() => { try { return localStorage.getItem("perjoule-theme"); } catch { return null; } })();
+  root.dataset.theme = stored || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  at("theme").addEventListener("click", () => {
+    root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
+    try { localStorage.setItem("perjoule-theme", root.dataset.theme); } catch { /* a browser without storage */ }
+  });
+
+  const made = (name, text = "", type = "") => {
+    const one = document.createElement(name);
+    one.textContent = text;
+    if (type) one.className = type;
+    return one;
+  };
+  const drawn = (name, attributes, text = "") => {
+    const one = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) one.setAttribute(key, value);
+    one.textContent = text;
+    return one;
+  };
+  const number = (value) => value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
+
+  const isNumber = (text) => /^[\d–][\d.±?\s[\]%]*$/.test(text);
+  const table = (id, rows) => {
+    at(id).hidden = !rows.rows.length;
+    const whole = made("table"), head = whole.createTHead().insertRow(), body = whole.createTBody();
+    const words = rows.headers.map((_, n) => rows.rows.some((row) => !isNumber(row[n])));
+    rows.headers.forEach((text, n) => { const cell = made("th", text, words[n] ? "word" : ""); cell.scope = "col"; head.append(cell); });
+    for (const row of rows.rows) {
+      const line = body.insertRow();
+      row.forEach((text, n) => line.append(made("td", text, words[n] ? "word" : "")));
+    }
+    at(id).querySelector(".scroll").replaceChildren(whole);
+  };
+  const list = (id, items) => {
+    at(id).hidden = !items.length;
+    at(id).querySelector("ul").replaceChildren(...items);
+  };
+
+  // The top of an axis: 1, 2 or 5 times a power of ten.
+  const ceiling = (value) => {
+    const power = 10 ** Math.floor(Math.log10(value || 1));
+    return [1, 2, 5, 10].map((n) => n * power).find((top) => top >= value) || 1;
+  };
+  const chart = (one, times) => {
+    const WIDTH = innerWidth < 640 ? 340 : 520;
+    const names = Object.keys(one.lines);
+    const most = ceiling(1.04 * Math.max(0, ...Object.values(one.lines).flat().map((value) => value ?? 0)));
+    const x = (t) => LEFT + (WIDTH - LEFT - 8) * (1 + Math.max(t, -SPAN_S) / SPAN_S);
+    const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / most);
+    const svg = drawn("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${one.title} in ${one.unit}, last 5 minutes` });
+    for (const part of [0, 0.5, 1]) {
+      svg.append(drawn("line", { class: "grid", x1: LEFT, x2: WIDTH - 8, y1: y(part * most), y2: y(part * most) }));
+      svg.append(drawn("text", { x: LEFT - 6, y: y(part * most) + 4, "text-anchor": "end" }, number(part * most)));
+    }
+    for (const minutes of innerWidth < 640 ? [5, 3, 1, 0] : [5, 4, 3, 2, 1, 0]) {
+      const anchor = minutes === 5 ? "start" : minutes ? "middle" : "end";
+      svg.append(drawn("text", { x: x(-60 * minutes), y: HEIGHT - 4, "text-anchor": anchor }, minutes ? `−${minutes} min` : "now"));
+    }
+    const legend = made("ul");
+    names.forEach((name, n) => {
+      let path = "", before = false;
+      one.lines[name].forEach((value, i) => {
+        if (value !== null) path += `${before ? "L" : "M"}${x(times[i]).toFixed(1)} ${y(value).toFixed(1)}`;
+        before = value !== null;
+      });
+      const dashes = ["none", "6 3", "2 3"][n % 3];
+      const style = `stroke: var(--c${n % 7}); stroke-dasharray: ${dashes}`;
+      svg.append(drawn("path", { d: path, style }));
+      const item = made("li"), swatch = drawn("svg", { viewBox: "0 0 24 8", width: 24, height: 8, "aria-hidden": "true" });
+      swatch.style.width = "24px";
+      swatch.append(drawn("path", { d: "M1 4H23", style }));
+      const last = one.lines[name].findLast((value) => value !== null);
+      item.append(swatch, made("span", `${name} ${last === undefined ? "" : number(last)}`));
+      legend.append(item);
+    });
+    const figure = made("figure"), caption = made("figcaption", `${one.title} `);
+    caption.append(made("small", one.unit));
+    figure.append(caption, svg, legend);
+    return figure;
+  };
+
+  const show = (now) => {
+    root.dataset.state = now.state;
+    document.title = `${now.kept_count}/${now.trials_count || "?"} ${now.name}: perjoule`;
+    at("name").textContent = now.name;
+    at("said").textContent = now.state === "running" ? `running: ${now.said}` : now.said;
+    at("trial").replaceChildren(now.trial, ...(now.phase ? [made("span", `  ${now.phase}, ${Math.round(now.phase_s + now.age_s)} s`)] : []));
+    at("rate").textContent = now.rate || "–";
+    at("watts").textContent = now.watts || "–";
+    at("grade").textContent = now.power ? `${now.power.grade}, without the switch` : "";
+    const failed = now.measured.failed_count ? `, ${now.measured.failed_count} failed` : "";
+    at("count").textContent = now.trials_count ? `${now.kept_count} of ${now.trials_count}${failed}` : `${now.kept_count}${failed}`;
+    at("bar").max = now.trials_count || 1;
+    at("bar").value = now.trials_count ? now.kept_count : 0;
+    at("left").textContent = now.state === "running" && now.left ? `about ${now.left}` : "–";
+    at("charts").replaceChildren(...now.charts.map((one) => chart(one, now.times_s)));
+    list("doubts", [...now.doubts.map((text) => made("li", `this trial: ${text}`)), ...now.measured.doubts.map((text) => made("li", text))]);
+    table("results", now.measured.results);
+    list("last", now.measured.last.map(([trial, text, failed]) => made("li", `${trial}: ${failed ? "failed: " : ""}${text}`, failed ? "bad" : "")));
+    table("hosts", now.hosts);
+    table("meters", now.meters);
+    list("notes", [...now.measured.notes, ...now.notes].map((text) => made("li", text)));
+    at("folder").textContent = now.measured.report ? `${now.folder}/report.html is the report.` : now.folder;
+  };
+
+  const ask = async () => {
+    clearTimeout(waiting);
+    if (asking) return;
+    asking = true;
+    try {
+      const answer = await fetch(`data?token=${encodeURIComponent(token)}`, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
+      if (!answer.ok) throw new Error(await answer.text());
+      show(await answer.json());
+      answered = new Date().toLocaleTimeString();
+      root.dataset.answered = Number(root.dataset.answered || 0) + 1;
+    } catch {
+      root.dataset.state = "lost";
+      const since = answered ? `no answer since ${answered}; below is what was known then` : "no answer";
+      at("said").textContent = `${since}. The run, or perjoule watch, has ended; if it is started again, this page goes on.`;
+    } finally {
+      asking = false;
+      waiting = setTimeout(ask, EVERY_MS);
+    }
+  };
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) ask(); });
+  addEventListener("online", ask);
+  ask();
+})();

@@ -1,0 +1,225 @@
+"""What a run is doing, and what it has found so far, read from its results folder alone."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from perjoule import store
+from perjoule.analysis import live
+from perjoule.machine import processes
+from perjoule.machine.untrusted import UNEXPECTED, words
+from perjoule.model import Channel
+from perjoule.model.errors import PerjouleError
+from perjoule.model.metrics import PER_JOULE, RATES, metric_of
+from perjoule.model.units import seconds_text
+from perjoule.monitoring import drawing
+from perjoule.results.table import COLUMNS, WHERE_MEASURED, number, point_text, table
+from perjoule.store import Results, progress
+from perjoule.store.progress import Load, Progress
+from perjoule.summary import summary
+from perjoule.summary.computing import of_trial
+
+SHOWN_S = 300.0  # of the charts
+SHOWN_COUNT = 900  # states at most: one a second, and one with each event
+SILENT_S = 15.0  # since the last state of a run whose process can't be seen, after which it is no longer called running
+LAST_COUNT = 8  # trials that were kept last
+KEPT = (*RATES, *PER_JOULE, "mean_w")  # columns of the table; the report shows the others, too
+LEFT_OUT = frozenset(("max", *(metric_of(key).label for key, _ in (*COLUMNS, *WHERE_MEASURED) if key not in KEPT)))
+NOTHING = Load("")
+NO_RUN = "no run is under way here, and none has left a trace of its progress"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a results folder holds so far."""
+
+    kept_count: int = 0
+    failed_count: int = 0
+    results: drawing.Rows = drawing.NO_ROWS
+    last: Sequence[tuple[str, str, bool]] = ()  # trial, its numbers or why it failed, whether it failed
+    doubts: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    report: bool = False
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All that the page shows at one moment."""
+
+    name: str
+    folder: str
+    state: str  # "running", "done", "stopped", "killed", "silent", "none", "damaged"
+    said: str  # the same in a sentence
+    measured: Measured
+    load: Load = NOTHING
+    trial: str = ""
+    phase: str = ""
+    phase_s: float = 0.0
+    kept_count: int = 0
+    trials_count: int = 0
+    left_s: float = 0.0
+    age_s: float = 0.0  # of the last state
+    times_s: Sequence[float] = ()  # of the charts, until now: the last one is 0 or less
+    charts: Sequence[drawing.Chart] = ()
+    rates: Mapping[str, float] = field(default_factory=dict[str, float])  # bytes per s of each client that loads
+    power: drawing.Power | None = None
+    channels: Mapping[Channel, tuple[float, float]] = field(default_factory=dict[Channel, tuple[float, float]])  # age_s, value
+    hosts: drawing.Rows = drawing.NO_ROWS
+    meters: drawing.Rows = drawing.NO_ROWS
+    doubts: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+
+class Watch:
+    """Reads a results folder again and again; what has not changed is computed once. Changes nothing in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._results = store.open_results(folder)
+        self._seen: tuple[int, ...] = ()
+        self._measured = Measured()
+
+    def snapshot(self) -> Snapshot:
+        """Return the present state."""
+        folder = self._results.folder
+        measured = self._read()
+        name = _name(self._results)
+        try:
+            return _seen(progress.read(folder), folder, measured)
+        except FileNotFoundError:
+            return Snapshot(name, str(folder), "none", NO_RUN, measured, kept_count=measured.kept_count)
+        except (OSError, *UNEXPECTED) as error:
+            said = f"the progress of this run can't be read: {words(error)}"
+            return Snapshot(name, str(folder), "damaged", said, measured, kept_count=measured.kept_count)
+
+    def _read(self) -> Measured:
+        """Read the results, if a trial was kept or a report written since the last time."""
+        try:
+            paths = (self._results.journal, self._results.folder / "report.html")
+            state = tuple(of for path in paths if path.exists() for of in (path.stat().st_size, path.stat().st_mtime_ns))
+            if state != self._seen:
+                self._measured = _measured(self._results)
+                self._seen = state
+        except (PerjouleError, OSError) as error:
+            self._measured = Measured(doubts=(f"the results can't be read: {error}",))
+        return self._measured
+
+
+def _name(results: Results) -> str:
+    from perjoule import campaign
+
+    try:
+        asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
+    except PerjouleError:
+        asked = None
+    return asked.name if asked else results.folder.name
+
+
+def _measured(results: Results) -> Measured:
+    entries = results.entries()
+    if not entries:
+        return Measured()
+    found = summary(results)
+    laid = table(found.cells)
+    columns = [at for at, header in enumerate(laid.headers) if header not in LEFT_OUT]
+    final = {entry.trial: entry for entry in entries}
+    last: list[tuple[str, str, bool]] = []
+    for entry in entries[-LAST_COUNT:]:
+        record = results.record(entry)
+        trial = record.trial
+        name = _trial_text(trial.filesystem.label, trial.workload.label, trial.clients_count, trial.repetition)
+        failed = record.status == "failed"
+        text = record.reason if failed else ", ".join(point_text(point) for point in of_trial(results, record).points)
+        last.insert(0, (name, text or "kept", failed))
+    doubts = dict.fromkeys((*found.doubts, *(doubt for cell in found.cells for doubt in cell.doubts)))
+    return Measured(
+        len(final),
+        sum(entry.status == "failed" for entry in final.values()),
+        drawing.Rows([laid.headers[at] for at in columns], [[row[at] for at in columns] for row in laid.rows]),
+        last,
+        tuple(doubts),
+        tuple(f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in found.scales),
+        (results.folder / "report.html").exists(),
+    )
+
+
+def _trial_text(filesystem: str, workload: str, clients_count: int, repetition: int) -> str:
+    return f"{filesystem}, {workload}, {clients_count} client{'s' if clients_count > 1 else ''}, repetition {repetition}"
+
+
+def _seen(found: Progress, folder: Path, measured: Measured) -> Snapshot:
+    if not found.states:
+        state, said = _state(found, 0.0, folder)
+        return Snapshot(found.run.name, str(folder), state, said, measured, kept_count=measured.kept_count)
+    load, last = found.states[-1]
+    age_s = max(0.0, time.time() - last.utc_s)
+    state, said = _state(found, age_s, folder)
+    shown = [(one, at) for one, at in found.states[-SHOWN_COUNT:] if at.t_s >= last.t_s - SHOWN_S]
+    moments = [drawing.moment(found.channels, at) for _, at in shown]
+    values = live.rates(moments)
+    totals = live.totals(values[-1])
+    running = state in ("running", "silent")
+    power = drawing.power(load, values[-1]) if running else None
+    rates = {one: live.client_rate(totals, one, load.scale) for one in load.clients}
+    now = {channel: (last.t_s - t_s, value) for channel, (t_s, value) in moments[-1].items()}
+    return Snapshot(
+        name=found.run.name,
+        folder=str(folder),
+        state=state,
+        said=said,
+        measured=measured,
+        load=load,
+        trial=_trial_text(load.filesystem, load.workload, load.clients_count, load.repetition) if load.trial else load.text,
+        phase=last.phase if running else "",
+        phase_s=max(0.0, last.t_s - last.phase_began_s),
+        kept_count=last.kept_count,
+        trials_count=last.trials_count,
+        left_s=last.left_s,
+        age_s=age_s,
+        times_s=[round(at.t_s - last.t_s, 1) for _, at in shown],
+        charts=drawing.charts(shown, values),
+        rates={one: rate for one, rate in rates.items() if rate is not None} if running else {},
+        power=power,
+        channels=now if running else {},
+        hosts=drawing.hosts(load, values[-1]) if running else drawing.NO_ROWS,
+        meters=drawing.meters(values[-1]) if running else drawing.NO_ROWS,
+        doubts=last.doubts if running else (),
+        notes=found.notes,
+    )
+
+
+def _state(found: Progress, age_s: float, folder: Path) -> tuple[str, str]:
+    again = f"continue with: perjoule resume {folder}"
+    if found.ended == "done":
+        return "done", "the run is complete"
+    if found.ended:
+        return "stopped", f"the run stopped: {found.ended}; {again}"
+    alive = processes.alive(found.run.process)
+    where = f"process {found.run.process.pid} on {found.run.process.host}"
+    if alive is False:
+        return "killed", f"the run was killed ({where} is gone) {seconds_text(age_s)} ago; {again}"
+    if alive is None and age_s > SILENT_S:
+        return "silent", f"no sign of life from {where} for {seconds_text(age_s)}"
+    return "running", f"{where}"
+
+
+def plain(snapshot: Snapshot) -> dict[str, Any]:
+    """Return a snapshot as JSON data for the page."""
+    left = {"load", "channels", "rates"}  # in other fields, as text
+    found = {name: value for name, value in vars(snapshot).items() if name not in left}
+    found["charts"] = [asdict(chart) for chart in snapshot.charts]
+    found |= {
+        name: asdict(value) if value else None for name in ("measured", "power", "hosts", "meters") for value in (found[name],)
+    }
+    rate = sum(snapshot.rates.values())
+    found["rate"] = f"{number(rate / drawing.RATE.per)} {drawing.RATE.symbol}" if snapshot.rates else ""
+    found["watts"] = f"{number(snapshot.power.watts)} W" if snapshot.power else ""
+    found["left"] = seconds_text(snapshot.left_s) if snapshot.left_s else ""
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in cast("Sequence[Any]", value)]
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value

@@ -1,0 +1,271 @@
+"""What a watcher sees of a run: rates and watts as the table has them, how it ended, and nothing made up."""
+
+import json
+import os
+import re
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from socket import create_connection
+from urllib.parse import quote, urlsplit
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from measured import STEADY, measured
+from perjoule import store
+from perjoule.machine import processes
+from perjoule.model import Channel
+from perjoule.model.errors import MachineError
+from perjoule.model.units import MIB
+from perjoule.monitoring import exporter, server
+from perjoule.monitoring.watching import SILENT_S, Watch, plain
+from perjoule.store import progress
+from perjoule.store.progress import Line, Load, Place, ProgressFile, Run, State
+from places import ROOT
+
+QUICK = 'repetitions = 2\nsettle = "5 ms"\nquiet = 0'
+HOSTS = (Place("storage-1", "storage", 2.0), Place("client-1", "client", 4.0), Place("client-2", "client", 4.0))
+LOAD = Load("x", "x-1", "x", "write", 2, 3, 0.5, HOSTS, ("client-1", "client-2"), ("storage-1",))
+CHANNELS = (
+    Channel("modelled", "storage-1", "board", "power", "W", "window mean", "modelled"),
+    Channel("modelled", "storage-1", "disks", "power", "W", "window mean", "modelled"),
+    Channel("modelled", "", "switch", "power", "W", "window mean", "modelled"),
+    Channel("system", "client-1", "all", "network_sent", "B", "counter", "counter"),
+    Channel("system", "client-2", "all", "network_received", "B", "counter", "counter"),
+    Channel("system", "storage-1", "all", "cpu", "s", "counter", "counter"),
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    store.create(tmp_path / "results", "name = 'x'", "x")
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def file(folder: Path) -> Iterator[ProgressFile]:
+    with closing(ProgressFile(folder)) as opened:
+        opened.append(Line(run=Run(progress.VERSION, processes.own(), "tried", time.time())))
+        opened.append(Line(load=LOAD))
+        opened.append(Line(channels=CHANNELS))
+        yield opened
+
+
+def state(t_s: float, *values: float, utc_s: float | None = None) -> Line:
+    samples = tuple((number, t_s - 0.1, value) for number, value in enumerate(values))
+    return Line(state=State(t_s, time.time() if utc_s is None else utc_s, "measure", 95.0, 4, 10, 300.0, samples, ("a gap",)))
+
+
+def test_rates_are_of_the_emulated_clock_and_watts_of_the_servers_without_the_switch(folder: Path, file: ProgressFile) -> None:
+    file.append(state(100.0, 10.0, 2.0, 8.5, 0.0, 1e9, 7.0))
+    file.append(state(102.0, 11.0, 2.5, 8.5, 20 * MIB, 1e9 + 10 * MIB, 8.0))
+    seen = Watch(folder).snapshot()
+    assert seen.rates == {"client-1": 20 * MIB, "client-2": 10 * MIB}  # in 2 s, which are one emulated
+    assert seen.power and (seen.power.watts, seen.power.grade) == (13.5, "modelled")
+    assert (seen.state, seen.phase, seen.phase_s, seen.kept_count, seen.trials_count) == ("running", "measure", 7.0, 4, 10)
+    assert seen.trial == "x, write, 2 clients, repetition 3"
+    assert seen.doubts == ("a gap",)
+    charts = {chart.title: chart.lines for chart in seen.charts}
+    assert charts["Network of each client"] == {"client-1": [None, 20.0], "client-2": [None, 10.0]}
+    assert charts["Power of the servers"] == {"servers": [12.0, 13.5], "board": [10.0, 11.0], "disks": [2.0, 2.5]}
+    assert charts["CPU, mean of each role"] == {"storage": [None, 25.0]}  # 1 s in 2 s on 2 cores
+    assert list(seen.times_s) == [-2.0, 0.0]
+    assert ("storage-1", "storage", "25 %", "–", "–", "13.50") in seen.hosts.rows
+
+
+def test_a_counter_that_fell_back_is_a_gap(folder: Path, file: ProgressFile) -> None:
+    file.append(state(100.0, 10.0, 2.0, 8.5, 5e9, 5e9, 7.0))
+    file.append(state(101.0, 10.0, 2.0, 8.5, 1.0, 1.0, 0.5))
+    seen = Watch(folder).snapshot()
+    assert seen.rates == {}
+    assert ("storage-1", "storage", "–", "–", "–", "12.00") in seen.hosts.rows
+
+
+def test_of_many_clients_lowest_mean_and_highest_are_drawn(folder: Path, file: ProgressFile) -> None:
+    names = [f"c-{number}" for number in range(20)]
+    sent = [Channel("system", name, "all", "network_sent", "B", "counter", "counter") for name in names]
+    file.append(Line(load=replace(LOAD, hosts=tuple(Place(name, "client") for name in names), clients=tuple(names), scale=1.0)))
+    file.append(Line(channels=tuple(sent)))
+    for t_s in (1.0, 2.0):
+        samples = tuple((len(CHANNELS) + number, t_s, number * MIB * t_s) for number in range(20))
+        file.append(Line(state=State(t_s, time.time(), "measure", 0.0, 0, 1, 1.0, samples)))
+    chart = Watch(folder).snapshot().charts[0]
+    assert chart.lines == {"highest of 20": [None, 19.0], "mean": [None, 9.5], "lowest": [None, 0.0]}
+
+
+@pytest.mark.parametrize(
+    ("ended", "process", "age_s", "state_"),
+    [
+        ("done", {}, 0.0, "done"),
+        ("the disk is full", {}, 0.0, "stopped"),
+        ("", {}, 3600.0, "running"),  # a state is late, and the process is there
+        ("", {"birth_ticks": 1}, 0.0, "killed"),
+        ("", {"boot": "elsewhere"}, SILENT_S - 5, "running"),
+        ("", {"boot": "elsewhere"}, SILENT_S + 5, "silent"),
+    ],
+)
+def test_how_a_run_ended_is_known(folder: Path, ended: str, process: dict[str, str], age_s: float, state_: str) -> None:
+    with closing(ProgressFile(folder)) as file:
+        file.append(Line(run=Run(progress.VERSION, replace(processes.own(), **process), "tried", 0.0)))
+        file.append(Line(load=LOAD))
+        file.append(Line(channels=CHANNELS))
+        file.append(state(1.0, 10.0, 2.0, 8.5, 0.0, 0.0, 0.0, utc_s=time.time() - age_s))
+        if ended:
+            file.append(Line(ended=ended))
+    seen = Watch(folder).snapshot()
+    assert seen.state == state_
+    assert (seen.power is None) == (state_ in ("done", "stopped", "killed"))  # no watts of a run that is over
+    assert ("perjoule resume" in seen.said) == (state_ in ("stopped", "killed"))
+
+
+def test_without_progress_the_results_are_shown_all_the_same(tmp_path: Path) -> None:
+    results = measured(tmp_path / "results", QUICK, meter=STEADY)
+    (results.folder / progress.NAME).unlink()
+    seen = Watch(results.folder).snapshot()
+    assert (seen.state, seen.name, seen.kept_count) == ("none", "small", 2)
+    assert len(seen.measured.results.rows) == 1
+    assert len(seen.measured.last) == 2
+
+
+def test_damage_is_said_and_the_results_are_shown(tmp_path: Path) -> None:
+    results = measured(tmp_path / "results", QUICK, meter=STEADY)
+    (results.folder / progress.NAME).write_bytes(os.urandom(1000) + b"\n")
+    seen = Watch(results.folder).snapshot()
+    assert seen.state == "damaged" and "line 1" in seen.said
+    assert seen.kept_count == 2
+
+
+def test_a_run_writes_its_progress_and_it_is_no_part_of_the_results(tmp_path: Path) -> None:
+    results = measured(tmp_path / "results", QUICK, meter=STEADY)
+    seen = Watch(results.folder).snapshot()
+    assert (seen.state, seen.kept_count, seen.trials_count) == ("done", 2, 2)
+    found = progress.read(results.folder)
+    assert {at.phase for _, at in found.states} >= {"prepare", "baseline", "measure", "tail", "kept"}
+    assert any(at.samples for _, at in found.states)
+
+
+@pytest.fixture
+def page(folder: Path, file: ProgressFile) -> Iterator[str]:
+    file.append(state(100.0, 10.0, 2.0, 8.5, 0.0, 1e9, 7.0))
+    file.append(state(102.0, 11.0, 2.5, 8.5, 20 * MIB, 1e9 + 10 * MIB, 8.0))
+    with server.serving(server.Page(Watch(folder).snapshot, "t" * 32), "127.0.0.1", 0) as url:
+        yield url
+
+
+def asked(url: str, **headers: str) -> str:
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=10) as answer:
+        return answer.read().decode()
+
+
+@pytest.mark.parametrize("place", ["", "data", "metrics", "?token=", "data?token=" + "t" * 31, "data?token=" + "ü" * 32, "etc"])
+def test_without_the_token_nothing_is_shown(page: str, place: str) -> None:
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        asked(page.partition("?")[0] + quote(place, safe="?=&"))
+    assert refused.value.code == 403
+    assert b"tried" not in refused.value.read()
+
+
+def test_the_page_asks_nothing_of_others_and_its_data_are_json(page: str) -> None:
+    html = asked(page)
+    assert "http://" not in html.replace("http://www.w3.org/2000/svg", "") and "https://" not in html
+    data = json.loads(asked(page.replace("/?", "/data?")))
+    assert (data["state"], data["watts"], data["rate"]) == ("running", "13.50 W", "30.00 MiB/s")
+
+
+def test_one_who_sends_nothing_and_one_who_sends_rubbish_do_not_stop_others(page: str) -> None:
+    where = urlsplit(page)
+    with (
+        create_connection((where.hostname or "", where.port or 0)),
+        create_connection((where.hostname or "", where.port or 0)) as bad,
+    ):
+        bad.sendall(os.urandom(70_000) + b"\r\n\r\n")
+        assert json.loads(asked(page.replace("/?", "/data?")))["state"] == "running"
+
+
+def test_prometheus_reads_the_campaign_beside_its_meters(page: str) -> None:
+    text = asked(page.partition("?")[0] + "metrics", Authorization="Bearer " + "t" * 32)
+    found = {
+        (one.name, *sorted(one.labels.values())): one.value
+        for family in text_string_to_metric_families(text)
+        for one in family.samples
+    }
+    assert found["perjoule_run_up", "tried"] == 1
+    assert found["perjoule_trials", "left", "tried"] == 6
+    assert found["perjoule_trials", "tried", "valid"] == 4
+    assert found["perjoule_client_bytes_per_second", "client-1", "tried"] == 20 * MIB
+    assert found["perjoule_servers_watts", "modelled", "tried"] == 13.5
+    assert found["perjoule_phase_seconds", "2", "3", "measure", "tried", "write", "x"] == pytest.approx(7.0, abs=5)
+    assert found["perjoule_power_watts", "", "", "modelled", "modelled", "switch"] == 8.5
+    samples = [line.rpartition(" ")[0] for line in text.splitlines() if not line.startswith("#")]
+    assert len(samples) == len(set(samples))  # Prometheus refuses the same series twice
+
+
+def test_the_dashboard_asks_for_all_that_is_exported_and_nothing_else(folder: Path, file: ProgressFile) -> None:
+    file.append(Line(channels=(replace(CHANNELS[0], quantity="energy", unit="J", semantics="counter"),)))
+    for t_s in (100.0, 102.0):
+        file.append(state(t_s, 10.0, 2.0, 8.5, t_s, t_s, t_s, t_s))
+    families = list(text_string_to_metric_families(exporter.campaign_text(Watch(folder).snapshot()).decode()))
+    exported = {sample.name: set(sample.labels) for one in families for sample in one.samples}
+    dashboard = json.loads((ROOT / "docs" / "assets" / "grafana.json").read_text())
+    queries = [target for panel in dashboard["panels"] for target in panel["targets"]]
+    asked_for = {name for query in queries for name in re.findall(r"perjoule_[a-z_]+", query["expr"])}
+    assert asked_for == set(exported)
+    for query in queries:
+        (name,) = re.findall(r"perjoule_[a-z_]+", query["expr"])
+        asked_labels = re.findall(r"{{(\w+)}}", query["legendFormat"]) + re.findall(r"[{,] ?([a-z]+)=~", query["expr"])
+        assert set(asked_labels) <= exported[name], query
+    for variable in dashboard["templating"]["list"][1:]:
+        name, label = re.findall(r"label_values\((\w+).*, (\w+)\)", variable["query"])[0]
+        assert label in exported[name]
+    places = [tuple(panel["gridPos"][key] for key in "xywh") for panel in dashboard["panels"]]
+    cells = [(x + i, y + j) for x, y, w, h in places for i in range(w) for j in range(h)]
+    assert len(cells) == len(set(cells)) and max(x for x, _ in cells) < 24  # of Grafana's columns: none overlap
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(places)
+    assert "__inputs" not in dashboard  # imports without edits: the data source is a variable
+
+
+def test_a_campaign_whose_name_is_markup_is_text_everywhere(folder: Path) -> None:
+    evil = '<script>alert(1)</script>"}\n'
+    with closing(ProgressFile(folder)) as file:
+        file.append(Line(run=Run(progress.VERSION, processes.own(), evil, 0.0)))
+        file.append(Line(load=LOAD))
+        file.append(Line(channels=CHANNELS))
+        file.append(state(1.0, 10.0, 2.0, 8.5, 0.0, 0.0, 0.0))
+    seen = Watch(folder).snapshot()
+    assert plain(seen)["name"] == evil  # the page sets it as text: tests/live/test_watch_browser.py
+    families = list(text_string_to_metric_families(exporter.campaign_text(seen).decode()))
+    assert {sample.labels["campaign"] for one in families for sample in one.samples if "campaign" in sample.labels} == {evil}
+
+
+def test_a_taken_port_is_said_and_an_earlier_one_is_only_a_wish(folder: Path) -> None:
+    page = server.Page(Watch(folder).snapshot, "t" * 32)
+    with server.serving(page, "127.0.0.1", 0) as first:
+        taken = urlsplit(first).port or 0
+        with pytest.raises(MachineError, match="can't listen"), server.serving(page, "127.0.0.1", taken):
+            pass
+        with server.serving(page, "127.0.0.1", 0, taken) as second:
+            assert urlsplit(second).port != taken
+
+
+def test_the_address_of_a_folder_is_remembered_for_this_user_alone(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    port, token = server.remembered(folder)
+    assert port == 0 and len(token) == 32 and server.remembered(folder)[1] != token
+    server.remember(folder, f"http://127.0.0.1:4711/?token={token}")
+    assert server.remembered(folder) == (4711, token)
+    (kept,) = (tmp_path / "cache" / "perjoule" / "live").iterdir()
+    assert kept.stat().st_mode & 0o777 == 0o600
+    kept.write_text("damaged")
+    assert server.remembered(folder)[0] == 0
+
+
+@pytest.mark.parametrize(("address", "loopback"), [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False)])
+def test_an_address_that_others_reach_is_known(address: str, loopback: bool) -> None:
+    assert server.is_loopback(address) is loopback
