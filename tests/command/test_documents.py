@@ -15,6 +15,8 @@ import pytest
 from documents import TABLES, commands
 from measured import CAMPAIGN, STEADY, measured
 from places import EXAMPLES, ROOT, SOURCES, TRANSCRIPTS
+from unit.importing.io500_folders import old
+from unit.publishing.laboratory import laboratory
 
 PLACES = ("tutorials", "how-to", "reference")
 DOCUMENTS = [ROOT / "README.md", *(path for place in PLACES for path in sorted((ROOT / "docs" / place).glob("*.md")))]
@@ -94,6 +96,7 @@ def logs(folder: Path, demo: Demo) -> None:
     shutil.copy(joined / "sadf.json", folder / "storage-1-sadf.json")
     rows = [f"2026-11-21 15:{44 + (40 + n) // 60}:{(40 + n) % 60:02},{40 + n % 2}" for n in range(40)]
     (folder / "lmg.csv").write_text("\n".join(["Time,P1", *rows, ""]))
+    old(folder / "submission-688")
 
 
 # What a document takes for granted: the reader's own files.
@@ -101,6 +104,7 @@ PREPARED: dict[str, Callable[[Path, Demo], object]] = {
     "audit.md": lambda folder, demo: (
         measured(folder / "results" / "mine", "repetitions = 2"),
         shutil.copy(SOURCES / "published" / "cubieboard.toml", folder / "mine.toml"),
+        old(folder / "submission-688"),
     ),
     "compare.md": before_and_after,
     "device-study.md": a_study,
@@ -108,6 +112,7 @@ PREPARED: dict[str, Callable[[Path, Demo], object]] = {
     "export.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
     "import.md": logs,
     "json.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
+    "publish.md": lambda folder, demo: laboratory(folder, folder / "results" / "lab"),
     "reproduce.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
     "watch.md": lambda folder, demo: (folder / "my.toml").write_text(
         CAMPAIGN.format(top='settle = "5 ms"\nquiet = 0', size="1 MiB", meter=STEADY)

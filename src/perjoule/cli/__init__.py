@@ -25,6 +25,8 @@ COMMANDS = {
     "compare": ("compare", "compare_command", "Compare results with others, or with a paper."),
     "import": ("exchange", "import_command", "Import what other tools measured."),
     "export": ("exchange", "export_command", "Export results: CSV, Parquet, or one verifiable file."),
+    "publish": ("publishing", "publish_command", "Check a bundle and add it to a public list."),
+    "list": ("publishing", "list_group", "Make the site of a public list of results."),
     "papers": ("papers", "papers_command", "List published papers, or a paper's numbers."),
     "audit": ("audit", "audit_command", "Recompute the derived numbers of a paper or results folder."),
     "reproduce": ("papers", "reproduce_command", "Repeat a paper's study: write its campaign, or run it."),

@@ -111,6 +111,12 @@ def unpacked(path: Path) -> Generator[Path]:
         yield folder / "results"
 
 
+def unpacked_bytes(path: Path) -> int:
+    """Return the size that the files of a bundle claim to have together. Raises MachineError."""
+    with _opened(path) as bundle:
+        return sum(entry.file_size for entry in _entries(bundle, path).values())
+
+
 def differing(path: Path) -> Iterator[str]:
     """Compare every file of a bundle with its checksum; "" for one that matches. Raises MachineError."""
     with _opened(path) as bundle:

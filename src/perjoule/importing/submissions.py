@@ -37,7 +37,7 @@ _SUMMARY, _RESULT = IO500_FILES[1], IO500_FILES[0]
 
 
 def submitted(folder: Path) -> dict[str, tuple[Verdict, ...]]:
-    """Audit every submission below a folder, by its path; empty if there is none.
+    """Audit every submission below a folder, by its path; empty if it has none.
 
     Raises:
         MachineError: a file can't be read.

@@ -36,7 +36,15 @@ TESTED = "Test# #Tasks tPN reps fPP reord reordoff reordrand seed segcnt blksiz 
 COLUMNS = {"write": "creation", "stat": "stat", "read": "read", "delete": "removal"}
 
 
-def old(folder: Path, *, mdtest: str = "1.9.3", without: tuple[str, ...] = (), rates: Mapping[str, float] | None = None) -> Path:
+def old(
+    folder: Path,
+    *,
+    mdtest: str = "1.9.3",
+    without: tuple[str, ...] = (),
+    rates: Mapping[str, float] | None = None,
+    names: tuple[str, ...] = ORDER,
+    day: int = 7,
+) -> Path:
     """Write a folder as the shell script of 2017 to 2020 did: no result.txt, underscores, GB/s for GiB/s.
 
     Args:
@@ -44,11 +52,13 @@ def old(folder: Path, *, mdtest: str = "1.9.3", without: tuple[str, ...] = (), r
         mdtest: the version, whose tables differ.
         without: files that are missing.
         rates: other rates than those above.
+        names: the phases that ran.
+        day: of November 2017.
     """
     folder.mkdir(parents=True, exist_ok=True)
     found = {**BANDWIDTHS, **RATES, **(rates or {})}
     lines: list[str] = []
-    for index, name in enumerate(ORDER):
+    for index, name in enumerate(names):
         kind, unit = ("BW  ", "GB/s") if name in BANDWIDTHS else ("IOPS", "kiops")
         took_s = TOOK_S if name.endswith("write") else 160.0
         under = name.replace("-", "_")
@@ -57,9 +67,9 @@ def old(folder: Path, *, mdtest: str = "1.9.3", without: tuple[str, ...] = (), r
         )
         minute, text = 6 * index, ""
         if name.startswith("ior"):
-            text = ior_text(name.rsplit("-", 1)[1], found[name], took_s, minute)
+            text = ior_text(name.rsplit("-", 1)[1], found[name], took_s, minute, day)
         elif name != "find":
-            text = mdtest_text(name.rsplit("-", 1)[1], found[name], took_s, minute, mdtest)
+            text = mdtest_text(name.rsplit("-", 1)[1], found[name], took_s, minute, mdtest, day)
         if text and f"{under}.txt" not in without:
             (folder / f"{under}.txt").write_text(text)
     bandwidth, iops, total = SCORE
@@ -68,12 +78,12 @@ def old(folder: Path, *, mdtest: str = "1.9.3", without: tuple[str, ...] = (), r
     return folder
 
 
-def ior_text(operation: str, gib_per_s: float, took_s: float, minute: int) -> str:
+def ior_text(operation: str, gib_per_s: float, took_s: float, minute: int, day: int) -> str:
     """Return the output of IOR 3.0: without "StartTime", with the size in bytes at the end."""
     rate_mib_per_s, size_bytes = gib_per_s * 1024, round(gib_per_s * 1024 * took_s) * MIB
     began, ended = (
-        f"Tue Nov  7 {10 + minute // 60}:{minute % 60:02}:05 2017",
-        f"Tue Nov  7 {10 + minute // 60}:{minute % 60 + 3:02}:25 2017",
+        f"Tue Nov {day:2} {10 + minute // 60}:{minute % 60:02}:05 2017",
+        f"Tue Nov {day:2} {10 + minute // 60}:{minute % 60 + 3:02}:25 2017",
     )
     rate = f"{rate_mib_per_s:.2f}"
     flag = "-w" if operation == "write" else "-r"
@@ -103,9 +113,9 @@ Finished: {ended}
 """
 
 
-def mdtest_text(operation: str, kiops: float, took_s: float, minute: int, version: str) -> str:
+def mdtest_text(operation: str, kiops: float, took_s: float, minute: int, version: str, day: int) -> str:
     """Return the output of mdtest 1.9, or with times of 3.3."""
-    began, ended = (f"11/07/2017 {10 + minute // 60}:{minute % 60 + late:02}:05" for late in (0, 5))
+    began, ended = (f"11/{day:02}/2017 {10 + minute // 60}:{minute % 60 + late:02}:05" for late in (0, 5))
     values = {column: kiops * 1000 * (column == COLUMNS[operation]) for column in COLUMNS.values()}
     rows = "\n".join(f"   File {column:18}:{3 * f' {value:14.3f}'}          0.000" for column, value in values.items())
     head = "   Operation                      Max            Min           Mean        Std Dev\n   ---------      ---   ---   ---"

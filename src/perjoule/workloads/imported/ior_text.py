@@ -1,6 +1,6 @@
 """IOR's text, 2017 and later, from any run: each operation of each iteration is a run. https://ior.readthedocs.io
 
-Its results are rows of a table; the summary of all tests, at the end, has what was asked, and one more digit of the rates.
+Its results are rows of a table; the summary of all tests, at the end, has the request, and one more digit of the rates.
 """
 
 import re

@@ -21,7 +21,7 @@ class SubmittedPhase:
     """A phase as stated, and what its own program says."""
 
     stated: Stated
-    file: str  # the program's text; "" if there is none
+    file: str  # the program's text; "" without one
     rate: float | None  # of the text: GiB/s or kIOPS
     count: int | None  # bytes or operations, where a file has them exactly
     began_s: float | None  # in local time, as if it were UTC

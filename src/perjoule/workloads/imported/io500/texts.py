@@ -31,7 +31,7 @@ _COLUMN = {"write": "creation", "stat": "stat", "read": "read", "delete": "remov
 
 
 def name_of(phase: str, texts: Mapping[str, object]) -> str:
-    """Return the name of a phase's text in a folder, as this or an older version writes it; "" if there is none."""
+    """Return the name of a phase's text in a folder, as this or an older version writes it; "" without one."""
     return next((name for name in (f"{phase}.txt", f"{phase.replace('-', '_')}.txt") if name in texts), "")
 
 

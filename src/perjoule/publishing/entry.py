@@ -1,0 +1,255 @@
+"""A bundle checked for the list: what it holds, or why the list refuses it. Everything in a bundle is untrusted."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perjoule import store
+from perjoule.analysis.plausibility import doubts
+from perjoule.exporting.bundle import differing, unpacked, unpacked_bytes
+from perjoule.exporting.crate import METADATA
+from perjoule.machine.untrusted import UNEXPECTED, json_of
+from perjoule.model import Cell, Interval, Record
+from perjoule.model.errors import CampaignError
+from perjoule.model.metrics import BOUNDARIES, PER_JOULE, RATES, metric_of
+from perjoule.model.units import bytes_text
+from perjoule.results import verification
+from perjoule.store import Results
+from perjoule.summary import summary
+from perjoule.summary.computing import of_trial
+
+MOST_BUNDLE_BYTES = 100 * 1024**2  # the limit of GitHub for a file: https://docs.github.com/en/repositories
+MOST_UNPACKED_BYTES = 2 * 1024**3
+MOST_RAW_BYTES = 1024**2  # of a raw file that the site shows; longer ones are in the bundle
+MOST_SHOWN_BYTES = 20 * 1024**2  # of all raw files of an entry
+MOST_CHARACTERS = 300  # of a name or a license: these are labels
+REFUSED_GRADES = ("simulated",)
+WORK = tuple(zip(PER_JOULE, RATES, strict=True))  # by bytes, or else by operations
+_SHOWN = 5  # differences
+_ADVICE = "see docs/how-to/publish.md"
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A number of the list: work per joule of one combination, in one boundary and one grade of power."""
+
+    id: str  # within its entry: "row-3"
+    filesystem: str
+    redundancy: str  # "not stated" where nothing says it
+    workload: str
+    direction: str
+    clients_count: int
+    servers_count: int
+    hosts: str  # "real" or "emulated"
+    boundary: str
+    grade: str
+    metric: str  # a key of `model.metrics`
+    interval: Interval
+    rate: Interval | None  # throughput, or operations per second
+    rate_metric: str
+    objections: tuple[str, ...]  # why it has no rank
+
+    @property
+    def per(self) -> float:
+        """What one of the printed unit is in SI units."""
+        return metric_of(self.metric).unit.per
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A trial that a number rests on, with what was kept of it."""
+
+    id: str
+    label: str
+    began_s: float
+    ended_s: float
+    values: Mapping[tuple[str, str], float]  # by direction and metric
+    doubts: tuple[str, ...]
+    raw: tuple[tuple[str, str | None], ...]  # the name of each file, and its text; None where only the bundle has it
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A bundle that the list accepts."""
+
+    path: Path
+    digest: str  # SHA-256 of the bundle
+    title: str
+    license: str
+    authors: tuple[str, ...]
+    date: str
+    checked_count: int  # numbers and files that `verify` compared
+    rows: tuple[Ranked, ...]
+    trials: tuple[Trial, ...]
+
+    @property
+    def id(self) -> str:
+        """The entry's name in paths: digits of its digest, never words of its own."""
+        return self.digest[:12]
+
+
+def checked(path: Path) -> Entry:
+    """Check a bundle for the list: size, checksums, every number, license, author, power, plausibility.
+
+    Raises:
+        CampaignError: the list can't take it; the message has every reason.
+        MachineError: it is not a bundle, or can't be read.
+    """
+    digest = _digest(path)
+    if (size_bytes := unpacked_bytes(path)) > MOST_UNPACKED_BYTES:
+        what = f"it unpacks to {bytes_text(size_bytes)}, and a bundle on the list to at most {bytes_text(MOST_UNPACKED_BYTES)}"
+        raise CampaignError(what, where=str(path), next="publish a part of its trials")
+    differences = [words for words in differing(path) if words]
+    _require(path, differences)
+    with unpacked(path) as folder:
+        about = _about(folder / METADATA)
+        results = store.open_results(folder)
+        findings = verification.verify(results)
+        _require(path, [words.replace(f"{folder}/", "") for words in findings.differences])
+        records = [record for record in results.latest() if record.status == "valid"]
+        implausible = {doubt for record in records for doubt in doubts(record, results.series(record))}
+        rows = tuple(_rows(summary(results).cells, _hosts(records), implausible))
+        objections = [*_stated(about), *_powered(rows)]
+        if objections:
+            raise CampaignError(f"the list can't take it: {'; '.join(objections)}", where=str(path), next=_ADVICE)
+        trials = tuple(_trials(results, records))
+        words = (str(about.get(key, ""))[:MOST_CHARACTERS] for key in ("name", "license", "datePublished"))
+        title, license_name, date = words
+        authors = tuple(name[:MOST_CHARACTERS] for name in about["authors"])
+        return Entry(path, digest, title or "untitled", license_name, authors, date, findings.checked_count, rows, trials)
+
+
+def _digest(path: Path) -> str:
+    """Return the digest of a file that is small enough. Raises CampaignError."""
+    try:
+        if path.is_symlink() or not path.is_file():
+            raise CampaignError(
+                "this is not a file", where=str(path), next="name a bundle, as `perjoule export --bundle` writes it"
+            )
+        size_bytes = path.stat().st_size
+        if size_bytes > MOST_BUNDLE_BYTES:
+            most = bytes_text(MOST_BUNDLE_BYTES)
+            what = f"it has {bytes_text(size_bytes)}, and a bundle on the list has at most {most}"
+            raise CampaignError(
+                what, where=str(path), next="publish it in an archive such as Zenodo, and a part of its trials here"
+            )
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise CampaignError((error.strerror or str(error)).lower(), where=str(path), next="check the path") from error
+
+
+def _require(path: Path, differences: Sequence[str]) -> None:
+    if differences:
+        more = f"; and {len(differences) - _SHOWN} more" if len(differences) > _SHOWN else ""
+        what = f"it does not verify: {'; '.join(differences[:_SHOWN])}{more}"
+        raise CampaignError(what, where=str(path), next="export it again from its results folder")
+
+
+def _about(path: Path) -> dict[str, Any]:
+    """Return what the description of a bundle says of it; {} for what is not of the expected form."""
+    try:
+        graph = json_of(path)["@graph"]
+        entities = {str(one["@id"]): one for one in graph}
+        root = entities["./"]
+        people = root.get("author", [])
+        names = [str(entities.get(str(one["@id"]), {}).get("name", "")) for one in people]
+        license_id = str(root.get("license", {}).get("@id", ""))
+        license_name = str(entities.get(license_id, {}).get("name", "")) or license_id
+        return {**root, "license": license_name, "authors": [name for name in names if name.strip()]}
+    except (*UNEXPECTED, OSError):
+        return {"authors": []}
+
+
+def _stated(about: Mapping[str, Any]) -> Iterator[str]:
+    if not str(about.get("license", "")).strip():
+        yield "it has no license, so nobody may use it (export it with --license)"
+    if not about["authors"]:
+        yield "it has no author (export it with --author)"
+
+
+def _powered(rows: Sequence[Ranked]) -> Iterator[str]:
+    """Object to results of which no number can be ranked."""
+    if not rows:
+        yield "no trial has an energy, so there is nothing to rank"
+    elif all(row.grade in REFUSED_GRADES or row.hosts == "simulated" for row in rows):
+        yield "its hosts or all of its power are simulated"
+    elif all(row.objections for row in rows):
+        reasons = dict.fromkeys(reason for row in rows for reason in row.objections)
+        yield f"none of its {len(rows)} numbers can be ranked ({'; '.join(list(reasons)[:_SHOWN])})"
+
+
+def _rows(cells: Sequence[Cell], hosts: str, implausible: set[str]) -> Iterator[Ranked]:
+    number = 0
+    for cell in cells:
+        for boundary in (one for one in BOUNDARIES if one.headline):
+            work, rate = next(((w, r) for w, r in WORK if f"{boundary.prefix}{w}" in cell.metrics), ("", ""))
+            if not work:
+                continue
+            number += 1
+            interval = cell.metrics[f"{boundary.prefix}{work}"]
+            grade = cell.grade_of(boundary.name)
+            yield Ranked(
+                f"row-{number}",
+                cell.filesystem,
+                cell.redundancy.text if cell.redundancy else "not stated",
+                cell.workload,
+                cell.direction,
+                cell.clients_count,
+                cell.servers_count,
+                hosts,
+                boundary.name,
+                grade,
+                f"{boundary.prefix}{work}",
+                interval,
+                cell.metrics.get(rate),
+                rate,
+                tuple(_objections(cell, grade, interval, implausible)),
+            )
+
+
+def _hosts(records: Sequence[Record]) -> str:
+    """Say what kind of hosts these were: the least real of all trials."""
+    kinds = {record.traits.reality for record in records}
+    return next((kind for kind in ("simulated", "emulated") if kind in kinds), "real")
+
+
+def _objections(cell: Cell, grade: str, interval: Interval, implausible: set[str]) -> Iterator[str]:
+    if grade in REFUSED_GRADES or not grade:
+        yield "its power is simulated" if grade else "the grade of its power is unknown"
+    if len(interval.values) < 2:
+        yield "one repetition has no interval"
+    yield from (doubt for doubt in cell.doubts if doubt in implausible)
+
+
+def _trials(results: Results, records: Sequence[Record]) -> Iterator[Trial]:
+    left_bytes = MOST_SHOWN_BYTES
+    for record in records:
+        if record.outcome is None:
+            continue
+        summed = of_trial(results, record)
+        raw: list[tuple[str, str | None]] = []
+        folder = results.folder_of(record)
+        for path in sorted(path for path in (folder / "record.json", *(folder / "raw").rglob("*")) if path.is_file()):
+            text = _text(path) if path.stat().st_size <= min(MOST_RAW_BYTES, left_bytes) else None
+            left_bytes -= len(text or "")
+            raw.append((path.relative_to(folder).as_posix(), text))
+        trial = record.trial
+        yield Trial(
+            trial.id,
+            f"{trial.filesystem.label}, {trial.workload.label}, {trial.clients_count} clients, repetition {trial.repetition}",
+            record.outcome.began_s - record.clock.monotonic_s + record.clock.utc_s,
+            record.outcome.ended_s - record.clock.monotonic_s + record.clock.utc_s,
+            {(point.direction, key): value for point in summed.points for key, value in point.metrics.items()},
+            tuple(dict.fromkeys(doubt for point in summed.points for doubt in point.doubts)),
+            tuple(raw),
+        )
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,58 @@
+"""Ranks: within one kind of hosts, one boundary, one grade of power, one load and one redundancy, never across."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from perjoule.publishing.entry import Entry, Ranked
+
+
+@dataclass(frozen=True)
+class Place:
+    """A number with its entry and its rank; None for one that has none."""
+
+    entry: Entry
+    row: Ranked
+    rank: int | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """Numbers that may be compared: equal in everything that the heading says."""
+
+    hosts: str
+    boundary: str
+    grade: str
+    workload: str
+    direction: str
+    redundancy: str
+    metric: str
+    places: tuple[Place, ...]
+
+
+def groups(entries: Sequence[Entry]) -> tuple[Group, ...]:
+    """Group the numbers of all entries, and rank each group; those without a rank come last.
+
+    A rank is one more than the count of numbers whose whole interval is above this one's: equal ranks are not significantly
+    different from the first of them.
+    """
+    found: dict[tuple[str, ...], list[tuple[Entry, Ranked]]] = {}
+    for entry in entries:
+        for row in entry.rows:
+            key = (row.hosts, row.boundary, row.grade, row.workload, row.direction, row.redundancy, row.metric)
+            found.setdefault(key, []).append((entry, row))
+    return tuple(Group(*key, places=_ranked(found[key])) for key in sorted(found, key=_order))
+
+
+def _order(key: tuple[str, ...]) -> tuple[object, ...]:
+    """Real hosts before emulated ones; then by boundary, grade and load."""
+    return (key[0] != "real", *key[1:])
+
+
+def _ranked(those: Sequence[tuple[Entry, Ranked]]) -> tuple[Place, ...]:
+    counted = [row for _, row in those if not row.objections and isfinite(row.interval.low)]
+    places = [
+        Place(entry, row, 1 + sum(other.interval.low > row.interval.high for other in counted) if row in counted else None)
+        for entry, row in those
+    ]
+    return tuple(sorted(places, key=lambda one: (one.rank is None, one.rank or 0, -one.row.interval.mean, one.entry.digest)))

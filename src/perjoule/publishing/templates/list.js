@@ -1,0 +1,26 @@
+const root = document.documentElement;
+const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+root.dataset.theme = dark ? "dark" : "light";
+document.getElementById("theme").onclick = () => (root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark");
+const filters = document.getElementById("filters");
+if (filters) {
+  filters.hidden = false;
+  const chosen = [...filters.querySelectorAll("[data-filter]")];
+  const apply = () => {
+    let shown = 0;
+    for (const group of document.querySelectorAll(".group")) {
+      const fits = chosen.every((one) => one.dataset.filter === "text" || !one.value || group.dataset[one.dataset.filter] === one.value);
+      const words = chosen.find((one) => one.dataset.filter === "text").value.toLowerCase();
+      let rows = 0;
+      for (const row of group.querySelectorAll("tbody tr")) {
+        row.hidden = !row.dataset.text.toLowerCase().includes(words);
+        rows += !row.hidden;
+      }
+      group.hidden = !fits || !rows;
+      shown += !group.hidden;
+    }
+    document.getElementById("none").hidden = shown > 0;
+  };
+  for (const one of chosen) one.oninput = apply;
+  apply();
+}

@@ -1,0 +1,311 @@
+"""The public list: what it takes, how it ranks, what its pages say, and that a hostile bundle does no harm."""
+
+import hashlib
+import json
+import re
+import shutil
+import stat
+import zipfile
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from measured import STEADY, measured
+from perjoule import exporting, importing, publishing, report, store
+from perjoule.cli import cli
+from perjoule.exporting.bundle import unpacked
+from perjoule.exporting.crate import CHECKSUMS, METADATA
+from perjoule.importing.sources import sources
+from perjoule.model import Interval
+from perjoule.model.errors import CampaignError, MachineError
+from perjoule.publishing import entry as entries
+from perjoule.publishing.entry import checked
+from perjoule.publishing.ranking import groups
+from perjoule.summary import summary
+from unit.exporting.test_bundle import rewritten
+from unit.importing.io500_folders import old
+from unit.publishing.laboratory import laboratory
+
+HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
+SAID = exporting.Said("Lab one", "", "CC-BY-4.0", ("Ada Lovelace",))
+
+
+def bundle_of(room, name, *, said=SAID, **how):
+    """Results of IO500 folders of several days with a log of power, as a bundle."""
+    return exported(laboratory(room, room / f"{name}-results", **how), room / f"{name}.zip", said)
+
+
+def exported(results, target, said=SAID):
+    report.write(results, results.folder / "report.html")
+    exporting.write_bundle(results, target, exporting.csv_text(list(exporting.rows(results, summary(results).cells))), said)
+    return target
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return bundle_of(tmp_path_factory.mktemp("publish"), "one")
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    said = exporting.Said(f"study {HOSTILE}", HOSTILE, f"CC {HOSTILE}", (f"Mallory {HOSTILE}",))
+    return bundle_of(tmp_path_factory.mktemp("hostile"), "two", watts=200.0, said=said, filesystem=f"fs {HOSTILE}")
+
+
+class Page(HTMLParser):
+    """The tags, links and ids of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.links, self.ids = [], [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.tags.append(tag)
+        self.links += [found["href"]] if "href" in found and tag == "a" else []
+        self.ids |= {found["id"]} if "id" in found else set()
+        assert not any(name.startswith("on") for name in found), found
+
+
+def command(*words):
+    return CliRunner().invoke(cli, [str(word) for word in words], catch_exceptions=True)
+
+
+# What is taken
+
+
+def test_a_bundle_that_verifies_is_added_under_its_own_digest(bundle: Path, tmp_path: Path) -> None:
+    done = command("publish", bundle, "--into", tmp_path / "list")
+    assert done.exit_code == 0
+    assert "3 of 3 numbers can be ranked" in done.output
+    (added,) = publishing.bundles(tmp_path / "list")
+    assert added.read_bytes() == bundle.read_bytes()
+    assert re.fullmatch(r"lab-one-[0-9a-f]{12}\.zip", added.name)
+    with pytest.raises(CampaignError, match="has this bundle already"):
+        publishing.add(bundle, tmp_path / "list")
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [(replace(SAID, license=""), "it has no license"), (replace(SAID, authors=()), "it has no author")],
+)
+def test_a_license_and_an_author_are_needed(bundle: Path, tmp_path: Path, said: exporting.Said, reason: str) -> None:
+    with unpacked(bundle) as folder:
+        shutil.copytree(folder, tmp_path / "results")
+    with pytest.raises(CampaignError, match=reason):
+        publishing.add(exported(store.open_results(tmp_path / "results"), tmp_path / "b.zip", said), tmp_path / "list")
+    assert not (tmp_path / "list").exists()
+
+
+def test_one_repetition_is_nothing_to_rank(tmp_path: Path) -> None:
+    with pytest.raises(CampaignError, match=r"none of its 3 numbers can be ranked \(one repetition has no interval\)"):
+        checked(bundle_of(tmp_path, "once", days=(7,)))
+
+
+def test_simulated_results_are_refused(tmp_path: Path) -> None:
+    results = measured(tmp_path / "results", "repetitions = 2", meter=STEADY)
+    with pytest.raises(CampaignError, match="its hosts or all of its power are simulated"):
+        checked(exported(results, tmp_path / "simulated.zip"))
+
+
+def test_results_without_energy_are_refused(tmp_path: Path) -> None:
+    results = importing.create(tmp_path / "results")
+    importing.bring(results, sources([str(old(tmp_path / "a"))], "UTC")[0])
+    with pytest.raises(CampaignError, match="no trial has an energy"):
+        checked(exported(results, tmp_path / "bare.zip"))
+
+
+def test_an_implausible_number_is_shown_without_a_rank(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    doubt = "no file says when it began: its start is taken to be the end of mdtest-hard-write"  # any doubt of one cell
+    monkeypatch.setattr(entries, "doubts", lambda record, series: (doubt,))
+    found = checked(bundle)
+    assert {row.workload for row in found.rows if row.objections == (doubt,)} == {"io500 find"}
+    (group,) = (group for group in groups([found]) if group.workload == "io500 find")
+    assert [place.rank for place in group.places] == [None]
+
+
+# What does no harm
+
+
+def test_a_bundle_with_a_changed_file_is_refused(bundle: Path, tmp_path: Path) -> None:
+    def change(name: str, content: bytes) -> tuple[str, bytes]:
+        return name, content.replace(b"valid", b"vxlid") if name.endswith("record.json") else content
+
+    with pytest.raises(CampaignError, match=r"does not verify.*differs from the file that was bundled"):
+        publishing.add(rewritten(bundle, tmp_path / "changed.zip", change), tmp_path / "list")
+    assert not (tmp_path / "list").exists()
+
+
+def test_a_forged_table_with_matching_checksums_is_refused(bundle: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(bundle) as source:
+        table = source.read("table.json")
+    forged = re.sub(rb'"mean": ?(\d)', rb'"mean": 9\1', table)
+    assert forged != table
+    digests = {hashlib.sha256(table).hexdigest().encode(): hashlib.sha256(forged).hexdigest().encode()}
+
+    def change(name: str, content: bytes) -> tuple[str, bytes]:
+        if name == "table.json":
+            return name, forged
+        for before, after in digests.items() if name == CHECKSUMS else ():
+            content = content.replace(before, after)
+        return name, content
+
+    with pytest.raises(CampaignError, match=r"does not verify.*recomputed"):
+        checked(rewritten(bundle, tmp_path / "forged.zip", change))
+
+
+def test_a_bundle_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
+    large = tmp_path / "large.zip"
+    with large.open("wb") as file:
+        file.truncate(entries.MOST_BUNDLE_BYTES + 1)
+    with pytest.raises(CampaignError, match="a bundle on the list has at most 100 MiB"):
+        checked(large)
+
+
+def test_a_bundle_that_unpacks_to_too_much_is_refused(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entries, "MOST_UNPACKED_BYTES", 1000)
+    with pytest.raises(CampaignError, match="it unpacks to"):
+        checked(bundle)
+
+
+@pytest.mark.parametrize("name", ["../outside.txt", "/tmp/outside.txt", "trials/../../outside.txt", "a\\..\\b"])
+def test_names_that_lead_outside_are_refused(bundle: Path, tmp_path: Path, name: str) -> None:
+    target = Path(shutil.copy(bundle, tmp_path / "outside.zip"))
+    with zipfile.ZipFile(target, "a") as opened:
+        opened.writestr(name, "x")
+    with pytest.raises(MachineError, match="does not belong in a bundle"):
+        publishing.add(target, tmp_path / "list")
+    assert {path.name for path in tmp_path.iterdir()} == {"outside.zip"}
+
+
+def test_links_inside_a_bundle_are_refused(bundle: Path, tmp_path: Path) -> None:
+    target = Path(shutil.copy(bundle, tmp_path / "link.zip"))
+    with zipfile.ZipFile(target, "a") as opened:
+        link = zipfile.ZipInfo("trials/link")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        opened.writestr(link, "/etc/passwd")
+    with pytest.raises(MachineError, match="does not belong in a bundle"):
+        publishing.add(target, tmp_path / "list")
+
+
+def test_links_in_the_list_are_not_followed(bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "list/bundles").mkdir(parents=True)
+    (tmp_path / "list/bundles/linked.zip").symlink_to(bundle)
+    assert publishing.bundles(tmp_path / "list") == ()
+    (tmp_path / "linked").symlink_to(bundle)
+    with pytest.raises(CampaignError, match="this is not a file"):
+        checked(tmp_path / "linked")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/bundles").symlink_to(tmp_path / "list/bundles")
+    with pytest.raises(CampaignError, match="not a list of results"):
+        publishing.add(bundle, tmp_path / "other")
+
+
+def test_html_in_labels_is_text_on_every_page(bundle: Path, hostile: Path, tmp_path: Path) -> None:
+    for one in (bundle, hostile):
+        publishing.add(one, tmp_path / "list")
+    built = publishing.build(tmp_path / "list", tmp_path / "site")
+    assert len(built.entries) == 2
+    pages = sorted((tmp_path / "site").rglob("*.html"))
+    assert len(pages) == 3
+    for path in pages:
+        page = Page(path.read_text())
+        assert page.tags.count("script") == 1
+        assert "img" not in page.tags
+        assert not any(link.startswith(("javascript:", "data:", "http")) for link in page.links)
+        assert "script-src 'sha256-" in path.read_text()
+    names = {path.name for path in (tmp_path / "site").rglob("*")}
+    assert all(re.fullmatch(r"[\w.-]+", name) for name in names)
+    assert not any(name.endswith((".js", ".svg", ".htm")) or name == "report.html" for name in names)
+
+
+# The site
+
+
+def test_every_link_of_the_site_leads_somewhere_and_every_number_to_raw_files(bundle: Path, tmp_path: Path) -> None:
+    publishing.add(bundle, tmp_path / "list")
+    built = publishing.build(tmp_path / "list", tmp_path / "site")
+    pages = {path: Page(path.read_text()) for path in (tmp_path / "site").rglob("*.html")}
+    for path, page in pages.items():
+        for link in page.links:
+            file, _, anchor = link.partition("#")
+            target = (path.parent / file).resolve() if file else path
+            assert target.is_file(), link
+            if anchor:
+                assert anchor in pages[target].ids, link
+    (entry,) = built.entries
+    numbers = [link for link in pages[built.page].links if "#row-" in link]
+    assert {link.partition("#")[2] for link in numbers} == {row.id for row in entry.rows}
+    own = pages[tmp_path / "site/entries" / entry.id / "index.html"]
+    assert sum(link.startswith("#trial-") for link in own.links) == 3 * len(entry.rows)
+    folder = tmp_path / "site/entries" / entry.id
+    assert sum(link.startswith("raw/") for link in own.links) == sum(len(trial.raw) for trial in entry.trials) > 20
+    record = next(index for index, (name, _) in enumerate(entry.trials[0].raw) if name == "record.json")
+    assert json.loads((folder / f"raw/0-{record}.txt").read_text())["status"] == "valid"
+    assert (tmp_path / "site/bundles" / f"{entry.id}.zip").read_bytes() == bundle.read_bytes()
+
+
+def test_a_bundle_that_fails_in_the_list_is_left_out_and_named(bundle: Path, tmp_path: Path) -> None:
+    _, target = publishing.add(bundle, tmp_path / "list")
+    bad = target.with_name("bad.zip")
+    bad.write_bytes(target.read_bytes()[:-100])
+    done = command("list", "build", tmp_path / "list", "--to", tmp_path / "site")
+    assert done.exit_code == 1
+    assert "bad.zip" in done.output
+    assert "1 publication, 3 numbers" in done.output
+
+
+def test_a_site_is_replaced_and_nothing_else_is(bundle: Path, tmp_path: Path) -> None:
+    publishing.add(bundle, tmp_path / "list")
+    publishing.build(tmp_path / "list", tmp_path / "site")
+    (tmp_path / "site/entries/stale").mkdir()
+    publishing.build(tmp_path / "list", tmp_path / "site")
+    assert not (tmp_path / "site/entries/stale").exists()
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis/chapter.tex").write_text("x")
+    with pytest.raises(MachineError, match="holds something else"):
+        publishing.build(tmp_path / "list", tmp_path / "thesis")
+    with pytest.raises(CampaignError, match="not a list of results"):
+        publishing.add(bundle, tmp_path / "thesis")
+    assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["chapter.tex"]
+    with pytest.raises(CampaignError, match="has no bundles"):
+        publishing.build(tmp_path / "nothing", tmp_path / "other")
+
+
+# Ranks
+
+
+def test_ranks_are_within_grade_boundary_and_redundancy_never_across(bundle: Path) -> None:
+    one = checked(bundle)
+    row = one.rows[0]
+    others = [replace(row, grade="PDU"), replace(row, boundary="gross"), replace(row, redundancy="2 copies")]
+    others += [replace(row, hosts="emulated"), replace(row, workload="other"), replace(row, direction="write")]
+    found = groups([replace(one, rows=(row,)), *(replace(one, rows=(other,), digest=str(n)) for n, other in enumerate(others))])
+    assert len(found) == 7
+    assert all(len(group.places) == 1 and group.places[0].rank == 1 for group in found)
+    assert found[-1].hosts == "emulated"
+
+
+def test_numbers_whose_intervals_overlap_share_a_rank(bundle: Path) -> None:
+    one = checked(bundle)
+    spans = [(10.0, 9.0, 11.0), (9.5, 8.5, 10.5), (5.0, 4.0, 6.0), (20.0, float("-inf"), float("inf"))]
+    rows = [replace(one.rows[0], id=str(n), interval=Interval(m, low, high, (m, m))) for n, (m, low, high) in enumerate(spans)]
+    (group,) = groups([replace(one, rows=tuple(rows))])
+    assert [(place.row.id, place.rank) for place in group.places] == [("0", 1), ("1", 1), ("2", 3), ("3", None)]
+
+
+def test_the_description_of_a_bundle_may_be_anything(bundle: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(bundle) as source:
+        before = source.read(METADATA)
+    for after in (b"[]", b'{"@graph": [1]}', b'{"@graph": [{"@id": "./", "author": "x", "license": 3}]}', b"{"):
+
+        def change(name: str, content: bytes, after: bytes = after) -> tuple[str, bytes]:
+            first, second = (hashlib.sha256(text).hexdigest().encode() for text in (before, after))
+            return name, after if name == METADATA else content.replace(first, second) if name == CHECKSUMS else content
+
+        with pytest.raises(CampaignError, match="it has no license"):
+            checked(rewritten(bundle, tmp_path / "odd.zip", change))
