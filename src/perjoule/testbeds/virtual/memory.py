@@ -34,6 +34,10 @@ def limit(device: str, memory_bytes: int, sysfs: Path = SYSFS) -> bool:
         for folder in _folders(device, sysfs):
             (folder / "strict_limit").write_text("1")
             (folder / "max_bytes").write_text(str(round(memory_bytes * DIRTY_RATIO)))
+            # Otherwise a new disk begins with a small share of that limit, and the kernel writes back at once. It refuses more than
+            # all dirty pages that this machine may have; those disks then begin small.
+            with contextlib.suppress(OSError):
+                (folder / "min_bytes").write_text(str(round(memory_bytes * DIRTY_RATIO)))
     except OSError:
         return False
     return True
@@ -44,6 +48,7 @@ def unlimit(device: str, sysfs: Path = SYSFS) -> None:
     for folder in _folders(device, sysfs):
         with contextlib.suppress(OSError):
             (folder / "strict_limit").write_text("0")
+            (folder / "min_ratio").write_text("0")
             (folder / "max_ratio").write_text("100")
 
 

@@ -23,10 +23,10 @@ def sysfs(tmp_path: Path) -> Path:
 def test_a_disk_has_dirty_pages_of_a_fifth_of_the_hosts_memory_until_it_is_taken_down(sysfs: Path) -> None:
     disk, other = sysfs / "class/bdi/7:0", sysfs / "class/bdi/7:1"
     assert memory.limit("7:0", 1000, sysfs)
-    assert ((disk / "strict_limit").read_text(), (disk / "max_bytes").read_text()) == ("1", "200")
+    assert [(disk / name).read_text() for name in ("strict_limit", "max_bytes", "min_bytes")] == ["1", "200", "200"]
     assert (other / "strict_limit").read_text() == "0"
     memory.unlimit("7:0", sysfs)
-    assert ((disk / "strict_limit").read_text(), (disk / "max_ratio").read_text()) == ("0", "100")
+    assert [(disk / name).read_text() for name in ("strict_limit", "min_ratio", "max_ratio")] == ["0", "0", "100"]
 
 
 def test_btrfs_has_limits_of_its_own(sysfs: Path) -> None:
