@@ -9,6 +9,7 @@ import pytest
 
 from perjoule import campaign, report, store
 from perjoule.execution import runner
+from perjoule.figures.columns import Column
 from perjoule.report.content import content
 from perjoule.report.drawings import drawings
 from perjoule.results import verification
@@ -113,9 +114,21 @@ def test_the_table_that_verify_reads_is_kept(results: store.Results, page: str) 
     assert verification.verify(results).differences == ()
 
 
-def test_figures_are_written_as_svg_and_pdf(results: store.Results, tmp_path: Path) -> None:
-    written = report.figures(results, tmp_path)
+@pytest.mark.parametrize(("column", "inches"), [("single", 3.5), ("double", 7.17)])
+def test_figures_are_as_wide_as_a_column_with_text_as_text(
+    column: Column, inches: float, results: store.Results, tmp_path: Path
+) -> None:
+    written = report.figures(results, tmp_path, column)
     assert {(path.suffix, path.read_bytes()[:4]) for path in written} == {(".svg", b"<svg"), (".pdf", b"%PDF")}
+    for path in written:
+        if path.suffix == ".svg":
+            found = re.search(r'<svg[^>]* width="([\d.]+)"', path.read_text())
+            assert found and inches * 96 - 20 <= float(found[1]) <= inches * 96 + 0.5, path.name
+            assert path.read_text().count("<text") > 5, path.name
+        else:
+            assert b"/Font" in path.read_bytes(), path.name
+            box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+)", path.read_bytes())
+            assert box and inches * 72 - 15 <= float(box[1]) <= inches * 72 + 0.5, path.name
 
 
 def test_one_repetition_has_no_interval_and_says_so(tmp_path: Path) -> None:

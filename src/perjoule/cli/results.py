@@ -4,6 +4,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,9 @@ from perjoule.model import Cell
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.results.joules import sides_table, split_table
 from perjoule.results.table import Table, amplification_table, replacement_table, table, winners_table
+
+if TYPE_CHECKING:
+    from perjoule.figures.columns import Column
 
 CAMPAIGN = "campaign.toml"  # identifies a results folder
 
@@ -118,12 +122,22 @@ def _show(tables: Sequence[Table], folder: Path, none: str, advice: str) -> None
     "report",
     short_help="Write the report of one results folder, or of many.",
     epilog=examples(
-        "perjoule report results/demo", "perjoule report results/demo --figures figures/", "perjoule report results/"
+        "perjoule report results/demo",
+        "perjoule report results/demo --figures figures/",
+        "perjoule report results/demo --figures figures/ --column single",
+        "perjoule report results/",
     ),
 )
 @parameters.folder
 @click.option("--figures", type=OutputFolder(), help="Write each figure as SVG and PDF into this folder.")
-def report_command(folder: Path, figures: Path | None) -> None:
+@click.option(
+    "--column",
+    type=click.Choice(["single", "double"]),
+    default="double",
+    show_default=True,
+    help="Width of the figures: 3.5 or 7.16 inches, as journals have them.",
+)
+def report_command(folder: Path, figures: Path | None, column: "Column") -> None:
     """Write the report of a results folder again: one HTML file that works offline.
 
     For a folder of several results folders, write index.html, a page over all of them.
@@ -145,7 +159,7 @@ def report_command(folder: Path, figures: Path | None) -> None:
         return
     results = measured(folder)
     with exits.place(figures or folder):
-        for path in report.figures(results, figures) if figures else [report.write(results, page)]:
+        for path in report.figures(results, figures, column) if figures else [report.write(results, page)]:
             out.print(path)
 
 

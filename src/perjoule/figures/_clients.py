@@ -9,6 +9,8 @@ from perjoule.model.metrics import Metric, metric_of
 
 DIRECTIONS = ("read", "write", "mixed")
 HEIGHT = 240
+WIDEST = 2.0  # times the mean: an interval that ends beyond it would press all others together, and gets an arrow
+ARROW = "arrow"
 
 
 def filesystems(cells: Sequence[Cell]) -> list[str]:
@@ -63,20 +65,40 @@ def against_clients(
     per = of.unit.per
     shown = [cell for cell in cells if metric in cell.metrics]
     names = filesystems(cells)
-    tops = [v / per for cell in shown for v in cell.metrics[metric].values] + [value / per for value, _ in bounds]
-    floor = 0.9 if logarithmic else 0.0
-    top = max(tops, default=1.0) * (1.15 if logarithmic else 1.06)
+    low, high = _domain([cell.metrics[metric] for cell in shown], [value for value, _ in bounds], logarithmic=logarithmic)
+    frame = (low / per, high / per)
     y = {
         "type": "quantitative",
         "title": f"{of.label}, {axis}",
-        "scale": {"domain": [floor, top], "nice": False} | ({"type": "log"} if logarithmic else {}),
+        "scale": {"domain": list(frame), "nice": False} | ({"type": "log"} if logarithmic else {}),
+        "axis": {"grid": True},  # the rule of a bound would take it away
     }
-    panels = [
-        _panel([c for c in shown if c.direction == d], of, y, names, d, bounds, floor)
-        for d in DIRECTIONS
-        if any(c.direction == d for c in shown)
-    ]
+    panels = [_panel(own, of, y, names, title, bounds, frame) for title, own in _panels(shown).items()]
+    if any(layer.get("style") == ARROW for panel in panels for layer in (one["mark"] for one in panel["layer"])):
+        notes = [*notes, "arrow: the interval goes on beyond the frame"]
     return titled({"concat": panels, "columns": 2, "spacing": 24}, title, notes)
+
+
+def _panels(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+    """Return the cells of each panel: a direction, or each of its workloads where it has several."""
+    found: dict[str, list[Cell]] = {}
+    for direction in DIRECTIONS:
+        own = [cell for cell in cells if cell.direction == direction]
+        several = len({cell.workload for cell in own}) > 1
+        for cell in own:
+            found.setdefault(cell.workload if several else direction.capitalize(), []).append(cell)
+    return found
+
+
+def _domain(found: Sequence[Interval], bounds: Sequence[float], *, logarithmic: bool) -> tuple[float, float]:
+    """Return the ends of the axis: all repetitions and bounds, and all intervals that are not wider than their mean."""
+    values = [v for one in found for v in one.values]
+    highs = [one.high for one in found if one.high <= WIDEST * one.mean]
+    lows = [one.low for one in found if one.low * WIDEST >= one.mean]
+    top = max([*values, *highs, *bounds], default=1.0)
+    if not logarithmic:
+        return 0.0, 1.06 * top
+    return min([*values, *lows], default=1.0) / 1.12, 1.15 * top
 
 
 def _panel(
@@ -84,12 +106,12 @@ def _panel(
     metric: Metric,
     y: Spec,
     names: Sequence[str],
-    direction: str,
+    title: str,
     bounds: Sequence[tuple[float, str]],
-    floor: float,
+    frame: tuple[float, float],
 ) -> Spec:
-    several = len({(c.filesystem, c.workload) for c in cells}) > len({c.filesystem for c in cells})
     per, unit = metric.unit.per, metric.unit.symbol
+    floor, top = frame
     means: list[Spec] = []
     values: list[Spec] = []
     for cell in cells:
@@ -101,30 +123,42 @@ def _panel(
             | {
                 "mean": interval.mean / per,
                 "low": max(interval.low / per, floor) if finite else None,
-                "high": interval.high / per if finite else None,
+                "high": min(interval.high / per, top) if finite else None,
+                "more": top if finite and interval.high / per > top else None,
+                "less": floor if finite and 0 < interval.low / per < floor else None,
                 "value": f"{number(interval.mean / per)} {unit}".strip(),
                 "interval": interval_text(interval, per),
                 "n": len(interval.values),
             }
         )
         values += [key | {"one": v / per, "value": f"{number(v / per)} {unit}".strip()} for v in interval.values]
-    ends = {"field": "low", **y}
     tooltip = [
         {"field": "filesystem", "title": "file system"},
         {"field": "workload", "title": "workload"},
         {"field": "clients", "title": "clients"},
     ]
-    dash: Spec = {"strokeDash": {"field": "workload", "type": "nominal", "title": None}} if several else {}
     layers: list[Spec] = [
         {
-            "mark": {"type": "rule", "strokeWidth": 2, "clip": True, "opacity": 0.75},
+            "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.75},
             "transform": [{"filter": "isValid(datum.low)"}],
-            "encoding": {"y": ends, "y2": {"field": "high"}, "color": colour(names)},
+            "encoding": {"y": {"field": "low", **y}, "y2": {"field": "high"}, "color": colour(names)},
         },
-        {
-            "mark": {"type": "line", "strokeWidth": 2},
-            "encoding": {"y": {"field": "mean", **y}, "color": colour(names), "detail": {"field": "workload"}, **dash},
-        },
+        *(
+            {
+                "mark": {
+                    "type": "point",
+                    "shape": f"triangle-{way}",
+                    "filled": True,
+                    "size": 40,
+                    "yOffset": shift,
+                    "style": ARROW,
+                },
+                "transform": [{"filter": f"isValid(datum.{end})"}],
+                "encoding": {"y": {"field": end, **y}, "color": colour(names)},
+            }
+            for end, way, shift in (("more", "up", 4), ("less", "down", -4))
+            if any(row[end] is not None for row in means)
+        ),
         {
             "data": {"values": values},
             "mark": {"type": "point", "size": 22, "opacity": 0.55, "strokeWidth": 1.2},
@@ -150,7 +184,13 @@ def _panel(
             },
         },
     ]
-    x: Spec = {"field": "clients", "type": "ordinal", "title": "clients", "scale": {"padding": 0.55}}
+    if len(names) == 1:  # several stand beside each other at a number of clients, so a line between two of them would mislead
+        line: Spec = {
+            "mark": {"type": "line", "strokeWidth": 2},
+            "encoding": {"y": {"field": "mean", **y}, "color": colour(names)},
+        }
+        layers.insert(1, line)
+    x: Spec = {"field": "clients", "type": "ordinal", "title": "clients", "scale": {"padding": 0.35}}
     for layer in layers:  # not on the shared encoding: the bounds below have no clients
         layer["encoding"] |= {"x": x, "xOffset": {"field": "filesystem", "scale": {"domain": list(names)}}}
     for value, text in bounds:
@@ -159,9 +199,9 @@ def _panel(
             {"data": {"values": [{}]}, "mark": {"type": "rule", "style": "bound"}, "encoding": {"y": datum}},
             {
                 "data": {"values": [{}]},
-                "mark": {"type": "text", "align": "right", "baseline": "bottom", "dy": -4, "fontSize": 11, "text": text},
+                "mark": {"type": "text", "align": "right", "baseline": "top", "dy": 4, "fontSize": 11, "text": text},
                 "encoding": {"y": datum, "x": {"value": "width"}},
             },
         ]
-    heading = {"text": direction.capitalize(), "fontSize": 13, "fontWeight": "bold", "frame": "group", "offset": 8}
+    heading = {"text": title, "fontSize": 13, "fontWeight": "bold", "frame": "group", "offset": 8}
     return {"title": heading, "width": PANEL_WIDTH, "height": HEIGHT, "data": {"values": means}, "layer": layers}

@@ -1,18 +1,19 @@
-"""The devices that the meters cover: the cluster as boxes by role, with a bar of watts per channel below its devices."""
+"""The devices that the meters cover: the cluster's from top to bottom, and for each channel a bar of watts beside its own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perjoule.figures.vega import FULL_WIDTH, Spec, labels, titled
 
-ROW, BOX = 24, 46  # heights
-LEAST_WIDTH = 46  # of a box
+ROW = 26  # the height of a device
 PALE = 0.4  # so that words on it can be read in both themes
+HEADING = 13  # the height of a line of a column's name
+STRIP = 8  # the width of the strip that says a device's role
 
 
 @dataclass(frozen=True)
 class Device:
-    """A box: a host, or the switch."""
+    """A row: a host, or the switch."""
 
     name: str
     role: str
@@ -20,66 +21,79 @@ class Device:
 
 @dataclass(frozen=True)
 class Bar:
-    """The devices of one channel; bars of one row share a line ("plug", "modelled, board")."""
+    """The devices of one channel; bars of one row share a column ("plug", "modelled, board")."""
 
     row: str
-    devices: tuple[str, ...]  # names of boxes
+    devices: tuple[str, ...]  # names of devices
     grade: str
     watts: float | None  # None: refused
 
 
 def boundaries(devices: Sequence[Device], bars: Sequence[Bar], *, notes: Sequence[str] = ()) -> Spec:
-    """Draw boxes from left to right in the given order, and each channel's bar below the boxes that it covers."""
+    """Draw devices from top to bottom in the given order, and each channel's bar beside the devices that it covers."""
     place = {device.name: index for index, device in enumerate(devices)}
-    rows = list(dict.fromkeys(bar.row for bar in bars))
+    columns = list(dict.fromkeys(bar.row for bar in bars))
     roles = list(dict.fromkeys(device.role for device in devices))
-    boxes = [
-        {"x": place[d.name] + 0.06, "x2": place[d.name] + 0.94, "middle": place[d.name] + 0.5, "text": d.name, "name": d.role}
+    strips = [
+        {"y": place[d.name] + 0.06, "middle": place[d.name] + 0.5, "y2": place[d.name] + 0.94, "device": d.name, "name": d.role}
         for d in devices
     ]
-    pieces = [piece for bar in bars for piece in _pieces(bar, place)]
-    x: Spec = {"field": "x", "type": "quantitative", "axis": None, "scale": {"domain": [0, len(devices)], "nice": False}}
-    width = max(FULL_WIDTH - 130, LEAST_WIDTH * len(devices))
-    fill: Spec = {"x": x, "x2": {"field": "x2"}}
-    words: Spec = {"x": {**x, "field": "middle"}}
-    cluster: Spec = {
-        "width": width,
-        "height": BOX,
-        "data": {"values": boxes},
-        "layer": [
-            {"mark": {"type": "rect", "cornerRadius": 4, "opacity": PALE}, "encoding": {**fill, "color": labels(roles, "role")}},
-            {"mark": {"type": "text", "fontSize": 11}, "encoding": {**words, "text": {"field": "text"}}},
-        ],
+    scale: Spec = {"domain": [0, len(devices)], "nice": False, "reverse": True}
+    y: Spec = {"field": "y", "type": "quantitative", "axis": None, "scale": scale}
+    x: Spec = {"field": "row", "type": "nominal", "title": None, "sort": columns}
+    x["axis"] = {
+        "orient": "top",
+        "ticks": False,
+        "domain": False,
+        "labelExpr": "split(datum.label, ', ')",
+        "labelLineHeight": HEADING,
     }
-    y: Spec = {"field": "row", "type": "nominal", "title": None, "sort": rows, "axis": {"ticks": False, "labelLimit": 126}}
+    x["axis"] |= {"labelPadding": 4 + HEADING * max((column.count(", ") for column in columns), default=0)}
+    x["scale"] = {"paddingInner": 0.08, "paddingOuter": 0}
     tooltip = [{"field": "row", "title": "channel"}, {"field": "covers"}, {"field": "grade"}, {"field": "text", "title": "power"}]
-    below: Spec = {
-        "width": width,
-        "height": {"step": ROW},
-        "data": {"values": pieces},
-        "layer": [
-            {
-                "mark": {"type": "rect", "height": ROW - 6, "cornerRadius": 2, "opacity": PALE},
-                "encoding": {
-                    **fill,
-                    "y": y,
-                    "color": {**labels(list(dict.fromkeys(b.grade for b in bars)), "category"), "field": "grade"},
-                    "tooltip": tooltip,
-                },
+    grade = labels(
+        list(dict.fromkeys(bar.grade for bar in bars)), "category", title="power is", titleOrient="left", orient="bottom"
+    )
+    layers: list[Spec] = [
+        {
+            "data": {"values": strips},
+            "mark": {"type": "rect", "cornerRadius": 2},
+            "encoding": {
+                "x": {"value": -STRIP - 2},
+                "x2": {"value": -2},
+                "y": y,
+                "y2": {"field": "y2"},
+                "color": labels(roles, "role"),
+                "tooltip": [{"field": "device"}, {"field": "name", "title": "role"}],
             },
-            {
-                "transform": [{"filter": "datum.first"}],
-                "mark": {"type": "text", "fontSize": 11, "align": "left", "dx": 4},
-                "encoding": {"x": x, "y": y, "text": {"field": "text"}},
-            },
-        ],
+        },
+        {
+            "data": {"values": strips},
+            "mark": {"type": "text", "fontSize": 11, "align": "right"},
+            "encoding": {"x": {"value": -STRIP - 8}, "y": {**y, "field": "middle"}, "text": {"field": "device"}},
+        },
+        {
+            "mark": {"type": "rect", "cornerRadius": 2, "opacity": PALE},
+            "encoding": {"x": x, "y": y, "y2": {"field": "y2"}, "color": {**grade, "field": "grade"}, "tooltip": tooltip},
+        },
+        {
+            "transform": [{"filter": "datum.first"}],
+            "mark": {"type": "text", "fontSize": 11, "style": "panel"},
+            "encoding": {"x": x, "y": {**y, "field": "middle"}, "text": {"field": "text"}},
+        },
+    ]
+    spec: Spec = {
+        "width": FULL_WIDTH - 130,
+        "height": ROW * max(1, len(devices)),
+        "data": {"values": [piece for bar in bars for piece in _pieces(bar, place)]},
+        "layer": layers,
+        "resolve": {"scale": {"color": "independent"}},
     }
-    both: Spec = {"vconcat": [cluster, below], "spacing": 6, "resolve": {"scale": {"color": "independent"}}}
-    return titled(both, "What the meters cover", notes)
+    return titled(spec, "What the meters cover", notes)
 
 
 def _pieces(bar: Bar, place: dict[str, int]) -> list[Spec]:
-    """Return a piece for each run of adjacent boxes; the first one has the watts."""
+    """Return a piece for each run of adjacent devices; the first one has the watts."""
     covered = sorted(place[name] for name in bar.devices if name in place)
     runs: list[list[int]] = []
     for index in covered:
@@ -87,6 +101,9 @@ def _pieces(bar: Bar, place: dict[str, int]) -> list[Spec]:
             runs[-1].append(index)
         else:
             runs.append([index])
-    text = "refused" if bar.watts is None else f"{bar.watts:.4g} W"
+    text = "refused" if bar.watts is None else f"{bar.watts:.2f} W"
     shared = {"row": bar.row, "grade": bar.grade, "text": text, "covers": ", ".join(bar.devices)}
-    return [{"x": run[0] + 0.06, "x2": run[-1] + 0.94, "first": run is runs[0], **shared} for run in runs]
+    return [
+        {"y": run[0] + 0.06, "y2": run[-1] + 0.94, "middle": (run[0] + run[-1] + 1) / 2, "first": run is runs[0], **shared}
+        for run in runs
+    ]

@@ -9,7 +9,7 @@ def capacity(tib_per_w: Mapping[str, float], *, highlighted: str = "", notes: Se
     """Draw TiB/W as a bar per cluster; `highlighted` is the measured one."""
     rows = [{"cluster": n, "value": v, "text": f"{v:.3f}", "here": n == highlighted} for n, v in tib_per_w.items()]
     best_first = sorted(tib_per_w, key=lambda name: -tib_per_w[name])
-    y: Spec = {"field": "cluster", "type": "nominal", "scale": {"domain": best_first}, "title": None, "axis": {"labelLimit": 150}}
+    y: Spec = {"field": "cluster", "type": "nominal", "scale": {"domain": best_first}, "title": None}
     x: Spec = {"field": "value", "type": "quantitative", "title": "TiB/W"}
     bars: Spec = {
         "mark": {"type": "bar", "height": 18, "cornerRadiusEnd": 2},

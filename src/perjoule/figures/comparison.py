@@ -38,7 +38,7 @@ def ratios(marks: Sequence[Mark], relevant_ratio: float, title: str, notes: Sequ
     ends = [end for m in marks for end in (m.ratio, m.low, m.high) if isfinite(end) and 0.2 < end < 5]
     scale = {"type": "log", "domain": [min([*ends, 0.95]) * 0.98, max([*ends, 1.05]) * 1.02], "nice": False}
     x = {"type": "quantitative", "title": "ratio", "scale": scale, "axis": {"format": ".3~g"}}
-    y = {"field": "row", "type": "nominal", "sort": rows, "title": None, "axis": {"labelLimit": 150, "maxExtent": 160}}
+    y = {"field": "row", "type": "nominal", "sort": rows, "title": None}
     offset = {"yOffset": {"field": "metric", "sort": metrics}}
     colour = {"color": {"field": "metric", "type": "nominal", "scale": {"domain": metrics, "range": "category"}, "title": None}}
     values = [
@@ -87,9 +87,9 @@ def beside(pairs: Sequence[Beside], paper: str, title: str, notes: Sequence[str]
                 "data": {"values": values},
                 "mark": "bar",
                 "encoding": {
-                    "x": {"field": "row", "type": "nominal", "title": None, "axis": {"labelLimit": 110}},
+                    "x": {"field": "row", "type": "nominal", "title": None},
                     "xOffset": {"field": "series", "scale": {"domain": names}},
-                    "y": {"field": "value", "type": "quantitative", "title": None},
+                    "y": {"field": "value", "type": "quantitative", "title": panel.split(",")[0]},
                     "color": {
                         "field": "series",
                         "type": "nominal",

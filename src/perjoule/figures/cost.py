@@ -43,7 +43,7 @@ def _panel(cells: Sequence[Cell], key: str, title: str) -> Spec:
         "mark": {"type": "bar", "height": 16},
         "encoding": {
             "x": {"field": "value", "type": "quantitative", "title": title},
-            "y": {"field": "bar", "type": "nominal", "title": None, "sort": None, "axis": {"minExtent": 96, "maxExtent": 96}},
+            "y": {"field": "bar", "type": "nominal", "title": None, "sort": None},
             "order": {"field": "order"},
             "color": labels(ROLES, "role"),
             "tooltip": [{"field": "bar"}, {"field": "name", "title": "role"}, {"field": "text", "title": title}],

@@ -54,7 +54,7 @@ def _panel(cells: Sequence[Cell], rate: str, unit: str) -> Spec | None:
     if not rows:
         return None
     names, there = list(PIECES.values()), {row["name"] for row in rows}
-    y: Spec = {"field": "bar", "type": "nominal", "title": None, "sort": None, "axis": {"minExtent": 150, "maxExtent": 150}}
+    y: Spec = {"field": "bar", "type": "nominal", "title": None, "sort": None}
     x: Spec = {"field": "value", "type": "quantitative", "title": f"energy in J per {unit}"}
     x["scale"] = {"domainMax": 1.08 * max(total["value"] for total in totals)}  # room for the text
     tooltip = [

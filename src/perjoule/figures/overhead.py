@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from perjoule.figures.vega import PANEL_WIDTH, Spec, titled
+from perjoule.figures.vega import DASHES, PANEL_WIDTH, Spec, titled
 from perjoule.model.metrics import metric_of
 
 RATE = metric_of("throughput_bytes_per_s").unit.symbol
+ALONE = {"color": "independent", "strokeDash": "independent"}
 PAIRS = {"write": ("network received", "disk written"), "read": ("network sent", "disk read")}
 
 
@@ -37,7 +38,10 @@ def overhead(trials: Sequence[Overhead], *, notes: Sequence[str] = ()) -> Spec:
     """
     ordered = sorted(trials, key=lambda trial: (trial.title, trial.direction))
     panels = [_panel(trial) for trial in ordered]
-    return titled({"concat": panels, "columns": 2, "spacing": 24}, "Network and disk traffic per user byte", notes)
+    resolve: Spec = {"scale": ALONE}
+    return titled(
+        {"concat": panels, "columns": 2, "spacing": 24, "resolve": resolve}, "Network and disk traffic per user byte", notes
+    )
 
 
 def _panel(trial: Overhead) -> Spec:
@@ -49,21 +53,21 @@ def _panel(trial: Overhead) -> Spec:
         if value is not None
     ]
     use = [{"t": t, "value": v} for t, v in zip(trial.t_s, trial.use_ratio, strict=True) if v is not None]
-    color: Spec = {
-        "field": "name",
-        "type": "nominal",
-        "scale": {"domain": list(names), "range": "role"},
-        "legend": {"orient": "top", "symbolType": "stroke", "title": None},
-    }
+    legend: Spec = {"orient": "top", "symbolType": "stroke", "title": None}
+    series: Spec = {"field": "name", "type": "nominal", "legend": legend}
+    color: Spec = {**series, "scale": {"domain": list(names), "range": "category"}}
+    dash: Spec = {**series, "scale": {"domain": list(names), "range": DASHES}}
+    highest = 1.06 * max((v for values in (trial.network, trial.disk) for v in values if v is not None), default=1.0)
     tooltip = [
         {"field": "name", "title": " "},
         {"field": "value", "title": RATE, "format": ".1f"},
         {"field": "t", "title": "s"},
     ]
+    rate: Spec = _y(RATE) | {"scale": {"domain": [0, highest or 1.0], "nice": False}}
     lines: Spec = {
         "data": {"values": rows},
         "mark": {"type": "line", "strokeWidth": 2},
-        "encoding": {"x": _time(labelled=not use), "y": _y(RATE), "color": color, "tooltip": tooltip},
+        "encoding": {"x": _time(labelled=not use), "y": rate, "color": color, "strokeDash": dash, "tooltip": tooltip},
     }
     heading = {"text": f"{trial.title}, {trial.direction}", "fontSize": 12, "anchor": "start", "frame": "group", "offset": 4}
     stack: list[Spec] = [{"width": PANEL_WIDTH, "height": 110, "layer": [_window(trial), lines]}]
@@ -76,12 +80,17 @@ def _panel(trial: Overhead) -> Spec:
             "encoding": {"x": _time(labelled=True), "y": y, "tooltip": shown},
         }
         stack.append({"width": PANEL_WIDTH, "height": 44, "layer": [_window(trial), area]})
-    return {"title": heading, "vconcat": stack, "spacing": 6, "resolve": {"scale": {"x": "shared", "color": "independent"}}}
+    return {"title": heading, "vconcat": stack, "spacing": 6, "resolve": {"scale": {"x": "shared"} | ALONE}}
 
 
 def _time(*, labelled: bool) -> Spec:
     title = "seconds since the first client's start" if labelled else None
-    return {"field": "t", "type": "quantitative", "title": title, "axis": {"labels": labelled, "ticks": labelled, "grid": False}}
+    return {
+        "field": "t",
+        "type": "quantitative",
+        "title": title,
+        "axis": {"labels": labelled, "ticks": labelled, "grid": False, "tickCount": 5},
+    }
 
 
 def _y(title: str) -> Spec:

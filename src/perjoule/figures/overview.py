@@ -29,7 +29,7 @@ def overview(bars: Sequence[Best], unit: str, title: str, notes: Sequence[str]) 
         for row, bar in zip(rows, bars, strict=True)
     ]
     x = {"type": "quantitative", "title": unit}
-    y = {"field": "row", "type": "nominal", "sort": rows, "title": None, "axis": {"labelLimit": 160}}
+    y = {"field": "row", "type": "nominal", "sort": rows, "title": None}
     tooltip = [{"field": name} for name in ("row", "of", "value")]
     layers: list[Spec] = [
         {"mark": {"type": "bar", "height": {"band": 0.6}}, "encoding": {"x": {"field": "mean", **x}, "y": y, "tooltip": tooltip}},

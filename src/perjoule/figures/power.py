@@ -25,7 +25,7 @@ def _panel(samples: Samples, names: Sequence[str], direction: str, y: Spec) -> S
     rows = [{"filesystem": n, "watts": round(w, 3)} for (n, d), watts in samples.items() if d == direction for w in watts]
     x: Spec = {"field": "filesystem", "type": "nominal", "title": None, "scale": {"domain": list(names)}}
     box = {"type": "boxplot", "extent": 1.5, "size": 38, "median": {"style": ["paper"]}, "outliers": {"size": 14, "opacity": 0.5}}
-    mean_y = {"aggregate": "mean", "field": "watts", "type": "quantitative", "title": None}
+    mean_y = {"aggregate": "mean", "field": "watts", "type": "quantitative", "title": y["title"]}
     mean: Spec = {
         "mark": {"type": "point", "shape": "diamond", "size": 60, "filled": True, "style": ["ink", "mean"]},
         "encoding": {"x": x, "y": mean_y, "tooltip": [{"field": "filesystem"}, {**mean_y, "title": "mean W", "format": ".2f"}]},

@@ -1,11 +1,13 @@
 """Specifications drawn as SVG and PDF, and the script that draws them in a page. https://github.com/vega/vl-convert"""
 
+import re
 from importlib.metadata import version
 
 from perjoule.figures.vega import THEMES, Spec
 from perjoule.machine import kept
 
 VERSION = "6.4"  # of Vega-Lite
+POINTS_PER_PX = 72 / 96
 
 
 def svg(spec: Spec) -> str:
@@ -16,10 +18,14 @@ def svg(spec: Spec) -> str:
 
 
 def pdf(spec: Spec) -> bytes:
-    """Draw a specification as PDF, in the light theme."""
+    """Draw a specification as PDF, in the light theme, as large as the SVG: its converter takes a px for a point."""
     import vl_convert
 
-    return vl_convert.vegalite_to_pdf(spec, vl_version=VERSION, config=THEMES["light"])
+    def points(match: re.Match[str]) -> str:
+        return f'{match[1]}="{float(match[2]) * POINTS_PER_PX:g}"'
+
+    head, tag, rest = svg(spec).partition(">")
+    return vl_convert.svg_to_pdf(re.sub(r'(?<= )(width|height)="([\d.]+)"', points, head) + tag + rest)
 
 
 def javascript() -> str:

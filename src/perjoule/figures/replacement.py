@@ -35,9 +35,8 @@ def _panel(server: str, found: Sequence[Replacement], names: Sequence[str], doma
         "type": "nominal",
         "title": None,
         "sort": None,
-        "axis": {"labelLimit": 260, "minExtent": 180, "maxExtent": 260},
     }
-    machine: Spec = {"field": "in its place", "type": "nominal", "title": None, "legend": {"labelLimit": 300, "columns": 2}}
+    machine: Spec = {"field": "in its place", "type": "nominal", "title": None}
     both: Spec = {
         "y": y,
         "yOffset": {"field": "in its place", "scale": {"domain": list(names)}},

@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from typing import Any
 
-from perjoule.figures.vega import FULL_WIDTH, Spec, titled
+from perjoule.figures.vega import DASHES, FULL_WIDTH, Spec, titled
 from perjoule.model.metrics import metric_of
 
-LABELLED_RATIO = 0.08  # of the whole time, from which a phase has room for its name
+LETTER = 6  # px of a phase's name
+ROOM = 1.06  # above the highest value
 RATE, POWER = metric_of("throughput_bytes_per_s").unit.symbol, metric_of("mean_w").unit.symbol
 ROWS = {
     "rate": f"{RATE} by client",
@@ -29,22 +31,45 @@ class Timeline:
 
 
 def timeline(*, notes: Sequence[str] = ()) -> Spec:
-    """Draw four rows from the datasets named after them and "window", "phases" and "marks", which `completed` returns."""
+    """Draw phases and four rows from the datasets that `completed` adds."""
     rows = [_row(name, title, last=name == "network") for name, title in ROWS.items()]
-    resolve: Spec = {"scale": {"color": "independent", "x": "shared"}}
-    return titled({"vconcat": rows, "spacing": 14, "resolve": resolve}, "One trial over time", notes)
+    resolve: Spec = {"scale": {"color": "independent", "strokeDash": "independent", "x": "shared"}}
+    return titled({"vconcat": [_phases(), *rows], "spacing": 14, "resolve": resolve}, "One trial over time", notes)
 
 
 def completed(spec: Spec, line: Timeline) -> Spec:
     """Add the data to `timeline` and keep the rows that have any: Vega finds no finite size for an empty one.
 
-    The last row gets the time axis. The report's page does the same in JavaScript.
+    The last row gets the time axis, every host one style in all rows, and lines stay inside of their frames. The report's page
+    does the same in JavaScript.
     """
     data, whole = datasets(line), deepcopy(spec)
-    rows = [row for row in whole["vconcat"] if data[row["layer"][1]["data"]["name"]]]
+    first, *others = whole["vconcat"]
+    rows = [row for row in others if data[row["layer"][1]["data"]["name"]]]
+    hosts = list(dict.fromkeys(name for row in ROWS if row != "watts" for name in line.rows.get(row, {})))
+    for row in rows:
+        encoding, name = row["layer"][1]["encoding"], row["layer"][1]["data"]["name"]
+        encoding["y"]["scale"] = {
+            "domainMin": 0,
+            "domainMax": ROOM * (top(data[name], stacked=name == "watts") or 1),
+            "nice": False,
+        }
+        if name != "watts":
+            for channel in ("color", "strokeDash"):
+                encoding[channel]["scale"]["domain"] = hosts
+            encoding["color"]["legend"]["values"] = [host for host in hosts if host in line.rows[name]]
+            encoding["strokeDash"]["legend"] = encoding["color"]["legend"]
     for row in rows[-1:]:
         row["layer"][1]["encoding"]["x"] = whole["vconcat"][-1]["layer"][1]["encoding"]["x"]
-    return {**whole, "vconcat": rows, "datasets": data}
+    return {**whole, "vconcat": [*([first] if data["phases"] and rows else []), *rows], "datasets": data}
+
+
+def top(rows: Sequence[Mapping[str, Any]], *, stacked: bool) -> float:
+    """Return the highest value of a row, or of a row's stack."""
+    sums: dict[float, float] = {}
+    for row in rows:
+        sums[row["t"]] = sums.get(row["t"], 0.0) + row["value"] if stacked else max(sums.get(row["t"], 0.0), row["value"])
+    return max(sums.values(), default=0.0)
 
 
 def datasets(line: Timeline) -> Spec:
@@ -53,7 +78,7 @@ def datasets(line: Timeline) -> Spec:
     found: Spec = {
         "window": [{"begin": 0, "end": line.duration_s}],
         "phases": [
-            {"begin": begin_s, "name": name, "label": name if end_s - begin_s > LABELLED_RATIO * whole_s else ""}
+            {"begin": begin_s, "end": end_s, "name": name, "label": name if _has_room(name, end_s - begin_s, whole_s) else ""}
             for name, (begin_s, end_s) in line.phases.items()
         ],
         "marks": [{"t": t, "name": name} for name, t in line.marks.items()],
@@ -68,12 +93,27 @@ def datasets(line: Timeline) -> Spec:
     return found
 
 
+def _has_room(name: str, length_s: float, whole_s: float) -> bool:
+    return length_s * FULL_WIDTH > LETTER * (len(name) + 1) * whole_s
+
+
+def _phases() -> Spec:
+    """Draw the phases as a strip above the rows."""
+    x: Spec = {"field": "begin", "type": "quantitative", "title": None, "axis": None}
+    tooltip = [{"field": "name", "title": "phase"}, {"field": "begin", "title": "from s", "format": ".2f"}]
+    tooltip.append({"field": "end", "title": "to s", "format": ".2f"})
+    strip: Spec = {"mark": {"type": "rect", "style": "phase"}, "encoding": {"x": x, "x2": {"field": "end"}, "tooltip": tooltip}}
+    text: Spec = {"type": "text", "align": "left", "dx": 4, "fontSize": 10, "style": "panel"}
+    names: Spec = {"mark": text, "encoding": {"x": x, "text": {"field": "label"}}}
+    return {"width": FULL_WIDTH, "height": 16, "data": {"name": "phases"}, "layer": [strip, names]}
+
+
 def _row(name: str, title: str, *, last: bool) -> Spec:
     stacked = name == "watts"
     x: Spec = {"field": "t", "type": "quantitative", "title": "seconds since the first client's start" if last else None}
     x["axis"] = {"labels": last, "ticks": last, "grid": False}
     y: Spec = {"field": "value", "type": "quantitative", "title": title, "stack": "zero" if stacked else None}
-    legend: Spec = {"orient": "top", "columns": 6, "symbolType": "square", "labelLimit": 90}
+    legend: Spec = {"orient": "top", "columns": 6, "symbolType": "square" if stacked else "stroke"}
     color: Spec = {
         "field": "name",
         "type": "nominal",
@@ -82,22 +122,18 @@ def _row(name: str, title: str, *, last: bool) -> Spec:
     }
     tooltip = [{"field": "name", "title": " "}, {"field": "value", "title": title, "format": ".2f"}]
     tooltip.append({"field": "t", "title": "s", "format": ".2f"})
-    mark: Spec = {"type": "area", "opacity": 0.85} if stacked else {"type": "line", "strokeWidth": 1.5, "point": {"size": 12}}
+    mark: Spec = {"type": "area", "opacity": 0.85} if stacked else {"type": "line", "strokeWidth": 1.8, "point": {"size": 6}}
     window: Spec = {
         "data": {"name": "window"},
         "mark": {"type": "rect", "style": "window"},
         "encoding": {"x": {"field": "begin", "type": "quantitative"}, "x2": {"field": "end"}},
     }
     lines: Spec = {"data": {"name": name}, "mark": mark, "encoding": {"x": x, "y": y, "color": color, "tooltip": tooltip}}
-    begun: Spec = {"x": {"field": "begin", "type": "quantitative"}, "tooltip": [{"field": "name", "title": "begins"}]}
-    phases: Spec = {"data": {"name": "phases"}, "mark": {"type": "tick", "orient": "vertical", "height": 10}, "encoding": begun}
-    phases["encoding"] = {**begun, "y": {"value": -6}}
-    text: Spec = {"type": "text", "align": "left", "dx": 3, "fontSize": 9}
-    names: Spec = {"data": {"name": "phases"}, "mark": text}
-    names["encoding"] = {**begun, "y": {"value": -6}, "text": {"field": "label"}}
+    if not stacked:
+        lines["encoding"]["strokeDash"] = {"field": "name", "type": "nominal", "legend": legend, "scale": {"range": DASHES}}
     at: Spec = {
         "x": {"field": "t", "type": "quantitative"},
         "tooltip": [{"field": "name", "title": " "}, {"field": "t", "title": "s"}],
     }
     marks: Spec = {"data": {"name": "marks"}, "mark": {"type": "rule", "style": "bound"}, "encoding": at}
-    return {"width": FULL_WIDTH, "height": 120, "layer": [window, lines, phases, names, marks]}
+    return {"width": FULL_WIDTH, "height": 120, "layer": [window, lines, marks]}

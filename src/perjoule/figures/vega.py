@@ -10,35 +10,37 @@ PANEL_WIDTH = 330  # of one of two panels, when a figure stands alone
 FULL_WIDTH = 700
 FONT = "Arial, Liberation Sans, Helvetica, sans-serif"
 
-# Named colour ranges: "category" is for file systems throughout, "component" and "role" for what their names say. Distinguishable
-# with normal vision and with protanopia, deuteranopia and tritanopia (distance in CIELAB after Machado et al. 2009 at least 26
-# among the first four of "category"), and at least 3:1 against the background. Shapes repeat what "category" says. "piece" is for
-# the pieces of a joule: a hue for each side, strong for its CPU and pale for its rest, as `metrics.PIECES` orders them.
+# Named colour ranges: "category" is for file systems and hosts throughout, "component" and "role" for what their names say,
+# "piece" for the pieces of a joule, as `metrics.PIECES` orders them. All can be told apart with normal vision and protanopia,
+# deuteranopia and tritanopia; the first four of "category", and neighbours in a stack, in grey too (tests/unit/figures). Shapes
+# and dashes repeat what "category" says: their counts have no common divisor with its own, so of 35 names no two look alike.
 _LIGHT = {
     "ink": "#1b1f24",
     "quiet": "#59636e",
     "line": "#d9dee4",
     "paper": "#ffffff",
-    "category": ["#2450b8", "#d97400", "#00a082", "#86307c", "#4c9ed0", "#8a8040", "#a83212"],
-    "component": ["#5f7388", "#b0662b", "#a9b8c6", "#d9c5a3", "#7d6a9b", "#3d4b59"],
-    "role": ["#3f7fbf", "#c06a2d", "#8c9aa8", "#6d5a94"],
-    "piece": ["#1f5fa8", "#9cc3ea", "#7d6a9b", "#a8541a", "#e6bd94", "#2b8a74", "#aab3bc"],
+    "category": ["#141a81", "#d97d00", "#00876c", "#862e7b", "#4999df", "#8a8040", "#a83212"],
+    "component": ["#1e5db0", "#7cd7df", "#a8541a", "#f0c08a", "#17715c", "#93d3bf", "#6c4f92", "#c9b1f2"],
+    "role": ["#2a66ab", "#e3a663", "#763f82", "#a9b6c2", "#1d5a50"],
+    "piece": ["#214fa8", "#9cc3ea", "#7d5a9b", "#cfc971", "#a8541a", "#ecc092", "#2b6a64"],
 }
 _DARK = {
     "ink": "#e8ebef",
     "quiet": "#9da7b3",
     "line": "#343b44",
     "paper": "#15181d",
-    "category": ["#5b86ee", "#f09a2c", "#44dcae", "#c07ab4", "#9fd0ff", "#ebe07a", "#e8594b"],
-    "component": ["#8ea3b8", "#d08a4e", "#566473", "#a08c68", "#a390c4", "#c3cdd7"],
-    "role": ["#6fa8e2", "#e08f50", "#7b8896", "#a691d4"],
-    "piece": ["#6fa8e2", "#2f557f", "#a390c4", "#f09a52", "#84532a", "#4cc4a6", "#66717d"],
+    "category": ["#5a68ea", "#f09f2d", "#6ef0c8", "#c07cb3", "#9fd0ff", "#ebe07a", "#e8594b"],
+    "component": ["#4c97ee", "#236a77", "#f09a52", "#7d4c22", "#4cc4a6", "#1f4e4d", "#b49be0", "#5c4785"],
+    "role": ["#6fa8e2", "#9a5a20", "#d3bbec", "#6a7684", "#5fd0b0"],
+    "piece": ["#4c97ee", "#236a77", "#b49be0", "#5c4785", "#f09a52", "#7d4c22", "#4cc4a6"],
 }
-SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke"]
+SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left"]
+DASHES = [[1, 0], [6, 3], [2, 2], [9, 3, 2, 3], [4, 2, 1, 2, 1, 2]]
 
 
 def _config(theme: Mapping[str, Any]) -> Spec:
     axis = {"labelColor": theme["quiet"], "titleColor": theme["quiet"], "domainColor": theme["line"], "tickColor": theme["line"]}
+    axis |= {"labelLimit": 0, "titleLimit": 0}  # names in full
     words = {"font": FONT, "fontSize": 12}
     return {
         "background": theme["paper"],
@@ -47,29 +49,30 @@ def _config(theme: Mapping[str, Any]) -> Spec:
         "view": {"stroke": None},
         "range": {name: theme[name] for name in ("category", "component", "role", "piece")} | {"symbol": SHAPES},
         "axis": axis | {"gridColor": theme["line"], "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"},
-        # A fixed extent, so that the page can tell how wide the panels may be.
-        "axisY": {"domain": False, "ticks": False, "minExtent": 40, "maxExtent": 40, "tickCount": 5},
-        "axisX": {"grid": False, "labelAngle": 0, "labelFlush": False},
-        "legend": {"labelColor": theme["ink"], "labelFontSize": 12, "titleColor": theme["quiet"], "orient": "top", "title": None},
+        "axisY": {"domain": False, "ticks": False, "minExtent": 40, "tickCount": 5},  # so that panels below each other align
+        "axisX": {"grid": False, "labelAngle": 0, "labelFlush": False, "labelSeparation": 6, "tickCount": 7},
+        "legend": {"labelColor": theme["ink"], "labelFontSize": 12, "titleColor": theme["quiet"], "orient": "top", "title": None}
+        | {"labelLimit": 0},
         "title": {
             "color": theme["ink"],
             "fontSize": 15,
             "subtitleColor": theme["quiet"],
             "subtitleFontSize": 11,
             "anchor": "start",
-            "frame": "group",
+            "frame": "bounds",
             "offset": 12,
         },
         "header": {"labelColor": theme["ink"], "titleColor": theme["quiet"]},
-        "text": {"fill": theme["quiet"], **words},
+        "text": {"color": theme["quiet"], **words},
         "rule": {"color": theme["quiet"]},
         "style": {
             "paper": {"stroke": theme["paper"]},
             "ink": {"fill": theme["ink"], "stroke": theme["ink"]},
             "bound": {"stroke": theme["quiet"], "strokeDash": [5, 4]},
-            "quiet": {"fill": theme["quiet"]},
+            "quiet": {"color": theme["quiet"]},
             "window": {"color": theme["line"], "fillOpacity": 0.45},
-            "panel": {"fill": theme["ink"]},
+            "panel": {"color": theme["ink"]},
+            "phase": {"color": theme["line"], "stroke": theme["paper"], "strokeWidth": 2},
         },
     }
 
@@ -79,7 +82,8 @@ THEMES: dict[str, Spec] = {"light": _config(_LIGHT), "dark": _config(_DARK)}
 
 def titled(spec: Spec, title: str, notes: Sequence[str]) -> Spec:
     """Add schema, title, and the notes as lines of the subtitle to a specification."""
-    return {"$schema": SCHEMA, "title": {"text": title, "subtitle": list(notes)}, **spec}
+    said = ". ".join([title, *notes])
+    return {"$schema": SCHEMA, "description": said, "title": {"text": title, "subtitle": list(notes)}, **spec}
 
 
 def labels(names: Sequence[str], range_name: str, **legend: Any) -> Spec:

@@ -13,6 +13,7 @@ from perjoule.analysis.replacement import replacements as compared
 from perjoule.analysis.scaling import scaling
 from perjoule.analysis.winners import Finding
 from perjoule.figures import rendering, vega
+from perjoule.figures.columns import Column, fitted
 from perjoule.figures.timeline import completed
 from perjoule.model import Cell, Replacement
 from perjoule.report import claims
@@ -96,11 +97,11 @@ def write_index(several: Sequence[Results], target: Path) -> Path:
     return target
 
 
-def figures(results: Results, folder: Path) -> tuple[Path, ...]:
-    """Write every figure as SVG and as PDF, in the light theme."""
+def figures(results: Results, folder: Path, column: Column = "double") -> tuple[Path, ...]:
+    """Write every figure as SVG and as PDF, in the light theme, as wide as a journal's column."""
     found = content(results)
     folder.mkdir(parents=True, exist_ok=True)
-    return tuple(path for name, spec in _complete(found) for path in _draw(name, spec, folder))
+    return tuple(path for name, spec in _complete(found) for path in _draw(name, fitted(spec, column, rendering.svg), folder))
 
 
 def _complete(found: Content) -> Sequence[tuple[str, vega.Spec]]:

@@ -70,12 +70,12 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         yield "edp", edp(cells, notes=[f"energy x time{power_of} for the same work, divided by the lowest mean", *power_notes])
     if found.power:
         most = max(r.trial.clients_count for r in found.records)
-        spread = f"samples of all repetitions with {most} clients; box: quartiles, diamond: mean"
+        spread = f"samples of all repetitions with {clients_text(most)}; box: quartiles, diamond: mean"
         yield "power", power(found.power, notes=[spread, *power_notes])
     if any(name.startswith("cpu_") for name in metrics):
         most = max(cell.clients_count for cell in cells)
         chosen = [cell for cell in cells if cell.clients_count == most]
-        yield "cost", cost(chosen, notes=[f"{most} clients; CPU time of the machine that ran them", *plain])
+        yield "cost", cost(chosen, notes=[f"{clients_text(most)}; CPU time of the machine that ran them", *plain])
     most = max((cell.clients_count for cell in cells), default=0)
     if drawable(chosen := [cell for cell in cells if cell.clients_count == most]):
         yield "joules", joules(chosen, notes=[*_joules_notes(chosen, most), *plain])
@@ -89,7 +89,7 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         yield "scaling", scaling(grown, notes=[drawn, *power_notes])
     if found.overheads:
         most = max(r.trial.clients_count for r in found.records)
-        shown = f"storage hosts together, one trial with {most} clients each; grey: the headline window, then the tail"
+        shown = f"storage hosts together, one trial with {clients_text(most)} each; grey: the headline window, then the tail"
         yield "overhead", overhead(found.overheads, notes=[shown, *plain])
     if found.replacements:
         as_many = "as many machines as reach the server's throughput, fractions included; mean and 95 % interval"
@@ -98,7 +98,9 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         told = "pairs of opposite charge of one trial; below: standard errors, and the fit of a peak over a background"
         yield "dimuon", dimuon(found.dimuon, notes=[told])
     shares = {
-        f"{', '.join(map(str, one.key[:2]))}, {direction}, {one.key[2]} clients": relative([energy.budgets["net"]])
+        ", ".join((*one.key[:2], *(() if direction in one.key[1] else (direction,)), clients_text(one.key[2]))): relative(
+            [energy.budgets["net"]]
+        )
         for one in found.metered
         for direction, energy in one.energies.items()
         if "net" in energy.budgets and energy.grade not in UNBUDGETED and energy.budgets["net"].terms

@@ -3,19 +3,21 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
-  const AXIS = 58, GAP = 24, NARROW = 640;
+  const NARROW = 640, SIDES = 80, LEAST = 80, PRINTED = 688;  // px: one column below it; beside a panel at first; of a panel; two columns of a journal
+
+  const LINES = "split(replace(datum.label, regexp('(.{14,}?),? ', 'g'), '$1\\n'), '\\n')";  // of a long name
 
   const theme = () => root.dataset.theme;
   const stored = (() => { try { return localStorage.getItem("perjoule-theme"); } catch { return null; } })();
   root.dataset.theme = stored || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 
   // As perjoule.figures.timeline.datasets does: columns to rows of data.
-  const unfolded = (line) => {
+  const unfolded = (line, width) => {
     const phases = Object.entries(line.phases);
     const whole = Math.max(0, ...phases.map(([, [, end]]) => end)) - Math.min(0, ...phases.map(([, [begin]]) => begin));
     const found = {
       window: [{ begin: 0, end: line.duration_s }],
-      phases: phases.map(([name, [begin, end]]) => ({ begin, name, label: end - begin > 0.08 * whole ? name : "" })),
+      phases: phases.map(([name, [begin, end]]) => ({ begin, end, name, label: (end - begin) * (width - 70) > 6 * (name.length + 1) * whole ? name : "" })),
       marks: Object.entries(line.marks).map(([name, t]) => ({ t, name })),
     };
     for (const row of ["rate", "watts", "cpu", "network"]) {
@@ -26,44 +28,90 @@
     return found;
   };
 
-  const axisWidth = (panel) => panel.encoding?.y?.axis?.minExtent ? panel.encoding.y.axis.minExtent + 12 : AXIS;
-  const fitted = (spec, width) => {
-    const copy = structuredClone(spec);
-    const narrow = width < NARROW;
-    if (copy.concat) {
-      copy.columns = narrow ? 1 : 2;
-      const columns = Math.min(copy.columns, copy.concat.length);
-      for (const panel of copy.concat) panel.width = Math.floor((width - (columns - 1) * GAP) / columns - axisWidth(panel) - 14);
-    } else if (copy.vconcat) {
-      for (const panel of copy.vconcat) {
-        panel.width = width - AXIS - 20;
-        const legend = panel.layer[1].encoding.color?.legend;
-        if (legend) legend.columns = narrow ? 3 : 6;
-      }
-    } else copy.width = narrow ? width - 170 : width - 230;
-    if (narrow && copy.title?.subtitle) copy.title.subtitle = copy.title.subtitle.flatMap((line) => wrapped(line, Math.floor(width / 6)));
-    return copy;
+  // As perjoule.figures.columns does. Every figure is drawn as wide as the page: its panels take what labels leave, in one column on a phone.
+  const panels = (spec) => {
+    const inner = spec.concat || spec.vconcat || spec.hconcat;
+    return inner ? inner.flatMap(panels) : [spec];
+  };
+  const columns = (spec) => {
+    if (spec.concat) return Math.min(spec.columns, spec.concat.length) * Math.max(...spec.concat.map(columns));
+    if (spec.hconcat) return spec.hconcat.map(columns).reduce((a, b) => a + b, 0);
+    return Math.max(1, ...(spec.vconcat || []).map(columns));
+  };
+  const each = (spec, act) => {
+    if (Array.isArray(spec)) spec.forEach((one) => each(one, act));
+    else if (spec && typeof spec === "object") { act(spec); for (const [key, one] of Object.entries(spec)) if (key !== "datasets" && key !== "values") each(one, act); }
   };
   const wrapped = (line, most) => line.split(" ").reduce((lines, word) => {
     const last = lines.length - 1;
     if (last >= 0 && (lines[last] + " " + word).length <= most) lines[last] += " " + word; else lines.push(word);
     return lines;
   }, []);
+  const arranged = (spec, width, narrow) => {
+    const copy = structuredClone(spec);
+    each(copy, (one) => {
+      if (narrow && one.hconcat) { one.vconcat = one.hconcat; delete one.hconcat; }
+      if (one.concat) one.columns = narrow ? 1 : 2;
+      const y = one.encoding?.y;
+      if (narrow && y?.type === "nominal") y.axis = { ...y.axis, labelExpr: LINES, labelLineHeight: 12 };
+      if (narrow && y?.type === "nominal" && one.width && one.height?.step) one.height.step = Math.max(one.height.step, 42);
+    });
+    if (narrow) for (const panel of panels(copy)) if (panel.height?.step && !panel.height.for) panel.height.step = Math.max(panel.height.step, 42);
+    copy.title.subtitle = (copy.title.subtitle || []).flatMap((line) => wrapped(line, Math.floor(width / 6.2)));
+    const across = columns(copy);
+    for (const panel of panels(copy)) {
+      panel.width = Math.floor(width / across) - SIDES;
+      if (panel.title?.text && !Array.isArray(panel.title.text)) panel.title.text = wrapped(panel.title.text, Math.floor(width / across / 7.5));
+    }
+    const coloured = [];
+    each(copy, (one) => { if (one.encoding?.color?.field && one.encoding.color.legend !== null) coloured.push(one.encoding); });
+    const longest = Math.max(0, ...coloured.flatMap(({ color }) => (color.scale?.domain || []).map((name) => String(name).length)));
+    for (const { color, strokeDash } of coloured) {
+      color.legend = { ...color.legend, columns: Math.max(1, Math.floor((width - SIDES) / across / (7 * longest + 32))) };
+      if (strokeDash) strokeDash.legend = color.legend;
+    }
+    return [copy, across];
+  };
+  const embedded = async (place, spec, width, options, narrow = width < NARROW) => {
+    const [fitted, across] = arranged(spec, width, narrow);
+    for (let tries = 0; ; tries++) {
+      const drawn = await vegaEmbed(place, fitted, options);
+      const over = Math.ceil(place.querySelector("svg").viewBox.baseVal.width) - width;
+      if (over <= 0 && (over > -12 || tries === 3)) return drawn;
+      if (tries === 3) return across > 1 && !narrow ? embedded(place, spec, width, options, true) : drawn;  // long names
+      for (const panel of panels(fitted)) panel.width = Math.max(LEAST, panel.width - Math.ceil(over / across));
+    }
+  };
 
   // As perjoule.figures.timeline.completed does: the rows of the picture that have data, the last with the axis of time.
-  const complete = (name) => {
+  const complete = (name, width) => {
     const spec = data.figures[name];
     if (name !== "timeline") return spec;
-    const datasets = unfolded(data.timelines[document.getElementById("trial").value]);
-    const whole = structuredClone(spec).vconcat;
-    const rows = whole.filter((row) => datasets[row.layer[1].data.name].length);
-    for (const row of rows.slice(-1)) row.layer[1].encoding.x = whole.at(-1).layer[1].encoding.x;
-    return { ...spec, vconcat: rows, datasets };
+    const line = data.timelines[document.getElementById("trial").value];
+    const datasets = unfolded(line, width);
+    const [first, ...others] = structuredClone(spec).vconcat;
+    const rows = others.filter((row) => datasets[row.layer[1].data.name].length);
+    const hosts = [...new Set(["rate", "cpu", "network"].flatMap((row) => Object.keys(line.rows[row] || {})))];
+    for (const row of rows) {
+      const { encoding, data: { name: own } } = row.layer[1];
+      encoding.y.scale = { domainMin: 0, domainMax: 1.06 * (highest(datasets[own], own === "watts") || 1), nice: false };
+      if (own === "watts") continue;
+      for (const channel of ["color", "strokeDash"]) encoding[channel].scale.domain = hosts;
+      encoding.color.legend.values = hosts.filter((host) => host in line.rows[own]);
+      encoding.strokeDash.legend = encoding.color.legend;
+    }
+    for (const row of rows.slice(-1)) row.layer[1].encoding.x = others.at(-1).layer[1].encoding.x;
+    return { ...spec, vconcat: [...(datasets.phases.length && rows.length ? [first] : []), ...rows], datasets };
+  };
+  const highest = (rows, stacked) => {
+    const sums = new Map();
+    for (const { t, value } of rows) sums.set(t, stacked ? (sums.get(t) || 0) + value : Math.max(sums.get(t) || 0, value));
+    return Math.max(0, ...sums.values());
   };
   const draw = async (name) => {
     const place = document.querySelector(`#${name} .drawing`);
     const options = { actions: false, renderer: "svg", config: data.themes[theme()], tooltip: { theme: theme() } };
-    await vegaEmbed(place, fitted(complete(name), place.clientWidth), options);
+    await embedded(place, complete(name, place.clientWidth), place.clientWidth, options);
     place.dataset.drawn = theme();
   };
   const drawAll = async () => {
@@ -78,7 +126,7 @@
 
   const save = async (name) => {
     const aside = document.createElement("div");
-    const drawn = await vegaEmbed(aside, complete(name), { actions: false, renderer: "svg", config: data.themes.light });
+    const drawn = await embedded(aside, complete(name, PRINTED), PRINTED, { actions: false, renderer: "svg", config: data.themes.light });
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([await drawn.view.toSVG()], { type: "image/svg+xml" }));
     link.download = `${data.name}-${name}.svg`;

@@ -148,3 +148,20 @@ def test_a_role_moved_what_all_its_hosts_did_and_nothing_is_known_where_one_is_n
 def test_half_of_a_step_tells_its_mean(made, covered_s, told):
     found = means(made.steady("storage-1", 5.0, began_s=10.0 - covered_s, ended_s=12.0), np.array([9.0, 10.0]))
     assert np.isnan(found[0]) == (not told)
+
+
+def test_no_two_hosts_look_alike_and_one_has_the_same_style_in_every_row():
+    hosts = [f"host-{n}" for n in range(12)]
+    spec = drawn(rate={hosts[3]: [1.0, 2.0]}, cpu={name: [1.0, 1.0] for name in hosts}, network={hosts[5]: [1.0, 9.0]})
+    rows = [row["layer"][1]["encoding"] for row in spec["vconcat"]]
+    domains = [row[channel]["scale"]["domain"] for row in rows for channel in ("color", "strokeDash")]
+    assert all(domain == domains[0] for domain in domains)
+    assert sorted(domains[0]) == sorted(hosts)
+    assert [row["color"]["legend"]["values"] for row in rows[::2]] == [[hosts[3]], [hosts[5]]]
+
+
+def test_lines_and_stacks_stay_inside_of_their_frames():
+    spec = drawn(rate={"a": [1.0, 10.0]}, watts={"disks": [3.0, 5.0], "board": [4.0, 1.0]}, cpu={"a": [0.0, 0.0]})
+    assert [row["layer"][1]["encoding"]["y"]["scale"]["domainMax"] for row in spec["vconcat"]] == pytest.approx(
+        [10.6, 7.42, 1.06]
+    )

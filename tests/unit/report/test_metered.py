@@ -114,8 +114,8 @@ def test_what_meters_cover_is_drawn_and_their_difference_is_laid_out(made):
 def test_a_bar_breaks_where_its_devices_are_no_neighbours():
     devices = [Device("a", "storage"), Device("b", "client"), Device("c", "storage")]
     spec = boundaries(devices, [Bar("plug", ("a", "c"), "wall", None)])
-    pieces = spec["vconcat"][1]["data"]["values"]
-    assert [(p["x"], p["first"], p["text"]) for p in pieces] == [(0.06, True, "refused"), (2.06, False, "refused")]
+    pieces = spec["data"]["values"]
+    assert [(p["y"], p["first"], p["text"]) for p in pieces] == [(0.06, True, "refused"), (2.06, False, "refused")]
 
 
 def test_budgets_are_drawn_as_shares_of_the_variance():
