@@ -89,6 +89,11 @@ def a_study(folder: Path, demo: Demo) -> None:
         run(f"perjoule run examples/ssd-vs-hdd.toml --simulate {options} --into results/{into}", folder)
 
 
+def nights(folder: Path, demo: Demo) -> None:
+    for number in range(5):
+        measured(folder / "results" / "nightly" / f"night-{number}", 'repetitions = 2\nsettle = "5 ms"\nquiet = 0', meter=STEADY)
+
+
 def logs(folder: Path, demo: Demo) -> None:
     joined = TRANSCRIPTS / "imported" / "joined"
     for name in ("a.json", "b.json"):
@@ -110,6 +115,7 @@ PREPARED: dict[str, Callable[[Path, Demo], object]] = {
     "device-study.md": a_study,
     "data.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
     "export.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
+    "history.md": nights,
     "import.md": logs,
     "json.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
     "publish.md": lambda folder, demo: laboratory(folder, folder / "results" / "lab"),

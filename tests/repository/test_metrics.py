@@ -22,6 +22,7 @@ ALLOWED = {
     "model/units.py": "reads what users write",
     "campaign/simulate.py": "writes an option",
     "cli/compare.py": "examples in help",
+    "cli/history.py": "examples in help",
     "results/comparison.py": "an example in an error",
     "report/drawings.py": "whether any role's CPU time was measured",
 }

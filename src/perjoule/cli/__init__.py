@@ -23,6 +23,7 @@ COMMANDS = {
     "report": ("results", "report_command", "Write the report of one results folder, or of many."),
     "verify": ("results", "verify_command", "Recompute every number from the raw data."),
     "compare": ("compare", "compare_command", "Compare results with others, or with a paper."),
+    "history": ("history", "history_command", "Show campaigns of one name over time."),
     "import": ("exchange", "import_command", "Import what other tools measured."),
     "export": ("exchange", "export_command", "Export results: CSV, Parquet, or one verifiable file."),
     "publish": ("publishing", "publish_command", "Check a bundle and add it to a public list."),

@@ -1,0 +1,56 @@
+"""The command that shows campaigns of one name over time."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from perjoule import store
+from perjoule.cli import exits, json_output
+from perjoule.cli.display import counted, out, show, show_line
+from perjoule.cli.outputs import OutputFile
+from perjoule.cli.parameters import examples
+
+
+@click.command(
+    "history",
+    short_help="Show campaigns of one name over time.",
+    epilog=examples(
+        "perjoule history results/nightly-*",
+        "perjoule history results/ --report history.html",
+        "perjoule history results/ --metric MiB/J --fail-on-worse",
+    ),
+)
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DIRS")
+@click.option("--metric", "metrics", multiple=True, metavar="METRIC", help='Only this metric: "MiB/J", "W", "s".')
+@click.option("--report", "target", type=OutputFile(), metavar="FILE.html", help="Write a page with figures.")
+@click.option("--fail-on-worse", is_flag=True, help="Exit code 1 if the newest level of a metric is worse than before.")
+@json_output.option
+def history_command(
+    folders: tuple[Path, ...], metrics: tuple[str, ...], target: Path | None, fail_on_worse: bool, as_json: bool
+) -> None:
+    """Show each metric over the campaigns of one name, with the steps in it, and what changed there.
+
+    DIRS are results folders, or folders of them. Without any change, the chance of one or more false steps is at most 5 %; steps
+    need four campaigns or more.
+    """
+    from perjoule.model.metrics import BY_LABEL
+    from perjoule.report import history as report
+    from perjoule.results import history as over_time
+    from perjoule.results.comparison import DEFAULT_LABELS, known
+
+    keys = [BY_LABEL[known(label)].key for label in metrics or DEFAULT_LABELS]
+    found = over_time.history(over_time.folders_below(folders, store.open_results), keys)
+    if as_json:
+        json_output.print_json("history", report.as_data(found))
+    else:
+        out.print(f"{found.name}: {counted(len(found.moments), 'campaign')}", style="bold")
+        show(over_time.history_table(found), (), ())
+        for at, changes in found.changes.items():
+            one = found.moments[at]
+            show_line(f"{one.name} ({one.day}), a step: {'; '.join(changes) or 'no difference in options or environment'}")
+    if target is not None:
+        with exits.place(target):
+            target.write_text(report.page(found), encoding="utf-8")
+    if fail_on_worse and found.worse:
+        sys.exit(1)

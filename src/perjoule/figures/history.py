@@ -1,0 +1,91 @@
+"""A metric over campaigns, a panel for each combination: means with their intervals, levels, and steps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from perjoule.figures.vega import PANEL_WIDTH, Spec, titled
+
+HEIGHT = 130
+WIDE = 3  # times the range of the means, beyond which an interval's end is not drawn
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A campaign's mean; ends are infinite without an interval."""
+
+    number: int  # of the campaign, from 1
+    campaign: str  # its folder and day
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Flat:
+    """A level from one campaign to another."""
+
+    first: int
+    last: int
+    mean: float
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A combination; values are in the figure's unit."""
+
+    heading: str
+    means: Sequence[Mean]
+    levels: Sequence[Flat]
+
+
+def history(panels: Sequence[Panel], unit: str, campaigns_count: int, title: str, notes: Sequence[str]) -> Spec:
+    """Draw the panels, two in a row."""
+    drawn = [_panel(panel, unit, campaigns_count) for panel in panels]
+    return titled({"concat": drawn, "columns": min(2, len(drawn))}, title, notes)
+
+
+def _panel(panel: Panel, unit: str, campaigns_count: int) -> Spec:
+    x = {
+        "type": "quantitative",
+        "title": "campaign",
+        "scale": {"domain": [0.5, campaigns_count + 0.5], "nice": False},
+        "axis": {"tickMinStep": 1, "format": "d"},
+    }
+    y = {"type": "quantitative", "title": unit, "scale": {"zero": False}}
+    top, bottom = max(one.mean for one in panel.means), min(one.mean for one in panel.means)
+    most = WIDE * max(top - bottom, 0.05 * top)
+    means = [
+        {"n": one.number, "campaign": one.campaign, "mean": one.mean, "value": f"{one.mean:.4g} {unit}"}
+        | ({"low": one.low, "high": one.high} if isfinite(one.high) and one.high - one.low < most else {})
+        for one in panel.means
+    ]
+    flats = [{"from": one.first - 0.4, "to": one.last + 0.4, "mean": one.mean} for one in panel.levels]
+    steps = [{"at": one.first - 0.5} for one in panel.levels[1:]]
+    layers: list[Spec] = [
+        {
+            "data": {"values": steps},
+            "mark": {"type": "rule", "style": "bound"},
+            "encoding": {"x": {"field": "at", **x}},
+        },
+        {
+            "data": {"values": flats},
+            "mark": {"type": "rule", "style": "ink", "strokeWidth": 1.5, "opacity": 0.7},
+            "encoding": {"x": {"field": "from", **x}, "x2": {"field": "to"}, "y": {"field": "mean", **y}},
+        },
+        {
+            "transform": [{"filter": "isValid(datum.low)"}],
+            "mark": {"type": "rule", "strokeWidth": 2},
+            "encoding": {"x": {"field": "n", **x}, "y": {"field": "low", **y}, "y2": {"field": "high"}},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
+            "encoding": {
+                "x": {"field": "n", **x},
+                "y": {"field": "mean", **y},
+                "tooltip": [{"field": name} for name in ("campaign", "value")],
+            },
+        },
+    ]
+    heading = {"text": panel.heading, "fontSize": 12, "anchor": "start"}
+    return {"title": heading, "width": PANEL_WIDTH, "height": HEIGHT, "data": {"values": means}, "layer": layers}

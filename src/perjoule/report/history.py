@@ -1,0 +1,92 @@
+"""A history as a page that works offline, and as data."""
+
+from collections.abc import Sequence
+
+from perjoule.analysis.better import RELEVANT_RATIO
+from perjoule.analysis.steps import FALSE_ALARM_RATIO, LEAST_COUNT
+from perjoule.figures import history as figure
+from perjoule.figures.vega import Spec
+from perjoule.model.metrics import metric_of
+from perjoule.model.units import clients_text
+from perjoule.report.document import document
+from perjoule.results.history import WORDS, History, Row, history_table
+
+NOTES = (
+    "Points: means with 95 % intervals over repetitions; lines: levels; dashed: steps. Campaigns are numbered as in the list.",
+)
+
+
+def page(found: History) -> str:
+    """Lay the page out as HTML."""
+    keys = list(dict.fromkeys(row.metric for row in found.rows))
+    figures = {f"history-{n}": _figure(found, key) for n, key in enumerate(keys, start=1)}
+    return document(
+        "history.html",
+        f"{found.name}: history",
+        figures,
+        laid=history_table(found),
+        words=WORDS,
+        campaigns=[(f"{one.day} UTC: {one.name}", found.changes.get(at, ())) for at, one in enumerate(found.moments)],
+        false_alarm_ratio=FALSE_ALARM_RATIO,
+        relevant_ratio=RELEVANT_RATIO,
+        least_count=LEAST_COUNT,
+    )
+
+
+def _figure(found: History, key: str) -> Spec:
+    metric = metric_of(key)
+    rows = [row for row in found.rows if row.metric == key]
+    panels = [_panel(found, row, metric.unit.per) for row in rows]
+    return figure.history(panels, metric.unit.symbol, len(found.moments), f"{metric.label} over campaigns", NOTES)
+
+
+def _panel(found: History, row: Row, per: float) -> figure.Panel:
+    means = [
+        figure.Mean(at + 1, f"{found.moments[at].name}, {found.moments[at].day}", one.mean / per, one.low / per, one.high / per)
+        for at, one in zip(row.moments, row.values, strict=True)
+    ]
+    levels = [
+        figure.Flat(row.moments[one.first] + 1, row.moments[one.last] + 1, one.mean.mean / per)
+        for one in (row.levels if len(row.values) >= LEAST_COUNT else ())
+    ]
+    grade = f" ({row.grade})" if row.grade else ""
+    heading = f"{row.filesystem}, {row.workload}, {row.direction}, {clients_text(row.clients_count)}{grade}"
+    return figure.Panel(heading, means, levels)
+
+
+def as_data(found: History) -> dict[str, object]:
+    """Return a history as data for JSON."""
+    moments = [
+        {"results": str(one.results.folder), "utc_s": one.utc_s, "changes": found.changes.get(at, ())}
+        for at, one in enumerate(found.moments)
+    ]
+    return {"campaign": found.name, "campaigns": moments, "rows": [_row_data(found, row) for row in found.rows]}
+
+
+def _row_data(found: History, row: Row) -> dict[str, object]:
+    def of(positions: Sequence[int]) -> list[int]:
+        return [row.moments[at] for at in positions]
+
+    return {
+        "filesystem": row.filesystem,
+        "workload": row.workload,
+        "direction": row.direction,
+        "clients_count": row.clients_count,
+        "servers_count": row.servers_count,
+        "grade": row.grade,
+        "metric": row.metric,
+        "unit": metric_of(row.metric).unit.si,
+        "values": [
+            {"campaign": at, "mean": v.mean, "low": v.low, "high": v.high} for at, v in zip(row.moments, row.values, strict=True)
+        ],
+        "levels": [
+            dict(zip(("first", "last"), of((one.first, one.last)), strict=True))
+            | {"mean": one.mean.mean, "low": one.mean.low, "high": one.mean.high}
+            for one in row.levels
+        ],
+        "steps": [
+            {"campaign": row.moments[one.at], "ratio": one.ratio.mean, "low": one.ratio.low, "high": one.ratio.high, "p": one.p}
+            for one in row.steps
+        ],
+        "verdict": row.verdict,
+    }

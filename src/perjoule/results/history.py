@@ -1,0 +1,177 @@
+"""Campaigns of one name over time: each metric of each combination, its levels, and what changed where it has a step."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from perjoule import campaign
+from perjoule.analysis.better import RELEVANT_RATIO
+from perjoule.analysis.steps import LEAST_COUNT, Level, Step, levels, steps
+from perjoule.model import Cell, Direction, Interval
+from perjoule.model.errors import CampaignError, MachineError
+from perjoule.model.metrics import metric_of
+from perjoule.results import sides
+from perjoule.results.comparison import few
+from perjoule.results.table import Table, number, p_text, ratio_text, with_interval
+from perjoule.store import Results
+from perjoule.summary import summary
+
+Verdict = Literal["better", "worse", "changed", "no relevant step", "no step", "too few campaigns"]
+HEADERS = (
+    *("file system", "workload", "direction", "clients", "metric", "verdict"),
+    *("campaigns", "latest", "level", "last step", "ratio", "p"),
+)
+WORDS = (*HEADERS[:3], "metric", "last step", "verdict")
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A campaign in the history."""
+
+    results: Results
+    utc_s: float  # when its last trial ended
+    cells: Sequence[Cell]
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.results.folder.name
+
+    @property
+    def day(self) -> str:
+        """When it was measured (UTC)."""
+        return time.strftime("%Y-%m-%d %H:%M", time.gmtime(self.utc_s))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A metric of one combination over the campaigns that have it."""
+
+    filesystem: str
+    workload: str
+    direction: Direction
+    clients_count: int
+    servers_count: int
+    grade: str  # of the power; "" where the metric does not rest on any
+    metric: str  # key
+    moments: tuple[int, ...]  # which campaigns, in order of time
+    values: tuple[Interval, ...]  # of each
+    steps: tuple[Step, ...]
+    levels: tuple[Level, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the newest level compared with the one before."""
+        if len(self.values) < LEAST_COUNT:
+            return "too few campaigns"
+        if not self.steps:
+            return "no step"
+        ratio, better = self.steps[-1].ratio.mean, metric_of(self.metric).better
+        if 1 / (1 + RELEVANT_RATIO) < ratio < 1 + RELEVANT_RATIO:
+            return "no relevant step"
+        if not better:
+            return "changed"
+        return "better" if (ratio > 1) == (better == "higher") else "worse"
+
+
+@dataclass(frozen=True)
+class History:
+    """Campaigns of one name, and what is seen over them."""
+
+    name: str
+    moments: tuple[Moment, ...]
+    rows: tuple[Row, ...]
+    changes: Mapping[int, tuple[str, ...]]  # number of a campaign with a step -> what differs from the campaign before
+
+    @property
+    def worse(self) -> tuple[Row, ...]:
+        """Rows whose newest level is worse than the one before."""
+        return tuple(row for row in self.rows if row.verdict == "worse")
+
+
+def history(folders: Sequence[Results], metrics: Sequence[str]) -> History:
+    """Look at results folders of one campaign's name in order of time.
+
+    Args:
+        folders: in any order; those without results are left out.
+        metrics: keys; those that a combination has in two campaigns or more make a row.
+
+    Raises:
+        CampaignError: the campaigns have several names, or fewer than two have results.
+    """
+    named = {_name(results): results.folder.name for results in folders}
+    if len(named) > 1:
+        advice = f"name the folders of one campaign: {few([f'{name} ({folder})' for name, folder in named.items()])}"
+        raise CampaignError("these are results of several campaigns", next=advice)
+    moments = sorted((_moment(results) for results in folders if results.done()), key=lambda one: one.utc_s)
+    if len(moments) < 2:
+        raise CampaignError(
+            "a history needs the results of two campaigns or more", next="measure the campaign again, into another folder"
+        )
+    found: dict[tuple[str, str, Direction, int, int, str, str], list[tuple[int, Interval]]] = {}
+    for at, moment in enumerate(moments):
+        for cell in moment.cells:
+            for key in metrics:
+                if key in cell.metrics and cell.metrics[key].mean > 0:
+                    of = metric_of(key)
+                    grade = cell.grade_of(of.boundary) if of.energy else ""
+                    row = (cell.filesystem, cell.workload, cell.direction, cell.clients_count, cell.servers_count, grade, key)
+                    found.setdefault(row, []).append((at, cell.metrics[key]))
+    several = {row: values for row, values in found.items() if len(values) > 1}
+    sought_count = sum(len(values) >= LEAST_COUNT for values in several.values())
+    rows = tuple(_row(row, values, sought_count) for row, values in several.items())
+    stepped = sorted({row.moments[step.at] for row in rows for step in row.steps})
+    return History(next(iter(named)), tuple(moments), rows, {at: _changes(moments[at - 1], moments[at]) for at in stepped})
+
+
+def _row(key: tuple[str, str, Direction, int, int, str, str], values: Sequence[tuple[int, Interval]], sought_count: int) -> Row:
+    means = [interval.mean for _, interval in values]
+    found = steps(means, sought_count)
+    return Row(*key, tuple(at for at, _ in values), tuple(interval for _, interval in values), found, levels(means, found))
+
+
+def _moment(results: Results) -> Moment:
+    return Moment(results, max(record.clock.utc_s for record in results.latest()), summary(results).cells)
+
+
+def _name(results: Results) -> str:
+    asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
+    return asked.name if asked else results.folder.name
+
+
+def _changes(before: Moment, after: Moment) -> tuple[str, ...]:
+    """Return what differs in options, software, machine and deployment from the campaign before."""
+    found = sides.changed(sides.side(before.results), sides.side(after.results), ())
+    return tuple(f"{one.name}: {one.before or 'nothing'} -> {one.after or 'nothing'}" for one in found)
+
+
+def history_table(found: History) -> Table:
+    """Lay out a history, a row for each metric of each combination: what became worse first."""
+    order: Sequence[Verdict] = ("worse", "changed", "better", "no relevant step", "no step", "too few campaigns")
+    rows = sorted(found.rows, key=lambda row: order.index(row.verdict))
+    return Table(HEADERS, tuple(_cells(found, row) for row in rows))
+
+
+def _cells(found: History, row: Row) -> tuple[str, ...]:
+    metric = metric_of(row.metric)
+    label = f"{metric.label} ({row.grade})" if row.grade else metric.label
+    place = (row.filesystem, row.workload, row.direction, str(row.clients_count), label, row.verdict, str(len(row.values)))
+    level = row.levels[-1].mean if len(row.values) >= LEAST_COUNT else None
+    values = with_interval(row.values[-1], metric.unit.per), number(level.mean / metric.unit.per) if level else "–"
+    if not row.steps:
+        return (*place, *values, "–", "–", "–")
+    last = row.steps[-1]
+    return (*place, *values, found.moments[row.moments[last.at]].name, ratio_text(last.ratio), p_text(last.p))
+
+
+def folders_below(paths: Sequence[Path], opened: Callable[[Path], Results]) -> list[Results]:
+    """Open results folders, each named or one of those in a folder that is named. Raises MachineError."""
+    found: list[Results] = []
+    for path in paths:
+        inside = [] if (path / "campaign.toml").exists() else sorted(one.parent for one in path.glob("*/campaign.toml"))
+        if not inside and not (path / "campaign.toml").exists():
+            raise MachineError("no results folder is here", where=str(path), next="name results folders, or a folder of them")
+        found += [opened(one) for one in inside or [path]]
+    return found

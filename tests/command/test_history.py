@@ -1,0 +1,104 @@
+"""Campaigns of one name over time, as a storage team's CI sees them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from perjoule import campaign, store
+from perjoule.cli import cli, exits
+from perjoule.execution import runner
+
+CAMPAIGN = """
+name = "{name}"
+repetitions = 2
+seed = {seed}
+settle = "1 ms"
+quiet = 0
+[testbed]
+kind = "simulated"
+[[filesystem]]
+kind = "simulated"
+throughput = "{mib_per_s} MiB/s"
+[[workload]]
+kind = "simulated"
+size = "8 MiB"
+[[meter]]
+kind = "simulated"
+waveform = "constant"
+rate = "200 Hz"
+"""
+
+
+def measure(folder: Path, seed: int, mib_per_s: float, name: str = "nightly") -> None:
+    asked = campaign.parse(CAMPAIGN.format(seed=seed, mib_per_s=mib_per_s, name=name))
+    runner.run(asked, store.create(folder, asked.text, asked.name), lambda event: None)
+
+
+@pytest.fixture(scope="module")
+def nightly(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight nights, of which the last three have a file system of half the speed."""
+    folder = tmp_path_factory.mktemp("nightly")
+    for night in range(8):
+        measure(folder / f"night-{night}", night, 100 if night < 5 else 50)
+    return folder
+
+
+Said = Callable[..., Result]
+
+
+@pytest.fixture
+def said() -> Said:
+    def run(*words: object, code: int = 0) -> Result:
+        done = CliRunner().invoke(cli, [*map(str, words)])
+        assert done.exit_code == code, done.output or done.exception
+        return done
+
+    return run
+
+
+def test_a_file_system_that_became_slow_is_found_where_it_did_and_fails_ci(said: Said, nightly: Path) -> None:
+    done = said("history", nightly, "--fail-on-worse", code=1)
+    assert "nightly: 8 campaigns" in done.output
+    assert "worse" in done.output and "night-5 (" in done.output and "-> 50 MiB/s" in done.output
+    assert "filesystem.throughput: " in done.output  # what changed there
+    data = json.loads(said("history", nightly, "--metric", "MiB/s", "--json").output)
+    (row,) = data["rows"]
+    (step,) = row["steps"]
+    assert (step["campaign"], row["verdict"], row["metric"]) == (5, "worse", "throughput_bytes_per_s")
+    assert step["ratio"] == pytest.approx(0.5, rel=0.15)
+    assert step["p"] <= 0.05
+    assert data["campaigns"][5]["results"].endswith("night-5") and data["campaigns"][5]["changes"]
+    assert [(one["first"], one["last"]) for one in row["levels"]] == [(0, 4), (5, 7)]
+
+
+def test_nights_alike_pass(said: Said, nightly: Path) -> None:
+    done = said("history", *(nightly / f"night-{n}" for n in (3, 0, 4, 2, 1)), "--fail-on-worse", "--metric", "MiB/s")
+    assert "no step" in done.output
+
+
+def test_the_page_shows_every_row_and_asks_nothing_of_the_network(said: Said, nightly: Path, tmp_path: Path) -> None:
+    said("history", nightly, "--report", tmp_path / "history.html")
+    html = (tmp_path / "history.html").read_text()
+    data = json.loads(html.partition('<script id="data" type="application/json">')[2].partition("</script>")[0])
+    panels = data["figures"]["history-1"]["concat"]
+    assert [len(one["data"]["values"]) for one in panels] == [8]
+    assert len(panels[0]["layer"][1]["data"]["values"]) == 2  # levels
+    assert "at\nmost 5%" in html and "different from the campaign before" in html
+
+
+def test_campaigns_of_several_names_and_single_ones_are_refused(tmp_path: Path, nightly: Path) -> None:
+    measure(tmp_path / "other", 1, 100, "other")
+    for words, wanted in (
+        ((nightly / "night-1", tmp_path / "other"), "several campaigns"),
+        ((nightly / "night-1",), "two campaigns or more"),
+        ((tmp_path / "none",), "no results folder is here"),
+    ):
+        done = CliRunner().invoke(cli, ["history", *map(str, words)])
+        assert wanted in str(done.exception), done.output
+
+
+def test_exit_codes_are_those_of_the_command(nightly: Path) -> None:
+    assert exits.exit_code(lambda: cli.main(["history", str(nightly / "night-1")], standalone_mode=False)) == 2
