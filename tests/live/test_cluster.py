@@ -310,6 +310,7 @@ MATRIX = {
     "orangefs": ('kind = "orangefs"', FILES),
     "beegfs": ('kind = "beegfs"', FILES),
     "nfs": ('kind = "nfs"', FILES),
+    "nfs in user space": ('kind = "nfs"\nclient = "fuse"', FILES),
     "directory": ('kind = "directory"\npath = "FOLDER/mounted"', FILES),
     "local": ('kind = "local"\ntype = "ext4"', ONE_CLIENT),
     "moosefs with MPI": ('kind = "moosefs"', MPI),

@@ -10,6 +10,8 @@ from perjoule.drivers.protocols import Host, Process
 from perjoule.machine.each import each
 from perjoule.model.errors import TransientError, WorkloadError
 
+ANSWER_S = 20.0  # of a host that was not lost
+
 
 def last_words(text: str, lines_count: int = 1) -> str:
     """Return the last lines that are not empty."""
@@ -61,9 +63,14 @@ class Daemons:
             raise found from error
 
     def alive(self) -> None:
-        """Check that all still run. Raises TransientError with the last output of one that does not."""
+        """Check that all still run.
+
+        Raises:
+            TransientError: one does not, with its last output; or its host was lost, and its daemons with it.
+        """
         for daemon in self._started:
             if (code := daemon.process.returncode) is not None:
+                daemon.host.run(["true"], timeout_s=ANSWER_S, check=False)
                 said = last_words(daemon.process.output(), 3)
                 raise TransientError(f"{daemon.name} ended with exit code {code}; it last said: {said}", where=daemon.host.name)
 

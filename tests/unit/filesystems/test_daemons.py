@@ -32,6 +32,19 @@ def test_a_daemon_that_ended_is_named_with_its_last_words() -> None:
         daemons.alive()
 
 
+def test_a_daemon_that_ended_with_its_host_is_not_to_blame() -> None:
+    class Lost(Pretender):
+        def answers(self, words: Sequence[str]) -> tuple[int, str]:
+            raise TransientError("the connection was lost", where="storage-1 (10.0.0.1)")
+
+    daemons, host = Daemons(1.0), Lost("loading")
+    daemons.start(host, "master", ["master"], log=Path("/srv/log"))
+    daemons.alive()
+    host.process.code = -9
+    with pytest.raises(TransientError, match=r"^storage-1 \(10.0.0.1\): the connection was lost$"):
+        daemons.alive()
+
+
 def test_waiting_in_vain_ends_with_the_words_of_the_last_try() -> None:
     def refused() -> bool:
         raise WorkloadError("no route to host")
