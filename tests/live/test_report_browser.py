@@ -12,6 +12,7 @@ from selenium.webdriver import ActionChains
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 from measured import STEADY, measured
@@ -23,6 +24,7 @@ FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
 )
+CHECKS = Path(__file__).with_name("page_checks.js").read_text(encoding="utf-8")
 DRAWN = "return document.documentElement.dataset.drawn === document.documentElement.dataset.theme"
 
 
@@ -39,7 +41,7 @@ class Chrome(webdriver.Chrome):
     downloads: Path
 
 
-@pytest.fixture(scope="module", params=[1200, 390], ids=["desktop", "phone"])
+@pytest.fixture(scope="module", params=[1400, 390], ids=["desktop", "phone"])
 def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, report: Path) -> Iterator[Chrome]:
     os.environ["SE_OFFLINE"] = "true"  # selenium is to look nothing up
     options = Options()
@@ -59,6 +61,86 @@ def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         yield chrome
     finally:
         chrome.quit()
+
+
+@pytest.fixture(params=["light", "dark"])
+def seen(request: pytest.FixtureRequest, browser: Chrome) -> Chrome:
+    """The page in a theme, from its top."""
+    if browser.execute_script("return document.documentElement.dataset.theme") != request.param:
+        browser.execute_script("document.getElementById('theme').click()")
+        WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+    browser.execute_script("scrollTo(0, 0); document.activeElement.blur()")
+    return browser
+
+
+def complaints(page: webdriver.Chrome, check: str, *given: object) -> list[str]:
+    return page.execute_script(f"const checks = {CHECKS.strip()}; return checks.{check}(...arguments)", *given)
+
+
+def test_nothing_is_cut_without_a_hint(seen: Chrome) -> None:
+    assert complaints(seen, "clipped") == []
+
+
+def test_no_label_of_a_figure_lies_over_another(seen: Chrome) -> None:
+    assert complaints(seen, "overlaps") == []
+
+
+def test_every_word_stands_out_from_its_background(seen: Chrome) -> None:
+    assert complaints(seen, "pale") == []
+
+
+def test_every_mark_lies_inside_of_its_axes(seen: Chrome) -> None:
+    assert complaints(seen, "outside", ["throughput", "efficiency", "edp", "power"]) == []
+
+
+def test_people_who_hear_the_page_or_use_no_mouse_can_use_it(seen: Chrome) -> None:
+    assert complaints(seen, "inaccessible") == []
+
+
+def test_the_checks_complain_of_what_they_are_for(seen: Chrome) -> None:
+    """Each by a page that was broken for it."""
+    seen.execute_script("""const asked = document.querySelector(".question");
+        asked.style.cssText = "color: #777; background: #777; width: 3000px; max-width: none";
+        asked.id = "theme";
+        document.querySelectorAll("#throughput svg .role-axis-label text")[1].textContent = "long ".repeat(40);
+        const wide = document.querySelector(".wide[data-more]"); if (wide) delete wide.dataset.more;""")
+    try:
+        assert any("beside the page" in one for one in complaints(seen, "clipped"))
+        assert any("throughput" in one for one in complaints(seen, "overlaps"))
+        assert complaints(seen, "pale")
+        assert any("duplicate-id" in one for one in complaints(seen, "inaccessible"))
+    finally:
+        seen.refresh()
+        WebDriverWait(seen, 60).until(lambda c: c.execute_script(DRAWN))
+
+
+def test_the_answer_is_on_the_first_screen(seen: Chrome) -> None:
+    bottom = "return document.querySelector(arguments[0]).getBoundingClientRect().bottom"
+    assert seen.execute_script(bottom, ".answers li:first-child") < 900
+    assert seen.execute_script(bottom, ".facts") < 900
+    if seen.execute_script("return innerWidth") > 1000:
+        assert seen.execute_script(bottom, "#answer figure svg") < 900
+    headline, sentence = (
+        seen.execute_script(f"return document.querySelector('.answers b').{what}")
+        for what in ("textContent", "nextSibling.textContent")
+    )
+    assert headline == "No clear winner" or headline.endswith("wins")
+    assert "MiB/s" in sentence and sentence.endswith(".")
+
+
+def test_keys_alone_sort_a_table_and_show_where_they_are(seen: Chrome) -> None:
+    seen.execute_script("const top = document.querySelector('h1'); top.tabIndex = -1; top.focus()")
+    ActionChains(seen).send_keys(Keys.TAB).perform()
+    assert seen.switch_to.active_element.get_attribute("id") == "theme"
+    for _ in range(30):
+        if seen.execute_script("return document.activeElement.matches('th button')"):
+            break
+        ActionChains(seen).send_keys(Keys.TAB).perform()
+    head = seen.execute_script("return document.activeElement.closest('th')")
+    assert seen.execute_script("return getComputedStyle(document.activeElement).outlineStyle") != "none"
+    before = head.get_attribute("aria-sort")
+    ActionChains(seen).send_keys(Keys.ENTER).perform()
+    assert head.get_attribute("aria-sort") in {"ascending", "descending"} - {before}
 
 
 def test_every_figure_is_drawn(browser: webdriver.Chrome) -> None:
@@ -109,7 +191,7 @@ def test_another_trial_can_be_chosen(browser: webdriver.Chrome) -> None:
         "const s = document.getElementById('trial'); s.selectedIndex = 5; s.dispatchEvent(new Event('change'))"
     )
     WebDriverWait(browser, 30).until(lambda page: drawing(page) != before)
-    assert "attempt-1" in (browser.find_element(By.ID, "raw").get_attribute("href") or "")
+    assert "attempt-1" in (browser.find_element(By.ID, "files").get_attribute("href") or "")
 
 
 def test_a_figure_is_saved_as_svg(browser: Chrome) -> None:

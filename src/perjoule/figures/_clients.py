@@ -75,7 +75,7 @@ def against_clients(
     }
     panels = [_panel(own, of, y, names, title, bounds, frame) for title, own in _panels(shown).items()]
     if any(layer.get("style") == ARROW for panel in panels for layer in (one["mark"] for one in panel["layer"])):
-        notes = [*notes, "arrow: the interval goes on beyond the frame"]
+        notes = [*notes, "arrow: the interval continues beyond the frame"]
     return titled({"concat": panels, "columns": 2, "spacing": 24}, title, notes)
 
 

@@ -23,7 +23,7 @@ def fitted(spec: Spec, column: Column, draw: Callable[[Spec], str]) -> Spec:
     Args:
         spec: a whole figure with its data.
         column: single has its panels below each other.
-        draw: returns it as SVG, whose width tells what the labels take.
+        draw: returns it as SVG, whose width includes the labels.
     """
     found, over = _within(spec, PX[column], draw, stacked=column == "single")
     if over > 0 and column == "double":  # long names: panels have no room beside each other

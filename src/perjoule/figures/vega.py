@@ -11,7 +11,7 @@ FULL_WIDTH = 700
 FONT = "Arial, Liberation Sans, Helvetica, sans-serif"
 
 # Named colour ranges: "category" is for file systems and hosts throughout, "component" and "role" for what their names say,
-# "piece" for the pieces of a joule, as `metrics.PIECES` orders them. All can be told apart with normal vision and protanopia,
+# "piece" for the pieces of a joule, as `metrics.PIECES` orders them. All differ for normal vision and for protanopia,
 # deuteranopia and tritanopia; the first four of "category", and neighbours in a stack, in grey too (tests/unit/figures). Shapes
 # and dashes repeat what "category" says: their counts have no common divisor with its own, so of 35 names no two look alike.
 _LIGHT = {

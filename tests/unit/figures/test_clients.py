@@ -43,7 +43,7 @@ def test_an_interval_that_would_press_all_others_together_gets_an_arrow_and_a_no
     assert {row["filesystem"]: row["more"] for row in panel["data"]["values"]} == {"a": None, "b": high}
     (arrow,) = (layer for layer in panel["layer"] if layer["mark"].get("style") == "arrow")
     assert arrow["mark"]["shape"] == "triangle-up"
-    assert "arrow: the interval goes on beyond the frame" in spec["title"]["subtitle"]
+    assert "arrow: the interval continues beyond the frame" in spec["title"]["subtitle"]
     assert all(row["high"] <= high and row["low"] >= low for row in panel["data"]["values"])
 
 
