@@ -111,6 +111,9 @@ PREPARED: dict[str, Callable[[Path, Demo], object]] = {
         shutil.copy(SOURCES / "published" / "cubieboard.toml", folder / "mine.toml"),
         old(folder / "submission-688"),
     ),
+    "claims.md": lambda folder, demo: (folder / "acme.toml").write_text(
+        "\n".join(re.findall(r"^```text\n(kind = .*?)^```$", (ROOT / "docs/how-to/claims.md").read_text(), re.M | re.S))
+    ),
     "compare.md": before_and_after,
     "device-study.md": a_study,
     "data.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),

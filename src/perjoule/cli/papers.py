@@ -49,8 +49,11 @@ def papers_command(name: str | None, quantity: str | None, place: str | None, as
         json_output.print_json("papers", {"paper": paper.name, "numbers": numbers})
         return
     for where, group in groupby(numbers, key=lambda one: one.place):
+        listed = list(group)
         out.print(where, style="bold")
-        for one in group:
+        if listed[0].source:
+            show_line(f"  {listed[0].source} ({listed[0].date})")
+        for one in listed:
             is_what = "" if one.statistic in ("unknown", "nominal") else f", {one.statistic}"
             note = f"; {one.note}" if one.note else ""
             show_line(f"  {one.printed}: {one.name}{is_what} [{one.id}]{note}")
@@ -85,6 +88,7 @@ def _about(paper: Paper) -> dict[str, object]:
         "clusters": paper.values("cluster"),
         "filesystems": paper.values("filesystem"),
         "notes": paper.notes,
+        "kind": paper.kind,
     }
 
 

@@ -88,6 +88,8 @@ class Number:
     derived: str = ""  # what the paper says it follows from: an expression over ids
     unchecked: str = ""  # why it can't be recomputed
     note: str = ""
+    source: str = ""  # the page that prints it, where that is not the paper
+    date: str = ""  # of that page: "2023-08-08", or as much of it as is known
 
     @cached_property
     def words(self) -> Mapping[str, Fact]:
@@ -142,6 +144,7 @@ class Paper:
     configurations: Mapping[str, Mapping[str, Fact]]
     bounds: Mapping[str, Mapping[str, str]]
     notes: tuple[str, ...] = ()
+    kind: Literal["paper", "claims"] = "paper"  # claims are made without a paper: each table names its page and date
 
     def number(self, id: str) -> Number:
         """Find a number by its id. Raises KeyError."""

@@ -3,12 +3,13 @@
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from perjoule.model.errors import CampaignError
 from perjoule.published.paper import BOUNDS, QUANTITIES, Claim, Fact, Number, Paper, Uncertainty
@@ -26,6 +27,8 @@ class _Table(_Strict):
     """Numbers of one place: inline tables, or rows, which have the facts named in `row` and then a number for each column."""
 
     place: str
+    source: str = Field("", pattern=r"^(https?://\S+)?$")
+    date: str = Field("", pattern=r"^(\d{4}(-\d{2}){0,2})?$")
     common: _Row = {}
     number: list[_Row] = []
     row: list[str] = []
@@ -47,6 +50,7 @@ class _Configuration(BaseModel):
 
 
 class _File(_Strict):
+    kind: Literal["paper", "claims"] = "paper"
     title: str
     authors: str
     reference: str = Field(min_length=1)
@@ -56,6 +60,13 @@ class _File(_Strict):
     configuration: dict[str, _Configuration] = {}
     table: list[_Table]
     claim: list[Claim] = []
+
+    @model_validator(mode="after")
+    def _sourced(self) -> Self:
+        for table in self.table:
+            if self.kind == "claims" and not (table.source and table.date):
+                raise ValueError(f'claims need the source and the date of each table; "{table.place}" lacks one')
+        return self
 
 
 def read(text: str, name: str) -> Paper:
@@ -69,7 +80,11 @@ def read(text: str, name: str) -> Paper:
         file = _File.model_validate(tomllib.loads(text))
         words: dict[str, dict[str, Fact]] = {name: one.model_extra or {} for name, one in file.configuration.items()}
         bounds = {name: one.bounds for name, one in file.configuration.items()}
-        numbers = tuple(_number(raw, table.place, words) for table in file.table for raw in _raw(table))
+        numbers = tuple(
+            replace(_number(raw, table.place, words), source=table.source, date=table.date)
+            for table in file.table
+            for raw in _raw(table)
+        )
     except tomllib.TOMLDecodeError as error:
         raise CampaignError(f"not TOML: {error}", where=where) from error
     except ValidationError as error:
@@ -90,6 +105,7 @@ def read(text: str, name: str) -> Paper:
         words,
         bounds,
         tuple(file.notes),
+        file.kind,
     )
 
 

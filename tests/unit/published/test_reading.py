@@ -5,6 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from perjoule import catalogue, published
+from perjoule.analysis.audit import audit
 from perjoule.cli.papers import papers_command
 from perjoule.model.errors import CampaignError, PerjouleError
 from perjoule.published import printed
@@ -123,7 +124,7 @@ def test_clusters_and_devices_are_called_as_in_the_catalogue():
 
 
 def test_the_papers_come_with_the_package():
-    assert len([path for path in files("perjoule.published").iterdir() if path.name.endswith(".toml")]) == 4
+    assert len([path for path in files("perjoule.published").iterdir() if path.name.endswith(".toml")]) == 6
 
 
 def test_papers_are_listed_with_how_many_numbers_they_have():
@@ -165,3 +166,26 @@ def test_the_documents_say_how_many_numbers_there_are():
     for name in published.names():
         row = next(line for line in text.splitlines() if line.startswith(f"| `{name}`"))
         assert row.endswith(f"| {len(published.paper(name).numbers)} |")
+
+
+@pytest.mark.parametrize("lacking", ["source", "date"])
+def test_claims_without_a_paper_name_source_and_date_of_each_table(lacking):
+    named = {"source": 'source = "https://example.org/press"', "date": 'date = "2026-01-31"'}
+    claims = 'kind = "claims"\n' + PAPER.replace('place = "Table I"', 'place = "Table I"\n' + "\n".join(named.values()))
+    whole = claims.replace('place = "section 2"', 'place = "section 2"\n' + "\n".join(named.values()))
+    read = published.read(whole, "acme")
+    assert read.kind == "claims"
+    assert {(one.source, one.date) for one in read.numbers} == {("https://example.org/press", "2026-01-31")}
+    with pytest.raises(CampaignError, match='claims need the source and the date of each table; "section 2" lacks one'):
+        published.read(claims, "acme")
+    with pytest.raises(CampaignError, match='"Table I" lacks one'):
+        published.read(whole.replace(named[lacking], "", 1), "acme")
+    with pytest.raises(CampaignError, match=f"table.0.{lacking}"):
+        published.read(whole.replace(named[lacking], f'{lacking} = "somewhere"'), "acme")
+
+
+def test_vendors_figures_follow_from_their_own_watts_and_contradict_each_other():
+    verdicts = audit(published.paper("scality-micron-hdd-ssd"))
+    assert sum(one.kind == "agrees" for one in verdicts) == 14
+    (against,) = [one for one in verdicts if one.kind == "disagrees"]
+    assert against.what == '"a hard disk stores more per watt than a high-density SSD"'
