@@ -34,8 +34,8 @@ def limit(device: str, memory_bytes: int, sysfs: Path = SYSFS) -> bool:
         for folder in _folders(device, sysfs):
             (folder / "strict_limit").write_text("1")
             (folder / "max_bytes").write_text(str(round(memory_bytes * DIRTY_RATIO)))
-            # Otherwise a new disk begins with a small share of that limit, and the kernel writes back at once. It refuses more than
-            # all dirty pages that this machine may have; those disks then begin small.
+            # Otherwise a new disk begins with a small share of that limit, and the kernel writes back at once. It refuses more
+            # than all dirty pages that this machine may have; those disks then begin small.
             with contextlib.suppress(OSError):
                 (folder / "min_bytes").write_text(str(round(memory_bytes * DIRTY_RATIO)))
     except OSError:
