@@ -22,6 +22,7 @@ SCRATCH = (
     "perjoule-local-",
     "perjoule-simulated-",
     "perjoule-bundle-",
+    "perjoule-site-",
     "pj-fanout-",
 )  # what names of scratch folders begin with
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
