@@ -161,15 +161,14 @@ class Site:
         log, env = self.folder / f"perjoule-{time.monotonic_ns()}.log", {"XDG_STATE_HOME": str(self.folder / "state")}
         return self.controller.spawn([PERJOULE, *words], log=log, env=env)
 
-    def campaign(self, *, trials: int, seconds: float = 3, name: str = "lab", **options: object) -> Process:
-        """Start a campaign on all hosts."""
+    def campaign(self, *, trials: int, seconds: float = 3, name: str = "lab", filesystem: str = "", **options: object) -> Process:
+        """Start a campaign on all hosts, in a folder that they share or on a file system that they serve."""
         (self.folder / "load.fio").write_text(self.load.format(seconds))
         (self.folder / "files").mkdir(exist_ok=True)
         hosts = [{"name": n, "address": h.address, "role": h.role} for n, h in self.hosts.items()]
         load = 'kind = "fio"\njob = "load.fio"\ntime_limit = "40 s"'
-        text = toml(
-            self.lab.options(hosts, 22) | options, f'kind = "directory"\npath = "{self.folder / "files"}"', load, clients=2
-        )
+        filesystem = filesystem or f'kind = "directory"\npath = "{self.folder / "files"}"'
+        text = toml(self.lab.options(hosts, 22) | options, filesystem, load, clients=2)
         (self.folder / f"{name}.toml").write_text(text.replace("repetitions = 1", f"repetitions = {trials}"))
         return self.perjoule("run", self.folder / f"{name}.toml", "--into", self.folder / name)
 

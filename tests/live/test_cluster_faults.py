@@ -6,6 +6,7 @@ docs/how-to/real-hosts.md states what these tests check.
 
 import random
 import re
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +24,7 @@ pytestmark = [
     pytest.mark.skipif(not Path("/usr/sbin/sshd").exists(), reason="sshd is missing: apt install openssh-server"),
 ]
 
-STRUCK = "client-2"
+STRUCK, SERVER = "client-2", "storage-1"
 TRIALS_COUNT = 3  # of campaigns whose perjoule is killed
 # What perjoule says, as the how-to has it.
 LOST = "the connection was lost"
@@ -135,6 +136,27 @@ def test_a_host_that_is_lost_for_good_ends_the_campaign_and_resume_goes_on(site:
     assert [status for status, _ in site.records()] == ["failed"]
     said(site.perjoule("resume", site.folder / "lab"), 1, 60)
     assert [status for status, _ in site.records()] == ["failed", "valid"]
+
+
+def test_a_storage_host_that_is_lost_costs_a_trial_and_for_good_the_campaign_until_it_is_back(site: Site) -> None:
+    """It has all data, so what clients mounted from it hangs."""
+    if shutil.which("mfschunkserver") is None:
+        pytest.skip("mfschunkserver is missing: apt install moosefs-chunkserver moosefs-master moosefs-client")
+    named = f"{SERVER} ({site.hosts[SERVER].address})"
+    running = site.campaign(trials=3, filesystem='kind = "moosefs"', patience="1 s")
+    in_load(site, running, 0)
+    site.end(SERVER, "perjoule-keeper")
+    until(lambda: len(site.records()) > 0, NOTICED_S)
+    in_load(site, running, 1)
+    site.link(SERVER, "down")
+    try:
+        shown = said(running, 3, NOTICED_S + 60)
+    finally:
+        site.link(SERVER, "up")
+    assert f"perjoule: {named}: {SILENT}" in shown
+    assert site.records() == [("failed", f"{named}: {LOST}")] * 2
+    said(site.perjoule("resume", site.folder / "lab"), 1, 90)
+    assert site.records() == [("failed", f"{named}: {LOST}")] * 2 + [("valid", "")]
 
 
 def test_a_clock_that_is_set_during_a_trial_is_a_doubt(site: Site) -> None:

@@ -33,7 +33,8 @@ class Deployment(Mounted, Generic[Options]):
     """
 
     kind: ClassVar[str]  # names its folder on each host
-    unmounting: ClassVar[tuple[str, ...]] = ("umount", "--lazy")  # works with dead servers too
+    # With dead servers, too: by force, or programs wait in the mount for ever, and their files can't be removed.
+    unmounting: ClassVar[tuple[str, ...]] = ("umount", "--force", "--lazy")
     user = group = "root"  # that servers run as, and that owns their folders
 
     def __init__(self, options: Options, hosts: Hosts) -> None:

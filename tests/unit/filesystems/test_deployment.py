@@ -95,7 +95,7 @@ def test_the_end_ends_all_daemons_and_removes_all_folders() -> None:
         assert host.ran[-1] == ["rm", "-rf", "--one-file-system", "--", f"/of/{host.name}/made"]
     client = held.clients[0]
     assert isinstance(client, Machine)
-    assert ["umount", "--lazy", "/of/client-1/made/mnt"] in client.ran
+    assert ["umount", "--force", "--lazy", "/of/client-1/made/mnt"] in client.ran
 
 
 def test_patience_grows_as_emulated_time_slows() -> None:

@@ -105,7 +105,6 @@ class Nfs(Deployed):
 
 class _Nfs(Deployment[Nfs]):
     kind = "nfs"
-    unmounting = ("umount", "--force", "--lazy")
 
     def plan(self) -> tuple[Host, ...]:
         metadata = self.hosts.metadata
