@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "site"
 GENERATED = ("reference/commands", "reference/drivers/index", "examples/index")
 EXTRA = ("*.html", "*.1", "*.json", "*.csv")  # shown or downloaded as they are
+LISTED = re.compile(r"^- .*", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:]+\.md)\)")
 REPORT = re.compile(r"\[([^]]*)\]\(([^)#:]+\.html)\)")  # Sphinx would offer it for download
 URL = re.compile(r"https?://[^\s,;]*[\w/]")
@@ -65,10 +66,12 @@ def write(path: Path, text: str) -> None:
 
 
 def contents(index: str) -> Iterator[str]:
-    """Yield a table of contents, for the side of each page, for each section of docs/README.md."""
+    """Yield a table of contents, for the side of each page, for each section of docs/README.md that lists pages."""
     for section in re.split(r"^## ", index, flags=re.MULTILINE)[1:]:
         title, _, body = section.partition("\n")
-        pages = [link.removesuffix(".md") for link in dict.fromkeys(LINK.findall(body))]
+        pages = [link.removesuffix(".md") for link in dict.fromkeys(LINK.findall("".join(LISTED.findall(body))))]
+        if not pages:
+            continue
         pages += [page for page in GENERATED if title == ("Reference" if page.startswith("reference") else "How-to guides")]
         yield "\n".join(["", "```{toctree}", ":hidden:", f":caption: {title}", "", *pages, "```", ""])
 

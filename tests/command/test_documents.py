@@ -19,7 +19,8 @@ from unit.importing.io500_folders import old
 from unit.publishing.laboratory import laboratory
 
 PLACES = ("tutorials", "how-to", "reference")
-DOCUMENTS = [ROOT / "README.md", *(path for place in PLACES for path in sorted((ROOT / "docs" / place).glob("*.md")))]
+INDEXES = (ROOT / "README.md", ROOT / "docs" / "README.md")
+DOCUMENTS = [*INDEXES, *(path for place in PLACES for path in sorted((ROOT / "docs" / place).glob("*.md")))]
 # What can't run here, by how it begins, and why; with what runs in its place.
 ELSEWHERE = {
     "make ": "CI runs it",

@@ -26,7 +26,7 @@ from places import ROOT, TRANSCRIPTS
 
 DRIVERS = [(part, kind) for part in drivers.PROTOCOLS for kind in drivers.kinds(part)]
 
-README, DEBIAN_PACKAGES = (ROOT / "README.md").read_text(), (ROOT / "setup" / "debian-packages").read_text()
+SUPPORTED, DEBIAN_PACKAGES = (ROOT / "docs" / "README.md").read_text(), (ROOT / "setup" / "debian-packages").read_text()
 ROWS = {"testbeds": "testbeds", "filesystems": "file systems", "workloads": "workloads", "meters": "meters"}
 BROUGHT_ALONG = {"ceph-base", "glusterfs-cli"}  # by packages that are listed
 
@@ -169,8 +169,8 @@ def test_a_driver_that_parses_a_tools_output_has_transcripts_of_it(part: str, ki
 
 @every
 def test_the_readme_names_every_driver(part: str, kind: str) -> None:
-    row = next(line for line in README.splitlines() if line.startswith(f"| {ROWS[part]} |"))
-    assert f"`{kind}`" in row, f"add `{kind}` to the row of {ROWS[part]} in README.md"
+    row = next(line for line in SUPPORTED.splitlines() if line.startswith(f"| {ROWS[part]} |"))
+    assert f"`{kind}`" in row, f"add `{kind}` to the row of {ROWS[part]} in docs/README.md"
 
 
 @pytest.mark.parametrize("kind", drivers.kinds("filesystems"))
