@@ -39,6 +39,7 @@ class Groups(ABC):
 
     version: int
     run: str
+    root: Path
     kept: dict[tuple[str, str], Kept]  # counters that were read, by host and name
 
     @property
@@ -102,10 +103,11 @@ class Groups(ABC):
 
     def remove(self) -> bool:
         """Remove the run's groups as far as no process is in them. Returns whether they are gone."""
-        for root in self.roots:
+        left = tuple(place / f"{PREFIX}{self.run}" for place in _places(self.root, self.version))
+        for root in left:
             for folder in (*root.glob("*/"), root):
                 removal.remove_empty(folder)
-        return not any(root.exists() for root in self.roots)
+        return not any(root.exists() for root in left)
 
 
 @dataclass(frozen=True)
@@ -259,9 +261,13 @@ def groups(run: str, root: Path = ROOT) -> Groups:
 
 def runs(root: Path = ROOT) -> set[str]:
     """List the runs that have groups here."""
-    version, _ = controllers(root)
-    places = [root / name for name in _HIERARCHIES] if version == 1 else [root]
+    places = _places(root, controllers(root)[0])
     return {folder.name.removeprefix(PREFIX) for place in places for folder in place.glob(f"{PREFIX}*/")}
+
+
+def _places(root: Path, version: int) -> list[Path]:
+    """Return where groups of ours can be: with version 1 in any hierarchy, because an earlier perjoule used others."""
+    return list(root.glob("*/")) if version == 1 else [root]
 
 
 def uncap(run: str, devices: Iterable[str], root: Path = ROOT) -> None:

@@ -93,6 +93,13 @@ def test_runs_and_their_processes_are_found_and_what_is_busy_stays(kernel, kind)
     assert cgroup.runs(kernel) == set()
 
 
+def test_groups_in_a_hierarchy_that_hosts_no_longer_use_are_found_and_removed(kernel):
+    (kernel / "blkio" / "perjoule-01dfeed5" / "storage-1").mkdir(parents=True)
+    assert cgroup.runs(kernel) == {"01dfeed5"}
+    assert cgroup.groups("01dfeed5", kernel).remove()
+    assert cgroup.runs(kernel) == set()
+
+
 @pytest.mark.parametrize(("cores", "quota", "period"), [(0.1, 2_000, 20_000), (0.0999, 9_990, 100_000), (0.001, 1_000, 100_000)])
 def test_a_quota_is_never_below_what_the_kernel_takes(cores, quota, period):
     """Periods of 20 ms make a host hesitate as a slow CPU does; below a tenth of a core they are of 100 ms."""
