@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from documents import TABLES, commands
+from laboratory import laboratory
 from measured import CAMPAIGN, STEADY, measured
 from places import EXAMPLES, ROOT, SOURCES, TRANSCRIPTS
 from unit.importing.io500_folders import old
-from unit.publishing.laboratory import laboratory
 
 PLACES = ("tutorials", "how-to", "reference")
 INDEXES = (ROOT / "README.md", ROOT / "docs" / "README.md")

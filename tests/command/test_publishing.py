@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from laboratory import laboratory
 from measured import STEADY, measured
 from perjoule import exporting, importing, publishing, report, store
 from perjoule.cli import cli
@@ -27,7 +28,6 @@ from perjoule.publishing.ranking import groups
 from perjoule.summary import summary
 from unit.exporting.test_bundle import rewritten
 from unit.importing.io500_folders import old
-from unit.publishing.laboratory import laboratory
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
 SAID = exporting.Said("Lab one", "", "CC-BY-4.0", ("Ada Lovelace",))
