@@ -7,7 +7,6 @@ the slow one is busy all the time.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 import numpy as np
 
@@ -75,12 +74,11 @@ def _named(
     found: dict[str, list[str]] = {}
     for quantity, verb in counters:
         works = _works(record, series, quantity, results, span)
-        for host in works if len(works) > 1 else ():
-            found.setdefault(host, []).extend(_longer(works, host, span, verb))
-            found[host].extend(_busy(works, host, span, record, series, quantity))
-    for host, signs in found.items():
-        if signs:
-            yield f"{host} was slower than the other data hosts ({'; '.join(signs)}): check its disks, CPU and network"
+        if len(works) > 1:
+            for host, sign in (*_longer(works, span, verb), *_busy(works, span, record, series, quantity)):
+                found.setdefault(host, []).append(sign)
+    for host in sorted(found):
+        yield f"{host} was slower than the other data hosts ({'; '.join(found[host])}): check its disks, CPU and network"
 
 
 def _works(
@@ -97,26 +95,37 @@ def _works(
     return {host: done for host, done in known.items() if done.moved_bytes >= WORK_RATIO * most_bytes}
 
 
-def _longer(works: Mapping[str, Work], host: str, span: Windows, verb: str) -> Iterator[str]:
-    own, others = works[host], [done for name, done in works.items() if name != host]
-    usual_s = median(done.took_s for done in others)
-    fair_s = usual_s * max(1.0, own.moved_bytes / median(done.moved_bytes for done in others))
-    if own.took_s >= max(LONGER_FACTOR * fair_s, fair_s + LEAST_S, AT_WORK_RATIO * span.length_s):
-        yield f"{verb} took it {seconds_text(own.took_s)}, the others {seconds_text(usual_s)}"
+def _longer(works: Mapping[str, Work], span: Windows, verb: str) -> Iterator[tuple[str, str]]:
+    usual_s = medians_of_others({host: done.took_s for host, done in works.items()})
+    usual_bytes = medians_of_others({host: done.moved_bytes for host, done in works.items()})
+    for host, own in works.items():
+        fair_s = usual_s[host] * max(1.0, own.moved_bytes / usual_bytes[host])
+        if own.took_s >= max(LONGER_FACTOR * fair_s, fair_s + LEAST_S, AT_WORK_RATIO * span.length_s):
+            yield host, f"{verb} took it {seconds_text(own.took_s)}, the others {seconds_text(usual_s[host])}"
 
 
 def _busy(
-    works: Mapping[str, Work], host: str, span: Windows, record: Record, series: Sequence[Series], quantity: Quantity
-) -> Iterator[str]:
+    works: Mapping[str, Work], span: Windows, record: Record, series: Sequence[Series], quantity: Quantity
+) -> Iterator[tuple[str, str]]:
     """Compare how long hosts were busy for a byte: their disks for bytes on disks, their CPUs for bytes in the network."""
     of: Quantity = "disk_busy" if quantity.startswith("disk") else "cpu"
-    busy = {s.channel.host: amount(s, span.began_s, span.ended_s).value for s in series if s.channel.quantity == of}
-    costs = {name: known_s / done.moved_bytes for name, done in works.items() if (known_s := busy.get(name)) is not None}
+    busy_s = {s.channel.host: amount(s, span.began_s, span.ended_s).value for s in series if s.channel.quantity == of}
+    costs = {host: own_s / done.moved_bytes for host, done in works.items() if (own_s := busy_s.get(host)) is not None}
     if costs.keys() != works.keys():
         return
-    capacity = next((h.cpu_capacity_cores for h in record.hosts if h.name == host), None)
-    parallel = 1.0 if of == "disk_busy" or capacity is None else min(1.0, capacity)  # a daemon may have one thread
-    own_s, usual = costs[host] * works[host].moved_bytes, median(cost for name, cost in costs.items() if name != host)
-    if own_s >= BUSY_RATIO * parallel * span.length_s and costs[host] >= COSTLY_FACTOR * usual:
-        times = f"{costs[host] / usual:.2g} times as long per byte as the others'" if usual else "those of the others never"
-        yield f"its {'disks were' if of == 'disk_busy' else 'CPUs were'} busy for {seconds_text(own_s)}, {times}"
+    cores = {host.name: host.cpu_capacity_cores for host in record.hosts}
+    for host, usual in medians_of_others(costs).items():
+        capacity = cores.get(host)
+        parallel = 1.0 if of == "disk_busy" or capacity is None else min(1.0, capacity)  # a daemon may have one thread
+        own_s = costs[host] * works[host].moved_bytes
+        if own_s >= BUSY_RATIO * parallel * span.length_s and costs[host] >= COSTLY_FACTOR * usual:
+            times = f"{costs[host] / usual:.2g} times as long per byte as the others'" if usual else "those of the others never"
+            yield host, f"its {'disks were' if of == 'disk_busy' else 'CPUs were'} busy for {seconds_text(own_s)}, {times}"
+
+
+def medians_of_others(values: Mapping[str, float]) -> Mapping[str, float]:
+    """Return, for each of two hosts or more, the median of all others' values."""
+    ordered = sorted(values, key=lambda host: values[host])
+    low, high = (len(ordered) - 2) // 2, (len(ordered) - 1) // 2  # the middle of all but one
+    without = {host: (ordered[low + (place <= low)], ordered[high + (place <= high)]) for place, host in enumerate(ordered)}
+    return {host: (values[below] + values[above]) / 2 for host, (below, above) in without.items()}

@@ -4,12 +4,13 @@ Three storage hosts, a window from 10 s to 20 s, readings every 0.5 s.
 """
 
 from dataclasses import replace
+from statistics import median
 
 import numpy as np
 import pytest
 
 from perjoule.analysis.plausibility import doubts
-from perjoule.analysis.stragglers import work
+from perjoule.analysis.stragglers import medians_of_others, work
 from perjoule.model import HostFact
 
 STORAGE = ("storage-1", "storage-2", "storage-3")
@@ -150,3 +151,10 @@ def test_clients_that_hold_their_own_data_are_not_compared(made):
     own = trial(made, data_hosts=("client-1", "client-2"))
     series = [grown(made, "client-1", "disk_read", (10, 20, 800)), grown(made, "client-2", "disk_read", (10, 14, 800))]
     assert named(own, series) == []
+
+
+@pytest.mark.parametrize("values", [(1, 2), (3, 1, 2), (5, 1, 4, 2), (2, 2, 7, 1, 7), (9, 4, 4, 1, 6, 3)])
+def test_each_host_is_compared_with_the_median_of_all_others(values):
+    by_host = {f"host-{n}": float(value) for n, value in enumerate(values)}
+    others = {host: median(value for name, value in by_host.items() if name != host) for host in by_host}
+    assert medians_of_others(by_host) == others
