@@ -92,16 +92,16 @@ def limitations(cells: Sequence[Cell], whole: Sequence[str], *, omitted: bool = 
         whole: doubts of the campaign as a whole.
         omitted: whether to group what cells omit in place of what they doubt.
     """
-    about: dict[str, list[Cell]] = {words: [] for words in whole}
-    for cell in cells:
+    about: dict[str, list[int]] = {words: [] for words in whole}  # numbers of cells
+    for number, cell in enumerate(cells):
         for words in cell.omitted if omitted else cell.doubts:
-            about.setdefault(words, []).append(cell)
+            about.setdefault(words, []).append(number)
     alike: dict[tuple[Kind, str], list[str]] = {}
     for words in about:
         alike.setdefault((kind_of(words), _without_numbers(words)), []).append(words)
     lines: dict[Kind, list[tuple[int, Line]]] = {}
     for (kind, _), texts in alike.items():
-        touched = [cell for cell in cells if any(cell in about[words] for words in texts)]
+        touched = [cells[number] for number in sorted({number for words in texts for number in about[words]})]
         first, *others = sorted(texts, key=lambda words: -len(about[words]))
         rows = rows_text(touched, len(cells)) if touched else THE_CAMPAIGN
         lines.setdefault(kind, []).append((len(touched) or len(cells), Line(first, rows, tuple(others))))
