@@ -18,23 +18,23 @@ DATE = "%a %b %d %H:%M:%S %Y"
 STARTS = "IOR reports the start of a test to 1 s and no start of an operation: windows are placed one after the other"
 ROUNDED_S = 0.01
 _VERSION = re.compile(r"^(IOR-\S+): MPI Coordinated Test", re.MULTILINE)
-_BEGAN = re.compile(r"^(?:StartTime|Test 0 started|Began) *: *(\w.*)$", re.MULTILINE)
+BEGAN = re.compile(r"^(?:StartTime|Test 0 started|Began) *: *(\w.*)$", re.MULTILINE)
 _MACHINE = re.compile(r"^Machine *: *\S+ (\S+)", re.MULTILINE)
 _FILE = re.compile(r"^\s*test filename *[:=] *(\S+)", re.MULTILINE)
 _HEAD = re.compile(r"^access +bw\(MiB/s\).*$", re.MULTILINE)
 _ROW = re.compile(r"^(?:write|read) +[\d.]+ .*$", re.MULTILINE)
-_MOVED = re.compile(r"^WARNING: Using actual aggregate bytes moved *= (\d+)", re.MULTILINE)
+MOVED = re.compile(r"^WARNING: Using actual aggregate bytes moved *= (\d+)", re.MULTILINE)
 _SUMMARY = re.compile(r"^Operation +Max\(MiB\).*$", re.MULTILINE)
 
 
 def recognised(text: str) -> bool:
     """Return whether this is IOR's text."""
-    return bool(_VERSION.search(text) and _BEGAN.search(text))
+    return bool(_VERSION.search(text) and BEGAN.search(text))
 
 
 def runs(text: str, told: Told) -> tuple[Run, ...]:
     """Read all runs of one command. Raises ValueError, LookupError: it is truncated, or something else."""
-    version, began, head = _VERSION.search(text), _BEGAN.search(text), _HEAD.search(text)
+    version, began, head = _VERSION.search(text), BEGAN.search(text), _HEAD.search(text)
     if not (version and began and head):
         raise ValueError("this is not IOR's text")
     asked = _asked(text)
@@ -43,17 +43,23 @@ def runs(text: str, told: Told) -> tuple[Run, ...]:
     return tuple(_placed(version[1], rows, asked, text, moment_s(began[1], DATE, told.zone), told))
 
 
+def machine(text: str) -> str:
+    """Return the host of the first rank; "" if IOR does not report it."""
+    found = _MACHINE.search(text)
+    return found[1] if found else ""
+
+
 def _placed(
     version: str, rows: list[dict[str, str]], asked: Mapping[str, Mapping[str, str]], text: str, at_s: float, told: Told
 ) -> Iterator[Run]:
-    machine, file = _MACHINE.search(text), _FILE.search(text)
+    file = _FILE.search(text)
     folder = str(PurePosixPath(file[1]).parent) if file else ""
-    stated = [int(count) for count in _MOVED.findall(text)]
+    stated = [int(count) for count in MOVED.findall(text)]
     for row in rows:
         operation: Literal["write", "read"] = "write" if row["access"] == "write" else "read"
         of = asked[operation]
         tasks_count, per_node = int(of["#Tasks"]), int(of["tPN"])
-        hosts = told.hosts(machine[1] if machine else "", max(1, ceil(tasks_count / max(1, per_node))))
+        hosts = told.hosts(machine(text), max(1, ceil(tasks_count / max(1, per_node))))
         transfer_bytes = int(of["xsize"])
         work = (operation, tuple(_details(of)), transfer_bytes, folder)
         rate, took_s = float(row["bw(MiB/s)"]), float(row["total(s)"])

@@ -17,6 +17,7 @@ from perjoule.workloads.imported.io500.amounts import exact_count, reckoned_coun
 from perjoule.workloads.imported.io500.stated import BANDWIDTHS, RATES, RESULT, SUMMARY, Stated, head, phases
 from perjoule.workloads.imported.io500.submission import DATE, Submission, SubmittedPhase, recomputed, submission
 from perjoule.workloads.imported.io500.texts import dated
+from perjoule.workloads.imported.ior_text import machine
 from perjoule.workloads.imported.mdtest import brief, direction, results
 from perjoule.workloads.imported.run import DAMAGED, Run, Texts, Told, moment_s
 
@@ -155,7 +156,7 @@ class _Phase:
         """Name the clients, and say how the sum is shared among them."""
         first = self.texts.get(_first(self.texts), "")
         count = max(programs.nodes_count(self.text), programs.nodes_count(first), 1)
-        hosts = self.told.hosts(programs.machine(first), count)
+        hosts = self.told.hosts(machine(first), count)
         return hosts, ("IO500 reports the sum of all nodes: each node is assigned an equal share",) if count > 1 else ()
 
     def ranks_count(self) -> int:
@@ -165,7 +166,7 @@ class _Phase:
 
 def _first(texts: Texts) -> str:
     """Name the first of IOR's texts that names a machine, the same one for all phases."""
-    return next((name for name in sorted(texts) if name.startswith("ior") and programs.machine(texts[name])), "")
+    return next((name for name in sorted(texts) if name.startswith("ior") and machine(texts[name])), "")
 
 
 def _around(phase: str, names: Sequence[str]) -> tuple[str, str]:

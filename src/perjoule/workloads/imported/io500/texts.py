@@ -5,18 +5,18 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from perjoule.model.units import MIB
+from perjoule.workloads.imported.ior_text import BEGAN, DATE, MOVED
 from perjoule.workloads.imported.run import Texts, moment_s
 
-_DATE, _DAY = "%a %b %d %H:%M:%S %Y", "%m/%d/%Y %H:%M:%S"
+_DAY = "%m/%d/%Y %H:%M:%S"
 _BEGAN = (
-    (re.compile(r"^(?:StartTime|Began|Test 0 started) *: *(\w.*)$", re.MULTILINE), _DATE),
+    (BEGAN, DATE),
     (re.compile(r"^-- started at (\S+ \S+) --", re.MULTILINE), _DAY),
 )
 _ENDED = (
-    (re.compile(r"^Finished *: *(\w.*)$", re.MULTILINE), _DATE),
+    (re.compile(r"^Finished *: *(\w.*)$", re.MULTILINE), DATE),
     (re.compile(r"^-- finished at (\S+ \S+) --", re.MULTILINE), _DAY),
 )
-_MACHINE = re.compile(r"^Machine *: *\S+ (\S+)", re.MULTILINE)
 _NODES = re.compile(r"^nodes +: (\d+)|task\(s\) on (\d+) node\(s\)", re.MULTILINE)
 _TASKS = re.compile(r"^tasks +: (\d+)\nclients per node +: (\d+)|^\s*clients +=? *(\d+) \((\d+) per node\)", re.MULTILINE)
 _LAUNCHED = re.compile(r"was launched with (\d+) total task")
@@ -26,7 +26,6 @@ _IOR_RATE = (
     re.compile(r"^Max (?:Write|Read): +([\d.]+) MiB/sec", re.MULTILINE),
     re.compile(r"^(?:write|read) +([\d.]+)(?: +[\d.]+){6,8} +0 *$", re.MULTILINE),
 )
-_MOVED = re.compile(r"^WARNING: Using actual aggregate bytes moved *= (\d+)", re.MULTILINE)
 _COLUMN = {"write": "creation", "stat": "stat", "read": "read", "delete": "removal"}
 
 
@@ -48,12 +47,6 @@ def began_s(text: str, zone: str) -> float | None:
 def ended_s(text: str, zone: str) -> float | None:
     """Return when the program ended (UTC, to 1 s); None if the text is truncated. Raises ValueError."""
     return _moment_s(text, _ENDED, zone)
-
-
-def machine(text: str) -> str:
-    """Return the host of the first rank, as IOR reports it."""
-    found = _MACHINE.search(text)
-    return found[1] if found else ""
 
 
 def nodes_count(text: str) -> int:
@@ -92,7 +85,7 @@ def rate(phase: str, text: str) -> float | None:
 
 def moved_bytes(text: str) -> tuple[int, ...]:
     """Return the bytes that IOR may have moved: as its warning counts them, and as its table lists them."""
-    found = [int(count) for count in _MOVED.findall(text)]
+    found = [int(count) for count in MOVED.findall(text)]
     lines = text.splitlines()
     for names, values in pairwise(lines):
         row = dict(zip(names.split(), values.split(), strict=False)) if names.startswith("Operation  ") else {}
