@@ -14,7 +14,6 @@ from perjoule.cli.display import counted, out, show_line
 from perjoule.cli.papers import paper_named
 from perjoule.cli.parameters import examples
 from perjoule.cli.results import CAMPAIGN, measured
-from perjoule.importing.submissions import submitted
 from perjoule.model.errors import CampaignError
 
 _SHOWN = 4  # places for one reason
@@ -59,6 +58,8 @@ def _audited(target: str) -> dict[str, Sequence[Verdict]]:
             "no such folder or file", where=target, next="name a paper without a path, as `perjoule papers` lists it"
         )
     if target not in published.names() and Path(target).is_dir():
+        from perjoule.importing.submissions import submitted
+
         if not (Path(target) / CAMPAIGN).exists() and (found := submitted(Path(target))):
             return dict(found)
         return {target: _of_results(Path(target))}

@@ -1,4 +1,4 @@
-"""Colours can be told apart by everyone, and on paper without colour.
+"""Colours differ for everyone, and in print without colour.
 
 G. M. Machado, M. M. Oliveira and L. A. F. Fernandes, A Physiologically-based Model for Simulation of Color Vision Deficiency,
 IEEE TVCG 15 (2009), https://doi.org/10.1109/TVCG.2009.113, severity 1. Distances are those of CIELAB; 2.3 is just noticeable.

@@ -30,14 +30,15 @@ def lack(disk: str, sysfs: Path = SYSFS) -> str:
 
 def limit(device: str, memory_bytes: int, sysfs: Path = SYSFS) -> bool:
     """Limit the dirty pages of a disk ("7:0") on a host with this memory. Returns whether this kernel can."""
+    limit_bytes = str(round(memory_bytes * DIRTY_RATIO))
     try:
         for folder in _folders(device, sysfs):
             (folder / "strict_limit").write_text("1")
-            (folder / "max_bytes").write_text(str(round(memory_bytes * DIRTY_RATIO)))
+            (folder / "max_bytes").write_text(limit_bytes)
             # Otherwise a new disk begins with a small share of that limit, and the kernel writes back at once. It refuses more
             # than all dirty pages that this machine may have; those disks then begin small.
             with contextlib.suppress(OSError):
-                (folder / "min_bytes").write_text(str(round(memory_bytes * DIRTY_RATIO)))
+                (folder / "min_bytes").write_text(limit_bytes)
     except OSError:
         return False
     return True
