@@ -8,7 +8,7 @@ import click
 from perjoule import campaign
 from perjoule.campaign.plan import Plan
 from perjoule.cli import json_output, parameters
-from perjoule.cli.display import counted, out, show_findings, trial_text
+from perjoule.cli.display import counted, out, show_findings
 from perjoule.cli.parameters import examples
 from perjoule.drivers.protocols import Check
 from perjoule.execution import readiness, resources, time_limit
@@ -75,7 +75,7 @@ def _show(asked: Campaign, plan: Plan, without: Sequence[tuple[str, PerjouleErro
 def _list(plan: Plan) -> None:
     out.print()
     for number, step in enumerate(plan.steps, start=1):
-        out.print(f"{number:4}  {trial_text(step.trial)}  {bytes_text(step.moved_bytes)}  {seconds_text(step.duration_s)}")
+        out.print(f"{number:4}  {step.trial.text}  {bytes_text(step.moved_bytes)}  {seconds_text(step.duration_s)}")
 
 
 def _content(asked: Campaign, plan: Plan, unable: Mapping[str, str], checks: Sequence[Check]) -> dict[str, object]:

@@ -15,7 +15,7 @@ from rich.segment import Segment
 from rich.table import Table as RichTable
 
 from perjoule.drivers.protocols import Check
-from perjoule.model import UNMEASURED, Cell, Trial
+from perjoule.model import UNMEASURED, Cell
 from perjoule.model.metrics import PER_JOULE, RATES, metric_of
 from perjoule.results.table import Table
 
@@ -98,12 +98,6 @@ _SPARE = (
 def counted(count: int, noun: str) -> str:
     """Print "1 trial", "2 trials"."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def trial_text(trial: Trial) -> str:
-    """Return a trial's name for people."""
-    clients = counted(trial.clients_count, "client")
-    return f"{trial.filesystem.label}, {trial.workload.label}, {clients}, repetition {trial.repetition}"
 
 
 def show_line(line: str) -> None:

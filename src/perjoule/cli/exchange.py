@@ -8,7 +8,7 @@ import click
 
 from perjoule import campaign
 from perjoule.cli import exits, parameters
-from perjoule.cli.display import counted, err, out, trial_text
+from perjoule.cli.display import counted, err, out
 from perjoule.cli.outputs import OutputFile, OutputFolder, require_file
 from perjoule.cli.parameters import examples
 from perjoule.cli.results import measured
@@ -122,7 +122,7 @@ def _tell(record: Record, channels_count: int) -> None:
     if record.outcome:
         began, ended = (datetime.fromtimestamp(t, UTC) for t in (record.outcome.began_s, record.outcome.ended_s))
         said = f"{began:%Y-%m-%d %H:%M:%S} to {ended:%H:%M:%S} UTC, {counted(channels_count, 'channel')}"
-    out.print(f"{trial_text(record.trial)}: {said}", soft_wrap=True)
+    out.print(f"{record.trial.text}: {said}", soft_wrap=True)
 
 
 @click.command(

@@ -11,7 +11,7 @@ import click
 from perjoule import campaign, published, store
 from perjoule.cli import exits, parameters
 from perjoule.cli.consent import confirmed
-from perjoule.cli.display import counted, err, out, show, show_line, trial_text
+from perjoule.cli.display import counted, err, out, show, show_line
 from perjoule.cli.outputs import require_folder
 from perjoule.cli.parameters import examples
 from perjoule.cli.progress import Progress
@@ -148,7 +148,7 @@ def _conclude(asked: Campaign, results: store.Results) -> int:
     wanted = {trial.id for trial in asked.trials}
     failed = [r for r in records if r.status == "failed" and r.trial.id in wanted]
     for record in failed:
-        err.print(f"failed: {trial_text(record.trial)}: {record.reason}", style="red")
+        err.print(f"failed: {record.trial.text}: {record.reason}", style="red")
     return 0 if not failed else WorkloadError.exit_code if len(failed) == len(asked.trials) else 1
 
 

@@ -10,7 +10,7 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from perjoule.analysis.live import servers_w
-from perjoule.cli.display import err, trial_text
+from perjoule.cli.display import err
 from perjoule.execution.events import Event
 from perjoule.execution.remaining import Remaining
 from perjoule.model import Channel
@@ -58,7 +58,7 @@ class Progress:
             case "trial":
                 assert event.trial is not None
                 self.event, self.before, self.rate_bytes_per_s = event, None, 0.0
-                self.headline = trial_text(event.trial)
+                self.headline = event.trial.text
             case "phase":
                 self.phase = event.text
             case "settled":
@@ -66,7 +66,7 @@ class Progress:
                 self.remaining.drop(event.trial.id)
                 combination = replace(event.trial, repetition=1).id
                 if combination not in self.settled:  # once, not with each repetition that is not needed
-                    err.print(Text(f"{trial_text(event.trial)}: not needed, {event.text}", style="dim"))
+                    err.print(Text(f"{event.trial.text}: not needed, {event.text}", style="dim"))
                 self.settled.add(combination)
             case "kept":
                 self._kept(event)
@@ -76,7 +76,7 @@ class Progress:
         assert record is not None
         self.remaining.keep(record.trial.id)
         self.event, self.phase = None, "kept"
-        number = f"{self.remaining.kept_count}/{self.remaining.trials_count} {trial_text(record.trial)}"
+        number = f"{self.remaining.kept_count}/{self.remaining.trials_count} {record.trial.text}"
         if record.outcome is None or record.status == "failed":
             err.print(Text(f"{number}: failed: {record.reason}", style="red"))
             return

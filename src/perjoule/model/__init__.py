@@ -4,7 +4,7 @@ Times whose names end in `_s` are seconds of CLOCK_MONOTONIC of the machine that
 Nothing here is scaled: on an emulated testbed these are wall seconds, and only `perjoule.analysis` dilates them.
 """
 
-from perjoule.model.campaign import LEAST_COUNT, Campaign, Spec, StopRule, Trial
+from perjoule.model.campaign import LEAST_COUNT, Campaign, Spec, StopRule, Trial, trial_text
 from perjoule.model.options import (
     OPTIONS,
     UNIT_SUFFIXES,
@@ -77,4 +77,5 @@ __all__ = [
     "Trial",
     "covered_s",
     "option_name",
+    "trial_text",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from perjoule.model.options import Json, Overwrite, Permit
+from perjoule.model.units import clients_text
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,16 @@ class Trial:
         slug = "-".join("".join(c if c.isalnum() else " " for c in words).split())
         digest = hashlib.sha256(text.encode()).hexdigest()[:8]
         return f"{slug}-{self.clients_count}c-r{self.repetition}-{digest}"
+
+    @property
+    def text(self) -> str:
+        """Its name for people: "CephFS, fio write, 4 clients, repetition 2"."""
+        return trial_text(self.filesystem.label, self.workload.label, self.clients_count, self.repetition)
+
+
+def trial_text(filesystem: str, workload: str, clients_count: int, repetition: int) -> str:
+    """Name a trial for people, by labels."""
+    return f"{filesystem}, {workload}, {clients_text(clients_count)}, repetition {repetition}"
 
 
 LEAST_COUNT = 3  # repetitions, below which a sample's scatter is too uncertain for a StopRule

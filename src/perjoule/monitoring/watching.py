@@ -2,15 +2,15 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from perjoule import store
 from perjoule.analysis import live
 from perjoule.machine import processes
 from perjoule.machine.untrusted import UNEXPECTED, words
-from perjoule.model import Channel
+from perjoule.model import Channel, trial_text
 from perjoule.model.errors import PerjouleError
 from perjoule.model.metrics import PER_JOULE, RATES, metric_of
 from perjoule.model.units import seconds_text
@@ -127,11 +127,9 @@ def _measured(results: Results) -> Measured:
     last: list[tuple[str, str, bool]] = []
     for entry in entries[-LAST_COUNT:]:
         record = results.record(entry)
-        trial = record.trial
-        name = _trial_text(trial.filesystem.label, trial.workload.label, trial.clients_count, trial.repetition)
         failed = record.status == "failed"
         text = record.reason if failed else ", ".join(point_text(point) for point in of_trial(results, record).points)
-        last.insert(0, (name, text or "kept", failed))
+        last.insert(0, (record.trial.text, text or "kept", failed))
     doubts = dict.fromkeys((*found.doubts, *(doubt for cell in found.cells for doubt in cell.doubts)))
     return Measured(
         len(final),
@@ -142,10 +140,6 @@ def _measured(results: Results) -> Measured:
         tuple(f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in found.scales),
         (results.folder / "report.html").exists(),
     )
-
-
-def _trial_text(filesystem: str, workload: str, clients_count: int, repetition: int) -> str:
-    return f"{filesystem}, {workload}, {clients_count} client{'s' if clients_count > 1 else ''}, repetition {repetition}"
 
 
 def _seen(found: Progress, folder: Path, measured: Measured) -> Snapshot:
@@ -170,7 +164,7 @@ def _seen(found: Progress, folder: Path, measured: Measured) -> Snapshot:
         said=said,
         measured=measured,
         load=load,
-        trial=_trial_text(load.filesystem, load.workload, load.clients_count, load.repetition) if load.trial else load.text,
+        trial=trial_text(load.filesystem, load.workload, load.clients_count, load.repetition) if load.trial else load.text,
         phase=last.phase if running else "",
         phase_s=max(0.0, last.t_s - last.phase_began_s),
         kept_count=last.kept_count,
@@ -217,9 +211,3 @@ def plain(snapshot: Snapshot) -> dict[str, Any]:
     found["watts"] = f"{number(snapshot.power.watts)} W" if snapshot.power else ""
     found["left"] = seconds_text(snapshot.left_s) if snapshot.left_s else ""
     return found
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in cast("Sequence[Any]", value)]
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value

@@ -239,7 +239,7 @@ def _trials(results: Results, records: Sequence[Record]) -> Iterator[Trial]:
         trial = record.trial
         yield Trial(
             trial.id,
-            f"{trial.filesystem.label}, {trial.workload.label}, {trial.clients_count} clients, repetition {trial.repetition}",
+            trial.text,
             record.outcome.began_s - record.clock.monotonic_s + record.clock.utc_s,
             record.outcome.ended_s - record.clock.monotonic_s + record.clock.utc_s,
             {(point.direction, key): value for point in summed.points for key, value in point.metrics.items()},

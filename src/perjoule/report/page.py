@@ -7,7 +7,6 @@ from perjoule import __version__, published
 from perjoule.analysis.fairness import mixes
 from perjoule.analysis.scaling import scaling
 from perjoule.model import Cell, Interval, Record
-from perjoule.model.units import clients_text
 from perjoule.report import claims, mixed_users, muons, paper_comparison, scalability
 from perjoule.report.answers import ANSWERS_COUNT, answers, question, reality, redundancy, watts
 from perjoule.report.content import Content
@@ -42,7 +41,6 @@ def page(found: Content, root: str) -> str:
         more_answers=len(given) - ANSWERS_COUNT,
         facts=list(_facts(found)),
         lead=next((name for name in LEADING if name in figures), ""),
-        trial_text=_trial,
         results=table(found.cells),
         paper=published.paper(found.reproduces) if found.claims else None,
         claims=claims.claims_table(found.claims, claims.graded(found.records)) if found.claims else None,
@@ -87,12 +85,6 @@ def _facts(found: Content) -> Iterator[tuple[str, str, bool]]:
         yield ("Watts", *watts(found.cells))
     if found.records:
         yield ("Measured on", *reality(found))
-
-
-def _trial(record: Record) -> str:
-    """Name a trial for people."""
-    trial = record.trial
-    return f"{trial.filesystem.label}, {trial.workload.label}, {clients_text(trial.clients_count)}, repetition {trial.repetition}"
 
 
 def _metrics(cells: Sequence[Cell]) -> Table:
