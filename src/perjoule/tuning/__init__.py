@@ -1,0 +1,1 @@
+"""Which settings of a campaign do best, found by measuring."""
