@@ -18,6 +18,10 @@ WATTS: dict[str, float] = {"mW": 1e-3, "W": 1, "kW": 1e3, "MW": 1e6}
 VOLTS: dict[str, float] = {"mV": 1e-3, "V": 1}
 JOULES: dict[str, float] = {"J": 1, "kJ": 1e3, "Wh": 3600, "kWh": 3.6e6}
 RATIOS: dict[str, float] = {"%": 0.01}
+USD: dict[str, float] = {"USD": 1, "kUSD": 1e3}
+KILOGRAMS: dict[str, float] = {"g": 1e-3, "kg": 1, "t": 1e3}
+KG_PER_J: dict[str, float] = {"g/kWh": 1e-3 / 3.6e6, "kg/kWh": 1 / 3.6e6}  # of carbon dioxide equivalent
+USD_PER_J: dict[str, float] = {"USD/kWh": 1 / 3.6e6, "USD/MWh": 1 / 3.6e9}
 BYTES_PER_J: dict[str, float] = {f"{unit}/J": factor for unit, factor in BYTES.items()}  # MiB/J and MiB/s per W are the same
 BYTES_PER_W: dict[str, float] = {f"{unit}/W": factor for unit, factor in BYTES.items()}
 

@@ -24,8 +24,8 @@ class Demand:
     """The work for one user byte: bytes by `flow`, and CPU time as 7-zip MIPS x seconds, of all hosts of a role together."""
 
     flow: Flow
-    client_mips_s_per_byte: float = 0.0
-    server_mips_s_per_byte: float = 0.0
+    client_mips_s_per_byte: Number = 0.0
+    server_mips_s_per_byte: Number = 0.0
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,190 @@
+"""The answer to a need: the front with its bands, what to pick by each aim and with least regret, or the nearest possible."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from perjoule.model.units import BYTES
+from perjoule.planning.candidates import Choice, Machine, Space, space
+from perjoule.planning.enumeration import Candidates, Constraint, all_candidates, bottleneck, constraints, met, outcomes
+from perjoule.planning.front import front
+from perjoule.planning.need import DAY_S, YEAR_S, Need, Question
+from perjoule.planning.quantities import Bools, Floats
+from perjoule.planning.ranking import AIMS, Change, changes
+
+DRAWS_COUNT = 400
+SEED = 1
+BAND = (5.0, 95.0)  # percentiles
+MOVES_COUNT = 5
+SURE_RATIO = 0.9  # of the draws in which the pick with least regret meets the need
+TIB = BYTES["TiB"]
+TB = BYTES["TB"]
+
+
+@dataclass(frozen=True)
+class Banded:
+    """A value, and the 5th and 95th percentile of its draws."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One candidate."""
+
+    id: int  # in the order of the front, from 1: by energy
+    machine: Machine
+    choice: Choice
+    servers_count: int
+    hosts_count: int
+    switch: str
+    switches_count: int
+    values: Mapping[str, Banded]  # by name of an Outcome's field, and of `derived`
+    binds_read: str  # a resource
+    binds_write: str
+    tightest: str  # the constraint with least to spare
+    spare_ratio: float  # of it: 0.1 is a tenth more than needed
+    meets_ratio: float  # share of draws in which all constraints hold
+    regret_ratio: float  # 95th percentile over draws of the worst aim's distance from its best
+    picks: tuple[str, ...]  # "energy", "least regret", ...
+
+    @property
+    def text(self) -> str:
+        """A short form: "5 x odroid-hc4, 2 x exos-x12 each, moosefs 2 copies"."""
+        machine = self.machine
+        return f"{self.servers_count} x {machine.server}, {machine.drives_count} x {machine.drive} each, {self.choice.text}"
+
+
+@dataclass(frozen=True)
+class Move:
+    """Constraints that, moved to what a candidate reaches and all others kept, make a need possible."""
+
+    constraints: tuple[tuple[Constraint, float], ...]
+    row: Row
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a need comes to. Without rows it is impossible, and `moves` and `nearest` say how near one gets."""
+
+    question: Question
+    space: Space
+    candidates_count: int
+    possible_count: int
+    rows: tuple[Row, ...]
+    changes: tuple[Change, ...]
+    moves: tuple[Move, ...]
+    nearest: Row | None
+
+    def pick(self, name: str) -> Row:
+        """Return the row of a pick."""
+        return next(row for row in self.rows if name in row.picks)
+
+
+def answer(question: Question, draws_count: int = DRAWS_COUNT) -> Answer:
+    """Answer a need. Raises CampaignError if the parts leave no candidate."""
+    need, there = question.need, space(question)
+    every = all_candidates(there, need)
+    possible = np.flatnonzero(every.meets)
+    if not len(possible):
+        moves, nearest = _impossible(there, need, every, draws_count)
+        return Answer(question, there, len(every), 0, (), (), moves, nearest)
+    best = every.of(possible[front(every.objectives[possible])])
+    best = best.of(np.argsort(best.objectives[:, 0], kind="stable"))
+    rows = tuple(_rows(there, need, best, draws_count))
+    return Answer(question, there, len(every), len(possible), rows, changes(there, need, best), (), None)
+
+
+def derived(need: Need, found: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return joules by what was stored and moved: of the idle cluster, of the load above it, and of both together.
+
+    TB and years are those of the need, not what a candidate could hold.
+    """
+    tb_years = need.capacity_bytes / TB * need.years
+    moved_tib = (need.read_per_day_bytes + need.written_per_day_bytes) * need.years * YEAR_S / DAY_S / TIB
+    by = {"stored_j_per_tb_year": found["idle_j"] / tb_years, "energy_j_per_tb_year": found["energy_j"] / tb_years}
+    if moved_tib:
+        by["moved_j_per_tib"] = (found["energy_j"] - found["idle_j"]) / moved_tib
+        by["energy_j_per_tib"] = found["energy_j"] / moved_tib
+    return by
+
+
+def regrets(aims: Floats, meets: Bools) -> Floats:
+    """Return the regret of candidates: how much worse than the best of a draw is the worst of their aims, at its 95th percentile.
+
+    Args:
+        aims: shape (draws, candidates, aims), each the better the lower.
+        meets: shape (draws, candidates): only candidates that meet the need in a draw count as its best.
+    """
+    best: Floats = np.min(np.where(meets[..., None], aims, np.inf), axis=1, keepdims=True)
+    best = np.where(np.isfinite(best), best, np.min(aims, axis=1, keepdims=True))
+    worst: Floats = np.max(aims / best - 1, axis=2)
+    return np.asarray(np.percentile(worst, BAND[1], axis=0), dtype=np.float64)
+
+
+def _rows(there: Space, need: Need, some: Candidates, draws_count: int) -> Iterator[Row]:
+    wanted = constraints(need)
+    now = outcomes(there, need, some, there.book.values)
+    drawn = outcomes(there, need, some, there.book.draws(draws_count, SEED))
+    now, drawn = now | derived(need, now), drawn | derived(need, drawn)
+    meets = met(need, drawn)
+    sure = meets.mean(axis=0)
+    regret = regrets(np.stack([drawn[key] for key in AIMS.values()], axis=-1), meets)
+    bands = {key: np.percentile(values, BAND, axis=0) for key, values in drawn.items()}
+    picks = _picks(now, sure, regret)
+    binding = bottleneck(there, need, some)
+    for n in range(len(some)):
+        machine, choice = there.machines[int(some.machine[n])], there.choices[int(some.choice[n])]
+        hosts_count = int(some.servers_count[n]) + choice.further_hosts_count
+        switches = there.switches[machine.network]
+        tightest = int(np.argmax(some.strains[n]))
+        yield Row(
+            n + 1,
+            machine,
+            choice,
+            int(some.servers_count[n]),
+            hosts_count,
+            switches.names[int(switches.choice[hosts_count])],
+            int(switches.count[hosts_count]),
+            {key: Banded(float(now[key][n]), float(low[n]), float(high[n])) for key, (low, high) in bands.items()},
+            *binding[n],
+            wanted[tightest].key,
+            float(1 / some.strains[n, tightest] - 1),
+            float(sure[n]),
+            float(regret[n]),
+            tuple(name for name, place in picks.items() if place == n),
+        )
+
+
+def _picks(now: Mapping[str, Floats], sure: Floats, regret: Floats) -> dict[str, int]:
+    """Choose a row by each aim, and the one with least regret of those that are sure to meet the need, or of the surest."""
+    found = {name: int(np.argmin(now[key])) for name, key in AIMS.items()}
+    found["throughput"] = int(np.argmax(now["throughput_bytes_per_s"]))
+    enough = sure >= min(SURE_RATIO, sure.max())
+    found["least regret"] = int(np.argmin(np.where(enough, regret, np.inf)))
+    return found
+
+
+def _impossible(there: Space, need: Need, every: Candidates, draws_count: int) -> tuple[tuple[Move, ...], Row]:
+    """Find the fewest constraints to move, and how far: one set of them for each candidate that misses no more than these.
+
+    Of the candidates that miss the same constraints, and of all for `nearest`, the one whose worst miss is smallest counts.
+    """
+    wanted = constraints(need)
+    missed = every.strains > 1
+    worst = every.strains.max(axis=1)
+    misses_count = missed.sum(axis=1)
+    few = np.flatnonzero(misses_count == misses_count.min())
+    sets, which = np.unique(missed[few], axis=0, return_inverse=True)
+    places = [int(few[which == n][np.argmin(worst[few[which == n]])]) for n in range(len(sets))]
+    places = sorted(places, key=lambda place: worst[place])[:MOVES_COUNT]
+    nearest = int(np.argmin(worst))
+    rows = list(_rows(there, need, every.of(np.array([*places, nearest])), draws_count))
+    moves = (
+        Move(tuple((wanted[n], wanted[n].at(float(every.strains[place, n]))) for n in np.flatnonzero(missed[place])), row)
+        for place, row in zip(places, rows, strict=False)
+    )
+    return tuple(moves), rows[-1]

@@ -1,0 +1,226 @@
+"""Every cluster that the parts allow: kinds of machines x numbers of servers x file systems and their redundancies."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from perjoule import drivers
+from perjoule.drivers.protocols import FileSystem, planned
+from perjoule.model import Amplification, Json, Redundancy
+from perjoule.model.errors import CampaignError
+from perjoule.planning.need import Question
+from perjoule.planning.parts import Parts
+from perjoule.planning.quantities import Book, Ints, exact
+
+EACH_COUNT = 32  # numbers of servers up to here are all tried, larger ones in steps of 5 %
+STEP_RATIO = 1.05
+MOST_SPREAD_COUNT = 32  # servers on which the least for a redundancy is sought
+TB_BYTES = 1e12
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A server with its disks and network card: positions of its quantities in the book, and what is exact."""
+
+    server: str
+    drive: str
+    drives_count: int
+    network: str
+    capacity_bytes: float
+    capacity_tb: float  # by which a disk's price is multiplied if it is one by the terabyte, else 1
+    embodied_tb: float
+    rack_units: float
+    at: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A file system with one redundancy."""
+
+    filesystem: str
+    options: Mapping[str, Json]
+    redundancy: Redundancy
+    amplification: Amplification
+    least_servers_count: int
+    further_hosts_count: int
+    whole_groups: bool  # servers x disks must be a multiple of the parts of a file
+    write_cpu: int
+    read_cpu: int
+
+    @property
+    def text(self) -> str:
+        """A short form: "cephfs 4+2"."""
+        return f"{self.filesystem} {self.redundancy.text}"
+
+
+@dataclass(frozen=True)
+class Switches:
+    """For one network and each number of hosts: which switch takes the least power, and how many of it."""
+
+    choice: Ints  # into `names`, by number of hosts
+    count: Ints
+    names: tuple[str, ...]
+    watts: Ints
+    price: Ints
+    embodied: Ints
+    rack_units: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Space:
+    """All that is enumerated, and the book of the quantities on which it rests."""
+
+    book: Book
+    machines: tuple[Machine, ...]
+    choices: tuple[Choice, ...]
+    counts: Ints  # of servers
+    switches: Mapping[str, Switches]
+    grid: int
+    electricity: int
+    disks_per_year: int
+    rebuild: int
+
+
+def space(question: Question) -> Space:
+    """Lay out all candidates of a question. Raises CampaignError if the parts leave none."""
+    need, found = question.need, question.parts
+    book = Book()
+    one = book.add(exact(1.0, "one"), "one")
+    choices = tuple(_choices(question, book))
+    machines = tuple(_machines(question, book, one))
+    if not choices:
+        what = f"no file system to choose from survives the failure of {need.failures_count} storage hosts"
+        raise CampaignError(what, where=need.name, next="lower failures, or choose other filesystems")
+    if not machines:
+        what = "no server to choose from has a slot that a drive fits, with a network to choose from"
+        raise CampaignError(what, where=need.name, next="remove a list from [choose]")
+    counts = _counts(need.limits.servers_count)
+    most_hosts_count = int(counts[-1]) + max(choice.further_hosts_count for choice in choices)
+    switches = {name: _switches(found, name, most_hosts_count, book) for name in {machine.network for machine in machines}}
+    grid, electricity = (book.add(getattr(question, key), key) for key in ("grid", "electricity"))
+    failing = (book.add(getattr(found.failure, key), f"failure: {key}") for key in ("disks_per_year", "rebuild"))
+    return Space(book, machines, choices, counts, switches, grid, electricity, *failing)
+
+
+def _counts(most_count: int) -> Ints:
+    found = list(range(1, min(most_count, EACH_COUNT) + 1))
+    while found[-1] < most_count:
+        found.append(min(most_count, int(np.ceil(found[-1] * STEP_RATIO))))
+    return np.array(found)
+
+
+def _choices(question: Question, book: Book) -> Iterator[Choice]:
+    need = question.need
+    for name, one in question.parts.filesystem.items():
+        if need.choose.filesystems is not None and name not in need.choose.filesystems:
+            continue
+        write_cpu, read_cpu = (book.add(getattr(one, key), f"filesystem {name}: {key}") for key in ("write_cpu", "read_cpu"))
+        for options in one.options:
+            least_count, redundancy, amplification = _layout(name, options, one.further_hosts)
+            if redundancy.tolerated_count >= need.failures_count:
+                yield Choice(
+                    name,
+                    options,
+                    redundancy,
+                    amplification,
+                    least_count,
+                    one.further_hosts,
+                    one.whole_groups,
+                    write_cpu,
+                    read_cpu,
+                )
+
+
+def _layout(name: str, options: Mapping[str, Json], further_hosts_count: int) -> tuple[int, Redundancy, Amplification]:
+    """Ask a file system's driver for the fewest servers on which these options fit, and for the bytes that then move."""
+    where = f"[filesystem.{name}]"
+    try:
+        driver = drivers.build("filesystems", name, options)
+    except KeyError:
+        raise CampaignError(f'no driver is called "{name}"', where=where, next="see perjoule drivers") from None
+    except ValidationError as error:
+        raise CampaignError(f"options: {error.errors()[0]['msg']}", where=where, next=f"see perjoule drivers {name}") from None
+    assert isinstance(driver, FileSystem)
+    refusal: CampaignError | None = None
+    for count in range(1, MOST_SPREAD_COUNT + 1):
+        hosts = planned(["storage"] * count + ["metadata", "management"][:further_hosts_count] + ["client"])
+        try:
+            driver.require_fit(hosts)
+            redundancy, amplification = driver.redundancy(hosts), driver.amplification(hosts)
+        except CampaignError as error:
+            refusal = error
+            continue
+        if redundancy is None or amplification is None:
+            raise CampaignError("its driver does not say which bytes it moves", where=where, next="leave it out")
+        return count, redundancy, amplification
+    raise CampaignError(f"options {dict(options)} fit on no number of servers", where=where, next=str(refusal))
+
+
+def _machines(question: Question, book: Book, one: int) -> Iterator[Machine]:
+    choose, found = question.need.choose, question.parts
+    drives = {name: _drive(found, name, book, one) for name in choose.drives or found.drive}
+    networks = {
+        name: {key: book.add(value, f"network {name}: {key}") for key in ("goodput", "card", "card_price", "card_embodied")
+               if (value := getattr(network, key)) is not None}
+        for name, network in found.network.items()
+        if choose.networks is None or name in choose.networks
+    }  # fmt: skip
+    nothing = book.add(exact(0.0, "no card"), "nothing")
+    for server_name in choose.servers or found.server:
+        server = found.server[server_name]
+        keys = ("mips", "idle", "dynamic", "supply_efficiency", "price", "embodied", "port")
+        own = {key: book.add(getattr(server, key), f"server {server_name}: {key}") for key in keys}
+        for drive_name, there in drives.items():
+            drive = found.drive[drive_name]
+            slots_count = sum(count for kind, count in server.slots.items() if kind in drive.fits)
+            for network in server.networks:
+                if network not in networks:
+                    continue
+                at = own | there | dict.fromkeys(("card", "card_price", "card_embodied"), nothing) | networks[network]
+                for count in range(1, slots_count + 1):
+                    yield Machine(
+                        server_name,
+                        drive_name,
+                        count,
+                        network,
+                        count * float(drive.capacity_bytes),
+                        drive.capacity_bytes / TB_BYTES if drive.price is None else 1.0,
+                        drive.capacity_bytes / TB_BYTES if drive.embodied is None else 1.0,
+                        server.rack_units,
+                        at,
+                    )
+
+
+def _drive(found: Parts, name: str, book: Book, one: int) -> dict[str, int]:
+    """Enter a disk's quantities: its own, or those that all disks of its technology share."""
+    drive, technology = found.drive[name], found.technology[found.drive[name].technology]
+    at = {f"drive_{key}": book.add(getattr(drive, key), f"drive {name}: {key}") for key in ("read", "write")}
+    for state, ratio in (("idle", found.mean.idle), ("active", found.mean.active)):
+        if (watts := getattr(drive, state)) is not None:
+            at |= {f"drive_{state}": book.add(watts, f"drive {name}: {state}"), f"drive_{state}_ratio": one}
+        elif drive.mean is not None:
+            at[f"drive_{state}"] = book.add(drive.mean, f"drive {name}: mean")
+            at[f"drive_{state}_ratio"] = book.add(ratio, f"{state} power of a disk over its mean")
+    for key, per_tb in (("price", technology.price_per_tb), ("embodied", technology.embodied_per_tb)):
+        label = f"drive {name}: {key}" if getattr(drive, key) is not None else f"technology {drive.technology}: {key}_per_tb"
+        at[f"drive_{key}"] = book.add(getattr(drive, key) or per_tb, label)
+    return at
+
+
+def _switches(found: Parts, network: str, most_hosts_count: int, book: Book) -> Switches:
+    """Choose the switch by power at its value; where one is not enough, a further one of the same kind joins them."""
+    there = {name: switch for name, switch in found.switch.items() if switch.network == network}
+    hosts = np.arange(most_hosts_count + 1)
+    needed = np.stack([np.ceil(hosts / switch.ports).astype(int) for switch in there.values()])
+    needed = np.where(needed > 1, needed + 1, np.maximum(needed, 1))
+    watts = needed * np.array([[switch.watts.value] for switch in there.values()])
+    choice = np.argmin(watts, axis=0)
+    places = {
+        key: np.array([book.add(getattr(switch, key), f"switch {name}: {key}") for name, switch in there.items()])
+        for key in ("watts", "price", "embodied")
+    }
+    rack_units = np.array([switch.rack_units for switch in there.values()])
+    return Switches(choice, needed[choice, hosts], tuple(there), places["watts"], places["price"], places["embodied"], rack_units)

@@ -1,0 +1,188 @@
+"""A need: how much to store and to move, for how long, and within which limits."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path as File
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Field, Strict, TypeAdapter, ValidationError, model_validator
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+
+from perjoule.campaign.lines import Path
+from perjoule.campaign.messages import clauses, fault, instead
+from perjoule.campaign.source import Source, is_table, read_toml, text_of
+from perjoule.model import OPTIONS, option_name
+from perjoule.model.errors import CampaignError
+from perjoule.model.units import KG_PER_J, MIB, RATES, Bytes, BytesPerSecond, Ratio, SecondsOrZero, Watts, exact_text
+from perjoule.planning.parts import TABLES, Parts, parts
+from perjoule.planning.quantities import Money, Price, Quantity, of_units, speed
+
+DAY_S = 86400.0
+YEAR_S = 365.25 * DAY_S
+GRID_RATIO = 0.2  # by which the carbon of a country's electricity may differ from its last year's, to either side
+_Grid = Annotated[
+    str | Quantity,
+    BeforeValidator(lambda raw: raw if isinstance(raw, str) and "/" not in raw else of_units(raw, KG_PER_J, "g/kWh")),
+]
+_NAMES = Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+@pydantic_dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Day:
+    """For how long of a day it is read and written; for the rest it idles."""
+
+    read_s: Annotated[SecondsOrZero, Field(le=DAY_S)] = 0.0
+    write_s: Annotated[SecondsOrZero, Field(le=DAY_S)] = 0.0
+
+    @model_validator(mode="after")
+    def _short_enough(self) -> Self:
+        if self.read_s + self.write_s > DAY_S:
+            raise ValueError("reading and writing take more than 24 h of a day (shorten one of them)")
+        return self
+
+
+@pydantic_dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Limits:
+    """What a plan must not exceed."""
+
+    power_w: Annotated[Watts, Field(gt=0)] | None = None  # while it is read or written at the rates of the need
+    money: Money | None = None  # purchase and electricity of all years
+    rack_units: Annotated[float, Field(gt=0)] | None = None
+    servers_count: Annotated[int, Strict(), Field(ge=1, le=10_000)] = 256  # that hold data
+
+
+@pydantic_dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Choose:
+    """The parts to choose from, by name; all if absent."""
+
+    servers: _NAMES | None = None
+    drives: _NAMES | None = None
+    networks: _NAMES | None = None
+    filesystems: _NAMES | None = None
+
+
+@pydantic_dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Need:
+    """What is needed, as docs/how-to/plan.md describes it."""
+
+    name: Annotated[str, Field(pattern=r"^\w[\w .+-]*$", max_length=80)]
+    capacity_bytes: Bytes  # of user data
+    read_bytes_per_s: BytesPerSecond | None = None  # of all clients together, sustained
+    write_bytes_per_s: BytesPerSecond | None = None
+    clients_count: Annotated[int, Strict(), Field(ge=1, le=100_000)] = 1
+    client_network_bytes_per_s: BytesPerSecond = 1121 * MIB  # TCP goodput of one client
+    failures_count: Annotated[int, Strict(), Field(ge=0, le=8)] = 1  # storage hosts that may fail before data are lost
+    durability_ratio: Annotated[Ratio, Field(gt=0, lt=1)] | None = None  # chance that a year passes without a loss of data
+    years: Annotated[float, Field(gt=0, le=50)] = 5.0
+    fill_ratio: Annotated[Ratio, Field(gt=0)] = 0.85  # of the disks' capacity that may be used
+    grid: _Grid = "world"  # a country of the catalogue, or gCO2e/kWh
+    electricity: Price | None = None
+    pue: Annotated[float, Field(ge=1, le=5)] = 1.0  # of the room: 1 leaves it out
+    day: Day = Day()
+    limits: Limits = Limits()
+    choose: Choose = Choose()
+
+    @model_validator(mode="after")
+    def _loaded(self) -> Self:
+        if self.read_bytes_per_s is None and self.write_bytes_per_s is None:
+            raise ValueError('neither read nor write is given (write read = "1 GiB/s" or so)')
+        for what, rate, time_s in (
+            ("read", self.read_bytes_per_s, self.day.read_s),
+            ("write", self.write_bytes_per_s, self.day.write_s),
+        ):
+            if rate is not None and rate > (most := self.clients_count * self.client_network_bytes_per_s):
+                asked, reached = exact_text(round(rate), RATES), speed(most)
+                more = "raise clients or client_network, or lower the rate"
+                raise ValueError(f"{what} = {asked} is more than the network of all clients, {reached} ({more})")
+            if rate is None and time_s:
+                raise ValueError(f'day.{what} needs a rate (write {what} = "1 GiB/s" or so)')
+        return self
+
+    @property
+    def read_per_day_bytes(self) -> float:
+        """The bytes that are read on a day."""
+        return (self.read_bytes_per_s or 0.0) * self.day.read_s
+
+    @property
+    def written_per_day_bytes(self) -> float:
+        """The bytes that are written on a day."""
+        return (self.write_bytes_per_s or 0.0) * self.day.write_s
+
+
+@dataclass(frozen=True)
+class Question:
+    """A need with the parts to choose from."""
+
+    need: Need
+    parts: Parts
+    grid: Quantity  # kgCO2e/J
+    electricity: Quantity  # USD/J
+
+
+_INNER: Mapping[str, Any] = {"day": Day, "limits": Limits, "choose": Choose}
+
+
+def read(path: File) -> Question:
+    """Read a need. Raises CampaignError: one sentence with the line of the error."""
+    return parse(text_of(path), path.name)
+
+
+def parse(text: str, name: str = "need") -> Question:
+    """Read a need from TOML. Raises CampaignError."""
+    document, source = read_toml(text, name)
+    own = {key: document.pop(key) for key in TABLES if key in document and not _stated(key, document[key])}
+    document.setdefault("name", File(name).stem)
+    try:
+        need = TypeAdapter(Need).validate_python(document)
+    except ValidationError as error:
+        raise _wrong(error, source) from None
+    found = parts(own, source)
+    _check_names(need, found, source)
+    return Question(need, found, _grid(need, found, source), need.electricity or found.electricity.price)
+
+
+def _stated(key: str, value: object) -> bool:
+    """Whether this is the need's own grid or price of electricity, and not a table of parts."""
+    return key in ("grid", "electricity") and not (is_table(value) and "value" not in value)
+
+
+def _wrong(error: ValidationError, source: Source) -> CampaignError:
+    unknown = ("extra_forbidden", "unexpected_keyword_argument")
+    found = sorted(error.errors(), key=lambda one: one["type"] not in unknown)[0]
+    path: Path = tuple(found["loc"])
+    if not path or (len(path) == 1 and path[0] in _INNER and found["type"] == "value_error"):
+        return source.error(path, *clauses(str(found.get("ctx", {}).get("error", found["msg"]))))
+    table = str(path[0]) if path[0] in _INNER and len(path) > 1 else ""
+    last = str(found["loc"][-1])
+    option = ".".join(str(part) for part in path if part not in ("str", "tuple", "function-before"))
+    if found["type"] == "missing":
+        return source.error(path, f'a need has "{last}"', f'add {last} = "..."; see examples/needs/archive.toml')
+    if found["type"] in unknown:
+        known = [option_name(one) for one in (_INNER.get(table) or Need).__annotations__]
+        others = () if table else TABLES
+        return source.error(path, f'{table or "a need"} has no key "{last}"', instead(last, (*known, *others)))
+    kind = _INNER.get(table) or Need
+    field = next((one for one in kind.__annotations__ if option_name(one) == str(path[1 if table else 0])), option)
+    return source.error(path, *fault(found, option, field))
+
+
+def _check_names(need: Need, found: Parts, source: Source) -> None:
+    known = {"servers": found.server, "drives": found.drive, "networks": found.network, "filesystems": found.filesystem}
+    for kind, there in known.items():
+        for name in getattr(need.choose, kind) or ():
+            if name not in there:
+                raise source.error(("choose", kind), f'there is no {kind.removesuffix("s")} "{name}"', instead(name, there))
+
+
+def _grid(need: Need, found: Parts, source: Source) -> Quantity:
+    """Return the carbon of a joule: stated, or a country's of the catalogue."""
+    if isinstance(need.grid, Quantity):
+        return need.grid
+    if need.grid not in found.grid:
+        what = f'no carbon intensity of "{need.grid}" is known'
+        raise source.error(("grid",), what, f'{instead(need.grid, found.grid)}, or write grid = "300 g/kWh"')
+    kg_per_j = found.grid[need.grid] * KG_PER_J["g/kWh"]
+    low, high = kg_per_j * (1 - GRID_RATIO), kg_per_j * (1 + GRID_RATIO)
+    return Quantity(
+        kg_per_j, low, high, "datasheet", f"Ember, 2024: {need.grid}, CC BY-SA 4.0", "grid", "g/kWh", KG_PER_J["g/kWh"]
+    )

@@ -1,0 +1,127 @@
+"""Every number of a plan, computed again from docs/how-to/plan.md with round inputs, and no code of perjoule."""
+
+import numpy as np
+import pytest
+
+from perjoule import planning
+from perjoule.planning.answer import regrets
+
+DAYS = 2 * 365.25
+YEARS_S = DAYS * 86400
+
+
+def row_of(text: str, servers_count: int = 3, disks_count: int = 2) -> planning.Row:
+    found = planning.answer(planning.parse(text), draws_count=20)
+    return next(
+        r
+        for r in found.rows
+        if (r.servers_count, r.machine.drives_count) == (servers_count, disks_count) and r.choice.redundancy.copies_count == 2
+    )
+
+
+def test_three_boxes_with_two_disks_each_and_two_copies(small) -> None:
+    """Three boxes hold data, one is the master; four ports: one switch."""
+    values = {key: one.value for key, one in row_of(small).values.items()}
+    idle_w = 4 * (10 + 1 / 0.5) + 6 * 2 / 0.5 + 8
+    # A byte that is read leaves one box and one disk; one that is written arrives at two, and one of them passes it on.
+    read_w = 3 * 5 * (50e6 * 1e-6 / 3000) + 6 * (4 - 2) / 0.5 * (50e6 / 600e6)
+    write_w = 3 * 5 * (20e6 * 2e-6 / 3000) + 6 * (4 - 2) / 0.5 * (2 * 20e6 / 600e6)
+    idle_j = idle_w * YEARS_S
+    energy_j = idle_j + DAYS * (read_w * 6 * 3600 + write_w * 2 * 3600)
+    purchase_usd, embodied_kg = 4 * (100 + 10) + 6 * 50 + 40, 4 * (10 + 1) + 6 * 5 + 20
+    moved_tib = DAYS * (50e6 * 6 * 3600 + 20e6 * 2 * 3600) / 2**40
+    assert values == pytest.approx({
+        "read_bytes_per_s": 3 * 100e6,  # three networks; six disks behind three ports of 150 MB/s could read 450
+        "write_bytes_per_s": 3 * 100e6 / 2,
+        "throughput_bytes_per_s": (300e6 + 40e6) / (300e6 / 300e6 + 40e6 / 150e6),  # six hours at 50, two hours at 20
+        "capacity_bytes": 6e12 * 0.8 / 2,
+        # A disk holds 0.8 TB, made again at half of 100 MB/s; then no disk of the other two boxes may fail.
+        "losses_per_year": 6 * 0.02 * 4 * 0.02 * (0.8e12 / 50e6) / (365.25 * 86400),
+        "rack_units": 4 + 1,
+        "idle_w": idle_w,
+        "peak_w": idle_w + read_w,
+        "idle_j": idle_j,
+        "energy_j": energy_j,
+        "purchase_usd": purchase_usd,
+        "money_usd": purchase_usd + energy_j * 0.36 / 3.6e6,
+        "embodied_kg": embodied_kg,
+        "carbon_kg": embodied_kg + energy_j * 0.36 / 3.6e6,
+        "stored_j_per_tb_year": idle_j / (2.3 * 2),
+        "energy_j_per_tb_year": energy_j / (2.3 * 2),
+        "moved_j_per_tib": (energy_j - idle_j) / moved_tib,
+        "energy_j_per_tib": energy_j / moved_tib,
+    })  # fmt: skip
+
+
+def test_more_hosts_than_ports_take_another_switch_and_one_that_joins_them(small) -> None:
+    """Four boxes and a master: five ports, so two switches of four ports and a third between them."""
+    row = row_of(small.replace('"2.3 TB"', '"3.1 TB"'), servers_count=4)
+    assert row.switches_count == 3
+    assert row.values["idle_w"].value == pytest.approx(5 * 12 + 8 * 4 + 3 * 8)
+
+
+def test_a_room_multiplies_all_watts(small) -> None:
+    plain, cooled = row_of(small).values, row_of(small.replace("years = 2", "years = 2\npue = 1.5")).values
+    for key in ("idle_w", "peak_w", "idle_j", "energy_j"):
+        assert cooled[key].value == pytest.approx(1.5 * plain[key].value)
+
+
+def test_a_slow_processor_bounds_reads(small) -> None:
+    """1000 MIPS at 1e-4 MIPS s per byte: 10 MB/s a box; six of them read the 60 MB/s of which 50 are asked."""
+    row = row_of(small.replace("read_cpu = 1e-6", "read_cpu = 1e-4"), servers_count=6, disks_count=1)
+    assert row.values["read_bytes_per_s"].value == pytest.approx(60e6)
+    assert (row.binds_read, row.binds_write) == ("server CPU", "server network")
+
+
+def test_ports_bound_disks_behind_a_fast_network(small) -> None:
+    """Two disks of 100 MB/s behind a port of 150 MB/s, in three boxes; a byte that is written goes to two of them."""
+    row = row_of(small.replace('goodput = "100 MB/s"', 'goodput = "900 MB/s"'))
+    assert row.values["read_bytes_per_s"].value == pytest.approx(3 * 150e6)
+    assert row.values["write_bytes_per_s"].value == pytest.approx(3 * 150e6 / 2)
+    assert (row.binds_read, row.binds_write) == ("disks", "disks")
+
+
+def test_without_times_the_rates_weigh_the_mix(small) -> None:
+    row = row_of(small.replace('read = "6 h"\nwrite = "2 h"', ""))
+    assert row.values["throughput_bytes_per_s"].value == pytest.approx(70e6 / (50e6 / 300e6 + 20e6 / 150e6))
+    assert "moved_j_per_tib" not in row.values
+
+
+def test_a_band_is_that_of_the_one_uncertain_value(small) -> None:
+    """The purchase is exact but for the boxes: 100 USD, 50 to 400. Half of the draws lie below the value."""
+    text = small.replace(
+        'price = "100 USD"',
+        'price = { value = "100 USD", low = "50 USD", high = "400 USD", status = "assumed", source = "a guess" }',
+    )
+    found = planning.answer(planning.parse(text), draws_count=4000)
+    row = next(r for r in found.rows if (r.servers_count, r.machine.drives_count) == (3, 2))
+    band = row.values["purchase_usd"]
+    assert band.value == 780
+    # 5 % of draws lie in the first tenth of the way from 50 to 100, by logarithms, and 5 % in the last tenth from 100 to 400
+    assert band.low == pytest.approx(380 + 4 * 50 * 2**0.1, rel=0.02)
+    assert band.high == pytest.approx(380 + 4 * 100 * 4**0.9, rel=0.02)
+
+
+def test_each_further_copy_takes_a_further_disk_to_lose_data(small) -> None:
+    found = planning.answer(planning.parse(small.replace("failures = 1", "failures = 2")), draws_count=5)
+    row = next(row for row in found.rows if row.choice.redundancy.copies_count == 3)
+    count, rebuilding_years = row.servers_count * row.machine.drives_count, 0.8e12 / 50e6 / (365.25 * 86400)
+    others = count - row.machine.drives_count
+    expected = count * 0.02 * (others * 0.02 * rebuilding_years) * (others * 0.02 * rebuilding_years / 2)
+    assert row.values["losses_per_year"].value == pytest.approx(expected)
+
+
+def test_a_durability_leaves_only_what_loses_data_as_seldom(small) -> None:
+    lost = row_of(small).values["losses_per_year"].value
+    kept, refused = (
+        small.replace("failures = 1", f"failures = 1\ndurability = {1 - ratio * lost:.12f}") for ratio in (1.01, 0.99)
+    )
+    assert row_of(kept).values["losses_per_year"].value == pytest.approx(lost)
+    rows = planning.answer(planning.parse(refused), draws_count=5).rows
+    assert all(row.values["losses_per_year"].value < lost for row in rows)
+
+
+def test_regret_is_the_worst_aim_over_its_best_and_only_those_that_meet_the_need_are_best() -> None:
+    aims = np.array([[[10.0, 30.0], [20.0, 20.0], [5.0, 5.0]]])
+    assert regrets(aims, np.array([[True, True, False]])).tolist() == pytest.approx([30 / 20 - 1, 20 / 10 - 1, 5 / 10 - 1])
+    assert regrets(aims, np.array([[False, False, False]])).tolist() == pytest.approx([30 / 5 - 1, 20 / 5 - 1, 0])
