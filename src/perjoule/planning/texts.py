@@ -1,0 +1,152 @@
+"""An answer in words and as data: the table of the terminal and of the page, and what `--json` prints."""
+
+from collections.abc import Iterator, Sequence
+from math import ceil
+
+from perjoule.planning.answer import Answer, Banded, Move, Row
+from perjoule.planning.enumeration import Constraint
+from perjoule.planning.quantities import SPEED, number
+from perjoule.planning.ranking import Change
+
+SHOWN_COUNT = 12  # rows of the terminal
+CHANGES_COUNT = 3  # for each aim
+KWH_J = 3.6e6
+HEADERS = ("#", "servers", "each", "file system", SPEED.symbol, "idle W", "kWh", "USD", "kgCO2e", "meets", "regret", "best at")
+
+
+def shown(answer: Answer, count: int = SHOWN_COUNT) -> list[Row]:
+    """Choose rows to show: every pick, and others spread evenly over the front."""
+    picked = {row.id for row in answer.rows if row.picks}
+    others = [row.id for row in answer.rows if not row.picks]
+    spread = others[:: ceil(len(others) / max(1, count - len(picked))) or 1]
+    return [row for row in answer.rows if row.id in picked | {*spread}]
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """Lay a row out under HEADERS."""
+    values = row.values
+    return (
+        str(row.id),
+        str(row.servers_count),
+        f"{row.machine.server}, {row.machine.drives_count} x {row.machine.drive}, {row.machine.network}",
+        row.choice.text,
+        number(values["throughput_bytes_per_s"].value / SPEED.per),
+        number(values["idle_w"].value),
+        number(values["energy_j"].value / KWH_J),
+        number(values["money_usd"].value),
+        number(values["carbon_kg"].value),
+        f"{row.meets_ratio:.0%}",
+        f"{row.regret_ratio:.0%}",
+        ", ".join(row.picks),
+    )
+
+
+def banded(band: Banded, per: float, unit: str) -> str:
+    """Print a value with its band: "412 (350 to 520) W"."""
+    return f"{number(band.value / per)} ({number(band.low / per)} to {number(band.high / per)}) {unit}"
+
+
+def about(row: Row) -> Iterator[str]:
+    """Describe a row in a few lines, each value with its band."""
+    values = row.values
+    further = f", {row.hosts_count - row.servers_count} more without disks" if row.hosts_count > row.servers_count else ""
+    yield f"{row.text}{further}; {row.switches_count} x switch {row.switch}"
+    read, write = (banded(values[f"{key}_bytes_per_s"], SPEED.per, SPEED.symbol) for key in ("read", "write"))
+    yield f"read {read}, bound by the {row.binds_read}; write {write}, bound by the {row.binds_write}"
+    idle, loaded = (banded(values[key], 1, "W") for key in ("idle_w", "peak_w"))
+    yield f"idle {idle}, at the rates of the need {loaded}; {banded(values['energy_j'], KWH_J, 'kWh')} in all years"
+    per = [f"stored {banded(values['stored_j_per_tb_year'], 1e6, 'MJ per TB-year')} (the idle cluster)"]
+    if "moved_j_per_tib" in values:
+        per.append(f"moved {banded(values['moved_j_per_tib'], 1e3, 'kJ per TiB')} (above idle)")
+        per.append(f"together {banded(values['energy_j_per_tib'], 1e3, 'kJ per TiB moved')}")
+    yield "; ".join(per)
+    yield f"{banded(values['money_usd'], 1, 'USD')}, of it to buy {banded(values['purchase_usd'], 1, 'USD')}"
+    yield f"{banded(values['carbon_kg'], 1, 'kgCO2e')}, of it embodied {banded(values['embodied_kg'], 1, 'kgCO2e')}"
+    losses = values["losses_per_year"]
+    yield f"loses data {losses.value:.1g} ({losses.low:.1g} to {losses.high:.1g}) times a year at most, by failures of disks"
+    sure = f"meets the need in {row.meets_ratio:.0%} of the draws; regret {row.regret_ratio:.0%}"
+    yield f"least to spare: {row.tightest} ({row.spare_ratio:.0%}); {sure}"
+
+
+def change_text(change: Change) -> str:
+    """Say what it takes to change a ranking."""
+    one = change.quantity
+    side = "above" if change.above else "below"
+    now = f"now {one.text(one.value)}, {one.text(one.low)} to {one.text(one.high)}"
+    return f"least {change.aim}: {one.name} {side} {one.text(change.threshold)} ({now}): {change.then} instead of {change.best}"
+
+
+def main_changes(answer: Answer) -> list[Change]:
+    """Return the changes of the ranking that are nearest, a few for each aim."""
+    kept: list[Change] = []
+    for change in answer.changes:
+        if sum(one.aim == change.aim for one in kept) < CHANGES_COUNT:
+            kept.append(change)
+    return sorted(kept, key=lambda one: one.aim)
+
+
+def move_text(move: Move) -> str:
+    """Say which constraints to move, and to what."""
+    steps = (
+        f"{'lower' if one.least else 'raise'} {one.key} from {one.text(one.needed)} to {one.text(possible)}"
+        for one, possible in move.constraints
+    )
+    return f"{' and '.join(steps)}: {move.row.text}"
+
+
+def misses(row: Row, wanted: Sequence[Constraint]) -> list[str]:
+    """Say what a candidate misses of a need."""
+    found: list[str] = []
+    for one in wanted:
+        reached = row.values[one.what].value
+        if (reached < one.needed) if one.least else (reached > one.needed):
+            found.append(f"{one.key} {one.text(reached)} instead of {one.text(one.needed)}")
+    return found
+
+
+def row_data(row: Row) -> dict[str, object]:
+    """Return a row as data for JSON, in SI units."""
+    return {
+        "id": row.id,
+        "server": row.machine.server,
+        "servers_count": row.servers_count,
+        "further_hosts_count": row.hosts_count - row.servers_count,
+        "drive": row.machine.drive,
+        "drives_count": row.machine.drives_count,
+        "network": row.machine.network,
+        "switch": row.switch,
+        "switches_count": row.switches_count,
+        "filesystem": row.choice.filesystem,
+        "options": row.choice.options,
+        "redundancy": row.choice.redundancy.text,
+        "binds": {"read": row.binds_read, "write": row.binds_write},
+        "tightest": row.tightest,
+        "spare_ratio": row.spare_ratio,
+        "meets_ratio": row.meets_ratio,
+        "regret_ratio": row.regret_ratio,
+        "picks": row.picks,
+        "values": row.values,
+    }
+
+
+def as_data(answer: Answer) -> dict[str, object]:
+    """Return an answer as data for JSON, in SI units."""
+    return {
+        "need": answer.question.need.name,
+        "candidates_count": answer.candidates_count,
+        "possible_count": answer.possible_count,
+        "rows": [row_data(row) for row in answer.rows],
+        "changes": [
+            {"aim": one.aim, "quantity": one.quantity.name, "value": one.quantity.value, "threshold": one.threshold}
+            | {"above": one.above, "best": one.best, "then": one.then}
+            for one in answer.changes
+        ],
+        "moves": [
+            {
+                "constraints": [{"key": key.key, "asked": key.needed, "possible": possible} for key, possible in one.constraints],
+                "row": row_data(one.row),
+            }
+            for one in answer.moves
+        ],
+        "nearest": row_data(answer.nearest) if answer.nearest else None,
+    }
