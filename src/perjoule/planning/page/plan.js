@@ -1,0 +1,148 @@
+"use strict";
+// Draws the front as points, and computes money and carbon again for the sliders. Needs nothing from outside.
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const root = document.documentElement;
+  const J_PER_KWH = 3.6e6, HEIGHT = 430, LEFT = 66, RIGHT = 28, TOP = 16, BOTTOM = 46;
+  const SVG = "http://www.w3.org/2000/svg";
+  const at = (id) => document.getElementById(id);
+  const stored = (() => { try { return localStorage.getItem("perjoule-theme"); } catch { return null; } })();
+  root.dataset.theme = stored || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  at("theme").onclick = () => {
+    root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
+    try { localStorage.setItem("perjoule-theme", root.dataset.theme); } catch { /* a page from disk may have no storage */ }
+    draw();
+  };
+
+  // Says of a table that does not fit how many columns are out of sight.
+  const hint = (box) => {
+    const edge = box.getBoundingClientRect().right;
+    const hidden = [...box.querySelectorAll("th")].filter((head) => head.getBoundingClientRect().right > edge + 2).length;
+    const wide = box.parentElement;
+    wide.toggleAttribute("data-cut", hidden > 0);
+    if (box.scrollWidth <= box.clientWidth + 1) delete wide.dataset.more;
+    else wide.dataset.more = hidden ? `${hidden} more column${hidden > 1 ? "s" : ""}: scroll right →` : "← scroll left";
+    wide.style.setProperty("--shade", `${box.offsetHeight - 2}px`);
+  };
+  const boxes = [...document.querySelectorAll(".scroll")];
+  for (const box of boxes) box.addEventListener("scroll", () => hint(box), { passive: true });
+  for (const one of document.querySelectorAll("details")) one.addEventListener("toggle", () => boxes.forEach(hint));
+
+  let chosen = null;
+  // As perjoule.planning.outcome does: what is bought and built, and what the energy costs and emits on top.
+  const value = (row, name, end = 0) => {
+    const { field, per } = data.axes[name], of = (key) => row.values[key][end];
+    if (end === 0 && name === "money") return of("purchase_usd") + of("energy_j") * price();
+    if (end === 0 && name === "carbon") return of("embodied_kg") + of("energy_j") * carbon();
+    return of(field) / per;
+  };
+  const price = () => (moved.electricity ? at("electricity").value / J_PER_KWH : data.electricity);
+  const carbon = () => (moved.grid ? at("grid").value / 1000 / J_PER_KWH : data.grid);
+  const moved = { electricity: false, grid: false };
+  const AIMS = ["energy", "money", "carbon"];
+  const onFront = (rows) => {
+    const points = rows.map((row) => [...AIMS.map((name) => value(row, name)), -value(row, "throughput")]);
+    return points.map((own) => !points.some((other) => other.every((v, n) => v <= own[n]) && other.some((v, n) => v < own[n])));
+  };
+
+  const text = (number) => (number >= 1000 ? Math.round(+number.toPrecision(3)).toString().replace(/\B(?=(\d{3})+$)/g, " ") : String(+number.toPrecision(3)));
+  const ticks = (low, high, most) => {
+    const all = [];
+    for (let e = Math.floor(Math.log10(low)); e <= Math.ceil(Math.log10(high)); e++) for (const digit of [1, 2, 5]) all.push(digit * 10 ** e);
+    let inside = all.filter((one) => one >= low && one <= high);
+    if (inside.length < 2) inside = [...new Set([0.15, 0.5, 0.85].map((share) => +(low * (high / low) ** share).toPrecision(2)))].filter((one) => one >= low && one <= high);
+    return inside.filter((_, n) => n % Math.ceil(inside.length / most) === 0);
+  };
+  const element = (parent, name, attributes, words) => {
+    const one = document.createElementNS(SVG, name);
+    for (const [key, v] of Object.entries(attributes)) one.setAttribute(key, v);
+    if (words !== undefined) one.textContent = words;
+    parent.append(one);
+    return one;
+  };
+
+  const draw = () => {
+    if (!data.rows.length) return;
+    const place = document.querySelector("#scatter .drawing"), width = place.clientWidth;
+    const x = at("x").value, y = at("y").value, colours = data.colours[root.dataset.theme];
+    const shown = data.rows.filter((row) => (!at("server").value || row.server === at("server").value) && (!at("filesystem").value || row.filesystem === at("filesystem").value));
+    const scale = (name, from, to) => {
+      const all = data.rows.map((row) => value(row, name)).filter((v) => v > 0);
+      const low = Math.min(...all) / 1.12, high = Math.max(...all) * 1.12;
+      const map = (v) => from + (to - from) * Math.min(1, Math.max(0, Math.log(v / low) / Math.log(high / low)));
+      return { map, low, high };
+    };
+    const across = scale(x, LEFT, width - RIGHT), up = scale(y, HEIGHT - BOTTOM, TOP);
+    place.replaceChildren();
+    const svg = element(place, "svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT });
+    for (const tick of ticks(across.low, across.high, Math.max(2, Math.floor(width / 110)))) {
+      element(svg, "line", { class: "axis", x1: across.map(tick), x2: across.map(tick), y1: TOP, y2: HEIGHT - BOTTOM });
+      element(svg, "text", { x: across.map(tick), y: HEIGHT - BOTTOM + 17, "text-anchor": "middle" }, text(tick));
+    }
+    for (const tick of ticks(up.low, up.high, 8)) {
+      element(svg, "line", { class: "axis", x1: LEFT, x2: width - RIGHT, y1: up.map(tick), y2: up.map(tick) });
+      element(svg, "text", { x: LEFT - 8, y: up.map(tick) + 4, "text-anchor": "end" }, text(tick));
+    }
+    element(svg, "text", { x: (LEFT + width - RIGHT) / 2, y: HEIGHT - 8, "text-anchor": "middle" }, data.axes[x].label);
+    element(svg, "text", { x: 0, y: 0, transform: `translate(13 ${(HEIGHT - BOTTOM + TOP) / 2}) rotate(-90)`, "text-anchor": "middle" }, data.axes[y].label);
+    const kept = onFront(shown);
+    shown.forEach((row, n) => {
+      const point = element(svg, "circle", { class: `point${kept[n] ? "" : " off"}${row.id === chosen ? " chosen" : ""}`, cx: across.map(value(row, x)), cy: up.map(value(row, y)), r: row.picks.length ? 7 : 4.5, fill: colours[data.filesystems.indexOf(row.filesystem) % colours.length], "data-id": row.id });
+      element(point, "title", {}, `candidate ${row.id}: ${row.text}`);
+      point.addEventListener("click", () => choose(row.id));
+    });
+    const picked = shown.find((row) => row.id === chosen);
+    if (picked) {
+      const cx = across.map(value(picked, x)), cy = up.map(value(picked, y));
+      element(svg, "line", { class: "band", x1: across.map(value(picked, x, 1)), x2: across.map(value(picked, x, 2)), y1: cy, y2: cy });
+      element(svg, "line", { class: "band", x1: cx, x2: cx, y1: up.map(value(picked, y, 1)), y2: up.map(value(picked, y, 2)) });
+    }
+    label(svg, shown.filter((row) => row.picks.length), (row) => [across.map(value(row, x)), up.map(value(row, y))], width);
+    const legend = document.createElement("div");
+    legend.className = "legend";
+    for (const [n, name] of data.filesystems.entries()) {
+      const item = document.createElement("span"), dot = document.createElement("i");
+      dot.style.background = colours[n % colours.length];
+      item.append(dot, name);
+      legend.append(item);
+    }
+    place.append(legend);
+    at("electricity-now").textContent = `${(price() * J_PER_KWH).toFixed(2)} USD/kWh`;
+    at("grid-now").textContent = `${Math.round(carbon() * J_PER_KWH * 1000)} g/kWh`;
+    at("best").textContent = shown.length
+      ? AIMS.map((name) => { const best = shown.reduce((a, b) => (value(b, name) < value(a, name) ? b : a)); return `Least ${name}: candidate ${best.id} (${text(value(best, name))} ${data.axes[name].label.split(" ")[0]}), ${best.text}.`; }).join(" ")
+      : "No candidate of the front has these.";
+    root.dataset.drawn = root.dataset.theme;
+  };
+  // Names of the picks where there is room; a name that would lie over another stays in the point's title.
+  const label = (svg, rows, where, width) => {
+    const taken = [];
+    for (const row of rows) {
+      const [cx, cy] = where(row), words = `${row.id}: ${row.picks.join(", ")}`;
+      const left = cx > width / 2;
+      const one = element(svg, "text", { class: "name", x: cx + (left ? -11 : 11), y: cy + 4, "text-anchor": left ? "end" : "start" }, words);
+      const box = one.getBBox();
+      const clash = box.x < LEFT || box.x + box.width > width || taken.some((b) => box.x < b.x + b.width && b.x < box.x + box.width && box.y < b.y + b.height && b.y < box.y + box.height);
+      if (clash) one.remove(); else taken.push(box);
+    }
+  };
+  const choose = (id) => {
+    chosen = chosen === id ? null : id;
+    const row = data.rows.find((one) => one.id === chosen);
+    at("chosen").replaceChildren(...(row ? [`Candidate ${row.id}`, ...row.about] : []).map((line, n) => {
+      const one = document.createElement(n ? "p" : "b");
+      one.textContent = line;
+      return one;
+    }));
+    draw();
+  };
+  if (data.rows.length) {
+    at("electricity").value = data.electricity * J_PER_KWH;
+    at("grid").value = data.grid * J_PER_KWH * 1000;
+    for (const id of ["x", "y", "server", "filesystem"]) at(id).oninput = draw;
+    for (const id of ["electricity", "grid"]) at(id).oninput = () => { moved[id] = true; draw(); };
+    draw();
+  } else root.dataset.drawn = root.dataset.theme;
+  boxes.forEach(hint);
+  addEventListener("resize", () => { draw(); boxes.forEach(hint); });
+})();
