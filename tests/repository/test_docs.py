@@ -1,11 +1,11 @@
-"""Every TOML example in the documents is a campaign, or a part of one."""
+"""Every TOML example in the documents is a campaign or a part of one, or a need."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from perjoule import campaign
+from perjoule import campaign, planning
 from places import ROOT
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -19,9 +19,12 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize("where", EXAMPLES)
-def test_toml_in_the_documents_is_a_campaign_or_a_part_of_one(where: str, tmp_path: Path) -> None:
+def test_toml_in_the_documents_is_a_campaign_or_a_part_of_one_or_a_need(where: str, tmp_path: Path) -> None:
     (tmp_path / "hosts.ini").write_text("[storage]\ns[1:2]\n[compute]\nn[001:064]\n")  # which documents name
     whole = EXAMPLES[where]
+    if "\ncapacity = " in whole:
+        assert planning.parse(whole, where).need.capacity_bytes
+        return
     if "[testbed]" not in whole:
         whole = '[testbed]\nkind = "simulated"\n' + whole
     for table in ("filesystem", "workload"):

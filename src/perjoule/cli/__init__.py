@@ -31,6 +31,7 @@ COMMANDS = {
     "papers": ("papers", "papers_command", "List published papers, or a paper's numbers."),
     "audit": ("audit", "audit_command", "Recompute the derived numbers of a paper or results folder."),
     "reproduce": ("papers", "reproduce_command", "Repeat a paper's study: write its campaign, or run it."),
+    "plan": ("plan", "plan_command", "Find the hardware and file system for a need."),
     "meters": ("meters", "meters", "Find, watch, test, record, serve, simulate meters."),
     "up": ("machine", "up", "Bring up a virtual cluster to experiment with."),
     "down": ("machine", "down", "Remove what killed runs left behind, and clusters made by `up`."),

@@ -1,0 +1,124 @@
+"""The command that finds hardware for a need: plan."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from perjoule.cli import exits, json_output
+from perjoule.cli.display import err, out, show, show_line
+from perjoule.cli.outputs import OutputFile
+from perjoule.cli.parameters import examples
+
+if TYPE_CHECKING:
+    from perjoule.planning import Answer
+
+
+@click.command(
+    "plan",
+    short_help="Find the hardware and file system for a need.",
+    epilog=examples(
+        "perjoule plan examples/needs/archive.toml",
+        "perjoule plan examples/needs/archive.toml --page plan.html",
+        "perjoule plan examples/needs/archive.toml --candidate 1",
+        "perjoule plan examples/needs/archive.toml --candidate 1 --write measure.toml",
+        "perjoule plan examples/needs/archive.toml --json",
+    ),
+)
+@click.argument("file", type=click.Path(path_type=Path), metavar="NEED.toml")
+@click.option("--all", "everything", is_flag=True, help="List the whole front instead of a dozen of it.")
+@click.option("--candidate", "number", type=click.IntRange(min=1), metavar="N", help="Describe candidate N of the front.")
+@click.option("--page", "target", type=OutputFile(), metavar="FILE.html", help="Write a page to explore the front with.")
+@click.option("--write", "campaign", type=OutputFile(), metavar="FILE.toml", help="Write a campaign that measures the candidate.")
+@click.option("--scale", type=click.FloatRange(min=0, max=1, min_open=True), help="With --write: on virtual hosts of this speed.")
+@json_output.option
+def plan_command(
+    file: Path,
+    everything: bool,
+    number: int | None,
+    target: Path | None,
+    campaign: Path | None,
+    scale: float | None,
+    as_json: bool,
+) -> None:
+    """Find the clusters that meet NEED.toml with the least energy, money and carbon, and the most throughput.
+
+    Every combination of the catalogue's servers, disks, networks and file systems is computed. None is better than one on the
+    front at everything. Bands are 5 % to 95 % of draws of all uncertain values. If nothing meets the need, the nearest is shown,
+    and which limit to move; the exit code is then 1. See docs/how-to/plan.md for the keys and for every definition.
+    """
+    from perjoule import planning
+    from perjoule.model.errors import CampaignError
+    from perjoule.planning.texts import as_data
+
+    found = planning.answer(planning.read(file))
+    if number is not None and number > len(found.rows):
+        what = f"the front has {len(found.rows)} candidates, and no number {number}"
+        raise CampaignError(what, where="--candidate", next=f"perjoule plan {file} --all lists them")
+    if (campaign or scale) and not (number and campaign):
+        raise CampaignError(
+            "a campaign measures one candidate", where="--write", next="name it by --candidate N, and a file by --write"
+        )
+    if as_json:
+        json_output.print_json("plan", as_data(found))
+    elif found.rows:
+        _show(found, everything, number)
+    else:
+        _show_impossible(found)
+    if campaign is not None and number is not None:
+        from perjoule.planning.measuring import written
+
+        text = written(found, found.rows[number - 1], scale)
+        with exits.place(campaign):
+            campaign.write_text(text, encoding="utf-8")
+        err.print(f"{campaign}: perjoule check {campaign} says how long it takes", soft_wrap=True)
+    if target is not None:
+        from perjoule.planning.exploring import page
+
+        with exits.place(target):
+            target.write_text(page(found), encoding="utf-8")
+    if not found.rows:
+        sys.exit(1)
+
+
+def _show(found: "Answer", everything: bool, number: int | None) -> None:
+    from perjoule.planning import texts
+    from perjoule.results.table import Table
+
+    need = found.question.need
+    if number is not None:
+        for line in texts.about(found.rows[number - 1]):
+            show_line(line)
+        return
+    out.print(
+        f"{need.name}: {found.candidates_count} candidates, {found.possible_count} meet the need, "
+        f"{len(found.rows)} are on the front",
+        style="bold",
+    )
+    rows = found.rows if everything else texts.shown(found)
+    show(Table(texts.HEADERS, tuple(texts.cells(row) for row in rows)), (), ())
+    out.print(f"kWh, USD and kgCO2e: all of {need.years:g} years, from the wall, with the switch")
+    best = found.pick("least regret")
+    out.print(f"\nleast regret, candidate {best.id}:", style="bold")
+    for line in texts.about(best):
+        show_line(f"  {line}")
+    changes = texts.main_changes(found)
+    out.print("\nwhat changes the ranking:" if changes else "\nno value within its interval changes the ranking", style="bold")
+    for change in changes:
+        show_line(f"  {texts.change_text(change)}")
+
+
+def _show_impossible(found: "Answer") -> None:
+    from perjoule.planning import texts
+    from perjoule.planning.enumeration import constraints
+
+    need = found.question.need
+    assert found.nearest is not None
+    out.print(f"{need.name}: none of {found.candidates_count} candidates meets the need", style="bold red")
+    one = all(len(move.constraints) == 1 for move in found.moves)
+    out.print("what to move, any of these:" if one else "no single limit to move; any of these together:", style="bold")
+    for move in found.moves:
+        show_line(f"  {texts.move_text(move)}")
+    missed = "; ".join(texts.misses(found.nearest, constraints(need)))
+    show_line(f"nearest: {found.nearest.text}: {missed}")

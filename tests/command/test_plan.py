@@ -1,0 +1,94 @@
+"""`perjoule plan`: the table, JSON, the page, and a campaign that measures a candidate."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from perjoule import campaign
+from perjoule.cli import cli
+from perjoule.cli.exits import exit_code
+from places import EXAMPLES, ROOT
+
+NEED = EXAMPLES / "needs" / "archive.toml"
+
+
+def said(*words: object, code: int = 0) -> str:
+    done = CliRunner().invoke(cli, ["plan", *map(str, words)])
+    assert done.exit_code == code, done.output
+    return done.stdout
+
+
+def test_the_table_names_a_pick_for_each_aim_and_describes_the_one_with_least_regret() -> None:
+    text = said(NEED)
+    for words in (
+        "candidates",
+        "energy",
+        "money",
+        "carbon",
+        "throughput",
+        "least regret, candidate",
+        "MJ per TB-year",
+        "kJ per TiB moved",
+    ):
+        assert words in text
+
+
+def test_json_has_the_documented_keys_and_values_with_bands() -> None:
+    found = json.loads(said(NEED, "--json"))
+    listed = re.findall(r"^\| `plan` \| ([^|]+) \|", (ROOT / "docs/reference/json.md").read_text(), re.MULTILINE)
+    assert {*found} - {"format", "version"} == set(re.findall(r"`(\w+)`", " ".join(listed)))
+    for row in found["rows"]:
+        for key, band in row["values"].items():
+            assert band["low"] <= band["high"], key
+    assert found["nearest"] is None and found["moves"] == []
+
+
+def test_an_impossible_need_says_which_limit_to_move_and_exits_with_one(tmp_path: Path) -> None:
+    need = tmp_path / "need.toml"
+    need.write_text(NEED.read_text().replace('"400 MiB/s"', '"8 GiB/s"').replace('"800 W"', '"20 W"'))
+    text = said(need, code=1)
+    assert "nearest: " in text and "limits.power" in text
+    found = json.loads(said(need, "--json", code=1))
+    assert found["rows"] == [] and found["nearest"]["server"]
+    assert said(need, "--page", tmp_path / "plan.html", code=1)
+    assert "None of" in (tmp_path / "plan.html").read_text()
+
+
+def test_a_candidate_becomes_a_campaign_for_real_hosts(tmp_path: Path) -> None:
+    found = json.loads(said(NEED, "--json"))["rows"]
+    for row in {row["filesystem"]: row for row in found}.values():
+        said(NEED, "--candidate", row["id"], "--write", tmp_path / "c.toml")
+        asked = campaign.read(tmp_path / "c.toml")
+        hosts: Any = asked.trials[0].testbed.options["hosts"]
+        roles = [host["role"] for host in hosts]
+        assert roles.count("storage") == row["servers_count"]
+        assert len(roles) - roles.count("client") == row["servers_count"] + row["further_hosts_count"]
+        assert {trial.filesystem.kind for trial in asked.trials} == {row["filesystem"]}
+        assert not campaign.impossible(asked)
+
+
+def test_a_candidate_of_catalogued_boards_becomes_a_campaign_on_virtual_hosts(tmp_path: Path) -> None:
+    need = tmp_path / "need.toml"
+    need.write_text(NEED.read_text() + '\n[choose]\nservers = ["odroid-hc4"]\n')
+    said(need, "--candidate", 1, "--write", tmp_path / "c.toml", "--scale", 0.1)
+    asked = campaign.read(tmp_path / "c.toml")
+    assert asked.trials[0].testbed.kind == "virtual"
+    assert "The virtual hosts have the disks of odroid-hc4" in " ".join(
+        (tmp_path / "c.toml").read_text().replace("#", "").split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["--candidate", "99999"], "and no number 99999"),
+        (["--write", "c.toml"], "a campaign measures one candidate"),
+    ],
+)
+def test_a_wrong_request_is_refused(words: list[str], what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code(lambda: cli.main(["plan", str(NEED), *words], standalone_mode=False)) == 2
+    assert what in capsys.readouterr().err
