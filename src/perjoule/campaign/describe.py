@@ -11,8 +11,8 @@ from perjoule import drivers
 from perjoule.campaign.messages import instead, written
 from perjoule.campaign.schema import driver_schema
 from perjoule.campaign.source import Source, is_list
-from perjoule.campaign.tables import NAMES, rows
-from perjoule.drivers.protocols import FileSystem, Meter, Testbed, Workload
+from perjoule.campaign.tables import NAMES, fields_of, rows
+from perjoule.drivers.protocols import FileSystem, Meter, Testbed, Tunable, Workload
 from perjoule.model.errors import CampaignError
 
 WIDTH = 110
@@ -51,6 +51,7 @@ def _driver_lines(name: str, kind: str) -> Iterator[str]:
         yield f"{indent}{option.name} = {option.default}    {option.takes}"
         deeper = f"{indent}    "
         yield from wrap(option.description, WIDTH, initial_indent=deeper, subsequent_indent=deeper)
+        yield from (f"{deeper}tuned: {line}" for line in (() if option.depth_count else tuned(name, kind, option.name)))
     yield from ("", *example_text(name, kind).splitlines(), "")
 
 
@@ -84,6 +85,13 @@ def options(name: str, kind: str) -> Iterator[Option]:
     """Yield every option of a driver, each table's before those of the tables inside it."""
     schema = driver_schema(name, kind)
     return _options(schema, schema.get("$defs", {}), 0)
+
+
+def tuned(name: str, kind: str, option: str) -> Iterator[str]:
+    """Yield the values of an option that `perjoule tune` tries, a line for each key of a table."""
+    for mark in fields_of(name, kind)[option][1].metadata:
+        if isinstance(mark, Tunable):
+            yield " ".join(filter(None, (mark.key, ", ".join(map(written, mark.values)))))
 
 
 def _options(schema: dict[str, Any], definitions: dict[str, Any], depth_count: int) -> Iterator[Option]:

@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Host, Hosts
+from perjoule.drivers.protocols import Check, Host, Hosts, Tunable
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.cluster import Cluster
@@ -51,7 +51,7 @@ class CephFs(ceph.Ceph):
     is the kernel's own, which a virtual host does not count."""
     metadata_osds_count: Annotated[int, Field(ge=1, le=16)] = 2
     """OSDs on a dedicated metadata host; with classes = "apart", metadata have at most as many copies."""
-    client_cache_bytes: Bytes = 32 * 1024**2
+    client_cache_bytes: Annotated[Bytes, Tunable(("8 MiB", "32 MiB", "128 MiB", "512 MiB"), scale=True)] = 32 * 1024**2
     """Object cache of each ceph-fuse, half of which may be dirty. Files that are not much larger are read back from it."""
 
     def checks(self) -> tuple[Check, ...]:

@@ -2,17 +2,18 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from math import log2
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, FileSystem, Hosts, Mounted
+from perjoule.drivers.protocols import Check, FileSystem, Hosts, Mounted, Tunable
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import CampaignError, TransientError
-from perjoule.model.units import MIB, BytesPerSecond, Ratio
+from perjoule.model.units import MIB, Bytes, BytesPerSecond, Ratio
 
 EXAMPLE = """
 [[filesystem]]
@@ -47,6 +48,18 @@ class Simulated(FileSystem):
 
     seed: str = ""
     """Seed of the noise; the same seed gives the same noise in each deployment."""
+
+    threads_count: Annotated[int, Field(ge=1, le=64), Tunable((1, 2, 4, 8, 16), scale=True)] = 4
+    """Threads that it claims to have; 8 are best."""
+
+    read_ahead_bytes: Annotated[Bytes, Tunable(("128 KiB", "512 KiB", "2 MiB"), scale=True)] = 128 * 1024
+    """Read-ahead that it claims to have, which makes no difference."""
+
+    journal: Annotated[Literal["safe", "fast"], Tunable(("safe", "fast"), less_durable={"fast": "the last writes"})] = "safe"
+    """Whether it claims to write its journal at once; "fast" gains `gain` and gives up durability."""
+
+    gain_ratio: Annotated[Ratio, Field(le=0.3)] = 0.0
+    """Throughput gained with 8 threads instead of 4, and lost with each further halving or doubling."""
 
     failure: Literal["none", "layout", "daemon", "death"] = "none"
     """What fails on purpose: nothing, an impossible layout, a daemon at the start, a daemon during the first trial."""
@@ -84,7 +97,7 @@ class Simulated(FileSystem):
             directory.mkdir(parents=True)
         facts: dict[str, Json] = {
             "version": "simulated",
-            "throughput_bytes_per_s": self.throughput_bytes_per_s * self._speedup(len(hosts.by_role("storage"))),
+            "throughput_bytes_per_s": self.throughput_bytes_per_s * self._speedup(len(hosts.by_role("storage"))) * self._tuned(),
             "noise_ratio": self.noise_ratio,
             "seed": self.seed,
         }
@@ -97,6 +110,10 @@ class Simulated(FileSystem):
         if self.serial_ratio is None or not servers_count:
             return 1.0
         return servers_count / (1 + self.serial_ratio * (servers_count - 1))
+
+    def _tuned(self) -> float:
+        steps = 1 - abs(log2(self.threads_count / 8)) + (self.journal == "fast")
+        return 1 + self.gain_ratio * steps
 
     def checks(self) -> tuple[Check, ...]:
         """Check nothing: there are no requirements."""

@@ -9,6 +9,7 @@ from perjoule.drivers.protocols.host import ClockOffset, Completed, Counters, Ho
 from perjoule.drivers.protocols.hosts import Hosts, Lease, Machine, PlannedHost, planned
 from perjoule.drivers.protocols.meter import Meter, Sink
 from perjoule.drivers.protocols.testbed import Testbed
+from perjoule.drivers.protocols.tunable import Tunable
 from perjoule.drivers.protocols.workload import ListsUsers, Workload, require_time
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Process",
     "Sink",
     "Testbed",
+    "Tunable",
     "Workload",
     "planned",
     "require_time",

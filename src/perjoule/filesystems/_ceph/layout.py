@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass as options_dataclass
 
-from perjoule.drivers.protocols import Check, Host, Hosts
+from perjoule.drivers.protocols import Check, Host, Hosts, Tunable
 from perjoule.filesystems._options import Deployed
 from perjoule.model import OPTIONS, Amplification, Redundancy
 from perjoule.model.errors import CampaignError
@@ -21,6 +21,7 @@ PYTHON = "/usr/bin/python3"  # the system's, which has librados
 
 DeviceClass = Literal["hdd", "ssd"]
 Store = Literal["bluestore", "memstore"]
+IN_MEMORY = "all objects of an OSD that ends"
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Ceph(Deployed):
     host_bytes: ClassVar[int] = 384 * 1024**2  # an OSD at 120 MB and 56 threads, two on a host, were measured
     host_tasks_count: ClassVar[int] = 192
 
-    placement_groups_count: Annotated[int, Field(ge=1, le=1024)] = 64
+    placement_groups_count: Annotated[int, Field(ge=1, le=1024), Tunable((16, 32, 64, 128, 256), scale=True)] = 64
     """Placement groups (PGs) of each pool."""
     copies_count: Annotated[int, Field(ge=1, le=8)] = 2
     """Copies of each object (`size` of the pool), each on another host; with `erasure`, of CephFS's metadata only."""
@@ -92,9 +93,9 @@ class Ceph(Deployed):
     classes: Literal["apart", "together"] = "apart"
     """"apart": data only on the OSDs of storage hosts (device class hdd), CephFS's metadata on those of the metadata host (class
     ssd); "together": both on all of them."""
-    osds_per_host_count: Annotated[int, Field(ge=1, le=16)] = 1
+    osds_per_host_count: Annotated[int, Field(ge=1, le=16), Tunable((1, 2), scale=True)] = 1
     """OSDs on each storage host; the paper has one per disk, which is 2."""
-    store: Store = "bluestore"
+    store: Annotated[Store, Tunable(("bluestore", "memstore"), less_durable={"memstore": IN_MEMORY})] = "bluestore"
     """Where OSDs keep objects: BlueStore in a sparse file, or memory (which has its own CPU cost)."""
     osd_size_bytes: Annotated[Bytes, Field(ge=SMALLEST_OSD_BYTES)] = 8 * 1024**3
     """Size of each OSD's store; less if the host's disk is smaller."""

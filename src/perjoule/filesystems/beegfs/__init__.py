@@ -20,7 +20,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Hosts
+from perjoule.drivers.protocols import Check, Hosts, Tunable
 from perjoule.filesystems._options import SelfBuilt
 from perjoule.filesystems.beegfs.client import FIX
 from perjoule.filesystems.beegfs.cluster import Cluster
@@ -45,14 +45,14 @@ class BeeGFS(SelfBuilt):
     removes_files: ClassVar = False  # a metadata server makes 66 000 folders
     copied_by_client: ClassVar = False  # it writes to the primary of a pair, which passes the data on
 
-    chunk_bytes: Bytes = 512 * 1024
+    chunk_bytes: Annotated[Bytes, Tunable(("64 KiB", "256 KiB", "512 KiB", "1 MiB", "4 MiB"), scale=True)] = 512 * 1024
     """Bytes of a file on one target before the next one follows: a power of two, at least 64 KiB."""
-    targets_count: Annotated[int, Field(ge=1, le=255)] = 4
+    targets_count: Annotated[int, Field(ge=1, le=255), Tunable((1, 2, 4, 8), scale=True)] = 4
     """Number of targets over which a file is striped (pairs of targets with `mirror`); all, if there are fewer."""
     mirror: bool = False
     """Whether data are stored twice, on pairs of storage hosts (buddy mirror groups); with several metadata servers, so are
     metadata. BeeGFS requires a licence for mirrors beyond a trial period."""
-    cache: Literal["buffered", "native"] = "buffered"
+    cache: Annotated[Literal["buffered", "native"], Tunable(("buffered", "native"))] = "buffered"
     """File data on clients: in a few small buffers, or in the kernel's page cache (tuneFileCacheType)."""
 
     def names(self) -> Mapping[str, tuple[str, ...]]:

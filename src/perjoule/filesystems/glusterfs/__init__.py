@@ -20,7 +20,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Host, Hosts
+from perjoule.drivers.protocols import Host, Hosts, Tunable
 from perjoule.filesystems._daemons import Daemon, last_words
 from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._options import Deployed
@@ -34,6 +34,7 @@ from perjoule.model.errors import MachineError, TransientError, WorkloadError
 EXAMPLE = '[[filesystem]]\nkind = "glusterfs"\nlayout = "dispersed"\nredundancy = 1\n'
 
 VOLUME = "perjoule"
+UNSYNCED = "writes that bricks had not synced when they lost power"
 ROOMS = {"state": "/var/lib/glusterd", "run": "/run/gluster", "log": "/var/log/glusterfs"}  # ours, and where it is mounted
 
 
@@ -63,7 +64,16 @@ class GlusterFS(Deployed):
     """Number of hosts with bricks; all hosts with disks if omitted."""
     bricks_per_host_count: Annotated[int, Field(ge=1, le=16)] = 1
     """Bricks on each of these hosts: 2 on 5 hosts make a dispersed volume of 2 x (4 + 1)."""
-    volume: Mapping[str, str] = field(default_factory=dict[str, str])
+    volume: Annotated[
+        Mapping[str, str],
+        Tunable(("4", "16", "32"), scale=True, key="performance.io-thread-count", otherwise="16"),
+        Tunable(("1", "2", "4"), scale=True, key="client.event-threads", otherwise="2"),
+        Tunable(("1", "2", "4"), scale=True, key="server.event-threads", otherwise="2"),
+        Tunable(("1MB", "4MB", "16MB"), key="performance.write-behind-window-size", otherwise="1MB"),
+        Tunable(("off", "on"), key="performance.read-ahead", otherwise="off"),
+        Tunable(("off", "on"), key="performance.io-cache", otherwise="off"),
+        Tunable(("on", "off"), key="cluster.ensure-durability", otherwise="on", less_durable={"off": UNSYNCED}),
+    ] = field(default_factory=dict[str, str])
     """Further options of the volume, as in `gluster volume set` ({"performance.io-cache" = "on"})."""
 
     def redundancy(self, hosts: Hosts) -> Redundancy:

@@ -19,7 +19,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Host, Hosts
+from perjoule.drivers.protocols import Check, Host, Hosts, Tunable
 from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._options import Deployed
@@ -30,6 +30,7 @@ from perjoule.model.errors import CampaignError, MachineError, TransientError, W
 from perjoule.model.units import SecondsOrZero
 
 EXAMPLE = '[[filesystem]]\nkind = "moosefs"\ngoal = 2\n'
+PAGES = "chunks in the page caches of servers that lose power"
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -51,9 +52,9 @@ class MooseFS(Deployed):
     """How long deleted files are kept (rounded up to hours; MooseFS's default is 24 h); data are freed in the background."""
     metalogger: bool = False
     """Whether a metalogger on the management host keeps a copy of the metadata."""
-    cache: Literal["auto", "direct", "never", "always"] = "auto"
+    cache: Annotated[Literal["auto", "direct", "never", "always"], Tunable(("auto", "direct", "never", "always"))] = "auto"
     """File data in the client's page cache: "auto" lets the master decide, "direct" bypasses it (mfscachemode)."""
-    sync_on_close: bool = False
+    sync_on_close: Annotated[bool, Tunable((False, True), less_durable={False: PAGES})] = False
     """Whether chunk servers fsync a chunk before they close it; by default MooseFS does not (HDD_FSYNC_BEFORE_CLOSE)."""
     rebalance: bool = False
     """Whether the master may move chunks between chunk servers at any time to even out space, MooseFS's default. If off, no move

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Host, Hosts
+from perjoule.drivers.protocols import Check, Host, Hosts, Tunable
 from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._options import Deployed, needs_beneath
@@ -51,7 +51,7 @@ class Nfs(Deployed):
     version: Version | None = None
     """Version of the protocol: 4.2 by default; 3 by client "fuse", which has no other. Ganesha serves 3 only to hosts with their
     own namespaces, because it needs an rpcbind."""
-    transfer_bytes: Bytes = 1024**2
+    transfer_bytes: Annotated[Bytes, Tunable(("64 KiB", "256 KiB", "1 MiB"), scale=True)] = 1024**2
     """Largest read and write of the kernel's client (rsize, wsize); the FUSE client's are 128 KiB and 1 MiB."""
     options: tuple[str, ...] = ()
     """More mount options of the kernel's client."""

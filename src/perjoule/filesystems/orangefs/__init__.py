@@ -14,11 +14,11 @@ servers, and on their disks only with `sync_data`.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Host, Hosts
+from perjoule.drivers.protocols import Check, Host, Hosts, Tunable
 from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import Deployment
 from perjoule.filesystems._options import SelfBuilt
@@ -34,6 +34,9 @@ EXAMPLE = '[[filesystem]]\nkind = "orangefs"\nstripe = "64 KiB"\n'
 DEVICE = Path("/dev/pvfs2-req")  # between the kernel client and its daemon
 CACHED_S = 5  # pvfs2fuse's own: it can be had or not, but not be changed
 
+Distribution = Literal["simple_stripe", "twod_stripe", "basic_dist"]
+PAGES = "data in the page caches of servers that lose power"
+
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class OrangeFS(SelfBuilt):
@@ -44,9 +47,9 @@ class OrangeFS(SelfBuilt):
     in_user_space: ClassVar = False
     copied_by_client: ClassVar = True  # it spreads one copy over the data servers
 
-    stripe_bytes: Bytes = 64 * 1024
+    stripe_bytes: Annotated[Bytes, Tunable(("64 KiB", "256 KiB", "1 MiB", "4 MiB"), scale=True)] = 64 * 1024
     """Bytes of a file on one server before the next one follows (strip_size)."""
-    distribution: Literal["simple_stripe", "twod_stripe", "basic_dist"] = "simple_stripe"
+    distribution: Annotated[Distribution, Tunable(("simple_stripe", "twod_stripe", "basic_dist"))] = "simple_stripe"
     """How files are spread: round robin over all data servers, in two dimensions over groups of them, or each file on one."""
     client: Literal["fuse", "kernel"] = "fuse"
     """"fuse": pvfs2fuse with big_writes; "kernel": the module orangefs with pvfs2-client-core, one client per kernel."""
@@ -56,9 +59,11 @@ class OrangeFS(SelfBuilt):
     attribute_cache: bool = True
     """Whether clients cache names and attributes for 5 s, the default of pvfs2fuse. Without it, every request first queries the
     metadata server, but size changes by another client are visible at once."""
-    trove: Literal["alt-aio", "directio"] = "alt-aio"
+    trove: Annotated[Literal["alt-aio", "directio"], Tunable(("alt-aio", "directio"), less_durable={"alt-aio": PAGES})] = (
+        "alt-aio"
+    )
     """How servers do their I/O (TroveMethod): through their page cache with threads, or bypassing it."""
-    sync_data: bool = False
+    sync_data: Annotated[bool, Tunable((False, True), less_durable={False: PAGES})] = False
     """Whether servers fsync data before they acknowledge a write (TroveSyncData)."""
     beneath: Disk | None = None
     """A dedicated file system beneath the data of each data server, as in {kind = "xfs", block = "4 KiB"}; the host's own disk if
