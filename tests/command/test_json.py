@@ -119,3 +119,13 @@ def test_others_have_the_keys_that_are_documented(said: Said, words: tuple[str, 
 
 def test_what_json_lacks_is_null() -> None:
     assert plain({"a": [float("inf"), float("nan"), 1.5], "b": (Path("x"), {"y"})}) == {"a": [None, None, 1.5], "b": ["x", ["y"]]}
+
+
+def test_a_tuning_says_what_it_found_and_what_it_would_try(said: Said, tmp_path: Path) -> None:
+    tuning = ("tune", EXAMPLES / "tune.toml", "--for", "MiB/J", "--only", "threads", "--set", "settle=5 ms")
+    listed = said(*tuning, "--list")
+    assert {*listed} - {"format", "version"} == documented("tune --list")
+    assert [(one["option"], one["values"], one["default"]) for one in listed["options"]] == [("threads", [1, 2, 4, 8, 16], 4)]
+    found = said(*tuning, "--trials", 10, "--into", tmp_path / "tuned")
+    assert {*found} - {"format", "version"} == documented("tune")
+    assert {"option", "best", "worst", "ratio", "matters"} == {*found["importance"][0]}

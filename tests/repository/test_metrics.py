@@ -23,6 +23,7 @@ ALLOWED = {
     "campaign/simulate.py": "writes an option",
     "cli/compare.py": "examples in help",
     "cli/history.py": "examples in help",
+    "cli/tune.py": "examples in help",
     "results/comparison.py": "an example in an error",
     "report/drawings.py": "whether any role's CPU time was measured",
 }

@@ -46,6 +46,7 @@ __all__ = [
     "about",
     "demo",
     "describe",
+    "document",
     "example",
     "example_text",
     "headline",
@@ -90,21 +91,15 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
     Raises:
         CampaignError: one sentence with the line of the error.
     """
-    document, place = read_toml(text, source)
-    place = replace(place, folder=folder)
-    _check_shape(document, place)
-    place = _override(document, [o for o in overrides if not o.startswith("meter.")], place)
-    if "meter" not in document:
-        document["meter"] = [{"kind": kind} for kind in _meters(document["testbed"], place)]
-    place = _override(document, [o for o in overrides if o.startswith("meter.")], place)
-    drawn = [f"name={File(source).stem}"] if "name" not in document else []
-    document.setdefault("name", File(source).stem)
-    header = _header({key: value for key, value in document.items() if key not in NAMES}, place)
+    found, place = document(text, source=source, overrides=overrides, folder=folder)
+    drawn = [f"name={File(source).stem}"] if "name" not in found else []
+    found.setdefault("name", File(source).stem)
+    header = _header({key: value for key, value in found.items() if key not in NAMES}, place)
     if header.servers_count:
-        _serve(document["testbed"], header.servers_count, place)
+        _serve(found["testbed"], header.servers_count, place)
     seed = secrets.randbelow(2**32) if header.seed is None else header.seed
     drawn += [f"seed={seed}"] if header.seed is None else []
-    parts = {name: _specs(name, document, place, header) for name in NAMES}
+    parts = {name: _specs(name, found, place, header) for name in NAMES}
     _check_access(parts["filesystem"], parts["workload"], place)
     check_named(parts["filesystem"], header.overwrite, place.name)
     trials_count = len(header.clients_count) * most_repetitions(header)
@@ -132,6 +127,24 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
         overrides=(*overrides, *drawn),
         files=files_of(itertools.chain.from_iterable(parts.values())),
     )
+
+
+def document(
+    text: str, *, source: str = "campaign", overrides: Sequence[str] = (), folder: File | None = None
+) -> tuple[Table, Source]:
+    """Read a campaign as TOML tables, with the overrides in them, and the meters that it gets where it names none.
+
+    Raises:
+        CampaignError: as `parse`, for whatever is wrong with its form.
+    """
+    found, place = read_toml(text, source)
+    place = replace(place, folder=folder)
+    _check_shape(found, place)
+    place = _override(found, [o for o in overrides if not o.startswith("meter.")], place)
+    if "meter" not in found:
+        found["meter"] = [{"kind": kind} for kind in _meters(found["testbed"], place)]
+    place = _override(found, [o for o in overrides if o.startswith("meter.")], place)
+    return found, place
 
 
 def of_results(text: str, overrides: Sequence[str], folder: File | None = None) -> Campaign | None:

@@ -16,7 +16,8 @@ from perjoule.cli.parameters import InOrder, examples
 COMMANDS = {
     "demo": ("measuring", "demo", "Run the demo: three parallel file systems compared."),
     "run": ("measuring", "run_command", "Run a campaign and write its report."),
-    "resume": ("measuring", "resume", "Continue an interrupted campaign."),
+    "resume": ("measuring", "resume", "Continue an interrupted campaign or tuning."),
+    "tune": ("tune", "tune_command", "Find the settings that do best."),
     "watch": ("watch", "watch", "Watch a run in a browser."),
     "check": ("checking", "check", "Dry run: trials, bytes, space, time."),
     "show": ("results", "show_command", "Print the table of a results folder."),

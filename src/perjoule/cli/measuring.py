@@ -15,6 +15,7 @@ from perjoule.cli.display import counted, err, out, show, show_line
 from perjoule.cli.outputs import require_folder
 from perjoule.cli.parameters import examples
 from perjoule.cli.progress import Progress
+from perjoule.cli.tune import go_on
 from perjoule.cli.watch import beside
 from perjoule.execution import readiness, remaining, resources, runner, time_limit
 from perjoule.model import Campaign
@@ -22,6 +23,7 @@ from perjoule.model.errors import CampaignError, Interrupted, MachineError, Work
 from perjoule.model.units import seconds_text
 from perjoule.results.table import table
 from perjoule.summary import report_is_current, summary
+from perjoule.tuning import folder as tuning
 
 
 @click.command(
@@ -66,7 +68,7 @@ def run_command(
 
 
 @click.command(
-    short_help="Continue an interrupted campaign.",
+    short_help="Continue an interrupted campaign or tuning.",
     epilog=examples("perjoule resume results/demo-20261121-101500", "perjoule resume results/demo --failed"),
 )
 @parameters.folder
@@ -74,7 +76,12 @@ def run_command(
 @parameters.live
 @parameters.overwrite
 def resume(folder: Path, failed: bool, live: bool, devices: tuple[str, ...]) -> None:
-    """Continue an interrupted campaign: measure what is missing and write the report."""
+    """Continue an interrupted campaign or tuning: measure what is missing and write the report."""
+    if tuning.is_tuning(folder):
+        if failed or live:
+            raise CampaignError("a tuning continues without --failed and --live", where=str(folder), next="leave them out")
+        go_on(folder, devices)
+        return
     results = store.open_results(folder)
     source = str(folder / "campaign.toml")
     asked = campaign.parse(results.campaign_text, source=source, overrides=results.overrides, folder=folder)
@@ -126,7 +133,7 @@ def _go_on(
         advice = f"continue with: perjoule resume {shlex.quote(str(results.folder))}"
         raise Interrupted("interrupted; everything was taken down", next=advice) from None
     finally:
-        _give_back(top)
+        give_back(top)
     sys.exit(code)
 
 
@@ -152,7 +159,7 @@ def _conclude(asked: Campaign, results: store.Results) -> int:
     return 0 if not failed else WorkloadError.exit_code if len(failed) == len(asked.trials) else 1
 
 
-def _give_back(top: Path) -> None:
+def give_back(top: Path) -> None:
     """Under sudo, give the new files to the user who called it."""
     if os.geteuid() == 0 and "SUDO_UID" in os.environ:
         for path in (top, *top.rglob("*")):

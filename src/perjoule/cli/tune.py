@@ -1,0 +1,240 @@
+"""`perjoule tune`: the settings of a file system that do best, found by measuring."""
+
+import shlex
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from perjoule.cli import json_output, parameters
+from perjoule.cli.display import counted, err, out, show, show_line
+from perjoule.cli.parameters import examples
+from perjoule.model.metrics import BY_LABEL
+
+if TYPE_CHECKING:  # what measures is imported where it is used: that takes longer than `--help` and an error should
+    from perjoule.model import Campaign
+    from perjoule.store import Results
+    from perjoule.tuning.outcome import Outcome
+    from perjoule.tuning.study import Request, Study
+    from perjoule.tuning.tune import Progress
+
+
+@click.command(
+    "tune",
+    short_help="Find the settings that do best.",
+    epilog=examples(
+        "perjoule tune my.toml --for MiB/J --list          the options and their values; measures nothing",
+        "perjoule tune my.toml --for MiB/J --trials 40",
+        'perjoule tune my.toml --for MiB/s --within "20 W" --only threads --only read_ahead',
+        "perjoule tune examples/tune.toml --for EDP --trials 16 --into results/tuned",
+    ),
+)
+@parameters.file
+@click.option(
+    "--for",
+    "metric",
+    required=True,
+    metavar="METRIC",
+    help="What to improve: MiB/J, EDP, MiB/s, or any other column with a better direction.",
+    shell_complete=parameters.completing(lambda: BY_LABEL),
+)
+@click.option("--within", "limit", default="", metavar="POWER", help='Limit of the servers\' mean power: "20 W".')
+@click.option(
+    "--trials", "trials_count", type=click.IntRange(min=1), default=40, show_default=True, help="Measure at most this many."
+)
+@click.option("--only", multiple=True, metavar="OPTION", help="Tune only this option; repeat it for several.")
+@click.option("--filesystem", default="", metavar="LABEL", help="The file system to tune, if the campaign has several.")
+@click.option("--allow-less-durable", "less_durable", is_flag=True, help="Also try values that give up durability.")
+@click.option("--list", "listing", is_flag=True, help="List the options and their values, and measure nothing.")
+@parameters.into
+@parameters.overrides
+@parameters.shrink
+@parameters.simulate
+@parameters.overwrite
+@json_output.option
+def tune_command(
+    file: Path,
+    metric: str,
+    limit: str,
+    trials_count: int,
+    only: tuple[str, ...],
+    filesystem: str,
+    less_durable: bool,
+    listing: bool,
+    into: Path | None,
+    overrides: tuple[str, ...],
+    shrink: int | None,
+    simulate: bool,
+    devices: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Find the settings of a campaign's file system that do best, and prove the gain with fresh trials.
+
+    A race of settings comes first, each measured on a deployment of its own. Then the best one and the campaign's own setting are
+    measured in turns; only these trials count for the gain. Each round is a results folder in DIR. Ctrl-C takes everything down;
+    the same command with --into DIR, or `perjoule resume DIR`, continues.
+    """
+    from perjoule.campaign.source import text_of
+    from perjoule.tuning import folder as folders
+    from perjoule.tuning.study import Request, study
+
+    request = Request(metric, trials_count, limit, filesystem, only, less_durable)
+    text, said = text_of(file), parameters.options(overrides, shrink, simulate=simulate)
+    if into is not None and folders.is_tuning(into):
+        folders.require_same(into, folders.opened(into), request, text, said)
+        go_on(into, devices, as_json=as_json)
+        return
+    planned = study(request, text, said, file.name, file.parent)
+    if listing:
+        _list(planned, as_json=as_json)
+        return
+    folder = into or Path("results") / f"{planned.asked.name}-tuning-{time.strftime('%Y%m%d-%H%M%S')}"
+    _begin(planned, request, text, folder)
+    go_on(folder, devices, as_json=as_json)
+
+
+def _begin(planned: "Study", request: "Request", text: str, folder: Path) -> None:
+    from perjoule.cli.outputs import require_folder
+    from perjoule.execution import readiness, resources
+    from perjoule.tuning import folder as folders
+
+    require_folder(folder)
+    readiness.require((*readiness.look(planned.asked).checks, *resources.checks(planned.asked.trials, folder)))
+    folders.begin(folder, folders.Begun(request, text, planned.overrides), planned.asked.files)
+
+
+def go_on(folder: Path, devices: tuple[str, ...], *, as_json: bool = False) -> None:
+    """Measure what is missing of a tuning, and print what it found."""
+    from perjoule.cli.measuring import give_back
+    from perjoule.model.errors import Interrupted
+    from perjoule.tuning import folder as folders
+    from perjoule.tuning.study import study
+    from perjoule.tuning.tune import tune
+
+    begun = folders.opened(folder)
+    planned = study(begun.request, begun.text, begun.overrides, str(folder / folders.CAMPAIGN), folder)
+    options = counted(len(planned.declared.space.options), "option")
+    err.print(
+        f"{planned.asked.name}: tuning {options}, {planned.declared.space.count} settings, for {planned.objective.text}, "
+        f"in at most {counted(begun.request.trials_count, 'trial')}; into {folder}"
+    )
+    try:
+        found = tune(planned, folder, lambda asked, place: _measure(asked, place, devices), _tell)
+    except KeyboardInterrupt:
+        advice = f"continue with: perjoule resume {shlex.quote(str(folder))}"
+        raise Interrupted("interrupted; everything was taken down", next=advice) from None
+    finally:
+        give_back(folder)
+    if as_json:
+        json_output.print_json("tune", _content(found, folder))
+    else:
+        _show(found, folder)
+
+
+def _measure(asked: "Campaign", place: Path, devices: tuple[str, ...]) -> "Results":
+    """Measure what is missing of a round. Raises CampaignError, MachineError: it can't be measured."""
+    from perjoule import campaign, store
+    from perjoule.cli import exits
+    from perjoule.cli.consent import confirmed
+    from perjoule.cli.progress import Progress as Shown
+    from perjoule.execution import remaining, runner
+    from perjoule.model.errors import CampaignError, MachineError
+
+    results = store.create(place, asked.text, asked.name, asked.overrides, asked.files)
+    missing = runner.missing(asked, results)
+    if not missing:
+        return results
+    asked = confirmed(asked, missing, devices)
+    planned_s = remaining.planned_s(campaign.plan(asked), {trial.id for trial in missing})
+    err.print(f"{place.name}: {counted(len(missing), 'trial')}")
+    try:
+        with Shown(planned_s, exits.stopping) as progress:
+            runner.run(asked, results, progress)
+    except (CampaignError, MachineError):
+        if runner.missing(asked, results):
+            raise
+    return results
+
+
+def _tell(now: "Progress") -> None:
+    err.print(
+        f"round {now.round}: {now.trials_count} of at most {now.most_count} trials; "
+        f"best so far: {now.best} ({now.gain_ratio:+.1%} expected); "
+        f"another setting is expected to improve on it by {now.improvement_ratio:.1%} at most",
+        style="bold",
+    )
+
+
+def _list(planned: "Study", *, as_json: bool) -> None:
+    from perjoule.campaign.messages import written
+    from perjoule.results.table import Table
+
+    options = planned.declared.space.options
+    if as_json:
+        content = [
+            {"option": o.name, "values": o.values, "default": o.values[o.default], "less_durable": list(o.less_durable.values())}
+            for o in options
+        ]
+        json_output.print_json("tune --list", {"objective": planned.objective.text, "options": content})
+        return
+    rows = [
+        (
+            one.name,
+            written(one.values[one.default]),
+            ", ".join(
+                written(v) + (f" (may lose: {one.less_durable[n]})" if n in one.less_durable else "")
+                for n, v in enumerate(one.values)
+            ),
+        )
+        for one in options
+    ]
+    show(Table(("option", "default", "values"), tuple(rows)), (), ())
+    shared = planned.budget
+    show_line(
+        f"{planned.declared.space.count} settings; a setting takes {counted(planned.work_count, 'trial')}; "
+        f"the race has {shared.search_count} of them, and the final comparison {shared.final_count} of each side at least"
+    )
+
+
+def _show(found: "Outcome", folder: Path) -> None:
+    from perjoule.campaign.messages import written
+    from perjoule.results.table import Table, ratio_text
+
+    rows = [(i.option, written(i.best), written(i.worst), ratio_text(i.ratio), i.matters) for i in found.importance]
+    show(Table(("option", "best", "worst", f"{found.objective.metric.label}, best / worst", "importance"), tuple(rows)), (), ())
+    show_line("Each option by itself, as the race's model estimates it (95 % intervals).")
+    for line in (*(f"failed: {setting}: {why}" for setting, why in found.failed.items()), *(f"doubt: {d}" for d in found.doubts)):
+        show_line(line)
+    out.print()
+    out.print(found.sentence, style="bold", soft_wrap=True)
+    settings, trials = counted(found.settings_count, "setting"), counted(found.trials_count, "trial")
+    show_line(f"{settings} in {trials}; the race ended because {found.ended}; results: {folder}")
+    if found.better:
+        show_line(f"campaign with this setting: {folder / 'tuned.toml'}")
+
+
+def _content(found: "Outcome", folder: Path) -> dict[str, object]:
+    """Return the JSON content."""
+    gain = found.gain
+    return {
+        "objective": found.objective.text,
+        "metric": found.objective.metric.key,
+        "sentence": found.sentence,
+        "better": found.better,
+        "changes": found.changes,
+        "gives_up": found.gives_up,
+        "gain": None
+        if gain is None
+        else {"ratio": gain.ratio.mean, "low": gain.ratio.low, "high": gain.ratio.high, "p": gain.p, "verdict": gain.word},
+        "repetitions_count": found.repetitions_count,
+        "power_w": found.power_w,
+        "importance": found.importance,
+        "settings_count": found.settings_count,
+        "trials_count": found.trials_count,
+        "ended": found.ended,
+        "failed": found.failed,
+        "doubts": found.doubts,
+        "results": folder,
+        "campaign": folder / "tuned.toml" if found.better else None,
+    }

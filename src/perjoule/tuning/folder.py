@@ -1,0 +1,91 @@
+"""The folder of a tuning: the request, and a results folder for each round and for the final comparison.
+
+    tuning.json         the request, and the campaign's overrides
+    campaign.toml       the campaign as it was read; next to it, the files that it names
+    round-1/, ...       results folders of the race
+    final/              results folder of the final comparison
+    tuned.toml          the campaign with the best setting, if that is better than the default
+
+Its state is that of its results folders: whatever they lack is measured, and nothing else is remembered.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from perjoule.campaign.source import text_of
+from perjoule.machine.untrusted import from_json, json_of
+from perjoule.model.errors import CampaignError
+from perjoule.store.disk import replace_file, spoken, sync
+from perjoule.tuning.study import Request
+
+NAME, CAMPAIGN, TUNED = "tuning.json", "campaign.toml", "tuned.toml"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A tuning as it was begun."""
+
+    request: Request
+    text: str
+    overrides: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Head:
+    version: int
+    request: Request
+    overrides: tuple[str, ...]
+    format: str = ""
+
+
+def is_tuning(folder: Path) -> bool:
+    """Return whether a folder is that of a tuning."""
+    return (folder / NAME).is_file()
+
+
+def opened(folder: Path) -> Begun:
+    """Read the request. Raises MachineError: it is damaged; CampaignError: another version of perjoule wrote it."""
+    with spoken(folder / NAME):
+        head = from_json(_Head, json_of(folder / NAME))
+    if head.version != VERSION:
+        what = f"a tuning of format version {head.version}, but this perjoule reads version {VERSION}"
+        raise CampaignError(what, where=str(folder), next="use the perjoule that wrote it")
+    return Begun(head.request, text_of(folder / CAMPAIGN), head.overrides)
+
+
+def begin(folder: Path, asked: Begun, files: Mapping[str, str]) -> None:
+    """Write the request into a new or empty folder.
+
+    Args:
+        folder: is made if it is not there.
+        asked: the request.
+        files: text by name, that the campaign names.
+
+    Raises:
+        CampaignError: the folder is not empty.
+        MachineError: it can't be written.
+    """
+    with spoken(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        own = {CAMPAIGN, f"{NAME}.partial", f"{CAMPAIGN}.partial", *(Path(name).parts[0] for name in files)}
+        if foreign := {path.name for path in folder.iterdir()} - own:
+            what = f'the folder is not empty (it holds "{min(foreign)}") and is not that of a tuning'
+            raise CampaignError(what, where=str(folder), next="choose a new or empty folder")
+        for name, text in {CAMPAIGN: asked.text, **files}.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            replace_file(folder / name, text)
+        head = {"format": "perjoule tuning", "version": VERSION, "request": asdict(asked.request), "overrides": asked.overrides}
+        replace_file(folder / NAME, json.dumps(head, indent=1) + "\n")
+        sync(folder.parent)
+
+
+def require_same(folder: Path, there: Begun, request: Request, text: str, overrides: Sequence[str]) -> None:
+    """Check that a request is the one of a folder. Raises CampaignError."""
+    own, drawn = there.overrides[: len(overrides)], there.overrides[len(overrides) :]
+    only_drawn = all(one.startswith(("name=", "seed=")) for one in drawn)
+    if (there.request, there.text, own) != (request, text, tuple(overrides)) or not only_drawn:
+        what = "this folder has a tuning of another campaign, or with other options"
+        raise CampaignError(what, where=str(folder), next="choose another folder, or continue it with `perjoule resume`")

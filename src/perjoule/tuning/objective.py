@@ -1,0 +1,75 @@
+"""What a tuning is for: a metric in its better direction, perhaps with a limit on the power."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import log
+from statistics import fmean
+
+from perjoule.campaign.messages import clauses, instead
+from perjoule.model import Point
+from perjoule.model.errors import CampaignError
+from perjoule.model.metrics import BY_LABEL, RANKED, Metric, metric_of
+from perjoule.model.units import WATTS, quantity
+
+POWER = metric_of("mean_w")
+PENALTY = 10.0  # an excess of 1 % over the limit costs as much as 10 % of the metric
+
+Item = tuple[str, int, str]  # workload, clients, direction
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The metric to improve."""
+
+    metric: Metric
+    limit_w: float | None = None  # of the servers' mean power, without the switch
+
+    @property
+    def text(self) -> str:
+        """Its name: "MiB/s within 20 W"."""
+        return self.metric.label + (f" within {self.limit_w:g} W" if self.limit_w is not None else "")
+
+    def scores(self, points: Iterable[Point]) -> Mapping[Item, float]:
+        """Return the score of each workload, number of clients and direction that was measured: a logarithm, higher is better.
+
+        With a limit, power beyond it costs PENALTY times its logarithmic excess.
+        """
+        found: dict[Item, float] = {}
+        sign = -1 if self.metric.better == "lower" else 1
+        for point in points:
+            value, power_w = point.metrics.get(self.metric.key, 0.0), point.metrics.get(POWER.key, 0.0)
+            if not value > 0 or (self.limit_w is not None and not power_w > 0):
+                continue
+            excess = max(0.0, log(power_w / self.limit_w)) if self.limit_w is not None else 0.0
+            item = (point.trial.workload.label, point.trial.clients_count, point.direction)
+            found[item] = sign * log(value) - PENALTY * excess
+        return found
+
+
+def objective(metric: str, limit: str = "") -> Objective:
+    """Read what to tune for. Raises CampaignError: the metric is unknown or has no better direction, or the limit is no power."""
+    if metric not in BY_LABEL:
+        raise CampaignError(f'no metric is called "{metric}"', where="--for", next=instead(metric, BY_LABEL))
+    found = BY_LABEL[metric]
+    if not found.better:
+        raise CampaignError(
+            f"neither more nor less {metric} is better",
+            where="--for",
+            next=f"tune for {' or '.join(metric_of(key).label for key in RANKED)}",
+        )
+    if not limit:
+        return Objective(found)
+    try:
+        limit_w = quantity(limit, WATTS)
+    except ValueError as error:
+        what, advice = clauses(str(error))
+        raise CampaignError(what, where="--within", next=advice) from None
+    if not limit_w > 0:
+        raise CampaignError(f"{limit} is not a positive power", where="--within", next='write one such as "20 W"')
+    return Objective(found, limit_w)
+
+
+def value(scores: Mapping[Item, float], items: Iterable[Item]) -> float | None:
+    """Return the objective of a block, the mean score of these items; None if one of them was not measured."""
+    wanted = tuple(items)
+    return fmean(scores[item] for item in wanted) if all(item in scores for item in wanted) else None

@@ -1,0 +1,118 @@
+"""The end of a tuning: the gain by fresh trials, and what each option does by the model of the race."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, log1p
+from typing import Literal
+
+from perjoule.analysis.better import RELEVANT_RATIO, Judge, Verdict
+from perjoule.model import Cell, Interval, Json
+from perjoule.tuning.objective import POWER, Objective
+from perjoule.tuning.space import Space
+from perjoule.tuning.study import DEFAULT, TUNED
+from perjoule.tuning.surface import Surface
+
+Matters = Literal["matters", "does not matter", "undecided"]
+_NORMAL = 1.959964  # leaves 5 % outside, half on either side
+
+
+@dataclass(frozen=True)
+class Importance:
+    """What an option does by itself, by the model of the race: an estimate beside the final comparison, not a result of it."""
+
+    option: str
+    best: Json  # its best value
+    worst: Json
+    ratio: Interval  # of the metric with the best value to that with the worst, the other options being the same
+    matters: Matters
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a tuning found."""
+
+    objective: Objective
+    winner: str  # the setting in words, with what may be lost with it
+    changes: Mapping[str, Json]  # from the campaign's own setting
+    gives_up: Mapping[str, str]  # what may be lost with it, by option
+    gain: Verdict | None  # of the winner over the default, by fresh trials; None: no final comparison was worth it
+    repetitions_count: int  # of each in the final comparison
+    power_w: Interval | None  # of the winner where it draws most, if the power has a limit
+    importance: tuple[Importance, ...]
+    settings_count: int  # that were tried
+    failed: Mapping[str, str]  # settings that failed, in words -> why
+    trials_count: int
+    ended: str  # why the race did
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def within(self) -> bool:
+        """Whether the winner's power is below the limit, its whole interval; True without a limit."""
+        limit_w = self.objective.limit_w
+        return limit_w is None or (self.power_w is not None and self.power_w.high <= limit_w)
+
+    @property
+    def better(self) -> bool:
+        """Whether the winner is significantly better than the default by a relevant factor, within the limit."""
+        return self.gain is not None and self.gain.word == "better" and self.within
+
+    @property
+    def sentence(self) -> str:
+        """The result in one sentence."""
+        label = self.objective.metric.label
+        if not self.changes:
+            return "no gain: the race expects no other setting to be worth changing; keep the default"
+        if self.gain is None:
+            return f"no result: trials of the final comparison failed with {self.winner}; keep the default"
+        ratio, fresh = self.gain.ratio, f"{self.repetitions_count} fresh trials of each, in turns"
+        said = f"{label} {ratio.mean:.3f} times the default's (95 % interval {ratio.low:.3f} to {ratio.high:.3f}; {fresh})"
+        power = "" if self.power_w is None else f", {self.power_w.mean:.1f} W (at most {self.power_w.high:.1f} W)"
+        if self.better:
+            return f"{self.winner}: {said}{power}, {self.gain.sentence('the default')}"
+        why = self.gain.sentence("the default") if self.within else f"not surely within {self.objective.limit_w:g} W"
+        return f"no gain: {self.winner}: {said}{power}, {why}; keep the default"
+
+
+def gain(cells: Sequence[Cell], metric: str) -> Verdict | None:
+    """Judge the winner against the default by the one rule for "better", over all workloads with equal weights.
+
+    None if one of the two has no valid trial of a workload that the other has.
+    """
+    of = {label: {_work(c): c for c in cells if c.filesystem == label and metric in c.metrics} for label in (DEFAULT, TUNED)}
+    if not of[DEFAULT] or of[DEFAULT].keys() != of[TUNED].keys():
+        return None
+    return Judge(cells).judged([(of[TUNED][work], of[DEFAULT][work]) for work in of[DEFAULT]], metric, 1)
+
+
+def power_w(cells: Sequence[Cell]) -> Interval | None:
+    """Return the winner's mean power in the workload in which it draws most."""
+    found = [cell.metrics[POWER.key] for cell in cells if cell.filesystem == TUNED and POWER.key in cell.metrics]
+    return max(found, key=lambda one: one.high, default=None)
+
+
+def importance(space: Space, surface: Surface, *, less_is_better: bool) -> tuple[Importance, ...]:
+    """Return what each option does by itself, the most important first."""
+    found: list[Importance] = []
+    sizes: dict[str, float] = {}
+    for n, option in enumerate(space.options):
+        effect = surface.effect(n)
+        best, worst = int(effect.mean.argmax()), int(effect.mean.argmin())
+        if best == worst:  # nothing tells them apart
+            best, worst = option.default, (option.default + 1) % len(option.values)
+        size, error = effect.contrast(best, worst)
+        count = len(option.values)
+        pairs = (effect.contrast(one, other) for one in range(count) for other in range(one))
+        most = max(abs(value) + _NORMAL * deviation for value, deviation in pairs)
+        relevant = log1p(RELEVANT_RATIO)
+        sure = size - _NORMAL * error > 0 and size >= relevant
+        matters: Matters = "matters" if sure else "does not matter" if most <= relevant else "undecided"
+        sign = -1 if less_is_better else 1
+        low, high = sorted(exp(sign * (size + by * _NORMAL * error)) for by in (-1, 1))
+        ratio = Interval(exp(sign * size), low, high, (exp(sign * size),))
+        found.append(Importance(option.name, option.values[best], option.values[worst], ratio, matters))
+        sizes[option.name] = size
+    return tuple(sorted(found, key=lambda one: -sizes[one.option]))
+
+
+def _work(cell: Cell) -> tuple[str, int, str]:
+    return cell.workload, cell.clients_count, cell.direction

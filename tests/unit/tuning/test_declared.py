@@ -1,0 +1,127 @@
+"""The options that drivers declare tunable, and the settings that a campaign may have."""
+
+from typing import Any
+
+import pytest
+
+from perjoule import campaign, drivers
+from perjoule.campaign.source import Source
+from perjoule.campaign.tables import fields_of
+from perjoule.drivers.protocols import Tunable
+from perjoule.model import Spec
+from perjoule.model.errors import CampaignError
+from perjoule.tuning.declared import Declared, declared
+
+TESTBED = Spec("simulated", {"cluster": "odroid-hc4"}, "simulated")
+TUNABLE = [
+    (kind, option, mark)
+    for kind in drivers.kinds("filesystems")
+    for option, (_, info) in fields_of("filesystem", kind).items()
+    for mark in info.metadata
+    if isinstance(mark, Tunable)
+]
+
+
+def found(table: dict[str, Any], **words: Any) -> Declared:
+    return declared(table, Source("my.toml", {}), TESTBED, 2, **words)
+
+
+def option(of: Declared, name: str):
+    return next(one for one in of.space.options if one.name == name)
+
+
+@pytest.mark.parametrize(("kind", "option", "mark"), TUNABLE, ids=lambda one: getattr(one, "key", one) or "plain")
+def test_every_declared_value_is_one_that_its_driver_takes(kind: str, option: str, mark: Tunable) -> None:
+    assert len(mark.values) == len(set(map(repr, mark.values))) > 1
+    assert all(mark.lost(value) for value in mark.less_durable)
+    assert set(mark.less_durable) < set(mark.values)
+    example = campaign.example("filesystems", kind)
+    for value in mark.values:
+        options = {name: field for name, field in {"type": "xfs"}.items() if name in fields_of("filesystem", kind)}
+        built = drivers.build("filesystems", kind, {**options, option: {mark.key: value} if mark.key else value})
+        assert type(built) is type(example)
+
+
+def test_the_values_are_those_declared_with_the_campaigns_own() -> None:
+    ours = found({"kind": "cephfs", "placement_groups": 48, "client_cache": "32768 KiB"})
+    groups, cache = option(ours, "placement_groups"), option(ours, "client_cache")
+    assert groups.values == (16, 32, 48, 64, 128, 256)
+    assert groups.values[groups.default] == 48
+    assert groups.places[0] == 0
+    assert groups.places[-1] == 1
+    assert list(groups.places) == sorted(groups.places)
+    assert cache.values == ("8 MiB", "32 MiB", "128 MiB", "512 MiB")  # the same, spelled differently
+    assert cache.default == 1
+
+
+def test_a_setting_is_written_as_a_table_and_read_back() -> None:
+    table = {"kind": "cephfs", "placement_groups": 64, "client_cache": "32768 KiB", "copies": 2}
+    ours = found(table)
+    names = [one.name for one in ours.space.options]
+    setting = tuple(0 if name == "placement_groups" else one for name, one in zip(names, ours.space.default, strict=True))
+    assert ours.written(ours.space.default) == table
+    assert ours.written(setting) == {**table, "placement_groups": 16}
+    assert ours.words(setting) == "placement_groups = 16"
+    assert ours.words(ours.space.default) == "the default"
+    for one in (setting, ours.space.default, (1,) * len(names)):
+        assert ours.setting(ours.written(one)) == one
+
+
+def test_a_key_of_a_table_is_an_option() -> None:
+    ours = found({"kind": "glusterfs", "layout": "dispersed", "volume": {"client.event-threads": "4", "features.shard": "on"}})
+    threads = option(ours, "volume.client.event-threads")
+    assert (threads.values, threads.default) == (("1", "2", "4"), 2)
+    setting = tuple(0 if one.name == threads.name else one.default for one in ours.space.options)
+    assert ours.written(setting)["volume"] == {"client.event-threads": "1", "features.shard": "on"}
+    assert ours.setting(ours.written(setting)) == setting
+    assert ours.changes(setting) == {"volume.client.event-threads": "1"}
+
+
+def test_nothing_that_gives_up_durability_is_tried_unless_allowed_and_then_it_is_named() -> None:
+    table = {"kind": "moosefs", "sync_on_close": True}
+    assert [one.name for one in found(table).space.options] == ["cache"]
+    asked = found(table, less_durable=True)
+    sync = option(asked, "sync_on_close")
+    assert sync.values == (False, True)
+    setting = tuple(sync.values.index(False) if one is sync else one.default for one in asked.space.options)
+    assert asked.words(setting) == "sync_on_close = false (may lose: chunks in the page caches of servers that lose power)"
+    assert asked.gives_up(asked.space.default) == {}
+
+
+def test_what_the_campaign_has_given_up_itself_is_no_loss() -> None:
+    ours = found({"kind": "moosefs"})  # its default is not to sync
+    sync = option(ours, "sync_on_close")
+    assert sync.values == (False, True)
+    assert sync.less_durable == {}
+
+
+def test_a_setting_with_less_redundancy_is_not_allowed_even_if_its_option_does_not_say_so() -> None:
+    ours = found({"kind": "orangefs", "trove": "directio"}, less_durable=True)
+    cached = tuple(one.values.index("alt-aio") if one.name == "trove" else one.default for one in ours.space.options)
+    assert ours.allowed(cached)
+    options = tuple(one if one.name != "trove" else type(one)(one.name, one.values, one.default) for one in ours.space.options)
+    undeclared = type(ours)(ours.table, type(ours.space)(options), ours.hosts, ours.source, less_durable=False)
+    assert "acknowledged in memory" in undeclared.words(cached)
+    assert not undeclared.allowed(cached)
+    assert undeclared.allowed(undeclared.space.default)
+
+
+@pytest.mark.parametrize(
+    ("table", "words", "sentence"),
+    [
+        ({"kind": "local", "type": "xfs"}, {}, "the driver local declares no option that can be tuned"),
+        (
+            {"kind": "cephfs"},
+            {"only": ("client_cach",)},
+            'cephfs has no tunable option "client_cach"; did you mean "client_cache"?',
+        ),
+        ({"kind": "cephfs"}, {"only": ("store",)}, "every value of store beside the campaign's own gives up durability"),
+        ({"kind": "cephfs", "copies": 9}, {}, "copies = 9 is out of range"),
+        ({"kind": "cephfs", "copies": 8}, {}, "copies = 8 needs 8 hosts with data, but there are 4"),
+        ({"kind": "moosefs", "goal": [1, 2]}, {}, "the table of moosefs stands for 2 file systems, but one is tuned at a time"),
+    ],
+)
+def test_what_cannot_be_tuned_is_refused(table: dict[str, Any], words: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(CampaignError) as error:
+        found(table, **words)
+    assert sentence in str(error.value)
