@@ -20,14 +20,13 @@ from math import copysign, isfinite
 
 import numpy as np
 
-from perjoule import catalogue
 from perjoule.analysis.budget import Term
 from perjoule.analysis.coverage import SWITCH, Signed
 from perjoule.analysis.energy import amounts
+from perjoule.analysis.hosts import hardware
 from perjoule.analysis.once import once
 from perjoule.catalogue import Cluster, Node, Value
 from perjoule.model import Record, Series
-from perjoule.model.errors import CampaignError
 
 Window = tuple[float, float, float]  # begin and end in seconds, and the weight with which its energy counts
 
@@ -49,16 +48,6 @@ class _Use:
     length_s: float
     board_j: float
     disks_j: float
-
-
-def hardware(record: Record) -> Cluster | None:
-    """Return the hardware by which a record's watts were modelled; if the record lacks it, the catalogue's current one."""
-    if record.hardware is not None or not record.cluster:
-        return record.hardware
-    try:
-        return catalogue.cluster(record.cluster)
-    except CampaignError:  # results of a perjoule whose catalogue had more
-        return None
 
 
 def coefficient_terms(record: Record, series: Sequence[Series], parts: Signed, windows: tuple[Window, ...]) -> tuple[Term, ...]:

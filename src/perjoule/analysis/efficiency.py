@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from perjoule import catalogue
-from perjoule.analysis.hosts import data_hosts
+from perjoule.analysis.hosts import data_hosts, hardware
 from perjoule.catalogue import Cluster
 from perjoule.model import Record
-from perjoule.model.errors import CampaignError
 
 
 def edp(energy_j: float, duration_s: float, weight: int = 1) -> float:
@@ -28,7 +27,7 @@ def peak_bytes_per_s(record: Record) -> float | None:
     catalogue's own. None without a cluster of the catalogue, if a node is unknown, or if clients held their own data: no network
     lies between.
     """
-    cluster = _cluster(record)
+    cluster = hardware(record)
     if cluster is None:
         return None
     holders = data_hosts(record)
@@ -47,15 +46,8 @@ def network_bytes_per_s(record: Record, hosts: Sequence[str]) -> float | None:
     asked, holders = set(hosts), data_hosts(record)
     if any(h.role != "client" or h.name in holders for h in record.hosts if h.name in asked):
         return None
-    cluster = _cluster(record)
+    cluster = hardware(record)
     node_of = {host.name: host.node for host in record.hosts}
     nics = {node.name: node.board.nic_bytes_per_s.value for node in cluster.nodes} if cluster else {}
     known = [nics[node] for host in hosts if (node := node_of.get(host)) in nics]
     return sum(known) if len(known) == len(hosts) else None
-
-
-def _cluster(record: Record) -> Cluster | None:
-    try:
-        return catalogue.cluster(record.cluster) if record.cluster else None
-    except CampaignError:  # results of a perjoule whose catalogue had more
-        return None

@@ -1,8 +1,21 @@
-"""The hosts of a trial that loaded, held data or served: the basis of peak, bounds, energy and bytes per user byte."""
+"""The hosts of a trial that loaded, held data or served, and their hardware: the basis of peak, bounds, energy, overhead."""
 
 from collections.abc import Mapping
 
+from perjoule import catalogue
+from perjoule.catalogue import Cluster
 from perjoule.model import Record
+from perjoule.model.errors import CampaignError
+
+
+def hardware(record: Record) -> Cluster | None:
+    """Return the hardware that a record's hosts were or stood for; if the record lacks it, the catalogue's current one."""
+    if record.hardware is not None or not record.cluster:
+        return record.hardware
+    try:
+        return catalogue.cluster(record.cluster)
+    except CampaignError:  # results of a perjoule whose catalogue had more
+        return None
 
 
 def loading(record: Record) -> frozenset[str]:

@@ -3,11 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from perjoule import catalogue
 from perjoule.analysis.energy import Amount, amount
-from perjoule.analysis.hosts import roles
+from perjoule.analysis.hosts import hardware, roles
 from perjoule.model import Quantity, Record, Series
-from perjoule.model.errors import CampaignError
 
 # Metric name by counter; CPU seconds are those of the machine that did the work, whatever the scale.
 METRICS: Mapping[Quantity, str] = {
@@ -83,10 +81,8 @@ def disk_use(record: Record, series: Sequence[Series], began_s: float, ended_s: 
 
 def disk_limits(record: Record, hosts: Iterable[str]) -> tuple[float, float] | None:
     """Return the combined read and write rates of these hosts' disks by the catalogue, in B/s of wall time, if any."""
-    try:
-        nodes = {node.name: node for node in catalogue.cluster(record.cluster).nodes} if record.cluster else {}
-    except CampaignError:  # results of a perjoule whose catalogue had more
-        return None
+    cluster = hardware(record)
+    nodes = {node.name: node for node in cluster.nodes} if cluster else {}
     node_of = {host.name: host.node for host in record.hosts}
     disks = [disk for host in hosts if (node := nodes.get(node_of.get(host, ""))) for disk in node.disks]
     if not disks:

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-from perjoule import catalogue
 from perjoule.analysis import interference, overlap, stragglers
 from perjoule.analysis.efficiency import peak_bytes_per_s
-from perjoule.analysis.hosts import data_hosts, loaded_servers, roles
+from perjoule.analysis.hosts import data_hosts, hardware, loaded_servers, roles
 from perjoule.analysis.overhead import total, window
 from perjoule.analysis.overlap import BOUND_RATIO
 from perjoule.analysis.windows import windows
 from perjoule.catalogue import Cluster
 from perjoule.model import ClientResult, Record, Series
-from perjoule.model.errors import CampaignError
 
 CACHED_RATIO = 0.9
 BUSY_RATIO = 0.95
@@ -47,10 +45,7 @@ def _mixed(results: Sequence[ClientResult]) -> Iterator[str]:
 
 
 def _bounds(record: Record, results: Sequence[ClientResult]) -> Iterator[str]:
-    try:
-        cluster = catalogue.cluster(record.cluster) if record.cluster else None
-    except CampaignError:
-        cluster = None
+    cluster = hardware(record)
     if cluster is None:
         return
     holders = data_hosts(record)

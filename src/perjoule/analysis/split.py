@@ -7,10 +7,9 @@ rest is what the hosts' meters count besides. If a part of a side is unknown, th
 
 from collections.abc import Mapping, Sequence
 
-from perjoule.analysis.coefficients import hardware
 from perjoule.analysis.devices import MEASURED_GRADES, device_j
 from perjoule.analysis.energy import energy_j
-from perjoule.analysis.hosts import loading, server_names
+from perjoule.analysis.hosts import hardware, loading, server_names
 from perjoule.analysis.power import DILATED, Boundaries, Parts, component_parts, joules
 from perjoule.analysis.sides import Sides
 from perjoule.model import Record, Series

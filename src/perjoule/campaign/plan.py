@@ -55,9 +55,9 @@ def plan(campaign: Campaign) -> Plan:
 def speed_bytes_per_s(testbed: Spec, clients_count: int) -> float:
     """Return the expected speed in wall time: half of what the network and the disks of the testbed's cluster allow."""
     there = drivers.testbed(testbed)
-    if not there.cluster:
+    cluster = there.hardware
+    if cluster is None:
         return UNKNOWN_BYTES_PER_S
-    cluster = catalogue.cluster(there.cluster)
     nics = [node.board.nic_bytes_per_s.value for node in cluster.nodes if node.role == "client"]
     peak_bytes_per_s = min([catalogue.tpp_bytes_per_s(cluster), *(nic * clients_count for nic in nics)])
     if not catalogue.servers(cluster):  # clients with disks of their own

@@ -1,6 +1,8 @@
-"""Totals of a cluster: theoretical peak performance, capacity, and the lowest and highest power."""
+"""Totals of a cluster: theoretical peak performance, capacity, lowest and highest power; and a cluster at another speed."""
 
-from perjoule.model.hardware import Cluster, Node
+from dataclasses import replace
+
+from perjoule.model.hardware import Cluster, Disk, Node, Value
 
 
 def servers(cluster: Cluster) -> tuple[Node, ...]:
@@ -38,3 +40,20 @@ def peak_w(cluster: Cluster, *, switch: bool) -> float:
         for n in servers(cluster)
     )
     return load_w / cluster.supply_efficiency.value + switch * cluster.switch_w.value
+
+
+def at_speed(cluster: Cluster, *, cpu_ratio: float, network_ratio: float, disk_ratio: float) -> Cluster:
+    """Return a cluster whose servers' CPUs, networks and disks have these speeds relative to its own; watts stay the same."""
+
+    def times(value: Value, ratio: float) -> Value:
+        return value if ratio == 1 else replace(value, value=value.value * ratio, sigma=value.sigma * ratio)
+
+    def disk(one: Disk) -> Disk:
+        read, write = (times(rate, disk_ratio) for rate in (one.read_bytes_per_s, one.write_bytes_per_s))
+        return replace(one, read_bytes_per_s=read, write_bytes_per_s=write)
+
+    def node(one: Node) -> Node:
+        mips, nic = times(one.board.mips, cpu_ratio), times(one.board.nic_bytes_per_s, network_ratio)
+        return replace(one, board=replace(one.board, mips=mips, nic_bytes_per_s=nic), disks=tuple(map(disk, one.disks)))
+
+    return replace(cluster, nodes=tuple(one if one.role == "client" else node(one) for one in cluster.nodes))

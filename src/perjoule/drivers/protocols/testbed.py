@@ -7,9 +7,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import ClassVar
 
+from perjoule import catalogue
 from perjoule.drivers.protocols.checks import Check
 from perjoule.drivers.protocols.hosts import Hosts
 from perjoule.model import Overwrite, Permit, Reality
+from perjoule.model.hardware import Cluster
 
 
 class Testbed(ABC):
@@ -26,6 +28,11 @@ class Testbed(ABC):
     def folder(self) -> Path | None:
         """The folder of this machine below which its hosts keep their files; None if they keep none on this machine."""
         return None
+
+    @property
+    def hardware(self) -> Cluster | None:
+        """The hardware that its hosts stand for. Raises CampaignError: the catalogue has no such cluster."""
+        return catalogue.cluster(self.cluster) if self.cluster else None
 
     @property
     def models_power(self) -> bool:

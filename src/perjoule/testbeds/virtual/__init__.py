@@ -16,6 +16,7 @@ from perjoule import catalogue
 from perjoule.drivers.protocols import Check, Host, Hosts, Testbed, planned
 from perjoule.model import OPTIONS, Disk, Json, Reality
 from perjoule.model.errors import MachineError
+from perjoule.model.hardware import Cluster
 from perjoule.model.units import BYTES, Bytes, Ratio, Seconds, exact_text
 from perjoule.testbeds import _disk
 from perjoule.testbeds._machine import ThisMachine
@@ -45,6 +46,12 @@ class Virtual(Testbed):
     """Speed of CPUs, network and disks relative to the real ones; time is dilated by the same factor."""
     servers_count: Annotated[int, Field(gt=0)] | None = None
     """Number of storage hosts; the catalogue's by default."""
+    server_cpu_ratio: Annotated[float, Field(gt=0, le=100)] = 1.0
+    """Speed of the servers' CPUs relative to the catalogue's, to stand for other boards; their watts stay the same."""
+    server_network_ratio: Annotated[float, Field(gt=0, le=100)] = 1.0
+    """The same of their networks."""
+    server_disk_ratio: Annotated[float, Field(gt=0, le=100)] = 1.0
+    """The same of their disks."""
     latency_s: Annotated[Seconds, Field(le=10)] | None = None
     """Round-trip time that the network adds between two hosts, in their own time: at scale 0.5 it takes twice as long. Needs a
     kernel with netem."""
@@ -69,6 +76,16 @@ class Virtual(Testbed):
         return work_root()
 
     @property
+    def hardware(self) -> Cluster:
+        """The catalogue's cluster, its servers at the speeds of the options."""
+        return catalogue.at_speed(
+            catalogue.cluster(self.cluster),
+            cpu_ratio=self.server_cpu_ratio,
+            network_ratio=self.server_network_ratio,
+            disk_ratio=self.server_disk_ratio,
+        )
+
+    @property
     def models_power(self) -> bool:
         """Without caps a CPU's share of its board's watts is not known."""
         return self.cpu_cap
@@ -83,7 +100,7 @@ class Virtual(Testbed):
 
     def _places(self, clients_count: int, machine_mips_per_core: float | None = None) -> list[Place]:
         return places(
-            catalogue.cluster(self.cluster),
+            self.hardware,
             clients_count=clients_count,
             servers_count=self.servers_count,
             scale=self.scale_ratio,
@@ -99,7 +116,7 @@ class Virtual(Testbed):
             MachineError: this machine lacks something, with the fix.
             CampaignError: there is no such cluster, or it has no client.
         """
-        cluster = catalogue.cluster(self.cluster)
+        cluster = self.hardware
         for check in self.checks():
             if check.needed and not check.ok:
                 raise MachineError(f"{check.name}: {check.detail}", next=check.fix)
