@@ -6,6 +6,7 @@ P. J. Denning, J. P. Buzen, The Operational Analysis of Queueing Network Models,
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -40,6 +41,7 @@ class Fleet:
     clients_count: Number
     client_network_bytes_per_s: Number
     client_mips: Number
+    server_memory_bytes: Number = inf  # that may hold written data for a while; inf: more than any load
 
 
 def times_s_per_byte(demand: Demand, fleet: Fleet) -> Mapping[Resource, Number]:

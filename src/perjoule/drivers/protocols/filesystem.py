@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar, Literal
@@ -65,6 +66,7 @@ class FileSystem(ABC):
     largest_host_bytes: ClassVar[int] = 0  # the same on the host on which they take most, if that is much more
     host_tasks_count: ClassVar[int] = 64  # processes and threads, roughly
     devices_at: ClassVar[str] = "storage"  # the hosts whose `devices` it overwrites, by `Hosts.at`
+    unit_bytes: ClassVar[float] = inf  # of a file, that lie on one group of hosts as a whole; inf: every file is spread over all
     beneath: Disk | None = None  # made for the data of each host; None: they lie on the host's own disk
 
     def folder(self, hosts: Path | None) -> Path | None:

@@ -43,6 +43,7 @@ class MooseFS(Deployed):
         "management": {"mfsmetalogger": "moosefs-metalogger"},
         "client": {"mfsmount": "moosefs-client", "mfscli": "moosefs-cli"},
     }
+    unit_bytes: ClassVar[float] = 64 * 1024**2  # a chunk: https://moosefs.com/support
     copied_by_client: ClassVar = False  # it writes to the first of a chain of chunk servers, each of which passes the data on
     largest_host_bytes: ClassVar[int] = 480 * 1024**2  # its master at 458 MiB and a client at 413 were measured
 

@@ -1,0 +1,136 @@
+"""How good predictions are, from the points that the shipped profiles hold; nothing is measured.
+
+- measured points above their bound (goal: none of 200 or more)
+- points that were left out, by level: clients (goal: median <= 2 %), redundancy (median <= 5 %, 90 % of them <= 12 %), hardware
+  (median <= 10 %, 90 % <= 25 %), the share of points in 90 % bands (85 to 95 %), dynamic power (skill >= 0.8), order
+  (tau >= 0.9), beside simpler models; fitted anew here
+- published clusters, which no profile was fitted to: the Odroid HC4 cluster of the green-storage paper and the Cubieboards
+- the time to predict 1e5 servers (goal: <= 1 ms)
+
+usage: .venv/bin/python benchmarks/prediction.py
+"""
+
+import sys
+import time
+from dataclasses import replace
+from statistics import median
+
+from perjoule import catalogue, prediction, published
+from perjoule.model import Flow
+from perjoule.prediction import Demand, Fleet, Profile, Target, bound_shares, predictions
+from perjoule.prediction.queueing import Spread, Way, duration_s, job
+from perjoule.prediction.scores import Score, scores
+from perjoule.prediction.validation import Test, left_out
+
+MIB, GIB = 1024**2, 1024**3
+GOALS = {"clients": (0.02, None), "redundancy": (0.05, 0.12), "hardware": (0.10, 0.25)}
+ABOVE_RATIO = 0.01
+
+
+def main() -> int:
+    """Print all figures; return 1 if a goal is missed."""
+    profiles = [prediction.shipped(name) for name in prediction.names()]
+    missed = [*_bounds(profiles), *_left_out(profiles)]
+    _published()
+    _cubieboards()
+    missed += _speed()
+    print("missed: " + ("; ".join(missed) if missed else "nothing"))
+    return bool(missed)
+
+
+def _bounds(profiles: list[Profile]) -> list[str]:
+    shares = [share for found in profiles for share in bound_shares(found)]
+    above = sum(share > 1 + ABOVE_RATIO for share in shares)
+    print(
+        f"points above their bound by more than {ABOVE_RATIO:.0%}: {above} of {len(shares)}; the highest is at {max(shares):.3f}"
+    )
+    return [f"{above} points above their bound"] * bool(above) + [f"{len(shares)} points, not 200"] * (len(shares) < 200)
+
+
+def _left_out(profiles: list[Profile]) -> list[str]:
+    groups: list[list[Test]] = []
+    for found in profiles:
+        for way in found.known:
+            own = [one for one in found.points if one.case.direction == way]
+            groups.append(list(left_out(own, found.unit_bytes)))
+            _print(f"{found.kind} {way}", scores([groups[-1]]))
+    whole = scores(groups)
+    _print("all", whole)
+    return [fault for one in whole for fault in _faults(one)]
+
+
+def _print(name: str, found: tuple[Score, ...]) -> None:
+    for one in found:
+        simpler = ", ".join(f"{model} {error:.1%}" for model, error in one.simpler.items())
+        watts = "–" if one.power_skill_ratio is None else f"{one.power_skill_ratio:.2f}"
+        tau = "–" if one.order_tau is None else f"{one.order_tau:.2f}"
+        print(
+            f"{name}, {one.level} left out: {one.count} points, median {one.median_ratio:.1%}, 90 % {one.p90_ratio:.1%}, "
+            f"bands hold {one.held_ratio:.0%}, skill {watts}, tau {tau}; {simpler}"
+        )
+
+
+def _faults(one: Score) -> list[str]:
+    middle, outer = GOALS[one.level]
+    found = [f"{one.level}: median {one.median_ratio:.1%}"] * (one.median_ratio > middle)
+    found += [f"{one.level}: 90 % at {one.p90_ratio:.1%}"] * (outer is not None and one.p90_ratio > outer)
+    found += [f"{one.level}: bands hold {one.held_ratio:.0%}"] * (not 0.85 <= one.held_ratio <= 0.95)
+    found += [f"{one.level}: skill {one.power_skill_ratio:.2f}"] * (
+        one.power_skill_ratio is not None and one.power_skill_ratio < 0.8
+    )
+    return found + [f"{one.level}: tau {one.order_tau:.2f}"] * (one.order_tau is not None and one.order_tau < 0.9)
+
+
+def _published() -> None:
+    """Predict Table II: the best of all numbers of clients, which move 36 GiB in all."""
+    options = {"moosefs": {"goal": 1}, "cephfs": {"copies": 2}, "glusterfs": {"layout": "dispersed", "redundancy": 1}}
+    printed = {one.id: one.value for one in published.paper("green-storage").numbers}
+    for kind in prediction.names():
+        for way in ("write", "read"):
+            measured = printed.get(f"max_arm_{kind}_{way}")
+            if measured is None:
+                continue
+            target = Target(prediction.shipped(kind), catalogue.cluster("odroid-hc4"), options.get(kind, {}))
+            found = [
+                one for count in (1, 2, 3, 4) for one in predictions(target, [count], 36 * GIB // count) if one.direction == way
+            ]
+            best = max(found, key=lambda one: one.throughput_bytes_per_s[0])
+            value, low, high = (rate / MIB for rate in best.throughput_bytes_per_s)
+            print(
+                f"published, green-storage, {kind} {way}: predicted {value:.0f} MiB/s ({low:.0f} to {high:.0f}), "
+                f"printed {measured / MIB:.0f}, {value * MIB / measured - 1:+.0%}"
+            )
+
+
+def _cubieboards() -> None:
+    """Predict reads of 12 boards by the law alone: 94.1 Mb/s each, 16 reads of each client in flight."""
+    reads = {
+        int(str(one.facts["clients"])): one.value
+        for one in published.paper("cubieboard").numbers
+        if one.quantity == "throughput" and one.place.startswith("Table") and one.facts.get("direction") == "read"
+    }
+    boards = Fleet(12.0, 94.1e6 / 8, 1e9, 1e12, 1e12, 1.0, 125e6, 1e12)
+    flow, way = Flow(client_received_ratio=1, storage_sent_ratio=1), Way(16.0, 50.0, 1.0, 0.0)
+    errors: list[float] = []
+    for count, measured in reads.items():
+        asked = job(Demand(flow), replace(boards, clients_count=float(count)), Spread(1), 1e9)
+        errors.append(count * 1e9 / float(duration_s(way, asked)) / measured - 1)
+    print(f"published, Cubieboards, reads by 1 to {max(reads)} clients: {', '.join(f'{error:+.1%}' for error in errors)}")
+
+
+def _speed() -> list[str]:
+    """Time one prediction for 1e5 servers: hosts of a role are one station, so their number costs nothing."""
+    fleet = Fleet(1e5, 1e9, 1e5, 1e9, 1e9, 1e5, 1e9, 1e5)
+    demand = Demand(Flow(client_sent_ratio=1, storage_received_ratio=1, disk_written_ratio=1), 1e-5, 1e-5)
+    way = Way(4.0, 5.0, 0.5, 0.01)
+    times_s: list[float] = []
+    for _ in range(200):
+        began_s = time.perf_counter()
+        duration_s(way, job(demand, fleet, Spread(2), 1e9))
+        times_s.append(time.perf_counter() - began_s)
+    print(f"1e5 servers and clients: {median(times_s) * 1e3:.2f} ms, the median of {len(times_s)}")
+    return [f"{median(times_s) * 1e3:.2f} ms for 1e5 servers"] * (median(times_s) > 1e-3)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

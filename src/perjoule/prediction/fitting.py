@@ -1,0 +1,136 @@
+"""From measured points to a profile's numbers: CPU work as counted, the rest such that the measured throughputs come out.
+
+CPU work is the median of what trials counted, per byte that the hosts' networks moved, so that another redundancy has another
+work. The numbers of a `Way` are those with the least error of ln(throughput), by scipy's robust least squares; weak priors
+hold those that the points say nothing of. Bootstrap over conditions (not trials: repetitions of one condition share its error)
+gives their scatter.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import exp, log
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from perjoule.model import Flow
+from perjoule.prediction.bounds import Demand
+from perjoule.prediction.observation import Case, Observation
+from perjoule.prediction.queueing import Job, Spread, Way, duration_s, job, stacked
+
+DRAWS_COUNT = 40
+ROBUST = 0.03  # of ln(throughput): larger errors count less than by their square
+
+# Of ln(in_flight), ln(overlap - 1), logit(on_disk_ratio), ln(fixed_s), ln(at_once), logit(cpu_ratio): where priors are, and how
+# strongly they hold, in units of ln(throughput) per unit of theirs. Weak: a point that a parameter moves by 1 % outweighs them.
+PRIOR = np.array([1.0, 1.0, 0.0, -4.0, 2.0, 1.0])
+HOLD = np.array([0.02, 0.01, 0.01, 0.02, 0.02, 0.02])
+STARTS = [(2.0, overlap, disk, -4.0, many, 1.0) for overlap in (-1.0, 2.0) for disk in (-4.0, 4.0) for many in (0.1, 2.0)]
+
+
+@dataclass(frozen=True)
+class Works:
+    """CPU work (7-zip MIPS x seconds) for a byte that the networks of a role's hosts send or receive."""
+
+    client_mips_s_per_byte: float
+    server_mips_s_per_byte: float
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a file system does in one direction."""
+
+    works: Works
+    way: Way
+
+
+def demand(works: Works, flow: Flow) -> Demand:
+    """Return the demand of a user byte under another redundancy."""
+    return Demand(
+        flow,
+        works.client_mips_s_per_byte * _client_bytes(flow),
+        works.server_mips_s_per_byte * _server_bytes(flow),
+    )
+
+
+def pressing(found: Fit, flow: Flow) -> Demand:
+    """Return the demand of a user byte without the CPU work that holds no data up: what bounds throughput."""
+    asked = demand(found.works, flow)
+    return replace(asked, server_mips_s_per_byte=found.way.cpu_ratio * asked.server_mips_s_per_byte)
+
+
+def _client_bytes(flow: Flow) -> float:
+    return flow.client_sent_ratio + flow.client_received_ratio
+
+
+def _server_bytes(flow: Flow) -> float:
+    return flow.storage_sent_ratio + flow.storage_received_ratio
+
+
+def spread(case: Case, unit_bytes: float) -> Spread:
+    """Return how data lie: a write is on all hosts of a group, a read takes one copy, or all parts of a code."""
+    kept = case.redundancy
+    code_count = kept.data_count + kept.parity_count if kept.data_count else 0
+    return Spread(code_count or (kept.copies_count if case.direction == "write" else 1), unit_bytes)
+
+
+def throughput_bytes_per_s(found: Fit, case: Case, unit_bytes: float) -> float:
+    """Return what a fit says of a case."""
+    return _rate(found.way, case, demand(found.works, case.flow), unit_bytes)
+
+
+def _rate(way: Way, case: Case, asked: Demand, unit_bytes: float) -> float:
+    asked_of = _job(case, asked, unit_bytes)
+    return float(asked_of.user_bytes / duration_s(way, asked_of))
+
+
+def _job(case: Case, asked: Demand, unit_bytes: float) -> Job:
+    return job(asked, case.fleet, spread(case, unit_bytes), case.client_bytes)
+
+
+def fit(points: Sequence[Observation], unit_bytes: float, start: Way | None = None) -> Fit:
+    """Fit the points of one direction, from several starts, or from one that is near."""
+    works = Works(
+        float(np.median([one.client_mips_s_per_byte / _client_bytes(one.case.flow) for one in points])),
+        float(np.median([one.server_mips_s_per_byte / _server_bytes(one.case.flow) for one in points])),
+    )
+    jobs = stacked([_job(one.case, demand(works, one.case.flow), unit_bytes) for one in points])
+    wanted_s = np.array([float(one.case.fleet.clients_count) * one.case.client_bytes for one in points])
+    wanted_s /= np.array([one.throughput_bytes_per_s for one in points])
+
+    def errors(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.concatenate([np.log(wanted_s / duration_s(_way(x), jobs)), HOLD * (x - PRIOR)])
+
+    starts = STARTS if start is None else [tuple(_numbers(start))]
+    tries = [least_squares(errors, np.array(one), loss="soft_l1", f_scale=ROBUST) for one in starts]
+    return Fit(works, _way(min(tries, key=lambda one: one.cost).x))
+
+
+def _way(x: NDArray[np.float64]) -> Way:
+    flying, overlap, disk, fixed, many, cpu = np.clip(x, -12.0, 12.0).tolist()
+    return Way(exp(flying), 1 + exp(overlap), _share(disk), exp(fixed), exp(many), _share(cpu))
+
+
+def _share(logit: float) -> float:
+    return 1 / (1 + exp(-logit))
+
+
+def _numbers(way: Way) -> NDArray[np.float64]:
+    disk, cpu = (min(max(share, 1e-5), 1 - 1e-5) for share in (way.on_disk_ratio, way.cpu_ratio))
+    overlap, many = log(max(way.overlap - 1, 1e-5)), log(way.at_once)
+    return np.array([log(way.in_flight), overlap, log(disk / (1 - disk)), log(way.fixed_s), many, log(cpu / (1 - cpu))])
+
+
+def draws(points: Sequence[Observation], unit_bytes: float, near: Fit, *, seed: int = 1) -> tuple[Fit, ...]:
+    """Fit again and again to conditions drawn with replacement."""
+    conditions: dict[Case, list[Observation]] = {}
+    for one in points:
+        conditions.setdefault(one.case, []).append(one)
+    groups = list(conditions.values())
+    random = np.random.default_rng(seed)
+    found: list[Fit] = []
+    for _ in range(DRAWS_COUNT):
+        drawn: list[int] = random.integers(len(groups), size=len(groups)).tolist()
+        found.append(fit([one for number in drawn for one in groups[number]], unit_bytes, near.way))
+    return tuple(found)

@@ -1,0 +1,229 @@
+"""What a file system would do on a cluster: throughput, watts and work per joule, with a 90 % band and where that comes from."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import exp, log, sqrt
+
+import numpy as np
+from pydantic import ValidationError
+
+from perjoule import drivers
+from perjoule.drivers.protocols import planned
+from perjoule.model import Amplification, Direction, Json, Redundancy, Spec, option_name
+from perjoule.model.errors import CampaignError
+from perjoule.model.hardware import Board, Cluster, Disk, Node, Value
+from perjoule.prediction.bounds import RESOURCES, Fleet, Resource, bound_bytes_per_s
+from perjoule.prediction.fitting import Fit, demand, pressing, throughput_bytes_per_s
+from perjoule.prediction.observation import Case, fleet
+from perjoule.prediction.power import mean_w, plant
+from perjoule.prediction.profile import Known, Profile, band_ratio
+from perjoule.prediction.validation import KEYS, LEVELS, Level
+
+NORMAL_90 = 1.644854  # 90 % of a normal lie within this many standard deviations
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One direction by one number of clients; each triple is the value and the ends of its 90 % band."""
+
+    direction: Direction
+    clients_count: int
+    client_bytes: int
+    redundancy: Redundancy
+    throughput_bytes_per_s: tuple[float, float, float]
+    bound_bytes_per_s: float
+    bottleneck: Resource
+    mean_w: tuple[float, float, float]  # of the servers at the wall, without the switch
+    idle_w: float
+    efficiency_bytes_per_j: tuple[float, float, float]
+    beyond: tuple[Level, ...]  # what differs from all that was measured
+    worth: Mapping[str, float]  # share of the variance of ln(work per joule) by what is uncertain, the most first
+
+
+@dataclass(frozen=True)
+class Target:
+    """A file system on a cluster that one doesn't have."""
+
+    profile: Profile
+    cluster: Cluster
+    options: Mapping[str, Json]  # of the file system, beside the profile's
+    memory: bool = True  # whether servers have no more memory than their boards, as real ones
+    servers_count: int | None = None  # storage hosts, if not as many as the cluster has
+
+
+def predictions(target: Target, clients_counts: Sequence[int], client_bytes: int) -> Iterator[Prediction]:
+    """Predict both directions for each number of clients.
+
+    Raises:
+        CampaignError: the options are wrong, or the layout is impossible on the cluster, or it has no client.
+    """
+    redundancy, amplification = _layout(target)
+    for direction, known in target.profile.known.items():
+        flow = amplification.write if direction == "write" else amplification.read
+        for count in clients_counts:
+            yield _predicted(target, known, Case(direction, redundancy, flow, fleet_of(target, count), float(client_bytes)))
+
+
+def fleet_of(target: Target, clients_count: int) -> Fleet:
+    """Return what the hosts of a target can do. Raises CampaignError: it has no client, or no host for data."""
+    found = fleet(target.cluster, _held(target), clients_count=clients_count, memory=target.memory)
+    if found is None:
+        raise CampaignError(f'cluster "{target.cluster.name}" lacks a client or a host for data', next="add the node to its file")
+    return found
+
+
+def _nodes(target: Target) -> tuple[Node, ...]:
+    if target.servers_count is None:
+        return target.cluster.nodes
+    first = next((node for node in target.cluster.nodes if node.role == "storage"), None)
+    if first is None:
+        raise CampaignError(f'cluster "{target.cluster.name}" has no storage hosts to number', next="leave out --servers")
+    others = tuple(node for node in target.cluster.nodes if node.role != "storage")
+    return (replace(first, count=target.servers_count), *others)
+
+
+def _counts(target: Target) -> Mapping[str, int]:
+    found: Counter[str] = Counter()
+    for node in _nodes(target):
+        if node.role != "client":
+            found[node.name] += node.count
+    return found
+
+
+def _held(target: Target) -> Mapping[str, int]:
+    roles = target.profile.data_roles
+    return {node.name: node.count for node in _nodes(target) if node.role in roles and node.disks}
+
+
+def _layout(target: Target) -> tuple[Redundancy, Amplification]:
+    """Ask the driver, which knows what its options mean."""
+    spec = Spec(target.profile.kind, {**target.profile.options, **target.options}, target.profile.kind)
+    try:
+        driver = drivers.filesystem(spec)
+    except ValidationError as error:
+        raise _wrong(spec.kind, error) from None
+    hosts = planned(node.role for node in _nodes(target) for _ in range(max(1, node.count)))
+    driver.require_fit(hosts)
+    redundancy, amplification = driver.redundancy(hosts), driver.amplification(hosts)
+    if redundancy is None or amplification is None:
+        raise CampaignError(f"{target.profile.kind} does not say which bytes move per user byte", next="choose another layout")
+    return redundancy, amplification
+
+
+def _wrong(kind: str, error: ValidationError) -> CampaignError:
+    first = error.errors(include_url=False)[0]
+    option = str(first["loc"][0]) if first["loc"] else ""
+    known = [option_name(name) for name in drivers.options(drivers.driver_class("filesystems", kind))]
+    if option_name(option) not in known:
+        return CampaignError(f'{kind} has no option "{option}"', next=f"known: {', '.join(known)}")
+    return CampaignError(f"{option}: {first['msg']}", where=kind, next=f"see perjoule drivers {kind}")
+
+
+def _predicted(target: Target, known: Known, case: Case) -> Prediction:
+    unit_bytes = target.profile.unit_bytes
+
+    def both(found: Fit, cluster: Cluster) -> tuple[float, float]:
+        """Return throughput and watts."""
+        there = fleet_of(replace(target, cluster=cluster), int(case.fleet.clients_count))
+        rate = throughput_bytes_per_s(found, replace(case, fleet=there), unit_bytes)
+        return rate, float(mean_w(plant(cluster, _counts(target)), demand(found.works, case.flow), rate))
+
+    rate, watts = both(known.fit, target.cluster)
+    beyond = _beyond(target.profile, case)
+    model = log(band_ratio(known, beyond or ("clients",))) / NORMAL_90
+    moves: dict[str, tuple[float, float, float]] = {}  # ln(throughput), ln(watts), ln(work per joule) by what is uncertain
+    share = (watts - plant(target.cluster, _counts(target)).idle_w) / watts  # of the watts, that moves with throughput
+    moves["the model, by points that were left out"] = (model, model * share, model * (1 - share))
+    drawn = np.log([both(one, target.cluster) for one in known.draws]) - np.log([rate, watts])
+    spread = np.std(drawn, axis=0)
+    moves["what calibration found of the file system"] = (
+        float(spread[0]), float(spread[1]), float(np.std(drawn[:, 0] - drawn[:, 1])),
+    )  # fmt: skip
+    for name, moved in _moved(target.cluster).items():
+        other_rate, other_watts = both(known.fit, moved)
+        by_rate, by_watts = log(other_rate / rate), log(other_watts / watts)
+        moves[name] = (by_rate, by_watts, by_rate - by_watts)
+    totals = [NORMAL_90 * sqrt(sum(move[n] ** 2 for move in moves.values())) for n in range(3)]
+    shares = {name: move[2] ** 2 for name, move in moves.items() if move[2]}
+    whole = sum(shares.values()) or 1.0
+    bound, worst = bound_bytes_per_s(pressing(known.fit, case.flow), case.fleet)
+    return Prediction(
+        direction=case.direction,
+        clients_count=int(case.fleet.clients_count),
+        client_bytes=int(case.client_bytes),
+        redundancy=case.redundancy,
+        throughput_bytes_per_s=(rate, rate * exp(-totals[0]), min(rate * exp(totals[0]), max(rate, float(bound)))),
+        bound_bytes_per_s=float(bound),
+        bottleneck=RESOURCES[int(worst)],
+        mean_w=_band(watts, totals[1]),
+        idle_w=plant(target.cluster, _counts(target)).idle_w,
+        efficiency_bytes_per_j=_band(rate / watts, totals[2]),
+        beyond=beyond,
+        worth=dict(sorted(((name, share / whole) for name, share in shares.items()), key=lambda item: -item[1])),
+    )
+
+
+def _band(value: float, half: float) -> tuple[float, float, float]:
+    return value, value * exp(-half), value * exp(half)
+
+
+def _beyond(profile: Profile, case: Case) -> tuple[Level, ...]:
+    """Name the levels at which a case differs from all that was measured; another number of servers is other hardware."""
+    own = [one.case for one in profile.points if one.case.direction == case.direction]
+    found: list[Level] = [level for level in LEVELS if KEYS[level](case) not in {KEYS[level](one) for one in own}]
+    counts = {float(one.fleet.servers_count) for one in own if one.redundancy == case.redundancy}
+    if "hardware" not in found and counts and float(case.fleet.servers_count) not in counts:
+        found.append("hardware")
+    return tuple(found)
+
+
+def _moved(cluster: Cluster) -> Mapping[str, Cluster]:
+    """Return the cluster with each uncertain value off by its standard uncertainty, and what was fitted to it moved along."""
+    sigmas: dict[str, float] = {}
+
+    def collect(name: str, value: Value) -> Value:
+        if value.sigma:
+            sigmas[name] = value.sigma
+        return value
+
+    _each(cluster, collect)
+
+    def off(which: str) -> Cluster:
+        def moved(name: str, value: Value) -> Value:
+            by = (value.sigma if name == which else 0.0) + value.follows.get(which, 0.0) * sigmas[which]
+            return replace(value, value=max(0.0, value.value + by)) if by else value
+
+        return _each(cluster, moved)
+
+    return {name: off(name) for name in sigmas}
+
+
+def _each(cluster: Cluster, change: Callable[[str, Value], Value]) -> Cluster:
+    """Return the cluster with every value changed, by the names that `Value.follows` uses."""
+
+    def disk(one: Disk) -> Disk:
+        return replace(
+            one,
+            read_bytes_per_s=change(f"read rate of disk {one.name}", one.read_bytes_per_s),
+            write_bytes_per_s=change(f"write rate of disk {one.name}", one.write_bytes_per_s),
+            idle_w=change(f"idle of disk {one.name}", one.idle_w),
+            active_w=change(f"active of disk {one.name}", one.active_w),
+        )
+
+    def board(one: Board) -> Board:
+        return replace(
+            one,
+            mips=change(f"7-zip rating of board {one.name}", one.mips),
+            nic_bytes_per_s=change(f"network of board {one.name}", one.nic_bytes_per_s),
+            idle_w=change(f"idle of board {one.name}", one.idle_w),
+            dynamic_w=change(f"dynamic of board {one.name}", one.dynamic_w),
+        )
+
+    nodes = (replace(node, board=board(node.board), disks=tuple(map(disk, node.disks))) for node in cluster.nodes)
+    return replace(
+        cluster,
+        nodes=tuple(nodes),
+        switch_w=change("switch", cluster.switch_w),
+        supply_efficiency=change("supply efficiency", cluster.supply_efficiency),
+    )

@@ -1,0 +1,103 @@
+"""Throughput of a closed network of queues: clients with some transfers in flight, hosts that serve them.
+
+With m transfers in flight over K equal stations that together let C bytes a second through, mean value analysis gives exactly
+
+    X = C m / (m + K - 1)
+
+(M. Reiser, S. S. Lavenberg, Mean-Value Analysis of Closed Multichain Queuing Networks, https://doi.org/10.1145/322186.322195; all
+stations are alike, so the recursion over m has this solution). Two corrections:
+
+- A transfer holds the networks of its client and its server at once, so the client is no station of its own: it only bounds X.
+- A transfer to several hosts at once (copies, the parts of a code) waits for all of them, so g hosts are one station: K = N / g.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from math import inf
+
+import numpy as np
+
+from perjoule.prediction.bounds import Demand, Fleet, Floats, Number, times_s_per_byte
+
+DIRTY_RATIO = 0.2  # vm.dirty_ratio: https://docs.kernel.org/admin-guide/sysctl/vm.html
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a file system moves data in one direction, beyond bytes and CPU time."""
+
+    in_flight: float  # transfers of a client, as if each were to another host
+    overlap: float  # p: the stages of a server take (sum of t^p)^(1/p); 1 one after the other, large: all at once
+    on_disk_ratio: float  # of written bytes, those that disks take while they arrive; the rest is written back afterwards
+    fixed_s: float  # for each file, whatever its size
+    at_once: float = inf  # stations that one client's transfers use at once
+    cpu_ratio: float = 1.0  # of the servers' counted CPU work, what holds data up; the rest is done before, after or beside
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How the data of a load lie on hosts."""
+
+    group_count: float  # hosts of one transfer: copies, or parts of a code
+    unit_bytes: float = inf  # that lie on one group as a whole; inf: all groups have equal shares of any file
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a load asks of a cluster, all that does not depend on a `Way`; arrays of one shape for many loads."""
+
+    user_bytes: Number
+    clients_count: Number
+    stations_count: Number  # groups of hosts that serve one transfer
+    clients_s: Number  # of the slower of network and CPU, for a user byte
+    network_s: Number  # of the servers
+    cpu_s: Number
+    disks_s: Number
+    fullest_ratio: Number  # share of the data on the fullest station, over an equal share
+    most_left_ratio: Number  # share of the data that servers' memory can hold back at most
+
+
+def job(demand: Demand, fleet: Fleet, spread: Spread, client_bytes: Number) -> Job:
+    """Return the job of clients that move as many bytes each."""
+    times = times_s_per_byte(demand, fleet)
+    user_bytes = np.asarray(fleet.clients_count) * client_bytes
+    stations = np.maximum(1.0, np.asarray(fleet.servers_count) / spread.group_count)
+    held = DIRTY_RATIO * np.asarray(fleet.server_memory_bytes) * fleet.servers_count
+    return Job(
+        user_bytes=user_bytes,
+        clients_count=fleet.clients_count,
+        stations_count=stations,
+        clients_s=np.maximum(times["client network"], times["client CPU"]),
+        network_s=times["server network"],
+        cpu_s=times["server CPU"],
+        disks_s=times["disks"],
+        fullest_ratio=_fullest_ratio(np.asarray(fleet.clients_count), stations, spread, client_bytes),
+        most_left_ratio=np.minimum(1.0, held / np.maximum(1.0, user_bytes * demand.flow.disk_written_ratio)),
+    )
+
+
+def _fullest_ratio(clients: Floats, stations: Number, spread: Spread, client_bytes: Number) -> Number:
+    """Whole units are dealt out to stations in turn."""
+    if spread.unit_bytes == inf:
+        return 1.0
+    units = clients * np.ceil(np.asarray(client_bytes) / spread.unit_bytes)
+    return np.ceil(units / stations) * stations / units
+
+
+def duration_s(way: Way, job: Job) -> Floats:
+    """Return the time from the first client's start until the data have been read, or disks hold what was written."""
+    left = np.minimum(1 - way.on_disk_ratio, job.most_left_ratio)
+    stages = np.broadcast_arrays(job.network_s, np.asarray(job.cpu_s) * way.cpu_ratio, np.asarray(job.disks_s) * (1 - left))
+    slowest_s = np.maximum.reduce(stages)
+    served_s = slowest_s * np.power(sum(np.power(stage / slowest_s, way.overlap) for stage in stages), 1 / way.overlap)
+    flying = np.asarray(job.clients_count) * way.in_flight
+    used_ratio = np.minimum(1.0, np.asarray(job.clients_count) * way.at_once / job.stations_count)
+    served_s = served_s * np.maximum((flying + job.stations_count - 1) / flying, 1 / used_ratio)
+    moving_s = np.maximum(served_s, job.clients_s)
+    after_s = left * job.fullest_ratio * np.asarray(job.disks_s)
+    return np.asarray(way.fixed_s + job.user_bytes * (moving_s + after_s), dtype=np.float64)
+
+
+def stacked(jobs: Sequence[Job]) -> Job:
+    """Return many jobs as one, of arrays."""
+    return Job(**{field.name: np.array([float(getattr(one, field.name)) for one in jobs]) for field in fields(Job)})

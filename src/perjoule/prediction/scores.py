@@ -1,0 +1,80 @@
+"""How good predictions are, from tests on points that a fit had not seen."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import expm1, log
+
+import numpy as np
+from scipy.stats import kendalltau
+
+from perjoule.prediction.validation import LEVELS, Level, Test, quantile_ratio
+
+BAND_RATIO = 0.9
+
+
+@dataclass(frozen=True)
+class Score:
+    """Errors at one level, each |predicted / measured - 1|."""
+
+    level: Level
+    count: int
+    median_ratio: float
+    p90_ratio: float
+    held_ratio: float  # share of points inside a 90 % band that the errors of all others give
+    power_skill_ratio: float | None  # 1 - squared errors of dynamic watts / those of constant power
+    order_tau: float | None  # Kendall's tau-b of predicted and measured throughput
+    simpler: Mapping[str, float]  # median errors of simpler models
+
+
+def scores(groups: Sequence[Sequence[Test]]) -> tuple[Score, ...]:
+    """Score tests by level.
+
+    Args:
+        groups: tests of one direction of one file system each: bands come from a group's own errors.
+    """
+    return tuple(_score(level, held) for level in LEVELS if any(held := [_at(level, group) for group in groups]))
+
+
+def _at(level: Level, group: Sequence[Test]) -> list[Test]:
+    return [test for test in group if test.level == level]
+
+
+def _score(level: Level, groups: Sequence[Sequence[Test]]) -> Score:
+    tests = [test for group in groups for test in group]
+    errors = np.array([abs(expm1(test.error)) for test in tests])
+    held = [inside for group in groups for inside in _held(group)]
+    said, told = [t.predicted_bytes_per_s for t in tests], [t.measured_bytes_per_s for t in tests]
+    tau = kendalltau(said, told).statistic if len(tests) > 1 else float("nan")
+    names = tests[0].others_bytes_per_s
+    return Score(
+        level=level,
+        count=len(tests),
+        median_ratio=float(np.median(errors)),
+        p90_ratio=float(np.quantile(errors, 0.9)),
+        held_ratio=float(np.mean(held)) if held else float("nan"),
+        power_skill_ratio=skill(tests),
+        order_tau=float(tau) if np.isfinite(tau) else None,
+        simpler={name: float(np.median([_off(test, name) for test in tests])) for name in names},
+    )
+
+
+def _off(test: Test, name: str) -> float:
+    return abs(test.others_bytes_per_s[name] / test.measured_bytes_per_s - 1)
+
+
+def _held(group: Sequence[Test]) -> list[bool]:
+    """Return, for each test, whether a band made of the others' errors holds it; tests with too few others count for nothing."""
+    found: list[bool] = []
+    for number, test in enumerate(group):
+        ratio = quantile_ratio([other.error for place, other in enumerate(group) if place != number], BAND_RATIO)
+        if np.isfinite(ratio):
+            found.append(abs(test.error) <= log(ratio))
+    return found
+
+
+def skill(tests: Sequence[Test]) -> float | None:
+    """Return 1 - (sum of squared errors of predicted dynamic power) / (that of constant power); None without power."""
+    known = [(t.measured_dynamic_w, t) for t in tests if t.measured_dynamic_w is not None]
+    wrong = sum((t.predicted_dynamic_w - measured_w) ** 2 for measured_w, t in known)
+    constant = sum((t.constant_dynamic_w - measured_w) ** 2 for measured_w, t in known)
+    return 1 - wrong / constant if constant else None

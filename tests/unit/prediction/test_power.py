@@ -1,0 +1,27 @@
+"""Watts of a whole cluster, against the sum over its hosts worked out from the catalogue's values."""
+
+import pytest
+
+from perjoule import catalogue
+from perjoule.model import Flow
+from perjoule.prediction.bounds import Demand
+from perjoule.prediction.power import mean_w, plant
+
+MIB = 1024**2
+
+
+def test_idle_watts_are_the_catalogues() -> None:
+    cluster = catalogue.cluster("odroid-hc4")
+    assert plant(cluster, {"A": 4, "C": 1, "B": 1}).idle_w == pytest.approx(catalogue.idle_w(cluster, switch=False))
+
+
+def test_watts_under_load_are_the_sum_over_hosts() -> None:
+    """280 MiB/s written to 8 disks of 140.09 MiB/s by 4 boards that each use half of their CPU."""
+    cluster = catalogue.cluster("odroid-hc4")
+    found = plant(cluster, {"A": 4, "C": 1, "B": 1})
+    rate = 280 * MIB
+    demand = Demand(Flow(disk_written_ratio=1), server_mips_s_per_byte=4 * 4911 / 2 / rate)
+    boards_w, disks_w = 4 * 0.5 * 2.16, 280 / (8 * 140.09) * 8 * (1.92 - 0.85)
+    by_hand = catalogue.idle_w(cluster, switch=False) + (boards_w + disks_w) / 0.80
+    assert float(mean_w(found, demand, rate)) == pytest.approx(by_hand)
+    assert float(mean_w(found, demand, rate, switch=True)) == pytest.approx(by_hand + 15.46)

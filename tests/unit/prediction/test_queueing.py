@@ -1,0 +1,99 @@
+"""The closed network, against mean value analysis step by step, printed measurements of a cluster, and cases by hand."""
+
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pytest
+
+from perjoule import published
+from perjoule.model import Flow
+from perjoule.prediction.bounds import Demand, Fleet
+from perjoule.prediction.queueing import Spread, Way, duration_s, job
+
+MIB = 1024**2
+ONE_COPY = Flow(client_sent_ratio=1, storage_received_ratio=1, disk_written_ratio=1)
+READ = Flow(client_received_ratio=1, storage_sent_ratio=1, disk_read_ratio=1)
+FLEET = Fleet(4.0, 100.0 * MIB, 1e4, 300.0 * MIB, 200.0 * MIB, 2.0, 1000.0 * MIB, 1e6)
+WAY = Way(in_flight=3.0, overlap=50.0, on_disk_ratio=1.0, fixed_s=0.0)
+
+
+def _mean_value_analysis(transfers_count: int, stations_count: int, service_s: float) -> float:
+    """Return transfers per second of a closed network of equal stations, by the recursion over the number of transfers."""
+    queue = [0.0] * stations_count
+    rate = 0.0
+    for count in range(1, transfers_count + 1):
+        residence_s = [service_s / stations_count * (1 + waiting) for waiting in queue]
+        rate = count / sum(residence_s)
+        queue = [rate * seconds for seconds in residence_s]
+    return rate
+
+
+@pytest.mark.parametrize("clients_count", [1, 2, 5])
+@pytest.mark.parametrize("servers_count", [1, 4, 12])
+def test_the_law_is_that_of_exact_mean_value_analysis(clients_count: int, servers_count: int) -> None:
+    fleet = replace(FLEET, clients_count=float(clients_count), servers_count=float(servers_count))
+    found_s = duration_s(WAY, job(Demand(READ), fleet, Spread(1), 100 * MIB))
+    rate = clients_count * 100 * MIB / float(found_s)
+    # A transfer of one byte takes 1 / (100 MiB/s) at a station, and there are 3 of each client.
+    exact = _mean_value_analysis(3 * clients_count, servers_count, servers_count / (servers_count * 100 * MIB))
+    assert rate == pytest.approx(exact, rel=1e-3)
+
+
+def test_the_cubieboards_reads_are_predicted_with_nothing_fitted() -> None:
+    """12 boards at 94.1 Mb/s, 16 reads of each client in flight (what `rados bench` does by default)."""
+    paper = published.paper("cubieboard")
+    printed = {
+        one.facts["clients"]: one.value
+        for one in paper.numbers
+        if one.quantity == "throughput" and one.place.startswith("Table") and one.facts.get("direction") == "read"
+    }
+    assert len(printed) >= 5
+    board = Fleet(12.0, 94.1e6 / 8, 1e6, inf, inf, 1.0, 125e6, 1e9)
+    for clients, measured in printed.items():
+        count = float(str(clients))
+        fleet = replace(board, clients_count=count)
+        way = replace(WAY, in_flight=16.0)
+        found = count * 1e9 / float(duration_s(way, job(Demand(READ), fleet, Spread(1), 1e9)))
+        assert found == pytest.approx(measured, rel=0.05)
+
+
+def test_a_client_that_uses_one_host_at_a_time_is_as_fast_as_that_host() -> None:
+    fleet = replace(FLEET, clients_count=1.0)
+    found_s = duration_s(replace(WAY, at_once=1.0), job(Demand(READ), fleet, Spread(1), 100 * MIB))
+    assert float(found_s) == pytest.approx(1.0)
+
+
+def test_copies_are_one_station_of_several_hosts() -> None:
+    alone_s = duration_s(WAY, job(Demand(READ), replace(FLEET, servers_count=2.0), Spread(1), 100 * MIB))
+    pairs_s = duration_s(WAY, job(Demand(READ), FLEET, Spread(2), 100 * MIB))
+    assert float(pairs_s) == pytest.approx(float(alone_s) / 2)  # as many stations, each of twice the speed
+
+
+def test_what_memory_holds_is_written_back_afterwards() -> None:
+    lazy = Way(in_flight=1e6, overlap=50.0, on_disk_ratio=0.0, fixed_s=0.25)
+    found_s = duration_s(lazy, job(Demand(ONE_COPY), FLEET, Spread(1), 200 * MIB))
+    # 400 MiB over 4 networks of 100 MiB/s, then over 4 disks of 200 MiB/s.
+    assert float(found_s) == pytest.approx(0.25 + 1.0 + 0.5, rel=1e-4)
+
+
+def test_memory_holds_a_fifth_of_itself_at_most() -> None:
+    small = replace(FLEET, server_memory_bytes=100.0 * MIB)
+    assert float(job(Demand(ONE_COPY), small, Spread(1), 400 * MIB).most_left_ratio) == pytest.approx(4 * 20 / 800)
+    assert float(job(Demand(ONE_COPY), FLEET, Spread(1), 400 * MIB).most_left_ratio) == 1.0
+
+
+def test_whole_units_are_dealt_out_in_turn() -> None:
+    chunks = Spread(1, unit_bytes=64.0 * MIB)
+    one = replace(FLEET, clients_count=1.0)
+    assert float(job(Demand(ONE_COPY), one, chunks, 128 * MIB).fullest_ratio) == pytest.approx(2.0)  # 2 chunks on 2 of 4 hosts
+    three = replace(FLEET, clients_count=3.0)
+    assert float(job(Demand(ONE_COPY), three, chunks, 128 * MIB).fullest_ratio) == pytest.approx(2 * 4 / 6)  # two hosts have 2
+    assert float(job(Demand(ONE_COPY), three, Spread(1), 128 * MIB).fullest_ratio) == 1.0
+
+
+def test_many_clusters_are_solved_at_once() -> None:
+    counts = np.array([1.0, 2.0, 4.0])
+    together = duration_s(WAY, job(Demand(READ), replace(FLEET, clients_count=counts), Spread(1), MIB))
+    alone = [float(duration_s(WAY, job(Demand(READ), replace(FLEET, clients_count=c), Spread(1), MIB))) for c in counts]
+    assert together == pytest.approx(alone)

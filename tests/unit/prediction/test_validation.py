@@ -1,0 +1,65 @@
+"""Points left out, simpler models, and the conformal quantile, by hand."""
+
+from math import exp, inf, log
+
+import pytest
+
+from perjoule.prediction.scores import scores, skill
+from perjoule.prediction.validation import Level, Test, left_out, quantile_ratio, simpler
+from tests import made
+
+
+def _test(error: float = 0.0, *, level: Level = "clients", measured_w: float = 10.0, predicted_w: float = 10.0) -> Test:
+    return Test(level, 1.0, 100.0, 100.0 * exp(error), measured_w, predicted_w, {"constant": 150.0}, 20.0)
+
+
+def test_a_true_model_predicts_what_it_has_not_seen() -> None:
+    tests = list(left_out(made.points(), inf))
+    assert {one.level for one in tests} == {"clients", "redundancy", "hardware"}
+    by_level = {level: sorted(abs(one.error) for one in tests if one.level == level) for level in ("clients", "redundancy")}
+    assert by_level["clients"][len(by_level["clients"]) // 2] < 0.01
+    assert by_level["redundancy"][len(by_level["redundancy"]) // 2] < 0.01
+
+
+def test_a_level_of_one_kind_alone_has_no_tests() -> None:
+    assert "redundancy" not in {one.level for one in left_out(made.points(copies=(1,)), inf)}
+
+
+def test_simpler_models_see_clients_alone() -> None:
+    points = made.points(copies=(1,), speeds=made.SPEEDS[:1])
+    models = simpler(points)
+    one, two, four = (next(p for p in points if p.case.fleet.clients_count == count) for count in (1, 2, 4))
+    each = sorted(p.throughput_bytes_per_s / float(p.case.fleet.clients_count) for p in points)
+    assert models["constant"](two) == pytest.approx(2 * each[len(each) // 2])
+    assert models["USL"](four) == pytest.approx(four.throughput_bytes_per_s, rel=0.05)
+    rise = models["linear"](two) - models["linear"](one)
+    assert models["linear"](four) - models["linear"](two) == pytest.approx(2 * rise)
+
+
+def test_the_quantile_is_conformal() -> None:
+    errors = [log(1 + n / 100) for n in range(1, 20)]  # 19 of them: the 18th of 20 x 0.9
+    assert quantile_ratio(errors, 0.9) == pytest.approx(1.18)
+    assert quantile_ratio([-e for e in errors], 0.9) == pytest.approx(1.18)
+    assert quantile_ratio(errors[:8], 0.9) == inf  # 9 x 0.9 is more than 8
+
+
+def test_scores_are_of_each_level() -> None:
+    tests = [_test(log(1.1)), _test(log(0.98)), _test(0.0), _test(log(2), level="hardware")]
+    found = {one.level: one for one in scores([tests])}
+    assert found["clients"].median_ratio == pytest.approx(0.02)
+    assert found["hardware"].median_ratio == pytest.approx(1.0)
+    assert found["clients"].simpler == {"constant": pytest.approx(0.5)}
+    assert "redundancy" not in found
+
+
+def test_skill_is_over_constant_power() -> None:
+    assert skill([_test(predicted_w=10.0), _test(measured_w=14.0, predicted_w=14.0)]) == pytest.approx(1.0)
+    # Wrong by 5 W each, where constant power (20 W) is wrong by 10 W each.
+    assert skill([_test(predicted_w=15.0), _test(predicted_w=5.0)]) == pytest.approx(1 - 50 / 200)
+    assert skill([]) is None
+
+
+def test_bands_hold_by_the_others_errors() -> None:
+    tests = [_test(0.01 * (n % 5)) for n in range(20)] + [_test(1.0)]
+    held = scores([tests])[0].held_ratio
+    assert held == pytest.approx(20 / 21)  # all but the last
