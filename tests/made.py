@@ -55,8 +55,8 @@ def points(
                 f"made-{len(found)}",
                 case,
                 power,
-                asked.client_mips_s_per_byte,
-                asked.server_mips_s_per_byte,
+                float(asked.client_mips_s_per_byte),
+                float(asked.server_mips_s_per_byte),
                 rate,
                 float(mean_w(power, asked, rate)),
             )

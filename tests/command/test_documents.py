@@ -40,6 +40,9 @@ ELSEWHERE = {
     "perjoule meters test my.toml": "half a minute: tests/command/test_meters.py with --for",
     "perjoule meters record scpi": "a power analyser: tests/command/test_meters.py with a simulated plug",
     "perjoule compare results/demo --with green-storage": "nothing that is simulated is comparable with a paper",
+    "sudo perjoule calibrate moosefs": "an hour of real file systems: tests/live/test_calibrate.py",
+    "perjoule calibrate --from": "results of real file systems: tests/live/test_calibrate.py",
+    "perjoule resume results/moosefs-calibrated": "an interrupted calibration: tests/live/test_calibrate.py",
     "perjoule meters join": "a load that the recording saw: tests/command/test_aligned_recording.py",
 }
 ENDLESS = ("perjoule meters watch ", "perjoule meters simulate ", "perjoule watch ")  # until Ctrl-C, or for a time
@@ -122,6 +125,10 @@ PREPARED: dict[str, Callable[[Path, Demo], object]] = {
     "history.md": nights,
     "import.md": logs,
     "json.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
+    "predict.md": lambda folder, demo: (
+        measured(folder / "results" / "moosefs", "repetitions = 2"),
+        shutil.copy(SOURCES / "prediction" / "profiles" / "moosefs.json", folder),
+    ),
     "publish.md": lambda folder, demo: laboratory(folder, folder / "results" / "lab"),
     "reproduce.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
     "watch.md": lambda folder, demo: (folder / "my.toml").write_text(

@@ -87,13 +87,21 @@ def resume(folder: Path, failed: bool, live: bool, devices: tuple[str, ...]) -> 
     asked = campaign.parse(results.campaign_text, source=source, overrides=results.overrides, folder=folder)
     asked = confirmed(asked, runner.missing(asked, results, again_failed=failed), devices)
     with beside(folder, wanted=live):
-        _go_on(asked, results, folder, failed)
+        sys.exit(_go_on(asked, results, folder, failed))
 
 
 def start(
     asked: Campaign, into: Path | None, source: Path | None = None, devices: tuple[str, ...] = (), *, live: bool = False
 ) -> None:
-    """Measure a campaign into a folder and conclude; `source` is the folder of its file, `devices` the confirmed ones."""
+    """Measure a campaign into a folder, conclude, and exit; `source` is the folder of its file, `devices` the confirmed ones."""
+    _, code = measured(asked, into, source, devices, live=live)
+    sys.exit(code)
+
+
+def measured(
+    asked: Campaign, into: Path | None, source: Path | None = None, devices: tuple[str, ...] = (), *, live: bool = False
+) -> tuple[store.Results, int]:
+    """Do as `start` does, but return the results and the exit code."""
     folder = into or Path("results") / f"{asked.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     require_folder(folder)
     ready = readiness.look(asked)
@@ -102,7 +110,7 @@ def start(
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     results = store.create(folder, asked.text, asked.name, asked.overrides, asked.files)
     with beside(folder, wanted=live):
-        _go_on(asked, results, made[-1] if made else folder, ready=ready, source=source)
+        return results, _go_on(asked, results, made[-1] if made else folder, ready=ready, source=source)
 
 
 def _go_on(
@@ -112,8 +120,11 @@ def _go_on(
     again_failed: bool = False,
     ready: readiness.Ready | None = None,
     source: Path | None = None,
-) -> None:
-    """Measure what is missing and conclude; `top` is the outermost folder that is ours, `source` the campaign's folder."""
+) -> int:
+    """Measure what is missing and conclude; `top` is the outermost folder that is ours, `source` the campaign's folder.
+
+    Returns the exit code.
+    """
     missing = {trial.id for trial in runner.missing(asked, results, again_failed=again_failed)}
     plan = campaign.plan(asked)
     planned_s = remaining.planned_s(plan, missing)
@@ -124,7 +135,7 @@ def _go_on(
     try:
         with Progress(planned_s, exits.stopping) as progress:
             runner.run(asked, results, progress, ready=ready, again_failed=again_failed, folder=source)
-        code = _conclude(asked, results)
+        return _conclude(asked, results)
     except (CampaignError, MachineError):
         if not runner.missing(asked, results):  # one file system was refused, the others were measured
             _conclude(asked, results)
@@ -134,7 +145,6 @@ def _go_on(
         raise Interrupted("interrupted; everything was taken down", next=advice) from None
     finally:
         give_back(top)
-    sys.exit(code)
 
 
 def _conclude(asked: Campaign, results: store.Results) -> int:

@@ -1,0 +1,57 @@
+"""The campaign from which prediction learns: clients x direction, on servers whose CPUs, networks and disks are slowed in turn.
+
+Each resource is then the bottleneck once, and its part in the throughput shows.
+"""
+
+from collections.abc import Sequence
+
+from perjoule import drivers
+from perjoule.campaign.describe import example_text
+from perjoule.drivers.protocols import FileSystem
+from perjoule.model.errors import CampaignError
+
+REPETITIONS_COUNT = 5
+SCALE = 0.2
+
+_HEAD = """\
+name = "calibration"
+description = "{kinds}: throughput and work by clients and by speed of CPUs, networks and disks, for predictions."
+clients = [1, 2, 4]
+repetitions = {repetitions}
+seed = 16
+
+[testbed]
+kind = "virtual"
+cluster = "odroid-hc4"
+scale = {scale:g}
+disk = "xfs"
+server_cpu = [1.0, 0.5]
+server_network = [1.0, 0.5]
+server_disk = [1.0, 0.25]
+
+{filesystems}
+[[workload]]
+kind = "fio"
+operation = ["write", "read"]
+transfer = "4 MiB"
+size = "128 MiB"
+"""
+
+
+def written(kinds: Sequence[str], *, repetitions: int = REPETITIONS_COUNT, scale: float = SCALE) -> str:
+    """Write the campaign for these file systems, with the options of their documented examples.
+
+    Raises:
+        CampaignError: a file system does not exist, or offers no folders on servers.
+    """
+    known = [kind for kind in drivers.kinds("filesystems") if _calibrated(kind)]
+    for kind in kinds:
+        if kind not in known:
+            raise CampaignError(f'"{kind}" can\'t be calibrated', next=f"choose from {', '.join(known)}")
+    tables = "\n".join(example_text("filesystem", kind) + "\n" for kind in kinds)
+    return _HEAD.format(kinds=", ".join(kinds), repetitions=repetitions, scale=scale, filesystems=tables)
+
+
+def _calibrated(kind: str) -> bool:
+    found = drivers.driver_class("filesystems", kind)
+    return issubclass(found, FileSystem) and found.offers == "folders"

@@ -1,0 +1,73 @@
+"""The command that compares predictions with measurements."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from perjoule.cli import exits, json_output
+from perjoule.cli.display import out, show, show_line
+from perjoule.cli.parameters import examples
+from perjoule.model.errors import CampaignError
+
+
+@click.command(
+    "ledger",
+    short_help="Compare predictions with what was measured later.",
+    epilog=examples(
+        "perjoule ledger",
+        "perjoule ledger moosefs.pledge.json --with results/moosefs-16",
+        "perjoule ledger pledges/*.json --with results/a --with results/b --json",
+    ),
+)
+@click.argument("pledges", nargs=-1, type=click.Path(path_type=Path), metavar="[PLEDGE.json]...")
+@click.option("--with", "folders", multiple=True, type=click.Path(path_type=Path), metavar="DIR", help="Results measured since.")
+@json_output.option
+def ledger(pledges: tuple[Path, ...], folders: tuple[Path, ...], as_json: bool) -> None:
+    """Show how wrong predictions have been.
+
+    Without PLEDGE: errors of the profiles that come with perjoule, about points that were left out, beside simpler models. With
+    pledges of `perjoule predict --pledge`: each prediction beside the trials that began after it.
+    """
+    if bool(pledges) != bool(folders):
+        raise CampaignError("pledges and results belong together", next="perjoule ledger PLEDGE.json --with DIR")
+    if pledges:
+        _joined(pledges, folders, as_json=as_json)
+    else:
+        _shipped(as_json=as_json)
+
+
+def _joined(pledges: tuple[Path, ...], folders: tuple[Path, ...], *, as_json: bool) -> None:
+    from perjoule import store
+    from perjoule.results import ledger as book
+
+    read: list[book.Pledge] = []
+    for path in pledges:
+        with exits.place(path):
+            read.append(book.read(path.read_text("utf-8"), str(path)))
+    found = book.joined(read, [store.open_results(folder) for folder in folders])
+    if as_json:
+        json_output.print_json("ledger", {"joined": [{**vars(one), "error": one.error, "held": one.held} for one in found]})
+    else:
+        show(book.joined_table(found), (), ())
+        for line in book.joined_remarks(found):
+            show_line(line)
+    if any(one.held is False for one in found):
+        sys.exit(1)
+
+
+def _shipped(*, as_json: bool) -> None:
+    from perjoule import prediction
+    from perjoule.prediction.scores import scores
+    from perjoule.results import ledger as book
+
+    profiles = [prediction.shipped(name) for name in prediction.names()]
+    by_kind = {one.kind: scores([known.tests for known in one.known.values()]) for one in profiles}
+    whole = scores([known.tests for one in profiles for known in one.known.values()])
+    if as_json:
+        json_output.print_json("ledger", {"scores": whole, "by_profile": by_kind})
+        return
+    out.print("errors of throughput, of points that were left out", style="bold")
+    show(book.scores_table({"all": whole, **by_kind}), (), ())
+    for line in book.scores_remarks(profiles):
+        show_line(line)

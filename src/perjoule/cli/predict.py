@@ -1,0 +1,212 @@
+"""Commands about what was not measured: calibrate, predict, ledger."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from perjoule.cli import exits, json_output, parameters
+from perjoule.cli.display import counted, out, show, show_line
+from perjoule.cli.outputs import OutputFile, OutputFolder
+from perjoule.cli.parameters import examples
+from perjoule.model.errors import CampaignError
+from perjoule.model.units import BYTES, quantity
+
+if TYPE_CHECKING:  # `--help` and completion need none of it
+    from perjoule.model import Json
+    from perjoule.model.hardware import Cluster
+    from perjoule.prediction import Profile
+
+MOST_CLIENTS_COUNT = 100_000
+MOST_ROWS_COUNT = 200
+WORTH_COUNT = 4  # assumptions that are printed
+
+
+@click.command(
+    "calibrate",
+    short_help="Measure what predictions of a file system rest on.",
+    epilog=examples(
+        "sudo perjoule calibrate moosefs --into results/moosefs-calibrated",
+        "perjoule calibrate moosefs glusterfs --write calibration.toml",
+        "perjoule calibrate --from results/moosefs-calibrated --profiles .",
+    ),
+)
+@click.argument("kinds", nargs=-1, metavar="[FILESYSTEM]...")
+@click.option("--repetitions", type=click.IntRange(min=2), help="Repetitions of each point; 5 by default.")
+@click.option("--scale", type=click.FloatRange(min=0, max=1, min_open=True), help="Speed of the virtual hosts; 0.2 by default.")
+@click.option("--write", "target", type=OutputFile(), metavar="FILE.toml", help="Only write the campaign; run nothing.")
+@parameters.into
+@click.option(
+    "--from", "sources", multiple=True, type=click.Path(path_type=Path), metavar="DIR", help="Fit to results; measure nothing."
+)
+@click.option(
+    "--profiles", "place", type=OutputFolder(), metavar="DIR", help="Folder for FILESYSTEM.json; with --from, the current one."
+)
+def calibrate(
+    kinds: tuple[str, ...],
+    repetitions: int | None,
+    scale: float | None,
+    target: Path | None,
+    into: Path | None,
+    sources: tuple[Path, ...],
+    place: Path | None,
+) -> None:
+    """Measure file systems on a virtual cluster whose resources are slowed in turn, and write a profile of each.
+
+    A profile holds the points, the work for a byte by role, what was fitted, and how wrong it was about points that it had not
+    seen. `perjoule predict` reads it. After an interruption: `perjoule resume DIR`, then `perjoule calibrate --from DIR`.
+    """
+    from perjoule import campaign
+    from perjoule.campaign import calibration
+
+    if bool(kinds) == bool(sources):
+        raise CampaignError("name file systems to measure, or results with --from", next="see perjoule calibrate --help")
+    if sources:
+        _fit(sources, place or Path())
+        return
+    text = calibration.written(kinds, repetitions=repetitions or calibration.REPETITIONS_COUNT, scale=scale or calibration.SCALE)
+    asked = campaign.parse(text, source=target.name if target else "calibration.toml")
+    if target is not None:
+        with exits.place(target):
+            target.write_text(text, encoding="utf-8")
+        show_line(f"{target}: {counted(len(asked.trials), 'trial')}; perjoule check {target} says how long they take")
+        return
+    from perjoule.cli.measuring import measured
+
+    results, code = measured(asked, into)
+    _fit((results.folder,), place or results.folder)
+    click.get_current_context().exit(code)
+
+
+def _fit(sources: tuple[Path, ...], place: Path) -> None:
+    from perjoule.prediction import parameters as numbers
+    from perjoule.results.calibration import profiles
+    from perjoule.results.prediction import parameters_table
+    from perjoule.store.records import to_json
+
+    for kind, found in profiles(sources).items():
+        path = place / f"{kind}.json"
+        place.mkdir(parents=True, exist_ok=True)
+        with exits.place(path):
+            data = to_json(found)
+            assert isinstance(data, dict)
+            path.write_text(json.dumps({**data, "digest": found.digest}) + "\n", encoding="utf-8")
+        out.print(f"{kind} {found.release}: {counted(len(found.points), 'point')}, {found.digest}", style="bold")
+        show(parameters_table(found), (), ())
+        unknown = [f"{way} {one.name}" for way in found.known for one in numbers(found, way) if not one.identified]
+        if unknown:
+            show_line(f"not identified: {', '.join(unknown)}: predictions that rest on them have wide bands")
+        show_line(f"profile: {path}")
+
+
+@click.command(
+    "predict",
+    short_help="Predict throughput and energy on a cluster you don't have.",
+    epilog=examples(
+        "perjoule predict cephfs --on odroid-hc4 --clients 1..16",
+        "perjoule predict moosefs --on my-boards.toml --servers 8 --set goal=2",
+        "perjoule predict glusterfs --on reference-1 --clients 4 --json",
+        "perjoule predict moosefs --on odroid-hc4 --pledge moosefs.pledge.json",
+    ),
+)
+@click.argument("name", metavar="PROFILE|FILE.json")
+@click.option("--on", "cluster", required=True, metavar="CLUSTER|FILE.toml", help="Hardware: of the catalogue, or your own.")
+@click.option("--clients", default="1..4", show_default=True, metavar="COUNTS", help="4, 1,2,8 or 1..64.")
+@click.option("--servers", type=click.IntRange(min=1), help="Storage hosts; as many as the cluster has by default.")
+@click.option("--size", default="1 GiB", show_default=True, metavar="SIZE", help="What each client moves.")
+@click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="An option of the file system: goal=2.")
+@click.option("--virtual", is_flag=True, help="As virtual hosts: page caches as large as this machine's memory.")
+@click.option("--pledge", type=OutputFile(new=True), metavar="FILE.json", help="Freeze it, for `perjoule ledger`.")
+@json_output.option
+def predict(
+    name: str,
+    cluster: str,
+    clients: str,
+    servers: int | None,
+    size: str,
+    settings: tuple[str, ...],
+    virtual: bool,
+    pledge: Path | None,
+    as_json: bool,
+) -> None:
+    """Predict what a file system would do on hardware that you don't have, with 90 % bands.
+
+    PROFILE comes with perjoule, or is a file of `perjoule calibrate`. The bands hold what points that were left out show of the
+    model, and the uncertainty of the hardware's values; what would narrow them most is named.
+    """
+    from perjoule.prediction import Target, predictions
+    from perjoule.results import prediction as tables
+
+    counts = _counts(clients)
+    try:
+        client_bytes = round(quantity(size, BYTES))
+    except ValueError as error:
+        raise CampaignError(f"--size {size}: {error}", next='write "1 GiB"') from None
+    target = Target(_profile(name), _cluster(cluster), _settings(settings), memory=not virtual, servers_count=servers)
+    found = tuple(predictions(target, counts, client_bytes))
+    if pledge is not None:
+        from perjoule.results import ledger
+
+        with exits.place(pledge):
+            pledge.write_text(ledger.pledged(target, found), encoding="utf-8")
+    if as_json:
+        json_output.print_json("predict", {"profile": target.profile.kind, "cluster": target.cluster.name, "predictions": found})
+        return
+    kind = f"{target.profile.kind} {target.profile.release}".strip()
+    out.print(f"{kind}, {found[0].redundancy.text}, on {target.cluster.title}", style="bold")
+    show(tables.table(found), (), ())
+    for line in tables.remarks(target, found, WORTH_COUNT):
+        show_line(line)
+    if pledge is not None:
+        show_line(f"pledged: {pledge}; once it is measured: perjoule ledger {pledge} --with DIR")
+
+
+def _counts(text: str) -> list[int]:
+    """Read "4", "1,2,8" or "1..64". Raises CampaignError."""
+    where, advice = f"--clients {text}", "write 4, 1,2,8 or 1..64"
+    counts: list[int] = []
+    for part in text.replace(" ", "").split(","):
+        found = re.fullmatch(r"(\d{1,6})(?:\.\.(\d{1,6}))?", part)
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+        counts += range(first, min(last, first + MOST_ROWS_COUNT) + 1)
+    if not 0 < min(counts, default=0) <= max(counts) <= MOST_CLIENTS_COUNT or len(counts) > MOST_ROWS_COUNT:
+        raise CampaignError(f"not numbers of clients, {MOST_ROWS_COUNT} of them at most", where=where, next=advice)
+    return list(dict.fromkeys(counts))
+
+
+def _profile(name: str) -> "Profile":
+    from perjoule import prediction
+
+    if not name.endswith(".json"):
+        return prediction.shipped(name)
+    with exits.place(Path(name)):
+        return prediction.read(Path(name).read_text("utf-8"), name)
+
+
+def _cluster(name: str) -> "Cluster":
+    from perjoule import catalogue
+
+    if not name.endswith(".toml"):
+        return catalogue.cluster(name)
+    path = Path(name)
+    with exits.place(path):
+        return catalogue.read(path.read_text("utf-8"), path.stem)
+
+
+def _settings(written: tuple[str, ...]) -> "Mapping[str, Json]":
+    """Read OPTION=VALUE, the value as TOML or else as text. Raises CampaignError."""
+    import tomllib
+
+    found: dict[str, Json] = {}
+    for text in written:
+        option, equals, value = text.partition("=")
+        if not equals or not option.strip():
+            raise CampaignError(f"--set {text} is not OPTION=VALUE", next="write --set goal=2")
+        try:
+            found[option.strip()] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            found[option.strip()] = value.strip()
+    return found

@@ -1,0 +1,239 @@
+"""Predict first, measure later: pledges, the trials that were measured after them, and how wrong predictions have been.
+
+A pledge is a file with predictions, the moment at which they were made, and a digest of all of it. A trial is joined to it if it
+began later, on the same hardware, with the same redundancy, direction, clients and bytes for each client.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import expm1, isnan, log
+from statistics import median
+
+from perjoule import __version__
+from perjoule.machine.untrusted import from_json
+from perjoule.model import Json, Redundancy
+from perjoule.model.errors import CampaignError
+from perjoule.model.metrics import metric_of
+from perjoule.prediction import Observation, Prediction, Profile, Target, bound_shares
+from perjoule.prediction.predicting import fleet_of
+from perjoule.prediction.scores import Score
+from perjoule.results.calibration import observed
+from perjoule.results.table import Table, number
+from perjoule.store import Results
+from perjoule.store.records import to_json
+
+FORMAT = "perjoule pledge"
+_RATE = metric_of("throughput_bytes_per_s")
+BOUND_TOLERANCE_RATIO = 0.01  # by which interfaces and clocks may make a rate look higher than it is
+
+
+@dataclass(frozen=True)
+class Pledged:
+    """One prediction, with all that a measured point must share with it."""
+
+    prediction: Prediction
+    servers_count: float
+    server_network_bytes_per_s: float
+    server_mips: float
+    disk_read_bytes_per_s: float
+    disk_write_bytes_per_s: float
+
+
+@dataclass(frozen=True)
+class Pledge:
+    """Predictions as they were made."""
+
+    format: str
+    made_s: float  # UTC
+    perjoule: str
+    kind: str
+    profile: str  # digest of what was predicted from
+    cluster: str
+    predictions: tuple[Pledged, ...]
+    version: int = 1
+
+
+def pledged(target: Target, found: Sequence[Prediction]) -> str:
+    """Return the text of a pledge's file."""
+    rows: list[Pledged] = []
+    for one in found:
+        there = fleet_of(target, one.clients_count)
+        rows.append(
+            Pledged(
+                one,
+                float(there.servers_count),
+                float(there.server_network_bytes_per_s),
+                float(there.server_mips),
+                float(there.disk_read_bytes_per_s),
+                float(there.disk_write_bytes_per_s),
+            )
+        )
+    pledge = Pledge(
+        FORMAT, time.time(), __version__, target.profile.kind, target.profile.digest, target.cluster.name, tuple(rows)
+    )
+    data = to_json(pledge)
+    assert isinstance(data, dict)
+    return json.dumps({**data, "digest": _digest(data)}, indent=1) + "\n"
+
+
+def _digest(data: Mapping[str, Json]) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
+def read(text: str, name: str) -> Pledge:
+    """Read a pledge. Raises CampaignError: it is none, or was changed after it was made."""
+    try:
+        data: Json = json.loads(text)
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise ValueError(f'its format is not "{FORMAT}"')
+        digest = data.pop("digest", None)
+        found = from_json(Pledge, data)
+    except (ValueError, RecursionError) as error:
+        raise CampaignError(f"not a pledge: {error}", where=name, next="write one with `perjoule predict --pledge`") from None
+    if digest != _digest(data):
+        raise CampaignError("the pledge was changed after it was made", where=name, next="predict and measure again")
+    return found
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A pledged prediction and the trials that were measured after it."""
+
+    kind: str
+    prediction: Prediction
+    measured_bytes_per_s: tuple[float, ...]
+    measured_w: tuple[float, ...]
+    earlier_count: int  # trials like it that had begun before the pledge: they prove nothing
+
+    @property
+    def error(self) -> float | None:
+        """ln(predicted / median measured); None: nothing was measured."""
+        if not self.measured_bytes_per_s:
+            return None
+        return log(self.prediction.throughput_bytes_per_s[0] / median(self.measured_bytes_per_s))
+
+    @property
+    def held(self) -> bool | None:
+        """Whether the band holds the median; None: nothing was measured."""
+        if not self.measured_bytes_per_s:
+            return None
+        _, low, high = self.prediction.throughput_bytes_per_s
+        return low <= median(self.measured_bytes_per_s) <= high
+
+
+def joined(pledges: Iterable[Pledge], results: Iterable[Results]) -> tuple[Joined, ...]:
+    """Join pledges to measured trials. Raises MachineError: a folder can't be read."""
+    trials: list[tuple[str, float, Observation]] = []
+    for one in results:
+        for record, points in observed(one):
+            began_s = record.clock.utc_s + (record.outcome.began_s if record.outcome else 0.0) - record.clock.monotonic_s
+            trials += [(record.trial.filesystem.kind, began_s, point) for point in points]
+    return tuple(join(pledge, row, trials) for pledge in pledges for row in pledge.predictions)
+
+
+def join(pledge: Pledge, row: Pledged, trials: Sequence[tuple[str, float, Observation]]) -> Joined:
+    """Join one pledged prediction to trials: kind of file system, begin (UTC), and point of each."""
+    alike = [(began_s, one) for kind, began_s, one in trials if kind == pledge.kind and _same(row, one)]
+    later = [one for began_s, one in alike if began_s > pledge.made_s]
+    return Joined(
+        kind=pledge.kind,
+        prediction=row.prediction,
+        measured_bytes_per_s=tuple(one.throughput_bytes_per_s for one in later),
+        measured_w=tuple(one.mean_w for one in later if one.mean_w is not None),
+        earlier_count=len(alike) - len(later),
+    )
+
+
+def _same(row: Pledged, one: Observation) -> bool:
+    case, there = one.case, one.case.fleet
+    asked = row.prediction
+    exact = (case.direction, case.redundancy, int(there.clients_count), int(case.client_bytes)) == (
+        asked.direction,
+        Redundancy(**vars(asked.redundancy)),
+        asked.clients_count,
+        asked.client_bytes,
+    )
+    pairs = (
+        (row.servers_count, there.servers_count),
+        (row.server_network_bytes_per_s, there.server_network_bytes_per_s),
+        (row.server_mips, there.server_mips),
+        (row.disk_read_bytes_per_s, there.disk_read_bytes_per_s),
+        (row.disk_write_bytes_per_s, there.disk_write_bytes_per_s),
+    )
+    return exact and all(abs(a / float(b) - 1) < 1e-6 for a, b in pairs)
+
+
+def joined_table(found: Sequence[Joined]) -> Table:
+    """Lay out pledged predictions beside what was measured."""
+    headers = (
+        "file system",
+        "redundancy",
+        "direction",
+        "clients",
+        f"predicted {_RATE.label}",
+        "90 %",
+        "measured",
+        "n",
+        "error",
+        "held",
+    )
+    rows: list[tuple[str, ...]] = []
+    for one in found:
+        asked, error = one.prediction, one.error
+        value, low, high = (number(rate / _RATE.unit.per) for rate in asked.throughput_bytes_per_s)
+        told = number(median(one.measured_bytes_per_s) / _RATE.unit.per) if one.measured_bytes_per_s else "–"
+        said = "–" if error is None else f"{error:+.1%}"
+        held = {None: "–", True: "yes", False: "no"}[one.held]
+        count = str(len(one.measured_bytes_per_s))
+        where = (one.kind, asked.redundancy.text, asked.direction, str(asked.clients_count))
+        rows.append((*where, value, f"{low} to {high}", told, count, said, held))
+    return Table(headers, tuple(rows))
+
+
+def joined_remarks(found: Sequence[Joined]) -> Iterator[str]:
+    """Say how many bands held, and what proves nothing."""
+    measured = [one for one in found if one.held is not None]
+    if measured:
+        held_count = sum(one.held is True for one in measured)
+        off = median(abs(expm1(one.error)) for one in measured if one.error is not None)
+        yield f"{held_count} of {len(measured)} bands hold what was measured; median error {off:.1%}"
+    elif not any(one.earlier_count for one in found):
+        yield "nothing was measured that is like a pledged prediction: hardware, redundancy, clients and bytes must be the same"
+    if early := sum(one.earlier_count for one in found):
+        yield f"{early} trials had begun before the pledge and are left out: they prove nothing"
+
+
+def scores_table(found: Mapping[str, Sequence[Score]]) -> Table:
+    """Lay out scores by profile and level."""
+    simpler = list(dict.fromkeys(name for scores in found.values() for one in scores for name in one.simpler))
+    headers = ("profile", "left out", "points", "median", "90 %", "bands hold", "watts: skill", "order: tau", *simpler)
+    rows = tuple(
+        (
+            kind,
+            one.level,
+            str(one.count),
+            f"{one.median_ratio:.1%}",
+            f"{one.p90_ratio:.1%}",
+            "–" if isnan(one.held_ratio) else f"{one.held_ratio:.0%}",
+            "–" if one.power_skill_ratio is None else f"{one.power_skill_ratio:.2f}",
+            "–" if one.order_tau is None else f"{one.order_tau:.2f}",
+            *(f"{one.simpler[name]:.1%}" if name in one.simpler else "–" for name in simpler),
+        )
+        for kind, scores in found.items()
+        for one in scores
+    )
+    return Table(headers, rows)
+
+
+def scores_remarks(profiles: Sequence[Profile]) -> Iterator[str]:
+    """Say what the columns mean, and how measured points stand to their bounds."""
+    yield (
+        "median and 90 %: of |predicted / measured - 1|; bands hold: share of points inside the 90 % band of the others' errors; "
+        "skill: 1 - squared errors of dynamic watts over those of constant power; last columns: medians of simpler models"
+    )
+    shares = [share for profile in profiles for share in bound_shares(profile)]
+    above = sum(share > 1 + BOUND_TOLERANCE_RATIO for share in shares)
+    yield f"{above} of {len(shares)} measured points are above their bound"

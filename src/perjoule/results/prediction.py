@@ -1,0 +1,71 @@
+"""Predictions and profiles as tables."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from perjoule.model.metrics import METRICS, RANKED
+from perjoule.model.units import bytes_text
+from perjoule.prediction import Prediction, Profile, Target, parameters
+from perjoule.prediction.validation import LEVELS
+from perjoule.results.table import Table, number
+
+_RATE, _WORK = (METRICS[key] for key in RANKED)
+_WATTS = METRICS["mean_w"]
+_WORDS = {
+    "clients": "another number of clients than measured",
+    "redundancy": "another redundancy than measured",
+    "hardware": "other hardware than measured",
+}
+
+
+def table(found: Sequence[Prediction]) -> Table:
+    """Lay out predictions, a row each: value and 90 % band, bound and what sets it."""
+    rate, watts, work = (metric.label for metric in (_RATE, _WATTS, _WORK))
+    headers = ("direction", "clients", rate, "90 %", watts, "90 %", f"idle {watts}", work, "90 %", f"bound {rate}", "bottleneck")
+    rows = tuple(
+        (
+            one.direction,
+            str(one.clients_count),
+            number(one.throughput_bytes_per_s[0] / _RATE.unit.per),
+            _band(one.throughput_bytes_per_s, _RATE.unit.per),
+            number(one.mean_w[0]),
+            _band(one.mean_w, 1.0),
+            number(one.idle_w),
+            number(one.efficiency_bytes_per_j[0] / _WORK.unit.per),
+            _band(one.efficiency_bytes_per_j, _WORK.unit.per),
+            number(one.bound_bytes_per_s / _RATE.unit.per),
+            one.bottleneck,
+        )
+        for one in found
+    )
+    return Table(headers, rows)
+
+
+def _band(triple: tuple[float, float, float], per: float) -> str:
+    return f"{number(triple[1] / per)} to {number(triple[2] / per)}"
+
+
+def remarks(target: Target, found: Sequence[Prediction], worth_count: int) -> Iterator[str]:
+    """Say what the numbers are, what they extrapolate, and what would narrow the bands of MiB/J most."""
+    where = "emulated hosts" if target.profile.emulated else "real hosts"
+    yield (
+        f"predicted, not measured: from {len(target.profile.points)} points on {where}; each client moves "
+        f"{bytes_text(found[0].client_bytes)}; W are those of the servers at the wall, without the switch"
+    )
+    if beyond := [level for level in LEVELS if any(level in one.beyond for one in found)]:
+        yield f"extrapolated: {', '.join(_WORDS[level] for level in beyond)}"
+    total: Counter[str] = Counter()
+    for one in found:
+        total.update({name: share / len(found) for name, share in one.worth.items()})
+    parts = ", ".join(f"{name} {share:.0%}" for name, share in total.most_common(worth_count))
+    yield f"of the variance of {_WORK.label}: {parts}"
+
+
+def parameters_table(found: Profile) -> Table:
+    """Lay out what a profile says of its file system."""
+    rows = tuple(
+        (way, one.name, f"{one.value:.3g}", f"{one.low:.3g} to {one.high:.3g}", "yes" if one.identified else "no")
+        for way in found.known
+        for one in parameters(found, way)
+    )
+    return Table(("direction", "parameter", "value", "90 %", "identified"), rows)

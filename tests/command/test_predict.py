@@ -1,0 +1,84 @@
+"""The commands about what was not measured, as users type them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from perjoule.cli import cli, exits
+
+
+def said(*words: object) -> str:
+    done = CliRunner().invoke(cli, list(map(str, words)))
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    assert exits.exit_code(lambda: cli.main(list(map(str, words)), standalone_mode=False)) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1, error
+    return error
+
+
+def test_a_prediction_names_its_bottleneck_and_what_it_extrapolates() -> None:
+    told = said("predict", "moosefs", "--on", "odroid-hc4", "--clients", "1,64")
+    assert "client network" in told
+    assert "extrapolated: another number of clients than measured" in told
+    assert "of the variance of MiB/J: " in told
+
+
+def test_scripts_get_the_same_numbers() -> None:
+    data = json.loads(said("predict", "moosefs", "--on", "odroid-hc4", "--clients", "4", "--json"))
+    assert data["format"] == "perjoule predict"
+    write = next(one for one in data["predictions"] if one["direction"] == "write")
+    value, low, high = write["throughput_bytes_per_s"]
+    assert low < value < high <= write["bound_bytes_per_s"]
+    assert write["efficiency_bytes_per_j"][0] == pytest.approx(value / write["mean_w"][0])
+
+
+def test_a_pledge_is_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("predict", "moosefs", "--on", "odroid-hc4", "--pledge", tmp_path / "p.json")
+    said(*words)
+    kept = (tmp_path / "p.json").read_bytes()
+    assert "already exists" in refused(capsys, *words)
+    assert (tmp_path / "p.json").read_bytes() == kept
+
+
+def test_the_ledger_has_every_level_beside_simpler_models() -> None:
+    data = json.loads(said("ledger", "--json"))
+    assert {one["level"] for one in data["scores"]} == {"clients", "redundancy", "hardware"}
+    assert {name for one in data["scores"] for name in one["simpler"]} == {"constant", "linear", "USL", "bound"}
+    assert "0 of " in said("ledger")
+    assert "measured points are above their bound" in said("ledger")
+
+
+def test_a_calibration_is_written_and_can_be_checked(tmp_path: Path) -> None:
+    said("calibrate", "moosefs", "glusterfs", "--write", tmp_path / "c.toml", "--repetitions", "2")
+    assert "192" in said("check", tmp_path / "c.toml")
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["predict", "nosuch", "--on", "odroid-hc4"], 'there is no profile "nosuch"; known: cephfs'),
+        (["predict", "moosefs", "--on", "nosuch"], 'no cluster "nosuch"'),
+        (["predict", "moosefs", "--on", "odroid-hc4", "--set", "gaol=2"], 'moosefs has no option "gaol"; known: '),
+        (["predict", "moosefs", "--on", "odroid-hc4", "--set", "goal=two"], "goal: Input should be a valid integer"),
+        (["predict", "moosefs", "--on", "odroid-hc4", "--set", "goal=9"], "goal"),
+        (["predict", "moosefs", "--on", "odroid-hc4", "--set", "goal"], "is not OPTION=VALUE"),
+        (["predict", "moosefs", "--on", "odroid-hc4", "--clients", "0"], "not numbers of clients"),
+        (["predict", "moosefs", "--on", "odroid-hc4", "--clients", "4..1"], "not numbers of clients"),
+        (["predict", "moosefs", "--on", "odroid-hc4", "--clients", "1..100000"], "not numbers of clients"),
+        (["predict", "moosefs", "--on", "odroid-hc4", "--size", "3"], "has no unit"),
+        (["predict", "moosefs", "--on", "pc-ssd1"], "the testbed has 0 storage hosts"),
+        (["calibrate"], "name file systems to measure, or results with --from"),
+        (["calibrate", "nosuch"], "can't be calibrated"),
+        (["calibrate", "device"], "can't be calibrated"),
+        (["ledger", "--with", "."], "pledges and results belong together"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_wrong_request_is_one_sentence(words: list[str], what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert what in refused(capsys, *words)

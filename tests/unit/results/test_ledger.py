@@ -1,0 +1,84 @@
+"""Pledges, and trials that were measured after them."""
+
+import json
+from dataclasses import replace
+from math import inf, log
+from unittest.mock import patch
+
+import pytest
+
+from perjoule import catalogue
+from perjoule.model.errors import CampaignError
+from perjoule.prediction import Observation, Target, predictions, profile
+from perjoule.results import ledger
+from tests import made
+
+MIB = 1024**2
+
+
+def _pledge() -> str:
+    points = made.points(noise_ratio=0.01)
+    found = profile("moosefs", {"goal": 1}, points, release="", data_roles=("storage",), unit_bytes=inf, emulated=True)
+    target = Target(found, catalogue.cluster("odroid-hc4"), {}, memory=False)
+    with patch("time.time", lambda: 1000.0):
+        return ledger.pledged(target, tuple(predictions(target, [1, 2, 4], 128 * MIB)))
+
+
+def _measured(count: int) -> Observation:
+    return next(one for one in made.points(copies=(1,)) if one.case.fleet.clients_count == count)
+
+
+def test_a_pledge_that_was_changed_is_refused() -> None:
+    data = json.loads(_pledge())
+    data["predictions"][0]["prediction"]["throughput_bytes_per_s"][0] *= 1.1
+    with pytest.raises(CampaignError, match="the pledge was changed after it was made"):
+        ledger.read(json.dumps(data), "p.json")
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": "perjoule pledge"}'])
+def test_other_files_are_refused(text: str) -> None:
+    with pytest.raises(CampaignError, match="not a pledge"):
+        ledger.read(text, "p.json")
+
+
+def _joined(trials: list[tuple[str, float, Observation]]) -> dict[int, ledger.Joined]:
+    pledge = ledger.read(_pledge(), "p.json")
+    return {row.prediction.clients_count: ledger.join(pledge, row, trials) for row in pledge.predictions}
+
+
+def test_a_later_trial_on_the_same_hardware_is_joined() -> None:
+    four = _measured(4)
+    found = _joined([("moosefs", 1001.0, four), ("moosefs", 1002.0, made.otherwise(four, 1.02))])
+    assert found[4].measured_bytes_per_s == (four.throughput_bytes_per_s, four.throughput_bytes_per_s * 1.02)
+    middle = 1.01 * four.throughput_bytes_per_s
+    assert found[4].error == pytest.approx(log(found[4].prediction.throughput_bytes_per_s[0] / middle))
+    assert found[4].held
+    assert found[1].error is None
+    assert found[1].held is None
+
+
+def test_a_trial_that_had_begun_before_proves_nothing() -> None:
+    found = _joined([("moosefs", 999.0, _measured(4))])[4]
+    assert found.measured_bytes_per_s == ()
+    assert found.earlier_count == 1
+
+
+def test_what_misses_the_band_is_not_held() -> None:
+    assert _joined([("moosefs", 1001.0, made.otherwise(_measured(4), 0.5))])[4].held is False
+
+
+def test_other_systems_sizes_and_hardware_are_not_joined() -> None:
+    one = _measured(4)
+    small = replace(one, case=replace(one.case, client_bytes=64.0 * MIB))
+    slow = replace(one, case=replace(one.case, fleet=replace(one.case.fleet, server_mips=2000.0)))
+    copies = next(p for p in made.points(copies=(2,)) if p.case.fleet.clients_count == 4)
+    trials = [("glusterfs", 1001.0, one), ("moosefs", 1001.0, small), ("moosefs", 1001.0, slow), ("moosefs", 1001.0, copies)]
+    assert _joined(trials)[4].measured_bytes_per_s == ()
+
+
+def test_its_table_says_what_held() -> None:
+    found = list(_joined([("moosefs", 1001.0, _measured(4))]).values())
+    rows = {row[3]: row for row in ledger.joined_table(found).rows}
+    assert rows["4"][-1] == "yes"
+    assert rows["1"][-1] == "–"
+    assert next(iter(ledger.joined_remarks(found))).startswith("1 of 1 bands hold")
