@@ -1,7 +1,11 @@
 """`perjoule plan`: the table, JSON, the page, and a campaign that measures a candidate."""
 
+import functools
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +49,14 @@ def test_json_has_the_documented_keys_and_values_with_bands() -> None:
         for key, band in row["values"].items():
             assert band["low"] <= band["high"], key
     assert found["nearest"] is None and found["moves"] == []
+
+
+def test_the_same_need_has_the_same_answer_in_every_process() -> None:
+    """Draws go by the order of the values, which must not follow that of a set."""
+    argv = [Path(sys.executable).with_name("perjoule"), "plan", NEED, "--json"]
+    run = functools.partial(subprocess.run, argv, capture_output=True, check=True, timeout=60)
+    first, second = (run(env={**os.environ, "PYTHONHASHSEED": seed}).stdout for seed in ("1", "2"))
+    assert first == second
 
 
 def test_an_impossible_need_says_which_limit_to_move_and_exits_with_one(tmp_path: Path) -> None:

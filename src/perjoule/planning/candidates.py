@@ -99,7 +99,9 @@ def space(question: Question) -> Space:
         raise CampaignError(what, where=need.name, next="remove a list from [choose]")
     counts = _counts(need.limits.servers_count)
     most_hosts_count = int(counts[-1]) + max(choice.further_hosts_count for choice in choices)
-    switches = {name: _switches(found, name, most_hosts_count, book) for name in {machine.network for machine in machines}}
+    switches = {
+        name: _switches(found, name, most_hosts_count, book) for name in dict.fromkeys(machine.network for machine in machines)
+    }
     grid, electricity = (book.add(getattr(question, key), key) for key in ("grid", "electricity"))
     failing = (book.add(getattr(found.failure, key), f"failure: {key}") for key in ("disks_per_year", "rebuild"))
     return Space(book, machines, choices, counts, switches, grid, electricity, *failing)

@@ -147,7 +147,11 @@ TABLES = tuple(Parts.__annotations__)
 @cache
 def _shipped() -> tuple[Mapping[str, Any], ...]:
     folder = files("perjoule.catalogue") / "parts"
-    return tuple(tomllib.loads(one.read_text("utf-8")) for one in folder.iterdir() if one.name.endswith(".toml"))
+    return tuple(
+        tomllib.loads(one.read_text("utf-8"))
+        for one in sorted(folder.iterdir(), key=lambda one: one.name)
+        if one.name.endswith(".toml")
+    )
 
 
 def parts(own: Mapping[str, Any], source: Source) -> Parts:
@@ -233,7 +237,7 @@ def _unfitting(found: Parts) -> Iterator[tuple[tuple[str, ...], str, str]]:
     for name, switch in found.switch.items():
         if switch.network not in found.network:
             yield ("switch", name, "network"), f'no network "{switch.network}"', instead(switch.network, found.network)
-    for network in {one for server in found.server.values() for one in server.networks}:
+    for network in dict.fromkeys(one for server in found.server.values() for one in server.networks):
         if all(switch.network != network for switch in found.switch.values()):
             yield (
                 ("network", network),
