@@ -79,7 +79,7 @@ def test_the_picture_and_the_best_follow_axes_filters_and_sliders(browser: webdr
     before = browser.find_element(By.ID, "best").text
     points = len(browser.find_elements(By.CSS_SELECTOR, "#scatter .point"))
     assert points == len(browser.find_elements(By.CSS_SELECTOR, "tbody")[0].find_elements(By.CSS_SELECTOR, "tr"))
-    place = "return document.querySelector('#scatter .point').getAttribute('cx')"
+    place = "return [...document.querySelectorAll('#scatter .point')].map((one) => one.getAttribute('cx'))"
     was = browser.execute_script(place)
     Select(browser.find_element(By.ID, "x")).select_by_value("carbon")
     assert browser.execute_script(place) != was

@@ -114,16 +114,19 @@
       : "No candidate of the front has these.";
     root.dataset.drawn = root.dataset.theme;
   };
-  // Names of the picks where there is room; a name that would lie over another stays in the point's title.
+  // Names of the picks beside, above or below their points, where they lie over nothing; others stay in the points' titles.
   const label = (svg, rows, where, width) => {
-    const taken = [];
+    const taken = [...svg.querySelectorAll(".point")].map((one) => one.getBBox());
+    const over = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
     for (const row of rows) {
-      const [cx, cy] = where(row), words = `${row.id}: ${row.picks.join(", ")}`;
-      const left = cx > width / 2;
-      const one = element(svg, "text", { class: "name", x: cx + (left ? -11 : 11), y: cy + 4, "text-anchor": left ? "end" : "start" }, words);
-      const box = one.getBBox();
-      const clash = box.x < LEFT || box.x + box.width > width || taken.some((b) => box.x < b.x + b.width && b.x < box.x + box.width && box.y < b.y + b.height && b.y < box.y + box.height);
-      if (clash) one.remove(); else taken.push(box);
+      const [cx, cy] = where(row);
+      const one = element(svg, "text", { class: "name" }, `${row.id}: ${row.picks.join(", ")}`);
+      const free = [[11, 4, "start"], [-11, 4, "end"], [0, -12, "middle"], [0, 21, "middle"], [8, -10, "start"], [8, 19, "start"]].find(([dx, dy, anchor]) => {
+        for (const [key, v] of Object.entries({ x: cx + dx, y: cy + dy, "text-anchor": anchor })) one.setAttribute(key, v);
+        const box = one.getBBox();
+        return box.x >= LEFT && box.x + box.width <= width && box.y >= 0 && box.y + box.height <= HEIGHT - BOTTOM && !taken.some((other) => over(box, other));
+      });
+      if (free) taken.push(one.getBBox()); else one.remove();
     }
   };
   const choose = (id) => {
@@ -139,7 +142,7 @@
   if (data.rows.length) {
     at("electricity").value = data.electricity * J_PER_KWH;
     at("grid").value = data.grid * J_PER_KWH * 1000;
-    for (const id of ["x", "y", "server", "filesystem"]) at(id).oninput = draw;
+    for (const id of ["x", "y", "server", "filesystem"]) at(id).onchange = draw;
     for (const id of ["electricity", "grid"]) at(id).oninput = () => { moved[id] = true; draw(); };
     draw();
   } else root.dataset.drawn = root.dataset.theme;
