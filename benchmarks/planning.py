@@ -42,11 +42,9 @@ def wide(text: str) -> str:
 
 
 def enlarged(found: Space, candidates_count: int) -> Space:
-    """The same space with as many numbers of servers as make so many candidates."""
-    per_count = len(found.machines) * len(found.choices)
-    counts = np.arange(1, 1 + int(1.25 * candidates_count / per_count))
-    most_count = int(counts[-1]) + 2
-    return replace(found, counts=counts[: most_count - 2])
+    """The same space with so many numbers of servers that more candidates than these fit: some redundancies need whole groups."""
+    most_count = int(1.42 * candidates_count / (len(found.machines) * len(found.choices)))
+    return replace(found, counts=np.arange(1, 1 + most_count))
 
 
 def brute(points: np.ndarray) -> list[int]:
