@@ -1,5 +1,6 @@
 """How tests listen to meters, and hold what they hear against what a simulator said."""
 
+import gc
 import time
 
 import numpy as np
@@ -14,6 +15,17 @@ from perjoule.simulators._behaviour import Behaviour
 # A busy machine is no fault of what is tested.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Thousands of tests are made and all are kept: a search for garbage among them takes long, and finds none."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 class Heard(Sink):

@@ -31,13 +31,21 @@ def found(paths: Iterable[Path], faults: Callable[[Path], list[str]]) -> dict[st
 
 
 @cache
-def nodes(path: Path) -> tuple[ast.AST, ...]:
-    return tuple(ast.walk(ast.parse(path.read_text())))
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
 @cache
 def functions(path: Path) -> tuple[Function, ...]:
-    return tuple(function(node) for node in nodes(path) if isinstance(node, ast.FunctionDef))
+    return tuple(function(node) for node in statements(tree(path)) if isinstance(node, ast.FunctionDef))
+
+
+def statements(within: ast.AST) -> Iterator[ast.AST]:
+    """All but expressions, which are most of a tree and hold no statement."""
+    for node in ast.iter_child_nodes(within):
+        if not isinstance(node, ast.expr):
+            yield node
+            yield from statements(node)
 
 
 def function(node: ast.FunctionDef) -> Function:
@@ -86,7 +94,7 @@ def silent(path: Path) -> list[str]:
     """Skips without a reason beside them, which names what is missing, and how to get it."""
     if not any(name in path.read_text() for name in SKIPS):
         return []  # most files, which another process may have to parse
-    calls = [node for node in nodes(path) if isinstance(node, ast.Call)]
+    calls = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
     skips = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in SKIPS]
     reasons = [call.args if ast.unparse(call.func) == "pytest.skip" else [key.arg for key in call.keywords] for call in skips]
     return [ast.unparse(call) for call, said in zip(skips, reasons, strict=True) if not said]

@@ -41,6 +41,12 @@ CHANNELS = (
 )
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server ends at once: two dozen do here."""
+    monkeypatch.setattr(server, "STOP_S", 0.01)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     store.create(tmp_path / "results", "name = 'x'", "x")

@@ -18,7 +18,7 @@ from perjoule.model.errors import CampaignError, MachineError, TransientError, W
 from perjoule.testbeds import cluster
 from perjoule.testbeds._kernel import cpu_ticks
 from perjoule.testbeds._process import children
-from perjoule.testbeds.cluster import notes, pool
+from perjoule.testbeds.cluster import keeper, notes, pool
 from perjoule.testbeds.cluster.connection import Line
 from perjoule.testbeds.cluster.facts import clock_doubt, clock_s, counters, probe
 from perjoule.testbeds.cluster.host import SshHost
@@ -35,6 +35,8 @@ SAID = TRANSCRIPTS / "cluster"
 LOGIN = Ssh("storage-1", "10.0.0.11", user="root", port=2222, identity="/home/user/.ssh/lab")
 HOST = {"name": "storage-1", "address": "192.0.2.11", "role": "storage"}
 CLIENT = {"name": "client-1", "address": "192.0.2.21", "role": "client"}
+# It gives up on a lock, or on a folder that another keeper makes, after a moment.
+HASTY = KEEP.replace("flock -w 2 9", "flock -w 0.2 9").replace("for _ in {1..20}; do [ -f", "for _ in 1; do [ -f")
 
 
 def said(name: str) -> str:
@@ -205,8 +207,8 @@ def test_a_command_whose_connection_ends_is_told_at_once(kept: Keeper) -> None:
         pass  # the other end hears of it a moment later
 
 
-def keep(work: Path, text: str = "") -> list[str]:
-    argv = [*BASH, KEEP, "perjoule-keeper", str(work), "h1"]
+def keep(work: Path, text: str = "", script: str = KEEP) -> list[str]:
+    argv = [*BASH, script, "perjoule-keeper", str(work), "h1"]
     text = f"keep 00000001\n{text}"
     said = subprocess.run(argv, input=text, capture_output=True, text=True, check=False, timeout=30).stdout
     return said.partition("probed\n")[2].splitlines()
@@ -227,6 +229,7 @@ def test_a_host_is_taken_from_a_dead_run_whose_keeper_still_waits_and_from_no_ot
 ) -> None:
     """As after a lost network: it waits for two minutes."""
     monkeypatch.setattr(Ssh, "command", lambda _self, argv, **_ways: list(argv))
+    monkeypatch.setattr(keeper, "KEEP", HASTY)
     first, second, third = (Keeper(Ssh("h1", "here"), str(tmp_path / "work")) for _ in range(3))
     first.keep("00000001")
     with pytest.raises(MachineError, match="h1: another perjoule uses this host"):
@@ -283,7 +286,7 @@ def test_the_note_of_a_dead_run_goes_once_all_its_hosts_are_held_again(tmp_path:
 
 def test_a_folder_that_is_not_ours_is_never_touched(tmp_path: Path) -> None:
     (tmp_path / "cluster" / "00000000-h1").mkdir(parents=True)
-    assert keep(tmp_path) == [f"refused {tmp_path}/cluster is not ours"]
+    assert keep(tmp_path, script=HASTY) == [f"refused {tmp_path}/cluster is not ours"]
     assert (tmp_path / "cluster" / "00000000-h1").is_dir()
 
 

@@ -359,7 +359,8 @@ def test_a_folder_that_is_only_called_as_a_runs_is_left_and_named(registry: Path
     assert [path.name for path in registry.iterdir()] == ["lock"]
 
 
-def test_who_keeps_the_lock_of_a_dead_run_is_named(registry: Path) -> None:
+def test_who_keeps_the_lock_of_a_dead_run_is_named(registry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mark, "LETTING_GO_S", 0.05)
     run = runs.fresh()
     lock = runs.claim(run)
     assert runs.blocked() == ()

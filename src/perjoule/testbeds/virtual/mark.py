@@ -23,6 +23,8 @@ MARK = "perjoule-host"
 REGISTRY = Path("/run/perjoule")  # links to run folders, wherever they are; PERJOULE_WORK may differ from run to run
 # Of run folders: daemons that run as users of their own pass through; others can't look into them, and see no name in them.
 FOLDER_MODE = 0o711
+LETTING_GO_S = 2.0  # in which tools that a dead perjoule started end, and release its lock
+_LOOK_S = 0.02
 FOLDER = re.compile(r"(?P<folder>/.*/pj-(?P<run>[0-9a-f]{8}))(?:/.*)?")
 
 
@@ -50,7 +52,8 @@ class Run:
 
     def alive(self) -> bool:
         """Return whether its perjoule lives. The tools that a dead one started may still hold the lock for a moment."""
-        for _ in range(100):
+        until_s = time.monotonic() + LETTING_GO_S
+        while True:
             try:
                 with self.lock.open() as lock:
                     try:
@@ -65,8 +68,9 @@ class Run:
                 return True
             except OSError:
                 return False
-            time.sleep(0.02)
-        return True
+            if time.monotonic() > until_s:
+                return True
+            time.sleep(_LOOK_S)
 
     def blocked(self) -> str:
         """Return who holds the lock of a run whose perjoule is gone; "" if nobody does."""
