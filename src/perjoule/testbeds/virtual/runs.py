@@ -13,7 +13,7 @@ from pathlib import Path
 from perjoule.machine import locks, removal
 from perjoule.model.errors import MachineError
 from perjoule.testbeds import _disk
-from perjoule.testbeds.virtual import cgroup, mark, memory
+from perjoule.testbeds.virtual import cgroup, fuse, mark, memory
 from perjoule.testbeds.virtual.mark import Run
 
 _STUBBORN_S = 5.0  # what does not die of SIGKILL in this time waits in the kernel
@@ -129,12 +129,19 @@ def remove(run: Run) -> str:
         memory.unlimit(device)
     ours = [process for process in mark.marked() if process.mark.run.id == run.id]
     _disk.unplug_inside(run.folder, [process.pid for process in ours if process.holder])
-    _kill([process.pid for process in ours if process.holder])  # the kernel ends everything inside, its mounts and links
-    _kill([process.pid for process in ours if not process.holder])
+    holders = [process.pid for process in ours if process.holder]
+    mounts = fuse.connections(run.folder, {*holders, *groups.pids()})  # a daemon that has ended no longer says which it served
+
+    def end(pids: Sequence[int]) -> None:
+        if not _kill(pids):  # a FUSE daemon that waits for its own mount ends only with its connection
+            fuse.abort(mounts)
+
+    end(holders)  # the kernel ends everything inside, its mounts and links
+    end([process.pid for process in ours if not process.holder])
     deadline_s = time.monotonic() + _STUBBORN_S
     # A process may join while others are killed, and a group stays busy for a moment after its last one.
     while not (gone := groups.remove()) and time.monotonic() < deadline_s:
-        _kill(sorted(groups.pids()))
+        end(sorted(groups.pids()))
         time.sleep(0.01)
     words = f"run {run.id}: {len({process.mark.host for process in ours})} hosts, {run.folder}"
     try:
@@ -149,8 +156,8 @@ def remove(run: Run) -> str:
     return words
 
 
-def _kill(pids: Sequence[int], *, timeout_s: float = 3.0) -> None:
-    """Kill processes and wait until they have ended."""
+def _kill(pids: Sequence[int], *, timeout_s: float = 3.0) -> bool:
+    """Kill processes and wait until they have ended; return whether they have."""
     pidfds: list[int] = []
     poller = select.poll()
     for pid in pids:
@@ -167,3 +174,4 @@ def _kill(pids: Sequence[int], *, timeout_s: float = 3.0) -> None:
             waiting.discard(pidfd)
     for pidfd in pidfds:
         os.close(pidfd)
+    return not waiting
