@@ -73,9 +73,10 @@ class Verdict:
 
     def sentence(self, than: str) -> str:
         """Return the verdict in words, with redundancy, so 1 copy is not ranked above 2 unnoticed."""
-        return self._said(than) + (f"; redundancy differs: {self.redundancy}" if self.redundancy and not self.refused else "")
+        return self.plain(than) + (f"; redundancy differs: {self.redundancy}" if self.redundancy and not self.refused else "")
 
-    def _said(self, than: str) -> str:
+    def plain(self, than: str) -> str:
+        """Return the verdict in words, for those who say elsewhere what the redundancy is."""
         if self.refused:
             return f"not compared with {than}: {self.refused}"
         if self.sign:

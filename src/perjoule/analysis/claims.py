@@ -128,8 +128,8 @@ def _cases(claim: Claim, paper: Paper, found: Sequence[Measured]) -> list[Case] 
         if not any(one.has(**side) for one in among):
             system = side.get("filesystem", wanted.get("filesystem"))
             if system is not None and not any(one.has(filesystem=system) for one in found):
-                return f"not measured: {system}"
-            return f"not measured: {', '.join(map(str, {**wanted, **side}.values()))}"
+                return _lacking(str(system), found)
+            return _lacking(", ".join(map(str, {**wanted, **side}.values())), found)
     if claim.rule == "above":
         cases = _above(sides[0], sides[1], among)
     elif claim.rule == "best":
@@ -137,6 +137,13 @@ def _cases(claim: Claim, paper: Paper, found: Sequence[Measured]) -> list[Case] 
     else:
         cases = _along(claim, among)
     return cases or "nothing that the claim is about was measured"
+
+
+def _lacking(what: str, found: Sequence[Measured]) -> str:
+    """Say why there is no measurement of something. A simulated campaign has its names, and measures none of it."""
+    if found and all(one.simulated for one in found):
+        return f"everything was simulated, so {what} was not measured"
+    return f"not measured: {what}"
 
 
 def _facts(words: Mapping[str, Fact], paper: Paper) -> dict[str, Fact]:
@@ -220,7 +227,7 @@ def _expression(claim: Claim, paper: Paper, found: Sequence[Measured]) -> Judged
     lacking = [id for id in span.names(claim.holds) if id not in pairs]
     if lacking:
         of = paper.number(lacking[0])
-        return Judged(claim, "can't tell", f"not measured: {of.name} of {of.facts.get('cluster', of.place)}")
+        return Judged(claim, "can't tell", _lacking(f"{of.name} of {of.facts.get('cluster', of.place)}", found))
 
     def look(id: str) -> Span:
         interval = pairs[id].measured.interval

@@ -21,6 +21,7 @@ class Measured:
     metric: str  # of the cell
     facts: Mapping[str, Fact]  # filesystem, cluster, direction, clients, access, transfer, beneath, block, ...
     cell: Cell
+    simulated: bool = False  # nothing real was measured
 
     @property
     def quantity(self) -> str:
@@ -61,6 +62,7 @@ class Pair:
 def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Measured, ...]:
     """Return every cell's metrics with a paper's facts; metrics that papers have no word for are left out."""
     facts: dict[tuple[str, str], dict[str, Fact]] = {}
+    simulated = all(record.traits.reality == "simulated" for record in records)
     for record in records:
         asked = record.trial
         for name in (asked.filesystem.label, f"{asked.filesystem.label} on {asked.testbed.label}"):
@@ -75,6 +77,7 @@ def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Measured
                 **({"of": "TPP"} if metric.key == "tpp_ratio" else {}),
             },
             cell,
+            simulated,
         )
         for cell in cells
         for metric in METRICS.values()

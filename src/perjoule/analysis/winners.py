@@ -3,7 +3,7 @@
 The best has the highest mean logarithm; `analysis.better` judges it against each other one.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
 from statistics import fmean
@@ -44,12 +44,20 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """The verdict on it."""
+        """The verdict on it, with redundancies where they differ."""
+        return self._said(lambda one: one.sentence("{}"))
+
+    @property
+    def plain_verdict(self) -> str:
+        """The verdict on it, without redundancies."""
+        return self._said(lambda one: one.plain("{}"))
+
+    def _said(self, words_of: Callable[[Verdict], str]) -> str:
         if self.grades:
             return f"no winner: power is of different grades ({', '.join(self.grades)}), which are not ranked against each other"
         said: dict[str, list[str]] = {}
         for name, one in self.verdicts.items():
-            said.setdefault(one.sentence("{}"), []).append(name)
+            said.setdefault(words_of(one), []).append(name)
         return "; ".join(words.replace("{}", ", ".join(names)) for words, names in said.items())
 
 

@@ -85,10 +85,16 @@ def _headline(findings: Sequence[Finding]) -> str:
 def _sentence(findings: Sequence[Finding], cells: Sequence[Cell]) -> str:
     reached = [_reached(one, cells) for one in findings]
     judged = [_judged(one) for one in findings]
+    differs = "; redundancy differs" if any(map(_unequal, findings)) else ""  # the page says once, below, in what
     if len({one.best for one in findings}) == 1 and len(set(judged)) == 1:  # where the power is steady
-        return f"{findings[0].best} reaches {' and '.join(reached)}{judged[0]}."
+        return f"{findings[0].best} reaches {' and '.join(reached)}{judged[0]}{differs}."
     clauses = [f"{one.best} reaches {what}{words}" for one, what, words in zip(findings, reached, judged, strict=True)]
-    return "; ".join(clauses) + "."
+    return "; ".join(clauses) + differs + "."
+
+
+def _unequal(one: Finding) -> bool:
+    """Whether the best is ranked against one that it stores another redundancy than."""
+    return not one.grades and any(verdict.redundancy and not verdict.refused for verdict in one.verdicts.values())
 
 
 def _reached(one: Finding, cells: Sequence[Cell]) -> str:
@@ -100,14 +106,13 @@ def _judged(one: Finding) -> str:
     """Say how the best compares with the second, and with those that it is not better than: the end of a sentence."""
     second, verdict = next(iter(one.verdicts.items()))
     if one.grades or verdict.refused:
-        return f"; {one.verdict}"
+        return f"; {one.plain_verdict}"
     ratio, p = pair_texts(verdict)
     chance = f"p {p if p.startswith('<') else f'= {p}'}"
     if clear(one):
-        kept = f"; redundancy differs: {verdict.redundancy}" if verdict.redundancy else ""
-        return f", {ratio} times {second}, the second best ({chance}){kept}"
-    joint = ", but is" if one.verdict.startswith(("not ", "significantly ")) else ";"
-    return f"{joint} {one.verdict} ({ratio} times {second}, {chance})"
+        return f", {ratio} times {second}, the second best ({chance})"
+    joint = ", but is" if one.plain_verdict.startswith(("not ", "significantly ")) else ";"
+    return f"{joint} {one.plain_verdict} ({ratio} times {second}, {chance})"
 
 
 def _unit(metric: str) -> str:

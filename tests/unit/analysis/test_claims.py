@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from perjoule import published
@@ -108,6 +110,18 @@ def test_nothing_can_be_told_of_what_is_alike_or_measured_once_or_not_at_all(ver
     found = verdicts(cells((110, 360), (60, 120)))
     assert found["OrangeFS performs better than CephFS on ARM"].why == "not measured: orangefs"
     assert {one.verdict for text, one in found.items() if "GlusterFS" in text} == {"can't tell"}
+
+
+def test_a_simulated_campaign_measures_none_of_the_file_systems_that_it_names(made) -> None:
+    records = []
+    for name in KINDS:
+        asked = trial(name)
+        kept = made.record(replace(asked, filesystem=replace(asked.filesystem, kind="simulated")))
+        records.append(replace(kept, traits=replace(kept.traits, reality="simulated")))
+    found = judged(published.paper("green-storage"), measured(records, cells((110, 360), (60, 120))))
+    one = next(one for one in found if one.claim.text == BETTER)
+    assert (one.verdict, one.why) == ("can't tell", "everything was simulated, so moosefs was not measured")
+    assert not [one.why for one in found if one.why.startswith("not measured")]
 
 
 def test_growth_with_clients_is_judged_from_the_first_to_the_last(verdicts) -> None:
