@@ -17,7 +17,8 @@ from perjoule.cli.parameters import examples
 from perjoule.cli.progress import Progress
 from perjoule.cli.tune import go_on
 from perjoule.cli.watch import beside
-from perjoule.execution import readiness, remaining, resources, runner, time_limit
+from perjoule.execution import readiness, resources, runner, time_limit
+from perjoule.execution.remaining import Remaining, planned_s
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, Interrupted, MachineError, WorkloadError
 from perjoule.model.units import seconds_text
@@ -127,14 +128,14 @@ def _go_on(
     """
     missing = {trial.id for trial in runner.missing(asked, results, again_failed=again_failed)}
     plan = campaign.plan(asked)
-    planned_s = remaining.planned_s(plan, missing)
-    todo = f"{counted(len(missing), 'trial')}, about {seconds_text(sum(planned_s.values()))}" if missing else "nothing is missing"
+    account = Remaining(planned_s(plan, missing))
+    todo = f"{counted(len(missing), 'trial')}, about {seconds_text(account.left_s())}" if missing else "nothing is missing"
     err.print(f"{asked.name}: {todo}; into {results.folder}")
     if unfit := time_limit.beforehand(plan, [trial for trial in asked.trials if trial.id in missing]):
         err.print(unfit, style="yellow")
     try:
-        with Progress(planned_s, exits.stopping) as progress:
-            runner.run(asked, results, progress, ready=ready, again_failed=again_failed, folder=source)
+        with Progress(account, exits.stopping) as progress:
+            runner.run(asked, results, progress, ready=ready, again_failed=again_failed, folder=source, account=account)
         return _conclude(asked, results)
     except (CampaignError, MachineError):
         if not runner.missing(asked, results):  # one file system was refused, the others were measured

@@ -25,13 +25,13 @@ class Progress:
     """A live line per campaign: trial, phase, MiB/s, W, time left; plain lines if the output is not a terminal.
 
     Args:
-        planned_s: the expected time of each remaining trial, as `perjoule.execution.remaining` has it.
+        remaining: the run's account of the trials left, which the run keeps.
         stopping: whether the campaign is being taken down.
     """
 
-    def __init__(self, planned_s: Mapping[str, float], stopping: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, remaining: Remaining, stopping: Callable[[], bool] = lambda: False) -> None:
         self.stopping = stopping
-        self.remaining = Remaining(planned_s)
+        self.remaining = remaining
         self.headline, self.phase = "", ""
         self.settled: set[str] = set()  # ids of combinations that need no more repetitions
         self.event: Event | None = None
@@ -63,7 +63,6 @@ class Progress:
                 self.phase = event.text
             case "settled":
                 assert event.trial is not None
-                self.remaining.drop(event.trial.id)
                 combination = replace(event.trial, repetition=1).id
                 if combination not in self.settled:  # once, not with each repetition that is not needed
                     err.print(Text(f"{event.trial.text}: not needed, {event.text}", style="dim"))
@@ -74,7 +73,6 @@ class Progress:
     def _kept(self, event: Event) -> None:
         record = event.record
         assert record is not None
-        self.remaining.keep(record.trial.id)
         self.event, self.phase = None, "kept"
         number = f"{self.remaining.kept_count}/{self.remaining.trials_count} {record.trial.text}"
         if record.outcome is None or record.status == "failed":

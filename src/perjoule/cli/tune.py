@@ -138,7 +138,8 @@ def _measure(asked: "Campaign", place: Path, devices: tuple[str, ...]) -> "Resul
     from perjoule.cli import exits
     from perjoule.cli.consent import confirmed
     from perjoule.cli.progress import Progress as Shown
-    from perjoule.execution import remaining, runner
+    from perjoule.execution import runner
+    from perjoule.execution.remaining import Remaining, planned_s
     from perjoule.model.errors import CampaignError, MachineError
 
     results = store.create(place, asked.text, asked.name, asked.overrides, asked.files)
@@ -146,11 +147,11 @@ def _measure(asked: "Campaign", place: Path, devices: tuple[str, ...]) -> "Resul
     if not missing:
         return results
     asked = confirmed(asked, missing, devices)
-    planned_s = remaining.planned_s(campaign.plan(asked), {trial.id for trial in missing})
+    account = Remaining(planned_s(campaign.plan(asked), {trial.id for trial in missing}))
     err.print(f"{place.name}: {counted(len(missing), 'trial')}")
     try:
-        with Shown(planned_s, exits.stopping) as progress:
-            runner.run(asked, results, progress)
+        with Shown(account, exits.stopping) as progress:
+            runner.run(asked, results, progress, account=account)
     except (CampaignError, MachineError):
         if runner.missing(asked, results):
             raise

@@ -15,12 +15,19 @@ def planned_s(plan: Plan, missing: Container[str]) -> Mapping[str, float]:
 
 
 class Remaining:
-    """The trials still to be kept or found unnecessary, and the time that they take. `planned_s` is by trial ID."""
+    """A run's one account of the trials still to be kept or found unnecessary, and of the time that they take.
+
+    The run writes it; the terminal and the file for those who watch read it, in threads of their own.
+
+    Args:
+        planned_s: the expected time of each missing trial, by trial ID.
+    """
 
     def __init__(self, planned_s: Mapping[str, float]) -> None:
         self._planned_s = dict(planned_s)
         self._total_s = sum(planned_s.values())
         self._began_s = self._kept_s = time.monotonic()  # kept_s: when the last trial was kept
+        self.trials = frozenset(planned_s)  # that were missing at the start
         self.trials_count = len(planned_s)  # without those that turned out not to be needed
 
     def keep(self, trial: str) -> None:
@@ -40,10 +47,10 @@ class Remaining:
 
     def left_s(self) -> float:
         """Return the time left: the plan, corrected by the trials so far, less what the current one has taken; 0 at the end."""
-        if not self._planned_s:
+        if not (left_s := list(self._planned_s.values())):
             return 0.0
-        rest_s = sum(self._planned_s.values())
+        rest_s = sum(left_s)
         prior_s = self._total_s * TRUST_RATIO
         ratio = (self._kept_s - self._began_s + prior_s) / (self._total_s - rest_s + prior_s) if prior_s else 1.0
-        current_s = next(iter(self._planned_s.values())) * ratio
+        current_s = left_s[0] * ratio
         return float(max(1, round(rest_s * ratio - min(time.monotonic() - self._kept_s, current_s))))

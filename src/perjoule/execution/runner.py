@@ -20,7 +20,7 @@ from perjoule.drivers.protocols import Hosts
 from perjoule.execution import clock_sync, disk_watch, host_disks, resources, time_limit
 from perjoule.execution.events import Event, Observer
 from perjoule.execution.readiness import Ready, look, require
-from perjoule.execution.remaining import planned_s
+from perjoule.execution.remaining import Remaining, planned_s
 from perjoule.execution.stopping import Until
 from perjoule.execution.telling import telling
 from perjoule.execution.time_limit import Pace
@@ -49,10 +49,12 @@ def run(
     ready: Ready | None = None,
     again_failed: bool = False,
     folder: Path | None = None,
+    account: Remaining | None = None,
 ) -> None:
     """Run what is missing of a campaign into a results folder.
 
-    `ready` is what `readiness.look` has just found, and `folder` the campaign file's folder, whose git state is recorded.
+    `ready` is what `readiness.look` has just found, `folder` the campaign file's folder, whose git state is recorded, and
+    `account` that of the trials missing, if the caller reads it too.
 
     Raises:
         CampaignError: a layout is impossible on these hosts.
@@ -69,8 +71,8 @@ def run(
         require((*needed, *resources.checks(left, results.folder)))
         circumstances = environment(folder, [check.package for check in needed if check.package])
         planned = plan(campaign)
-        expected_s = planned_s(planned, {trial.id for trial in left})
-        tell = watched.enter_context(telling(campaign.name, results, expected_s, observe))
+        account = account or Remaining(planned_s(planned, {trial.id for trial in left}))
+        tell = watched.enter_context(telling(campaign.name, results, account, observe))
         group = _Group(campaign, results, tell, circumstances, Until(campaign, results), Pace(planned))
         refused: list[PerjouleError] = []
         with disk_watch.watched(resources.folders(left, results.folder)):

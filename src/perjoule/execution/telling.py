@@ -21,16 +21,16 @@ END_S = 5.0  # for which the last state is waited for
 
 
 @contextmanager
-def telling(name: str, results: Results, planned_s: Mapping[str, float], observe: Observer) -> Generator[Observer]:
-    """Write the progress of a run during the block; yields what takes its events, and passes them on.
+def telling(name: str, results: Results, remaining: Remaining, observe: Observer) -> Generator[Observer]:
+    """Write the progress of a run during the block; yields what takes its events, counts its trials, and passes them on.
 
     Args:
         name: of the campaign.
         results: its folder, held.
-        planned_s: the expected time of each trial that is missing, by its ID.
+        remaining: the account of the trials that are missing.
         observe: who else wants the events.
     """
-    teller = _Teller(results, name, planned_s)
+    teller = _Teller(results, name, remaining)
 
     def both(event: Event) -> None:
         teller(event)
@@ -50,9 +50,9 @@ def telling(name: str, results: Results, planned_s: Mapping[str, float], observe
 
 
 class _Teller:
-    def __init__(self, results: Results, name: str, planned_s: Mapping[str, float]) -> None:
-        self._file, self._remaining = ProgressFile(results.folder), Remaining(planned_s)
-        self._kept_count = len(results.done() - planned_s.keys())
+    def __init__(self, results: Results, name: str, remaining: Remaining) -> None:
+        self._file, self._remaining = ProgressFile(results.folder), remaining
+        self._kept_count = len(results.done() - remaining.trials)
         self._phase, self._phase_began_s = "", time.monotonic()
         self._channels: dict[Channel, int] = {}
         self._event: Event | None = None

@@ -1,4 +1,4 @@
-"""What is seen while a campaign runs: the time left and the clients' speed make sense from the first moment on."""
+"""What is seen while a campaign runs."""
 
 import os
 import pty
@@ -17,8 +17,8 @@ from perjoule.cli import display
 from perjoule.cli.display import notes
 from perjoule.cli.progress import Progress
 from perjoule.drivers.protocols import Hosts
-from perjoule.execution import remaining
 from perjoule.execution.events import Event
+from perjoule.execution.remaining import Remaining
 from perjoule.model import Cell, Channel, Interval, Trial
 from perjoule.model.units import MIB
 from perjoule.results.table import Table
@@ -27,29 +27,8 @@ from places import EXAMPLES
 SIMULATED = EXAMPLES / "simulated.toml"
 
 
-class Clock:
-    """A clock that a test sets."""
-
-    now_s = 100.0
-
-    def monotonic(self) -> float:
-        return self.now_s
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(remaining, "time", clock)
-    return clock
-
-
 def trials(count: int) -> list[Trial]:
     return list(campaign.read(SIMULATED).trials[:count])
-
-
-def keep(progress: Progress, trial: Trial) -> None:
-    record: Any = SimpleNamespace(trial=trial, outcome=None, status="failed", reason="as asked")
-    progress(Event("kept", trial=trial, record=record))
 
 
 def test_a_terminal_that_is_closed_is_left_and_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,33 +42,15 @@ def test_a_terminal_that_is_closed_is_left_and_not_missed(monkeypatch: pytest.Mo
         display.err.print("unseen")
 
 
-def test_at_the_start_the_time_left_is_the_planned_one(clock: Clock) -> None:
-    assert Progress({trial.id: 60.0 for trial in trials(10)}).remaining.left_s() == 600
-
-
-def test_the_time_left_runs_down_within_a_trial_but_never_below_the_rest(clock: Clock) -> None:
-    progress = Progress({trial.id: 60.0 for trial in trials(10)})
-    clock.now_s += 30
-    assert progress.remaining.left_s() == 570
-    clock.now_s += 3000
-    assert progress.remaining.left_s() == 540
-
-
-def test_trials_that_take_twice_as_long_correct_the_time_left(clock: Clock) -> None:
-    some = trials(16)
-    progress = Progress({trial.id: 60.0 for trial in some})
-    for trial in some[:8]:
-        clock.now_s += 120
-        keep(progress, trial)
-    assert progress.remaining.left_s() == 880  # 8 times 2 min, and a tenth of trust in the plan
-
-
-def test_one_slow_first_trial_does_not_turn_the_plan_over(clock: Clock) -> None:
+def test_a_kept_trial_is_printed_with_the_runs_own_account(capsys: pytest.CaptureFixture[str]) -> None:
     some = trials(10)
-    progress = Progress({trial.id: 60.0 for trial in some})
-    clock.now_s += 300
-    keep(progress, some[0])
-    assert progress.remaining.left_s() == 1620
+    account = Remaining({trial.id: 60.0 for trial in some})
+    account.drop(some[9].id)
+    account.keep(some[0].id)
+    record: Any = SimpleNamespace(trial=some[0], outcome=None, status="failed", reason="as asked")
+    Progress(account)(Event("kept", trial=some[0], record=record))
+    assert capsys.readouterr().err.startswith("1/9 ")
+    assert account.kept_count == 1
 
 
 def test_the_speed_is_that_of_the_clients_that_load_in_emulated_time() -> None:
@@ -100,7 +61,7 @@ def test_the_speed_is_that_of_the_clients_that_load_in_emulated_time() -> None:
     hosts = replace(hosts, scale=0.5)
     latest: dict[Channel, tuple[float, float, float]] = {}
     event = Event("trial", trial=trial, hosts=hosts, latest=lambda: latest)
-    progress = Progress({trial.id: 1.0})
+    progress = Progress(Remaining({trial.id: 1.0}))
     progress(event)
 
     def count(t_s: float, **sent_bytes: float) -> str:
@@ -157,11 +118,10 @@ def test_notes_say_in_how_many_rows_a_doubt_is() -> None:
 def test_a_combination_that_needs_no_more_repetitions_is_named_once(capsys: pytest.CaptureFixture[str]) -> None:
     one, other = trials(1)[0], replace(trials(1)[0], clients_count=7)
     asked = [replace(of, repetition=n) for n in (4, 5, 6) for of in (one, other)]
-    progress = Progress(dict.fromkeys((trial.id for trial in asked), 10.0))
+    progress = Progress(Remaining(dict.fromkeys((trial.id for trial in asked), 10.0)))
     for trial in asked:
         progress(Event("settled", f"known after {trial.clients_count}", trial=trial))
     assert capsys.readouterr().err.count("not needed") == 2
-    assert progress.remaining.trials_count == 0
 
 
 def test_escape_sequences_are_shown_and_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,85 @@
+"""The time left makes sense from the first moment on, and a run has one account of it."""
+
+from pathlib import Path
+
+import pytest
+
+from measured import CAMPAIGN, STEADY
+from perjoule import campaign, store
+from perjoule.execution import remaining, runner
+from perjoule.execution.events import Event
+from perjoule.execution.remaining import Remaining
+from perjoule.store import progress
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    now_s = 100.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(remaining, "time", clock)
+    return clock
+
+
+def minutes(count: int) -> Remaining:
+    """Trials of one minute each, called by their numbers."""
+    return Remaining({str(number): 60.0 for number in range(count)})
+
+
+def test_at_the_start_the_time_left_is_the_planned_one(clock: Clock) -> None:
+    assert minutes(10).left_s() == 600
+
+
+def test_the_time_left_runs_down_within_a_trial_but_never_below_the_rest(clock: Clock) -> None:
+    account = minutes(10)
+    clock.now_s += 30
+    assert account.left_s() == 570
+    clock.now_s += 3000
+    assert account.left_s() == 540
+
+
+def test_trials_that_take_twice_as_long_correct_the_time_left(clock: Clock) -> None:
+    account = minutes(16)
+    for number in range(8):
+        clock.now_s += 120
+        account.keep(str(number))
+    assert account.left_s() == 880  # 8 times 2 min, and a tenth of trust in the plan
+
+
+def test_one_slow_first_trial_does_not_turn_the_plan_over(clock: Clock) -> None:
+    account = minutes(10)
+    clock.now_s += 300
+    account.keep("0")
+    assert account.left_s() == 1620
+
+
+def test_a_trial_that_is_not_needed_takes_no_time_and_is_not_counted(clock: Clock) -> None:
+    account = minutes(3)
+    account.drop("2")
+    account.keep("0")
+    assert (account.kept_count, account.trials_count, account.trials) == (1, 2, {"0", "1", "2"})
+    account.drop("1")
+    assert account.left_s() == 0
+
+
+def test_a_runs_terminal_and_its_file_read_one_account(tmp_path: Path) -> None:
+    asked = campaign.parse(CAMPAIGN.format(top='repetitions = 2\nsettle = "20 ms"', size="8 MiB", meter=STEADY))
+    account = Remaining({trial.id: 1e6 for trial in asked.trials})
+    results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides)
+    seen: list[tuple[str, int]] = []
+
+    def terminal(event: Event) -> None:
+        seen.append((event.kind, account.kept_count))
+
+    runner.run(asked, results, terminal, account=account)
+    assert [count for kind, count in seen if kind == "kept"] == [1, 2]  # counted before the terminal hears of it
+    states = [state for _, state in progress.read(results.folder).states]
+    assert max(state.left_s for state in states) > 1e5  # of the account that was given
+    assert (states[-1].kept_count, states[-1].trials_count, states[-1].left_s) == (2, 2, 0)
