@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -11,6 +12,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from perjoule import store
 from perjoule.results.verification import verify
@@ -61,7 +64,7 @@ def started(*words: object) -> Generator[tuple[subprocess.Popen[str], str]]:
             assert process.stdout is not None
             for line in process.stdout:
                 said += line
-                if found := re.search(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{32}", line):
+                if found := re.search(r"http://127\.0\.0\.\d:\d+/\?token=[\w-]{32}", line):
                     yield process, found[0]
                     return
             raise AssertionError(said)
@@ -130,6 +133,26 @@ def test_a_run_with_a_live_page_ends_with_its_page(tmp_path: Path) -> None:
         until(url, lambda now: now["state"] == "done")
         assert process.wait(PATIENCE_S) == 0
         assert not command(page)
+
+
+def test_a_runs_page_is_served_where_it_was_asked_for(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.2", 0)) as taken:
+        port = taken.getsockname()[1]
+    campaign = written(tmp_path, repetitions=2, settle_ms=400)
+    with started("run", campaign, "--into", tmp_path / "r", "--live", "--address", "127.0.0.2", "--port", str(port)) as (
+        process,
+        url,
+    ):
+        assert url.startswith(f"http://127.0.0.2:{port}/?token=")
+        until(url, lambda now: now["state"] == "done")
+        assert process.wait(PATIENCE_S) == 0
+
+
+@pytest.mark.parametrize("options", [("--port", "9619"), ("--address", "0.0.0.0")])
+def test_a_page_that_is_not_served_has_no_address(tmp_path: Path, options: tuple[str, str]) -> None:
+    said = run("run", written(tmp_path, repetitions=1), "--into", tmp_path / "r", *options)
+    assert said.returncode == 2 and "add --live" in said.stderr
+    assert not (tmp_path / "r").exists()
 
 
 def test_the_page_of_a_killed_run_shows_that_and_ends(tmp_path: Path) -> None:

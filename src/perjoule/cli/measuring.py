@@ -15,6 +15,8 @@ from perjoule.cli.display import counted, err, out, show, show_line
 from perjoule.cli.outputs import require_folder
 from perjoule.cli.parameters import examples
 from perjoule.cli.progress import Progress
+from perjoule.cli.serving import Listening
+from perjoule.cli.serving import live as live_page
 from perjoule.cli.tune import go_on
 from perjoule.cli.watch import beside
 from perjoule.execution import readiness, resources, runner, time_limit
@@ -36,8 +38,8 @@ from perjoule.tuning import folder as tuning
 @parameters.into
 @parameters.overrides
 @parameters.simulate
-@parameters.live
-def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool, live: bool) -> None:
+@live_page
+def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool, live: Listening | None) -> None:
     """Run the demo: three parallel file systems on a virtual cluster like that of green-storage, from bring-up to MiB/J.
 
     Takes about ten minutes on two cores. Ctrl-C takes everything down; `perjoule resume DIR` continues.
@@ -46,14 +48,19 @@ def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool, live: bo
 
 
 @click.command(
-    "run", epilog=examples("perjoule run examples/demo.toml --set repetitions=1", "perjoule run my.toml --into results/my --live")
+    "run",
+    epilog=examples(
+        "perjoule run examples/demo.toml --set repetitions=1",
+        "perjoule run my.toml --into results/my --live",
+        "perjoule run my.toml --live --port 9619     with /metrics for Prometheus",
+    ),
 )
 @parameters.file
 @parameters.into
 @parameters.overrides
 @parameters.shrink
 @parameters.simulate
-@parameters.live
+@live_page
 @parameters.overwrite
 def run_command(
     file: Path,
@@ -61,7 +68,7 @@ def run_command(
     overrides: tuple[str, ...],
     shrink: int | None,
     simulate: bool,
-    live: bool,
+    live: Listening | None,
     devices: tuple[str, ...],
 ) -> None:
     """Run a campaign and write its report."""
@@ -74,9 +81,9 @@ def run_command(
 )
 @parameters.folder
 @click.option("--failed", is_flag=True, help="Also measure failed trials again.")
-@parameters.live
+@live_page
 @parameters.overwrite
-def resume(folder: Path, failed: bool, live: bool, devices: tuple[str, ...]) -> None:
+def resume(folder: Path, failed: bool, live: Listening | None, devices: tuple[str, ...]) -> None:
     """Continue an interrupted campaign or tuning: measure what is missing and write the report."""
     if tuning.is_tuning(folder):
         if failed or live:
@@ -87,12 +94,17 @@ def resume(folder: Path, failed: bool, live: bool, devices: tuple[str, ...]) -> 
     source = str(folder / "campaign.toml")
     asked = campaign.parse(results.campaign_text, source=source, overrides=results.overrides, folder=folder)
     asked = confirmed(asked, runner.missing(asked, results, again_failed=failed), devices)
-    with beside(folder, wanted=live):
+    with beside(folder, live):
         sys.exit(_go_on(asked, results, folder, failed))
 
 
 def start(
-    asked: Campaign, into: Path | None, source: Path | None = None, devices: tuple[str, ...] = (), *, live: bool = False
+    asked: Campaign,
+    into: Path | None,
+    source: Path | None = None,
+    devices: tuple[str, ...] = (),
+    *,
+    live: Listening | None = None,
 ) -> None:
     """Measure a campaign into a folder, conclude, and exit; `source` is the folder of its file, `devices` the confirmed ones."""
     _, code = measured(asked, into, source, devices, live=live)
@@ -100,7 +112,12 @@ def start(
 
 
 def measured(
-    asked: Campaign, into: Path | None, source: Path | None = None, devices: tuple[str, ...] = (), *, live: bool = False
+    asked: Campaign,
+    into: Path | None,
+    source: Path | None = None,
+    devices: tuple[str, ...] = (),
+    *,
+    live: Listening | None = None,
 ) -> tuple[store.Results, int]:
     """Do as `start` does, but return the results and the exit code."""
     folder = into or Path("results") / f"{asked.name}-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -110,7 +127,7 @@ def measured(
     asked = confirmed(asked, asked.trials, devices)
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     results = store.create(folder, asked.text, asked.name, asked.overrides, asked.files)
-    with beside(folder, wanted=live):
+    with beside(folder, live):
         return results, _go_on(asked, results, made[-1] if made else folder, ready=ready, source=source)
 
 

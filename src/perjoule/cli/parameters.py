@@ -60,7 +60,6 @@ overwrite = click.option(
 )
 shrink = click.option("--shrink", type=click.IntRange(min=1), help="Divide all sizes by this number.")
 simulate = click.option("--simulate", is_flag=True, help="Simulate hosts, file systems, loads and meters: needs no hardware.")
-live = click.option("--live", is_flag=True, help="Serve a live page on this machine while it runs; see `perjoule watch`.")
 into = click.option(
     "--into",
     type=OutputFolder(),

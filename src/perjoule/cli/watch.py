@@ -13,7 +13,7 @@ import click
 from perjoule.cli import parameters
 from perjoule.cli.display import err, out
 from perjoule.cli.parameters import examples
-from perjoule.cli.serving import address, for_a_time, port, ticks
+from perjoule.cli.serving import Listening, address, for_a_time, port, ticks
 from perjoule.model.metrics import metric_of
 from perjoule.model.units import seconds_text
 
@@ -96,12 +96,13 @@ def _print(seen: "Snapshot") -> None:
 
 
 @contextmanager
-def beside(folder: Path, *, wanted: bool) -> Generator[None]:
-    """Serve the page of a run during the block, if wanted: in a process of its own, so that a viewer delays no meter."""
-    if not wanted:
+def beside(folder: Path, listening: Listening | None) -> Generator[None]:
+    """Serve the page of a run during the block, unless None: in a process of its own, so that a viewer delays no meter."""
+    if listening is None:
         yield
         return
     argv = [sys.executable, "-m", "perjoule", "watch", str(folder), "--with-run"]
+    argv += ["--address", listening.address, "--port", str(listening.port)]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True) as child:
         assert child.stdin and child.stdout
         if url := child.stdout.readline().strip():
