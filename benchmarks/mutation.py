@@ -38,7 +38,7 @@ from scipy import stats
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "perjoule"
-VIRTUAL = tuple(f"testbeds/virtual/{name}.py" for name in ("__init__", "cgroup", "cpu", "network", "topology"))
+VIRTUAL = tuple(f"testbeds/virtual/{name}.py" for name in ("__init__", "cgroup/v1", "cgroup/v2", "cpu", "network", "topology"))
 DEFAULT = ("analysis", "meters/modelled.py", *VIRTUAL)
 SUITES = ("tests/unit", "tests/pipeline")
 SLACK = 10.0  # times as long as its tests took before, and STARTING_S, may a mutant take; one that hangs them is caught
