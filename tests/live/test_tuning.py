@@ -66,3 +66,12 @@ def test_glusterfs_takes_each_value_that_may_be_tried(end: int) -> None:
     with hosts_of().hold(1) as hosts, glusterfs(wanted).mount(hosts) as mounted:
         options = table(mounted.facts["options"])
         assert {key: options.get(key) for key in wanted} == wanted
+
+
+def test_glusterfs_has_by_itself_what_a_tuning_takes_for_its_default() -> None:
+    with hosts_of().hold(1) as hosts, glusterfs({}).mount(hosts):
+        socket = "--glusterd-sock=/run/gluster/glusterd.socket"
+        argv = ["gluster", "--mode=script", socket, "volume", "get", "perjoule"]
+        said = {mark.key: hosts.bricks[0].run([*argv, mark.key], timeout_s=30).stdout for mark in KEYS}
+        defaults = {key: text.splitlines()[-1].split()[1] for key, text in said.items()}
+        assert defaults == {mark.key: mark.otherwise for mark in KEYS}

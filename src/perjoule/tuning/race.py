@@ -25,8 +25,8 @@ from perjoule.tuning.space import Allowed, Floats, Setting, Space
 from perjoule.tuning.surface import Block, Surface, jittered
 
 LEAST_GAIN_RATIO = 0.005  # expected improvement below which the race ends
-WORTH_RATIO = 0.005  # an option leaves its default only if this, and a standard deviation, is expected of it
-FIRST_SHARE, ROUND_SHARE = 0.4, 0.1  # of the blocks of a race, in its first round and in each later one
+WORTH_RATIO = 0.005  # an option leaves its default only if this is expected of it
+FIRST_SHARE, ROUND_SHARE = 0.25, 0.1  # of the blocks of a race, in its first round and in each later one
 LEAST_SEARCH_COUNT, LEAST_ROUND_COUNT = 4, 2  # blocks
 LEAST_FINAL_COUNT, MOST_FINAL_COUNT, FINAL_DIVISOR = 3, 10, 8  # repetitions of default and winner
 DRAWS_COUNT = 200
@@ -134,10 +134,8 @@ def winner(space: Space, now: Standing, allowed: Allowed) -> Setting:
         ]
         if not simpler:
             return found
-        means, covariance = now.surface.posterior([found, *simpler])
-        losses = means[0] - means[1:]
-        unsure = np.sqrt(np.maximum(np.diag(covariance) + covariance[0, 0] - 2 * covariance[0], 0))[1:]
-        cheap = losses < np.maximum(unsure, log1p(WORTH_RATIO))
-        if not cheap.any():
+        values = now.surface.mean([found, *simpler])
+        best = int(np.argmax(values[1:]))
+        if values[0] - values[1 + best] >= log1p(WORTH_RATIO):
             return found
-        found = simpler[int(np.argmin(np.where(cheap, losses, np.inf)))]
+        found = simpler[best]
