@@ -187,19 +187,19 @@ def _moved(cluster: Cluster) -> Mapping[str, Cluster]:
             sigmas[name] = value.sigma
         return value
 
-    _each(cluster, collect)
+    each_value(cluster, collect)
 
     def off(which: str) -> Cluster:
         def moved(name: str, value: Value) -> Value:
             by = (value.sigma if name == which else 0.0) + value.follows.get(which, 0.0) * sigmas[which]
             return replace(value, value=max(0.0, value.value + by)) if by else value
 
-        return _each(cluster, moved)
+        return each_value(cluster, moved)
 
     return {name: off(name) for name in sigmas}
 
 
-def _each(cluster: Cluster, change: Callable[[str, Value], Value]) -> Cluster:
+def each_value(cluster: Cluster, change: Callable[[str, Value], Value]) -> Cluster:
     """Return the cluster with every value changed, by the names that `Value.follows` uses."""
 
     def disk(one: Disk) -> Disk:

@@ -14,7 +14,7 @@ from statistics import median
 
 from perjoule import __version__
 from perjoule.machine.untrusted import from_json
-from perjoule.model import Json, Redundancy
+from perjoule.model import Json, Record, Redundancy
 from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import metric_of
 from perjoule.prediction import Observation, Prediction, Profile, Target, bound_shares
@@ -129,15 +129,20 @@ def joined(pledges: Iterable[Pledge], results: Iterable[Results]) -> tuple[Joine
     trials: list[tuple[str, float, Observation]] = []
     for one in results:
         for record, points in observed(one):
-            began_s = record.clock.utc_s + (record.outcome.began_s if record.outcome else 0.0) - record.clock.monotonic_s
-            trials += [(record.trial.filesystem.kind, began_s, point) for point in points]
+            trials += [(record.trial.filesystem.kind, began_s(record), point) for point in points]
     return tuple(join(pledge, row, trials) for pledge in pledges for row in pledge.predictions)
+
+
+def began_s(record: Record) -> float:
+    """Return when the first client of a valid trial began, UTC."""
+    assert record.outcome is not None
+    return record.clock.utc_s + record.outcome.began_s - record.clock.monotonic_s
 
 
 def join(pledge: Pledge, row: Pledged, trials: Sequence[tuple[str, float, Observation]]) -> Joined:
     """Join one pledged prediction to trials: kind of file system, begin (UTC), and point of each."""
-    alike = [(began_s, one) for kind, began_s, one in trials if kind == pledge.kind and _same(row, one)]
-    later = [one for began_s, one in alike if began_s > pledge.made_s]
+    alike = [(began, one) for kind, began, one in trials if kind == pledge.kind and _same(row, one)]
+    later = [one for began, one in alike if began > pledge.made_s]
     return Joined(
         kind=pledge.kind,
         prediction=row.prediction,

@@ -1,9 +1,12 @@
 """Watts of a whole cluster, against the sum over its hosts worked out from the catalogue's values."""
 
+from dataclasses import replace
+
 import pytest
 
 from perjoule import catalogue
 from perjoule.model import Flow
+from perjoule.model.hardware import Value
 from perjoule.prediction.bounds import Demand
 from perjoule.prediction.power import mean_w, plant
 
@@ -13,6 +16,18 @@ MIB = 1024**2
 def test_idle_watts_are_the_catalogues() -> None:
     cluster = catalogue.cluster("odroid-hc4")
     assert plant(cluster, {"A": 4, "C": 1, "B": 1}).idle_w == pytest.approx(catalogue.idle_w(cluster, switch=False))
+
+
+def test_a_byte_costs_by_the_rate_of_its_direction() -> None:
+    """Disks that write at half their rate, and read as before: a written byte costs twice as much."""
+    cluster = catalogue.cluster("odroid-hc4")
+    slow = catalogue.at_speed(cluster, cpu_ratio=1, network_ratio=1, disk_ratio=0.5)
+    rate = Value(140.09 * MIB, "as before", "measured")
+    nodes = tuple(replace(node, disks=tuple(replace(disk, read_bytes_per_s=rate) for disk in node.disks)) for node in slow.nodes)
+    counts = {"A": 4}
+    mixed, whole = plant(replace(slow, nodes=nodes), counts), plant(cluster, counts)
+    assert mixed.joules_per_written_byte == pytest.approx(2 * whole.joules_per_written_byte)
+    assert mixed.joules_per_read_byte == pytest.approx(whole.joules_per_read_byte)
 
 
 def test_watts_under_load_are_the_sum_over_hosts() -> None:

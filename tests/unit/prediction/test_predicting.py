@@ -3,13 +3,13 @@
 import json
 from dataclasses import replace
 from functools import cache
-from math import inf
+from math import inf, log
 
 import pytest
 
 from perjoule import catalogue
 from perjoule.model.errors import CampaignError
-from perjoule.prediction import Profile, Target, parameters, predictions, profile, read
+from perjoule.prediction import Profile, Target, parameters, predicting, predictions, profile, read
 from perjoule.prediction.profile import band_ratio
 from perjoule.store.records import to_json
 from tests import made
@@ -97,6 +97,19 @@ def test_what_was_not_measured_is_named() -> None:
 def test_bands_widen_with_what_differs() -> None:
     known = _profile().known["write"]
     assert band_ratio(known, ("clients", "hardware")) > max(band_ratio(known, ("clients",)), band_ratio(known, ("hardware",)))
+
+
+def test_idle_watts_make_work_per_joule_surer_than_throughput() -> None:
+    """On hardware without a doubt: 1 % more throughput is 1 % more of the watts above idle, and so less than 1 % more MiB/J."""
+    cluster = catalogue.cluster("odroid-hc4")
+    sure = predicting.each_value(cluster, lambda _, value: replace(value, sigma=0.0))
+    found = next(iter(predictions(replace(_target(), cluster=sure), [2], 128 * MIB)))
+    rate, watts, work = (
+        log(one[2] / one[0]) for one in (found.throughput_bytes_per_s, found.mean_w, found.efficiency_bytes_per_j)
+    )
+    above_idle = 1 - found.idle_w / found.mean_w[0]
+    assert work == pytest.approx(rate * (1 - above_idle), rel=0.1)
+    assert watts == pytest.approx(rate * above_idle, rel=0.1)
 
 
 def test_more_servers_are_faster() -> None:

@@ -83,6 +83,31 @@ def test_memory_holds_a_fifth_of_itself_at_most() -> None:
     assert float(job(Demand(ONE_COPY), FLEET, Spread(1), 400 * MIB).most_left_ratio) == 1.0
 
 
+def test_cpu_work_that_holds_nothing_up_costs_no_time() -> None:
+    """4 boards of 10,000 MIPS do 100 MIPS seconds for each MiB: 400 MiB/s with all of the work."""
+    work = Demand(READ, server_mips_s_per_byte=100 / MIB)
+    flying = replace(WAY, in_flight=1e6)
+    slow = replace(FLEET, server_network_bytes_per_s=800.0 * MIB)
+    for share, rate in ((1.0, 400.0), (0.5, 800.0)):
+        found_s = duration_s(replace(flying, cpu_ratio=share), job(work, slow, Spread(1), 100 * MIB))
+        assert float(found_s) == pytest.approx(200 / rate, rel=1e-3)
+
+
+def test_two_copies_fill_memory_twice_as_fast() -> None:
+    small = replace(FLEET, server_memory_bytes=100.0 * MIB)
+    copies = Demand(replace(ONE_COPY, disk_written_ratio=2))
+    assert float(job(copies, small, Spread(1), 400 * MIB).most_left_ratio) == pytest.approx(4 * 20 / 1600)
+
+
+def test_the_fullest_host_is_written_back_last() -> None:
+    lazy = Way(in_flight=1e6, overlap=50.0, on_disk_ratio=0.0, fixed_s=0.0)
+    one = replace(FLEET, clients_count=1.0)
+    chunks = Spread(1, unit_bytes=100.0 * MIB)
+    found_s = duration_s(lazy, job(Demand(ONE_COPY), one, chunks, 200 * MIB))
+    # 200 MiB over 4 networks of 100 MiB/s, then a chunk of 100 MiB on each of two disks of 200 MiB/s.
+    assert float(found_s) == pytest.approx(0.5 + 0.5, rel=1e-4)
+
+
 def test_whole_units_are_dealt_out_in_turn() -> None:
     chunks = Spread(1, unit_bytes=64.0 * MIB)
     one = replace(FLEET, clients_count=1.0)

@@ -76,6 +76,11 @@ def test_other_systems_sizes_and_hardware_are_not_joined() -> None:
     assert _joined(trials)[4].measured_bytes_per_s == ()
 
 
+def test_a_trial_begins_when_its_clients_begin(made) -> None:
+    """The record's clock maps monotonic seconds to UTC: 1 s is 1.7e9 s here, and the load began at 10 s."""
+    assert ledger.began_s(made.record()) == pytest.approx(1.7e9 + 9.0)
+
+
 def test_its_table_says_what_held() -> None:
     found = list(_joined([("moosefs", 1001.0, _measured(4))]).values())
     rows = {row[3]: row for row in ledger.joined_table(found).rows}

@@ -1,0 +1,110 @@
+"""A trial's record and numbers to a point for predictions, worked out by hand."""
+
+from dataclasses import replace
+from math import inf
+
+import pytest
+
+from perjoule import catalogue
+from perjoule.model import Flow, HostFact, Point, Redundancy, Traits
+from perjoule.model.redundancy import Amplification
+from perjoule.prediction import observations
+
+MIB = 1024**2
+FLOW = Flow(client_sent_ratio=1.0, storage_received_ratio=1.0, disk_written_ratio=1.0)
+HOSTS = (
+    *(HostFact(f"storage-{n}", "storage", "A", cpu_capacity_cores=0.25) for n in (1, 2, 3, 4)),
+    HostFact("metadata-1", "metadata", "C", cpu_capacity_cores=0.25),
+    HostFact("management-1", "management", "B", cpu_capacity_cores=0.25),
+    *(HostFact(f"client-{n}", "client", "G", cpu_capacity_cores=3.5) for n in (1, 2, 3)),
+)
+
+
+@pytest.fixture
+def record(made):
+    """Two of three clients wrote to four boards whose CPUs are half as fast, at a tenth of their speed."""
+    moved = made.results((10.0, 20.0), (10.0, 20.0), moved_bytes=500 * MIB)
+    hardware = catalogue.at_speed(catalogue.cluster("odroid-hc4"), cpu_ratio=0.5, network_ratio=1.0, disk_ratio=1.0)
+    return replace(
+        made.record(moved=moved, scale=0.1, cluster="odroid-hc4"),
+        hosts=HOSTS,
+        hardware=hardware,
+        data_hosts=("storage-1", "storage-2", "storage-3", "storage-4"),
+        redundancy=Redundancy(1),
+        amplification=Amplification(FLOW, FLOW),
+        traits=Traits(reality="emulated"),
+    )
+
+
+def _point(record, **metrics) -> Point:
+    known = {
+        "throughput_bytes_per_s": 200.0 * MIB,
+        "mean_w": 45.0,
+        "cpu_client_s_per_byte": 1e-9,
+        "cpu_servers_s_per_byte": 2e-9,
+    }
+    return Point(record.trial, "write", {**known, **metrics})
+
+
+def test_a_point_has_the_hosts_that_loaded_and_held_data_and_their_hardware(record):
+    (found,) = observations(record, (_point(record),))
+    there = found.case.fleet
+    assert (there.servers_count, there.clients_count) == (4, 2)
+    assert there.server_mips == 4911 / 2
+    assert there.server_network_bytes_per_s == pytest.approx(111.34 * MIB)
+    assert there.disk_write_bytes_per_s == pytest.approx(2 * 140.09 * MIB)
+    assert there.client_network_bytes_per_s == pytest.approx(111.34 * MIB)
+    assert there.client_mips == 70_000
+    assert found.case.client_bytes == 500 * MIB
+    assert found.case.flow == FLOW
+    assert found.throughput_bytes_per_s == 200 * MIB
+    assert found.mean_w == 45
+
+
+def test_cpu_seconds_are_worth_the_boards_rating_at_the_scale(record):
+    """A quarter of a core is a whole board of 2455.5 MIPS at a tenth of its speed: a CPU second is worth 982.2 MIPS seconds."""
+    (found,) = observations(record, (_point(record),))
+    assert found.server_mips_s_per_byte == pytest.approx(2e-9 * 4911 / 2 * 0.1 / 0.25)
+    assert found.client_mips_s_per_byte == pytest.approx(1e-9 * 70_000 * 0.1 / 3.5)
+
+
+def test_idle_watts_are_those_of_all_servers(record):
+    (found,) = observations(record, (_point(record),))
+    assert found.plant.idle_w == pytest.approx(40.9, abs=0.01)  # what the paper metered
+
+
+def test_memory_counts_where_hosts_have_that_of_their_boards(record):
+    def memory(one):
+        (found,) = observations(one, (_point(one),))
+        return found.case.fleet.server_memory_bytes
+
+    assert memory(record) == inf
+    assert memory(replace(record, traits=Traits(reality="real"))) == 4 * 1024**3
+    testbed = replace(record.trial.testbed, options={"memory_cap": True})
+    assert memory(replace(record, trial=replace(record.trial, testbed=testbed))) == 4 * 1024**3
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        {"cluster": "", "hardware": None},
+        {"redundancy": None},
+        {"amplification": None},
+        {"outcome": None},
+        {"data_hosts": ("client-1", "client-2")},
+    ],
+    ids=str,
+)
+def test_a_trial_that_lacks_something_teaches_nothing(record, missing):
+    assert list(observations(replace(record, **missing), (_point(record),))) == []
+
+
+def test_a_trial_without_cpu_counters_or_with_unequal_clients_teaches_nothing(record, made):
+    point = _point(record)
+    bare = replace(point, metrics={key: value for key, value in point.metrics.items() if key != "cpu_servers_s_per_byte"})
+    assert list(observations(record, (bare,))) == []
+    one, other = record.outcome.results
+    unequal = replace(record, outcome=replace(record.outcome, results=(one, replace(other, moved_bytes=1))))
+    assert list(observations(unequal, (point,))) == []
+    blank = tuple(replace(host, cpu_capacity_cores=None) for host in record.hosts)
+    assert list(observations(replace(record, hosts=blank), (point,))) == []
