@@ -9,11 +9,12 @@ from pydantic import ValidationError
 
 from perjoule import drivers
 from perjoule.drivers.protocols import FileSystem, planned
-from perjoule.model import Amplification, Json, Redundancy
+from perjoule.model import Amplification, Direction, Json, Redundancy
 from perjoule.model.errors import CampaignError
 from perjoule.planning.need import Question
 from perjoule.planning.parts import Parts
-from perjoule.planning.quantities import Book, Ints, exact
+from perjoule.planning.profiled import server_cpu
+from perjoule.planning.quantities import Book, Ints, Quantity, exact
 
 EACH_COUNT = 32  # numbers of servers up to here are all tried, larger ones in steps of 5 %
 STEP_RATIO = 1.05
@@ -119,7 +120,8 @@ def _choices(question: Question, book: Book) -> Iterator[Choice]:
     for name, one in question.parts.filesystem.items():
         if need.choose.filesystems is not None and name not in need.choose.filesystems:
             continue
-        write_cpu, read_cpu = (book.add(getattr(one, key), f"filesystem {name}: {key}") for key in ("write_cpu", "read_cpu"))
+        write_cpu = book.add(_cpu(name, "write", one.write_cpu), f"filesystem {name}: write_cpu")
+        read_cpu = book.add(_cpu(name, "read", one.read_cpu), f"filesystem {name}: read_cpu")
         for options in one.options:
             least_count, redundancy, amplification = _layout(name, options, one.further_hosts)
             if redundancy.tolerated_count >= need.failures_count:
@@ -134,6 +136,13 @@ def _choices(question: Question, book: Book) -> Iterator[Choice]:
                     write_cpu,
                     read_cpu,
                 )
+
+
+def _cpu(name: str, direction: Direction, stated: Quantity | None) -> Quantity:
+    if (found := stated or server_cpu(name, direction)) is None:
+        where = f"[filesystem.{name}]"
+        raise CampaignError(f"{direction}_cpu is not stated, and no profile has it", where=where, next=f"state {direction}_cpu")
+    return found
 
 
 def _layout(name: str, options: Mapping[str, Json], further_hosts_count: int) -> tuple[int, Redundancy, Amplification]:

@@ -111,8 +111,8 @@ class FileSystem:
     """A file system: the options of its driver for each redundancy, and the work of a server's CPU."""
 
     further_hosts: _Count  # beside those that hold data
-    write_cpu: Bare  # 7-zip MIPS x seconds for each byte written to disks
-    read_cpu: Bare  # for each byte read from them
+    write_cpu: Bare | None = None  # 7-zip MIPS x seconds for each byte written to disks; that of its profile if absent
+    read_cpu: Bare | None = None  # for each byte read from them
     options: tuple[Mapping[str, Json], ...]
     counts: Mapping[str, Literal["servers", "drives"]] = field(default_factory=dict[str, Any])  # options of its driver for these
     whole_groups: bool = False  # servers x drives must be a multiple of a file's parts
