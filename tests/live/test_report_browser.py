@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,14 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 from measured import STEADY, measured
+from perjoule import published
+from perjoule.analysis import paper_facts
+from perjoule.analysis.claims import judged
+from perjoule.analysis.paper_comparison import held
 from perjoule.report import write
+from perjoule.report.content import content
+from perjoule.report.page import page
+from perjoule.store import open_results
 
 pytestmark = pytest.mark.live
 FIGURES = ("throughput", "efficiency", "edp", "power", "cost", "overhead", "timeline", "capacity")
@@ -71,6 +79,27 @@ def seen(request: pytest.FixtureRequest, browser: Chrome) -> Chrome:
         WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
     browser.execute_script("scrollTo(0, 0); document.activeElement.blur()")
     return browser
+
+
+@pytest.fixture(scope="module")
+def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a paper's study with numbers of the paper beside: what was simulated stands for what it is called."""
+    folder = tmp_path_factory.mktemp("reproduction")
+    perjoule, written = Path(sys.executable).with_name("perjoule"), folder / "green.toml"
+    first = [perjoule, "reproduce", "green-storage", "--simulate", "--repetitions", "2", "--write", written]
+    few = ["--set", "settle=20 ms", "--set", "clients=[1, 4]", "--shrink", "100000"]
+    for command in (first, [perjoule, "run", written, "--into", folder / "results", *few]):
+        subprocess.run(command, check=True, capture_output=True, timeout=300)
+    found = content(open_results(folder / "results"))
+    paper = published.paper(found.reproduces)
+    own = [
+        replace(one, facts={**one.facts, "filesystem": one.cell.filesystem.lower()}, simulated=False)
+        for one in paper_facts.measured(found.records, found.cells)
+    ]
+    pairs = paper_facts.beside(paper, own)
+    beside = held(paper, [pair for pair in pairs if pair.measured.quantity != "share"], found.records, found.cells)
+    (folder / "report.html").write_text(page(replace(found, pairs=pairs, held=beside, claims=judged(paper, own)), "results"))
+    return folder / "report.html"
 
 
 def complaints(page: webdriver.Chrome, check: str, *given: object) -> list[str]:
@@ -225,6 +254,29 @@ def test_an_index_over_campaigns_is_readable_sorts_and_changes_its_theme(browser
     before = browser.execute_script("return document.documentElement.dataset.theme")
     browser.find_element(By.ID, "theme").click()
     assert browser.execute_script("return document.documentElement.dataset.theme") != before
+    browser.get(report.as_uri())
+    WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+
+
+def test_a_papers_figures_and_tables_with_ours_are_one_click_away(
+    browser: webdriver.Chrome, reproduction: Path, report: Path
+) -> None:
+    browser.get(reproduction.as_uri())
+    WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+    link = browser.find_element(By.CSS_SELECTOR, "#answer a[href='#paper']")
+    assert link.text.startswith("Figure 2, Figure 3, Figure 4, Figure 5 and Table II")
+    link.click()
+    top = "return document.getElementById('paper').getBoundingClientRect().top"
+    WebDriverWait(browser, 10).until(lambda page: 0 <= page.execute_script(top) < 100)
+    for name in ("paper-figure-2", "paper-figure-3", "paper-figure-4", "paper-figure-5"):
+        assert len(browser.find_elements(By.CSS_SELECTOR, f"#{name} svg .role-mark path")) > 3, name
+    bars = "#paper-figure-2 svg .role-mark.mark-rect path"
+    assert len(browser.find_elements(By.CSS_SELECTOR, bars)) == 6  # three file systems, read and written
+    table = browser.find_element(By.CSS_SELECTOR, "[aria-label='Table II'] tbody")
+    assert "365.57 MiB/s" in (table.get_attribute("textContent") or "")
+    for check in ("clipped", "overlaps", "pale", "inaccessible"):
+        assert complaints(browser, check) == []
+    assert complaints(browser, "outside", ["paper-figure-2", "paper-figure-3", "paper-figure-4", "paper-figure-5"]) == []
     browser.get(report.as_uri())
     WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
 

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from math import isfinite
 
+from perjoule.figures.printed import Printed, columns
 from perjoule.figures.vega import PANEL_WIDTH, Spec, titled
 from perjoule.model import Cell, Interval
 from perjoule.model.metrics import Metric, metric_of
+from perjoule.model.units import clients_text
 
 DIRECTIONS = ("read", "write", "mixed")
 HEIGHT = 240
@@ -49,6 +51,7 @@ def against_clients(
     notes: Sequence[str],
     bounds: Sequence[tuple[float, str]] = (),
     logarithmic: bool = False,
+    printed: Sequence[Printed] = (),
 ) -> Spec:
     """Draw a metric against the number of clients.
 
@@ -60,12 +63,14 @@ def against_clients(
         notes: lines of the subtitle.
         bounds: horizontal rules in SI units, each with its label.
         logarithmic: whether the vertical axis is.
+        printed: a paper's numbers.
     """
     of = metric_of(metric)
     per = of.unit.per
     shown = [cell for cell in cells if metric in cell.metrics]
     names = filesystems(cells)
-    low, high = _domain([cell.metrics[metric] for cell in shown], [value for value, _ in bounds], logarithmic=logarithmic)
+    also = [*(value for value, _ in bounds), *(one.value for one in printed)]
+    low, high = _domain([cell.metrics[metric] for cell in shown], also, logarithmic=logarithmic)
     frame = (low / per, high / per)
     y = {
         "type": "quantitative",
@@ -73,7 +78,7 @@ def against_clients(
         "scale": {"domain": list(frame), "nice": False} | ({"type": "log"} if logarithmic else {}),
         "axis": {"grid": True},  # the rule of a bound would take it away
     }
-    panels = [_panel(own, of, y, names, title, bounds, frame) for title, own in _panels(shown).items()]
+    panels = [_panel(own, of, y, names, title, bounds, frame, printed) for title, own in _panels(shown).items()]
     if any(layer.get("style") == ARROW for panel in panels for layer in (one["mark"] for one in panel["layer"])):
         notes = [*notes, "arrow: the interval continues beyond the frame"]
     return titled({"concat": panels, "columns": 2, "spacing": 24}, title, notes)
@@ -109,6 +114,7 @@ def _panel(
     title: str,
     bounds: Sequence[tuple[float, str]],
     frame: tuple[float, float],
+    printed: Sequence[Printed],
 ) -> Spec:
     per, unit = metric.unit.per, metric.unit.symbol
     floor, top = frame
@@ -190,7 +196,10 @@ def _panel(
             "encoding": {"y": {"field": "mean", **y}, "color": colour(names)},
         }
         layers.insert(1, line)
-    x: Spec = {"field": "clients", "type": "ordinal", "title": "clients", "scale": {"padding": 0.35}}
+    ours = [one for one in printed if one.cell in cells]
+    layers += _beside(ours, metric, y, names, tooltip) if ours else []
+    scale: Spec = {"padding": 0.35, "domain": columns(cells, ours)}
+    x: Spec = {"field": "clients", "type": "ordinal", "title": "clients", "scale": scale}
     for layer in layers:  # not on the shared encoding: the bounds below have no clients
         layer["encoding"] |= {"x": x, "xOffset": {"field": "filesystem", "scale": {"domain": list(names)}}}
     for value, text in bounds:
@@ -205,3 +214,32 @@ def _panel(
         ]
     heading = {"text": title, "fontSize": 13, "fontWeight": "bold", "frame": "group", "offset": 8}
     return {"title": heading, "width": PANEL_WIDTH, "height": HEIGHT, "data": {"values": means}, "layer": layers}
+
+
+def _beside(printed: Sequence[Printed], metric: Metric, y: Spec, names: Sequence[str], tooltip: Sequence[Spec]) -> list[Spec]:
+    """Return the layers of a paper's numbers, and of the largest measured values next to its largest ones."""
+    per, unit = metric.unit.per, metric.unit.symbol
+    there: list[Spec] = []
+    here: list[Spec] = []
+    for one in printed:
+        key = {"filesystem": one.cell.legend, "workload": one.cell.workload, "clients": one.column}
+        there.append(key | {"printed": one.value / per, "value": one.text})
+        if one.own is not None:
+            text = f"{number(one.own / per)} {unit}, {clients_text(one.cell.clients_count)}"
+            here.append(key | {"own": one.own / per, "value": text})
+    own: Spec = {
+        "data": {"values": here},
+        "mark": {"type": "point", "filled": True, "size": 85, "opacity": 1, "style": ["point", "mean"]},
+        "encoding": {
+            "y": {"field": "own", **y},
+            "color": colour(names),
+            "shape": shape(names),
+            "tooltip": [*tooltip, {"field": "value", "title": "largest repetition"}],
+        },
+    }
+    bars: Spec = {
+        "data": {"values": there},
+        "mark": {"type": "tick", "orient": "horizontal", "size": 20, "thickness": 3, "opacity": 1, "style": ["tick", "panel"]},
+        "encoding": {"y": {"field": "printed", **y}, "tooltip": [*tooltip, {"field": "value", "title": "the paper"}]},
+    }
+    return [*([own] if here else []), bars]

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from perjoule.figures._clients import against_clients
+from perjoule.figures.printed import Printed
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell
 
 
-def efficiency(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
+def efficiency(cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[Printed] = ()) -> Spec:
     """Draw `efficiency_bytes_per_j` of the cells."""
     return against_clients(
         cells,
@@ -15,4 +16,5 @@ def efficiency(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
         axis="storage cluster without switch",
         title="Energy efficiency",
         notes=notes,
+        printed=printed,
     )

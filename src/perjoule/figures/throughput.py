@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from perjoule.figures._clients import against_clients, number
+from perjoule.figures.printed import Printed
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell
 from perjoule.model.metrics import metric_of
 
 
-def throughput(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
+def throughput(cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[Printed] = ()) -> Spec:
     """Draw `throughput_bytes_per_s` of the cells, all clients together, below the peak of the data hosts."""
     whose: dict[float, dict[str, None]] = {}
     for cell in cells:
@@ -22,5 +23,6 @@ def throughput(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
         axis="all clients together",
         title="Throughput",
         notes=notes,
+        printed=printed,
         bounds=[(peak, f"TPP{names} {number(peak / unit.per)} {unit.symbol}") for peak, names in of.items()],
     )

@@ -130,6 +130,17 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Figure:
+    """A figure of a paper that shows results. Nothing is read off it: numbers and claims have its quantity."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    place: str  # "Figure 2"
+    caption: str
+    quantity: str  # a key of QUANTITIES
+
+
+@dataclass(frozen=True)
 class Paper:
     """A paper. A configuration has facts (cluster, file system, version, ...), and bounds, which are expressions over ids."""
 
@@ -144,6 +155,7 @@ class Paper:
     configurations: Mapping[str, Mapping[str, Fact]]
     bounds: Mapping[str, Mapping[str, str]]
     notes: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()  # that show results
     kind: Literal["paper", "claims"] = "paper"  # claims are made without a paper: each table names its page and date
 
     def number(self, id: str) -> Number:

@@ -7,7 +7,7 @@ from perjoule import campaign, published
 from perjoule.analysis.better import Judge
 from perjoule.analysis.claims import Judged, judged
 from perjoule.analysis.paper_comparison import Held, held
-from perjoule.analysis.paper_facts import beside, measured
+from perjoule.analysis.paper_facts import Pair, beside, measured
 from perjoule.analysis.replacement import machines, replacements
 from perjoule.analysis.winners import Finding, winners
 from perjoule.figures.alignment import Found
@@ -52,6 +52,7 @@ class Content:
     alignments: tuple[Found, ...] = ()  # load patterns, found in the meters
     channels: Mapping[Channel, float] = field(default_factory=dict[Channel, float])  # of power or energy: s between samples
     reproduces: str = ""  # the paper whose study it repeats
+    pairs: tuple[Pair, ...] = ()  # that paper's numbers, each with the measured one
     held: tuple[Held, ...] = ()  # that paper's numbers next to the measured ones
     claims: tuple[Judged, ...] = ()  # and its claims, judged here
 
@@ -98,7 +99,7 @@ def content(results: Results) -> Content:
     asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
     whole = summary(results)
     reproduces = asked.reproduces if asked and asked.reproduces in published.names() else ""
-    beside_it, claims = _reproduced(reproduces, records, whole.cells) if reproduces else ((), ())
+    pairs, beside_it, claims = _reproduced(reproduces, records, whole.cells) if reproduces else ((), (), ())
     return Content(
         name=asked.name if asked else results.folder.name,
         description=asked.description.strip() if asked else "",
@@ -113,6 +114,7 @@ def content(results: Results) -> Content:
         cells=whole.cells,
         channels=channels,
         reproduces=reproduces,
+        pairs=pairs,
         held=beside_it,
         claims=claims,
         power={key: power[key] for key in sorted(power) if power[key]},  # in the order of the cells, so in their colours
@@ -133,8 +135,11 @@ def best(records: Sequence[Record], summary: Sequence[Cell]) -> tuple[Finding, .
     return tuple(one for metric, cells in chosen for one in winners(records, cells, metric, judge=judge))
 
 
-def _reproduced(name: str, records: Sequence[Record], summary: Sequence[Cell]) -> tuple[tuple[Held, ...], tuple[Judged, ...]]:
+def _reproduced(
+    name: str, records: Sequence[Record], summary: Sequence[Cell]
+) -> tuple[tuple[Pair, ...], tuple[Held, ...], tuple[Judged, ...]]:
     """Compare measurements with a paper: its numbers (except shares, whose wholes are compared), and its claims."""
     paper, own = published.paper(name), measured(records, summary)
-    pairs = [pair for pair in beside(paper, own) if pair.measured.quantity != "share"]
-    return held(paper, pairs, records, summary), judged(paper, own)
+    pairs = beside(paper, own)
+    wholes = [pair for pair in pairs if pair.measured.quantity != "share"]
+    return pairs, held(paper, wholes, records, summary), judged(paper, own)

@@ -32,6 +32,7 @@ from perjoule.report import paper_comparison
 from perjoule.report.content import Content
 from perjoule.report.metered import relative
 from perjoule.report.mixed_users import bars
+from perjoule.report.paper_figures import paper_drawings
 from perjoule.report.scalability import growths
 from perjoule.results.joules import SIDES
 
@@ -61,6 +62,7 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
             "beside",
             paper_comparison.drawing(published.paper(found.reproduces), found.held, f"Measured here and in {found.reproduces}"),
         )
+    yield from paper_drawings(found, plain, power_notes)
     if "throughput_bytes_per_s" in metrics:
         yield "throughput", throughput(cells, notes=[interval, *plain])
     if "efficiency_bytes_per_j" in metrics:

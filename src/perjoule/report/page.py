@@ -7,7 +7,7 @@ from perjoule import __version__, published
 from perjoule.analysis.fairness import mixes
 from perjoule.analysis.scaling import scaling
 from perjoule.model import Cell, Interval, Record
-from perjoule.report import claims, mixed_users, muons, paper_comparison, scalability
+from perjoule.report import claims, mixed_users, muons, paper_comparison, paper_figures, scalability
 from perjoule.report.answers import ANSWERS_COUNT, answers, question, reality, redundancy, watts
 from perjoule.report.content import Content
 from perjoule.report.document import document
@@ -25,8 +25,10 @@ def page(found: Content, root: str) -> str:
     """Lay the report out as HTML; `root` is the way from it to the results folder."""
     marks, warnings = _marks(found)
     figures = dict(drawings(found))
+    lead = next((name for name in LEADING if name in figures), "")
     given = list(answers(found))
     grown = scaling(found.cells)
+    there, tables = paper_figures.shown(found, figures), paper_figures.tables(found)
     return document(
         "report.html",
         found.name,
@@ -40,9 +42,14 @@ def page(found: Content, root: str) -> str:
         answers=given[:ANSWERS_COUNT],
         more_answers=len(given) - ANSWERS_COUNT,
         facts=list(_facts(found)),
-        lead=next((name for name in LEADING if name in figures), ""),
+        lead=lead,
         results=table(found.cells),
-        paper=published.paper(found.reproduces) if found.claims else None,
+        paper=published.paper(found.reproduces) if found.reproduces else None,
+        paper_figures=there,
+        paper_tables=tables,
+        paper_numbers=paper_figures.numbers(tables),
+        paper_has=paper_figures.summed_up(there, list(tables)),
+        apart=[lead, *(one.name for one in there)],
         claims=claims.claims_table(found.claims, claims.graded(found.records)) if found.claims else None,
         claims_counts=claims.counts(found.claims),
         beside=paper_comparison.alongside_table(found.held) if found.held else None,

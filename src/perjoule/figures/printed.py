@@ -1,0 +1,29 @@
+"""A paper's numbers in a figure of what was measured here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perjoule.model import Cell
+
+LARGEST = "largest"  # in place of a number of clients
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A number that a paper prints, and the cell where the same was measured."""
+
+    cell: Cell
+    value: float  # in SI units
+    text: str  # as printed, with its place
+    own: float | None = None  # the largest measured value, if this one is the largest with any number of clients
+
+    @property
+    def column(self) -> int | str:
+        """Where on an axis of clients it belongs."""
+        return self.cell.clients_count if self.own is None else LARGEST
+
+
+def columns(cells: Sequence[Cell], printed: Sequence[Printed]) -> list[int | str]:
+    """Return the axis of clients, with a last place for largest values if there are any."""
+    counts: list[int | str] = [*sorted({cell.clients_count for cell in cells})]
+    return [*counts, *([LARGEST] if any(one.own is not None for one in printed) else [])]

@@ -1,0 +1,148 @@
+"""A paper's figures of results, each drawn from our measurements with the paper's numbers in it, and its tables with both."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from perjoule import published
+from perjoule.analysis.claims import Judged
+from perjoule.analysis.paper_facts import Pair
+from perjoule.figures.edp import edp
+from perjoule.figures.efficiency import efficiency
+from perjoule.figures.power import power
+from perjoule.figures.printed import Printed
+from perjoule.figures.throughput import throughput
+from perjoule.figures.vega import Spec
+from perjoule.model.metrics import metric_of
+from perjoule.model.units import clients_text
+from perjoule.published import Figure, Number
+from perjoule.published.paper import Fact
+from perjoule.report.content import Content
+from perjoule.report.methods import listed
+from perjoule.results.table import Table, number, with_meter
+
+PREFIX = "paper-"  # of the names of these figures
+NUMBERS = (" there", " here", ", mean here")  # of a quantity: how its columns end
+_AGAINST_CLIENTS: Mapping[str, tuple[str, Callable[..., Spec]]] = {  # by quantity: the metric, and what draws it
+    "throughput": ("throughput_bytes_per_s", throughput),
+    "efficiency": ("efficiency_bytes_per_j", efficiency),
+    "energy-delay product": ("edp_ratio", edp),
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One of the paper's figures, and its claims about the same quantity as judged here."""
+
+    name: str  # of the drawing
+    figure: Figure
+    claims: tuple[Judged, ...]
+
+
+def shown(found: Content, drawn: Mapping[str, Spec]) -> tuple[Shown, ...]:
+    """Return the paper's figures that were drawn."""
+    return tuple(
+        Shown(name, one, tuple(own for own in found.claims if own.claim.among.get("quantity") == one.quantity))
+        for one in _figures(found)
+        if (name := _name(one)) in drawn
+    )
+
+
+def summed_up(some: Sequence[Shown], tables: Sequence[str]) -> str:
+    """Name figures and tables: "Figure 2, Figure 3 and Table II"."""
+    return listed([*(one.figure.place for one in some), *tables])
+
+
+def paper_drawings(found: Content, plain: Sequence[str], power_notes: Sequence[str]) -> Iterator[tuple[str, Spec]]:
+    """Draw the paper's figures, as far as the same was measured; notes say how numbers without and with watts were obtained."""
+    metrics = {name for cell in found.cells for name in cell.metrics}
+    for one in _figures(found):
+        metric, draw = _AGAINST_CLIENTS.get(one.quantity, ("", power))
+        notes = power_notes if one.quantity != "throughput" else plain
+        if metric in metrics:
+            printed = [_printed(pair) for pair in found.pairs if pair.measured.metric == metric]
+            here = "here: mean, 95 % interval, and a small mark for each repetition"
+            yield _name(one), draw(found.cells, notes=[here, _said(printed), *notes], printed=printed)
+        elif one.quantity == "power" and found.power:
+            most = max(record.trial.clients_count for record in found.records)
+            here = f"here: samples of all repetitions with {clients_text(most)}; box: quartiles, diamond: mean"
+            yield _name(one), power(found.power, notes=[here, _said([]), *notes])
+
+
+def _said(printed: Sequence[Printed]) -> str:
+    """Say what of the paper is in the figure."""
+    if not printed:
+        return "the paper prints no numbers that were measured here"
+    largest = (
+        "; largest: the largest repetition with any number of clients" if any(one.own is not None for one in printed) else ""
+    )
+    return f"bar: printed in the paper{largest}"
+
+
+def _printed(pair: Pair) -> Printed:
+    of_any = pair.number.statistic.startswith("maximum") and "clients" not in pair.number.facts
+    text = f"{pair.number.printed}, {pair.number.place}"
+    return Printed(pair.measured.cell, pair.number.value, text, pair.value if of_any else None)
+
+
+def _figures(found: Content) -> tuple[Figure, ...]:
+    return published.paper(found.reproduces).figures if found.reproduces else ()
+
+
+def _name(figure: Figure) -> str:
+    return PREFIX + figure.place.lower().replace(" ", "-")
+
+
+def tables(found: Content) -> dict[str, Table]:
+    """Lay out the paper's tables that have a number of which we measured the same: as printed, and ours beside it."""
+    if not found.reproduces:
+        return {}
+    own = {pair.number.id: pair for pair in found.pairs}
+    places: dict[str, list[Number]] = {}
+    for one in published.paper(found.reproduces).numbers:
+        if one.place.startswith("Table"):
+            places.setdefault(one.place, []).append(one)
+    return {place: _table(numbers, own) for place, numbers in places.items() if any(one.id in own for one in numbers)}
+
+
+def numbers(some: Mapping[str, Table]) -> list[str]:
+    """Return the headers of columns with numbers."""
+    return [header for laid in some.values() for header in laid.headers if header.endswith(NUMBERS)]
+
+
+def _table(printed: Sequence[Number], own: Mapping[str, Pair]) -> Table:
+    columns = list(dict.fromkeys(map(_column, printed)))
+    facts = list(dict.fromkeys(fact for one in printed for fact in _row(one)))
+    rows: list[tuple[tuple[str, ...], dict[str, Number]]] = []
+    for one in printed:
+        names = tuple(str(_row(one).get(fact, "–")) for fact in facts)
+        row = next((of for known, of in rows if known == names and _column(one) not in of), None)
+        if row is None:
+            rows.append((names, row := {}))
+        row[_column(one)] = one
+    headers = [f"{column}{end}" for column in columns for end in NUMBERS]
+    return Table(
+        (*("file system" if fact == "filesystem" else fact for fact in facts), *headers),
+        tuple((*names, *(text for column in columns for text in _texts(of.get(column), own))) for names, of in rows),
+    )
+
+
+def _column(one: Number) -> str:
+    return f"{one.quantity} of {one.own['of']}" if "of" in one.own else one.quantity
+
+
+def _row(one: Number) -> dict[str, Fact]:
+    """Return the facts that tell a row from others: its own, and its configuration's file system and cluster."""
+    given = {fact: one.facts[fact] for fact in ("filesystem", "cluster") if fact in one.facts}
+    return given | {fact: value for fact, value in one.own.items() if fact not in ("configuration", "of")}
+
+
+def _texts(one: Number | None, own: Mapping[str, Pair]) -> tuple[str, str, str]:
+    """Print a number as in the paper, the measured one of the same statistic, and the mean with its interval."""
+    if one is None:
+        return "–", "–", "–"
+    if one.id not in own:
+        return one.printed, "–", "–"
+    pair = own[one.id]
+    unit = metric_of(pair.measured.metric).unit
+    mean = with_meter(pair.measured.cell, pair.measured.metric)
+    return one.printed, f"{number(pair.value / unit.per)} {unit.symbol}", f"{mean} {unit.symbol}"
