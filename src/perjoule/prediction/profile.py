@@ -10,7 +10,7 @@ from math import exp, inf, log
 
 import numpy as np
 
-from perjoule.machine.untrusted import from_json
+from perjoule.machine.untrusted import from_json, json_from
 from perjoule.model import Direction, Json
 from perjoule.model.errors import CampaignError
 from perjoule.prediction.bounds import bound_bytes_per_s
@@ -139,12 +139,12 @@ def _seen(found: Profile, fitted: Fit, name: str, points: Sequence[Observation])
 def read(text: str, name: str) -> Profile:
     """Read a profile's file. Raises CampaignError: it is none, or its points are not those that it was fitted to."""
     try:
-        data: Json = json.loads(text)
+        data: Json = json_from(text)
         if not isinstance(data, dict):
             raise ValueError("it is no table")
         digest = data.pop("digest", None)
         found = from_json(Profile, data)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise CampaignError(f"not a profile: {error}", where=name, next="write one with `perjoule calibrate`") from None
     if digest != found.digest:
         raise CampaignError("its points are not those that it was fitted to", where=name, next="calibrate again")

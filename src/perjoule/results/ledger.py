@@ -13,7 +13,7 @@ from math import expm1, isnan, log
 from statistics import median
 
 from perjoule import __version__
-from perjoule.machine.untrusted import from_json
+from perjoule.machine.untrusted import from_json, json_from
 from perjoule.model import Json, Record, Redundancy
 from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import metric_of
@@ -86,12 +86,12 @@ def _digest(data: Mapping[str, Json]) -> str:
 def read(text: str, name: str) -> Pledge:
     """Read a pledge. Raises CampaignError: it is none, or was changed after it was made."""
     try:
-        data: Json = json.loads(text)
+        data: Json = json_from(text)
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError(f'its format is not "{FORMAT}"')
         digest = data.pop("digest", None)
         found = from_json(Pledge, data)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise CampaignError(f"not a pledge: {error}", where=name, next="write one with `perjoule predict --pledge`") from None
     if digest != _digest(data):
         raise CampaignError("the pledge was changed after it was made", where=name, next="predict and measure again")

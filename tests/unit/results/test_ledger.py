@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 from math import inf, log
 from unittest.mock import patch
 
@@ -16,6 +17,7 @@ from tests import made
 MIB = 1024**2
 
 
+@cache
 def _pledge() -> str:
     points = made.points(noise_ratio=0.01)
     found = profile("moosefs", {"goal": 1}, points, release="", data_roles=("storage",), unit_bytes=inf, emulated=True)
