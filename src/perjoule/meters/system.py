@@ -1,4 +1,5 @@
-"""CPU seconds, network bytes, disk bytes and disk seconds of every host: https://docs.kernel.org/filesystems/proc.html
+"""CPU seconds, context switches, network bytes, disk bytes and disk seconds of every host:
+https://docs.kernel.org/filesystems/proc.html
 
 Counters are cumulative, as in the kernel: activity during a gap is in the next sample. Counters that a host lacks are not
 recorded.
@@ -32,12 +33,14 @@ QUANTITIES: dict[str, Quantity] = {
     "disk_read_bytes": "disk_read",
     "disk_written_bytes": "disk_written",
     "disk_busy_s": "disk_busy",
+    "switches_count": "switches",
 }
 
 
 def channel(host: str, counter: str) -> Channel:
     """Return the channel of one counter of a host, by the counter's name in `protocols.Counters`."""
-    return Channel("system", host, "all", QUANTITIES[counter], "s" if counter.endswith("_s") else "B", "counter", "counter")
+    unit = "s" if counter.endswith("_s") else "1" if counter.endswith("_count") else "B"
+    return Channel("system", host, "all", QUANTITIES[counter], unit, "counter", "counter")
 
 
 def machine_channel(component: Literal["machine", "perjoule", "kernel"], covers: tuple[str, ...]) -> Channel:
@@ -47,7 +50,7 @@ def machine_channel(component: Literal["machine", "perjoule", "kernel"], covers:
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class System(Meter):
-    """The standard counters of every host: CPU, network, disk."""
+    """The standard counters of every host: CPU, context switches, network, disk."""
 
     rate_hz: Hertz = 5.0
     """How often they are read, on average; reads are jittered so that they can't lock to a timer."""

@@ -13,7 +13,16 @@ else:  # commands that compute nothing end before numpy would be imported
     Floats = Index = Any
 
 Quantity = Literal[
-    "power", "energy", "cpu", "network_received", "network_sent", "disk_read", "disk_written", "disk_busy", "goodput"
+    "power",
+    "energy",
+    "cpu",
+    "switches",
+    "network_received",
+    "network_sent",
+    "disk_read",
+    "disk_written",
+    "disk_busy",
+    "goodput",
 ]
 Semantics = Literal["counter", "window mean", "instantaneous", "average", "state"]
 SAMPLE = ("t_s", "duration_s", "value", "asked_s", "arrived_s")  # the numbers of a sample, as files keep them
@@ -52,7 +61,7 @@ class Channel:
     host: str
     component: str
     quantity: Quantity
-    unit: Literal["W", "J", "s", "B", "B/s"]
+    unit: Literal["W", "J", "s", "B", "B/s", "1"]
     semantics: Semantics
     grade: Grade
     covers: tuple[str, ...] = ()  # host names, "switch"; of a "group"

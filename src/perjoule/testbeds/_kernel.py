@@ -14,6 +14,12 @@ def cpu_ticks(stat: str) -> int:
     return sum(numbers) - sum(numbers[field] for field in _IDLE_FIELDS)
 
 
+def switches_count(text: str) -> int | None:
+    """Read context switches from the text of /proc/stat, or of a task's `status`; None if it states none."""
+    found = [line.split() for line in text.splitlines() if line.startswith(("ctxt ", "voluntary_ctxt", "nonvoluntary_ctxt"))]
+    return sum(int(words[1]) for words in found) if found else None
+
+
 def network_bytes(net_dev: str) -> tuple[int, int]:
     """Read received and sent bytes of all interfaces except loopback from the text of /proc/net/dev."""
     lines = [line.partition(":") for line in net_dev.splitlines() if ":" in line]

@@ -20,7 +20,7 @@ from perjoule.drivers.protocols import Check, Completed, Counters, Host, Hosts, 
 from perjoule.machine import removal
 from perjoule.model import OPTIONS, Disk, Reality
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
-from perjoule.model.units import MIB, BytesPerSecond, Ratio, Seconds
+from perjoule.model.units import MIB, BytesPerSecond, Hertz, Ratio, Seconds
 
 EXAMPLE = """
 [testbed]
@@ -47,6 +47,9 @@ class Simulated(Testbed):
 
     network_bytes_per_s: BytesPerSecond = 110 * MIB
     """Rate at which every host constantly receives and sends."""
+
+    switches_hz: Hertz = 1000.0
+    """Constant rate of every host's context switches."""
 
     disk_bytes_per_s: BytesPerSecond = 100 * MIB
     """Rate at which every host with disks constantly reads and writes; it keeps their disks busy half of the time."""
@@ -103,6 +106,7 @@ class Simulated(Testbed):
                 cpu_s_per_s=self.cpu_ratio * node.board.cores_count,
                 network_bytes_per_s=self.network_bytes_per_s,
                 disk_bytes_per_s=self.disk_bytes_per_s if node.disks else 0.0,
+                switches_hz=self.switches_hz,
             )
             address = f"192.0.2.{index + 1}"  # of TEST-NET-1 (RFC 5737)
             cores = float(node.board.cores_count)
@@ -120,6 +124,7 @@ class _Rates:
     cpu_s_per_s: float
     network_bytes_per_s: float
     disk_bytes_per_s: float
+    switches_hz: float
 
 
 @plain(frozen=True)
@@ -179,7 +184,8 @@ class _SimulatedHost(Host):
         since_s = t_s - self.began_s
         network_bytes, disk_bytes = round(self.rates.network_bytes_per_s * since_s), round(self.rates.disk_bytes_per_s * since_s)
         cpu_s, busy_s = self.rates.cpu_s_per_s * since_s, 0.5 * since_s if self.rates.disk_bytes_per_s else 0.0
-        return Counters(t_s, cpu_s, network_bytes, network_bytes, disk_bytes, disk_bytes, busy_s)
+        switches_count = round(self.rates.switches_hz * since_s)
+        return Counters(t_s, cpu_s, network_bytes, network_bytes, disk_bytes, disk_bytes, busy_s, switches_count)
 
     def disk(self, name: str, wanted: Disk) -> Path:
         (self.directory / name).mkdir(exist_ok=True)

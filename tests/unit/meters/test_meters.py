@@ -148,9 +148,12 @@ def test_no_thread_is_left():
 
 
 def test_counters_are_recorded_as_the_host_keeps_them():
-    host = Scripted("storage-1", STORAGE, [Counters(10.0, 1.5, 100, 200, 300, 400), Counters(11.0, 2.5, 101, 202, 303, 404)])
+    host = Scripted(
+        "storage-1", STORAGE, [Counters(10.0, 1.5, 100, 200, 300, 400), Counters(11.0, 2.5, 101, 202, 303, 404, None, 7)]
+    )
     kept, doubts = record("system", Hosts((host,)), **SELDOM)
     assert kept.values("storage-1", quantity="cpu") == [1.5, 2.5]
+    assert kept.values("storage-1", quantity="switches") == [7]
     assert kept.values("storage-1", quantity="network_received") == [100, 101]
     assert kept.values("storage-1", quantity="network_sent") == [200, 202]
     assert kept.values("storage-1", quantity="disk_read") == [300, 303]
@@ -158,7 +161,7 @@ def test_counters_are_recorded_as_the_host_keeps_them():
     assert {(t, d) for _, t, _, d in kept.samples} == {(10.0, 0.0), (11.0, 0.0)}
     assert {(c.semantics, c.grade) for c, *_ in kept.samples} == {("counter", "counter")}
     assert {c.quantity: c.unit for c, *_ in kept.samples} == {
-        "cpu": "s", "network_received": "B", "network_sent": "B", "disk_read": "B", "disk_written": "B",
+        "cpu": "s", "switches": "1", "network_received": "B", "network_sent": "B", "disk_read": "B", "disk_written": "B",
     }  # fmt: skip
     assert doubts == []
 

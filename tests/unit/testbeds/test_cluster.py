@@ -122,6 +122,10 @@ def test_a_keepers_answer_holds_all_counters_and_its_clock() -> None:
     row = next(line.split() for line in text.splitlines() if " vda " in line)
     assert (found.disk_read_bytes, found.disk_written_bytes) == (int(row[5]) * 512, int(row[9]) * 512)
     assert clock_s(text) == 1795273233.372095
+    assert found.switches_count is None  # of a keeper that did not say
+    clock, _, rest = text.partition("\n")
+    more = counters(f"{clock}\nctxt 8668353\n{rest}", 17.0, of)
+    assert more == replace(found, switches_count=8668353)
 
 
 def test_a_clock_is_doubted_where_it_is_known_badly_and_not_where_it_is_only_ahead() -> None:
@@ -182,7 +186,9 @@ def test_a_keeper_runs_commands_side_by_side_and_starts_no_process_here(kept: Ke
     assert copied.result()[0][:3] == (0, data, b"")
     assert slow.result()[0][:3] == (7, b"in\n", b"err\n")
     assert children(os.getpid()).count(kept._child.pid) == 1
-    assert cpu_ticks(kept.ask_counters()()[2].split(" ", 1)[1].partition("\n")[0]) > 0
+    cpu, switches, *_ = kept.ask_counters()()[2].split(" ", 1)[1].splitlines()
+    assert cpu_ticks(cpu) > 0
+    assert switches.startswith("ctxt ")
 
 
 def test_a_program_that_takes_too_long_is_ended_with_its_children(kept: Keeper) -> None:

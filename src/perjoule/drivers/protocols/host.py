@@ -32,6 +32,7 @@ class Counters:
     disk_read_bytes: int | None = None
     disk_written_bytes: int | None = None
     disk_busy_s: float | None = None  # with at least one request under way, summed over the host's disks
+    switches_count: int | None = None  # context switches; None where they are not read every time
 
 
 @dataclass(frozen=True)

@@ -187,8 +187,9 @@ while read -r -t 120 word number rest; do
       text="$EPOCHREALTIME"$'\n'
       take; printf 'answer %s 0 %s 0\n%s' "$number" "${#text}" "$text"; give ;;
     counters)
-      read -r stat < /proc/stat
-      text="$EPOCHREALTIME $stat"$'\n'
+      mapfile -t stat < /proc/stat
+      text="$EPOCHREALTIME ${stat[0]}"$'\n'
+      for line in "${stat[@]}"; do case "$line" in ctxt*) text+="$line"$'\n'; break ;; esac; done
       IFS= read -r -d '' more < /proc/net/dev
       text+=$more$'disks\n'
       IFS= read -r -d '' more < /proc/diskstats

@@ -15,6 +15,7 @@ from perjoule.testbeds._kernel import Kept, read_once
 from perjoule.testbeds.virtual import memory, network
 from perjoule.testbeds.virtual.cgroup import Groups
 from perjoule.testbeds.virtual.holder import joining
+from perjoule.testbeds.virtual.switches import Switches
 from perjoule.testbeds.virtual.topology import Place
 
 _UNMOUNT_S = 20.0
@@ -34,6 +35,7 @@ class VirtualHost(Host):
         # By name, in pairs if mirrored; "" is the one under its directory.
         self._disks: dict[str, tuple[_disk.Loop, ...]] = {"": (disk,)} if disk else {}
         self._stats: dict[_disk.Loop, Kept] = {}
+        self._switches = Switches(lambda: groups.pids_of(place.name))
         self._doubts: dict[str, str] = {}
         self._disk_scale: float | None = None  # caps are the catalogue's bandwidth times this
         self._enter = (*joining(groups, self.name), "nsenter", "-t", str(pid), "-n", "-m", "-u", "-i", "-p", "--")
@@ -90,7 +92,8 @@ class VirtualHost(Host):
                 disk_read, disk_written, disk_busy_s = map(sum, zip(*moved, strict=True))
             else:
                 disk_read, disk_written = self._groups.disk_bytes(self.name)
-        return Counters(time.monotonic(), cpu_s, received, sent, disk_read, disk_written, disk_busy_s)
+        t_s = time.monotonic()
+        return Counters(t_s, cpu_s, received, sent, disk_read, disk_written, disk_busy_s, self._switches.count(t_s))
 
     def _stat(self, disk: _disk.Loop) -> str:
         if disk not in self._stats:

@@ -73,6 +73,10 @@ class Groups(ABC):
         """Return the files through which a process joins the host's groups."""
         return tuple(str(root / host / "cgroup.procs") for root in self.roots)
 
+    def pids_of(self, host: str) -> tuple[int, ...]:
+        """Return a host's processes. Raises OSError."""
+        return tuple(int(word) for root in self.roots[:1] for word in (root / host / "cgroup.procs").read_text().split())
+
     def pids(self) -> set[int]:
         """Return every process in the run's groups that we can see."""
         return self._pids() - {0}
