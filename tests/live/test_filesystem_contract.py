@@ -23,6 +23,7 @@ from perjoule import drivers
 from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted
 from perjoule.filesystems._deployment import Deployment
 from perjoule.filesystems._options import Deployed
+from perjoule.machine.mounts import is_mounted
 from perjoule.model.errors import MachineError, TransientError
 from perjoule.model.units import MIB
 from places import ROOT
@@ -240,6 +241,19 @@ def test_what_one_client_writes_another_reads(life: Life) -> None:
         pytest.skip(f"{life.kind} gives each client storage of its own")
     written = life.write(one)
     assert life.read(two) == written, "clients see different data: is it one file system that both have mounted?"
+
+
+def test_clients_can_be_without_it_for_a_time(life: Life) -> None:
+    if life.filesystem.offers != "folders" or not isinstance(life.mounted, Deployment):
+        pytest.skip(f"{life.kind} is not perjoule's to unmount")
+    written = life.write(life.client)
+    with life.mounted.unmounted():
+        life.mounted.alive()
+        places = [(client, life.mounted.directories[client.name]) for client in life.hosts.clients]
+        still = [client.name for client, place in places if is_mounted(client, place)]
+        assert not still, f"still mounted on {still}: have `detach` unmount it"
+    life.mounted.alive()
+    assert life.read(life.client) == written, "data changed while no client had mounted it"
 
 
 def test_what_dies_is_named_with_its_last_words(life: Life) -> None:

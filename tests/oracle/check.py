@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from . import idle
 from .folder import Attempt, attempts
 from .modelled import modelled
 from .numbers import directions, edp_weight, grade, numbers, timed, widening
@@ -94,8 +95,12 @@ def _rows(attempt: Attempt, weight: int) -> list[dict[str, Any]]:
             **{"grade": grade(attempt), "moved": float(f"{sum(r['moved_bytes'] for r in results):.6g}"), "timed": timed(attempt)},
         }
         for direction, results in directions(attempt).items()
-        for metric, value in numbers(attempt, direction, results, weight).items()
+        for metric, value in _numbers(attempt, direction, results, weight).items()
     ]
+
+
+def _numbers(attempt: Attempt, direction: str, results: list[dict[str, Any]], weight: int) -> dict[str, float]:
+    return idle.numbers(attempt, results) if direction == "idle" else numbers(attempt, direction, results, weight)
 
 
 def summaries(rows: pd.DataFrame, wider: float = 1.0) -> pd.DataFrame:

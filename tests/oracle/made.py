@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .catalogue import cluster, si
 from .folder import CHANNEL
 
 HOSTS = [
@@ -24,6 +25,9 @@ HOSTS = [
 BASELINE_S, WINDOW_S, TAIL_S = 4.0, 6.0, 5.0
 BACK_S = 1.7  # of the tail, in which servers write back
 MIB = 2**20
+LEAST_GAP_S = 0.4
+CAPACITIES_BYTES = {"wd-black-1tb": 1e12, "samsung-860-pro-512gb": 512e9}
+REDUNDANCY = {"copies_count": 1, "data_count": 4, "parity_count": 1, "acknowledged": "", "beneath_count": 1}
 
 
 @dataclass(frozen=True)
@@ -68,8 +72,8 @@ def samples(meter: Meter, began_s: float, ended_s: float, draw: np.random.Genera
     return pd.DataFrame(numbers)[kept].assign(**meter.words)
 
 
-def counters(began_s: float, ended_s: float, draw: np.random.Generator) -> pd.DataFrame:
-    """What every host's kernel counts."""
+def counters(began_s: float, ended_s: float, draw: np.random.Generator, *, rising_ratio: float = 1.0) -> pd.DataFrame:
+    """What every host's kernel counts; its disks in this share of the steps."""
     tables: list[pd.DataFrame] = []
     for host in HOSTS:
         for quantity, unit, most in (
@@ -79,9 +83,13 @@ def counters(began_s: float, ended_s: float, draw: np.random.Generator) -> pd.Da
             ("disk_read", "B", 15 * MIB),
             ("disk_written", "B", 15 * MIB),
             ("disk_busy", "s", 0.2),
+            ("switches", "1", 500),
         ):
             t_s = began_s + np.cumsum(draw.uniform(0.1, 0.3, int((ended_s - began_s) * 6)))
-            value = draw.uniform(0, 1e3) + np.cumsum(draw.uniform(0, most, len(t_s)))
+            steps = draw.uniform(0, most, len(t_s))
+            if quantity in ("disk_read", "disk_written") and rising_ratio < 1:
+                steps[draw.random(len(t_s)) >= rising_ratio] = 0
+            value = draw.uniform(0, 1e3) + np.cumsum(steps)
             words = dict(zip(CHANNEL, ("system", host["name"], "all", quantity, unit, "counter", "counter", ""), strict=True))
             tables.append(pd.DataFrame({"t_s": t_s, "duration_s": 0.0, "value": value}).assign(**words))
     return pd.concat(tables)
@@ -89,6 +97,9 @@ def counters(began_s: float, ended_s: float, draw: np.random.Generator) -> pd.Da
 
 def result(host: str, direction: str, began_s: float, ended_s: float, draw: np.random.Generator) -> dict[str, Any]:
     """What one client says of its load."""
+    if direction == "idle":
+        still = {"moved_bytes": 0, "operations_count": 0, "latency_s": {}}
+        return {"host": host, "direction": direction, "began_s": began_s, "ended_s": ended_s, **still}
     count = 320
     latencies = dict(zip(("mean", "p50", "p95", "p99", "p99.9", "max"), np.sort(draw.random(6)).tolist(), strict=True))
     return {
@@ -114,6 +125,38 @@ def goodput(results: Sequence[Mapping[str, Any]], draw: np.random.Generator) -> 
     return pd.concat(tables)
 
 
+def hardware() -> dict[str, Any]:
+    """The catalogue's cluster as a record has it."""
+
+    def value(number: float) -> dict[str, Any]:
+        return {"value": number, "source": "the catalogue", "status": "assumed"}
+
+    read = cluster("odroid-hc4")
+    rates = ("read", "write")
+    disks = {
+        name: {"name": name, "technology": disk["technology"], "capacity_bytes": value(CAPACITIES_BYTES[name])}
+        | {f"{way}_bytes_per_s": value(si(disk[way])) for way in rates}
+        | {f"{state}_w": value(si(disk[state])) for state in ("idle", "active")}
+        for name, disk in read["disk"].items()
+    }
+    boards = {
+        name: {"name": name, "cores_count": board["cores"], "mips": value(si(board["mips"]))}
+        | {
+            "nic_bytes_per_s": value(si(board["nic"])),
+            "idle_w": value(si(board["idle"])),
+            "dynamic_w": value(si(board["dynamic"])),
+        }
+        for name, board in read["board"].items()
+    }
+    nodes = [
+        {"name": n["name"], "role": n["role"], "count": n["count"], "board": boards[n["board"]]}
+        | {"disks": [disks[name] for name in n.get("disks", [])]}
+        for n in read["node"]
+    ]
+    about = {"name": "odroid-hc4", "title": read["title"], "source": read["source"], "nodes": nodes}
+    return about | {"switch_w": value(si(read["switch"])), "supply_efficiency": value(si(read["supply_efficiency"]))}
+
+
 def trial(label: str, direction: str, repetition: int, meters: Sequence[str]) -> tuple[str, dict[str, Any]]:
     """A trial and the name that it has."""
     specs = {
@@ -121,10 +164,11 @@ def trial(label: str, direction: str, repetition: int, meters: Sequence[str]) ->
         "filesystem": {"kind": "moosefs", "options": {"goal": 1}, "label": label},
         "workload": {"kind": "fio", "options": {"operation": direction}, "label": f"fio {direction}"},
     }
+    specs |= {"workload": {"kind": "idle", "options": {}, "label": "idle"}} if direction == "idle" else {}
     made = [{"kind": kind, "options": {}, "label": kind} for kind in meters]
     identity = [{"kind": s["kind"], "options": s["options"]} for s in [*specs.values(), *made]]
     digest = hashlib.sha256(json.dumps([identity, 2, repetition], sort_keys=True).encode()).hexdigest()[:8]
-    slug = "-".join("".join(c if c.isalnum() else " " for c in f"{label} fio {direction}".lower()).split())
+    slug = "-".join("".join(c if c.isalnum() else " " for c in f"{label} {specs['workload']['label']}".lower()).split())
     return f"{slug}-2c-r{repetition}-{digest}", {**specs, "meters": made, "clients_count": 2, "repetition": repetition}
 
 
@@ -143,7 +187,7 @@ def make(
     )
     lines: list[dict[str, Any]] = []
     for label, channels in meters.items():
-        for direction, repetition in (("write", 1), ("write", 2), ("read", 1)):
+        for direction, repetition in (("write", 1), ("write", 2), ("read", 1), ("idle", 1)):
             name, asked = trial(label, direction, repetition, ["system", label])
             path = folder / "trials" / name / "attempt-1"
             path.mkdir(parents=True)
@@ -166,7 +210,7 @@ def attempt(
     bounds = {"prepare": (zero_s - 1, zero_s - 0.5), "baseline": (zero_s, began_s), "measure": (began_s, began_s + WINDOW_S)}
     quiet_s = began_s + WINDOW_S + (BACK_S if direction == "write" else 0)
     bounds |= {"write-back": (began_s + WINDOW_S, quiet_s), "tail": (quiet_s, ended_s)}
-    record = {
+    record: dict[str, Any] = {
         "trial": asked,
         "status": "valid",
         "reason": "",
@@ -180,5 +224,11 @@ def attempt(
         "facts": {"testbed": {}, "filesystem": {}},
         "environment": {"cores_count": 2},
     }
+    still = direction == "idle"
+    if still:
+        record["outcome"] |= {"measured": {"least_gap_s": LEAST_GAP_S, "clients_mounted_count": 2.0}}
+        record |= {"hardware": hardware(), "redundancy": REDUNDANCY}
+        record["traits"] = {"reality": "emulated", "directions": ["idle"]}
+    counted = counters(zero_s - 0.3, ended_s + 0.3, draw, rising_ratio=0.1 if still else 1.0)
     tables = [samples(meter, zero_s - 0.3, ended_s + 0.3, draw) for meter in meters]
-    return record, pd.concat([counters(zero_s - 0.3, ended_s + 0.3, draw), goodput(results, draw), *tables], ignore_index=True)
+    return record, pd.concat([counted, *([] if still else [goodput(results, draw)]), *tables], ignore_index=True)

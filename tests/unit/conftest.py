@@ -44,7 +44,7 @@ def trial(filesystem="moosefs", workload="write 4 MiB", clients_count=2, repetit
     )
 
 
-def results(*windows, direction: Literal["write", "read"] = "write", moved_bytes=1000, latency=None):
+def results(*windows, direction: Literal["write", "read", "idle"] = "write", moved_bytes=1000, latency=None):
     return tuple(
         ClientResult(f"client-{n}", direction, began_s, ended_s, moved_bytes, 10, latency or {"p50": 0.1, "p99": 0.5})
         for n, (began_s, ended_s) in enumerate(windows, start=1)

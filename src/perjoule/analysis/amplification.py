@@ -52,7 +52,7 @@ class Comparison:
     doubts: tuple[str, ...]
 
 
-def compare(record: Record, direction: Literal["write", "read"], measured: Mapping[str, float]) -> Comparison:
+def compare(record: Record, direction: Literal["write", "read", "idle"], measured: Mapping[str, float]) -> Comparison:
     """Compare measurements in one direction with what the file system derived from its layout.
 
     Args:
@@ -62,7 +62,7 @@ def compare(record: Record, direction: Literal["write", "read"], measured: Mappi
             on servers, which the layout ignores.
     """
     directions = {r.direction for r in record.outcome.results} if record.outcome else set[str]()
-    if record.amplification is None or directions != {direction}:
+    if record.amplification is None or direction == "idle" or directions != {direction}:
         return Comparison({}, ())
     flow = record.amplification.write if direction == "write" else record.amplification.read
     derived: dict[str, float] = asdict(flow)

@@ -7,6 +7,7 @@ from math import isfinite
 from statistics import fmean
 
 from perjoule.analysis.efficiency import edp
+from perjoule.analysis.proportionality import with_proportionality
 from perjoule.analysis.stopping import stopped_interval
 from perjoule.analysis.trends import window
 from perjoule.model import Cell, Direction, Interval, Point, Ran, Record, Trial
@@ -14,7 +15,7 @@ from perjoule.model.metrics import metric_of
 
 Key = tuple[str, str, Direction, int]  # file system, workload, direction, clients
 
-DIRECTIONS: tuple[Direction, ...] = ("write", "read", "mixed")
+DIRECTIONS: tuple[Direction, ...] = ("write", "read", "mixed", "idle")
 Spread = Callable[[Sequence[float]], Interval]
 
 
@@ -46,7 +47,7 @@ def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int
     spread = partial(stopped_interval, factor=widening)
     found = {key: _cell(key, grouped.get(key, []), failed.get(key, 0), of, spread, widening) for key in grouped | failed}
     ordered = sorted(found, key=lambda k: (k[1], DIRECTIONS.index(k[2]), k[0], k[3]))
-    return _with_edp_ratio([found[key] for key in ordered], edp_weight, spread)
+    return with_proportionality(_with_edp_ratio([found[key] for key in ordered], edp_weight, spread))
 
 
 def _key(trial: Trial, direction: Direction, several: Container[str]) -> Key:

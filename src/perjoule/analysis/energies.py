@@ -25,11 +25,16 @@ UNBUDGETED = ("nameplate",)
 
 @dataclass(frozen=True)
 class Work:
-    """The work of a window's joules, with its metric per joule: bytes or operations, in this (emulated) time."""
+    """The work of a window's joules, with its metric per joule: bytes or operations, in this (emulated) time.
 
-    per_j: str  # "efficiency_bytes_per_j", "operations_per_j"
-    count: int
+    The work of an idle file system is to keep data: capacity times time. It has no energy-delay product, and no dynamic energy.
+    """
+
+    per_j: str  # "efficiency_bytes_per_j", "operations_per_j", "usable_bytes_per_w"; "" if that is not known
+    count: float
     duration_s: float
+    loaded: bool = True
+    divisors: Mapping[str, float] = field(default_factory=dict[str, float])  # of joules, by metric
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ def energies(record: Record, series: Sequence[Series], began_s: float, ended_s: 
     """Return the energy of a window in every boundary that meters cover: of the servers, of the clients, and of all."""
     found = boundaries(record, series, began_s, ended_s)
     both = sides(record, series, found, began_s, ended_s)
-    known = _budgets(record, series, found, began_s, ended_s) | {
+    known = _budgets(record, series, found, began_s, ended_s, loaded=work.loaded) | {
         name: one.net for name, one in both.named.items() if one.net is not None and one.net.value_j > 0
     }
     budgets = {name: one.times(record.scale) for name, one in known.items()}
@@ -63,14 +68,15 @@ def energies(record: Record, series: Sequence[Series], began_s: float, ended_s: 
         if grades.get(name, found.grade) not in UNBUDGETED and one.terms:
             metrics |= _uncertainties(prefix, one, work)
             shared |= _shared(prefix, one, work)
-    if (net := budgets.get("net")) is not None:
+    if work.loaded and (net := budgets.get("net")) is not None:
         metrics["edp_js"] = edp(net.value_j, work.duration_s)
         shared |= {"edp_js": shared["energy_j"]} if "energy_j" in shared else {}
         if found.grade not in UNBUDGETED and net.terms:
             time_ratio = TIMER_S * record.scale / work.duration_s
             metrics["edp_uncertainty_js"] = metrics["edp_js"] * edp_uncertainty(net.expanded_j / net.value_j, NORMAL * time_ratio)
     doubts = [*found.doubts, *(doubt for one in both.named.values() for doubt in one.doubts)]
-    omitted = {**both.refused, **({"dynamic": OMITTED} if found.net is not None and "dynamic" not in budgets else {})}
+    undynamic = work.loaded and found.net is not None and "dynamic" not in budgets
+    omitted = {**both.refused, **({"dynamic": OMITTED} if undynamic else {})}
     packages_j = joules(component_parts(record, series), began_s, ended_s, [])
     if packages_j:
         metrics |= energy_metrics("cpu_package_", packages_j * record.scale, work)
@@ -80,25 +86,28 @@ def energies(record: Record, series: Sequence[Series], began_s: float, ended_s: 
 
 
 def energy_metrics(prefix: str, energy_j: float, work: Work) -> dict[str, float]:
-    """Return the metrics of one boundary: energy, mean power, and work per joule."""
-    return {
-        f"{prefix}energy_j": energy_j,
-        f"{prefix}mean_w": energy_j / work.duration_s,
-        f"{prefix}{work.per_j}": work.count / energy_j,
-    }
+    """Return the metrics of one boundary: energy, mean power, and work per joule, and joules per divisor."""
+    metrics = {f"{prefix}energy_j": energy_j, f"{prefix}mean_w": energy_j / work.duration_s}
+    if work.per_j:
+        metrics[f"{prefix}{work.per_j}"] = work.count / energy_j
+    return metrics | {f"{prefix}{key}": energy_j / amount for key, amount in work.divisors.items()}
 
 
 def _shared(prefix: str, one: Budget, work: Work) -> dict[str, Mapping[str, float]]:
     """Return the errors that all repetitions share in energy, mean power and work per joule of one boundary."""
     if not (found := one.shared):
         return {}
-    inverse = {source: -ratio for source, ratio in found.items()}
-    return {f"{prefix}energy_j": found, f"{prefix}mean_w": found, f"{prefix}{work.per_j}": inverse}
+    shared: dict[str, Mapping[str, float]] = {f"{prefix}{key}": found for key in ("energy_j", "mean_w", *work.divisors)}
+    if work.per_j:
+        shared[f"{prefix}{work.per_j}"] = {source: -ratio for source, ratio in found.items()}
+    return shared
 
 
-def _budgets(record: Record, series: Sequence[Series], found: Boundaries, began_s: float, ended_s: float) -> dict[str, Budget]:
+def _budgets(
+    record: Record, series: Sequence[Series], found: Boundaries, began_s: float, ended_s: float, *, loaded: bool
+) -> dict[str, Budget]:
     budgets = {"net": found.net, "gross": found.gross, "controller": found.boards}
-    if found.net is not None and found.parts is not None and (without := idle(record, found.parts.net)) is not None:
+    if loaded and found.net is not None and found.parts is not None and (without := idle(record, found.parts.net)) is not None:
         left = dynamic(found.net, without, length_s := ended_s - began_s)
         if left is not None and found.grade == "modelled":
             idle_time = ((*w, -length_s / len(without.windows) / (w[1] - w[0])) for w in without.windows)
@@ -108,11 +117,12 @@ def _budgets(record: Record, series: Sequence[Series], found: Boundaries, began_
 
 
 def _uncertainties(prefix: str, one: Budget, work: Work) -> dict[str, float]:
-    done = work.count / one.value_j**2  # what a joule more or less moves work per joule by
-    energy, per_j = metric_of(f"{prefix}energy_j"), metric_of(f"{prefix}{work.per_j}")
+    # what a joule more or less moves each of these by
+    moves = {"energy_j": 1.0} | {key: 1 / amount for key, amount in work.divisors.items()}
+    moves |= {work.per_j: work.count / one.value_j**2} if work.per_j else {}
     found: dict[str, float] = {}
-    if one.expanded_j:
-        found |= {energy.uncertainty: one.expanded_j, per_j.uncertainty: one.expanded_j * done}
-    if one.shared_j:
-        found |= {energy.shared_uncertainty: one.shared_j, per_j.shared_uncertainty: one.shared_j * done}
+    for key, by in moves.items():
+        of = metric_of(f"{prefix}{key}")
+        found |= {of.uncertainty: one.expanded_j * by} if one.expanded_j else {}
+        found |= {of.shared_uncertainty: one.shared_j * by} if one.shared_j else {}
     return found

@@ -12,7 +12,7 @@ same, so a joule is s emulated joules. Ratios per byte and CPU seconds count wor
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from perjoule.analysis import interference
+from perjoule.analysis import idle, interference
 from perjoule.analysis.amplification import compare
 from perjoule.analysis.devices import device_j
 from perjoule.analysis.efficiency import peak_bytes_per_s
@@ -32,8 +32,8 @@ from perjoule.model.metrics import METRICS
 def points(record: Record, series: Sequence[Series]) -> tuple[Point, ...]:
     """Return the numbers of a valid trial, one Point per direction with any work; none for a failed one.
 
-    If no bytes are moved (metadata), operations are counted instead, and metrics per byte are omitted. A metric that was not
-    measured, or whose amount is refused, is not among the keys; the doubts say why.
+    If no bytes are moved (metadata), operations are counted instead, and metrics per byte are omitted; an idle file
+    system has neither. A metric that was not measured, or whose amount is refused, is not among the keys; the doubts say why.
     """
     return tuple(_point(record, series, direction, results) for direction, results in loads(record).items())
 
@@ -45,7 +45,7 @@ def loads(record: Record) -> Mapping[Direction, Sequence[ClientResult]]:
     found: dict[Direction, list[ClientResult]] = {}
     for result in sorted(record.outcome.results, key=lambda r: r.direction == "read"):
         found.setdefault(result.direction, []).append(result)
-    found = {d: results for d, results in found.items() if any(r.moved_bytes or r.operations_count for r in results)}
+    found = {d: own for d, own in found.items() if d == "idle" or any(r.moved_bytes or r.operations_count for r in own)}
     if found and any(r.user for r in record.outcome.results):
         return {"mixed" if len(found) > 1 else next(iter(found)): record.outcome.results}
     return found
@@ -56,7 +56,9 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
     began_s, ended_s = span.began_s, span.ended_s
     user_bytes, operations_count = sum(r.moved_bytes for r in results), sum(r.operations_count for r in results)
     counted = ("efficiency_bytes_per_j", user_bytes) if user_bytes else ("operations_per_j", operations_count)
-    work = Work(*counted, span.length_s * record.scale)
+    duration_s = span.length_s * record.scale
+    still = direction == "idle"
+    work = idle.work(record, duration_s) if still else Work(*counted, duration_s)
     metrics = _rates(record, work)
     if (common := common_rate(record, series, results)) is not None:
         metrics["common_throughput_bytes_per_s"] = common
@@ -78,7 +80,17 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
         metrics |= record.outcome.measured
         metrics |= _event_metrics(record.outcome.measured.get("events_count", 0.0), metrics)
     metrics |= user_metrics(results, record.scale)
-    against = (*record.doubts, *span.doubts, *power.doubts, *cost.doubts, *explained.doubts, *doubts(record, series))
+    quiet = idle.idle(record, series, began_s, ended_s) if still else idle.Idle()
+    metrics |= quiet.metrics
+    against = (
+        *record.doubts,
+        *span.doubts,
+        *power.doubts,
+        *cost.doubts,
+        *explained.doubts,
+        *quiet.doubts,
+        *doubts(record, series),
+    )
     told = told_rates(metrics, results)
     shared = {**power.shared, **burst.shared}
     shared |= {
@@ -101,6 +113,8 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
 
 def _rates(record: Record, work: Work) -> dict[str, float]:
     """Return duration and rates."""
+    if not work.loaded:
+        return {"duration_s": work.duration_s}
     rate = work.count / work.duration_s
     if work.per_j == "operations_per_j":
         return {"duration_s": work.duration_s, "operations_per_s": rate}

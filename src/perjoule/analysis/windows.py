@@ -1,6 +1,7 @@
 """The windows of a point's numbers: the headline of a write runs until the disks hold the data, and includes its burst.
 
-    headline   from the first client's start to the end of the write-back; of a read to the last client's end
+    headline   from the first client's start to the end of the write-back; of a read, or idle, to the last
+               client's end
     burst      from the first client's start to the last client's end, when its last fsync has returned
 
 The write-back follows the load, so it closes only the last write. See decision 14.
@@ -38,7 +39,7 @@ def windows(record: Record, results: Sequence[ClientResult]) -> Windows:
     assert record.outcome is not None
     began_s, burst_s = min(r.began_s for r in results), max(r.ended_s for r in results)
     plain = Windows(began_s, burst_s, burst_s)
-    if all(r.direction == "read" for r in results) or record.outcome.sustained:
+    if all(r.direction != "write" for r in results) or record.outcome.sustained:
         return plain
     written_s = next((p.ended_s for p in record.phases if p.name == WRITE_BACK), None)
     later_s = record.outcome.ended_s - burst_s

@@ -34,13 +34,16 @@ def _simulated(trial: Trial) -> Trial:
 
 
 def _workload(asked: Spec) -> Spec:
-    """Return a simulated load in the same direction, or the same users with simulated loads."""
+    """Return a simulated load in the same direction, the same users, or the load itself if it runs there."""
     if listing := lists_users("workload", asked.kind):
         option, mark = listing
         users = asked.options[option]
         assert is_list(users)
         return replace(asked, options={**asked.options, option: [_user(table, mark) for table in users]})
-    options: dict[str, Json] = {"operation": drivers.workload(asked).directions[0], "size": "8 MiB"}
+    driver = drivers.workload(asked)
+    if driver.simulated_with is not None:
+        return replace(asked, options={**asked.options, **driver.simulated_with})
+    options: dict[str, Json] = {"operation": driver.directions[0], "size": "8 MiB"}
     return Spec(FAKE, options, asked.label)
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from perjoule.figures.vega import FULL_WIDTH, Spec, labels, titled
+from perjoule.figures._stacked import stacked
+from perjoule.figures.vega import Spec, titled
 from perjoule.model import Cell
 from perjoule.model.metrics import PIECES, RATES, metric_of
 
 WORK = dict(zip(RATES, ("MiB", "operation"), strict=True))
-ROW = 26
 
 
 def joules(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
@@ -51,31 +51,4 @@ def _panel(cells: Sequence[Cell], rate: str, unit: str) -> Spec | None:
                 rows.append({"bar": bar, "name": name, "order": order, "value": value_j, **told})
         if pieces_j:
             totals.append({"bar": bar, "value": whole_j, "text": f"{whole_j:.3g} J"})
-    if not rows:
-        return None
-    names, there = list(PIECES.values()), {row["name"] for row in rows}
-    y: Spec = {"field": "bar", "type": "nominal", "title": None, "sort": None}
-    x: Spec = {"field": "value", "type": "quantitative", "title": f"energy in J per {unit}"}
-    x["scale"] = {"domainMax": 1.08 * max(total["value"] for total in totals)}  # room for the text
-    tooltip = [
-        {"field": "bar"},
-        {"field": "name", "title": "piece"},
-        {"field": "text", "title": "energy"},
-        {"field": "share", "title": "share"},
-    ]
-    bars: Spec = {
-        "mark": {"type": "bar", "height": 16},
-        "encoding": {
-            "x": x,
-            "y": y,
-            "order": {"field": "order"},
-            "color": labels(names, "piece", values=[name for name in names if name in there]),
-            "tooltip": tooltip,
-        },
-    }
-    text: Spec = {
-        "data": {"values": totals},
-        "mark": {"type": "text", "align": "left", "dx": 5, "fontSize": 11},
-        "encoding": {"x": x, "y": y, "text": {"field": "text"}},
-    }
-    return {"width": FULL_WIDTH - 150, "height": {"step": ROW}, "data": {"values": rows}, "layer": [bars, text]}
+    return stacked(rows, totals, f"energy in J per {unit}", list(PIECES.values()), {"text": "energy", "share": "share"})

@@ -17,7 +17,9 @@ def power(samples: Samples, *, notes: Sequence[str] = ()) -> Spec:
     domain = [min(values, default=0.0) - margin, max(values, default=1.0) + margin]
     y: Spec = {"field": "watts", "type": "quantitative", "title": "W, servers without switch"}
     y |= {"scale": {"domain": domain, "nice": False, "zero": False}}
-    panels = [_panel(samples, names, direction, y) for direction in DIRECTIONS if any(d == direction for _, d in samples)]
+    panels = [
+        _panel(samples, names, direction, y) for direction in (*DIRECTIONS, "idle") if any(d == direction for _, d in samples)
+    ]
     return titled({"concat": panels, "columns": 2, "spacing": 24}, "Power while measuring", notes)
 
 

@@ -1,4 +1,4 @@
-"""A metric against the number of storage hosts, with the ideal line from the smallest and the fitted law."""
+"""A metric against the number of storage hosts, or against load, with an ideal line and the fitted law or curve."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,26 +16,32 @@ class Growth:
     panel: str  # "write, 2 clients: MiB/s"
     axis: str
     filesystem: str
-    values: Mapping[int, Interval]  # by number of storage hosts
+    values: Mapping[float, Interval]  # by number of storage hosts, or by load in %
     ideal: Sequence[tuple[float, float]]  # points of the ideal line
-    law: Sequence[tuple[float, float]]  # points of the fitted law; empty without a law
+    law: Sequence[tuple[float, float]]  # points of the fitted law, or of the curve; empty without one
     words: str = ""  # the law's own
 
 
-def scaling(growths: Sequence[Growth], *, notes: Sequence[str] = ()) -> Spec:
-    """Draw a panel for each workload, direction, number of clients and metric.
+def scaling(
+    growths: Sequence[Growth],
+    *,
+    title: str = "Scaling with storage hosts",
+    axis: str = "storage hosts",
+    notes: Sequence[str] = (),
+) -> Spec:
+    """Draw a panel for each workload, direction, number of clients and metric; `axis` is the horizontal one.
 
     Dashed is the ideal line, solid the fitted law; marks are means with their 95 % interval and a small mark for each repetition.
     """
     names = list(dict.fromkeys(growth.filesystem for growth in growths))
     panels = [
-        _panel(title, [growth for growth in growths if growth.panel == title], names)
-        for title in dict.fromkeys(growth.panel for growth in growths)
+        _panel(panel, [growth for growth in growths if growth.panel == panel], names, axis)
+        for panel in dict.fromkeys(growth.panel for growth in growths)
     ]
-    return titled({"concat": panels, "columns": 2, "spacing": 24}, "Scaling with storage hosts", notes)
+    return titled({"concat": panels, "columns": 2, "spacing": 24}, title, notes)
 
 
-def _panel(title: str, growths: Sequence[Growth], names: Sequence[str]) -> Spec:
+def _panel(title: str, growths: Sequence[Growth], names: Sequence[str], axis: str) -> Spec:
     means: list[Spec] = []
     each: list[Spec] = []
     for growth in growths:
@@ -60,14 +66,14 @@ def _panel(title: str, growths: Sequence[Growth], names: Sequence[str]) -> Spec:
     x: Spec = {
         "field": "servers",
         "type": "quantitative",
-        "title": "storage hosts",
+        "title": axis,
         "axis": {"values": counts, "grid": False},
         "scale": {"domain": [0, counts[-1] * 1.05], "nice": False},
     }
     y: Spec = {"type": "quantitative", "title": growths[0].axis, "scale": {"domain": [0, top], "nice": False}}
     tooltip = [
         {"field": "filesystem", "title": "file system"},
-        {"field": "servers", "title": "storage hosts"},
+        {"field": "servers", "title": axis, "format": ".4g"},
         {"field": "value", "title": "mean"},
         {"field": "interval", "title": "95 % interval"},
         {"field": "law"},

@@ -5,8 +5,8 @@ the file system on some hosts: planned when it is made, up during the block of `
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
@@ -134,6 +134,15 @@ class Deployment(Mounted, Generic[Options]):
         """Remount on all clients, which drops their caches. Raises WorkloadError if a file is still open."""
         with self.daemons.explained():
             each(self._mounting(), self.detach)
+            each(self._mounting(), self._attach)
+
+    @contextmanager
+    def unmounted(self) -> Generator[None]:
+        """Unmount on all clients while the block runs. Raises WorkloadError if a file is still open."""
+        with self.daemons.explained():
+            each(self._mounting(), self.detach)
+        yield
+        with self.daemons.explained():
             each(self._mounting(), self._attach)
 
     def detach(self, client: Host) -> None:

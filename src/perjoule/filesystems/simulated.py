@@ -121,5 +121,9 @@ class Simulated(FileSystem):
 
 
 class _OnServers(OnClients):
+    @contextmanager
+    def unmounted(self) -> Generator[None]:
+        yield
+
     def locate(self, path: Path) -> tuple[str, ...]:
         return self.data_hosts

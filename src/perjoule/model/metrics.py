@@ -35,6 +35,7 @@ class Metric:
     quantity: str = ""  # as papers print it, a key of `published.QUANTITIES`
     boundary: str = ""  # whose energy: the name of one of BOUNDARIES
     budgeted: bool = False  # has an uncertainty
+    idle: bool = False  # of a file system without a load
 
     @property
     def uncertainty(self) -> str:
@@ -94,13 +95,18 @@ PIECES: Mapping[str, str] = {  # of the joules of both sides
 RATES = ("throughput_bytes_per_s", "operations_per_s")  # work by the second: in bytes, or else in operations
 PER_JOULE = ("efficiency_bytes_per_j", "operations_per_j")  # the same by the joule
 RANKED = (RATES[0], PER_JOULE[0])  # what there are winners by
-DEFAULT = (*RANKED, RATES[1], PER_JOULE[1])  # compared by default, and tested for drift
+IDLE = ("usable_bytes_per_w", "idle_w")  # what an idle file system has in place of these two: ranked, and plain
+DEFAULT = (*RANKED, RATES[1], PER_JOULE[1], IDLE[0])  # tested for drift and ranked
+COMPARED = (*DEFAULT, IDLE[1])  # by default
 
 _S, _W, _J, _JS = Unit("s", "s"), Unit("W", "W"), Unit("J", "J"), Unit("J s", "J s")
 _MIB, _MIB_PER_S, _MIB_PER_J = Unit("MiB", "B", MIB), Unit("MiB/s", "B/s", MIB), Unit("MiB/J", "B/J", MIB)
 _OP_PER_S, _OP_PER_J = Unit("op/s", "1/s"), Unit("op/J", "1/J")
 _ONE, _PERCENT = Unit("", "1"), Unit("%", "1", RATIOS["%"])
 _B_PER_B, _MS_PER_MIB = Unit("B/B", "1"), Unit("ms/MiB", "s/B", 1e-3 / MIB)
+_KIB_PER_S, _PER_S = Unit("KiB/s", "B/s", 1024), Unit("1/s", "1/s")
+_GB_PER_W = Unit("GB/W", "B/W", 1e9)
+_KJ_PER_TB_DAY = Unit("kJ/TB-day", "W/B", 1e3 / (1e12 * 86400))
 _EVENTS_PER_S, _UJ, _GEV = Unit("events/s", "1/s"), Unit("µJ", "J", 1e-6), Unit("GeV", "eV", 1e9)
 
 ENTRIES = (
@@ -158,6 +164,50 @@ ENTRIES = (
     Metric("tail_disk_read_bytes", "tail disk read", _MIB, "bytes that disks of all hosts but clients read in the tail", "lower"),
     Metric("tail_disk_written_bytes", "tail disk written", _MIB, "bytes that disks of all hosts but clients wrote in the tail",
            "lower"),
+    # of a file system without a load
+    Metric("{boundary}idle_w", "idle W", _W, "energy of {boundary} without a load / duration", "lower", energy=True,
+           headline=True, budgeted=True, idle=True),
+    Metric("{boundary}usable_bytes_per_w", "GB/W", _GB_PER_W,
+           "capacity that redundancy leaves to user data x duration without a load / energy of {boundary}", "higher", energy=True,
+           headline=True, budgeted=True, idle=True),
+    Metric("{boundary}raw_w_per_byte", "kJ/TB-day raw", _KJ_PER_TB_DAY,
+           "energy of {boundary} without a load / duration / capacity of the data hosts' disks", "lower", energy=True,
+           headline=True, budgeted=True, idle=True),
+    Metric("{boundary}usable_w_per_byte", "kJ/TB-day", _KJ_PER_TB_DAY,
+           "energy of {boundary} without a load / duration / capacity that redundancy leaves to user data", "lower", energy=True,
+           headline=True, budgeted=True, idle=True),
+    Metric("idle_{role}_w", "idle W", _W, "energy of {role} without a load / duration", "lower", energy=True, idle=True),
+    Metric("idle_cpu_{role}_ratio", "idle CPU", _PERCENT, "CPU time of {role} without a load / duration; 1: one core", "lower",
+           idle=True),
+    Metric("idle_switches_{role}_hz", "context switches/s", _PER_S, "context switches of {role} without a load / duration",
+           "lower", idle=True),
+    Metric("idle_network_received_{role}_bytes_per_s", "idle received", _KIB_PER_S,
+           "bytes that {role} received without a load / duration", "lower", idle=True),
+    Metric("idle_network_sent_{role}_bytes_per_s", "idle sent", _KIB_PER_S,
+           "bytes that {role} sent without a load / duration", "lower", idle=True),
+    Metric("idle_disk_read_{role}_bytes_per_s", "idle disk read", _KIB_PER_S,
+           "bytes that disks of {role} read without a load / duration", "lower", idle=True),
+    Metric("idle_disk_written_{role}_bytes_per_s", "idle disk written", _KIB_PER_S,
+           "bytes that disks of {role} wrote without a load / duration", "lower", idle=True),
+    Metric("longest_gap_{role}_s", "longest gap", _S, "longest time without an access to the disks of one of {role}", "higher",
+           idle=True),
+    Metric("sleepable_{role}_ratio", "% sleepable", _PERCENT,
+           "time in gaps between accesses of at least the least gap / duration, the mean over {role}", "higher", idle=True),
+    Metric("least_gap_s", "least gap", _S, "shortest gap between accesses in which a disk could sleep, as the campaign sets it"),
+    Metric("clients_mounted_count", "clients mounted", _ONE, "clients with the file system mounted during an idle trial"),
+    # of a paced load
+    Metric("asked_load_ratio", "% load asked", _PERCENT, "load that the campaign asks for / what the file system can"),
+    Metric("load_ratio", "% load", _PERCENT, "bytes moved / time until the last client's end / what the file system can"),
+    Metric("gap_ratio", "% gap", _PERCENT, "(W at a load - that load x W at 100 %) / W at 100 %; of rows, not of trials", "lower",
+           energy=True),
+    Metric("proportionality_ratio", "EP", _ONE,
+           "2 - 2 x mean over all loads of W / W at 100 %: 1 is proportional, 0 constant; of rows, not of trials", "higher",
+           energy=True),
+    Metric("idle_peak_ratio", "% idle/peak", _PERCENT, "W at 0 % / W at 100 %; of rows, not of trials", "lower", energy=True),
+    Metric("area_w", "W above ideal", _W, "mean over all loads of W - load x W at 100 %; of rows, not of trials", "lower",
+           energy=True),
+    Metric("energy_per_byte_j", "kJ/TiB", Unit("kJ/TiB", "J", 1e3 / 1024**4),
+           "energy of the servers without the switch / bytes moved; of rows, not of trials", "lower", energy=True),
     # of several users
     Metric("together_ratio", "% together", _PERCENT, "time in which several users loaded / time in which any did"),
     Metric("fairness_ratio", "fair", _ONE, "Jain's index of throughput by fair share", "higher"),
@@ -236,7 +286,7 @@ def _with_uncertainties(entry: Metric) -> Iterator[Metric]:
 
 def _bursts(found: Metric) -> Iterator[Metric]:
     yield found
-    if found.headline and found.boundary in ("", "net", "clients", "all"):
+    if found.headline and not found.idle and found.boundary in ("", "net", "clients", "all"):
         words = f"{found.definition}; of a write until the last client's fsync returned"
         boundary = "" if found.boundary == "net" else found.boundary
         plain = replace(found, headline=False, quantity="", boundary=boundary, budgeted=False)

@@ -24,15 +24,16 @@ class Phase:
     note: str = ""  # its activity: "scrub of 2 placement groups; data written back"
 
 
-Direction = Literal["write", "read", "mixed"]  # "mixed": of several users' trial in which some read and some write
+# "mixed": of several users' trial in which some read and some write; "idle": nothing was loaded, and clients have only a window.
+Direction = Literal["write", "read", "mixed", "idle"]
 
 
 @dataclass(frozen=True)
 class ClientResult:
-    """The result of one client in one direction ("write" or "read"), fsync included."""
+    """The result of one client in one direction, fsync included; of an idle one only the window, without bytes and operations."""
 
     host: str
-    direction: Literal["write", "read"]
+    direction: Literal["write", "read", "idle"]
     began_s: float
     ended_s: float
     moved_bytes: int

@@ -45,6 +45,12 @@ class Redundancy:
         return self.parity_count if self.data_count else self.copies_count - 1
 
     @property
+    def usable_ratio(self) -> float:
+        """The share of the disks' capacity that user data can fill, by redundancy alone."""
+        once = self.data_count / (self.data_count + self.parity_count) if self.data_count else 1 / self.copies_count
+        return once / self.beneath_count
+
+    @property
     def text(self) -> str:
         """A short form for tables: "1 copy", "4+1", "2 copies, mirrored disks"."""
         copies = f"{self.copies_count} cop{'y' if self.copies_count == 1 else 'ies'}"

@@ -13,7 +13,7 @@ from perjoule.exporting.crate import METADATA
 from perjoule.machine.untrusted import UNEXPECTED, json_of
 from perjoule.model import Cell, Interval, Record
 from perjoule.model.errors import CampaignError
-from perjoule.model.metrics import BOUNDARIES, PER_JOULE, RATES, metric_of
+from perjoule.model.metrics import BOUNDARIES, IDLE, PER_JOULE, RATES, metric_of
 from perjoule.model.units import bytes_text
 from perjoule.results import verification
 from perjoule.store import Results
@@ -26,7 +26,7 @@ MOST_RAW_BYTES = 1024**2  # of a raw file that the site shows; longer ones are i
 MOST_SHOWN_BYTES = 20 * 1024**2  # of all raw files of an entry
 MOST_CHARACTERS = 300  # of a name or a license: these are labels
 REFUSED_GRADES = ("simulated",)
-WORK = tuple(zip(PER_JOULE, RATES, strict=True))  # by bytes, or else by operations
+WORK = (*zip(PER_JOULE, RATES, strict=True), IDLE)  # by bytes, or else by operations; of idle file systems by capacity
 _SHOWN = 5  # differences
 _ADVICE = "see docs/how-to/publish.md"
 
@@ -47,7 +47,7 @@ class Ranked:
     grade: str
     metric: str  # a key of `model.metrics`
     interval: Interval
-    rate: Interval | None  # throughput, or operations per second
+    rate: Interval | None  # throughput, or operations per second; of an idle file system its power
     rate_metric: str
     objections: tuple[str, ...]  # why it has no rank
 

@@ -8,6 +8,7 @@ from perjoule import published
 from perjoule.analysis.claims import judged as held_against
 from perjoule.analysis.fairness import mixes
 from perjoule.analysis.paper_facts import measured
+from perjoule.analysis.proportionality import proportionality as against_load
 from perjoule.analysis.replacement import machines
 from perjoule.analysis.replacement import replacements as compared
 from perjoule.analysis.scaling import scaling
@@ -23,6 +24,7 @@ from perjoule.report.index import entry, index
 from perjoule.report.metered import budget_table, unexplained_table
 from perjoule.report.mixed_users import users_table
 from perjoule.report.page import page
+from perjoule.report.proportionality import loads_table, proportionality_table
 from perjoule.report.scalability import laws_table, scaling_table
 from perjoule.results.table import Table
 from perjoule.store import Results
@@ -33,6 +35,7 @@ from perjoule.summary.computing import of_trial, points_of
 __all__ = [
     "budget_tables",
     "claims_lines",
+    "duty_tables",
     "figures",
     "replacements",
     "scaling_tables",
@@ -63,6 +66,12 @@ def scaling_tables(results: Results) -> tuple[Table, ...]:
     """Lay out scaling with storage hosts, and the laws; empty if their number was the same throughout."""
     found = scaling(summary(results).cells)
     return (scaling_table(found), laws_table(found)) if found else ()
+
+
+def duty_tables(results: Results) -> tuple[Table, ...]:
+    """Lay out power against load, and how proportional it is; empty if no load was paced at several shares."""
+    found = against_load(summary(results).cells)
+    return (loads_table(found), proportionality_table(found)) if found else ()
 
 
 def claims_lines(paper: str, results: Results, cells: Sequence[Cell]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from perjoule import published
 from perjoule.analysis.winners import Finding
 from perjoule.model import Cell
-from perjoule.model.metrics import PER_JOULE, RATES, metric_of
+from perjoule.model.metrics import IDLE, PER_JOULE, RATES, metric_of
 from perjoule.model.units import clients_text
 from perjoule.report.claims import graded
 from perjoule.report.content import Content
@@ -15,7 +15,8 @@ from perjoule.results.table import pair_texts, with_meter
 
 NO_WINNER = "No clear winner"
 ANSWERS_COUNT = 8  # on the first screen; the table of the best has all
-_PAIRS = tuple(zip(RATES, PER_JOULE, strict=True))  # a workload is judged by bytes, or else by operations
+# A workload is judged by bytes, or else by operations; an idle file system by the capacity that a watt keeps.
+_JUDGED: tuple[tuple[str, ...], ...] = (*zip(RATES, PER_JOULE, strict=True), IDLE[:1])
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def question(found: Content) -> str:
     systems = list(dict.fromkeys(cell.filesystem for cell in found.cells))
     if not systems:
         return "Nothing was measured: no trial is valid."
-    units = [metric_of(key).unit.symbol for pair in _PAIRS for key in pair if any(key in cell.metrics for cell in found.cells)]
+    units = [metric_of(key).unit.symbol for keys in _JUDGED for key in keys if any(key in cell.metrics for cell in found.cells)]
     if len(systems) == 1:
         return f"How many {listed(units[:2])} does {systems[0]} reach?"
     return f"Which of {listed(systems)} reaches the most {', and the most '.join(units[:2])}?"
@@ -46,7 +47,7 @@ def answers(found: Content) -> Iterator[Answer]:
         cells = [cell for cell in found.cells if (cell.workload, cell.direction) == (workload, direction)]
         most = max(cell.clients_count for cell in cells)
         cells = [cell for cell in cells if cell.clients_count == most]
-        metrics = next((p for p in _PAIRS if any(p[0] in cell.metrics for cell in cells)), ())
+        metrics = next((p for p in _JUDGED if any(p[0] in cell.metrics for cell in cells)), ())
         load = workload if direction in workload else f"{workload}, {direction}"
         findings = [
             one

@@ -7,6 +7,7 @@ from perjoule.analysis.baseline import OMITTED
 from perjoule.analysis.efficiency import capacity_bytes_per_idle_w
 from perjoule.analysis.energies import UNBUDGETED
 from perjoule.analysis.fairness import mixes
+from perjoule.analysis.proportionality import proportionality
 from perjoule.analysis.scaling import scaling as scaled
 from perjoule.figures.alignment import alignment
 from perjoule.figures.boundaries import boundaries
@@ -16,6 +17,8 @@ from perjoule.figures.cost import cost
 from perjoule.figures.dimuon import dimuon
 from perjoule.figures.edp import edp
 from perjoule.figures.efficiency import efficiency
+from perjoule.figures.idle import drawable as draws_idle
+from perjoule.figures.idle import idle
 from perjoule.figures.joules import drawable, joules
 from perjoule.figures.overhead import overhead
 from perjoule.figures.power import power
@@ -33,6 +36,7 @@ from perjoule.report.content import Content
 from perjoule.report.metered import relative
 from perjoule.report.mixed_users import bars
 from perjoule.report.paper_figures import paper_drawings
+from perjoule.report.proportionality import curves
 from perjoule.report.scalability import growths
 from perjoule.results.joules import SIDES
 
@@ -81,6 +85,8 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
     most = max((cell.clients_count for cell in cells), default=0)
     if drawable(chosen := [cell for cell in cells if cell.clients_count == most]):
         yield "joules", joules(chosen, notes=[*_joules_notes(chosen, most), *plain])
+    if draws_idle(chosen):
+        yield "idle", idle(chosen, notes=["servers, clients and switch without a load; mean of the repetitions", *power_notes])
     if pairs := bars(mixes(found.points)):
         kept = "while a user's jobs ran: mean, 95 % interval, and a small mark for each repetition; fair is Jain's index"
         yield "users", users(pairs, axis=metric_of("throughput_bytes_per_s").unit.symbol, notes=[kept, *plain])
@@ -89,6 +95,10 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
             "dashed: ideal from the smallest number; solid: the fitted law; mean, 95 % interval, a small mark for each repetition"
         )
         yield "scaling", scaling(grown, notes=[drawn, *power_notes])
+    if loaded := proportionality(cells):
+        drawn = "dashed: in proportion to load; mean, 95 % interval, a small mark for each repetition"
+        title, axis = "Power against load", "load in % of what the file system can"
+        yield "proportionality", scaling(curves(loaded), title=title, axis=axis, notes=[drawn, *power_notes])
     if found.overheads:
         most = max(r.trial.clients_count for r in found.records)
         shown = f"storage hosts together, one trial with {clients_text(most)} each; grey: the headline window, then the tail"

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from perjoule import __version__, published
 from perjoule.analysis.fairness import mixes
+from perjoule.analysis.proportionality import proportionality
 from perjoule.analysis.scaling import scaling
 from perjoule.model import Cell, Interval, Record
 from perjoule.report import claims, mixed_users, muons, paper_comparison, paper_figures, scalability
@@ -15,10 +16,13 @@ from perjoule.report.drawings import drawings
 from perjoule.report.limitations import limitations
 from perjoule.report.metered import budget_table, unexplained_table
 from perjoule.report.methods import methods
+from perjoule.report.proportionality import loads_table, proportionality_table
+from perjoule.results.idle import WORDS as IDLE_WORDS
+from perjoule.results.idle import idle_table
 from perjoule.results.joules import WORDS, sides_table, split_table
 from perjoule.results.table import Table, amplification_table, number, table, winners_table
 
-LEADING = ("efficiency", "throughput", "edp", "cost", "beside")  # the first of these is on the first screen
+LEADING = ("efficiency", "throughput", "edp", "cost", "idle", "beside")  # the first of these is on the first screen
 
 
 def page(found: Content, root: str) -> str:
@@ -29,6 +33,7 @@ def page(found: Content, root: str) -> str:
     given = list(answers(found))
     grown = scaling(found.cells)
     there, tables = paper_figures.shown(found, figures), paper_figures.tables(found)
+    loaded = proportionality(found.cells)
     return document(
         "report.html",
         found.name,
@@ -56,6 +61,10 @@ def page(found: Content, root: str) -> str:
         beside_words=paper_comparison.WORDS,
         beside_lines=list(paper_comparison.lines(found.held)),
         winners=winners_table(found.winners),
+        duty=loads_table(loaded),
+        proportionality=proportionality_table(loaded),
+        idle=idle_table(found.cells),
+        idle_words=list(IDLE_WORDS),
         users=mixed_users.users_table(mixes(found.points)),
         scaling=scalability.scaling_table(grown),
         laws=scalability.laws_table(grown),

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from perjoule.model import Cell
-from perjoule.model.metrics import BOUNDARIES, PER_JOULE, PIECES, metric_of
+from perjoule.model.metrics import BOUNDARIES, IDLE, PER_JOULE, PIECES, metric_of
 from perjoule.results.table import Table, mean, number, with_meter
 
 SIDES = {one.name: one.prefix for one in BOUNDARIES if one.name in ("net", "clients", "all")}
 WORDS = ("file system", "workload", "direction", "of", "power")  # columns without numbers
 _PLACE = ("file system", "workload", "direction", "clients")
 _PLAIN = ("{}energy_j", "{}mean_w")
-_COLUMNS = (*_PLAIN, *(f"{{}}{key}" for key in PER_JOULE), *(f"burst_{{}}{key}" for key in PER_JOULE))
+_COLUMNS = (*_PLAIN, *(f"{{}}{key}" for key in (*PER_JOULE, IDLE[0])), *(f"burst_{{}}{key}" for key in PER_JOULE))
 
 
 def sides_table(cells: Sequence[Cell]) -> Table:

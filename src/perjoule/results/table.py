@@ -1,13 +1,13 @@
 """Cells to rows of text: the table of `perjoule show` and of the report."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from statistics import median
 from typing import TYPE_CHECKING
 
 from perjoule.model import Cell, Interval, Point, Replacement
-from perjoule.model.metrics import PER_JOULE, RATES, metric_of
+from perjoule.model.metrics import IDLE, PER_JOULE, RATES, metric_of
 
 if TYPE_CHECKING:  # the plain table is shown by commands that compute nothing
     from perjoule.analysis.better import Verdict
@@ -78,10 +78,10 @@ def mean(interval: Interval, per: float = 1.0) -> str:
 
 
 def point_text(point: Point) -> str:
-    """Print rate and work per joule of a direction: "95.2 MiB/s, 0.81 MiB/J (modelled)"."""
-    keys = [key for key in (*RATES, *PER_JOULE) if key in point.metrics]
+    """Print rate and work per joule, "95.2 MiB/s, 0.81 MiB/J (modelled)", or the power of an idle trial."""
+    keys = [key for key in (*RATES, *PER_JOULE, *IDLE[::-1]) if key in point.metrics]
     said = ", ".join(f"{number(point.metrics[key] / metric_of(key).unit.per)} {metric_of(key).unit.symbol}" for key in keys)
-    return said + (f" ({point.grade})" if any(key in PER_JOULE for key in keys) else "")
+    return said + (f" ({point.grade})" if any(metric_of(key).energy for key in keys) else "")
 
 
 def maximum(interval: Interval, per: float = 1.0) -> str:
@@ -98,10 +98,15 @@ COLUMNS: tuple[tuple[str, Callable[[Interval, float], str]], ...] = (
     ("efficiency_bytes_per_j", with_interval),
     ("edp_ratio", mean),
 )
-# Of workloads that move no bytes; of writes, until the clients' fsync has returned, and how much the disks held by then.
+# Of workloads that move no bytes; of idle file systems; of writes, until the clients' fsync has returned, and how much the disks
+# held by then.
 WHERE_MEASURED: tuple[tuple[str, Callable[[Interval, float], str]], ...] = (
     ("operations_per_s", with_interval),
     ("operations_per_j", with_interval),
+    ("idle_w", with_interval),
+    ("usable_bytes_per_w", with_interval),
+    ("usable_w_per_byte", mean),
+    ("raw_w_per_byte", mean),
     ("burst_throughput_bytes_per_s", mean),
     ("burst_efficiency_bytes_per_j", mean),
     ("burst_operations_per_s", mean),
@@ -113,7 +118,7 @@ WHERE_MEASURED: tuple[tuple[str, Callable[[Interval, float], str]], ...] = (
 def table(cells: Sequence[Cell]) -> Table:
     """Lay out cells, a row each; W, J and MiB/J are those of the servers without the switch."""
     there = {name for cell in cells for name in cell.metrics}
-    columns = (*COLUMNS, *(column for column in WHERE_MEASURED if column[0] in there))
+    columns = (*_usual(cells, there), *(column for column in WHERE_MEASURED if column[0] in there))
     several = len({cell.workload for cell in cells}) > len({cell.direction for cell in cells})
     several |= any(cell.direction == "mixed" for cell in cells)  # a user alone reads, say, and is not the mix
     stated = any(cell.redundancy for cell in cells)
@@ -127,6 +132,12 @@ def table(cells: Sequence[Cell]) -> Table:
         n_count = max((len(interval.values) for interval in cell.metrics.values()), default=0)
         rows.append((*names, *values, str(n_count), str(cell.failed_count or "–"), str(len(cell.doubts) or "–")))
     return Table(headers, tuple(rows))
+
+
+def _usual(cells: Sequence[Cell], there: Container[str]) -> Iterator[tuple[str, Callable[[Interval, float], str]]]:
+    """Return the columns that every table has; where nothing was loaded, only those with a value."""
+    still = bool(cells) and all(cell.direction == "idle" for cell in cells)
+    return (column for column in COLUMNS if not still or column[0] in there)
 
 
 def _value(cell: Cell, key: str, text: Callable[[Interval, float], str]) -> str:

@@ -33,7 +33,7 @@ def metered(record: Record, series: Sequence[Series]) -> Metered | None:
     found: dict[str, Energies] = {}
     for direction, results in loads(record).items():
         own = windows(record, results)
-        work = Work("operations_per_j", 1, own.length_s * record.scale)
+        work = Work("", 0, own.length_s * record.scale, loaded=direction != "idle")
         found[direction] = energies(record, series, own.began_s, own.ended_s, work)
     span = windows(record, record.outcome.results)
     began_s, ended_s = span.began_s, span.ended_s

@@ -46,7 +46,7 @@ def trial_summary(record: Record, series: Sequence[Series]) -> TrialSummary:
         points=own,
         metered=metered(record, series),
         timeline=_timeline(record, series),
-        overhead=None if direction == "mixed" else _overhead(record, series, direction),
+        overhead=_overhead(record, series, direction) if direction in ("write", "read") else None,
         watts=tuple(_power_samples(record, series)),
         periods=tuple((s.channel, _period_s(s)) for s in series if s.channel.quantity in ("power", "energy")),
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from perjoule.drivers.protocols import Access, Host, Mounted
+from perjoule.drivers.protocols import Host, Mounted, Need
 from perjoule.model import Outcome
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import bytes_text
@@ -30,7 +30,7 @@ SHORT_S = 20.0
 class Device(Fio):
     """Sequential or random, read, write or mixed I/O on each client's raw device; its options are those of `fio`."""
 
-    needs: ClassVar[Access] = "devices"
+    needs: ClassVar[Need] = "devices"
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
         """Write the full size once before any read, then drop caches.

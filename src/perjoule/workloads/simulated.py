@@ -17,7 +17,7 @@ from perjoule.drivers.protocols import Check, Host, Mounted, Workload
 from perjoule.machine.untrusted import read_as
 from perjoule.model import OPTIONS, Channel, ClientResult, Direction, Outcome, Pattern, Series
 from perjoule.model.errors import CampaignError, TransientError, WorkloadError
-from perjoule.model.units import MIB, Bytes
+from perjoule.model.units import MIB, Bytes, BytesPerSecond, Seconds
 from perjoule.workloads._raw import reading
 
 EXAMPLE = """
@@ -50,6 +50,12 @@ class Simulated(Workload):
 
     transfer_bytes: Bytes = MIB
     """Bytes that one operation claims to move."""
+
+    rate_bytes_per_s: BytesPerSecond | None = None
+    """The most that each client claims to move per second; as much as the file system can by default."""
+
+    duration_s: Seconds | None = None
+    """End after this time at the latest; what was not moved by then is left out."""
 
     fail_at_count: int = Field(default=0, ge=0)
     """Fail the n-th run on each deployment (from 1); 0 is never."""
@@ -104,14 +110,18 @@ class Simulated(Workload):
         return self.outcome(folder)
 
     def _result(self, client: str, began_s: float, rate_bytes_per_s: float) -> ClientResult:
+        rate_bytes_per_s = min(rate_bytes_per_s, self.rate_bytes_per_s or rate_bytes_per_s)
+        size_bytes = (
+            self.size_bytes if self.duration_s is None else min(self.size_bytes, round(rate_bytes_per_s * self.duration_s))
+        )
         latency_s = min(self.transfer_bytes, self.size_bytes) / rate_bytes_per_s
         return ClientResult(
             host=client,
             direction=self.operation,
             began_s=began_s,
-            ended_s=began_s + self.size_bytes / rate_bytes_per_s,
-            moved_bytes=self.size_bytes,
-            operations_count=-(-self.size_bytes // self.transfer_bytes),
+            ended_s=began_s + size_bytes / rate_bytes_per_s,
+            moved_bytes=size_bytes,
+            operations_count=-(-size_bytes // self.transfer_bytes),
             latency_s=dict.fromkeys(("mean", "p50", "p95", "p99", "p99.9", "max"), latency_s),
         )
 

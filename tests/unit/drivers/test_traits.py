@@ -11,8 +11,8 @@ from perjoule import drivers
 
 SOURCE = Path(str(perjoule.__file__)).parent
 GENERAL = ("analysis", "campaign", "execution", "figures", "monitoring", "report", "results", "summary")
-# Their names are also words of something else: a role of a meter's grade, an option, a way to put users together.
-WORDS = {"cluster", "csv", "device", "directory", "local", "modelled", "simulated", "system", "together"}
+# Their names are also words of something else: a role of a meter's grade, an option, a way to put users together, a direction.
+WORDS = {"cluster", "csv", "device", "directory", "idle", "local", "modelled", "simulated", "system", "together"}
 NAMES = {kind for part in drivers.PROTOCOLS for kind in drivers.kinds(part)}
 DEFAULTS = SOURCE / "campaign" / "defaults.py"
 MODULES = sorted(path for room in GENERAL for path in (SOURCE / room).rglob("*.py"))

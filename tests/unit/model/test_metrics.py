@@ -6,16 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from perjoule import catalogue
 from perjoule.analysis.cells import cells
 from perjoule.analysis.points import points
-from perjoule.model import Amplification, Flow, Specification
+from perjoule.model import Amplification, Flow, Redundancy, Specification
 from perjoule.model.metrics import BOUNDARIES, BY_LABEL, METRICS, PIECES, ROLES, metric_of
 from perjoule.published import QUANTITIES
 
 SERVERS, CLIENTS = ("storage-1", "storage-2", "metadata-1"), ("client-1", "client-2")
-COUNTED = ("cpu", "network_received", "network_sent", "disk_read", "disk_written", "disk_busy")
+COUNTED = ("cpu", "switches", "network_received", "network_sent", "disk_read", "disk_written", "disk_busy")
 OF_SUFFIX = {
     "_bytes_per_s": "B/s", "_bytes_per_j": "B/J", "_s_per_byte": "s/B", "_per_event_j": "J", "_per_s": "1/s", "_per_j": "1/J",
+    "_bytes_per_w": "B/W", "_w_per_byte": "W/B", "_hz": "1/s",
     "_bytes": "B", "_js": "J s", "_ratio": "1", "_count": "1", "_j": "J", "_w": "W", "_s": "s", "_ev": "eV",
 }  # fmt: skip
 
@@ -43,7 +45,7 @@ def everything(made):
 
 
 def records(made):
-    """A write, a read without bytes, and several users, one of whom counts events."""
+    """A write, a read without bytes, several users, one of whom counts events, and no load."""
     whole = made.record(environment={"cores_count": 4}, tail_s=2.0)
     whole = replace(whole, amplification=Amplification(Flow(1, 1, 1, 1, 1, 1), Flow()))
     yield replace(whole, outcome=replace(whole.outcome, measured={"events_count": 7.0}))
@@ -51,6 +53,10 @@ def records(made):
     yield replace(whole, outcome=replace(whole.outcome, results=results))
     users = tuple(replace(one, user=user) for one, user in zip(whole.outcome.results, ("analysis", "archive"), strict=True))
     yield replace(whole, outcome=replace(whole.outcome, results=users))
+    still = tuple(replace(one, direction="idle", moved_bytes=0, operations_count=0) for one in whole.outcome.results)
+    hosts = tuple(replace(host, node={"storage": "A", "metadata": "C", "client": "G"}[host.role]) for host in whole.hosts)
+    known = {"hosts": hosts, "hardware": catalogue.cluster("odroid-hc4"), "redundancy": Redundancy(copies_count=2)}
+    yield replace(whole, outcome=replace(whole.outcome, results=still, measured={"least_gap_s": 1.0}), **known)
 
 
 def test_every_number_of_a_trial_and_of_a_row_has_an_entry(made):
@@ -83,8 +89,10 @@ def test_labels_are_unique_and_definitions_complete():
 def test_stop_rules_and_comparisons_know_their_metrics_by_label():
     old = {"MiB/s", "MiB/J", "gross MiB/J", "op/s", "op/J", "J", "W", "s", "EDP"}  # written in campaigns
     sides = {f"{side} {label}" for side in ("clients", "all") for label in ("J", "W", "MiB/J", "op/J")}
-    assert BY_LABEL.keys() == old | {"% TPP", "gross J", "gross W", "gross op/J"} | sides
-    less = {"J", "W", "s", "EDP", "gross J", "gross W", "clients J", "clients W", "all J", "all W"}
+    powers = {f"{of}{label}" for of in ("", "gross ", "clients ", "all ") for label in ("idle W", "kJ/TB-day", "kJ/TB-day raw")}
+    kept = {f"{of}GB/W" for of in ("", "gross ", "clients ", "all ")}
+    assert BY_LABEL.keys() == old | {"% TPP", "gross J", "gross W", "gross op/J"} | sides | powers | kept
+    less = {"J", "W", "s", "EDP", "gross J", "gross W", "clients J", "clients W", "all J", "all W"} | powers
     assert {label for label, one in BY_LABEL.items() if one.better == "lower"} == less
     assert {label for label, one in BY_LABEL.items() if not one.energy} == {"MiB/s", "op/s", "% TPP", "s"}
 
@@ -113,5 +121,7 @@ def test_a_users_metric_is_that_of_all_and_an_unknown_one_a_bare_number():
 def test_a_boundary_or_role_more_is_a_metric_more_of_each_kind():
     assert {f"{one.prefix}energy_j" for one in BOUNDARIES} | {f"cpu_{role}_s_per_byte" for role in ROLES} <= METRICS.keys()
     assert {key for key in METRICS if key.startswith("burst_")} == {
-        f"burst_{one.key}" for one in METRICS.values() if one.headline and one.boundary in ("", "net", "clients", "all")
+        f"burst_{one.key}"
+        for one in METRICS.values()
+        if one.headline and not one.idle and one.boundary in ("", "net", "clients", "all")
     }

@@ -10,7 +10,7 @@ from perjoule.drivers.protocols.hosts import Hosts, Lease, Machine, PlannedHost,
 from perjoule.drivers.protocols.meter import Meter, Sink
 from perjoule.drivers.protocols.testbed import Testbed
 from perjoule.drivers.protocols.tunable import Tunable
-from perjoule.drivers.protocols.workload import ListsUsers, Workload, require_time
+from perjoule.drivers.protocols.workload import ListsUsers, Need, Workload, require_time
 
 __all__ = [
     "Access",
@@ -27,6 +27,7 @@ __all__ = [
     "Machine",
     "Meter",
     "Mounted",
+    "Need",
     "PlannedHost",
     "Pool",
     "Process",

@@ -13,6 +13,7 @@ from perjoule.drivers.protocols.checks import Check
 from perjoule.drivers.protocols.host import Host
 from perjoule.drivers.protocols.hosts import Hosts
 from perjoule.model import Amplification, Disk, Json, Redundancy
+from perjoule.model.errors import WorkloadError
 
 Access = Literal["folders", "pools", "devices"]  # how a client gets at its data
 
@@ -48,6 +49,10 @@ class Mounted(ABC):
     @abstractmethod
     def alive(self) -> None:
         """Check that every daemon still runs. Raises TransientError with the last output of one that died."""
+
+    def unmounted(self) -> AbstractContextManager[None]:
+        """Unmount it on all clients while the block runs. Raises WorkloadError if it is not perjoule's to unmount."""
+        raise WorkloadError("this file system is not perjoule's to unmount", next="remove mounted = false from the workload")
 
     def busy(self) -> str:
         """Return the file system's background work, by its own status: "scrub of 2 placement groups"; "" if it is idle.

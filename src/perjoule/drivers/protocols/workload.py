@@ -4,13 +4,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from perjoule.drivers.protocols.checks import Check
 from perjoule.drivers.protocols.filesystem import Access, Mounted
 from perjoule.drivers.protocols.host import Host
-from perjoule.model import ClientResult, Direction, Outcome, Pattern
+from perjoule.model import ClientResult, Direction, Json, Outcome, Pattern
 from perjoule.model.errors import WorkloadError
+
+Need = Access | Literal["nothing"]
 
 
 class User(Protocol):
@@ -42,7 +44,9 @@ class ListsUsers:
 class Workload(ABC):
     """A load, and the parser of its engine's report."""
 
-    needs: ClassVar[Access] = "folders"  # of the file system: a campaign that puts together what doesn't fit is refused
+    needs: ClassVar[Need] = "folders"  # of the file system: a campaign that puts together what doesn't fit is refused
+    # Options that make it quick on simulated hosts, where it runs as it is; None: a simulated load stands for it.
+    simulated_with: ClassVar[Mapping[str, Json] | None] = None
     also_called: ClassVar[Mapping[str, str]] = {}  # an option as other tools call it -> the line to write
 
     @property
@@ -92,7 +96,7 @@ class Workload(ABC):
 
     @property
     def directions(self) -> tuple[Direction, ...]:
-        """The directions measured: ("write",), ("read",) or both; ("mixed",) for several users who do both at once."""
+        """The directions measured: ("write",), ("read",) or both; ("mixed",) for users who do both; ("idle",) for no load."""
         return ("write",)
 
     @property

@@ -75,7 +75,7 @@ class Fio(FioOptions):
             with noted(folder, clients):
                 run_file(clients, mounted, folder, "", time_limit_s=self.time_limit_s)
             return self.outcome(folder)
-        load = [f"rw={self.operation}", *self._how(clients), *self._limits(), *self._checksums(self.operation)]
+        load = [f"rw={self.operation}", *self._how(clients), *self._limits(), *self._pace(), *self._checksums(self.operation)]
         if self._mixed:
             load.append(f"rwmixread={self._read_percent}")
         with noted(folder, clients) as run:
@@ -99,6 +99,16 @@ class Fio(FioOptions):
         if self.round_s:
             return ["time_based=1", f"runtime={(self.rounds_count + MORE_ROUNDS) * self.round_s:.0f}"]
         return ["end_fsync=1", *([f"runtime={self.duration_s * 1e6:.0f}us"] if self.duration_s else [])]
+
+    def _pace(self) -> list[str]:
+        """Return the fio options that keep the load below what it can."""
+        paced = [f"rate={self.rate_bytes_per_s:.0f}"] if self.rate_bytes_per_s else []
+        if self.burst_bytes and self.pause_s:
+            paced += [
+                f"thinktime={self.pause_s * 1e6:.0f}",
+                f"thinktime_blocks={max(1, self.burst_bytes // self.transfer_bytes)}",
+            ]
+        return paced
 
     def _checksums(self, operation: str) -> list[str]:
         if not self.verify:

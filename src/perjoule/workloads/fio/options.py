@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 from perjoule.drivers.protocols import Check, Workload
 from perjoule.model import OPTIONS, Direction, Pattern, TextFile, option_name
-from perjoule.model.units import BYTES, MIB, Bytes, Ratio, Seconds, bytes_text, exact_text, seconds_text
+from perjoule.model.units import BYTES, MIB, Bytes, BytesPerSecond, Ratio, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads.fio import job as file
 from perjoule.workloads.fio.steady import ROUNDS_COUNT
 
@@ -30,6 +30,8 @@ class FioOptions(Workload):
         "filesize": "size = {bytes}",
         "iodepth": "in_flight = {value}",
         "runtime": "duration = {seconds}",
+        "thinktime": "pause = {value} and burst",
+        "thinktime_blocks": "burst, in bytes",
         "rwmixread": "read_share = {percent}",
         "numjobs": "clients = {value} above the first table: each client has one job",
         "loops": "repetitions = {value} above the first table",
@@ -59,6 +61,15 @@ class FioOptions(Workload):
 
     duration_s: Seconds | None = None
     """End the load after this time even if not all is moved: the first of time and size ends it; a note says which."""
+
+    rate_bytes_per_s: BytesPerSecond | None = None
+    """The most that each client moves per second of wall time; as fast as it can by default."""
+
+    burst_bytes: Bytes | None = None
+    """Bytes between two pauses: the client loads in bursts of this size."""
+
+    pause_s: Seconds | None = None
+    """How long a client pauses after each burst, in wall time."""
 
     verify: Literal["crc32c", "md5", "sha256", "xxhash"] | None = None
     """Give every block a checksum: a write is read back and verified after the measured window, a read while it is measured, both
@@ -116,6 +127,8 @@ class FioOptions(Workload):
             raise ValueError(
                 "verify is for whole files, written or read once (remove duration and round, and do not mix operations)"
             )
+        if (self.burst_bytes is None) != (self.pause_s is None):
+            raise ValueError("a load in bursts needs both burst and pause (write both, or neither)")
         if self.round_s is not None:
             self._possible_rounds(self.round_s, limit)
         return self
@@ -155,7 +168,8 @@ class FioOptions(Workload):
     def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
         """No longer than `duration`."""
         whole_s = super().loading_s(clients_count, bytes_per_s)
-        return min(whole_s, self.duration_s or whole_s)
+        paced_s = max(whole_s, self.client_bytes(clients_count) / self.rate_bytes_per_s) if self.rate_bytes_per_s else whole_s
+        return min(paced_s, self.duration_s or paced_s)
 
     def moved_bytes(self, clients_count: int) -> int:
         """Return the bytes of all clients, both directions together."""

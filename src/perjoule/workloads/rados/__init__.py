@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Access, Check, Host, Mounted, Workload, require_time
+from perjoule.drivers.protocols import Check, Host, Mounted, Need, Workload, require_time
 from perjoule.machine.each import each
 from perjoule.machine.untrusted import json_from, read_as, text_of
 from perjoule.model import OPTIONS, Channel, ClientResult, Direction, Outcome, Pattern, Series
@@ -57,7 +57,7 @@ class Began:
 class RadosBench(Workload):
     """Write objects, or read them in order or at random, with a number in flight per client."""
 
-    needs: ClassVar[Access] = "pools"
+    needs: ClassVar[Need] = "pools"
 
     operation: Literal["write", "seq", "rand"] = "write"
     """Write new objects; read each once, in order (seq); or read random ones until the time is over (rand)."""

@@ -1,0 +1,72 @@
+"""Power against load, as tables and as a figure's data."""
+
+from collections.abc import Sequence
+
+from perjoule.analysis.proportionality import Proportionality
+from perjoule.figures.scaling import Growth
+from perjoule.model import Interval
+from perjoule.model.metrics import RATES, metric_of
+from perjoule.model.units import clients_text
+from perjoule.report.mixed_users import in_units
+from perjoule.results.table import Table, number, with_interval
+
+_WHERE = ("file system", "workload", "clients")
+_RATE, _POWER = RATES[0], "mean_w"
+_PER_BYTE, _GAP = "energy_per_byte_j", "gap_ratio"
+
+
+def loads_table(found: Sequence[Proportionality]) -> Table:
+    """Lay out rate, power, gap to the ideal and energy per byte at each load."""
+    columns = tuple(metric_of(key).label for key in ("asked_load_ratio", "load_ratio", _RATE, _POWER, _GAP, _PER_BYTE))
+    rows = [
+        (
+            *_place(one),
+            number(level.asked_ratio / metric_of("asked_load_ratio").unit.per),
+            _text(level.load, "load_ratio"),
+            _text(level.cell.metrics.get(_RATE), _RATE),
+            _text(level.cell.metrics[_POWER], _POWER),
+            _text(level.gap, _GAP),
+            _text(level.energy_per_byte, _PER_BYTE),
+            str(len(level.cell.metrics[_POWER].values)),
+        )
+        for one in found
+        for level in one.levels
+    ]
+    return Table((*_WHERE, *columns, "n"), tuple(rows))
+
+
+def proportionality_table(found: Sequence[Proportionality]) -> Table:
+    """Lay out how proportional each file system's power is, or why that is not known."""
+    keys = list(dict.fromkeys(key for one in found for key in one.numbers))
+    rows = [(*_place(one), *(_text(one.numbers.get(key), key) for key in keys), one.grade, one.refused) for one in found]
+    return Table((*_WHERE, *(metric_of(key).label for key in keys), "power", "omitted"), tuple(rows))
+
+
+def curves(found: Sequence[Proportionality]) -> list[Growth]:
+    """Return the figure's data: power at each load, and the line in proportion to it."""
+    per, unit = metric_of("load_ratio").unit.per, metric_of(_POWER).unit
+    drawn: list[Growth] = []
+    for one in sorted(found, key=lambda one: (one.workload, one.clients_count)):
+        points = [(level.load.mean / per, in_units(level.cell.metrics[_POWER], unit.per)) for level in one.levels]
+        top = points[-1]
+        ep = one.numbers.get("proportionality_ratio")
+        drawn.append(
+            Growth(
+                panel=f"{one.workload}, {clients_text(one.clients_count)}: {unit.symbol}",
+                axis=unit.symbol,
+                filesystem=one.filesystem,
+                values=dict(points),
+                ideal=[(0.0, 0.0), (top[0], top[1].mean)] if one.numbers else [],
+                law=[(load, power.mean) for load, power in points],
+                words=f"{metric_of('proportionality_ratio').label} {number(ep.mean)}" if ep else one.refused,
+            )
+        )
+    return drawn
+
+
+def _place(one: Proportionality) -> tuple[str, str, str]:
+    return one.filesystem, one.workload, str(one.clients_count)
+
+
+def _text(found: Interval | None, key: str) -> str:
+    return with_interval(found, metric_of(key).unit.per) if found else "–"

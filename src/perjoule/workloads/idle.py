@@ -1,0 +1,105 @@
+"""No load: what a mounted, quiet file system draws, and what it does by itself.
+
+It is the "ready idle" of SNIA's Emerald, https://www.snia.org/forums/cmsi/programs/emerald, for a whole file system.
+
+The window begins when everything has been written back and the file system has had time to come to rest. perjoule itself reads
+only counters and meters meanwhile; on hosts reached over SSH, that takes CPU time and network bytes of theirs.
+"""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict
+from dataclasses import dataclass as plain_dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.protocols import Check, Host, Mounted, Need, Workload
+from perjoule.machine.each import each
+from perjoule.machine.untrusted import read_as
+from perjoule.model import OPTIONS, ClientResult, Direction, Json, Outcome
+from perjoule.model.units import Seconds, SecondsOrZero
+from perjoule.workloads._raw import reading
+
+EXAMPLE = """
+[[workload]]
+kind = "idle"
+duration = "60 s"
+mounted = [true, false]
+"""
+
+RAW = "idle.json"
+SYNC_S = 600.0
+
+
+@plain_dataclass(frozen=True)
+class Kept:
+    """idle.json: the window, a result for each client, and on how many of them the file system was mounted."""
+
+    results: tuple[ClientResult, ...]
+    mounted_count: int
+    least_gap_s: float
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Idle(Workload):
+    """A file system without a load, with its clients mounted or not."""
+
+    needs: ClassVar[Need] = "nothing"
+    simulated_with: ClassVar[Mapping[str, Json] | None] = {"duration": "0.5 s", "rest": "0 s"}
+
+    duration_s: Seconds = 60.0
+    """Length of the window, in wall time. Daemons act in periods of seconds to minutes: cover several of the longest."""
+
+    mounted: bool = True
+    """Whether clients have the file system mounted; otherwise they unmount it before the window and mount it again after it."""
+
+    rest_s: SecondsOrZero = 5.0
+    """Wall time between the last write-back or unmount and the window."""
+
+    least_gap_s: Seconds = 10.0
+    """The shortest time without an access, in emulated time, in which a disk could sleep. Shorter gaps do not count."""
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """None: it is idle."""
+        return ("idle",)
+
+    def moved_bytes(self, clients_count: int) -> int:
+        """Return 0."""
+        return 0
+
+    def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
+        """Its duration, whatever the speed."""
+        return self.duration_s + self.rest_s
+
+    def checks(self) -> tuple[Check, ...]:
+        """Check nothing: there are no requirements."""
+        return (Check("idle", True, "needs nothing"),)
+
+    def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
+        """Write back what earlier trials left; caches stay warm, as those of an idle file system are."""
+        loading = [client for client in clients if client.name in mounted.directories]
+        each(loading, lambda one: one.run(["sync", "-f", mounted.directories[one.name]], timeout_s=SYNC_S))
+
+    def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
+        """Wait. Raises WorkloadError if the file system can't be unmounted, TransientError if it can't be mounted again."""
+        with nullcontext() if self.mounted else mounted.unmounted():
+            time.sleep(self.rest_s)
+            began_s = time.monotonic()
+            time.sleep(self.duration_s)
+            ended_s = time.monotonic()
+        results = tuple(ClientResult(client.name, "idle", began_s, ended_s, 0, 0) for client in clients)
+        found = Kept(results, len(clients) if self.mounted else 0, self.least_gap_s)
+        (folder / RAW).write_text(json.dumps(asdict(found)))
+        return self.outcome(folder)
+
+    def outcome(self, folder: Path) -> Outcome:
+        """Read the window. Raises WorkloadError."""
+        with reading("the window of an idle trial", folder):
+            found = read_as(Kept, folder / RAW)
+        measured = {"clients_mounted_count": float(found.mounted_count), "least_gap_s": found.least_gap_s}
+        return Outcome("no load", found.results, measured=measured)

@@ -1,0 +1,122 @@
+"""Shares of what a file system can: profiles, what fio is asked for, and what steps leave."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from perjoule import drivers
+from perjoule.drivers.protocols import Workload
+from perjoule.model import Json, Spec
+from perjoule.model.errors import WorkloadError
+from perjoule.model.units import MIB
+from perjoule.workloads.duty import Duty, Paced, Step, profile_steps
+
+DAY = """hour,load
+0,5 %
+8,60 %
+18,0.25
+22,0
+"""
+
+
+def duty(**options: Json) -> Duty:
+    made = drivers.workload(Spec("duty", options, "duty"))
+    assert isinstance(made, Duty)
+    return made
+
+
+def test_a_profile_has_a_step_for_each_line_until_the_day_is_over() -> None:
+    assert profile_steps(DAY, 2.0) == (Step(0.05, 16.0), Step(0.6, 20.0), Step(0.25, 8.0), Step(0.0, 4.0))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "line 1"),
+        ("load,hour\n5 %,0\n", "line 1"),
+        ("hour,load\n0,5 %\n8\n", "line 3"),
+        ("hour,load\n0,much\n", "line 2"),
+        ("hour,load\n8,5 %\n7,5 %\n", "line 3"),
+        ("hour,load\n0,5 %\n24,5 %\n", "line 3"),
+        ("hour,load\n0,101 %\n", "line 2"),
+        ("hour,load\n0,nan\n", "line 2"),
+        ("hour,load\n0,0 %\n", "no line with a load"),
+    ],
+)
+def test_a_profile_that_is_none_says_in_which_line(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        profile_steps(text, 1.0)
+
+
+def fio_at(share: Json, **options: Json) -> Workload:
+    made = duty(load=share, duration="10 s", transfer="1 MiB", **options)
+    return made.step(0, Paced(80.0 * MIB, 2, 1))
+
+
+def test_clients_share_the_load_and_their_files_outlast_it() -> None:
+    found = vars(fio_at("25 %"))
+    assert found["rate_bytes_per_s"] == 10 * MIB  # each
+    assert found["duration_s"] == 10
+    assert found["size_bytes"] == 2 * 10 * 10 * MIB
+
+
+def test_at_full_load_nothing_is_held_back() -> None:
+    found = vars(fio_at("100 %"))
+    assert found["rate_bytes_per_s"] is None
+    assert found["burst_bytes"] is None
+
+
+def test_bursts_are_as_fast_as_can_be_and_pauses_give_the_share() -> None:
+    found = vars(fio_at("25 %", burst="500 ms"))
+    assert found["rate_bytes_per_s"] is None
+    assert found["burst_bytes"] == 20 * MIB  # of half a second at 40 MiB/s
+    assert found["pause_s"] == pytest.approx(1.5)
+
+
+def test_no_load_is_idle() -> None:
+    made = duty(load="0 %", duration="10 s")
+    assert made.directions == ("idle",)
+    assert made.step(0, Paced(80.0 * MIB, 2, 1)).directions == ("idle",)
+
+
+@pytest.mark.parametrize("left", ['{"full_bytes_per_s": 0, "clients_count": 1, "steps_count": 1}', "{}", ""])
+def test_a_damaged_file_is_named(left: str, tmp_path: Path) -> None:
+    (tmp_path / "duty.json").write_text(left)
+    with pytest.raises(WorkloadError, match="paced load"):
+        duty().outcome(tmp_path)
+
+
+def claimed(folder: Path, number: int, began_s: float, ended_s: float, *moved_bytes: int) -> None:
+    """What a simulated load leaves of a step."""
+    results = [
+        {"host": f"client-{n}", "direction": "write", "began_s": began_s, "ended_s": ended_s}
+        | {"moved_bytes": moved, "operations_count": moved, "latency_s": {}}
+        for n, moved in enumerate(moved_bytes, start=1)
+    ]
+    (folder / f"step-{number}").mkdir()
+    (folder / f"step-{number}" / "simulated.json").write_text(json.dumps({"results": results, "doubts": []}))
+
+
+def test_a_profile_counts_from_its_first_step_to_its_last(tmp_path: Path) -> None:
+    made = duty(engine="simulated", profile={"name": "day.csv", "text": "hour,load\n0,50 %\n12,100 %\n"}, hour="1 s")
+    (tmp_path / "duty.json").write_text(json.dumps({"full_bytes_per_s": 200, "clients_count": 2, "steps_count": 2}))
+    claimed(tmp_path, 0, 10.0, 22.0, 600, 600)
+    claimed(tmp_path, 1, 22.1, 34.1, 1200, 1200)
+    found = made.outcome(tmp_path)
+    assert [(r.host, r.began_s, r.ended_s, r.moved_bytes) for r in found.results] == [
+        ("client-1", 10.0, 34.1, 1800),
+        ("client-2", 10.0, 34.1, 1800),
+    ]
+    assert found.measured == pytest.approx({"asked_load_ratio": 0.75, "load_ratio": 0.75})
+    assert not found.doubts
+
+
+def test_a_load_that_falls_short_and_time_between_steps_are_doubts(tmp_path: Path) -> None:
+    made = duty(engine="simulated", profile={"name": "day.csv", "text": "hour,load\n0,50 %\n12,90 %\n"}, hour="1 s")
+    (tmp_path / "duty.json").write_text(json.dumps({"full_bytes_per_s": 200, "clients_count": 1, "steps_count": 2}))
+    claimed(tmp_path, 0, 10.0, 22.0, 900)
+    claimed(tmp_path, 1, 25.0, 37.0, 1800)
+    found = made.outcome(tmp_path)
+    assert any("56.2% of what the file system can, in place of 70.0%" in doubt for doubt in found.doubts)
+    assert any("11% of the window lie between the steps" in doubt for doubt in found.doubts)
