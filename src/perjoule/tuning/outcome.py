@@ -91,7 +91,8 @@ def power_w(cells: Sequence[Cell]) -> Interval | None:
 
 
 def importance(space: Space, surface: Surface, *, less_is_better: bool) -> tuple[Importance, ...]:
-    """Return what each option does by itself, the most important first."""
+    """Return what each option does by itself, the most important first; undecided with too few blocks to know the scatter."""
+    least_count = 2 + sum(len(option.values) - 1 for option in space.options)  # parameters of an additive fit, and one
     found: list[Importance] = []
     sizes: dict[str, float] = {}
     for n, option in enumerate(space.options):
@@ -105,7 +106,8 @@ def importance(space: Space, surface: Surface, *, less_is_better: bool) -> tuple
         most = max(abs(value) + _NORMAL * deviation for value, deviation in pairs)
         relevant = log1p(RELEVANT_RATIO)
         sure = size - _NORMAL * error > 0 and size >= relevant
-        matters: Matters = "matters" if sure else "does not matter" if most <= relevant else "undecided"
+        known: Matters = "matters" if sure else "does not matter" if most <= relevant else "undecided"
+        matters: Matters = known if surface.blocks_count >= least_count else "undecided"
         sign = -1 if less_is_better else 1
         low, high = sorted(exp(sign * (size + by * _NORMAL * error)) for by in (-1, 1))
         ratio = Interval(exp(sign * size), low, high, (exp(sign * size),))

@@ -89,9 +89,9 @@ class Surface:
         self._weights: Floats = np.asarray(cho_solve((self._lower, True), self._y))
 
     @property
-    def noise_ratio(self) -> float:
-        """The standard deviation of a block."""
-        return self.deviations[-1]
+    def blocks_count(self) -> int:
+        """The number of blocks that it rests on."""
+        return len(self._y)
 
     def mean(self, settings: Sequence[Setting]) -> Floats:
         """Return the expected value of each setting."""

@@ -117,5 +117,9 @@ def test_an_option_matters_or_does_not_or_that_is_undecided() -> None:
     assert less.ratio.mean == pytest.approx(1 / found[0].ratio.mean)
     assert less.ratio == Interval(less.ratio.mean, less.ratio.low, less.ratio.high, (less.ratio.mean,))
     assert less.ratio.low < less.ratio.mean < less.ratio.high
+    exact = [Block((a, b), 1, effects[a]) for a, b in ((0, 0), (1, 1), (2, 0), (2, 1))]  # of 3 + 2 values, 5 are needed
+    assert {one.matters for one in importance(space, Surface(space, exact), less_is_better=False)} == {"undecided"}
+    more = [*exact, Block((0, 1), 1, 0.0)]
+    assert importance(space, Surface(space, more), less_is_better=False)[0].matters == "matters"
     few = [Block((0, 0), 1, 0.0), Block((2, 1), 1, 0.06), Block((1, 0), 1, -0.05), Block((1, 1), 1, 0.05)]
     assert {one.matters for one in importance(space, Surface(space, few), less_is_better=False)} == {"undecided"}
