@@ -41,10 +41,19 @@ def capacities(attempt: Attempt) -> tuple[float, float]:
         return np.nan, np.nan
     catalogue, kept = cluster(attempt.record["cluster"]), attempt.record["redundancy"]
     of = {h["name"]: h["node"] for h in attempt.record["hosts"]}
-    sizes = [_terabytes(catalogue["disk"][disk]) for h in attempt.data_hosts for disk in node(catalogue, of[h])["disks"]]
+    sizes = [sum(_terabytes(catalogue["disk"][disk]) for disk in node(catalogue, of[h])["disks"]) for h in attempt.data_hosts]
     parts = kept["data_count"] + kept["parity_count"]
     usable = kept["data_count"] / parts if parts else 1 / kept["copies_count"]
-    return sum(sizes) * TERA, sum(sizes) * TERA * usable / kept["beneath_count"]
+    alike = min(sizes, default=np.nan) * len(sizes)
+    return sum(sizes) * TERA, alike * TERA * usable / kept["beneath_count"]
+
+
+def has_disks(attempt: Attempt, host: str) -> bool:
+    """Whether a host has a disk in the catalogue, or no hardware in it at all."""
+    of = {h["name"]: h["node"] for h in attempt.record["hosts"]}
+    if not attempt.record.get("hardware") or not of[host]:
+        return True
+    return bool(node(cluster(attempt.record["cluster"]), of[host]).get("disks"))
 
 
 def _terabytes(disk: Any) -> float:
@@ -64,7 +73,8 @@ def by_role(attempt: Attempt, role: str, hosts: list[str], began_s: float, ended
     found[f"idle_switches_{role}_hz"] = risen(attempt, "switches", hosts, began_s, ended_s) / length_s
     for quantity in MOVED:
         found[f"idle_{quantity}_{role}_bytes_per_s"] = risen(attempt, quantity, hosts, began_s, ended_s) / length_s
-    tables = [[attempt.counters.get((way, host)) for way in ("disk_read", "disk_written")] for host in hosts]
+    spinning = [host for host in hosts if has_disks(attempt, host)]
+    tables = [[attempt.counters.get((way, host)) for way in ("disk_read", "disk_written")] for host in spinning]
     known = [[t for t in pair if t is not None] for pair in tables]
     gaps = [gaps_s(pair, began_s, ended_s) for pair in known if len(pair) == 2 and any(t["value"].iloc[-1] for t in pair)]
     if gaps:

@@ -17,6 +17,7 @@ from perjoule.analysis.overhead import total
 from perjoule.analysis.power import boundaries
 from perjoule.analysis.samples import Floats
 from perjoule.model import Quantity, Record, Series
+from perjoule.model.hardware import Node
 
 COUNTED: Mapping[Quantity, str] = {
     "cpu": "idle_cpu_{role}_ratio",
@@ -41,27 +42,34 @@ class Idle:
 def work(record: Record, duration_s: float) -> Work:
     """Return the work of an idle trial: the capacity that was kept, times the time, as far as it is known."""
     divisors, per_j, kept = {"idle_w": duration_s}, "", 0.0
-    if raw_bytes := raw_capacity_bytes(record):
-        divisors["raw_w_per_byte"] = raw_bytes * duration_s
+    if each_bytes := capacities_bytes(record):
+        divisors["raw_w_per_byte"] = sum(each_bytes) * duration_s
         if record.redundancy is not None:
-            per_j, kept = "usable_bytes_per_w", raw_bytes * record.redundancy.usable_ratio * duration_s
+            alike_bytes = len(each_bytes) * min(each_bytes)  # each host holds as much as the smallest
+            per_j, kept = "usable_bytes_per_w", alike_bytes * record.redundancy.usable_ratio * duration_s
             divisors["usable_w_per_byte"] = kept
     return Work(per_j, kept, duration_s, loaded=False, divisors=divisors)
 
 
-def raw_capacity_bytes(record: Record) -> float | None:
-    """Return the capacity of the disks of all data hosts by the catalogue; None if a host has none there."""
-    nodes = {node.name: node for node in record.hardware.nodes} if record.hardware else {}
-    node_of = {host.name: nodes.get(host.node) for host in record.hosts}
+def capacities_bytes(record: Record) -> tuple[float, ...]:
+    """Return the capacity of the disks of each data host by the catalogue; empty if a host has no disk there."""
+    node_of = _nodes(record)
     holders = [node_of.get(name) for name in data_hosts(record)]
     each = [sum(disk.capacity_bytes.value for disk in node.disks) if node else 0.0 for node in holders]
-    return sum(each) if each and all(each) else None
+    return tuple(each) if all(each) else ()
+
+
+def _nodes(record: Record) -> Mapping[str, Node]:
+    """Return the catalogue's node of each host that has one."""
+    nodes = {node.name: node for node in record.hardware.nodes} if record.hardware else {}
+    return {host.name: nodes[host.node] for host in record.hosts if host.node in nodes}
 
 
 def idle(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> Idle:
     """Return the power of each role, what it did by itself, and the gaps between accesses to its disks."""
     metrics: dict[str, float] = {}
     doubts: dict[str, None] = dict.fromkeys(_dilated(record))
+    nodes = _nodes(record)
     length_s = (ended_s - began_s) * record.scale
     least_s = record.outcome.measured.get("least_gap_s") if record.outcome else None
     for role, names in roles(record).items():
@@ -73,7 +81,8 @@ def idle(record: Record, series: Sequence[Series], began_s: float, ended_s: floa
             doubts |= dict.fromkeys(found.doubts if found.value is None else ())
             if found.value is not None:
                 metrics[metric.format(role=role)] = found.value / length_s
-        gaps = {name: disk_gaps_s(series, name, began_s, ended_s) for name in sorted(names)}
+        with_disks = sorted(name for name in names if name not in nodes or nodes[name].disks)
+        gaps = {name: disk_gaps_s(series, name, began_s, ended_s) for name in with_disks}
         known = [(found[0] * record.scale, found[1] * record.scale) for found in gaps.values() if found is not None]
         if known:
             metrics[f"longest_gap_{role}_s"] = max(float(own_s.max(initial=0.0)) for own_s, _ in known)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perjoule import catalogue
-from perjoule.analysis.idle import disk_gaps_s, raw_capacity_bytes
+from perjoule.analysis.idle import capacities_bytes, disk_gaps_s
 from perjoule.analysis.points import points
 from perjoule.model import Outcome, Redundancy, Specification
 
@@ -48,6 +48,23 @@ def test_the_capacity_that_a_watt_keeps_is_known_from_the_catalogue_and_the_redu
     assert point.metrics["raw_w_per_byte"] * 1e12 * DAY_S == pytest.approx(30 * DAY_S / 4)  # joules of a day for a TB
 
 
+def test_hosts_of_unequal_size_hold_as_much_as_the_smallest(made):
+    """A brick of 1.024 TB (two SSDs) beside two of 2 TB: a code over all three fills 1.024 TB of each."""
+    record = replace(idle_record(made, redundancy=Redundancy(data_count=2, parity_count=1)), data_hosts=SERVERS)
+    (point,) = points(record, watts(made))
+    assert point.metrics["raw_w_per_byte"] == pytest.approx(30 / 5.024e12)
+    assert point.metrics["usable_w_per_byte"] == pytest.approx(30 / (3 * 1.024e12 * 2 / 3))
+
+
+def test_hosts_without_a_disk_in_the_catalogue_have_none_that_could_sleep(made):
+    """The metadata host is node B here, a board alone; on its virtual host is a disk nevertheless."""
+    record = idle_record(made)
+    bare = replace(record, hosts=tuple(replace(h, node="B") if h.role == "metadata" else h for h in record.hosts))
+    series = [*watts(made), *(stepping(made, "metadata-1", way, 15.0) for way in ("disk_read", "disk_written"))]
+    assert "longest_gap_metadata_s" in points(record, series)[0].metrics
+    assert "longest_gap_metadata_s" not in points(bare, series)[0].metrics
+
+
 @pytest.mark.parametrize(
     ("kept", "ratio"),
     [
@@ -71,7 +88,7 @@ def test_nothing_was_moved_so_no_number_is_by_byte_or_by_delay(made):
 def test_without_hardware_of_the_catalogue_power_is_known_and_capacity_is_not(made):
     record = idle_record(made, real=True, redundancy=Redundancy())
     (point,) = points(record, watts(made))
-    assert raw_capacity_bytes(record) is None
+    assert capacities_bytes(record) == ()
     assert point.metrics["idle_w"] == pytest.approx(30)
     assert not {"raw_w_per_byte", "usable_w_per_byte", "usable_bytes_per_w"} & point.metrics.keys()
 
