@@ -1,10 +1,12 @@
 """How perjoule stops: one sentence and an exit code per error, and signals that unwind every `with` once."""
 
 import errno
+import re
 import signal
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -62,9 +64,12 @@ def _said(error: "PerjouleError") -> int:
 def _of_command_line(error: click.ClickException) -> "CampaignError":
     from perjoule.model.errors import CampaignError
 
-    what, _, near = error.format_message().rstrip(".").partition(". Did you mean ")
+    what, _, rest = re.sub(r"[.] [(]?Did you mean (one of: )?", "\n", error.format_message().rstrip(".")).partition("\n")
+    several = re.findall(r"'(.*?)'", rest)
+    wanted = error.option_name if isinstance(error, click.NoSuchOption) else ""
+    near = next(iter(get_close_matches(wanted, several, n=1, cutoff=0.0) or several), "")
     context = error.ctx if isinstance(error, click.UsageError) else None
-    advice = f"did you mean {near}" if near else f"see `{context.command_path if context else 'perjoule'} --help`"
+    advice = f"did you mean '{near}'?" if near else f"see `{context.command_path if context else 'perjoule'} --help`"
     return CampaignError(f"{what[:1].lower()}{what[1:]}", next=advice)
 
 

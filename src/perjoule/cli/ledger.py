@@ -20,7 +20,7 @@ from perjoule.model.errors import CampaignError
         "perjoule ledger pledges/*.json --with results/a --with results/b --json",
     ),
 )
-@click.argument("pledges", nargs=-1, type=click.Path(path_type=Path), metavar="[PLEDGE.json]...")
+@click.argument("pledges", nargs=-1, type=click.Path(path_type=Path), metavar="[PLEDGES]")
 @click.option("--with", "folders", multiple=True, type=click.Path(path_type=Path), metavar="DIR", help="Results measured since.")
 @json_output.option
 def ledger(pledges: tuple[Path, ...], folders: tuple[Path, ...], as_json: bool) -> None:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:  # what measures is imported where it is used: that takes long
     "tune",
     short_help="Find the settings that do best.",
     epilog=examples(
-        "perjoule tune my.toml --for MiB/J --list          the options and their values; measures nothing",
+        "perjoule tune my.toml --for MiB/J --list",
         "perjoule tune my.toml --for MiB/J --trials 40",
-        'perjoule tune my.toml --for MiB/s --within "20 W" --only threads --only read_ahead',
+        'perjoule tune my.toml --for MiB/s --within "20 W" --only threads',
         "perjoule tune examples/tune.toml --for EDP --trials 16 --into results/tuned",
     ),
 )
