@@ -35,6 +35,26 @@ rate = "200 Hz"
 def measure(folder: Path, seed: int, mib_per_s: float, name: str = "nightly") -> None:
     asked = campaign.parse(CAMPAIGN.format(seed=seed, mib_per_s=mib_per_s, name=name))
     runner.run(asked, store.create(folder, asked.text, asked.name), lambda event: None)
+    for repetition, path in enumerate(sorted(folder.glob("trials/*/attempt-1/record.json"))):
+        last(path, 8 / (mib_per_s * SCATTER[(2 * seed + repetition) % len(SCATTER)]))
+
+
+# Nights as they could be on a machine that nothing else disturbs: what really passes here depends on what else runs.
+SCATTER = (1.004, 0.997, 1.001, 0.995, 1.006, 1.0, 0.998, 1.003, 0.994, 1.002, 0.999)
+
+
+def last(path: Path, seconds: float) -> None:
+    """Let the load of a record last as long, with nothing to write back."""
+    record = json.loads(path.read_text())
+    for result in record["outcome"]["results"]:
+        result["ended_s"] = result["began_s"] + seconds
+    ended_s = max(result["ended_s"] for result in record["outcome"]["results"])
+    for phase in record["phases"]:
+        if phase["name"] == "measure":
+            phase["ended_s"] = ended_s
+        elif phase["name"] == "write-back":
+            phase["began_s"] = phase["ended_s"] = ended_s
+    path.write_text(json.dumps(record))
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +88,7 @@ def test_a_file_system_that_became_slow_is_found_where_it_did_and_fails_ci(said:
     (row,) = data["rows"]
     (step,) = row["steps"]
     assert (step["campaign"], row["verdict"], row["metric"]) == (5, "worse", "throughput_bytes_per_s")
-    assert step["ratio"] == pytest.approx(0.5, rel=0.15)
+    assert step["ratio"] == pytest.approx(0.5, rel=0.005)
     assert step["p"] <= 0.05
     assert data["campaigns"][5]["results"].endswith("night-5") and data["campaigns"][5]["changes"]
     assert [(one["first"], one["last"]) for one in row["levels"]] == [(0, 4), (5, 7)]
