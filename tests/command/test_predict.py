@@ -38,6 +38,16 @@ def test_scripts_get_the_same_numbers() -> None:
     assert write["efficiency_bytes_per_j"][0] == pytest.approx(value / write["mean_w"][0])
 
 
+def test_a_figure_has_both_directions_and_the_bound(tmp_path: Path) -> None:
+    said("predict", "moosefs", "--on", "odroid-hc4", "--clients", "1..3", "--figure", tmp_path / "f.svg")
+    drawn = (tmp_path / "f.svg").read_text()
+    assert all(
+        word in drawn for word in ("MiB/s", "MiB/J", "clients", "write", "read", "dashed: the bound", "predicted, not measured")
+    )
+    said("predict", "moosefs", "--on", "odroid-hc4", "--figure", tmp_path / "f.pdf")
+    assert (tmp_path / "f.pdf").read_bytes().startswith(b"%PDF")
+
+
 def test_a_pledge_is_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("predict", "moosefs", "--on", "odroid-hc4", "--pledge", tmp_path / "p.json")
     said(*words)
@@ -73,6 +83,7 @@ def test_a_calibration_is_written_and_can_be_checked(tmp_path: Path) -> None:
         (["predict", "moosefs", "--on", "odroid-hc4", "--clients", "1..100000"], "not numbers of clients"),
         (["predict", "moosefs", "--on", "odroid-hc4", "--size", "3"], "has no unit"),
         (["predict", "moosefs", "--on", "pc-ssd1"], "the testbed has 0 storage hosts"),
+        (["predict", "moosefs", "--on", "odroid-hc4", "--figure", "f.png"], "a figure is an SVG or a PDF"),
         (["calibrate"], "name file systems to measure, or results with --from"),
         (["calibrate", "nosuch"], "can't be calibrated"),
         (["calibrate", "device"], "can't be calibrated"),

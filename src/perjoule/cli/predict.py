@@ -16,6 +16,7 @@ from perjoule.model.errors import CampaignError
 from perjoule.model.units import BYTES, quantity
 
 if TYPE_CHECKING:  # `--help` and completion need none of it
+    from perjoule.figures.vega import Spec
     from perjoule.model import Json
     from perjoule.model.hardware import Cluster
     from perjoule.prediction import Profile
@@ -108,6 +109,7 @@ def _fit(sources: tuple[Path, ...], place: Path) -> None:
     epilog=examples(
         "perjoule predict cephfs --on odroid-hc4 --clients 1..16",
         "perjoule predict moosefs --on my-boards.toml --servers 8 --set goal=2",
+        "perjoule predict glusterfs --on odroid-hc4 --figure glusterfs.svg",
         "perjoule predict glusterfs --on reference-1 --clients 4 --json",
         "perjoule predict moosefs --on odroid-hc4 --pledge moosefs.pledge.json",
     ),
@@ -119,6 +121,7 @@ def _fit(sources: tuple[Path, ...], place: Path) -> None:
 @click.option("--size", default="1 GiB", show_default=True, metavar="SIZE", help="What each client moves.")
 @click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="An option of the file system: goal=2.")
 @click.option("--virtual", is_flag=True, help="As virtual hosts: page caches as large as this machine's memory.")
+@click.option("--figure", type=OutputFile(), metavar="FILE.svg|.pdf", help="Draw it against the number of clients.")
 @click.option("--pledge", type=OutputFile(new=True), metavar="FILE.json", help="Freeze it, for `perjoule ledger`.")
 @json_output.option
 def predict(
@@ -129,6 +132,7 @@ def predict(
     size: str,
     settings: tuple[str, ...],
     virtual: bool,
+    figure: Path | None,
     pledge: Path | None,
     as_json: bool,
 ) -> None:
@@ -140,6 +144,8 @@ def predict(
     from perjoule.prediction import Target, predictions
     from perjoule.results import prediction as tables
 
+    if figure is not None and figure.suffix not in (".svg", ".pdf"):
+        raise CampaignError("a figure is an SVG or a PDF", where=str(figure), next="name it FILE.svg or FILE.pdf")
     counts = _counts(clients)
     try:
         client_bytes = round(quantity(size, BYTES))
@@ -152,6 +158,8 @@ def predict(
 
         with exits.place(pledge):
             pledge.write_text(ledger.pledged(target, found), encoding="utf-8")
+    if figure is not None:
+        _draw(figure, tables.figure(target, found))
     if as_json:
         json_output.print_json("predict", {"profile": target.profile.kind, "cluster": target.cluster.name, "predictions": found})
         return
@@ -162,6 +170,13 @@ def predict(
         show_line(line)
     if pledge is not None:
         show_line(f"pledged: {pledge}; once it is measured: perjoule ledger {pledge} --with DIR")
+
+
+def _draw(path: Path, spec: "Spec") -> None:
+    from perjoule.figures.rendering import pdf, svg
+
+    with exits.place(path):
+        path.write_bytes(pdf(spec) if path.suffix == ".pdf" else svg(spec).encode())
 
 
 def _counts(text: str) -> list[int]:

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from perjoule.figures.prediction import Predicted, prediction
+from perjoule.figures.vega import Spec
 from perjoule.model.metrics import METRICS, RANKED
 from perjoule.model.units import bytes_text
 from perjoule.prediction import Prediction, Profile, Target, parameters
@@ -39,6 +41,18 @@ def table(found: Sequence[Prediction]) -> Table:
         for one in found
     )
     return Table(headers, rows)
+
+
+def figure(target: Target, found: Sequence[Prediction]) -> Spec:
+    """Draw throughput and work per joule against the number of clients."""
+    points = [
+        Predicted(of.label, one.direction, one.clients_count, *(part / of.unit.per for part in triple), bound=bound)
+        for of, pick in ((_RATE, "throughput_bytes_per_s"), (_WORK, "efficiency_bytes_per_j"))
+        for one in found
+        for triple, bound in [(getattr(one, pick), one.bound_bytes_per_s / of.unit.per if of is _RATE else None)]
+    ]
+    kind = f"{target.profile.kind} {target.profile.release}, {found[0].redundancy.text}, on {target.cluster.title}"
+    return prediction(points, title=kind, notes=("predicted, not measured", "bands: 90 %; dashed: the bound"))
 
 
 def _band(triple: tuple[float, float, float], per: float) -> str:
