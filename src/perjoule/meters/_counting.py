@@ -21,8 +21,8 @@ Answer = Callable[[], Counters] | str  # waits for the counters; a text is the r
 class _Taker:
     """A meter that takes the readings of its hosts, and its missed readings so far."""
 
-    def __init__(self, name: str, hosts: Sequence[Host], take: Take) -> None:
-        self.name, self.hosts, self.take = name, hosts, take
+    def __init__(self, name: str, hosts: Sequence[Host], take: Take, switches: bool) -> None:
+        self.name, self.hosts, self.take, self.switches = name, hosts, take, switches
         self.rounds_count = 0
         self.misses: dict[str, list[str]] = {}  # of each host, why
         self.failure: Exception | None = None  # of `take`, which ends it
@@ -57,7 +57,7 @@ class _Rounds:
         self._hearing = ThreadPoolExecutor(1, "counters")  # one round after the other
 
     def join(self, taker: _Taker) -> None:
-        taker.give(_heard(_asked(taker.hosts)))
+        taker.give(_heard(_asked(taker.hosts, taker.switches)))
         with self._lock:
             self.takers.append(taker)
 
@@ -67,13 +67,14 @@ class _Rounds:
         with self._lock:
             self.takers.remove(taker)
         if self.takers:  # its last round comes after all in which it still took part
-            self._hearing.submit(self._hear, [taker], _asked(taker.hosts)).result()
+            self._hearing.submit(self._hear, [taker], _asked(taker.hosts, taker.switches)).result()
         else:
             self._hearing.shutdown()
 
     def _ask(self) -> None:
         with self._lock:
-            asked = _asked({id(host): host for taker in self.takers for host in taker.hosts}.values())
+            hosts = {id(host): host for taker in self.takers for host in taker.hosts}.values()
+            asked = _asked(hosts, any(taker.switches for taker in self.takers))
             self._hearing.submit(self._hear, tuple(self.takers), asked)
 
     def _hear(self, takers: Sequence[_Taker], asked: Mapping[str, Answer]) -> None:
@@ -86,11 +87,11 @@ class _Rounds:
             taker.give(readings)
 
 
-def _asked(hosts: Iterable[Host]) -> dict[str, Answer]:
+def _asked(hosts: Iterable[Host], switches: bool) -> dict[str, Answer]:
     found: dict[str, Answer] = {}
     for host in hosts:
         try:
-            found[host.name] = host.ask_counters()
+            found[host.name] = host.ask_counters(switches=switches)
         except (PerjouleError, OSError, ValueError) as error:
             found[host.name] = _words(error)
     return found
@@ -115,14 +116,14 @@ _changing = threading.Lock()
 
 
 @contextmanager
-def counting(name: str, rate_hz: float, hosts: Sequence[Host], take: Take) -> Generator[list[str]]:
+def counting(name: str, rate_hz: float, hosts: Sequence[Host], take: Take, *, switches: bool = False) -> Generator[list[str]]:
     """Read the counters of all hosts once before the block, during it, and once at its end; return doubts.
 
     `take` gets each round's readings by the host's name. A host that fails is not in it (a gap); a doubt says how often and why.
     Meters of the same hosts at the same rate share one thread and its readings. An exception in `take` ends it for this meter and
-    is raised when the block ends.
+    is raised when the block ends. One meter at most may ask for context switches (`Host.ask_counters` says why).
     """
-    taker, doubts = _Taker(name, hosts, take), list[str]()
+    taker, doubts = _Taker(name, hosts, take, switches), list[str]()
     with _changing:
         rounds = next((r for r in _open if r.rate_hz == rate_hz and _shares(r, hosts)), None) or _Rounds(rate_hz)
         rounds.join(taker)

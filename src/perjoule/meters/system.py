@@ -78,7 +78,7 @@ class System(Meter):
 
         whole, own = machine_channel("machine", covers), machine_channel("perjoule", covers)
         look()
-        with counting("system", self.rate_hz, hosts.all, take) as doubts:
+        with counting("system", self.rate_hz, hosts.all, take, switches=True) as doubts:
             yield doubts
         look()
 

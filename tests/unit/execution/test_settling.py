@@ -23,7 +23,7 @@ class Server:
     def __init__(self, clock: "Clock", *, rate: float = 0.0, until_s: float = 0.0) -> None:
         self.clock, self.rate, self.until_s = clock, rate, until_s
 
-    def ask_counters(self) -> Callable[[], Counters]:
+    def ask_counters(self, *, switches: bool = False) -> Callable[[], Counters]:
         written = self.rate * min(self.clock.now_s, self.until_s)
         return lambda: Counters(self.clock.now_s, 0.0, 0, 0, 0, round(written))
 

@@ -134,7 +134,7 @@ def test_all_hosts_are_asked_for_their_counters_before_any_has_answered() -> Non
     order: list[str] = []
 
     class Asked(ScriptedHost):
-        def ask_counters(self) -> Callable[[], Counters]:
+        def ask_counters(self, *, switches: bool = False) -> Callable[[], Counters]:
             order.append(f"ask {self.name}")
             return lambda: order.append(f"hear {self.name}") or Counters(0.0)
 
@@ -142,11 +142,26 @@ def test_all_hosts_are_asked_for_their_counters_before_any_has_answered() -> Non
         assert order == ["ask h1", "ask h2", "hear h1", "hear h2"]
 
 
+def test_context_switches_are_asked_for_by_those_who_take_them() -> None:
+    wanted: list[bool] = []
+
+    class Asked(ScriptedHost):
+        def ask_counters(self, *, switches: bool = False) -> Callable[[], Counters]:
+            wanted.append(switches)
+            return lambda: Counters(0.0)
+
+    with counting("system", 0.001, [host := Asked("h1")], lambda _: None, switches=True):
+        with counting("modelled", 0.001, [host], lambda _: None):
+            assert wanted == [True, False]
+        assert wanted == [True, False, False]
+    assert wanted == [True, False, False, True]
+
+
 def test_a_host_that_is_slow_to_answer_delays_no_other_and_none_of_its_own_samples() -> None:
     class Slow(Counted):
         """It reads its counters at once, and answers three periods later."""
 
-        def ask_counters(self) -> Callable[[], Counters]:
+        def ask_counters(self, *, switches: bool = False) -> Callable[[], Counters]:
             found, until_s = self.counters(), time.monotonic() + 0.15
             return lambda: time.sleep(max(0.0, until_s - time.monotonic())) or found
 
@@ -161,7 +176,7 @@ def test_a_host_that_is_slow_to_answer_delays_no_other_and_none_of_its_own_sampl
 
 def test_a_meter_that_ends_while_another_goes_on_has_heard_all_that_was_read_for_it() -> None:
     class Late(Counted):
-        def ask_counters(self) -> Callable[[], Counters]:
+        def ask_counters(self, *, switches: bool = False) -> Callable[[], Counters]:
             found = self.counters()
             return lambda: time.sleep(0.02) or found
 

@@ -169,8 +169,12 @@ class Host(ABC):
     def counters(self) -> Counters:
         """Read the host's counters, at no cost to the host."""
 
-    def ask_counters(self) -> Callable[[], Counters]:
-        """Ask for the counters without waiting; the result, called, waits for them, so hosts answer side by side."""
+    def ask_counters(self, *, switches: bool = False) -> Callable[[], Counters]:
+        """Ask for the counters without waiting; the result, called, waits for them, so hosts answer side by side.
+
+        With `switches`, context switches, too. Where they are costly to count, they are missing from readings that follow each
+        other too soon, so only one caller may ask for them.
+        """
         found = self.counters()
         return lambda: found
 

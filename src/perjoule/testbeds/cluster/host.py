@@ -113,8 +113,8 @@ class SshHost(Host):
         """Return the counters of the whole machine, from its keeper; t_s is the middle of the round trip."""
         return self.ask_counters()()
 
-    def ask_counters(self) -> Callable[[], Counters]:
-        """Ask its keeper."""
+    def ask_counters(self, *, switches: bool = False) -> Callable[[], Counters]:
+        """Ask its keeper, which always states context switches."""
         answer = self._line.keeper.ask_counters()
 
         def read() -> Counters:

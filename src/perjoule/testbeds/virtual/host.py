@@ -2,7 +2,8 @@
 
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from perjoule.drivers.protocols import Completed, Counters, Host, Process
@@ -92,8 +93,14 @@ class VirtualHost(Host):
                 disk_read, disk_written, disk_busy_s = map(sum, zip(*moved, strict=True))
             else:
                 disk_read, disk_written = self._groups.disk_bytes(self.name)
-        t_s = time.monotonic()
-        return Counters(t_s, cpu_s, received, sent, disk_read, disk_written, disk_busy_s, self._switches.count(t_s))
+        return Counters(time.monotonic(), cpu_s, received, sent, disk_read, disk_written, disk_busy_s)
+
+    def ask_counters(self, *, switches: bool = False) -> Callable[[], Counters]:
+        """Read them at once."""
+        found = self.counters()
+        if switches:
+            found = replace(found, switches_count=self._switches.count(found.t_s))
+        return lambda: found
 
     def _stat(self, disk: _disk.Loop) -> str:
         if disk not in self._stats:

@@ -37,6 +37,9 @@ class Groups(cgroup.Groups1):
     def disk_bytes(self, host):
         return 10, 20
 
+    def pids_of(self, host):
+        return (os.getpid(),)
+
     def killed_count(self, host):
         return self.killed[host]
 
@@ -81,6 +84,13 @@ def test_bytes_are_those_of_all_its_disks_or_else_of_its_group(host, monkeypatch
     host._disks.clear()
     none = host.counters()
     assert (none.disk_read_bytes, none.disk_written_bytes, none.disk_busy_s) == (10, 20, None)
+
+
+def test_readings_of_others_take_no_context_switches_from_those_who_asked_for_them(host):
+    """A trial's tail reads counters, too: a count that it got would be missing from the meter's."""
+    asked = [host.ask_counters(switches=wanted)().switches_count for wanted in (False, False, True, False)]
+    assert [count is not None for count in asked] == [False, False, True, False]
+    assert host.counters().switches_count is None
 
 
 @pytest.mark.parametrize(("clients", "servers", "possible"), [(124, 4, True), (125, 4, False), (1, 128, False)])
