@@ -16,7 +16,7 @@ SLOW = "storage-2"
 CAMPAIGN = """
 name = "slow"
 repetitions = 1
-clients = [2]
+clients = [8]  # so many files that each host has some of them
 settle = "200 ms"
 quiet = 0
 [testbed]
@@ -31,7 +31,7 @@ goal = 1
 kind = "fio"
 operation = "read"
 transfer = "1 MiB"
-size = "64 MiB"
+size = "16 MiB"
 [[meter]]
 kind = "system"
 """
@@ -54,4 +54,5 @@ def test_a_storage_host_with_a_tenth_of_the_others_disk_rate_is_named(
         assert named == []
     else:
         (doubt,) = named
-        assert doubt.startswith(f"{SLOW} was slower than the other data hosts (reading from its disks took it "), doubt
+        assert doubt.startswith(f"{SLOW} was slower than the other data hosts ("), doubt
+        assert "reading from its disks took it " in doubt
