@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from perjoule import campaign, store
 from perjoule.cli import cli
 from perjoule.model.errors import CampaignError, PerjouleError, WorkloadError
+from perjoule.workloads.simulated import Simulated as SimulatedLoad
 from places import EXAMPLES
 
 QUICK = ("--set", "settle=5 ms")
@@ -200,3 +201,21 @@ def test_a_metric_that_is_not_measured_says_why(tmp_path: Path) -> None:
     assert isinstance(found.exception, CampaignError)
     assert "MiB/J was not measured" in str(found.exception)
     assert "tune for another metric with --for, or add a meter" in str(found.exception)
+
+
+def test_a_default_that_failed_is_measured_again_when_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    into = tmp_path / "results"
+    with monkeypatch.context() as broken:
+
+        def refused(*_: object) -> None:
+            raise WorkloadError("the load is broken", where="client-1")
+
+        broken.setattr(SimulatedLoad, "prepare", refused)
+        with pytest.raises(WorkloadError, match=r"own setting failed.*the load is broken") as why:
+            CliRunner().invoke(cli, [*TUNE, "--into", str(into)], catch_exceptions=False)
+    assert f"perjoule resume {into} --failed" in str(why.value)
+    with pytest.raises(WorkloadError, match="own setting failed"):
+        CliRunner().invoke(cli, ["resume", str(into)], catch_exceptions=False)
+    mended = CliRunner().invoke(cli, ["resume", str(into), "--failed"], catch_exceptions=False)
+    assert mended.exit_code == 0, mended.output
+    assert (into / "tuned.toml").exists()

@@ -86,9 +86,9 @@ def run_command(
 def resume(folder: Path, failed: bool, live: Listening | None, devices: tuple[str, ...]) -> None:
     """Continue an interrupted campaign or tuning: measure what is missing and write the report."""
     if tuning.is_tuning(folder):
-        if failed or live:
-            raise CampaignError("a tuning continues without --failed and --live", where=str(folder), next="leave them out")
-        go_on(folder, devices)
+        if live:
+            raise CampaignError("a tuning continues without --live", where=str(folder), next="leave it out")
+        go_on(folder, devices, again_failed=failed)
         return
     results = store.open_results(folder)
     source = str(folder / "campaign.toml")

@@ -104,8 +104,8 @@ def _begin(planned: "Study", request: "Request", text: str, folder: Path) -> Non
     folders.begin(folder, folders.Begun(request, text, planned.overrides), planned.asked.files)
 
 
-def go_on(folder: Path, devices: tuple[str, ...], *, as_json: bool = False) -> None:
-    """Measure what is missing of a tuning, and print what it found."""
+def go_on(folder: Path, devices: tuple[str, ...], *, as_json: bool = False, again_failed: bool = False) -> None:
+    """Measure what is missing of a tuning (with `again_failed`: failed trials, too), and print what it found."""
     from perjoule.cli.measuring import give_back
     from perjoule.model.errors import Interrupted
     from perjoule.tuning import folder as folders
@@ -120,7 +120,7 @@ def go_on(folder: Path, devices: tuple[str, ...], *, as_json: bool = False) -> N
         f"in at most {counted(begun.request.trials_count, 'trial')}; into {folder}"
     )
     try:
-        found = tune(planned, folder, lambda asked, place: _measure(asked, place, devices), _tell)
+        found = tune(planned, folder, lambda asked, place: _measure(asked, place, devices, again_failed), _tell)
     except KeyboardInterrupt:
         advice = f"continue with: perjoule resume {shlex.quote(str(folder))}"
         raise Interrupted("interrupted; everything was taken down", next=advice) from None
@@ -132,7 +132,7 @@ def go_on(folder: Path, devices: tuple[str, ...], *, as_json: bool = False) -> N
         _show(found, folder)
 
 
-def _measure(asked: "Campaign", place: Path, devices: tuple[str, ...]) -> "Results":
+def _measure(asked: "Campaign", place: Path, devices: tuple[str, ...], again_failed: bool) -> "Results":
     """Measure what is missing of a round. Raises CampaignError, MachineError: it can't be measured."""
     from perjoule import campaign, store
     from perjoule.cli import exits
@@ -143,7 +143,7 @@ def _measure(asked: "Campaign", place: Path, devices: tuple[str, ...]) -> "Resul
     from perjoule.model.errors import CampaignError, MachineError
 
     results = store.create(place, asked.text, asked.name, asked.overrides, asked.files)
-    missing = runner.missing(asked, results)
+    missing = runner.missing(asked, results, again_failed=again_failed)
     if not missing:
         return results
     asked = confirmed(asked, missing, devices)
@@ -151,7 +151,7 @@ def _measure(asked: "Campaign", place: Path, devices: tuple[str, ...]) -> "Resul
     err.print(f"{place.name}: {counted(len(missing), 'trial')}")
     try:
         with Shown(account, exits.stopping) as progress:
-            runner.run(asked, results, progress, account=account)
+            runner.run(asked, results, progress, again_failed=again_failed, account=account)
     except (CampaignError, MachineError):
         if runner.missing(asked, results):
             raise
