@@ -18,7 +18,7 @@ from perjoule.meters._sysfs import Sensor
 from perjoule.model import Channel, Json, Series, Specification
 from perjoule.model.errors import CampaignError, MachineError, TransientError
 from perjoule.model.waveform import Waveform
-from perjoule.simulators import _tool, hwmon, rapl
+from perjoule.simulators import _tool, hwmon, nvme, rapl
 from perjoule.simulators._behaviour import Behaviour
 from perjoule.testbeds._machine import ThisMachine
 from perjoule.testbeds.local import LocalHost
@@ -141,6 +141,32 @@ def test_a_tool_that_fails_or_has_no_reading_leaves_a_gap(serve: Any, hosts: Hos
     assert series.value[0] == series.value[-1] == 80.0
     assert np.isnan(series.value).sum() >= 4
     assert set(series.value[~np.isnan(series.value)]) == {80.0}
+
+
+@pytest.mark.parametrize("measures", [True, False])
+def test_every_host_asks_its_own_drives_for_the_mean_of_their_last_second_or_their_state(
+    measures: bool, hosts: Hosts, noted: Any
+) -> None:
+    behaviour = noted(Waveform("sine", 4.0, 12.0, 1.0))
+    with nvme.serve(behaviour, measures=measures) as options:
+        sink = Kept()
+        with build(**options, on=["servers"], rate="10 Hz").record(hosts, sink) as doubts:
+            time.sleep(1.5)
+    powers = [series for series in sink.series if series.channel.quantity == "power"]
+    assert {(one.channel.host, one.channel.component) for one in powers} == {
+        ("storage-1", "drive-nvme0"),
+        ("storage-2", "drive-nvme0"),
+    }
+    for one in powers:
+        assert one.channel.semantics == ("window mean" if measures else "state")
+        assert set(one.duration_s) == {1.0 if measures else 0.0}
+        if measures:
+            assert behaviour.told(one.value, lambda said: round(round(said.power_w / 0.01) * 0.01, 6))
+        else:
+            assert set(one.value) == {nvme.STATES_W[0], nvme.STATES_W[nvme.LOW_POWER]}
+    stated = [doubt for doubt in doubts if "left out" not in doubt]
+    assert len(stated) == (0 if measures else 2)
+    assert all("reports only its power state" in doubt for doubt in stated)
 
 
 def test_a_host_without_the_tool_or_with_a_tool_that_knows_no_power_is_refused_by_name(hosts: Hosts) -> None:

@@ -206,7 +206,7 @@ class Samples:
             for sensor, channel, (before, number, after) in zip(self.sensors, channels, triples, strict=True):
                 asked_s, arrived_s = self._ours_s(before), self._ours_s(after)
                 value = sensor.value(float(number)) if _NUMBER.fullmatch(number) else math.nan
-                sink.append(channel, (asked_s + arrived_s) / 2, value, 0.0, asked_s, arrived_s)
+                sink.append(channel, (asked_s + arrived_s) / 2, value, sensor.duration_s, asked_s, arrived_s)
             begins_s.append(self._ours_s(triples[0][0]))
         absent = [round((then - before) / self.period_s) - 1 for before, then in itertools.pairwise(begins_s)]
         return doubts + left_out(f"{label} on {self.host}", sum(count for count in absent if count > 1), len(begins_s))

@@ -17,6 +17,7 @@ class Sensor:
     path: Path
     factor: float  # from the number to the channel's unit
     unknown: float = math.inf  # a number that high means that the sensor knows none
+    duration_s: float = 0.0  # of the window that a number is the mean of
 
     def value(self, number: float) -> float:
         """Return a reading in the channel's unit, NaN if the sensor has none."""

@@ -32,9 +32,10 @@ from perjoule.model.records import (
 )
 from perjoule.model.redundancy import Amplification, Flow, Redundancy
 from perjoule.model.results import Cell, Interval, Point, Ran, Replacement
-from perjoule.model.series import SAMPLE, UNMEASURED, Channel, Grade, Quantity, Semantics, Series, Specification
+from perjoule.model.series import DRIVE, SAMPLE, UNMEASURED, Channel, Grade, Quantity, Semantics, Series, Specification
 
 __all__ = [
+    "DRIVE",
     "LEAST_COUNT",
     "OPTIONS",
     "SAMPLE",

@@ -25,6 +25,7 @@ Quantity = Literal[
     "goodput",
 ]
 Semantics = Literal["counter", "window mean", "instantaneous", "average", "state"]
+DRIVE = "drive-"  # begins the component of a channel of a single drive: "drive-nvme0"
 SAMPLE = ("t_s", "duration_s", "value", "asked_s", "arrived_s")  # the numbers of a sample, as files keep them
 Grade = Literal["wall", "PDU", "BMC", "component", "modelled", "nameplate", "counter", "simulated"]
 UNMEASURED: frozenset[Grade] = frozenset({"modelled", "nameplate"})
@@ -52,9 +53,10 @@ class Channel:
     """One quantity that a meter reads.
 
     Its boundary: `host` is one host's name, or "" for a device without a host (a switch); `component` is "board", "disks",
-    "switch", "supply" (conversion loss), "all" (the whole host) or "total" (the whole cluster). CPU time of the machine that all
-    hosts share has no host, and the component "machine", "perjoule" (its part) or "kernel" (threads). A meter that covers several
-    hosts, or hosts and the switch, names them in `covers`: its `host` is "", its component "group".
+    "switch", "supply" (conversion loss), "drive-nvme0" (a single drive), "all" (the whole host) or "total" (the whole cluster).
+    CPU time of the machine that all hosts share has no host, and the component "machine", "perjoule" (its part) or "kernel"
+    (threads). A meter that covers several hosts, or hosts and the switch, names them in `covers`: its `host` is "", its component
+    "group".
     """
 
     meter: str
