@@ -20,7 +20,7 @@ test: .venv/ready-for-development
 	setup/install filesystems tests
 	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 $(UNIT)
 	$(AS_ROOT) $(BIN)/pytest $(SIDE_BY_SIDE) --timeout 600 -m "not slow" $(addprefix --ignore=,$(UNIT) $(ALONE)) tests
-	$(AS_ROOT) $(BIN)/pytest --timeout 600 -m "not slow" $(ALONE) $(TEST)
+	$(AS_ROOT) $(BIN)/pytest --timeout 600 -m "not slow" --durations 30 $(ALONE) $(TEST)
 
 # What takes minutes by itself: a study of 96 experiments, whole; kills at any moment.
 slow: .venv/ready-for-development
