@@ -20,7 +20,7 @@ from perjoule.simulators._tcp import connections
 
 TIMEOUT_S = 0.3
 MOST_BYTES = 100 * 2**20
-KINDS = ("shelly", "tasmota", "redfish", "prometheus", "scpi", "serial", "plugwise", "snmp_pdu")
+KINDS = ("shelly", "tasmota", "redfish", "prometheus", "scpi", "serial", "plugwise", "snmp_pdu", "quarch", "powersensor3")
 
 
 def serve(kind, behaviour):

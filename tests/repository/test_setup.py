@@ -54,6 +54,7 @@ LISTED = {
     "munge": "munged",
     "nfs-common": "mount.nfs",
     "nfs-ganesha": "ganesha.nfsd",
+    "nvme-cli": "nvme",
     "openmpi-bin": "mpirun",
     "nfs-kernel-server": "rpc.mountd rpc.nfsd",
     "openssh-client": "ssh ssh-keygen ssh-keyscan",

@@ -35,7 +35,7 @@ kind = "nvme"
 on = ["servers"]
 """
 
-ROOT = Path("/sys/class/nvme")
+ROOT = Path("/sys/class", "nvme")
 _TOOL = "nvme"
 _FIX = "sudo apt install nvme-cli"
 _NAME = re.compile(r"nvme\d+")

@@ -1,0 +1,218 @@
+"""PowerSensor3, an open sensor for the supplies of single devices, over USB: https://powersensor3.readthedocs.io
+
+It sends voltage and current of up to four supplies 20 000 times a second. perjoule speaks the firmware's protocol itself: the
+host library dates samples when it processes them, and its dump file is megabytes of text a second. Tested with a simulator
+that follows firmware 1.6.1, never with a real one.
+"""
+
+import importlib.util
+import math
+import threading
+import time
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import AfterValidator
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.boundary import Boundary, boundary
+from perjoule.drivers.protocols import Check, Hosts, Sink
+from perjoule.meters._deadline import Deadline
+from perjoule.meters._metered import Metered, Read, Reading
+from perjoule.meters.powersensor3 import frames
+from perjoule.meters.powersensor3.frames import Frames, Pair
+from perjoule.model import DRIVE, OPTIONS, Channel, Specification
+from perjoule.model.errors import MachineError
+from perjoule.model.units import Hertz, Ratio, Seconds
+
+EXAMPLE = """
+[[meter]]
+kind = "powersensor3"
+address = "/dev/ttyACM0"
+drives = {"0" = "storage-1/nvme0", "1" = "storage-1/nvme0"}
+"""
+
+FIX = ".venv/bin/pip install 'perjoule[meters]'"
+DISKS = "disks"
+QUIET_S = 0.1  # after which nothing sent before is under way
+CHUNK_BYTES = 65536
+MOST_LATE_S = 0.02  # from a sample to its arrival here
+_LOOK_S = 0.05
+_REST_S = 0.005  # in which the line gathers bytes: one read for each frame would take a core
+
+
+def _are_pairs(drives: Mapping[str, str]) -> Mapping[str, str]:
+    if not drives:
+        raise ValueError('name what each pair of sensors feeds (drives = {"0" = "storage-1/nvme0"})')
+    return drives
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Powersensor3(Metered):
+    """A PowerSensor3: one channel for each drive, the sum of the pairs of sensors on its supplies."""
+
+    address: str
+    """Its serial line."""
+
+    drives: Annotated[Mapping[str, str], AfterValidator(_are_pairs)]
+    """What each pair of sensors feeds, by its number or name: a drive as "storage-1/nvme0", all disks of a host as "storage-1",
+    "" for what `covers` says. Pairs that feed the same are added."""
+
+    rate_hz: Hertz = 10.0
+    """How often a mean is taken of all samples since the last one."""
+
+    timeout_s: Seconds = 1.0
+    """Time limit of an answer, and the longest time without a sample."""
+
+    accuracy_ratio: Ratio | None = None
+    """Its error, as a share of the reading, from a calibration."""
+
+    @contextmanager
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+        """Stream its readings. Raises CampaignError: no host has such a name."""
+        for fed in filter(None, self.drives.values()):
+            boundary(self.label, (fed.partition("/")[0],), hosts)
+        with super().record(hosts, sink) as doubts:
+            yield doubts
+
+    @contextmanager
+    def connect(self, where: Boundary) -> Generator[Read]:
+        """Read its configuration and have it send. Raises OSError, ValueError, MachineError: a pair is missing or off."""
+        with _opened(self.address, self.timeout_s) as port:
+            known = frames.pairs(_configuration(port, self.timeout_s))
+            feeds: dict[str, list[Pair]] = {}
+            for name, fed in self.drives.items():
+                feeds.setdefault(fed, []).append(self._pair(known, name))
+            channels = {fed: self._channel(where, fed, several[0]) for fed, several in feeds.items()}
+            with _listening(port, list(feeds.values()), self.timeout_s) as taken:
+
+                def read() -> Iterable[Reading]:
+                    end_s, length_s, energy_j = taken()
+                    for channel, joules in zip(channels.values(), energy_j, strict=True):
+                        yield Reading(channel, joules / length_s, end_s, length_s)
+
+                yield read
+
+    def _pair(self, known: Sequence[Pair], name: str) -> Pair:
+        for pair in known:
+            if name in (str(pair.number), pair.name):
+                return pair
+        there = ", ".join(f'{pair.number} ("{pair.name}")' for pair in known) or "none"
+        raise MachineError(f"no pair of sensors {name} is on", where=self.address, next=f"on: {there}; see psconfig -p")
+
+    def _channel(self, where: Boundary, fed: str, pair: Pair) -> Channel:
+        host, _, drive = fed.partition("/")
+        own = boundary(where.meter, (host,), Hosts(())) if host else where
+        part = self.component or (DRIVE + (drive or str(pair.number)) if drive or not host else DISKS)
+        stated = Specification(gain_ratio=self.accuracy_ratio, latency_s=MOST_LATE_S)
+        return own.channel("power", "window mean", "component", stated, component=part)
+
+    def checks(self) -> tuple[Check, ...]:
+        """Check for pyserial."""
+        ok = importlib.util.find_spec("serial") is not None
+        return (Check("pyserial", ok, "it opens the line" if ok else "it is missing", "" if ok else FIX),)
+
+
+@contextmanager
+def _opened(path: str, timeout_s: float) -> Generator[Any]:
+    if importlib.util.find_spec("serial") is None:
+        raise MachineError("pyserial is not installed", where="meter powersensor3", next=FIX)
+    import serial
+
+    with serial.Serial(path, 115200, timeout=timeout_s, write_timeout=timeout_s, exclusive=True) as port:
+        port.write(frames.STOP)
+        time.sleep(QUIET_S)
+        port.reset_input_buffer()
+        try:
+            yield port
+        finally:
+            with suppress(OSError):
+                port.write(frames.STOP)
+
+
+def _configuration(port: Any, timeout_s: float) -> bytes:
+    """Return the settings of all sensors. Raises OSError, ValueError."""
+    deadline = Deadline(timeout_s)
+    port.write(frames.CONFIGURATION)
+    found = b""
+    for _ in range(frames.SENSORS_COUNT):
+        found += _whole(port, frames.SENSOR_BYTES, deadline)
+        port.write(frames.NEXT)
+    if _whole(port, 1, deadline) != frames.DONE:
+        raise ValueError("it is no PowerSensor3: its configuration has no end")
+    return found
+
+
+def _whole(port: Any, count: int, deadline: Deadline) -> bytes:
+    found = b""
+    while len(found) < count:
+        port.timeout = deadline.left_s()
+        found += port.read(count - len(found))
+    return found
+
+
+class _Sums:
+    """Joules of each feed since they were last taken. A thread adds to them."""
+
+    def __init__(self, feeds: Sequence[Sequence[Pair]], timeout_s: float) -> None:
+        self._feeds, self._timeout_s = feeds, timeout_s
+        self._changed = threading.Condition()
+        self._energy_j = np.zeros(len(feeds))
+        self._length_s, self._end_s = 0.0, math.nan
+        self._failure: Exception | None = None
+
+    def add(self, levels: frames.Levels, length_s: frames.Floats, came_s: float) -> None:
+        """Add samples, shapes (N, 8) and (N,), which came by this moment."""
+        added_j = [sum(float(pair.power_w(levels) @ length_s) for pair in feed) for feed in self._feeds]
+        with self._changed:
+            self._energy_j += added_j
+            self._length_s += float(length_s.sum())
+            self._end_s = came_s
+            self._changed.notify()
+
+    def fail(self, failure: Exception) -> None:
+        """Have the next reader raise this."""
+        with self._changed:
+            self._failure = failure
+            self._changed.notify()
+
+    def __call__(self) -> tuple[float, float, list[float]]:
+        """Return end and length of the time that was measured, and the joules of each feed. Raises OSError, ValueError."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._failure or self._length_s > 0, self._timeout_s):
+                raise OSError(f"no sample within {self._timeout_s:g} s")
+            if self._failure is not None:
+                raise self._failure
+            found = self._end_s, self._length_s, [float(joules) for joules in self._energy_j]
+            self._energy_j[:] = 0.0
+            self._length_s = 0.0
+            return found
+
+
+@contextmanager
+def _listening(port: Any, feeds: Sequence[Sequence[Pair]], timeout_s: float) -> Generator[_Sums]:
+    """Listen in a thread, for the line holds samples of a tenth of a second at most."""
+    sums, stop, heard = _Sums(feeds, timeout_s), threading.Event(), Frames()
+
+    def listen() -> None:
+        try:
+            while not stop.wait(_REST_S):
+                port.timeout = _LOOK_S
+                data = port.read(max(1, min(port.in_waiting, CHUNK_BYTES)))
+                came_s = time.monotonic()
+                levels, length_s = heard.found(data)
+                if len(length_s):
+                    sums.add(levels, length_s, came_s)
+        except Exception as error:
+            sums.fail(error if isinstance(error, OSError | ValueError) else OSError(str(error)))
+
+    thread = threading.Thread(target=listen, name="powersensor3", daemon=True)
+    port.write(frames.START)
+    thread.start()
+    try:
+        yield sums
+    finally:
+        stop.set()
+        thread.join()

@@ -1,0 +1,180 @@
+"""Quarch power modules (PPM, PAM), which measure the supply of single drives: https://quarch.com
+
+They are read through Quarch Instrument Server (QIS), which holds the modules and averages what they measure: lines over TCP, as
+its help.txt describes them. The server of QIS 1.43 was tried without a module; a real module never was.
+"""
+
+import math
+import re
+import time
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.boundary import Boundary, boundary
+from perjoule.drivers.protocols import Check, Hosts, Sink
+from perjoule.meters._metered import MOMENTS_HZ, Metered, Read, Reading
+from perjoule.meters.quarch import stripes
+from perjoule.meters.quarch.server import PORT, Server, opened
+from perjoule.meters.quarch.stripes import Dated, Layout
+from perjoule.model import DRIVE, OPTIONS, Channel, Grade, Json, Specification
+from perjoule.model.errors import MachineError, PerjouleError
+from perjoule.model.units import Hertz, Ratio, Seconds
+
+EXAMPLE = """
+[[meter]]
+kind = "quarch"
+drives = {"usb::QTL2312-01-101" = "storage-1/nvme0", "usb::QTL2312-01-102" = "storage-2/nvme0"}
+"""
+
+LEAST_PERIOD_S = 1e-3
+DISKS = "disks"
+_RUNNING = re.compile(r"running", re.IGNORECASE)
+
+
+def _are_modules(drives: Mapping[str, str]) -> Mapping[str, str]:
+    if not drives or not all(re.fullmatch(r"[\w.:%-]+", module) for module in drives):
+        raise ValueError('name modules as QIS lists them ("usb::QTL2312-01-101")')
+    return drives
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Quarch(Metered):
+    """Quarch power modules, one channel each."""
+
+    drives: Annotated[Mapping[str, str], AfterValidator(_are_modules)]
+    """What each module feeds: a drive as "storage-1/nvme0", all disks of a host as "storage-1", "" for what `covers` says."""
+
+    address: str = f"127.0.0.1:{PORT}"
+    """Where QIS runs: host, or "HOST:PORT"."""
+
+    period_s: Seconds = 0.1
+    """The length of the windows that QIS averages over."""
+
+    rate_hz: Hertz = MOMENTS_HZ
+    """How often the finished windows are fetched; all of them are."""
+
+    timeout_s: Seconds = 2.0
+    """Time limit of an answer."""
+
+    accuracy_ratio: Ratio | None = None
+    """The modules' error, as a share of the reading, from a calibration."""
+
+    grade: Literal["component", "wall"] = "component"
+    """Where the modules sit: "component" between supply and drive, "wall" for modules of the mains."""
+
+    @contextmanager
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+        """Stream the modules' readings. Raises CampaignError: no host has such a name."""
+        for fed in filter(None, self.drives.values()):
+            boundary(self.label, (fed.partition("/")[0],), hosts)
+        with super().record(hosts, sink) as doubts:
+            yield doubts
+
+    @contextmanager
+    def connect(self, where: Boundary) -> Generator[Read]:
+        """Start the modules' streams. Raises OSError, ValueError, MachineError: QIS doesn't know one, or it refuses."""
+        with opened(self.address, self.timeout_s) as server, ExitStack() as stack:
+            known = modules(server)
+            streams: list[tuple[str, Channel, Layout, Dated]] = []
+            for module, fed in self.drives.items():
+                if module.lower() not in map(str.lower, known):
+                    listed = ", ".join(known) or "none"
+                    raise MachineError(f"QIS has no module {module}", where=self.address, next=f"known: {listed}")
+                stack.enter_context(self._started(server, module))
+                layout = self._layout(server, module)
+                streams.append((module, self._channel(where, module, fed, layout.period_s), layout, Dated(layout.period_s)))
+
+            def read() -> Iterable[Reading]:
+                for module, channel, layout, dated in streams:
+                    text, came_s = server.ask(f"{module} stream text all"), time.monotonic()
+                    found = stripes.stripes(text, layout)
+                    if not found:
+                        _still_running(server, module)
+                    for (t_s, power_w), end_s in zip(found, dated.ends_s([t_s for t_s, _ in found], came_s), strict=True):
+                        if not math.isnan(t_s):
+                            yield Reading(channel, power_w, end_s, layout.period_s)
+
+            yield read
+
+    @contextmanager
+    def _started(self, server: Server, module: str) -> Generator[None]:
+        """Stream from a module during the block; a stream that a lost connection left behind is ended first."""
+        if _RUNNING.search(server.ask(f"{module} stream?")):
+            server.ask(f"{module} rec stop")
+        server.ask(f"{module} stream mode header v3")  # old modules have no other, and refuse: the header decides
+        server.ask(f"{module} stream mode power total enable")
+        period_us = round(max(self.period_s, LEAST_PERIOD_S) * 1e6)
+        for words in (f"stream mode resample {period_us}us", "rec stream"):
+            said = server.ask(f"{module} {words}")
+            if "OK" not in said:
+                raise MachineError(
+                    f"{module} refuses {words!r}: {said[:200]}", where=self.address, next="check the module in QIS"
+                )
+        try:
+            yield
+        finally:
+            with suppress(OSError, ValueError):
+                server.ask(f"{module} rec stop")
+
+    def _layout(self, server: Server, module: str) -> Layout:
+        """Wait for the header of a stream that has begun. Raises ValueError, OSError."""
+        until_s = time.monotonic() + self.timeout_s
+        while "not available" in (said := server.ask(f"{module} stream text header")).lower():
+            if time.monotonic() > until_s:
+                raise OSError(f"{module} sends no header of its stream within {self.timeout_s:g} s")
+            time.sleep(0.02)
+        return stripes.layout(said)
+
+    def _channel(self, where: Boundary, module: str, fed: str, period_s: float) -> Channel:
+        host, _, drive = fed.partition("/")
+        own = boundary(where.meter, (host,), Hosts(())) if host else where
+        named = DRIVE + (drive or module.rpartition("::")[2])
+        part = self.component or (named if drive or not host else DISKS)
+        grade: Grade = self.grade
+        stated = Specification(gain_ratio=self.accuracy_ratio, period_s=period_s, latency_s=period_s)
+        return own.channel("power", "window mean", grade, stated, component=part)
+
+    def caveats(self) -> Iterable[str]:
+        """A doubt about modules that send no power."""
+        with suppress(OSError, ValueError, PerjouleError), opened(self.address, self.timeout_s) as server:
+            for module in self.drives:
+                if stripes.layout(server.ask(f"{module} stream text header")).multiplies:
+                    what = "its power is the product of mean voltage and mean current, correct only if one of them is steady"
+                    yield f"{self.label}: {module}: {what}"
+
+    def checks(self) -> tuple[Check, ...]:
+        """Check that QIS answers, and knows the modules."""
+        try:
+            with opened(self.address, self.timeout_s) as server:
+                known = [module.lower() for module in modules(server)]
+        except (OSError, ValueError) as error:
+            fix = "start Quarch Instrument Server there (java -jar qis.jar), or set address"
+            return (Check("QIS", ok=False, detail=f"no answer from {self.address} ({error})", fix=fix),)
+        missing = [module for module in self.drives if module.lower() not in known]
+        fix = "connect the module, or name one that QIS lists ($list)" if missing else ""
+        return (Check("QIS", ok=not missing, detail=f"no module {missing[0]}" if missing else f"{len(known)} modules", fix=fix),)
+
+    @classmethod
+    def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
+        """Find instrument servers with modules at these addresses."""
+        found: list[Mapping[str, Json]] = []
+        for address in addresses:
+            with suppress(OSError, ValueError, PerjouleError), opened(address, 0.5) as server:
+                if listed := modules(server):
+                    found.append({"kind": "quarch", "address": address, "drives": dict.fromkeys(listed, "")})
+        return tuple(found)
+
+
+def modules(server: Server) -> list[str]:
+    """List the modules that QIS holds. Raises OSError, ValueError."""
+    return re.findall(r"^\s*\d+\)\s*(\S+::\S+)", server.ask("$list"), re.MULTILINE)
+
+
+def _still_running(server: Server, module: str) -> None:
+    said = server.ask(f"{module} stream?")
+    if not _RUNNING.search(said):
+        raise OSError(f"{module} has stopped: {' '.join(said.split())[:200]}")

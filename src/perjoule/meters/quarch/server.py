@@ -1,0 +1,54 @@
+"""A connection to Quarch Instrument Server: a line per command, an answer up to a prompt at the beginning of a line."""
+
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from perjoule.meters._deadline import Deadline, Timed, connected
+
+PORT = 9722
+PROMPT = b"\r\n>"
+MOST_BYTES = 2 * 2**20  # the longest answer is 3072 lines of a stream
+CHUNK_BYTES = 65536
+_WELCOME = re.compile(rb"v\d+\.\d+")
+
+
+class Server:
+    """An open connection. No answer takes longer than its time limit, or is endless."""
+
+    def __init__(self, socket: Timed, timeout_s: float) -> None:
+        self._socket, self._timeout_s = socket, timeout_s
+
+    def ask(self, command: str) -> str:
+        """Send a command and return the lines that answer it. Raises OSError, ValueError."""
+        self._socket.settimeout(self._timeout_s)
+        self._socket.sendall(command.encode("ascii") + b"\r\n")
+        return self._upto(PROMPT)[: -len(PROMPT)].decode("ascii", "replace").strip()
+
+    def welcome(self) -> None:
+        """Read the greeting, a line with the version. Raises ValueError: another server."""
+        said = self._upto(b"\r\n")
+        if not _WELCOME.search(said):
+            raise ValueError(f"it is no Quarch Instrument Server: {said[:60]!r}")
+
+    def _upto(self, end: bytes) -> bytes:
+        self._socket.deadline = Deadline(self._timeout_s)
+        found = bytearray()
+        while not found.endswith(end):
+            if len(found) > MOST_BYTES:
+                raise ValueError(f"an answer has no end after {MOST_BYTES} bytes")
+            data = self._socket.recv(CHUNK_BYTES)
+            if not data:
+                raise ConnectionError("it has closed the connection")
+            found += data
+        return bytes(found)
+
+
+@contextmanager
+def opened(address: str, timeout_s: float) -> Generator[Server]:
+    """Connect to "HOST" or "HOST:PORT". Raises OSError, ValueError."""
+    host, _, port = address.partition(":")
+    with connected(host, int(port or PORT), Deadline(timeout_s)) as socket:
+        server = Server(socket, timeout_s)
+        server.welcome()
+        yield server
