@@ -39,7 +39,7 @@ CAMPAIGN = "campaign.toml"  # identifies a results folder
 @click.option("--scaling", is_flag=True, help="Scaling with storage hosts: % of ideal, and the fitted law.")
 @click.option("--winners", "best", is_flag=True, help="The best file system for each workload, or none.")
 @click.option("--bytes", "amplification", is_flag=True, help="Bytes moved per user byte, next to what redundancy explains.")
-@click.option("--joules", is_flag=True, help="Energy of servers, of clients and of all, and where the joules went.")
+@click.option("--joules", is_flag=True, help="Energy of servers, of clients and of all, by device, and where the joules went.")
 @click.option("--idle", is_flag=True, help="What idle file systems draw and do by themselves, by role.")
 @click.option("--duty", is_flag=True, help="Power against load: energy proportionality, and energy per byte at each load.")
 @click.option("--budget", is_flag=True, help="Uncertainty budget of the energies, and power that the meters do not explain.")
@@ -97,7 +97,7 @@ def show_command(
     if amplification:
         show(amplification_table(cells), (), ())
     if joules:
-        _show_joules(cells, folder)
+        _show_joules(cells, report.parts_tables(results), folder)
     if idle:
         found_idle = [laid for laid in (idle_table(cells),) if laid.rows]
         _show(found_idle, folder, "no trial here was idle", "see docs/how-to/idle.md")
@@ -114,8 +114,8 @@ def show_command(
         show(replacement_table(replaced), (), ())
 
 
-def _show_joules(cells: Sequence[Cell], folder: Path) -> None:
-    found = [laid for laid in (sides_table(cells), split_table(cells)) if laid.rows]
+def _show_joules(cells: Sequence[Cell], parts: Sequence[Table], folder: Path) -> None:
+    found = [laid for laid in (sides_table(cells), split_table(cells), *parts) if laid.rows]
     _show(found, folder, "no energy is known here", "see docs/how-to/meters.md")
     for line in omissions(cells):
         show_line(line)

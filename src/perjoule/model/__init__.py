@@ -31,7 +31,7 @@ from perjoule.model.records import (
     covered_s,
 )
 from perjoule.model.redundancy import Amplification, Flow, Redundancy
-from perjoule.model.results import Cell, Interval, Point, Ran, Replacement
+from perjoule.model.results import Cell, Interval, PartEnergy, Point, Ran, Replacement
 from perjoule.model.series import DRIVE, SAMPLE, UNMEASURED, Channel, Grade, Quantity, Semantics, Series, Specification
 
 __all__ = [
@@ -58,6 +58,7 @@ __all__ = [
     "Json",
     "Outcome",
     "Overwrite",
+    "PartEnergy",
     "Pattern",
     "Permit",
     "Phase",

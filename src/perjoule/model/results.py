@@ -7,6 +7,7 @@ from math import ceil, inf, isfinite
 from perjoule.model.campaign import Trial
 from perjoule.model.records import Direction
 from perjoule.model.redundancy import Redundancy
+from perjoule.model.series import Grade
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,24 @@ class Cell:
     def legend(self) -> str:
         """Return the file system's name for a legend, with its redundancy, so 1 copy is not ranked above 2 unnoticed."""
         return f"{self.filesystem} ({self.redundancy.text})" if self.redundancy else self.filesystem
+
+
+@dataclass(frozen=True)
+class PartEnergy:
+    """The energy of a part of one host in a window: a drive, a processor, a GPU, a board. Parts may overlap."""
+
+    host: str
+    part: str  # as channels name it: "drive-nvme0", "package-0"
+    meter: str
+    grade: Grade
+    length_s: float
+    energy_j: float | None  # None: refused, or only a bound
+    most_j: float | None = None  # the bound, where only a state is known
+
+    @property
+    def mean_w(self) -> float | None:
+        """Mean power."""
+        return None if self.energy_j is None else self.energy_j / self.length_s
 
 
 @dataclass(frozen=True)

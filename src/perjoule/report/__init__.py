@@ -21,7 +21,7 @@ from perjoule.report import claims
 from perjoule.report.content import Content, best, content
 from perjoule.report.drawings import drawings
 from perjoule.report.index import entry, index
-from perjoule.report.metered import budget_table, unexplained_table
+from perjoule.report.metered import budget_table, parts_table, unexplained_table
 from perjoule.report.mixed_users import users_table
 from perjoule.report.page import page
 from perjoule.report.proportionality import loads_table, proportionality_table
@@ -85,6 +85,12 @@ def budget_tables(results: Results) -> tuple[Table, ...]:
     """Lay out the uncertainty of energies, and power that the meters do not explain; empty if no power was measured."""
     found = [one for record in results.latest() if (one := of_trial(results, record).metered) is not None]
     return tuple(laid for laid in (budget_table(found), unexplained_table(found)) if laid.rows)
+
+
+def parts_tables(results: Results) -> tuple[Table, ...]:
+    """Lay out the joules of each measured part of each host; empty if no meter measured a part."""
+    found = [one for record in results.latest() if (one := of_trial(results, record).metered) is not None]
+    return tuple(laid for laid in (parts_table(found),) if laid.rows)
 
 
 def write(results: Results, target: Path) -> Path:

@@ -21,6 +21,8 @@ from perjoule.figures.idle import drawable as draws_idle
 from perjoule.figures.idle import idle
 from perjoule.figures.joules import drawable, joules
 from perjoule.figures.overhead import overhead
+from perjoule.figures.parts import drawable as draws_parts
+from perjoule.figures.parts import parts
 from perjoule.figures.power import power
 from perjoule.figures.replacement import replacement
 from perjoule.figures.scaling import scaling
@@ -123,6 +125,9 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
     if covering := max(found.metered, key=lambda one: one.key[2], default=None):
         notes = ["power: mean over the measured window of one trial", *power_notes]
         yield "boundaries", boundaries(covering.devices, covering.bars, notes=notes)
+    if (one := max(found.metered, key=lambda one: one.key[2], default=None)) and draws_parts(one.parts):
+        what = f"{one.key[0]}, {one.key[1]}, {clients_text(one.key[2])}: the measured window of one trial; pale: an upper bound"
+        yield "parts", parts(one.parts, notes=[what, *plain])
     if found.alignments:
         shown = "samples, with the load pattern's fit; below: how far the meter's clock is ahead, with 95 % intervals"
         yield "alignment", alignment(found.alignments[:ALIGNMENTS_COUNT], notes=[shown])

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from math import hypot
+from statistics import fmean
 
 from perjoule.analysis.alignment import expected, offset
 from perjoule.analysis.budget import SHRINK, Budget
 from perjoule.analysis.energies import UNBUDGETED
 from perjoule.analysis.power import Unexplained
 from perjoule.figures.alignment import Found
-from perjoule.model import Series
+from perjoule.model import DRIVE, PartEnergy, Series
 from perjoule.results.table import Table, number
 from perjoule.store.patterns import LoadPattern
 from perjoule.summary.metered import Metered
@@ -74,6 +75,27 @@ def relative(budgets: Sequence[Budget]) -> dict[str, float]:
             share = hypot(*(t.standard_j for t in budget.terms if t.name == name)) / abs(budget.value_j)
             found[name] = found.get(name, 0.0) + share / len(budgets)
     return found
+
+
+def parts_table(found: Sequence[Metered]) -> Table:
+    """Lay out the joules of each measured part of each host: the mean over repetitions, or the largest bound."""
+    rows: dict[tuple[str, ...], list[PartEnergy]] = {}
+    for one in found:
+        for part in one.parts:
+            place = (*map(str, one.key), part.host, part.part.removeprefix(DRIVE), part.meter, part.grade)
+            rows.setdefault(place, []).append(part)
+    headers = ("file system", "workload", "clients", "host", "part", "meter", "power", "J", "W")
+    return Table(headers, tuple((*place, *_joules(several)) for place, several in rows.items()))
+
+
+def _joules(several: Sequence[PartEnergy]) -> tuple[str, str]:
+    known = [(part.energy_j, part.mean_w) for part in several if part.energy_j is not None and part.mean_w is not None]
+    bounds = [part.most_j for part in several if part.most_j is not None]
+    if len(known) == len(several):
+        return number(fmean(joules for joules, _ in known)), number(fmean(watts for _, watts in known))
+    if len(bounds) == len(several):
+        return f"at most {number(max(bounds))}", "–"
+    return "–", "–"
 
 
 def unexplained_table(found: Sequence[Metered]) -> Table:

@@ -14,7 +14,7 @@ from perjoule.report.content import Content
 from perjoule.report.document import document
 from perjoule.report.drawings import drawings
 from perjoule.report.limitations import limitations
-from perjoule.report.metered import budget_table, unexplained_table
+from perjoule.report.metered import budget_table, parts_table, unexplained_table
 from perjoule.report.methods import methods
 from perjoule.report.proportionality import loads_table, proportionality_table
 from perjoule.results.idle import WORDS as IDLE_WORDS
@@ -72,6 +72,7 @@ def page(found: Content, root: str) -> str:
         muons=muons.muons_table(found.cells),
         budgets=budget_table(found.metered),
         unexplained=unexplained_table(found.metered),
+        parts=parts_table(found.metered),
         sides_words=list(WORDS),
         sides=sides_table(found.cells),
         split=split_table(found.cells),

@@ -1,4 +1,4 @@
-"""The metered data of one trial's window: budgets, what each channel covers, and unexplained power."""
+"""The metered data of one trial's window: budgets, what each channel covers, joules by device, and unexplained power."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,11 +7,12 @@ from perjoule.analysis.coverage import SWITCH, items
 from perjoule.analysis.energies import Energies, Work, energies
 from perjoule.analysis.energy import energy_j
 from perjoule.analysis.hosts import cluster_names
+from perjoule.analysis.parts import parts
 from perjoule.analysis.points import loads
 from perjoule.analysis.power import Unexplained, unexplained
 from perjoule.analysis.windows import windows
 from perjoule.figures.boundaries import Bar, Device
-from perjoule.model import Record, Series
+from perjoule.model import PartEnergy, Record, Series
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Metered:
     devices: tuple[Device, ...]
     bars: tuple[Bar, ...]
     unexplained: tuple[Unexplained, ...]
+    parts: tuple[PartEnergy, ...] = ()  # of hosts, of the window of all loads
 
 
 def metered(record: Record, series: Sequence[Series]) -> Metered | None:
@@ -48,4 +50,5 @@ def metered(record: Record, series: Sequence[Series]) -> Metered | None:
     devices = [Device(h.name, h.role) for h in record.hosts]
     if any(SWITCH in item.devices for item in covered):
         devices.append(Device(SWITCH, SWITCH))
-    return Metered(key, found, tuple(devices), tuple(bars), unexplained(record, series, began_s, ended_s))
+    within = (record, series, began_s, ended_s)
+    return Metered(key, found, tuple(devices), tuple(bars), unexplained(*within), parts(*within))
