@@ -100,15 +100,24 @@ def _stalled(one: ClientResult, series: Sequence[Series]) -> Iterator[str]:
 
 def _uneven(clients: Sequence[ClientResult], record: Record, series: Sequence[Series]) -> Iterator[str]:
     """Name a data host that served far more than its even share."""
-    quantity: Quantity = "network_received" if clients[0].direction == "write" else "network_sent"
-    span = min(r.began_s for r in clients), max(r.ended_s for r in clients)
-    hosts = data_hosts(record) - {r.host for r in clients}
-    moved = {s.channel.host: amount(s, *span).value for s in series if s.channel.quantity == quantity and s.channel.host in hosts}
-    known = {host: value for host, value in moved.items() if value is not None}
-    if len(known) < 2 or known.keys() != hosts or not any(known.values()):
+    known = served_bytes(clients, record, series)
+    if len(known) < 2:
         return
     busiest = max(known, key=lambda host: known[host])
     share = known[busiest] / sum(known.values())
     if share * len(known) >= UNEVEN_RATIO:
-        verb = "received" if quantity == "network_received" else "sent"
+        verb = "received" if clients[0].direction == "write" else "sent"
         yield f"{busiest} {verb} {share:.0%} of the bytes, where an even share of {len(known)} hosts is {1 / len(known):.0%}"
+
+
+def served_bytes(results: Sequence[ClientResult], record: Record, series: Sequence[Series]) -> Mapping[str, float]:
+    """Return what each data host without a load received (write) or sent (read) while one direction's clients loaded.
+
+    Empty if a counter is missing, or all are 0.
+    """
+    quantity: Quantity = "network_received" if results[0].direction == "write" else "network_sent"
+    span = min(r.began_s for r in results), max(r.ended_s for r in results)
+    hosts = data_hosts(record) - {r.host for r in results}
+    moved = {s.channel.host: amount(s, *span).value for s in series if s.channel.quantity == quantity and s.channel.host in hosts}
+    known = {host: value for host, value in moved.items() if value is not None}
+    return known if known.keys() == hosts and any(known.values()) else {}

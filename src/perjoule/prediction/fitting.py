@@ -9,15 +9,16 @@ gives their scatter.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from perjoule.model import Flow
+from perjoule.model import Flow, Redundancy
 from perjoule.prediction.bounds import Demand
 from perjoule.prediction.observation import Case, Observation
-from perjoule.prediction.queueing import Job, Spread, Way, duration_s, job, stacked
+from perjoule.prediction.queueing import Job, Spread, Way, dealt_ratio, duration_s, job, stacked
 
 DRAWS_COUNT = 40
 ROBUST = 0.03  # of ln(throughput): larger errors count less than by their square
@@ -43,6 +44,13 @@ class Fit:
 
     works: Works
     way: Way
+    uneven: tuple[tuple[Redundancy, float], ...] = ()  # bytes of the busiest host over the mean, beyond what whole units explain
+
+    def uneven_ratio(self, kept: Redundancy) -> float:
+        """Return how uneven hosts are under a redundancy: the median of its points, or of all if it was not measured."""
+        own = [ratio for redundancy, ratio in self.uneven if redundancy == kept]
+        known = own or [ratio for _, ratio in self.uneven]
+        return median(known) if known else 1.0
 
 
 def demand(works: Works, flow: Flow) -> Demand:
@@ -68,25 +76,27 @@ def _server_bytes(flow: Flow) -> float:
     return flow.storage_sent_ratio + flow.storage_received_ratio
 
 
-def spread(case: Case, unit_bytes: float) -> Spread:
-    """Return how data lie: a write is on all hosts of a group, a read takes one copy, or all parts of a code."""
+def group_count(case: Case) -> int:
+    """Return the hosts of one transfer: a write is on all hosts of a group, a read takes one copy, or all parts of a code."""
     kept = case.redundancy
     code_count = kept.data_count + kept.parity_count if kept.data_count else 0
-    return Spread(code_count or (kept.copies_count if case.direction == "write" else 1), unit_bytes)
+    return code_count or (kept.copies_count if case.direction == "write" else 1)
+
+
+def uneven_ratio(one: Observation, unit_bytes: float) -> float:
+    """Return how uneven a trial was beyond what whole units explain."""
+    fleet, stations = one.case.fleet, max(1.0, float(one.case.fleet.servers_count) / group_count(one.case))
+    return one.busiest_ratio / float(dealt_ratio(np.asarray(fleet.clients_count), stations, unit_bytes, one.case.client_bytes))
 
 
 def throughput_bytes_per_s(found: Fit, case: Case, unit_bytes: float) -> float:
     """Return what a fit says of a case."""
-    return _rate(found.way, case, demand(found.works, case.flow), unit_bytes)
+    asked_of = _job(case, found.works, unit_bytes, found.uneven_ratio(case.redundancy))
+    return float(asked_of.user_bytes / duration_s(found.way, asked_of))
 
 
-def _rate(way: Way, case: Case, asked: Demand, unit_bytes: float) -> float:
-    asked_of = _job(case, asked, unit_bytes)
-    return float(asked_of.user_bytes / duration_s(way, asked_of))
-
-
-def _job(case: Case, asked: Demand, unit_bytes: float) -> Job:
-    return job(asked, case.fleet, spread(case, unit_bytes), case.client_bytes)
+def _job(case: Case, works: Works, unit_bytes: float, uneven: float) -> Job:
+    return job(demand(works, case.flow), case.fleet, Spread(group_count(case), unit_bytes, uneven), case.client_bytes)
 
 
 def fit(points: Sequence[Observation], unit_bytes: float, start: Way | None = None) -> Fit:
@@ -95,7 +105,8 @@ def fit(points: Sequence[Observation], unit_bytes: float, start: Way | None = No
         float(np.median([one.client_mips_s_per_byte / _client_bytes(one.case.flow) for one in points])),
         float(np.median([one.server_mips_s_per_byte / _server_bytes(one.case.flow) for one in points])),
     )
-    jobs = stacked([_job(one.case, demand(works, one.case.flow), unit_bytes) for one in points])
+    uneven = [uneven_ratio(one, unit_bytes) for one in points]  # its own, so that luck with placement moves no other number
+    jobs = stacked([_job(one.case, works, unit_bytes, own) for one, own in zip(points, uneven, strict=True)])
     wanted_s = np.array([float(one.case.fleet.clients_count) * one.case.client_bytes for one in points])
     wanted_s /= np.array([one.throughput_bytes_per_s for one in points])
 
@@ -104,7 +115,11 @@ def fit(points: Sequence[Observation], unit_bytes: float, start: Way | None = No
 
     starts = STARTS if start is None else [tuple(_numbers(start))]
     tries = [least_squares(errors, np.array(one), loss="soft_l1", f_scale=ROBUST) for one in starts]
-    return Fit(works, _way(min(tries, key=lambda one: one.cost).x))
+    by_redundancy: dict[Redundancy, list[float]] = {one.case.redundancy: [] for one in points}
+    for one, own in zip(points, uneven, strict=True):
+        by_redundancy[one.case.redundancy].append(own)
+    medians = tuple((kept, median(ratios)) for kept, ratios in by_redundancy.items())
+    return Fit(works, _way(min(tries, key=lambda one: one.cost).x), medians)
 
 
 def _way(x: NDArray[np.float64]) -> Way:

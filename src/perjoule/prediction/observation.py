@@ -35,10 +35,13 @@ class Observation:
     server_mips_s_per_byte: float  # the same of all servers
     throughput_bytes_per_s: float  # until disks hold what was written
     mean_w: float | None  # of the servers, without the switch
+    busiest_ratio: float = 1.0  # bytes that the busiest data host sent (read) or received (write), over the mean
 
 
-def observations(record: Record, points: tuple[Point, ...]) -> Iterator[Observation]:
-    """Return what a trial says of its file system; nothing if the hardware, the layout or a counter of CPUs is unknown.
+def observations(record: Record, points: tuple[Point, ...], busiest: Mapping[Direction, float]) -> Iterator[Observation]:
+    """Return what a trial says of its file system; nothing if the hardware, the layout or a counter is unknown.
+
+    `busiest` are the bytes of the busiest data host over the mean, by direction.
 
     Only trials count in which the data were on servers, and every client moved as much as the others.
     """
@@ -50,7 +53,7 @@ def observations(record: Record, points: tuple[Point, ...]) -> Iterator[Observat
     for point in points:
         sizes = {r.moved_bytes for r in outcome.results if r.direction == point.direction}
         works = _works_mips_s_per_byte(record, cluster, point)
-        if point.direction not in WAYS or len(sizes) != 1 or works is None or hosts is None:
+        if point.direction not in WAYS or len(sizes) != 1 or works is None or hosts is None or point.direction not in busiest:
             continue
         flow = amplification.write if point.direction == "write" else amplification.read
         yield Observation(
@@ -61,6 +64,7 @@ def observations(record: Record, points: tuple[Point, ...]) -> Iterator[Observat
             server_mips_s_per_byte=works[1],
             throughput_bytes_per_s=point.metrics["throughput_bytes_per_s"],
             mean_w=point.metrics.get("mean_w"),
+            busiest_ratio=busiest[point.direction],
         )
 
 

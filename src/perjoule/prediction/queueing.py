@@ -5,9 +5,10 @@ With m transfers in flight over K equal stations that together let C bytes a sec
     X = C m / (m + K - 1)
 
 (M. Reiser, S. S. Lavenberg, Mean-Value Analysis of Closed Multichain Queuing Networks, https://doi.org/10.1145/322186.322195; all
-stations are alike, so the recursion over m has this solution). Two corrections:
+stations are alike, so the recursion over m has this solution). Three corrections:
 
 - A transfer holds the networks of its client and its server at once, so the client is no station of its own: it only bounds X.
+- Where stations are not alike, the busiest one bounds X.
 - A transfer to several hosts at once (copies, the parts of a code) waits for all of them, so g hosts are one station: K = N / g.
 """
 
@@ -40,6 +41,7 @@ class Spread:
 
     group_count: float  # hosts of one transfer: copies, or parts of a code
     unit_bytes: float = inf  # that lie on one group as a whole; inf: all groups have equal shares of any file
+    uneven_ratio: Number = 1.0  # bytes of the busiest host over the mean, beyond what whole units explain
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Job:
     network_s: Number  # of the servers
     cpu_s: Number
     disks_s: Number
-    fullest_ratio: Number  # share of the data on the fullest station, over an equal share
+    fullest_ratio: Number  # bytes of the busiest station, over an equal share
     most_left_ratio: Number  # share of the data that servers' memory can hold back at most
 
 
@@ -71,16 +73,17 @@ def job(demand: Demand, fleet: Fleet, spread: Spread, client_bytes: Number) -> J
         network_s=times["server network"],
         cpu_s=times["server CPU"],
         disks_s=times["disks"],
-        fullest_ratio=_fullest_ratio(np.asarray(fleet.clients_count), stations, spread, client_bytes),
+        fullest_ratio=spread.uneven_ratio
+        * dealt_ratio(np.asarray(fleet.clients_count), stations, spread.unit_bytes, client_bytes),
         most_left_ratio=np.minimum(1.0, held / np.maximum(1.0, user_bytes * demand.flow.disk_written_ratio)),
     )
 
 
-def _fullest_ratio(clients: Floats, stations: Number, spread: Spread, client_bytes: Number) -> Number:
-    """Whole units are dealt out to stations in turn."""
-    if spread.unit_bytes == inf:
+def dealt_ratio(clients: Floats, stations: Number, unit_bytes: float, client_bytes: Number) -> Number:
+    """Return the share of the fullest station over an equal share when whole units are dealt out in turn."""
+    if unit_bytes == inf:
         return 1.0
-    units = clients * np.ceil(np.asarray(client_bytes) / spread.unit_bytes)
+    units = clients * np.ceil(np.asarray(client_bytes) / unit_bytes)
     return np.ceil(units / stations) * stations / units
 
 
@@ -92,7 +95,8 @@ def duration_s(way: Way, job: Job) -> Floats:
     served_s = slowest_s * np.power(sum(np.power(stage / slowest_s, way.overlap) for stage in stages), 1 / way.overlap)
     flying = np.asarray(job.clients_count) * way.in_flight
     used_ratio = np.minimum(1.0, np.asarray(job.clients_count) * way.at_once / job.stations_count)
-    served_s = served_s * np.maximum((flying + job.stations_count - 1) / flying, 1 / used_ratio)
+    waiting = np.maximum((flying + job.stations_count - 1) / flying, 1 / used_ratio)
+    served_s = served_s * np.maximum(waiting, job.fullest_ratio)
     moving_s = np.maximum(served_s, job.clients_s)
     after_s = left * job.fullest_ratio * np.asarray(job.disks_s)
     return np.asarray(way.fixed_s + job.user_bytes * (moving_s + after_s), dtype=np.float64)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from perjoule import drivers, store
 from perjoule.analysis.hosts import data_hosts
-from perjoule.model import Json, Record
+from perjoule.analysis.overlap import served_bytes
+from perjoule.model import Direction, Json, Record
 from perjoule.model.errors import CampaignError
 from perjoule.prediction import Observation, Profile, observations, profile
 from perjoule.store import Results
@@ -16,7 +17,22 @@ from perjoule.summary.computing import points_of
 def observed(results: Results) -> tuple[tuple[Record, tuple[Observation, ...]], ...]:
     """Return the valid trials of a results folder with what each says of its file system. Raises MachineError."""
     valid = [record for record in results.latest() if record.status == "valid"]
-    return tuple((record, tuple(observations(record, points_of(results, [record])))) for record in valid)
+    return tuple(
+        (record, tuple(observations(record, points_of(results, [record]), _busiest(results, record)))) for record in valid
+    )
+
+
+def _busiest(results: Results, record: Record) -> Mapping[Direction, float]:
+    """Return the bytes of the busiest data host over the mean, by direction, as counters saw them."""
+    series = results.series(record)
+    loads = record.outcome.results if record.outcome else ()
+    found: dict[Direction, float] = {}
+    directions: set[Direction] = {load.direction for load in loads}
+    for direction in sorted(directions):
+        served = served_bytes([load for load in loads if load.direction == direction], record, series)
+        if served:
+            found[direction] = max(served.values()) * len(served) / sum(served.values())
+    return found
 
 
 def profiles(folders: Iterable[Path]) -> Mapping[str, Profile]:

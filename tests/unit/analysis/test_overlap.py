@@ -7,6 +7,7 @@ import pytest
 
 from perjoule import catalogue
 from perjoule.analysis.efficiency import network_bytes_per_s
+from perjoule.analysis.overlap import served_bytes
 from perjoule.analysis.plausibility import doubts
 from perjoule.analysis.points import points
 from perjoule.model import ClientResult
@@ -158,3 +159,13 @@ def test_several_users_have_no_common_throughput_for_each_comes_and_goes_on_purp
     assert points(made.record(moved=moved), logs)[0].metrics[COMMON] == pytest.approx(200)
     of_two = [replace(one, user=user) for one, user in zip(moved, ("analysis", "backup"), strict=True)]
     assert COMMON not in points(made.record(moved=of_two), logs)[0].metrics
+
+
+def test_bytes_that_hosts_served_are_those_of_their_counters_while_clients_loaded(made):
+    moved = made.results((10.0, 20.0), direction="read")
+    both = [made.counter("storage-1", "network_sent", 90, ended_s=45), made.counter("storage-2", "network_sent", 10, ended_s=45)]
+    record = made.record(moved=moved)
+    assert served_bytes(moved, record, both) == {"storage-1": pytest.approx(900), "storage-2": pytest.approx(100)}
+    assert served_bytes(moved, record, both[:1]) == {}
+    written = made.results((10.0, 20.0), direction="write")
+    assert served_bytes(written, made.record(moved=written), both) == {}

@@ -1,10 +1,11 @@
 """Fits of points whose truth is known."""
 
+from dataclasses import replace
 from math import inf
 
 import pytest
 
-from perjoule.prediction.fitting import Fit, demand, draws, fit, throughput_bytes_per_s
+from perjoule.prediction.fitting import Fit, demand, draws, fit, throughput_bytes_per_s, uneven_ratio
 from perjoule.prediction.observation import Observation
 from tests import made
 
@@ -41,6 +42,35 @@ def test_one_wrong_point_hardly_moves_the_others() -> None:
     points = made.points()
     spoiled = [made.otherwise(points[0], 0.3), *points[1:]]
     assert _worst(fit(spoiled, inf), points) < 0.05
+
+
+def test_luck_with_placement_is_no_number_of_the_file_system() -> None:
+    """Trials in which one host served twice its share were slower; the fit must not take that for the file system's pace."""
+    points = made.points(clients=(1, 2, 4, 8))
+    lucky = fit(points, inf)
+    unlucky = []
+    for n, one in enumerate(points):
+        ratio = 2.0 if n % 3 == 0 else 1.0
+        slowed = replace(made.TRUTH, uneven=((one.case.redundancy, ratio),))
+        unlucky.append(replace(one, busiest_ratio=ratio, throughput_bytes_per_s=throughput_bytes_per_s(slowed, one.case, inf)))
+    found = fit(unlucky, inf)
+    assert found.way.in_flight == pytest.approx(lucky.way.in_flight, rel=0.1)
+    assert found.way.fixed_s == pytest.approx(lucky.way.fixed_s, rel=0.1)
+    assert _worst(found, points) < 0.02  # the median trial was even
+
+
+def test_hosts_are_as_uneven_as_that_redundancy_left_them_or_else_as_any() -> None:
+    two, three = (made.points(copies=(count,))[0].case.redundancy for count in (2, 3))
+    found = replace(made.TRUTH, uneven=((two, 1.5), (replace(two, copies_count=4), 1.1)))
+    assert (found.uneven_ratio(two), found.uneven_ratio(three), made.TRUTH.uneven_ratio(two)) == (1.5, pytest.approx(1.3), 1.0)
+
+
+def test_what_whole_units_explain_is_not_uneven() -> None:
+    (one, *_) = made.points(copies=(1,), clients=(1,))
+    chunks = replace(one, busiest_ratio=2.0)  # two chunks of 64 MiB on two of four hosts
+    assert uneven_ratio(chunks, 64.0 * made.MIB) == pytest.approx(1.0)
+    assert uneven_ratio(chunks, inf) == 2.0
+    assert uneven_ratio(replace(chunks, busiest_ratio=4.0), 64.0 * made.MIB) == pytest.approx(2.0)
 
 
 def test_draws_scatter_as_noise_does() -> None:

@@ -6,7 +6,7 @@ from math import inf
 import pytest
 
 from perjoule import catalogue
-from perjoule.model import Flow, HostFact, Point, Redundancy, Traits
+from perjoule.model import Direction, Flow, HostFact, Point, Redundancy, Traits
 from perjoule.model.redundancy import Amplification
 from perjoule.prediction import observations
 
@@ -36,6 +36,9 @@ def record(made):
     )
 
 
+EVEN: dict[Direction, float] = {"write": 1.0}  # all data hosts moved as much
+
+
 def _point(record, **metrics) -> Point:
     known = {
         "throughput_bytes_per_s": 200.0 * MIB,
@@ -47,7 +50,7 @@ def _point(record, **metrics) -> Point:
 
 
 def test_a_point_has_the_hosts_that_loaded_and_held_data_and_their_hardware(record):
-    (found,) = observations(record, (_point(record),))
+    (found,) = observations(record, (_point(record),), EVEN)
     there = found.case.fleet
     assert (there.servers_count, there.clients_count) == (4, 2)
     assert there.server_mips == 4911 / 2
@@ -63,19 +66,19 @@ def test_a_point_has_the_hosts_that_loaded_and_held_data_and_their_hardware(reco
 
 def test_cpu_seconds_are_worth_the_boards_rating_at_the_scale(record):
     """A quarter of a core is a whole board of 2455.5 MIPS at a tenth of its speed: a CPU second is worth 982.2 MIPS seconds."""
-    (found,) = observations(record, (_point(record),))
+    (found,) = observations(record, (_point(record),), EVEN)
     assert found.server_mips_s_per_byte == pytest.approx(2e-9 * 4911 / 2 * 0.1 / 0.25)
     assert found.client_mips_s_per_byte == pytest.approx(1e-9 * 70_000 * 0.1 / 3.5)
 
 
 def test_idle_watts_are_those_of_all_servers(record):
-    (found,) = observations(record, (_point(record),))
+    (found,) = observations(record, (_point(record),), EVEN)
     assert found.plant.idle_w == pytest.approx(40.9, abs=0.01)  # what the paper metered
 
 
 def test_memory_counts_where_hosts_have_that_of_their_boards(record):
     def memory(one):
-        (found,) = observations(one, (_point(one),))
+        (found,) = observations(one, (_point(one),), EVEN)
         return found.case.fleet.server_memory_bytes
 
     assert memory(record) == inf
@@ -96,15 +99,23 @@ def test_memory_counts_where_hosts_have_that_of_their_boards(record):
     ids=str,
 )
 def test_a_trial_that_lacks_something_teaches_nothing(record, missing):
-    assert list(observations(replace(record, **missing), (_point(record),))) == []
+    assert list(observations(replace(record, **missing), (_point(record),), EVEN)) == []
 
 
 def test_a_trial_without_cpu_counters_or_with_unequal_clients_teaches_nothing(record, made):
     point = _point(record)
     bare = replace(point, metrics={key: value for key, value in point.metrics.items() if key != "cpu_servers_s_per_byte"})
-    assert list(observations(record, (bare,))) == []
+    assert list(observations(record, (bare,), EVEN)) == []
     one, other = record.outcome.results
     unequal = replace(record, outcome=replace(record.outcome, results=(one, replace(other, moved_bytes=1))))
-    assert list(observations(unequal, (point,))) == []
+    assert list(observations(unequal, (point,), EVEN)) == []
     blank = tuple(replace(host, cpu_capacity_cores=None) for host in record.hosts)
-    assert list(observations(replace(record, hosts=blank), (point,))) == []
+    assert list(observations(replace(record, hosts=blank), (point,), EVEN)) == []
+
+
+def test_the_busiest_host_counts_and_a_trial_that_does_not_know_it_teaches_nothing(record):
+    known: dict[Direction, float] = {"write": 1.25, "read": 2.0}
+    (found,) = observations(record, (_point(record),), known)
+    assert found.busiest_ratio == 1.25
+    del known["write"]
+    assert list(observations(record, (_point(record),), known)) == []

@@ -104,8 +104,19 @@ def test_the_fullest_host_is_written_back_last() -> None:
     one = replace(FLEET, clients_count=1.0)
     chunks = Spread(1, unit_bytes=100.0 * MIB)
     found_s = duration_s(lazy, job(Demand(ONE_COPY), one, chunks, 200 * MIB))
-    # 200 MiB over 4 networks of 100 MiB/s, then a chunk of 100 MiB on each of two disks of 200 MiB/s.
-    assert float(found_s) == pytest.approx(0.5 + 0.5, rel=1e-4)
+    # A chunk of 100 MiB each over two networks of 100 MiB/s, then on two disks of 200 MiB/s.
+    assert float(found_s) == pytest.approx(1.0 + 0.5, rel=1e-4)
+
+
+def test_the_busiest_host_sets_the_pace_when_all_are_saturated() -> None:
+    """A code 4+1 that is read from four of five hosts gives what four hosts give, as GlusterFS did: 220 of 4 x 55.7 MiB/s."""
+    five = replace(FLEET, servers_count=5.0, clients_count=8.0)
+    code = Spread(5, uneven_ratio=5 / 4)
+    found_s = duration_s(replace(WAY, in_flight=1e6), job(Demand(READ), five, code, 100 * MIB))
+    assert 800 / float(found_s) == pytest.approx(400, rel=1e-4)
+    few = replace(five, clients_count=0.5, client_network_bytes_per_s=100.0 * MIB)  # their own network is slower
+    found_s = duration_s(replace(WAY, in_flight=1e6), job(Demand(READ), few, code, 100 * MIB))
+    assert 50 / float(found_s) == pytest.approx(50, rel=1e-4)
 
 
 def test_whole_units_are_dealt_out_in_turn() -> None:

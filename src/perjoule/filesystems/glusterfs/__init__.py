@@ -20,7 +20,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Host, Hosts, Tunable
+from perjoule.drivers.protocols import WHOLE_FILE, Host, Hosts, Tunable
 from perjoule.filesystems._daemons import Daemon, last_words
 from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._options import Deployed
@@ -46,6 +46,7 @@ class GlusterFS(Deployed):
         "bricks": {"glusterd": "glusterfs-server", "gluster": "glusterfs-cli"},
         "client": {"glusterfs": "glusterfs-client", "getfattr": "attr"},
     }
+    unit_bytes: ClassVar[float] = WHOLE_FILE  # its name's hash says on which replicas, or bricks of a code
     copied_by_client: ClassVar = True  # it does it all: codes, or sends every copy; an arbiter gets names and attributes alone
     host_bytes: ClassVar[int] = 128 * 1024**2  # a brick, glusterd and a self-heal daemon of 25 MB each were measured
     host_tasks_count: ClassVar[int] = 96
