@@ -9,21 +9,21 @@ import importlib.util
 import math
 import threading
 import time
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.boundary import Boundary, boundary
-from perjoule.drivers.protocols import Check, Hosts, Sink
+from perjoule.drivers.boundary import Boundary
+from perjoule.drivers.protocols import Check
 from perjoule.meters._deadline import Deadline
-from perjoule.meters._metered import Metered, Read, Reading
+from perjoule.meters._drives import AtDrives
+from perjoule.meters._metered import Read, Reading
 from perjoule.meters.powersensor3 import frames
 from perjoule.meters.powersensor3.frames import Frames, Pair
-from perjoule.model import DRIVE, OPTIONS, Channel, Specification
+from perjoule.model import OPTIONS, Channel, Specification
 from perjoule.model.errors import MachineError
 from perjoule.model.units import Hertz, Ratio, Seconds
 
@@ -35,7 +35,6 @@ drives = {"0" = "storage-1/nvme0", "1" = "storage-1/nvme0"}
 """
 
 FIX = ".venv/bin/pip install 'perjoule[meters]'"
-DISKS = "disks"
 QUIET_S = 0.1  # after which nothing sent before is under way
 CHUNK_BYTES = 65536
 MOST_LATE_S = 0.02  # from a sample to its arrival here
@@ -43,22 +42,15 @@ _LOOK_S = 0.05
 _REST_S = 0.005  # in which the line gathers bytes: one read for each frame would take a core
 
 
-def _are_pairs(drives: Mapping[str, str]) -> Mapping[str, str]:
-    if not drives:
-        raise ValueError('name what each pair of sensors feeds (drives = {"0" = "storage-1/nvme0"})')
-    return drives
-
-
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Powersensor3(Metered):
-    """A PowerSensor3: one channel for each drive, the sum of the pairs of sensors on its supplies."""
+class Powersensor3(AtDrives):
+    """A PowerSensor3: one channel for each drive, the sum of the pairs of sensors on its supplies.
+
+    A probe is a pair, by its number or its name; pairs that feed the same are added.
+    """
 
     address: str
     """Its serial line."""
-
-    drives: Annotated[Mapping[str, str], AfterValidator(_are_pairs)]
-    """What each pair of sensors feeds, by its number or name: a drive as "storage-1/nvme0", all disks of a host as "storage-1",
-    "" for what `covers` says. Pairs that feed the same are added."""
 
     rate_hz: Hertz = 10.0
     """How often a mean is taken of all samples since the last one."""
@@ -68,14 +60,6 @@ class Powersensor3(Metered):
 
     accuracy_ratio: Ratio | None = None
     """Its error, as a share of the reading, from a calibration."""
-
-    @contextmanager
-    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
-        """Stream its readings. Raises CampaignError: no host has such a name."""
-        for fed in filter(None, self.drives.values()):
-            boundary(self.label, (fed.partition("/")[0],), hosts)
-        with super().record(hosts, sink) as doubts:
-            yield doubts
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
@@ -103,11 +87,8 @@ class Powersensor3(Metered):
         raise MachineError(f"no pair of sensors {name} is on", where=self.address, next=f"on: {there}; see psconfig -p")
 
     def _channel(self, where: Boundary, fed: str, pair: Pair) -> Channel:
-        host, _, drive = fed.partition("/")
-        own = boundary(where.meter, (host,), Hosts(())) if host else where
-        part = self.component or (DRIVE + (drive or str(pair.number)) if drive or not host else DISKS)
         stated = Specification(gain_ratio=self.accuracy_ratio, latency_s=MOST_LATE_S)
-        return own.channel("power", "window mean", "component", stated, component=part)
+        return self.fed(where, fed, str(pair.number)).channel("power", "window mean", "component", stated)
 
     def checks(self) -> tuple[Check, ...]:
         """Check for pyserial."""

@@ -14,13 +14,14 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.boundary import Boundary, boundary
-from perjoule.drivers.protocols import Check, Hosts, Sink
-from perjoule.meters._metered import MOMENTS_HZ, Metered, Read, Reading
+from perjoule.drivers.boundary import Boundary
+from perjoule.drivers.protocols import Check
+from perjoule.meters._drives import AtDrives
+from perjoule.meters._metered import MOMENTS_HZ, Read, Reading
 from perjoule.meters.quarch import stripes
 from perjoule.meters.quarch.server import PORT, Server, opened
 from perjoule.meters.quarch.stripes import Dated, Layout
-from perjoule.model import DRIVE, OPTIONS, Channel, Grade, Json, Specification
+from perjoule.model import OPTIONS, Channel, Grade, Json, Specification
 from perjoule.model.errors import MachineError, PerjouleError
 from perjoule.model.units import Hertz, Ratio, Seconds
 
@@ -31,7 +32,6 @@ drives = {"usb::QTL2312-01-101" = "storage-1/nvme0", "usb::QTL2312-01-102" = "st
 """
 
 LEAST_PERIOD_S = 1e-3
-DISKS = "disks"
 _RUNNING = re.compile(r"running", re.IGNORECASE)
 
 
@@ -42,7 +42,7 @@ def _are_modules(drives: Mapping[str, str]) -> Mapping[str, str]:
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Quarch(Metered):
+class Quarch(AtDrives):
     """Quarch power modules, one channel each."""
 
     drives: Annotated[Mapping[str, str], AfterValidator(_are_modules)]
@@ -65,14 +65,6 @@ class Quarch(Metered):
 
     grade: Literal["component", "wall"] = "component"
     """Where the modules sit: "component" between supply and drive, "wall" for modules of the mains."""
-
-    @contextmanager
-    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
-        """Stream the modules' readings. Raises CampaignError: no host has such a name."""
-        for fed in filter(None, self.drives.values()):
-            boundary(self.label, (fed.partition("/")[0],), hosts)
-        with super().record(hosts, sink) as doubts:
-            yield doubts
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
@@ -130,13 +122,9 @@ class Quarch(Metered):
         return stripes.layout(said)
 
     def _channel(self, where: Boundary, module: str, fed: str, period_s: float) -> Channel:
-        host, _, drive = fed.partition("/")
-        own = boundary(where.meter, (host,), Hosts(())) if host else where
-        named = DRIVE + (drive or module.rpartition("::")[2])
-        part = self.component or (named if drive or not host else DISKS)
         grade: Grade = self.grade
         stated = Specification(gain_ratio=self.accuracy_ratio, period_s=period_s, latency_s=period_s)
-        return own.channel("power", "window mean", grade, stated, component=part)
+        return self.fed(where, fed, module.rpartition("::")[2]).channel("power", "window mean", grade, stated)
 
     def caveats(self) -> Iterable[str]:
         """A doubt about modules that send no power."""

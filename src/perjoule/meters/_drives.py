@@ -1,0 +1,41 @@
+"""Meters that sit at the supplies of single drives: each probe has a name, and says which drive of which host it feeds."""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Annotated
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.boundary import Boundary, boundary
+from perjoule.drivers.protocols import Hosts, Sink
+from perjoule.meters._metered import Metered
+from perjoule.model import DRIVE, OPTIONS
+
+DISKS = "disks"
+_DRIVES = (
+    'What each probe, by its name, feeds: a drive as "storage-1/nvme0", all disks of a host as "storage-1", '
+    '"" for what `covers` says.'
+)
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class AtDrives(Metered):
+    """A meter with a probe for each drive. The description is no docstring for the reason in Metered."""
+
+    drives: Annotated[Mapping[str, str], Field(description=_DRIVES, min_length=1)]
+
+    @contextmanager
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+        """Stream the probes' readings. Raises CampaignError: no host has such a name."""
+        for fed in filter(None, self.drives.values()):
+            boundary(self.label, (fed.partition("/")[0],), hosts)
+        with super().record(hosts, sink) as doubts:
+            yield doubts
+
+    def fed(self, where: Boundary, fed: str, probe: str) -> Boundary:
+        """Return what a probe covers; a drive without a name is called after the probe."""
+        host, _, drive = fed.partition("/")
+        own = boundary(where.meter, (host,), Hosts(())) if host else where
+        part = DRIVE + (drive or probe) if drive or not host else DISKS
+        return Boundary(own.meter, own.host, self.component or part, own.covers)
